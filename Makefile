@@ -1,0 +1,103 @@
+# Two commands: `make` builds everything and says where to look; `make test` checks everything.
+# `make help` lists the rest.
+
+NEW_ENOUGH := 'import sys; sys.exit(sys.version_info < (3, 11))'
+# The first interpreter that is; another one by `make PYTHON=...`.
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
+	$$p -c $(NEW_ENOUGH) 2>/dev/null && echo $$p && break; done)
+
+ASSIGNMENT := 02-self-attention
+READY := .venv/.ready
+BOOK := _build/html/index.html
+SAMPLE := _build/sample
+GRADES := $(SAMPLE)/reports/$(ASSIGNMENT)/grades.html
+SOLUTIONS := $(wildcard solutions/*/*.ipynb)
+EXERCISES := $(SOLUTIONS:solutions/%=exercises/%)
+LIBRARY := $(shell find attnlib -name '*.py' -o -name '*.txt')
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PYTHONHASHSEED := 0
+
+.DEFAULT_GOAL := all
+.PHONY: all test help book serve exercises grade bench lock clean chromium
+.DELETE_ON_ERROR:
+.PRECIOUS: $(EXERCISES)
+
+# One thread each: the tests and the grading run side by side, and more threads than cores are slower than fewer.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+all: $(BOOK) $(EXERCISES) $(GRADES) ## set up, build the book, generate the exercises, grade a sample class
+	@python -m grading report $(ASSIGNMENT) --course $(SAMPLE)
+	@echo
+	@echo "Look here:"
+	@echo "  the book                $(CURDIR)/$(BOOK)   (or: make serve)"
+	@echo "  the grades of a class   $(CURDIR)/$(GRADES)"
+	@echo "  a student's feedback    $(CURDIR)/$(SAMPLE)/feedback/dmitri/$(ASSIGNMENT)/self-attention.html"
+	@echo "  the exercises           .venv/bin/jupyter lab $(firstword $(EXERCISES))"
+
+test: $(READY) chromium $(BOOK) ## set up and check everything: lint, types, tests, notebooks, book
+	ruff check
+	ruff format --check
+	mypy
+	pytest -n auto --dist loadfile --no-loadscope-reorder
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+book: $(BOOK) ## build the book into _build/html, warnings as errors
+
+serve: $(BOOK) ## show the book at http://localhost:8000
+	python -m http.server --bind 127.0.0.1 --directory _build/html 8000
+
+exercises: $(EXERCISES) ## generate exercises/ from solutions/
+
+grade: $(GRADES) ## make a sample class and grade it
+	@python -m grading report $(ASSIGNMENT) --course $(SAMPLE)
+
+bench: $(READY) ## measure attnlib against its peers
+	env -u OMP_NUM_THREADS -u OPENBLAS_NUM_THREADS python benchmarks/attention.py
+
+lock: $(READY) ## renew requirements.txt from requirements.in
+	uv pip compile requirements.in --universal --python-version 3.11 --upgrade \
+		--custom-compile-command "make lock" --output-file requirements.txt
+
+clean: ## remove everything that make made, the environment too (a class in class/ stays)
+	rm -rf _build .venv *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(READY): requirements.txt pyproject.toml
+	@.venv/bin/python -c $(NEW_ENOUGH) 2>/dev/null || rm -rf .venv
+	@test -x .venv/bin/python || $(PYTHON) -c $(NEW_ENOUGH) 2>/dev/null || { \
+		echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not: install it, or name it by make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x .venv/bin/python || $(PYTHON) -m venv .venv || { rm -rf .venv; \
+		echo "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
+	@echo "Installing $$(grep -c == requirements.txt) packages into .venv (1.5 GB, a minute or two)"
+	.venv/bin/python -m pip install --disable-pip-version-check -r requirements.txt
+	.venv/bin/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Executed pages are cached by their own text: a change of the library must throw them away.
+_build/.executed: $(READY) $(LIBRARY)
+	@mkdir -p _build && rm -rf _build/.jupyter_cache && touch $@
+
+$(BOOK): $(READY) _build/.executed _config.yml _toc.yml $(wildcard book/*.md book/*.bib book/_static/* book/_extra/*) $(EXERCISES)
+	@rm -rf _build/html _build/.doctrees
+	jupyter-book build . --all --warningiserror --nitpick --keep-going
+
+exercises/%.ipynb: solutions/%.ipynb nbgrader_config.py grading/release.py grading/course.py $(READY)
+	python -m grading release $(notdir $(patsubst %/,%,$(dir $*)))
+	@touch $@
+
+$(GRADES): $(READY) $(LIBRARY) $(shell find grading -type f -not -name '*.pyc') nbgrader_config.py $(EXERCISES)
+	@rm -rf $(SAMPLE)
+	python -m grading sample $(ASSIGNMENT) --course $(SAMPLE)
+	python -m grading run $(ASSIGNMENT) --course $(SAMPLE) --timeout 15 >/dev/null # the report is shown below
+	@touch $@
+
+# The tests of the built pages need a browser. Without one they are skipped, and say so.
+chromium:
+	@for b in chromium chromium-browser google-chrome; do command -v $$b >/dev/null && exit 0; done; \
+	test -n "$(CHROMIUM)" && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing Chromium for the tests of the book"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null && exit 0; fi; \
+	echo "No Chromium: the browser tests will be skipped. Install it (Debian: sudo apt-get install chromium) or set CHROMIUM=/path/to/it"

@@ -1,0 +1,99 @@
+"""Say what broke when no known mistake matches: an observation about the numbers, never a guess about the code."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlib.checks.exercise import Exercise
+from attnlib.checks.probe import GRADIENT_OF, Answer
+
+
+def what_broke(exercise: Exercise, answer: Answer, expected: Answer, tolerance: float) -> str:
+    """Return one short sentence about the first thing that is wrong in ``answer``."""
+    if answer.error is not None:
+        return "your function raised an exception"
+    if answer.problem is not None:
+        return f"your function {answer.problem}" if answer.problem.startswith("returned") else answer.problem
+    right: list[str] = []
+    with np.errstate(all="ignore"):
+        for name in inspection_order(expected):
+            broke = _array(name, answer.arrays[name], expected.arrays[name], exercise.outputs.get(name, ()), tolerance)
+            if broke is not None:
+                return _plural(f"{right[-1]} is right, but {broke}" if right else broke, expected)
+            right.append(name)
+    return f"your function changed its argument {answer.changed[0]}" if answer.changed else "the numbers differ"
+
+
+def _plural(text: str, expected: Answer) -> str:
+    for name in (name for name in expected.arrays if name.endswith("s")):
+        for one, many in (("has", "have"), ("is", "are"), ("contains", "contain")):
+            text = text.replace(f"{name} {one} ", f"{name} {many} ")
+    return text
+
+
+def inspection_order(expected: Answer) -> list[str]:
+    """Return the names of the arrays, the last result first: as the context is made of the weights. Gradients last."""
+    gradients = [name for name in expected.arrays if name.startswith(GRADIENT_OF)]
+    return [*reversed([name for name in expected.arrays if name not in gradients]), *gradients]
+
+
+def _array(name: str, got: NDArray[Any], want: NDArray[Any], dims: tuple[str, ...], tolerance: float) -> str | None:
+    if got.shape != want.shape:
+        transposed = got.ndim > 1 and got.shape == (*want.shape[:-2], *want.shape[:-3:-1])
+        return f"{name} has shape {got.shape}, not {_named(dims, want)}" + (": its transpose" if transposed else "")
+    if not np.isfinite(got).all():
+        return f"{name} contains {'nan' if np.isnan(got).any() else 'infinity'}"
+    if np.allclose(got, want, rtol=tolerance, atol=tolerance):
+        return None
+    return (
+        _weights(name, got, want)
+        or _relation(name, got, want)
+        or _size(name, got, want)
+        or f"{name} has the right shape, but not the right numbers"
+    )
+
+
+def _named(dims: tuple[str, ...], want: NDArray[Any]) -> str:
+    if not dims or want.ndim < len(dims):
+        return str(want.shape)
+    return f"({'..., ' if want.ndim > len(dims) else ''}{', '.join(dims)}) = {want.shape}"
+
+
+def _weights(name: str, got: NDArray[Any], want: NDArray[Any]) -> str | None:
+    """Say what holds for weights alone: arrays whose wanted rows are positive and sum to 1."""
+    if not (np.all(want >= 0) and np.allclose(want.sum(axis=-1), 1, atol=1e-4)):
+        return None
+    if np.any(got < 0):
+        return f"{name} contains negative numbers, but weights are never negative"
+    sums = got.sum(axis=-1)
+    off = np.abs(sums - 1)
+    if np.all(off < 1e-3):
+        return None
+    if got.ndim > 1 and np.allclose(got.sum(axis=-2), 1, atol=1e-4):
+        return f"the columns of {name} sum to 1, the rows do not"
+    if np.allclose(got.sum(), 1, atol=1e-4):
+        return f"all of {name} together sums to 1, but every row should"
+    return f"the rows of {name} do not sum to 1 (one sums to {sums.flat[int(off.argmax())]:.4g})"
+
+
+def _relation(name: str, got: NDArray[Any], want: NDArray[Any]) -> str | None:
+    if np.all(got == 0):
+        return f"{name} is 0 everywhere"
+    square = want.ndim > 1 and want.shape[-1] == want.shape[-2]
+    if square and np.allclose(got.swapaxes(-1, -2), want, rtol=1e-4, atol=1e-6):
+        return f"{name} is transposed: rows and columns are swapped"
+    ratio = float((got * want).sum() / (want * want).sum())
+    if want.size > 1 and abs(ratio - 1) > 1e-3 and np.allclose(got, ratio * want, rtol=1e-4, atol=1e-6):
+        return f"{name} is {ratio:.4g} times what it should be, everywhere"
+    shift = float((got - want).flat[0])
+    if want.size > 1 and abs(shift) > 1e-3 and np.allclose(got, want + shift, rtol=1e-4, atol=1e-6):
+        return f"{name} is off by {shift:+.4g}, everywhere the same"
+    return None
+
+
+def _size(name: str, got: NDArray[Any], want: NDArray[Any]) -> str | None:
+    largest = float(np.abs(got - want).max())
+    if largest < 0.01 * float(np.abs(want).max(initial=0)):
+        return f"{name} is nearly right: off by at most {largest:.1g} (was something rounded?)"
+    return None

@@ -1,0 +1,164 @@
+"""What a student is told: the idea that was wrong, what was seen, what to reread, a first hint. Never the code."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlib.checks import display
+from attnlib.checks.exercise import Case, Exercise, Mistake
+from attnlib.checks.invariants import inspection_order
+from attnlib.checks.probe import Answer
+
+MIME = "application/vnd.attnlib.report+json"
+MOST_INPUTS = 24  # numbers of a case that are shown
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One array as it should be and as it came, cut to the two dimensions around the first difference."""
+
+    name: str
+    expected: NDArray[Any]
+    got: NDArray[Any]
+    differs: NDArray[np.bool_]
+    first: str
+
+    @property
+    def digits(self) -> int:
+        """How many significant digits it takes to see the difference."""
+        want, got = self.expected[self.differs].flat[0], self.got[self.differs].flat[0]
+        return next((n for n in range(4, 10) if f"{want:.{n}g}" != f"{got:.{n}g}"), 10)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The first case that went wrong: what was asked, what came, what should have come, and what that breaks."""
+
+    case: Case
+    answer: Answer
+    expected: Answer
+    broke: str
+    exercise: Exercise
+    tolerance: float
+
+    def comparison(self) -> Comparison | None:
+        """Return the first array that differs, cut to a small table, or None where there is no such array."""
+        for name in inspection_order(self.expected):
+            want, got = self.expected.arrays[name], self.answer.arrays.get(name)
+            if got is None or got.shape != want.shape:
+                return None
+            differs = ~np.isclose(got, want, rtol=self.tolerance, atol=self.tolerance)
+            if differs.any():
+                place = tuple(int(i) for i in np.argwhere(differs)[0])
+                first = f"{name}[{', '.join(map(str, place))}]" if place else name
+                leading = place[:-2]
+                return Comparison(name, want[leading], got[leading], differs[leading], first)
+        return None
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of :func:`attnlib.checks.examine`.
+
+    Attributes:
+        exercise: name of the exercise.
+        backend: ``"numpy"`` or ``"torch"``.
+        score: 0 to 1, a plain float.
+        named: the known mistake that was recognised, or None.
+        finding: the first case that went wrong, or None where all is right.
+        points: what a full score earns; None outside of a graded cell.
+    """
+
+    exercise: str
+    backend: str
+    score: float
+    named: Mistake | None
+    finding: Finding | None
+    points: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether every case is right."""
+        return self.finding is None
+
+    @property
+    def mistake(self) -> str | None:
+        """The id of the recognised mistake, or None."""
+        return self.named.id if self.named else None
+
+    @property
+    def unwritten(self) -> bool:
+        """Whether the function still raises the NotImplementedError that the notebook came with."""
+        return self.finding is not None and "raise NotImplementedError" in (self.finding.answer.line or "")
+
+    @property
+    def title(self) -> str:
+        """A few words: what is wrong."""
+        if self.finding is None:
+            return "right"
+        if self.unwritten:
+            return "not written yet"
+        return self.named.title if self.named else self.finding.broke
+
+    @property
+    def message(self) -> str:
+        """The whole report as plain text."""
+        comparison = self.comparison()
+        tables = display.side_by_side(comparison) if comparison else None
+        blocks = filter(None, [*self.what(), self.inputs(), tables, *self.next_step()])
+        return "\n".join([self.headline(), *(f"  {line}" for text in blocks for line in text.split("\n"))])
+
+    def headline(self) -> str:
+        """One line: the verdict, the exercise, what is wrong, and what it earned."""
+        torch = " (torch)" if self.backend == "torch" else ""
+        earned = "" if self.points is None else f" · {self.score * self.points:.3g} of {self.points:g} points"
+        return f"{'✓' if self.passed else '✗'} {self.exercise}{torch}: {self.title}{earned}"
+
+    def what(self) -> list[str]:
+        """Return the sentences about what is wrong: the idea, if the mistake was recognised, and what was seen."""
+        if self.finding is None:
+            return []
+        if self.unwritten:
+            return ["Replace the line that raises NotImplementedError by your own code, and run the cell again."]
+        answer, name = self.finding.answer, self.finding.case.name
+        seen = f"With {name}: {answer.error or self.finding.broke + '.'}"
+        line = [f"raised by {answer.line}"] if answer.line else []
+        return [*([self.named.says] if self.named else []), "\n".join([seen, *line])]
+
+    def next_step(self) -> list[str]:
+        """Return the sentences about what to do: what to reread, and a hint if the mistake was recognised."""
+        if self.finding is None or self.unwritten:
+            return []
+        section = self.named.section if self.named else self.finding.exercise.section
+        return [f"Reread: {section}.", *([f"Hint: {self.named.hint}"] if self.named else [])]
+
+    def inputs(self) -> str | None:
+        """Return the inputs of the case as text, where they are few enough to be read."""
+        if self.finding is None or self.unwritten:
+            return None
+        case = self.finding.case
+        if sum(x.size for x in case.inputs.values()) > MOST_INPUTS:
+            return None
+        given = [display.named(name, x, 6) for name, x in case.inputs.items()]
+        return "\n".join([*given, *(f"{name} = {value}" for name, value in case.options.items())])
+
+    def comparison(self) -> Comparison | None:
+        """Return the first array that differs beside what it should be, where both have the same shape."""
+        return self.finding.comparison() if self.finding else None
+
+    def data(self) -> dict[str, Any]:
+        """Return what a machine needs of this report, as plain JSON values."""
+        keys = ("exercise", "backend", "score", "passed", "mistake", "title", "message")
+        return {key: getattr(self, key) for key in keys} | {"points": self.points and float(self.points)}
+
+    def __str__(self) -> str:
+        return self.message
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {
+            "text/plain": self.message,
+            "text/html": display.html(self),
+            MIME: self.data(),
+        }

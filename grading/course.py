@@ -1,0 +1,108 @@
+"""Where things are: the repository's assignments, and the folder in which a class leaves everything it makes."""
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy.exc import SAWarning
+from traitlets.config import Config
+from traitlets.config.loader import PyFileConfigLoader
+
+FOLDER = "ATTENTION_CLASS"  # the environment variable that names the class's folder
+CONFIG = "nbgrader_config.py"
+
+
+class GradingError(Exception):
+    """The request cannot be met as it stands. The text says what came, what was expected, and what to do."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """A repository with ``solutions/`` and ``nbgrader_config.py``, and the folder of one class.
+
+    The two are apart so that grading never writes into the repository: submissions, grades, feedback, the gradebook
+    and the logs all live in ``folder``.
+    """
+
+    root: Path
+    folder: Path
+
+    @classmethod
+    def at(cls, root: Path, folder: Path | None = None) -> "Course":
+        """Return the course at ``root``; the class's folder is the one given, or that of the environment."""
+        folder = folder or Path(os.environ.get(FOLDER) or root / "class")
+        return cls(root.resolve(), folder.resolve())
+
+    def assignments(self) -> list[str]:
+        """Return the names of all assignments."""
+        return sorted(path.parent.name for path in (self.root / "solutions").glob("*/*.ipynb"))
+
+    def require(self, assignment: str) -> None:
+        """Raise a :class:`GradingError` unless there is such an assignment."""
+        if assignment not in self.assignments():
+            known = ", ".join(self.assignments()) or "none at all"
+            folder = self.root / "solutions"
+            raise GradingError(f"there is no assignment {assignment!r} in {folder}. There are: {known}")
+
+    def notebooks(self, assignment: str) -> list[str]:
+        """Return the file names of an assignment's notebooks: what a complete submission contains."""
+        return sorted(path.name for path in (self.root / "solutions" / assignment).glob("*.ipynb"))
+
+    def students(self) -> list[str]:
+        """Return everybody who has a folder among the submissions, whatever is in it."""
+        return sorted(path.name for path in (self.folder / "submitted").glob("[!.]*") if path.is_dir())
+
+    def submitted(self, student: str, assignment: str) -> Path:
+        """Return the folder in which a student's notebooks arrive."""
+        return self.folder / "submitted" / student / assignment
+
+    def autograded(self, student: str, assignment: str) -> Path:
+        """Return the folder of a student's executed notebooks."""
+        return self.folder / "autograded" / student / assignment
+
+    def feedback(self, student: str, assignment: str) -> Path:
+        """Return the folder of the pages a student gets back."""
+        return self.folder / "feedback" / student / assignment
+
+    def reports(self, assignment: str) -> Path:
+        """Return the folder of what is known about an assignment as a whole."""
+        return self.folder / "reports" / assignment
+
+    def outcomes(self, assignment: str) -> Path:
+        """Return the folder of the verdicts, a file for each student."""
+        return self.reports(assignment) / "outcomes"
+
+    def log(self, assignment: str) -> Path:
+        """Return the file that says what happened while an assignment was graded."""
+        return self.folder / "logs" / f"{assignment}.log"
+
+    def config(self) -> Config:
+        """Return nbgrader's configuration for this class, read from the same file as nbgrader's own commands do."""
+        with environment(FOLDER, str(self.folder)):
+            config: Config = PyFileConfigLoader(CONFIG, path=str(self.root)).load_config()
+        return config
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Leave out the warnings that nbgrader's way of using SQLAlchemy calls forth: nobody here can act on them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Object of type .* not in session", SAWarning)
+        yield
+
+
+@contextmanager
+def environment(name: str, value: str) -> Iterator[None]:
+    """Set an environment variable for a while."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

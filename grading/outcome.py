@@ -1,0 +1,97 @@
+"""What came of one submission: a verdict, and for each question that was not all right, what was wrong with it.
+
+The scores themselves stand in nbgrader's gradebook, where a person may change them; this is what it has no place for.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from attnlib.checks.report import MIME
+from grading._untyped import NotebookNode
+from grading.execute import NOT_RUN, STOPPED
+from grading.judge import is_autograded
+
+LONGEST = 300  # characters of a student's text in a table
+
+VERDICTS = {
+    "graded": "every cell was run",
+    "timeout": "a cell did not end; it and all later cells earned nothing",
+    "crashed": "the Python process ended; that cell and all later cells earned nothing",
+    "unreadable": "the file is no notebook that can be graded; nothing was earned",
+    "missing": "there is no notebook; nothing was earned",
+    "infrastructure": "the grader itself failed; nothing is known about this submission",
+}
+
+
+def plain(text: str) -> str:
+    """Return text of a student's making that is fit for a terminal and a table: printable, and not too long."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[:LONGEST])
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was wrong with a question: the id of the mistake where it was recognised, and a few words."""
+
+    question: str
+    mistake: str | None
+    title: str
+
+    def __post_init__(self) -> None:
+        for name in ("question", "mistake", "title"):
+            text = getattr(self, name)
+            object.__setattr__(self, name, text and plain(text))
+
+    def __str__(self) -> str:
+        return f"{self.question}: " + (f"{self.mistake} ({self.title})" if self.mistake else self.title)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The verdict on one submission."""
+
+    student: str
+    verdict: str
+    reason: str = ""
+    findings: tuple[Finding, ...] = ()
+    digest: str = ""  # of what was graded: as long as it is the same, there is no need to grade it again
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", plain(self.reason))
+
+    def save(self, folder: Path) -> None:
+        """Write the outcome into a folder, one file a student, so that students can be graded in any order."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{self.student}.json").write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+
+    @classmethod
+    def load(cls, file: Path) -> "Outcome":
+        """Read what :meth:`save` wrote."""
+        data = json.loads(file.read_text(encoding="utf-8"))
+        return cls(**data | {"findings": tuple(Finding(**finding) for finding in data["findings"])})
+
+
+def findings(notebook: NotebookNode) -> Iterator[Finding]:
+    """Yield what was wrong in an executed notebook, question by question."""
+    for cell in filter(is_autograded, notebook.cells):
+        shown = [output.data[MIME] for output in cell.outputs if MIME in output.get("data", {})]
+        reports = list(filter(_is_report, shown))
+        errors = [output for output in cell.outputs if output.output_type == "error"]
+        if reports:
+            yield from (_from_report(report) for report in reports if not report["passed"])
+        elif errors and errors[0].ename not in (STOPPED, NOT_RUN):  # those say no more than the verdict does
+            yield Finding(cell.metadata.nbgrader["grade_id"], None, f"{errors[0].ename} ({errors[0].evalue[:200]})")
+
+
+def _is_report(shown: object) -> bool:
+    """Return whether this is a report as a check makes it: a student's code can show anything under its name."""
+    if not isinstance(shown, dict) or not isinstance(shown.get("passed"), bool):
+        return False
+    texts = [shown.get("exercise"), shown.get("backend"), shown.get("title"), shown.get("mistake") or ""]
+    return all(isinstance(text, str) for text in texts)
+
+
+def _from_report(report: NotebookNode) -> Finding:
+    backend = "" if report["backend"] == "numpy" else f" ({report['backend']})"
+    return Finding(f"{report['exercise']}{backend}", report["mistake"], report["title"])

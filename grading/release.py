@@ -1,0 +1,42 @@
+"""The student's version of an assignment, generated from the instructor's; and its entry in the gradebook."""
+
+import os
+import sys
+from logging import Logger
+from pathlib import Path
+
+from traitlets.config import Config
+
+from grading._untyped import CourseDirectory, GenerateAssignment, NbGraderException
+from grading.course import Course, GradingError, environment
+
+
+def release(course: Course, assignment: str, destination: Path, log: Logger) -> Path:
+    """Write the student's version into ``destination`` and return its folder. The same input gives the same bytes."""
+    config = Config({"SaveCells": {"enabled": False}, "GenerateAssignment": {"no_database": True}})
+    return _generate(course, assignment, destination, config, log)
+
+
+def register(course: Course, assignment: str, log: Logger) -> None:
+    """Tell the class's gradebook which cells an assignment has, and what they are worth."""
+    # For a new gradebook nbgrader calls alembic by name; it lies beside this Python, which need not be on the path.
+    beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    with environment("PATH", beside):
+        _generate(course, assignment, course.folder / "release", Config(), log)
+
+
+def _generate(course: Course, assignment: str, destination: Path, extra: Config, log: Logger) -> Path:
+    course.require(assignment)
+    config = course.config()
+    config.merge(extra)
+    config.CourseDirectory.release_directory = str(destination)
+    config.CourseDirectory.assignment_id = assignment
+    config.BaseConverter.force = True
+    try:
+        GenerateAssignment(coursedir=CourseDirectory(config=config, log=log), config=config, log=log).start()
+    except NbGraderException as failure:
+        raise GradingError(
+            f"nbgrader could not generate {assignment!r}; its log says why. If cells were added or removed since "
+            f"submissions were graded in {course.folder}, grade them again in a new folder"
+        ) from failure
+    return destination / assignment

@@ -1,0 +1,118 @@
+"""What a class got: the scores of nbgrader's gradebook beside the verdicts, as a table, as CSV, and as a page."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grading._untyped import Gradebook, MissingEntry
+from grading.course import Course, GradingError
+from grading.outcome import Outcome
+
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")  # how a formula begins, in full width as well
+
+
+@dataclass(frozen=True)
+class Row:
+    """One student's line. ``scores`` maps each question to (score, points); ``to_read`` counts unread answers."""
+
+    outcome: Outcome
+    scores: dict[str, tuple[float, float]]
+    to_read: int
+    feedback: tuple[Path, ...]
+
+    @property
+    def score(self) -> float:
+        """The sum over all questions."""
+        return sum(score for score, _ in self.scores.values())
+
+    @property
+    def points(self) -> float:
+        """What a perfect submission earns."""
+        return sum(points for _, points in self.scores.values())
+
+    def remarks(self) -> list[str]:
+        """Return all there is to say, a line for each: why it was stopped, then the mistakes."""
+        return [*filter(None, [self.outcome.reason]), *map(str, self.outcome.findings)]
+
+
+def rows(course: Course, assignment: str) -> list[Row]:
+    """Return a row for everyone graded so far.
+
+    Raises:
+        GradingError: there is no such assignment, or nobody was graded.
+    """
+    course.require(assignment)
+    files = sorted(course.outcomes(assignment).glob("*.json"))
+    if not files:
+        raise GradingError(f"nobody was graded in {course.folder} yet: `python -m grading run {assignment}` does it")
+    directory = course.config().CourseDirectory
+    with Gradebook(directory.db_url, directory.course_id) as gradebook:
+        return [_row(course, assignment, Outcome.load(file), gradebook) for file in files]
+
+
+def _row(course: Course, assignment: str, outcome: Outcome, gradebook: Gradebook) -> Row:
+    try:
+        submission = gradebook.find_submission(assignment, outcome.student)
+        grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
+    except MissingEntry:  # the grader failed before nbgrader heard of the student
+        grades = []
+    order = {cell: i for i, cell in enumerate(_questions(course, assignment, gradebook))}
+    grades.sort(key=lambda grade: order[grade.name])
+    folder = course.feedback(outcome.student, assignment)
+    pages = [folder / Path(name).with_suffix(".html").name for name in course.notebooks(assignment)]
+    return Row(
+        outcome,
+        {grade.name: (grade.score, grade.max_score) for grade in grades},
+        sum(grade.needs_manual_grade for grade in grades),
+        tuple(page for page in pages if page.is_file()),
+    )
+
+
+def _questions(course: Course, assignment: str, gradebook: Gradebook) -> list[str]:
+    notebooks = sorted(gradebook.find_assignment(assignment).notebooks, key=lambda notebook: str(notebook.name))
+    return [cell.name for notebook in notebooks for cell in notebook.source_cells]
+
+
+def points(value: float) -> str:
+    """Return a number of points with up to three decimals: a quarter of 3.5 points is no rounder than that."""
+    return f"{float(value):.3f}".rstrip("0").rstrip(".")
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Return the rows as text, the first remark beside each student and the others below it."""
+    lines = [("student", "score", "to read", "verdict", "mistakes")]
+    for row in rows:
+        first, *others = row.remarks() or [""]
+        score = f"{points(row.score)} / {points(row.points)}"
+        lines.append((row.outcome.student, score, str(row.to_read or ""), row.outcome.verdict, first))
+        lines.extend(("", "", "", "", other) for other in others)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(_line(line, widths) for line in [lines[0], tuple("-" * width for width in widths), *lines[1:]])
+
+
+def _line(line: Sequence[str], widths: Sequence[int]) -> str:
+    student, score, to_read, *words = (text.ljust(width) for text, width in zip(line, widths, strict=True))
+    return "  ".join([student, score.strip().rjust(widths[1]), to_read, *words]).rstrip()
+
+
+def write_csv(rows: Sequence[Row], file: Path) -> None:
+    """Write the rows for a spreadsheet, with a column for each question."""
+    questions = list(dict.fromkeys(question for row in rows for question in row.scores))
+    header = ["student", "score", "points", "to read", "verdict", "reason", "mistakes", *questions]
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(map(cell, header))
+        for row in rows:
+            outcome, scores = row.outcome, [row.scores[q][0] if q in row.scores else "" for q in questions]
+            found = "; ".join(str(cell(str(finding))) for finding in outcome.findings)
+            line = [outcome.student, row.score, row.points, row.to_read, outcome.verdict, outcome.reason]
+            writer.writerow([*map(cell, line), found, *scores])
+
+
+def cell(value: object) -> object:
+    """Return a value that no spreadsheet takes for a formula, nor, where semicolons part cells, for several cells."""
+    if not isinstance(value, str):
+        return value
+    text = value.replace(";", ",")
+    return f"'{text}" if text.startswith(FORMULA) else text

@@ -1,0 +1,50 @@
+"""A class of made-up students: one file each, with the cells that the student filled in.
+
+A student's file is Markdown. The first heading says who it is and what is special; each further heading is the id of
+a cell, and the block of code below it (or, where there is none, the text) is what the student wrote there.
+"""
+
+import re
+from pathlib import Path
+
+from grading._untyped import notebook_text, read_notebook
+from grading.course import Course, GradingError
+
+FOLDER = Path(__file__).parent
+HEADING = re.compile(r"^## (.+)$\n", re.MULTILINE)
+FENCE = re.compile(r"^```python\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+BROKEN = "(the file ends here)"  # in place of a cell's id: the notebook was cut off while it was saved
+
+
+def write_class(course: Course, assignment: str) -> list[str]:
+    """Write a submission for each student of an assignment's sample class, and return their names."""
+    course.require(assignment)
+    files = sorted((FOLDER / assignment).glob("*.md"))
+    if not files:
+        known = ", ".join(sorted(path.name for path in FOLDER.glob("*/"))) or "none"
+        raise GradingError(f"{assignment!r} has no sample class; there are some for: {known}")
+    for file in files:
+        _write(course, assignment, file)
+    return [file.stem for file in files]
+
+
+def _write(course: Course, assignment: str, file: Path) -> None:
+    (name,) = course.notebooks(assignment)
+    cells = read(file)
+    notebook = read_notebook(course.root / "exercises" / assignment / name)
+    unknown = cells.keys() - {cell.id for cell in notebook.cells} - {BROKEN}
+    if unknown:
+        raise GradingError(f"{file.name} fills in {', '.join(sorted(unknown))}, but {name} has no such cells")
+    for cell in notebook.cells:
+        cell.source = cells.get(cell.id, cell.source)
+    text = notebook_text(notebook)
+    target = course.submitted(file.stem, assignment) / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text[: len(text) // 2] if BROKEN in cells else text, encoding="utf-8")
+
+
+def read(file: Path) -> dict[str, str]:
+    """Return what a student wrote, by the id of the cell."""
+    _, *parts = HEADING.split(file.read_text(encoding="utf-8"))
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return {cell: fence[1] if (fence := FENCE.search(text)) else text.strip() for cell, text in pairs}

@@ -1,0 +1,61 @@
+"""How nbgrader releases, grades and reports this course, for its own commands and for `python -m grading` alike.
+
+A class lives in `class/`, or where the environment variable ATTENTION_CLASS says.
+"""
+
+from pathlib import Path
+
+import grading
+from grading.course import Course
+
+course = Course.at(Path(__file__).parent)
+course.folder.mkdir(parents=True, exist_ok=True)  # SQLite makes a file, but no folder to put it in
+
+c = get_config()  # noqa: F821 (nbgrader provides it)
+
+c.CourseDirectory.course_id = "attention"
+c.CourseDirectory.root = str(course.root)
+c.CourseDirectory.source_directory = "solutions"
+c.CourseDirectory.release_directory = "exercises"
+c.CourseDirectory.submitted_directory = str(course.folder / "submitted")
+c.CourseDirectory.autograded_directory = str(course.folder / "autograded")
+c.CourseDirectory.feedback_directory = str(course.folder / "feedback")
+c.CourseDirectory.solution_directory = str(course.folder / "solution")
+c.CourseDirectory.source_with_tests_directory = str(course.folder / "source_with_tests")
+c.CourseDirectory.db_url = f"sqlite:///{course.folder / 'gradebook.db'}"
+
+# A deleted test cell comes back, and is graded.
+c.OverwriteCells.add_missing_cells = True
+
+# nbgrader's own steps, after one of ours: a cell that was copied, split or deleted costs at most its own question.
+c.Autograde.sanitize_preprocessors = [
+    "grading.reassemble.Reassemble",
+    "nbgrader.preprocessors.ClearOutput",
+    "nbgrader.preprocessors.DeduplicateIds",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    "nbgrader.preprocessors.OverwriteCells",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+
+# nbgrader's own steps, with two exchanged: ours stops a notebook that never ends, and counts no silence as success.
+c.Autograde.autograde_preprocessors = [
+    "grading.execute.StoppingExecute",
+    "nbgrader.preprocessors.IgnorePattern",
+    "nbconvert.preprocessors.ClearMetadataPreprocessor",
+    "nbgrader.preprocessors.LimitOutput",
+    "grading.judge.Judge",
+    "nbgrader.preprocessors.SaveAutoGrades",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+
+# Feedback pages ask no other host for anything, and run nothing that came with a submission.
+c.GenerateFeedback.preprocessors = ["grading.feedback.Scores"]
+c.HTMLExporter.template_name = "course-feedback"
+c.HTMLExporter.extra_template_basedirs = [str(Path(grading.__file__).with_name("templates"))]
+c.HTMLExporter.filters = {
+    "safe_html": "grading.feedback.safe_html",
+    "with_formulas": "grading.mathml.with_formulas",
+    "points": "grading.report.points",
+}
+c.DataTypeFilter.display_data_priority = ["text/html", "image/svg+xml", "image/png", "image/jpeg", "text/plain"]

@@ -1,0 +1,23 @@
+"""The built book, as files: which pages there are and what stands in them."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+HTML = ROOT / "_build" / "html"
+
+
+def pages() -> list[str]:
+    """Every page, as its address below the root of the site."""
+    found = sorted(str(path.relative_to(HTML)) for path in HTML.rglob("*.html") if "_static" not in path.parts)
+    assert found, "there is no built book: run `make book` first"
+    return found
+
+
+def text(page: str) -> str:
+    return (HTML / page).read_text(encoding="utf-8")
+
+
+def chapters() -> list[str]:
+    """The files of the table of contents, without ending."""
+    return re.findall(r"(?:root|file): (\S+)", (ROOT / "_toc.yml").read_text())

@@ -1,0 +1,107 @@
+"""Every page in a real browser: no errors, no requests to other hosts, no sideways scrolling on a phone."""
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+
+import pytest
+from pages import HTML, pages
+from playwright.sync_api import sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        """Keep the test's output free of requests."""
+
+
+@pytest.fixture(scope="module")
+def site():
+    handler = functools.partial(Quiet, directory=HTML)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    with sync_playwright() as playwright:
+        if path is None and not os.path.exists(playwright.chromium.executable_path):
+            pytest.skip("no Chromium here: install it, or set CHROMIUM=/path/to/it")
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, site):
+    """Open a page, and hand back the page and everything that went wrong on it."""
+    contexts = []
+
+    def open_page(address, *, width=1280, scheme="light"):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page, wrong = context.new_page(), []
+        page.on("pageerror", lambda error: wrong.append(f"page error: {error}"))
+        page.on("console", lambda message: wrong.append(report(message)) if message.type == "error" else None)
+        page.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
+        page.on(
+            "response", lambda answer: wrong.append(f"{answer.status}: {answer.url}") if answer.status > 399 else None
+        )
+        page.on("request", lambda request: wrong.append(f"foreign: {request.url}") if foreign(request.url) else None)
+        page.goto(site + address)
+        page.wait_for_load_state("networkidle")
+        return page, wrong
+
+    def report(message):
+        return f"console: {message.text} ({message.location['url']})"
+
+    def foreign(url):
+        return not url.startswith((site, "data:", "blob:"))
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("address", pages())
+def test_a_page_has_no_errors_asks_no_other_host_and_fits_a_phone(opened, address):
+    page, wrong = opened(address)
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.wait_for_timeout(100)
+    assert not wrong
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pictures_take_the_ink_of_the_page(opened, scheme):
+    page, _ = opened("book/self-attention.html", scheme=scheme)
+    ink = page.evaluate("getComputedStyle(document.querySelector('.picture')).color")
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    brightness = [sum(map(int, colour.removeprefix("rgb(").removesuffix(")").split(","))) for colour in (ink, paper)]
+    assert abs(brightness[0] - brightness[1]) > 450
+    card = page.evaluate("getComputedStyle(document.querySelector('.picture').parentElement).backgroundColor")
+    assert card == "rgba(0, 0, 0, 0)"
+
+
+def test_formulas_are_typeset(opened):
+    page, _ = opened("book/self-attention.html")
+    page.wait_for_selector("mjx-container")
+    assert page.locator("mjx-container").count() > 30
+    assert page.locator("mjx-merror").count() == 0
+
+
+def test_a_tool_that_looks_for_errors_finds_a_planted_one(opened, site):
+    page, wrong = opened("book/index.html")
+    page.evaluate("setTimeout(() => { throw new Error('planted') })")
+    page.evaluate("fetch('http://127.0.0.1:9/').catch(() => 0)")
+    page.wait_for_timeout(200)
+    assert any("planted" in one for one in wrong)
+    assert any(one.startswith("foreign") for one in wrong)

@@ -1,0 +1,463 @@
+"""Right answers, in the styles that students write: whatever is equal in mathematics has to pass.
+
+``RIGHT[exercise, backend]`` maps a description of the style to a function.
+"""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+RIGHT = {}
+
+
+def style(exercise, text, *, backend="numpy"):
+    """Register a right implementation of an exercise."""
+
+    def register(implementation):
+        RIGHT.setdefault((exercise, backend), {})[text] = implementation
+        return implementation
+
+    return register
+
+
+def swap(x):
+    return np.swapaxes(x, -1, -2)
+
+
+# softmax ---------------------------------------------------------------------------------------------------------
+
+
+@style("softmax", "the textbook formula, with a shift")
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@style("softmax", "log-sum-exp")
+def softmax_logsumexp(x, axis=-1):
+    m = np.max(x, axis=axis, keepdims=True)
+    return np.exp(x - (m + np.log(np.sum(np.exp(x - m), axis=axis, keepdims=True))))
+
+
+@style("softmax", "Python loops over rows, with math.exp")
+def softmax_loops(x, axis=-1):
+    moved = np.moveaxis(x, axis, -1)
+    out = np.empty(moved.shape)
+    for place in np.ndindex(moved.shape[:-1]):
+        row = [float(v) for v in moved[place]]
+        exponentials = [math.exp(v - max(row)) for v in row]
+        out[place] = [e / sum(exponentials) for e in exponentials]
+    return np.moveaxis(out, -1, axis)
+
+
+@style("softmax", "apply_along_axis")
+def softmax_along(x, axis=-1):
+    def row(v):
+        e = np.exp(v - v.max())
+        return e / e.sum()
+
+    return np.apply_along_axis(row, axis, x)
+
+
+@style("softmax", "eps 1e-12 in the denominator, float64 inside, cast back")
+def softmax_cast(x, axis=-1):
+    e = np.exp(x.astype(np.float64) - x.max(axis=axis, keepdims=True))
+    return (e / (e.sum(axis=axis, keepdims=True) + 1e-12)).astype(x.dtype)
+
+
+@style("softmax", "expand_dims instead of keepdims, float64 for float32")
+def softmax_expand(x, axis=-1):
+    x = np.array(x, dtype=np.float64)
+    e = np.exp(x - np.expand_dims(x.max(axis), axis))
+    return e / np.expand_dims(e.sum(axis), axis)
+
+
+@style("softmax", "its own copy, changed in place, with an extra keyword")
+def softmax_copy(x, axis=-1, *, temperature=1.0):
+    x = x.copy()
+    x /= temperature
+    x -= x.max(axis, keepdims=True)
+    np.exp(x, out=x)
+    x /= x.sum(axis, keepdims=True)
+    return x
+
+
+@style("softmax", "differences of all pairs")
+def softmax_pairs(x, axis=-1):
+    x = np.moveaxis(x, axis, -1)
+    return np.moveaxis(1 / np.exp(x[..., None, :] - x[..., :, None]).sum(-1), -1, axis)
+
+
+@style("softmax", "torch.softmax", backend="torch")
+def softmax_torch(x, axis=-1):
+    return torch.softmax(x, axis)
+
+
+@style("softmax", "exp and sum", backend="torch")
+def softmax_torch_by_hand(x, axis=-1):
+    e = torch.exp(x - x.max(dim=axis, keepdim=True).values)
+    return e / e.sum(dim=axis, keepdim=True)
+
+
+@style("softmax", "logsumexp", backend="torch")
+def softmax_torch_logsumexp(x, axis=-1):
+    return torch.exp(x - torch.logsumexp(x, dim=axis, keepdim=True))
+
+
+@style("softmax", "nn.Softmax", backend="torch")
+def softmax_torch_module(x, axis=-1):
+    return torch.nn.Softmax(dim=axis)(x)
+
+
+@style("softmax", "exp of log_softmax", backend="torch")
+def softmax_torch_log(x, axis=-1):
+    return F.log_softmax(x, dim=axis).exp()
+
+
+# dot -------------------------------------------------------------------------------------------------------------
+
+
+@style("dot", "matrix product with swapaxes")
+def dot(query, key):
+    return query @ swap(key)
+
+
+@style("dot", "einsum")
+def dot_einsum(query, key):
+    return np.einsum("...td,...sd->...ts", query, key)
+
+
+@style("dot", "broadcasting and a sum")
+def dot_broadcast(query, key):
+    return (query[..., :, None, :] * key[..., None, :, :]).sum(axis=-1)
+
+
+@style("dot", "Python loops")
+def dot_loops(query, key):
+    scores = np.zeros((*query.shape[:-1], key.shape[-2]))
+    for place in np.ndindex(query.shape[:-2]):
+        for i, q in enumerate(query[place]):
+            for j, k in enumerate(key[place]):
+                scores[(*place, i, j)] = sum(float(a) * float(b) for a, b in zip(q, k, strict=True))
+    return scores
+
+
+@style("dot", "np.vectorize with a signature")
+def dot_vectorize(query, key):
+    return np.vectorize(lambda q, k: q @ k.T, signature="(t,d),(s,d)->(t,s)")(query, key)
+
+
+@style("dot", "recursion over the batch, float64 inside, cast back")
+def dot_recursive(query, key):
+    if query.ndim > 2:
+        return np.stack([dot_recursive(q, k) for q, k in zip(query, key, strict=True)])
+    return (query.astype(np.float64) @ key.T).astype(query.dtype)
+
+
+@style("dot", "a callable object with extra keywords")
+def dot_object(query, key):
+    class Dot:
+        def __call__(self, a, b, scale=1, mask=None):
+            return np.matmul(a, np.moveaxis(b, -1, -2)) * scale
+
+    return Dot()(query, key)
+
+
+@style("dot", "the polarisation identity")
+def dot_polarised(query, key):
+    def squares(x):
+        return (x.astype(float) ** 2).sum(-1)
+
+    plus = squares(query[..., :, None, :] + key[..., None, :, :])
+    return (plus - squares(query)[..., :, None] - squares(key)[..., None, :]) / 2
+
+
+@style("dot", "mT", backend="torch")
+def dot_torch(query, key):
+    return query @ key.mT
+
+
+@style("dot", "einsum", backend="torch")
+def dot_torch_einsum(query, key):
+    return torch.einsum("...td,...sd->...ts", query, key)
+
+
+@style("dot", "broadcasting and a sum", backend="torch")
+def dot_torch_broadcast(query, key):
+    return (query.unsqueeze(-2) * key.unsqueeze(-3)).sum(-1)
+
+
+@style("dot", "a loop over keys with torch.stack", backend="torch")
+def dot_torch_stack(query, key):
+    return torch.stack([(query * key[..., j, None, :]).sum(-1) for j in range(key.shape[-2])], dim=-1)
+
+
+@style("dot", "torch.matmul and transpose", backend="torch")
+def dot_torch_matmul(query, key):
+    return torch.matmul(query, key.transpose(-2, -1))
+
+
+# cosine ----------------------------------------------------------------------------------------------------------
+
+
+@style("cosine", "unit vectors, zero lengths replaced by 1")
+def cosine(query, key):
+    def unit(x):
+        length = np.linalg.norm(x, axis=-1, keepdims=True)
+        return x / np.where(length == 0, 1, length)
+
+    return dot(unit(query), unit(key))
+
+
+@style("cosine", "np.divide with where")
+def cosine_where(query, key):
+    lengths = np.linalg.norm(query, axis=-1)[..., :, None] * np.linalg.norm(key, axis=-1)[..., None, :]
+    scores = dot(query, key)
+    return np.divide(scores, lengths, out=np.zeros_like(scores), where=lengths > 0)
+
+
+@style("cosine", "eps 1e-12 added to the lengths")
+def cosine_eps(query, key):
+    a = np.sqrt((query**2).sum(-1, keepdims=True)) + 1e-12
+    b = np.sqrt((key**2).sum(-1, keepdims=True)) + 1e-12
+    return (query / a) @ swap(key / b)
+
+
+@style("cosine", "the product of lengths, at least 1e-8, as in torch")
+def cosine_maximum(query, key):
+    lengths = np.linalg.norm(query, axis=-1, keepdims=True) * swap(np.linalg.norm(key, axis=-1, keepdims=True))
+    return dot(query, key) / np.maximum(lengths, 1e-8)
+
+
+@style("cosine", "0/0 made good by nan_to_num")
+def cosine_nan_to_num(query, key):
+    lengths = np.sqrt(np.einsum("...td,...td->...t", query, query)[..., :, None])
+    lengths = lengths * np.sqrt(np.einsum("...sd,...sd->...s", key, key)[..., None, :])
+    return np.nan_to_num(np.einsum("...td,...sd->...ts", query, key) / lengths)
+
+
+@style("cosine", "Python loops")
+def cosine_loops(query, key):
+    scores = np.zeros((*query.shape[:-1], key.shape[-2]))
+    for place in np.ndindex(query.shape[:-2]):
+        for i, q in enumerate(query[place]):
+            for j, k in enumerate(key[place]):
+                lengths = math.hypot(*q) * math.hypot(*k)
+                scores[(*place, i, j)] = 0 if lengths == 0 else q @ k / lengths
+    return scores
+
+
+@style("cosine", "apply_along_axis, float64 inside, cast back, an extra keyword")
+def cosine_along(query, key, eps=1e-12):
+    def unit(v):
+        return v / max(np.linalg.norm(v), eps)
+
+    q, k = (np.apply_along_axis(unit, -1, x.astype(np.float64)) for x in (query, key))
+    return dot(q, k).astype(query.dtype)
+
+
+@style("cosine", "clipped to [-1, 1]")
+def cosine_clipped(query, key):
+    return np.clip(cosine(query, key), -1, 1)
+
+
+@style("cosine", "F.normalize", backend="torch")
+def cosine_torch(query, key):
+    return F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT
+
+
+@style("cosine", "F.cosine_similarity of all pairs", backend="torch")
+def cosine_torch_similarity(query, key):
+    return F.cosine_similarity(query.unsqueeze(-2), key.unsqueeze(-3), dim=-1)
+
+
+@style("cosine", "clamped lengths", backend="torch")
+def cosine_torch_clamp(query, key):
+    lengths = query.norm(dim=-1, keepdim=True) * key.norm(dim=-1, keepdim=True).mT
+    return query @ key.mT / lengths.clamp(min=1e-8)
+
+
+@style("cosine", "einsum and torch.where", backend="torch")
+def cosine_torch_where(query, key):
+    def unit(x):
+        square = (x * x).sum(-1, keepdim=True)
+        return x / torch.where(square == 0, torch.ones_like(square), square).sqrt()
+
+    return torch.einsum("...td,...sd->...ts", unit(query), unit(key))
+
+
+@style("cosine", "a loop over keys with torch.stack", backend="torch")
+def cosine_torch_stack(query, key):
+    units = F.normalize(query, dim=-1, eps=1e-12)
+    columns = [(units * F.normalize(key[..., j, None, :], dim=-1)).sum(-1) for j in range(key.shape[-2])]
+    return torch.stack(columns, -1)
+
+
+# attention -------------------------------------------------------------------------------------------------------
+
+
+@style("attention", "four lines")
+def attention(query, key, value):
+    weights = softmax(query @ swap(key) / np.sqrt(query.shape[-1]))
+    return weights @ value, weights
+
+
+@style("attention", "einsum, and a list of results")
+def attention_einsum(query, key, value):
+    scores = np.einsum("...td,...sd->...ts", query, key) * key.shape[-1] ** -0.5
+    weights = softmax_logsumexp(scores)
+    return [np.einsum("...ts,...sv->...tv", weights, value), weights]
+
+
+@style("attention", "Python loops")
+def attention_loops(query, key, value):
+    lead, (t, d), s = query.shape[:-2], query.shape[-2:], key.shape[-2]
+    context, weights = np.zeros((*lead, t, value.shape[-1])), np.zeros((*lead, t, s))
+    for place in np.ndindex(lead):
+        for i in range(t):
+            scores = [query[place][i] @ key[place][j] / math.sqrt(d) for j in range(s)]
+            exponentials = [math.exp(e - max(scores)) for e in scores]
+            for j in range(s):
+                weights[(*place, i, j)] = exponentials[j] / sum(exponentials)
+                context[(*place, i)] += weights[(*place, i, j)] * value[place][j]
+    return context, weights
+
+
+@style("attention", "broadcasting")
+def attention_broadcast(query, key, value):
+    scores = (query[..., :, None, :] * key[..., None, :, :]).sum(-1) / math.sqrt(query.shape[-1])
+    weights = softmax_copy(scores)
+    return (weights[..., None] * value[..., None, :, :]).sum(-2), weights
+
+
+@style("attention", "query and key scaled by the fourth root each")
+def attention_roots(query, key, value):
+    root = query.shape[-1] ** 0.25
+    weights = softmax((query / root) @ swap(key / root))
+    return weights @ value, weights
+
+
+@style("attention", "float64 inside, cast back, extra keywords")
+def attention_cast(query, key, value, *, score=None, mask=None):
+    context, weights = attention(*(x.astype(np.float64) for x in (query, key, value)))
+    return context.astype(query.dtype), weights.astype(query.dtype)
+
+
+@style("attention", "float64 results for float32, eps 1e-12 in the denominator")
+def attention_eps(query, key, value):
+    scores = dot(query.astype(float), key) / query.shape[-1] ** 0.5
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    weights = e / (e.sum(-1, keepdims=True) + 1e-12)
+    return weights @ value, weights
+
+
+@style("attention", "np.vectorize over the batch")
+def attention_vectorize(query, key, value):
+    signature = "(t,d),(s,d),(s,v)->(t,v),(t,s)"
+    return np.vectorize(attention, signature=signature)(query, key, value)
+
+
+@style("attention", "matmul and F.softmax", backend="torch")
+def attention_torch(query, key, value):
+    weights = F.softmax(torch.matmul(query, key.transpose(-2, -1)) / math.sqrt(query.size(-1)), dim=-1)
+    return torch.matmul(weights, value), weights
+
+
+@style("attention", "einsum, and a list of results", backend="torch")
+def attention_torch_einsum(query, key, value):
+    scores = torch.einsum("...td,...sd->...ts", query, key) / query.shape[-1] ** 0.5
+    weights = scores.softmax(-1)
+    return [torch.einsum("...ts,...sv->...tv", weights, value), weights]
+
+
+@style("attention", "F.scaled_dot_product_attention for the context", backend="torch")
+def attention_torch_sdpa(query, key, value):
+    weights = torch.softmax(query @ key.mT / query.shape[-1] ** 0.5, -1)
+    return F.scaled_dot_product_attention(query, key, value), weights
+
+
+@style("attention", "loops with torch.stack", backend="torch")
+def attention_torch_loops(query, key, value):
+    if query.ndim > 2:
+        pairs = [attention_torch_loops(*x) for x in zip(query, key, value, strict=True)]
+        return torch.stack([c for c, _ in pairs]), torch.stack([w for _, w in pairs])
+    rows = [torch.stack([(q * k).sum() for k in key]) / query.shape[-1] ** 0.5 for q in query]
+    weights = torch.stack([torch.exp(r - r.max()) / torch.exp(r - r.max()).sum() for r in rows])
+    return torch.stack([sum(w * v for w, v in zip(row, value, strict=True)) for row in weights]), weights
+
+
+@style("attention", "logsumexp and a tensor as the scale", backend="torch")
+def attention_torch_logsumexp(query, key, value):
+    scores = query @ key.mT / torch.sqrt(torch.tensor(query.shape[-1]))
+    weights = torch.exp(scores - scores.logsumexp(-1, keepdim=True))
+    return weights @ value, weights
+
+
+@style("attention", "float64 inside, cast back", backend="torch")
+def attention_torch_cast(query, key, value):
+    results = attention_torch(query.double(), key.double(), value.double())
+    return tuple(x.to(query.dtype) for x in results)
+
+
+# self_attention --------------------------------------------------------------------------------------------------
+
+
+@style("self_attention", "attention of x with itself")
+def self_attention(x):
+    return attention(x, x, x)
+
+
+@style("self_attention", "einsum, and a list of results")
+def self_attention_einsum(x):
+    weights = softmax_logsumexp(np.einsum("...td,...sd->...ts", x, x) / np.sqrt(x.shape[-1]))
+    return [np.einsum("...ts,...sd->...td", weights, x), weights]
+
+
+@style("self_attention", "Python loops")
+def self_attention_loops(x):
+    return attention_loops(x, x, x)
+
+
+@style("self_attention", "x divided by the fourth root of D, with extra keywords")
+def self_attention_root(x, *, score=None, mask=None):
+    y = x / x.shape[-1] ** 0.25
+    weights = softmax_pairs(y @ swap(y))
+    return weights @ x, weights
+
+
+@style("self_attention", "float64 inside, cast back")
+def self_attention_cast(x):
+    return attention_cast(x, x, x)
+
+
+@style("self_attention", "projections that are the identity")
+def self_attention_identity(x):
+    identity = np.eye(x.shape[-1])
+    return attention_broadcast(x @ identity, x @ identity, x @ identity)
+
+
+@style("self_attention", "F.softmax", backend="torch")
+def self_attention_torch(x):
+    return attention_torch(x, x, x)
+
+
+@style("self_attention", "einsum", backend="torch")
+def self_attention_torch_einsum(x):
+    return attention_torch_einsum(x, x, x)
+
+
+@style("self_attention", "F.scaled_dot_product_attention", backend="torch")
+def self_attention_torch_sdpa(x):
+    return attention_torch_sdpa(x, x, x)
+
+
+@style("self_attention", "loops with torch.stack", backend="torch")
+def self_attention_torch_loops(x):
+    return attention_torch_loops(x, x, x)
+
+
+@style("self_attention", "logsumexp", backend="torch")
+def self_attention_torch_logsumexp(x):
+    return attention_torch_logsumexp(x, x, x)

@@ -1,0 +1,234 @@
+"""Every known mistake is told by its own name, nothing right is called wrong, and nothing wrong is called right."""
+
+import ast
+import inspect
+import re
+import textwrap
+
+import numpy as np
+import pytest
+import torch
+from right import RIGHT
+from strangers import STRANGERS
+
+import attnlib
+from attnlib.checks import examine, exercises
+from attnlib.checks.catalogue import CATALOGUE
+
+SEEDS = range(50)
+MISTAKES = [
+    pytest.param(name, m, id=f"{name}-{m.id}") for name, exercise in CATALOGUE.items() for m in exercise.mistakes
+]
+ANSWERS = [
+    pytest.param(name, backend, f, id=f"{name}-{backend}-{text}")
+    for (name, backend), styles in RIGHT.items()
+    for text, f in styles.items()
+]
+OTHERS = [
+    pytest.param(name, *f, id=f"{name}-{text}") for name, others in STRANGERS.items() for text, f in others.items()
+]
+CODE = re.compile(r"\breturn \w+, |\blambda\b|\b(np|torch|attnlib)\.[\w.]+\(|\s@\s*\w+[.(]|\bdef\b")
+
+
+def test_the_exercises_are_those_of_the_course_in_its_order():
+    assert exercises() == ("softmax", "dot", "cosine", "attention", "self_attention")
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_an_exercise_carries_the_name_of_the_function_that_it_mirrors(name):
+    assert CATALOGUE[name].name == name
+    assert CATALOGUE[name].reference is getattr(attnlib, name)
+
+
+@pytest.mark.parametrize(("name", "mistake"), MISTAKES)
+def test_a_known_mistake_fails_and_is_named_as_itself_whatever_the_seed(name, mistake):
+    reports = [examine(name, mistake.implementation, seed=seed) for seed in SEEDS]
+    assert {report.mistake for report in reports} == {mistake.id}
+    assert not any(report.passed for report in reports)
+    assert max(report.score for report in reports) < 1
+    assert len({report.score for report in reports}) == 1, "the same mistake earns the same, whatever the seed"
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_an_exercise_knows_at_least_twelve_mistakes_by_unique_names(name):
+    ids = [mistake.id for mistake in CATALOGUE[name].mistakes]
+    assert len(ids) >= 12
+    assert len(ids) == len(set(ids))
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", one) for one in ids)
+
+
+@pytest.mark.parametrize(("name", "mistake"), MISTAKES)
+def test_a_mistake_says_what_was_wrong_in_whole_sentences(name, mistake):
+    assert mistake.says.endswith(".")
+    assert mistake.says[0].isupper() or mistake.says[0] in "`."
+    assert mistake.title
+    assert not mistake.title.endswith(".")
+    assert mistake.hint.endswith(("?", "."))
+
+
+@pytest.mark.parametrize(("name", "mistake"), MISTAKES)
+def test_a_hint_is_no_solution(name, mistake):
+    assert not CODE.search(mistake.hint), "a hint asks or points, it does not spell out a line of the answer"
+    assert mistake.hint not in mistake.says
+    lines = {re.sub(r"\s", "", line) for line in _statements(CATALOGUE[name].reference)}
+    assert not any(line in re.sub(r"\s", "", mistake.hint) for line in lines if len(line) > 12)
+
+
+@pytest.mark.parametrize(("name", "backend", "implementation"), ANSWERS)
+def test_a_right_answer_passes_whatever_its_style(name, backend, implementation):
+    for seed in SEEDS:
+        report = examine(name, implementation, backend=backend, seed=seed)
+        assert report.passed, report.message
+        assert report.score == 1.0
+        assert report.mistake is None
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_at_least_five_styles_are_tried_and_the_reference_passes(name, backend):
+    assert len(RIGHT[name, backend]) >= 5
+    assert examine(name, CATALOGUE[name].reference, backend=backend).score == 1.0
+
+
+@pytest.mark.parametrize(("name", "implementation", "names"), OTHERS)
+def test_a_wrong_answer_that_nobody_foresaw_fails_and_is_not_called_something_else(name, implementation, names):
+    for seed in range(3):
+        report = examine(name, implementation, seed=seed)
+        assert not report.passed
+        assert report.score < 1
+        assert report.mistake in names, report.message
+
+
+def test_one_maximum_for_the_whole_table_is_found_by_every_seed():
+    implementation, _ = STRANGERS["attention"]["maximum of the whole table"]
+    assert not [seed for seed in range(100) if examine("attention", implementation, seed=seed).passed]
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_score_is_made_of_parts_and_the_first_part_is_the_foundation(name):
+    exercise = CATALOGUE[name]
+    foundation = next(iter(exercise.parts))
+    right = exercise.reference
+
+    def without_batches(*arrays, **options):
+        return right(*arrays, **options) if arrays[0].ndim <= 2 else None
+
+    def without_matrices(*arrays, **options):
+        return right(*arrays, **options) if arrays[0].ndim > 2 else None
+
+    assert 0 < examine(name, without_batches).score < 1
+    assert examine(name, without_matrices).score == 0, f"without {foundation} nothing is earned"
+
+
+def test_the_seed_fixes_the_inputs_and_none_draws_new_ones():
+    seen = []
+
+    def implementation(query, key):
+        seen.append(query.copy())
+        return attnlib.dot(query, key)
+
+    for seed in (7, 7, None, None):
+        examine("dot", implementation, seed=seed)
+    first, second, third, fourth = (seen[i * len(seen) // 4 + 1] for i in range(4))
+    assert np.array_equal(first, second)
+    assert not np.array_equal(third, fourth)
+
+
+# The common mistakes again, in torch --------------------------------------------------------------------------------
+
+
+def scores(query, key):
+    return query @ key.mT / query.shape[-1] ** 0.5
+
+
+def overflow(query, key, value):
+    e = torch.exp(scores(query, key))
+    weights = e / e.sum(-1, keepdim=True)
+    return weights @ value, weights
+
+
+def attend(weights, value):
+    return weights @ value, weights
+
+
+IN_TORCH = {
+    "no-scale": lambda q, k, v: attend((q @ k.mT).softmax(-1), v),
+    "scaled-by-width": lambda q, k, v: attend((q @ k.mT / q.size(-1)).softmax(-1), v),
+    "multiplied-by-root": lambda q, k, v: attend((q @ k.mT * q.size(-1) ** 0.5).softmax(-1), v),
+    "scaled-by-keys": lambda q, k, v: attend((q @ k.mT / k.size(-2) ** 0.5).softmax(-1), v),
+    "scaled-after-softmax": lambda q, k, v: attend((q @ k.mT).softmax(-1) / q.size(-1) ** 0.5, v),
+    "softmax-over-queries": lambda q, k, v: attend(scores(q, k).softmax(-2), v),
+    "no-softmax": lambda q, k, v: attend(scores(q, k), v),
+    "returns-scores": lambda q, k, v: (scores(q, k).softmax(-1) @ v, scores(q, k)),
+    "overflow": overflow,
+    "averages-keys": lambda q, k, v: attend(scores(q, k).softmax(-1), k),
+    "swapped-results": lambda q, k, v: attend(scores(q, k).softmax(-1), v)[::-1],
+    "context-only": lambda q, k, v: scores(q, k).softmax(-1) @ v,
+    "hard": lambda q, k, v: attend(torch.nn.functional.one_hot(scores(q, k).argmax(-1), k.size(-2)).to(v.dtype), v),
+    "full-transpose": lambda q, k, v: attend(
+        (q @ k.permute(*reversed(range(k.ndim))) / q.size(-1) ** 0.5).softmax(-1), v
+    ),
+}
+
+
+@pytest.mark.parametrize("identifier", IN_TORCH)
+def test_a_mistake_made_in_torch_has_the_same_name(identifier):
+    for seed in range(10):
+        report = examine("attention", IN_TORCH[identifier], backend="torch", seed=seed)
+        assert report.mistake == identifier, report.message
+        assert report.score < 1
+
+
+def detached(query, key, value):
+    return attend(scores(query.detach(), key.detach()).softmax(-1), value.detach())
+
+
+def without_gradients(query, key, value):
+    with torch.no_grad():
+        return attend(scores(query, key).softmax(-1), value)
+
+
+def through_numpy(query, key, value):
+    results = attnlib.attention(*(x.detach().numpy() for x in (query, key, value)))
+    return tuple(torch.from_numpy(x) for x in results)
+
+
+@pytest.mark.parametrize("implementation", [detached, without_gradients, through_numpy], ids=lambda f: f.__name__)
+def test_numbers_without_gradients_are_told_that_no_gradient_flows(implementation):
+    report = examine("attention", implementation, backend="torch", seed=0)
+    assert 0 < report.score < 1
+    assert "no gradient" in report.message
+    assert report.mistake == "no-gradient"
+
+
+@pytest.mark.parametrize("argument", ["query", "key", "value"])
+def test_an_argument_that_no_gradient_reaches_is_named(argument):
+    def implementation(**arrays):
+        arrays[argument] = arrays[argument].detach()
+        return attend(scores(arrays["query"], arrays["key"]).softmax(-1), arrays["value"])
+
+    report = examine("attention", lambda q, k, v: implementation(query=q, key=k, value=v), backend="torch", seed=0)
+    assert not report.passed
+    assert f"no gradient reaches {argument}" in report.message
+
+
+def test_a_wrong_gradient_is_found_though_the_numbers_are_right():
+    def implementation(query, key, value):
+        e = torch.exp(scores(query, key) - scores(query, key).amax(-1, keepdim=True))
+        return attend(e / e.sum(-1, keepdim=True).detach(), value)
+
+    report = examine("attention", implementation, backend="torch", seed=0)
+    assert 0 < report.score < 1
+    assert "gradient of query" in report.message
+
+
+def test_a_caller_who_switched_gradients_off_costs_no_marks():
+    with torch.no_grad():
+        assert examine("attention", attnlib.attention, backend="torch", seed=0).passed
+
+
+def _statements(function):
+    """The statements of a function as source lines, without its docstring."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    body = [node for node in tree.body[0].body if not isinstance(node, ast.Expr)]
+    return [line.strip() for node in body for line in ast.unparse(node).split("\n")]

@@ -1,0 +1,73 @@
+import csv
+from pathlib import Path
+
+import pytest
+
+from grading.outcome import Finding, Outcome
+from grading.page import write_page
+from grading.report import Row, cell, points, table, write_csv
+
+FOUND = (Finding("softmax", "wrong-axis", "the axis is <wrong>"), Finding("dot", None, "raised an exception"))
+ROWS = [
+    Row(Outcome("ada", "graded"), {"a": (4.0, 4.0), "b": (0.0, 3.0)}, 1, (Path("/class/feedback/ada/x y.html"),)),
+    Row(Outcome("=1+1", "graded", findings=FOUND), {"a": (1.5, 4.0), "b": (0.0, 3.0)}, 0, ()),
+    Row(Outcome("zoe", "missing", "there is nothing"), {}, 0, ()),
+]
+
+
+def test_the_table_has_a_line_for_each_student_and_each_further_remark():
+    lines = table(ROWS).splitlines()
+    assert lines[2].split() == ["ada", "4", "/", "7", "1", "graded"]
+    assert "softmax: wrong-axis (the axis is <wrong>)" in lines[3]
+    assert lines[4].strip() == "dot: raised an exception"
+    assert lines[5].endswith("missing  there is nothing")
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "＝1", "＠A1", "\t=1", "\r=1"])
+def test_no_spreadsheet_takes_a_cell_for_a_formula(text):
+    assert cell(text) == f"'{text}"
+
+
+def test_where_semicolons_part_cells_no_text_makes_another_cell():
+    assert cell("a;=1+1") == "a,=1+1"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(17.125, "17.125"), (22.0, "22"), (0, "0"), (2 / 3, "0.667"), (100, "100")]
+)
+def test_points_are_not_rounded_more_than_needed(value, text):
+    assert points(value) == text
+
+
+def test_what_a_student_wrote_is_printable_and_short():
+    found = Finding("dot\x1b[2J", None, "x" * 1000)
+    assert found.question == "dot\N{REPLACEMENT CHARACTER}[2J"
+    assert len(found.title) == 300
+    assert Outcome("ada", "graded", "\u202eabc").reason == "\N{REPLACEMENT CHARACTER}abc"
+
+
+def test_numbers_stay_numbers():
+    assert cell(-1.5) == -1.5
+
+
+def test_the_csv_has_a_column_for_each_question(tmp_path):
+    write_csv(ROWS, tmp_path / "grades.csv")
+    with (tmp_path / "grades.csv").open(newline="") as file:
+        ada, formula, zoe = csv.DictReader(file)
+    assert (ada["score"], ada["a"], ada["b"]) == ("4.0", "4.0", "0.0")
+    assert formula["student"] == "'=1+1"
+    assert formula["mistakes"] == "softmax: wrong-axis (the axis is <wrong>); dot: raised an exception"
+    assert (zoe["a"], zoe["reason"]) == ("", "there is nothing")
+
+
+def test_the_page_escapes_what_it_shows_and_leads_to_the_feedback(tmp_path):
+    write_page(ROWS, "tiny", tmp_path / "grades.html")
+    page = (tmp_path / "grades.html").read_text()
+    assert "the axis is &lt;wrong&gt;" in page
+    assert "feedback/ada/x%20y.html" in page
+    assert '<th scope="row">zoe</th>' in page
+
+
+def test_an_outcome_reads_back_as_it_was_saved(tmp_path):
+    ROWS[1].outcome.save(tmp_path)
+    assert Outcome.load(tmp_path / "=1+1.json") == ROWS[1].outcome

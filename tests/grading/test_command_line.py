@@ -1,0 +1,62 @@
+"""What is asked for in vain is answered by what came, what was expected, and what to do."""
+
+import pytest
+
+from grading.__main__ import main
+from grading.course import GradingError
+from grading.report import rows
+from grading.run import run
+
+
+def test_an_unknown_assignment_is_answered_by_those_there_are(capsys, tmp_path):
+    assert main(["run", "no-such", "--course", str(tmp_path)]) == 1
+    assert "no assignment 'no-such'" in (said := capsys.readouterr().err)
+    assert "02-self-attention" in said
+
+
+def test_without_submissions_it_says_where_they_go(capsys, tmp_path):
+    assert main(["run", "02-self-attention", "--course", str(tmp_path)]) == 1
+    assert "STUDENT/02-self-attention/self-attention.ipynb" in capsys.readouterr().err
+
+
+def test_before_a_run_there_is_nothing_to_report(capsys, tmp_path):
+    assert main(["report", "02-self-attention", "--course", str(tmp_path)]) == 1
+    assert "python -m grading run 02-self-attention" in capsys.readouterr().err
+
+
+def test_an_assignment_without_a_sample_class_says_which_has_one(tiny):
+    from grading.sample import write_class
+
+    with pytest.raises(GradingError, match=r"no sample class.*02-self-attention"):
+        write_class(tiny, "tiny")
+
+
+def test_an_unknown_student_is_answered_by_those_there_are(tiny):
+    tiny.submit("ada")
+    with pytest.raises(GradingError, match=r"no submission folder for adda.*There are: ada"):
+        run(tiny, "tiny", ["adda"])
+
+
+def test_changed_questions_do_not_mix_with_old_grades(tiny):
+    tiny.submit("ada")
+    run(tiny, "tiny")
+    notebook = tiny.root / "solutions" / "tiny" / "tiny.ipynb"
+    notebook.write_text(notebook.read_text().replace("check-three", "check-four"))
+    with pytest.raises(GradingError, match="grade them again in a new folder"):
+        run(tiny, "tiny")
+    assert rows(tiny, "tiny")[0].score == 6
+
+
+@pytest.mark.parametrize("jobs", ["0", "-1", "many"])
+def test_jobs_is_a_whole_number_from_one_on(jobs, capsys):
+    with pytest.raises(SystemExit):
+        main(["run", "02-self-attention", "--jobs", jobs])
+    assert "--jobs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [[], ["release"], ["sample"], ["run"], ["report"]])
+def test_every_command_explains_itself(command, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([*command, "--help"])
+    assert stopped.value.code == 0
+    assert "usage: python -m grading" in capsys.readouterr().out

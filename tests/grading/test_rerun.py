@@ -1,0 +1,99 @@
+"""Grading again replaces what was, keeps what a person decided, and leaves alone whoever was not asked for."""
+
+import pytest
+
+from grading._untyped import Gradebook
+from grading.report import rows
+from grading.run import refresh, run
+
+
+@pytest.fixture(scope="module")
+def course(tiny):
+    tiny.submit("improves", answer_one="def one(): return 0.5")
+    tiny.submit("breaks")
+    tiny.submit("waits", answer_one="def one(): return 1.0")
+    run(tiny, "tiny")
+    tiny.submit("improves")
+    tiny.submit_text("breaks", "{")
+    tiny.submit("waits")
+    with Gradebook(tiny.config().CourseDirectory.db_url) as gradebook:
+        gradebook.find_grade("check-two", "tiny", "tiny", "improves").manual_score = 0.25
+        gradebook.db.commit()
+    run(tiny, "tiny", ["improves", "breaks"])
+    return tiny
+
+
+def by_name(course):
+    return {row.outcome.student: row for row in rows(course, "tiny")}
+
+
+def read_by_hand(course, student, score):
+    with Gradebook(course.config().CourseDirectory.db_url) as gradebook:
+        grade = gradebook.find_grade("check-two", "tiny", "tiny", student)
+        grade.manual_score, grade.needs_manual_grade = score, False
+        gradebook.db.commit()
+
+
+@pytest.fixture(scope="module")
+def graded(course):
+    return {row.outcome.student: row for row in rows(course, "tiny")}
+
+
+def test_a_better_submission_replaces_the_first(graded):
+    assert graded["improves"].scores["check-one"] == (2, 2)
+
+
+def test_what_a_person_decided_stands_and_waits_to_be_looked_at_again(graded):
+    assert graded["improves"].scores["check-two"] == (0.25, 2)
+    assert graded["improves"].to_read == 1
+
+
+def test_a_submission_that_became_unreadable_leaves_nothing_of_the_first(course, graded):
+    assert graded["breaks"].score == 0
+    assert graded["breaks"].outcome.verdict == "unreadable"
+    assert not graded["breaks"].feedback
+    assert not course.autograded("breaks", "tiny").exists()
+
+
+def test_whoever_was_not_asked_for_keeps_the_old_grade(graded):
+    assert graded["waits"].scores["check-one"] == (1, 2)
+
+
+def test_a_person_has_to_read_once_and_the_feedback_page_shows_it(course, graded):
+    read_by_hand(course, "improves", 1.125)
+    course.submit("waits", answer_three="def three(): return 0.5")
+    run(course, "tiny")
+    assert by_name(course)["waits"].scores["check-three"] == (0.5, 2)
+    assert by_name(course)["improves"].to_read == 0
+    refresh(course, "tiny")
+    assert "5.125 / 6 points" in by_name(course)["improves"].feedback[0].read_text()
+    run(course, "tiny", ["improves"], again=True)
+    assert by_name(course)["improves"].to_read == 1
+
+
+def test_where_no_page_can_be_written_the_grade_stays(course, graded, monkeypatch):
+    monkeypatch.setattr("grading.submission._Feedback.start", lambda self: 1 / 0)
+    run(course, "tiny", ["waits"], again=True)
+    row = by_name(course)["waits"]
+    assert (row.outcome.verdict, row.score, row.feedback) == ("graded", 4.5, ())
+    assert row.outcome.reason.startswith("no feedback page: ZeroDivisionError")
+
+
+def test_a_notebook_has_one_limit_of_time_for_all_cells(course, graded, monkeypatch):
+    monkeypatch.setattr("grading.execute.CELLS", 0)
+    run(course, "tiny", ["waits"], again=True)
+    assert by_name(course)["waits"].outcome.verdict == "timeout"
+    assert "was not reached within 0 seconds" in by_name(course)["waits"].outcome.reason
+
+
+def test_where_the_grader_fails_no_earlier_grade_remains(course, graded, monkeypatch):
+    read_by_hand(course, "improves", 1.125)
+    monkeypatch.setattr("grading.submission.Grader._autograde", lambda *given: 1 / 0)
+    run(course, "tiny", ["improves"], again=True)
+    row = by_name(course)["improves"]
+    assert (row.outcome.verdict, row.score, row.feedback) == ("infrastructure", 1.125, ())
+    assert row.to_read == 1, "what a person gave stands, to be looked at again"
+
+
+def test_a_run_writes_nothing_beside_the_solutions(course):
+    assert {path.name for path in course.root.iterdir()} == {"solutions", "nbgrader_config.py"}

@@ -1,0 +1,50 @@
+"""The repository itself: the lock fits the list, the commands of the documents exist, nothing private slipped in."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README, CONTRIBUTING = (ROOT / name for name in ("README.md", "CONTRIBUTING.md"))
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in listed.split("\0") if name]
+
+
+def names(file: str) -> list[str]:
+    lines = (ROOT / file).read_text().splitlines()
+    return [re.split(r"[\[<>=;\s]", line)[0].lower() for line in lines if line and not line.startswith("#")]
+
+
+def test_everything_asked_for_is_in_the_lock():
+    assert set(names("requirements.in")) <= set(names("requirements.txt"))
+
+
+def test_the_lock_pins_every_version():
+    lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
+    assert all(re.match(r"[\w.-]+==[\w.]+( ;.*)?$", line) for line in lines)
+    assert "torch==2.13.0" in lines
+
+
+@pytest.mark.parametrize("document", [README, CONTRIBUTING], ids=lambda path: path.name)
+def test_the_commands_of_a_document_exist(document):
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    commands = set(re.findall(r"^make ([a-z]+)", document.read_text(), re.MULTILINE))
+    commands |= set(re.findall(r"`make ([a-z]+)`", document.read_text()))
+    assert commands <= targets
+    assert commands
+
+
+@pytest.mark.parametrize("document", [README, CONTRIBUTING], ids=lambda path: path.name)
+def test_the_files_a_document_names_exist(document):
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text())
+    assert not [link for link in links if not (ROOT / link).exists()]
+
+
+def test_no_file_names_a_place_on_the_machine_it_was_made_on():
+    place = re.compile(rb"/(home|Users|root|work)/\w+/")
+    assert not [path for path in tracked() if path.is_file() and place.search(path.read_bytes())]
