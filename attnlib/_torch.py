@@ -1,19 +1,166 @@
 """The torch kernels: imported only when a torch tensor arrives. Arguments have been validated."""
 
+from math import prod
+
 import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attnlib._arrays import at_least_float32, autocasts, broadcast_shape
+from attnlib.masks import combine_masks, window_mask
 
 
-def softmax(x: torch.Tensor, axis: int) -> torch.Tensor:
+def softmax(x: Tensor, axis: int) -> Tensor:
     """Return the softmax along ``axis``, computed in at least float32; 0, with gradient 0, where all is -inf."""
-    dtype = torch.promote_types(x.dtype, torch.float32)
+    dtype = at_least_float32(torch, x.dtype)
     empty = (x == -torch.inf).all(dim=axis, keepdim=True)
     # Empty rows are replaced before the softmax, not after it: a nan that is masked out later still has a nan gradient.
     weights = torch.softmax(x.masked_fill(empty, 0.0), dim=axis, dtype=dtype)
     return weights.masked_fill(empty, 0.0).to(x.dtype)
 
 
-def masked(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+def masked(scores: Tensor, mask: Tensor) -> Tensor:
     """Return the scores with a boolean mask (True = keep) applied or a float mask added."""
     if mask.dtype == torch.bool:
         return scores.masked_fill(~mask, -torch.inf)
     return scores + mask
+
+
+def sdpa(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout_p: float,
+    left: int | None,
+    right: int | None,
+    offset: int,
+    scale: float,
+    softcap: float | None,
+    want_weights: bool,
+    want_lse: bool,
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Return the context, and the weights and log-sums if wanted: by one fused operation if they are not."""
+    if mask is not None and mask.ndim < 2:
+        mask = mask.reshape(1, -1)  # torch's kernel asks for two dimensions
+    step_by_step = softcap is not None or want_weights or want_lse
+    causal = False
+    if not step_by_step and mask is None and left is None and right == 0 and offset == 0:
+        causal = True
+    elif not (left is None and right is None):
+        mask = _within_reach(query, key, mask, left, right, offset)
+    if step_by_step:
+        return _step_by_step(query, key, value, mask, dropout_p, scale, softcap, want_lse)
+    if query.ndim == key.ndim == value.ndim == 4 and query.shape[:2] == key.shape[:2] == value.shape[:2]:
+        return F.scaled_dot_product_attention(query, key, value, mask, dropout_p, causal, scale=scale), None, None
+    return _fused(query, key, value, mask, dropout_p, causal, scale), None, None
+
+
+def _within_reach(
+    query: Tensor, key: Tensor, mask: Tensor | None, left: int | None, right: int | None, offset: int
+) -> Tensor | None:
+    """Return the mask with the rules about distance in it, or as it is where they forbid nothing."""
+    T, S = query.shape[-2], key.shape[-2]
+    if not torch.compiler.is_compiling():  # a comparison would fix the sizes that a compiler keeps symbolic
+        sees_last = right is None or offset + right >= S - 1  # even the first query
+        sees_first = left is None or T - 1 + offset - left <= 0  # even the last
+        if sees_last and sees_first:
+            return mask
+    return combine_masks(mask, window_mask(T, S, left, right, q_offset=offset, like=query))
+
+
+def _fused(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, causal: bool, scale: float
+) -> Tensor:
+    """Use torch's kernel for any leading dimensions: it is fused for (B, H, T, D) alone, so they are seen as such."""
+    grouped = _is_grouped(query, key)
+    *batch, H = _lead(query, key, value)
+
+    def seen(x: Tensor, heads: int) -> Tensor:
+        return x.expand(*batch, heads, *x.shape[-2:]).reshape(prod(batch), heads, *x.shape[-2:])
+
+    if mask is not None and mask.ndim > 4:
+        mask = seen(mask.expand(*batch, H, *mask.shape[-2:]), H)
+    q = seen(query, H)
+    k, v = (seen(x, x.shape[-3] if grouped else H) for x in (key, value))
+    out = F.scaled_dot_product_attention(q, k, v, mask, dropout_p, causal, scale=scale, enable_gqa=grouped)
+    return out.reshape(*batch, *([H] if max(query.ndim, key.ndim, value.ndim) > 2 else []), *out.shape[-2:])
+
+
+def _step_by_step(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout_p: float,
+    scale: float,
+    softcap: float | None,
+    want_lse: bool,
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Form the scores and the weights, which a fused operation never does."""
+    dtype = at_least_float32(torch, query.dtype)
+    q, k, v = query.to(dtype), key.to(dtype), value.to(dtype)
+    if grouped := _is_grouped(query, key):  # heads (H,) are seen as (H_key, H / H_key)
+        H_key = key.shape[-3]
+        q, k, v = _grouped_heads(q, H_key), k.unsqueeze(-3), v.unsqueeze(-3)
+        if mask is not None and mask.ndim > 2:
+            mask = _grouped_heads(mask.expand(*mask.shape[:-3], query.shape[-3], *mask.shape[-2:]), H_key)
+    scores = (q * scale) @ k.transpose(-1, -2)
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    scores, nothing = _masked_scores(scores, mask)
+    lse = torch.logsumexp(scores, dim=-1) if want_lse else None
+    weights = _softmax_of_own(scores)
+    if nothing is not None:
+        weights = weights.masked_fill(nothing, 0.0)
+        lse = lse if lse is None else lse.masked_fill(nothing.squeeze(-1), -torch.inf)
+    weights = F.dropout(weights, dropout_p) if dropout_p else weights
+    out = weights @ v
+    if grouped:
+        out, weights = out.flatten(-4, -3), weights.flatten(-4, -3)
+        lse = lse if lse is None else lse.flatten(-3, -2)
+    weights = weights.expand(*out.shape[:-1], weights.shape[-1])  # the values may have brought more batches
+    lse = lse if lse is None else lse.expand(out.shape[:-1])
+    result = out.dtype if autocasts(query) else query.dtype
+    return out.to(result), weights.to(result), lse if lse is None else lse.to(result)
+
+
+def _masked_scores(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Apply the mask, but to the queries that may attend to nothing; return which those are too.
+
+    They go through the softmax without their mask: a nan that is masked out later still has a nan gradient.
+    """
+    if mask is None:
+        return scores, None
+    if mask.dtype == torch.bool:
+        nothing = (~mask).all(dim=-1, keepdim=True)
+        return scores.masked_fill(~(mask | nothing), -torch.inf), nothing
+    nothing = (mask == -torch.inf).all(dim=-1, keepdim=True)
+    return scores + mask.masked_fill(nothing, 0.0), nothing
+
+
+def _softmax_of_own(scores: Tensor) -> Tensor:
+    """Return the softmax, in the memory of the scores where nobody can notice: half the time, if they are many."""
+    recorded = torch.is_grad_enabled() or torch._C._functorch.is_functorch_wrapped_tensor(scores)
+    if recorded or torch.compiler.is_compiling() or torch.finfo(scores.dtype).bits < 32:
+        return torch.softmax(scores, dim=-1)
+    return torch.softmax(scores, dim=-1, out=scores)
+
+
+def _is_grouped(query: Tensor, key: Tensor) -> bool:
+    """Tell whether each head of the keys serves several of the queries'; a single one is broadcast."""
+    if query.ndim == 2 or key.ndim == 2:
+        return False
+    return True if 1 < key.shape[-3] < query.shape[-3] else False  # noqa: SIM210 (of symbolic sizes, "<" is no bool)
+
+
+def _grouped_heads(x: Tensor, H_key: int) -> Tensor:
+    """See heads ``(..., H, T, D)`` as ``(..., H_key, H / H_key, T, D)``."""
+    return x.reshape(*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:])
+
+
+def _lead(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
+    """Return the leading dimensions of the context, at least one: batches and heads."""
+    if _is_grouped(query, key):
+        return (*broadcast_shape(query.shape[:-3], key.shape[:-3], value.shape[:-3]), query.shape[-3])
+    return broadcast_shape(query.shape[:-2], key.shape[:-2], value.shape[:-2], (1,))

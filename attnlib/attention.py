@@ -7,7 +7,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attnlib._arrays import Array, autocasts, backend, is_torch, require_broadcast, require_sequence, shape
+from attnlib._arrays import (
+    Array,
+    autocasts,
+    backend,
+    broadcast_shape,
+    is_torch,
+    require_broadcast,
+    require_sequence,
+    shape,
+)
 from attnlib.similarity import scaled_dot
 
 Score = Callable[[Array, Array], Array]
@@ -50,7 +59,7 @@ def softmax(x: Array, axis: int = -1) -> Array:
         raise TypeError(f"axis is {axis!r}, but one integer is needed")
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(f"axis is {axis}, but x has shape {shape(x)}: use an axis from {-x.ndim} to {x.ndim - 1}")
-    return _kernel(x).softmax(x, axis)
+    return kernel(x).softmax(x, axis)
 
 
 def attention(
@@ -104,8 +113,8 @@ def attention(
         raise TypeError(f"score is {score!r}, but a function (query, key) -> scores is needed, e.g. attnlib.dot")
     scores = _checked_scores(score(query, key), query, key)
     if mask is not None:
-        _check_mask(mask, scores)
-        scores = _kernel(scores).masked(scores, mask)
+        require_mask("mask", mask, tuple(scores.shape), scores)
+        scores = kernel(scores).masked(scores, mask)
     weights = softmax(scores)  # (..., T, S)
     return weights @ value, weights
 
@@ -143,7 +152,7 @@ def self_attention(x: Array, *, score: Score = scaled_dot, mask: Array | None = 
     return attention(x, x, x, score=score, mask=mask)
 
 
-def _kernel(x: Array) -> Array:
+def kernel(x: Array) -> Array:
     """Choose the module that computes: the only place where the two backends part."""
     if is_torch(x):
         from attnlib import _torch
@@ -156,7 +165,7 @@ def _kernel(x: Array) -> Array:
 
 def _checked_scores(scores: Array, query: Array, key: Array) -> Array:
     backend(query=query, scores=scores)
-    leading = np.broadcast_shapes(tuple(query.shape[:-2]), tuple(key.shape[:-2]))
+    leading = broadcast_shape(tuple(query.shape[:-2]), tuple(key.shape[:-2]))
     wanted = (*leading, query.shape[-2], key.shape[-2])
     if tuple(scores.shape) != wanted:
         raise ValueError(
@@ -166,19 +175,20 @@ def _checked_scores(scores: Array, query: Array, key: Array) -> Array:
     return scores
 
 
-def _check_mask(mask: Array, scores: Array) -> None:
-    if is_torch(mask) != is_torch(scores) or not hasattr(mask, "dtype"):
-        raise TypeError(f"mask is a {type(mask).__name__}, but the scores are a {type(scores).__name__}: convert it")
-    if not str(mask.dtype).endswith("bool") and mask.dtype != scores.dtype and not autocasts(scores):
+def require_mask(name: str, mask: Array, scores_shape: tuple[int, ...], like: Array) -> None:
+    """Raise unless a mask is boolean, or of the scores' dtype, and broadcasts to their shape ``(..., T, S)``."""
+    if is_torch(mask) != is_torch(like) or not hasattr(mask, "dtype"):
+        raise TypeError(f"{name} is a {type(mask).__name__}, but the scores are a {type(like).__name__}: convert it")
+    if not str(mask.dtype).endswith("bool") and mask.dtype != like.dtype and not autocasts(like):
         raise TypeError(
-            f"mask has dtype {mask.dtype}, but bool (True = may attend) or {scores.dtype} (added) is needed"
+            f"{name} has dtype {mask.dtype}, but bool (True = may attend) or {like.dtype} (added) is needed"
         )
     try:
-        fits = np.broadcast_shapes(tuple(mask.shape), tuple(scores.shape)) == tuple(scores.shape)
+        fits = broadcast_shape(tuple(mask.shape), scores_shape) == scores_shape
     except ValueError:
         fits = False
     if not fits:
         raise ValueError(
-            f"mask has shape {shape(mask)}, but scores are {shape(scores)}: "
-            f"T={scores.shape[-2]} queries, S={scores.shape[-1]} keys; it must broadcast to them"
+            f"{name} has shape {shape(mask)}, but scores are {scores_shape}: "
+            f"T={scores_shape[-2]} queries, S={scores_shape[-1]} keys; it must broadcast to them"
         )

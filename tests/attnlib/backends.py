@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import settings
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 import attnlib
 
@@ -98,6 +100,18 @@ class Call(NamedTuple):
         return results if isinstance(results, tuple) else (results,)
 
 
+class OnMeta(TorchDispatchMode):
+    """Every operation inside must make tensors on the meta device alone, and read no value back from it."""
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        results = operation(*args, **(kwargs or {}))
+        made = [x.device.type for x in tree_leaves(results) if isinstance(x, torch.Tensor)]
+        assert made == ["meta"] * len(made), f"{operation} made a tensor on {made}"
+        took = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
+        assert made or not took, f"{operation} waits for a value"
+        return results
+
+
 def assert_error_names(backend, call, exception, words):
     """`call(ones)`, where `ones(*sizes, dtype=...)` makes an array, must raise an error that names what came.
 
@@ -128,12 +142,85 @@ SIMILARITIES = {
     "cosine": Call(attnlib.cosine, PAIR, ((B, T, S),)),
     "gaussian": Call(attnlib.gaussian, PAIR, ((B, T, S),)),
 }
+
+
+def cell_weights(gates, width, state):
+    """The shapes of a recurrent cell's parameters."""
+    rows = gates * state
+    return {"w_ih": (rows, width), "w_hh": (rows, state), "b_ih": (rows,), "b_hh": (rows,)}
+
+
+def encode_with_gru(x, h0, w_ih, w_hh, b_ih, b_hh, lengths=None):
+    """`encode` with the arrays alone as arguments."""
+    return attnlib.encode(attnlib.gru_cell, x, h0, w_ih, w_hh, b_ih, b_hh, lengths=lengths)
+
+
+def bahdanau(y, state, memory, mask=None, **params):
+    """`bahdanau_step` with the parameters as arguments of their own."""
+    return attnlib.bahdanau_step(y, state, memory, params, mask=mask)
+
+
+def luong(y, state, memory, score, mask=None, **params):
+    """`luong_step` with the parameters as arguments of their own."""
+    return attnlib.luong_step(y, state, memory, params, score=score, mask=mask)
+
+
+STATE, MEMORY = D_K, D_V  # widths of a decoder's state and of an encoder's
+HIDDEN = {"w_query": (STATE, D_A), "w_key": (MEMORY, D_A), "v": (D_A,)}
+STEP = {"y": (B, D), "state": (B, STATE), "memory": (B, S, MEMORY)}
+ENCODED = {"x": (B, T, D), "h0": (B, D_K)} | cell_weights(3, D, D_K)
+BAHDANAU = Call(bahdanau, STEP | HIDDEN | cell_weights(3, D + MEMORY, STATE), ((B, STATE), (B, MEMORY), (B, S)))
+LUONG = {
+    "dot": {"memory": (B, S, STATE), "w_c": (2 * STATE, T)},
+    "general": {"weight": (STATE, MEMORY), "w_c": (MEMORY + STATE, T)},
+    "concat": HIDDEN | {"w_c": (MEMORY + STATE, T)},
+}
+
+
+def luong_call(score, more):
+    """A step of Luong's decoder with this score, its parameters' shapes given."""
+    shapes = STEP | more | cell_weights(3, D, STATE)
+    return Call(luong, shapes, ((B, STATE), (B, T), (B, S)), {"score": score})
+
+
+HEADED = {"query": (B, T, D), "key": (B, S, D_K), "value": (B, S, D_V)} | {
+    "w_q": (D, H * T),
+    "w_k": (D_K, H * T),
+    "w_v": (D_V, H * B),
+    "w_o": (H * B, D_A),
+}
+ROPE = Call(attnlib.apply_rope, {"x": (B, T, D), "cos": (T, D // 2), "sin": (T, D // 2)}, ((B, T, D),))
 ATTENTION = Call(attnlib.attention, PAIR | {"value": (B, S, D_V)}, ((B, T, D_V), (B, T, S)))
+QKV = PAIR | {"value": (B, S, D_V)}
+SDPA = Call(attnlib.scaled_dot_product_attention, QKV, ((B, T, D_V),))
+SDPA_BACKWARD = Call(attnlib.scaled_dot_product_attention_backward, {"grad": (B, T, D_V)} | QKV, tuple(QKV.values()))
 CALLS = SIMILARITIES | {
     "softmax": Call(attnlib.softmax, {"x": (B, T, S)}, ((B, T, S),)),
     "attention": ATTENTION,
     "attention_with_float_mask": ATTENTION._replace(arguments=ATTENTION.arguments | {"mask": (T, S)}),
+    "scaled_dot_product_attention": SDPA,
+    "scaled_dot_product_attention_with_float_mask": SDPA._replace(arguments=SDPA.arguments | {"attn_mask": (T, S)}),
+    "scaled_dot_product_attention_with_all_options": SDPA._replace(
+        options={"is_causal": True, "q_offset": 2, "window": (4, 1), "scale": 0.3, "softcap": 2.0}
+        | {"return_weights": True, "return_lse": True},
+        results=((B, T, D_V), (B, T, S), (B, T)),
+    ),
+    "scaled_dot_product_attention_backward": SDPA_BACKWARD,
+    "scaled_dot_product_attention_backward_causal": SDPA_BACKWARD._replace(options={"is_causal": True, "q_offset": 1}),
     "self_attention": Call(attnlib.self_attention, {"x": (B, T, D)}, ((B, T, D), (B, T, T))),
+    "rnn_cell": Call(attnlib.rnn_cell, {"x": (B, T, D), "h": (T, D_K)} | cell_weights(1, D, D_K), ((B, T, D_K),)),
+    "gru_cell": Call(attnlib.gru_cell, {"x": (B, T, D), "h": (T, D_K)} | cell_weights(3, D, D_K), ((B, T, D_K),)),
+    "encode": Call(encode_with_gru, ENCODED, ((B, T, D_K), (B, D_K))),
+    "encode_with_lengths": Call(encode_with_gru, ENCODED, ((B, T, D_K), (B, D_K)), {"lengths": [3, 5]}),
+    "bahdanau_step": BAHDANAU,
+    "bahdanau_step_with_float_mask": BAHDANAU._replace(arguments=BAHDANAU.arguments | {"mask": (B, S)}),
+    "split_heads": Call(attnlib.split_heads, {"x": (B, T, H * D)}, ((B, H, T, D),), {"num_heads": H}),
+    "merge_heads": Call(attnlib.merge_heads, {"x": (B, H, T, D)}, ((B, T, H * D),)),
+    "multi_head_attention": Call(attnlib.multi_head_attention, HEADED, ((B, T, D_A),), {"num_heads": H}),
+    "rope_tables": Call(attnlib.rope_tables, {"positions": (B, 1, T)}, ((B, 1, T, D_K),) * 2, {"D": 2 * D_K}),
+    "apply_rope": ROPE,
+    "apply_rope_interleaved": ROPE._replace(options={"interleaved": True}),
+    **{f"luong_step_{score}": luong_call(score, more) for score, more in LUONG.items()},
 }
 
 

@@ -47,6 +47,30 @@ VIEWS = {"split_heads", "merge_heads"}  # they may only look at their input in a
 
 # Signatures
 
+
+def sdpa(
+    query,
+    key,
+    value,
+    attn_mask=None,
+    dropout_p=0.0,
+    is_causal=False,
+    *,
+    scale=None,
+    enable_gqa=False,
+    q_offset=0,
+    window=None,
+    softcap=None,
+    return_weights=False,
+    return_lse=False,
+):
+    """Too many parameters for a line."""
+
+
+def sdpa_backward(grad, query, key, value, attn_mask=None, is_causal=False, *, scale=None, q_offset=0):
+    """The same without what only the forward pass knows."""
+
+
 SIGNATURES = {
     "softmax": lambda x, axis=-1: ...,
     "dot": lambda query, key: ...,
@@ -56,7 +80,32 @@ SIGNATURES = {
     "cosine": lambda query, key: ...,
     "gaussian": lambda query, key, *, bandwidth=1.0: ...,
     "attention": lambda query, key, value, *, score=attnlib.scaled_dot, mask=None: ...,
+    "rnn_cell": lambda x, h, w_ih, w_hh, b_ih=None, b_hh=None: ...,
+    "gru_cell": lambda x, h, w_ih, w_hh, b_ih=None, b_hh=None: ...,
+    "encode": lambda cell, x, h0, *weights, lengths=None: ...,
+    "bahdanau_step": lambda y, state, memory, params, *, mask=None: ...,
+    "luong_step": lambda y, state, memory, params, *, score="dot", mask=None: ...,
+    "causal_mask": lambda T, S=None, *, q_offset=0, like=None: ...,
+    "window_mask": lambda T, S, left, right=0, *, q_offset=0, like=None: ...,
+    "padding_mask": lambda lengths, S: ...,
+    "combine_masks": lambda *masks: ...,
+    "sinusoidal_positions": lambda T, D, *, base=10000.0, interleaved=True, like=None: ...,
+    "rope_tables": lambda positions, D, *, base=10000.0: ...,
+    "apply_rope": lambda x, cos, sin, *, interleaved=False: ...,
+    "alibi_slopes": lambda H, *, like=None: ...,
+    "alibi_bias": lambda H, T, S, *, q_offset=0, like=None: ...,
+    "relative_buckets": lambda T, S, *, num_buckets=32, max_distance=128, bidirectional=True, q_offset=0, like=None: (
+        ...
+    ),
+    "split_heads": lambda x, num_heads: ...,
+    "merge_heads": lambda x: ...,
+    "multi_head_attention": (
+        lambda query, key, value, w_q, w_k, w_v, w_o, num_heads, *, attn_mask=None, is_causal=False: ...
+    ),
+    "load_weights": lambda module, source: ...,
     "self_attention": lambda x, *, score=attnlib.scaled_dot, mask=None: ...,
+    "scaled_dot_product_attention": sdpa,
+    "scaled_dot_product_attention_backward": sdpa_backward,
 }
 
 
@@ -136,7 +185,8 @@ def test_both_backends_agree(backend, rng, call):
         for what, call in CALLS.items()
         for name in call.arguments
         for dtype in ("int64", "uint8", "bool")
-        if (name, dtype) != ("mask", "bool")  # the one place where bools belong
+        if not (name.endswith("mask") and dtype == "bool")  # the one place where bools belong
+        if name != "positions" or dtype == "bool"  # and where integers do
     ],
 )
 def test_integers_and_bools_are_refused(backend, call, argument, dtype):
@@ -150,8 +200,10 @@ def test_integers_and_bools_are_refused(backend, call, argument, dtype):
 
 @every_one_of_several_arguments
 def test_two_float_dtypes_are_refused(backend, call, argument):
+    if call.function is attnlib.apply_rope and argument == "x":
+        return  # one table serves any dtype
     arguments = {
-        name: backend.array(np.ones(shape), "float32" if name == argument else "float64")
+        name: backend.array(np.ones(shape), "float64" if name == argument else "float32")
         for name, shape in call.arguments.items()
     }
     with pytest.raises(TypeError) as caught:
@@ -385,7 +437,7 @@ def test_an_error_names_what_came(backend, call, exception, words):
 @every_call
 def test_vmap_is_a_loop(rng, call):
     arguments = {name: torch.tensor(x) for name, x in call.draw(rng).items()}
-    batched = {name: x.ndim == 3 for name, x in arguments.items()}
+    batched = {name: x.ndim >= 3 for name, x in arguments.items()}
 
     def one(*inputs):
         return call(**dict(zip(arguments, inputs, strict=True)))
@@ -456,6 +508,7 @@ def test_calls_on_numpy_arrays_do_not_import_torch():
         + "".join(f", {name}={value!r}" for name, value in call.options.items())
         + ")"
         for call in CALLS.values()
+        if hasattr(attnlib, call.function.__name__)
     )
     assert in_a_fresh_python(f"import sys, numpy, attnlib; {calls}; {HEAVY}") == "[]\n"
 
@@ -484,13 +537,13 @@ def test_a_docstring_has_its_sections(name, section):
     assert re.search(rf"^{section}:", inspect.getdoc(getattr(attnlib, name)), re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", SIGNATURES)
+@pytest.mark.parametrize("name", [name for name in SIGNATURES if name != "load_weights"])  # its arguments are modules
 @pytest.mark.parametrize("section", ["Args", "Returns"])
 def test_a_docstring_gives_the_shapes(name, section):
     # "(..., T, D)", say, somewhere between the section's heading and the next one
     text = re.split(rf"^{section}:", inspect.getdoc(getattr(attnlib, name)), flags=re.MULTILINE)[1]
     text = re.split(r"^[A-Z]\w+:", text, flags=re.MULTILINE)[0]
-    assert re.search(r"\((\.\.\.|[A-Z]\w*)(, ?[\w.]+)*,?\)|shape", text)
+    assert re.search(r"\((\.\.\.|[A-Z]\w*)(, ?[\w.*/]+)*,?\)|shape", text)
 
 
 @pytest.mark.parametrize("name", SIGNATURES)

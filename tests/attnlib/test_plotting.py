@@ -9,10 +9,21 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
 
-from attnlib.plotting import COLOURS, INK, STRONGEST, describe, heatmap, show, use_style
+from attnlib.plotting import (
+    COLOURS,
+    INK,
+    STRONGEST,
+    describe,
+    describe_heads,
+    head_grid,
+    head_view,
+    heatmap,
+    show,
+    use_style,
+)
 
 QUERIES, KEYS = ["it", "sat"], ["the", "cat", "sat"]
 WEIGHTS = np.array([[0.2, 0.7, 0.1], [0.0, 0.25, 0.75]])
@@ -170,3 +181,199 @@ def test_showing_a_pyplot_figure_closes_it():
     drawn, _ = plt.subplots()
     show(drawn, "an empty plot")
     assert not plt.get_fignums()
+
+
+# Large tables and long words
+
+LONG = ["internationalization", "of", "extraordinarily", "long", "$5 and $6", "responsibilities"]
+
+
+def boxes(figure, texts):
+    """Where the texts stand once the figure is laid out."""
+    figure.draw_without_rendering()
+    return [text.get_window_extent() for text in texts]
+
+
+def test_labels_that_fit_stand_upright(figure):
+    assert [label.get_rotation() for label in figure.axes[0].get_xticklabels()] == [0, 0, 0]
+
+
+def test_labels_that_would_run_into_each_other_are_slanted():
+    (ax,) = heatmap(np.zeros((2, 6)), ["a", "b"], LONG).axes
+    assert {label.get_rotation() for label in ax.get_xticklabels()} == {45}
+
+
+@pytest.mark.parametrize(("digits", "size"), [(2, 20), (2, 11), (4, 9)])
+def test_numbers_stay_in_their_cells(digits, size):
+    labels = (LONG * 4)[:size]
+    figure = heatmap(np.full((size, size), -0.5), labels, labels, digits=digits)
+    (ax,) = figure.axes
+    cell = ax.get_window_extent().width / size
+    assert max(box.width for box in boxes(figure, ax.texts)) <= cell
+    assert min(text.get_fontsize() for text in ax.texts) >= 7
+    assert figure.get_figwidth() <= 10
+
+
+def test_numbers_stay_in_the_cells_of_a_small_canvas():
+    figure, (_, ax) = plt.subplots(1, 2, figsize=(4, 2))
+    heatmap(np.zeros((2, 6)), ["a", "b"], LONG, ax=ax)
+    assert max(box.width for box in boxes(figure, ax.texts)) <= ax.get_window_extent().width / 6
+    plt.close(figure)
+
+
+def test_dollars_are_dollars_and_no_mathematics():
+    label = heatmap([[1.0]], ["q"], ["$5 and $6"]).axes[0].get_xticklabels()[0]
+    assert not label.get_parse_math()
+
+
+# Many heads
+
+T, S, H = 2, 3, 5
+HEADS = np.random.default_rng(1).dirichlet(np.ones(S), (H, T))
+
+
+def lines(figure):
+    """What is drawn: {(head's colour, query, key): (width, opacity)}."""
+    drawn = {}
+    for collection in figure.axes[0].collections:
+        paths, widths, colours = collection.get_paths(), collection.get_linewidths(), collection.get_colors()
+        for path, width, colour in zip(paths, widths, colours, strict=True):
+            (x0, y0), (x1, y1) = path.vertices
+            assert (x0, x1) == (0, 1), "queries stand on the left, keys on the right"
+            drawn[tuple(colour[:3]), round(y0), round(y1)] = (width, colour[3])
+    return drawn
+
+
+def test_a_line_runs_from_every_query_to_every_key_in_the_colour_of_its_head():
+    drawn = lines(head_view(HEADS, QUERIES, KEYS))
+    assert set(drawn) == {(to_rgb(COLOURS[h]), i, j) for h in range(H) for i in range(T) for j in range(S)}
+
+
+def test_a_larger_weight_has_a_stronger_and_wider_line():
+    drawn = lines(head_view(HEADS, QUERIES, KEYS))
+    weights = [HEADS[COLOURS.index(next(c for c in COLOURS if to_rgb(c) == key[0])), key[1], key[2]] for key in drawn]
+    for measure in zip(*drawn.values(), strict=True):
+        assert np.argsort(measure).tolist() == np.argsort(weights).tolist()
+    opacities = [opacity for _, opacity in drawn.values()]
+    np.testing.assert_allclose(opacities, weights / HEADS.max())
+
+
+def test_chosen_heads_are_drawn_and_named():
+    figure = head_view(HEADS, QUERIES, KEYS, heads=[3, -5])
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["head 3", "head 0"]
+    drawn = lines(figure)
+    full = HEADS[[3, 0]].max()
+    assert drawn[to_rgb(COLOURS[0]), 1, 2][1] == pytest.approx(HEADS[3, 1, 2] / full)
+    assert drawn[to_rgb(COLOURS[1]), 1, 2][1] == pytest.approx(HEADS[0, 1, 2] / full)
+    shown = [line.get_color() for line in figure.axes[0].get_legend().get_lines()]
+    assert shown == list(COLOURS[:2])
+
+
+@pytest.mark.parametrize("focus", [1, -1])
+def test_the_focus_has_the_only_lines_and_they_have_full_strength(focus):
+    figure = head_view(HEADS, QUERIES, KEYS, heads=[2], focus=focus)
+    drawn = lines(figure)
+    assert {query for _, query, _ in drawn} == {1}
+    assert max(opacity for _, opacity in drawn.values()) == 1
+    assert [label.get_fontweight() for label in figure.axes[0].get_yticklabels()] == ["normal", "bold"]
+
+
+def test_a_weight_of_zero_has_no_line():
+    assert len(lines(head_view([[[0.0, 1.0, np.nan]]], ["q"], KEYS))) == 1
+    assert not lines(head_view(np.zeros((1, 1, 3)), ["q"], KEYS))
+
+
+def test_heads_do_not_hide_each_other():
+    figure = head_view(np.ones((5, 1, 1)), ["q"], ["k"])
+    starts = [collection.get_paths()[0].vertices[0, 1] for collection in figure.axes[0].collections]
+    assert len(set(starts)) == 5
+    assert max(np.abs(starts)) < 0.5
+
+
+def test_the_sides_say_which_is_the_query_and_which_the_key():
+    figure = head_view(HEADS, QUERIES, KEYS, title="layer 3")
+    ax = figure.axes[0]
+    (right,) = ax.child_axes
+    assert [label.get_text() for label in ax.get_yticklabels()] == QUERIES
+    assert [label.get_text() for label in right.get_yticklabels()] == KEYS
+    assert right.get_yticks().tolist() == [0, 1, 2]
+    assert {text.get_text(): text.get_position()[0] for text in ax.texts} == {
+        "query (who attends)": 0,
+        "key (what is attended to)": 1,
+    }
+    assert ax.get_ylim() == (2.5, -0.5), "the first stands on top, and the longer side fits"
+    assert ax.get_title() == "layer 3"
+
+
+def test_heads_are_drawn_where_it_is_told():
+    canvas = Figure()
+    left, right = canvas.subplots(1, 2)
+    assert head_view(HEADS, QUERIES, KEYS, ax=right) is canvas
+    assert not left.collections
+    assert right.collections
+
+
+def test_words_say_what_the_heads_show():
+    weights = [WEIGHTS, WEIGHTS[::-1]]
+    assert describe_heads(weights, QUERIES, KEYS, heads=[1]) == (
+        "Lines run from queries to keys. Head 1: it: sat 0.75, cat 0.25; sat: cat 0.70, the 0.20."
+    )
+    assert describe_heads(weights, QUERIES, KEYS, focus=-1, digits=1) == (
+        "Lines run from queries to keys. Head 0: sat: sat 0.8, cat 0.2. Head 1: sat: cat 0.7, the 0.2."
+    )
+
+
+@pytest.mark.parametrize("layers", [0, 2], ids=["heads", "layers"])
+def test_a_grid_has_a_table_for_each_head_of_each_layer(layers):
+    weights = np.stack([HEADS, HEADS[::-1]]) if layers else HEADS
+    figure = head_grid(weights, QUERIES, KEYS, title="all")
+    titles = [ax.get_title() for ax in figure.axes]
+    if layers:
+        assert titles == [f"layer {layer}, head {head}" for layer in range(2) for head in range(H)]
+    else:
+        assert titles == [f"head {head}" for head in range(H)]
+    for ax, table in zip(figure.axes, weights.reshape(-1, T, S), strict=True):
+        shades = ax.images[0].get_array()
+        np.testing.assert_allclose(shades[..., 3], STRONGEST * table / HEADS.max())
+        np.testing.assert_allclose(shades[..., :3], np.broadcast_to(to_rgba(COLOURS[0])[:3], (T, S, 3)))
+    assert (figure.get_supylabel(), figure.get_supxlabel()) == ("query (who attends)", "key (what is attended to)")
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == QUERIES
+    assert [label.get_text() for label in figure.axes[-1].get_xticklabels()] == KEYS
+    assert figure.get_suptitle() == "all"
+
+
+def test_a_grid_of_zeros_and_nan_is_drawn():
+    (ax,) = head_grid([[[0.0, np.nan]]], ["q"], ["a", "b"]).axes
+    assert not ax.images[0].get_array()[..., 3].any()
+
+
+@pytest.mark.parametrize("draw", [head_view, head_grid])
+def test_weights_of_heads_may_come_straight_from_a_model(draw):
+    weights = torch.tensor(HEADS, dtype=torch.bfloat16, requires_grad=True)
+    assert "currentColor" in svg_of(show(draw(weights, QUERIES, KEYS), "heads"))
+
+
+HEAD_ERRORS = {
+    "rank_of_a_view": (lambda: head_view(WEIGHTS, QUERIES, KEYS), ValueError, r"shape \(2, 3\), .* \(H, 2, 3\) is"),
+    "labels_of_a_view": (lambda: head_view(HEADS, KEYS, QUERIES), ValueError, "3 queries and 2 keys"),
+    "rank_of_a_grid": (lambda: head_grid(WEIGHTS, QUERIES, KEYS), ValueError, r"\(H, 2, 3\) is needed"),
+    "labels_of_a_grid": (lambda: head_grid(HEADS[None], KEYS, KEYS), ValueError, r"\(L, H, 3, 3\) is needed"),
+    "rank_in_words": (lambda: describe_heads(WEIGHTS, QUERIES, KEYS), ValueError, r"\(H, 2, 3\) is needed"),
+    "unknown_head": (lambda: head_view(HEADS, QUERIES, KEYS, heads=[5]), IndexError, "head is 5, .* 5 heads: 0 to 4"),
+    "unknown_head_in_words": (lambda: describe_heads(HEADS, QUERIES, KEYS, heads=[-6]), IndexError, "a head is -6"),
+    "unknown_query": (lambda: head_view(HEADS, QUERIES, KEYS, focus=2), IndexError, "focus is 2, .* 2 queries: 0 to 1"),
+    "no_heads": (lambda: head_view(HEADS, QUERIES, KEYS, heads=[]), ValueError, "0 heads are to be drawn"),
+    "too_many_heads": (lambda: head_view(np.ones((13, 1, 1)), ["q"], ["k"]), ValueError, "13 heads .* choose some"),
+    "negative": (lambda: head_view(-HEADS, QUERIES, KEYS), ValueError, "weights go down to -0"),
+    "negative_in_a_grid": (lambda: head_grid(-HEADS, QUERIES, KEYS), ValueError, "weights go down to -0"),
+}
+
+
+@pytest.mark.parametrize(("call", "exception", "said"), HEAD_ERRORS.values(), ids=HEAD_ERRORS)
+def test_heads_that_cannot_be_drawn_are_refused(call, exception, said):
+    with pytest.raises(exception, match=said):
+        call()
+
+
+def test_every_head_up_to_twelve_has_a_colour_of_its_own():
+    assert len(set(COLOURS)) == len(COLOURS) == 12

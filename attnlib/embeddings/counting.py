@@ -1,4 +1,4 @@
-"""Word vectors: a lookup table of words, and a way to make one from a text by counting.
+"""Word vectors made from a text by counting which words stand near which, without any training.
 
 Dimensions: V words in the vocabulary, D width of a vector.
 """
@@ -11,67 +11,10 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlib.similarity import cosine
+from attnlib.embeddings.keyed_vectors import KeyedVectors
 
 Sentence = Sequence[str]
-Vectors = NDArray[np.float64]
-
-
-class KeyedVectors:
-    """Words and their vectors: ``kv["train"]`` is ``(D,)``, ``kv[["the", "train"]]`` is ``(2, D)``.
-
-    Attributes:
-        words: the V words, in the order of the rows.
-        vectors: ``(V, D)``.
-
-    Raises:
-        ValueError: words and vectors differ in number, or a word comes twice.
-        KeyError: on lookup, a word is not in the vocabulary.
-
-    Source:
-        The names follow gensim's class of the same name.
-
-    Example:
-        >>> import numpy as np
-        >>> kv = KeyedVectors(["cat", "dog"], np.array([[1.0, 0.0], [0.6, 0.8]]))
-        >>> kv["dog"], "bird" in kv
-        (array([0.6, 0.8]), False)
-        >>> kv.most_similar("cat", topn=1)[0][0]
-        'dog'
-    """
-
-    def __init__(self, words: Sequence[str], vectors: Vectors) -> None:
-        if vectors.ndim != 2 or len(words) != len(vectors):
-            raise ValueError(f"{len(words)} words need vectors of shape ({len(words)}, D), got {vectors.shape}")
-        self.words = list(words)
-        self.vectors = vectors
-        self.index = {word: i for i, word in enumerate(self.words)}
-        if len(self.index) != len(self.words):
-            twice = next(word for word, count in Counter(self.words).items() if count > 1)
-            raise ValueError(f"the word {twice!r} comes more than once")
-
-    def __getitem__(self, words: str | Sequence[str]) -> Vectors:
-        rows = self._row(words) if isinstance(words, str) else [self._row(word) for word in words]
-        found: Vectors = self.vectors[rows]
-        return found
-
-    def __contains__(self, word: str) -> bool:
-        return word in self.index
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    def most_similar(self, word: str, topn: int = 10) -> list[tuple[str, float]]:
-        """Return the ``topn`` other words with the largest cosine to ``word``, and those cosines, best first."""
-        cosines = cosine(self[[word]], self.vectors)[0]  # 0 for a vector of zeros
-        order = [i for i in np.argsort(-cosines, kind="stable") if self.words[i] != word]
-        return [(self.words[i], float(cosines[i])) for i in order[:topn]]
-
-    def _row(self, word: str) -> int:
-        try:
-            return self.index[word]
-        except KeyError:
-            raise KeyError(f"{word!r} is not among the {len(self)} words of these vectors") from None
+Table = NDArray[np.float64]
 
 
 def small_town() -> list[list[str]]:
@@ -144,7 +87,7 @@ def ppmi_vectors(
     return KeyedVectors(words, vectors / np.sqrt(np.mean(vectors**2)))
 
 
-def _near(sentences: Iterable[Sentence], words: Sequence[str], window: int) -> Vectors:
+def _near(sentences: Iterable[Sentence], words: Sequence[str], window: int) -> Table:
     """Count how often word b stands within ``window`` words of word a: ``(V, V)``."""
     index = {word: i for i, word in enumerate(words)}
     count = np.zeros((len(words), len(words)))
@@ -158,10 +101,10 @@ def _near(sentences: Iterable[Sentence], words: Sequence[str], window: int) -> V
     return count
 
 
-def _ppmi(count: Vectors, smoothing: float) -> Vectors:
+def _ppmi(count: Table, smoothing: float) -> Table:
     """Positive pointwise mutual information of a table of counts, ``(V, V)``."""
     context = count.sum(axis=0) ** smoothing
     chance = count.sum(axis=1, keepdims=True) * (context / context.sum())
     ratio = np.divide(count, chance, out=np.zeros_like(count), where=count > 0)
-    ppmi: Vectors = np.log(np.maximum(ratio, 1))
+    ppmi: Table = np.log(np.maximum(ratio, 1))
     return ppmi

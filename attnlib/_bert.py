@@ -1,0 +1,99 @@
+"""BERT, written once: :mod:`attnlib.numpy` and :mod:`attnlib.torch` make classes of it.
+
+Dimensions: B batch, T tokens, H heads, E width of the vectors (embed_dim).
+"""
+
+from typing import Any
+
+from attnlib._arrays import Array, library_of, shape, whole
+
+
+class BertEncoder:
+    r"""Each token becomes a vector, and the layers of a post-norm encoder let all of them look at each other.
+
+    .. math:: x_t = \operatorname{norm}(W_{w_t} + P_t + S_{s_t}), \qquad h = \operatorname{Encoder}(x)
+
+    with word vectors W, learned positions P, and S for the sentence, first or second, that a token belongs to.
+    The parts are ``word_embeddings``, ``position_embeddings``, ``token_type_embeddings``, ``norm`` and ``encoder``.
+
+    Args:
+        vocabulary: how many different tokens there are.
+        embed_dim: E.
+        num_heads: H, in each layer.
+        ff_dim: the width between a layer's two linear layers, 4 E as a rule.
+        num_layers: how many layers.
+        max_length: how many positions have a vector.
+        token_types: how many kinds of sentence there are.
+        layer_norm_eps: what the layer norms add to the variance.
+
+    Returns:
+        From the call with ids ``(B, T)``, the states ``(B, T, E)``; with ``need_weights`` the states and a list of the
+        weights ``(B, H, T, T)`` of each layer. ``attn_mask`` broadcasts to ``(B, H, T, T)``; padding is masked by
+        ``padding_mask(lengths, T)``. ``token_types`` ``(B, T)`` says of which sentence a token is; None means the
+        first.
+
+    Raises:
+        TypeError: the ids are no integers, or a size is no whole number.
+        ValueError: the ids are no ``(B, T)``, T is above ``max_length``, the token types have another shape, or, in
+            NumPy, an id is not in the vocabulary.
+
+    Source:
+        Devlin et al. (2019), "BERT: Pre-training of Deep Bidirectional Transformers", section 3 and figure 2.
+    """
+
+    Embedding: Any
+    LearnedPositions: Any
+    LayerNorm: Any
+    Encoder: Any
+
+    def __init__(
+        self,
+        vocabulary: int,
+        embed_dim: int,
+        num_heads: int,
+        ff_dim: int,
+        num_layers: int,
+        *,
+        max_length: int = 512,
+        token_types: int = 2,
+        layer_norm_eps: float = 1e-12,
+    ) -> None:
+        super().__init__()
+        self.word_embeddings = self.Embedding(whole("vocabulary", vocabulary, 1), embed_dim)
+        self.position_embeddings = self.LearnedPositions(max_length, embed_dim)
+        self.token_type_embeddings = self.Embedding(whole("token_types", token_types, 1), embed_dim)
+        self.norm = self.LayerNorm(embed_dim, eps=layer_norm_eps)
+        self.encoder = self.Encoder(
+            embed_dim, num_heads, ff_dim, num_layers, norm="post", activation="gelu", layer_norm_eps=layer_norm_eps
+        )
+
+    def forward(
+        self,
+        ids: Array,
+        attn_mask: Array | None = None,
+        *,
+        token_types: Array | None = None,
+        need_weights: bool = False,
+    ) -> Any:
+        """Turn tokens into states: see the class."""
+        xp = _integers(ids=ids)
+        types = xp.zeros_like(ids) if token_types is None else token_types
+        _integers(token_types=types)
+        if ids.ndim != 2:
+            raise ValueError(f"ids has shape {shape(ids)}, but (B, T) is needed")
+        if tuple(types.shape) != tuple(ids.shape):
+            raise ValueError(
+                f"token_types has shape {shape(types)}, but ids {shape(ids)}: one for each token is needed"
+            )
+        x = self.position_embeddings(self.word_embeddings(ids) + self.token_type_embeddings(types))  # (B, T, E)
+        return self.encoder(self.norm(x), attn_mask=attn_mask, need_weights=need_weights)
+
+
+def _integers(**indices: Array) -> Any:
+    ((name, x),) = indices.items()
+    if not hasattr(x, "dtype"):
+        raise TypeError(f"{name} is a {type(x).__name__}, but an array of integers is needed")
+    xp, _ = library_of(x)
+    if not xp.isdtype(x.dtype, "integral"):
+        raise TypeError(f"{name} has dtype {x.dtype}, but integers are needed")
+    return xp

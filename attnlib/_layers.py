@@ -1,0 +1,447 @@
+"""The layers of a transformer, written once: :mod:`attnlib.numpy` and :mod:`attnlib.torch` make classes of them.
+
+What a layer is built from (``Linear``, ``LayerNorm``, ...) are attributes that those two modules supply; the names of
+all parts, and so the keys of the state_dict, are torch's. All layers are batch first and are called as
+
+    layer(query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False)
+
+and return ``out``, or ``(out, weights)``. A boolean mask is True where a query **may attend** (the masks of
+``torch.nn.MultiheadAttention`` mean the opposite).
+
+Dimensions: B batch, H heads, T queries, S keys, E width of the vectors (embed_dim), D = E / H width per head.
+"""
+
+import math
+from typing import Any
+
+from attnlib._arrays import Array, at_least_float32, backend, library_of, require_sequence, shape, whole
+from attnlib.attention import require_mask
+from attnlib.cache import KVCache
+from attnlib.heads import merge_heads, split_heads
+from attnlib.positions import apply_rope, rope_tables
+from attnlib.sdpa import scaled_dot_product_attention
+
+
+class MultiHeadAttention:
+    r"""Several heads attend, each in a projection of its own, and what they found is joined.
+
+    .. math:: \mathrm{head}_h = \operatorname{Attention}(Q W^Q_h,\; K W^K_h,\; V W^V_h), \qquad
+              O = [\mathrm{head}_1; \dots; \mathrm{head}_H]\, W^O
+
+    Its parameters are those of four linear layers: ``q_proj``, ``k_proj``, ``v_proj`` and ``out_proj``, each with a
+    ``weight`` (width out, width in) and, with ``bias``, a ``bias`` (width out).
+
+    Args:
+        embed_dim: E, the width of what comes in and goes out.
+        num_heads: H, how many heads the queries have; it divides E.
+        num_kv_heads: how many heads keys and values have (grouped queries); it divides H. ``None`` means H.
+        bias: whether the projections add a bias.
+        dropout: the probability with which a weight is dropped while training (torch; NumPy's layers do not train).
+        rope: the base of rotary positions, 10000.0 as a rule; ``None`` for none. Queries and keys are turned by
+            their positions, half-split as in Llama; positions go on where the cache ends.
+
+    Returns:
+        From the call, ``(B, T, E)``, or that and the weights ``(B, H, T, S)`` with ``need_weights``. ``key`` is the
+        query if not given, ``value`` the key; ``attn_mask`` broadcasts to ``(B, H, T, S)``. With a
+        :class:`~attnlib.cache.KVCache` the new keys and values are added to it, and all that it holds is attended to.
+
+    Raises:
+        ValueError: ``num_heads`` does not divide E or ``num_kv_heads`` not H, a head's width is odd with ``rope``, or a
+            call gets an array of the wrong rank or width.
+        TypeError: an argument is no whole number, or a call gets an array of another library or dtype than the
+            parameters.
+
+    Source:
+        Vaswani et al. (2017), "Attention Is All You Need", section 3.2.2; grouped queries: Ainslie et al. (2023).
+    """
+
+    Linear: Any
+    training: bool
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        num_kv_heads: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        rope: float | None = None,
+    ) -> None:
+        super().__init__()
+        self.embed_dim = whole("embed_dim", embed_dim, 1)
+        self.num_heads = whole("num_heads", num_heads, 1)
+        self.num_kv_heads = self.num_heads if num_kv_heads is None else whole("num_kv_heads", num_kv_heads, 1)
+        if embed_dim % num_heads:
+            raise ValueError(f"num_heads={num_heads} does not divide embed_dim={embed_dim}")
+        if self.num_heads % self.num_kv_heads:
+            raise ValueError(f"num_kv_heads={num_kv_heads} does not divide num_heads={num_heads}")
+        if not 0 <= dropout <= 1:
+            raise ValueError(f"dropout is {dropout}, but a probability from 0 to 1 is needed")
+        self.head_dim = embed_dim // num_heads
+        if rope is not None and not 0 < rope < math.inf:
+            raise ValueError(f"rope is {rope}, but a positive number is needed, the base of the angles (or None)")
+        if rope is not None and self.head_dim % 2:
+            raise ValueError(f"rope turns pairs, but a head is {embed_dim}/{num_heads} = {self.head_dim} wide")
+        self.dropout, self.rope = dropout, rope
+        kv_dim = self.num_kv_heads * self.head_dim
+        self.q_proj = self.Linear(embed_dim, embed_dim, bias=bias)
+        self.k_proj = self.Linear(embed_dim, kv_dim, bias=bias)
+        self.v_proj = self.Linear(embed_dim, kv_dim, bias=bias)
+        self.out_proj = self.Linear(embed_dim, embed_dim, bias=bias)
+
+    def forward(
+        self,
+        query: Array,
+        key: Array | None = None,
+        value: Array | None = None,
+        attn_mask: Array | None = None,
+        *,
+        is_causal: bool = False,
+        cache: KVCache | None = None,
+        need_weights: bool = False,
+    ) -> Any:
+        """Attend: see the class."""
+        key = query if key is None else key
+        value = key if value is None else value
+        self._check(query=query, key=key, value=value)
+        q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, D)
+        k = split_heads(self.k_proj(key), self.num_kv_heads)  # (B, H_kv, S, D)
+        v = split_heads(self.v_proj(value), self.num_kv_heads)
+        offset = self._offset(cache, q, k, attn_mask)
+        if self.rope is not None:
+            q, k = (self._turned(x, offset, self.rope) for x in (q, k))
+        if cache is not None:
+            k, v = cache.append(k, v)
+        result = scaled_dot_product_attention(
+            q, k, v, attn_mask, self.dropout if self.training else 0.0, is_causal,
+            enable_gqa=self.num_kv_heads < self.num_heads, q_offset=offset, return_weights=need_weights,
+        )  # fmt: skip
+        context, *weights = result if need_weights else (result,)
+        out = self.out_proj(merge_heads(context))
+        return (out, *weights) if need_weights else out
+
+    def _check(self, **inputs: Array) -> None:
+        backend(**inputs, weight=self.q_proj.weight)
+        require_sequence(**inputs)
+        for name, x in inputs.items():
+            if x.shape[-1] != self.embed_dim:
+                raise ValueError(f"{name} has shape {shape(x)}, but (B, T, {self.embed_dim}) is needed: embed_dim wide")
+
+    def _offset(self, cache: KVCache | None, q: Array, k: Array, attn_mask: Array | None) -> int:
+        """Return how many positions are in the cache, after checking what would fail when these are in it too."""
+        if cache is None:
+            return 0
+        if not isinstance(cache, KVCache):
+            raise TypeError(f"cache is a {type(cache).__name__}, but a KVCache is needed (a list is for a stack)")
+        if attn_mask is not None:
+            require_mask("attn_mask", attn_mask, (*q.shape[:-1], cache.length + k.shape[-2]), q)
+        return cache.length
+
+    def _turned(self, x: Array, offset: int, base: float) -> Array:
+        xp, device = library_of(x)
+        positions = xp.arange(x.shape[-2], dtype=at_least_float32(xp, x.dtype), device=device) + offset
+        return apply_rope(x, *rope_tables(positions, self.head_dim, base=base))
+
+
+class TransformerBlock:
+    r"""Attend to the sequence, then transform every position on its own; both are added to what came in.
+
+    .. math:: \text{pre: } &x' = x + \operatorname{Attn}(\operatorname{norm}_1 x), \quad
+              y = x' + \operatorname{FF}(\operatorname{norm}_2 x') \\
+              \text{post: } &x' = \operatorname{norm}_1(x + \operatorname{Attn} x), \quad
+              y = \operatorname{norm}_2(x' + \operatorname{FF} x')
+
+    with :math:`\operatorname{FF} x = W_2\, \sigma(W_1 x + b_1) + b_2`. The parts are named as in
+    ``torch.nn.TransformerEncoderLayer``: ``self_attn``, ``linear1``, ``linear2``, ``norm1``, ``norm2``.
+
+    Args:
+        embed_dim: E.
+        num_heads: H.
+        ff_dim: the width between the two linear layers, 4 E as a rule.
+        norm: ``"pre"`` (GPT-2 and after) or ``"post"`` (the original transformer, BERT).
+        activation: ``"relu"`` or ``"gelu"`` (the exact one).
+        layer_norm_eps: what the layer norms add to the variance.
+        mha: further arguments of :class:`MultiHeadAttention`; ``dropout`` is also applied to what the two halves of
+            the block add, and between the two linear layers.
+
+    Returns:
+        From the call, ``(B, T, E)``, or that and the weights ``(B, H, T, S)`` with ``need_weights``. If a ``key``
+        ``(B, S, E)`` is given, the block attends to that instead of the sequence itself.
+
+    Raises:
+        ValueError: ``norm`` or ``activation`` is unknown; else as for :class:`MultiHeadAttention`.
+        TypeError: as for :class:`MultiHeadAttention`.
+
+    Source:
+        Vaswani et al. (2017), section 3.1; pre-norm: Xiong et al. (2020), "On Layer Normalization in the Transformer
+        Architecture".
+    """
+
+    Attention: Any
+    Linear: Any
+    LayerNorm: Any
+    Dropout: Any
+    ACTIVATIONS: Any
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        ff_dim: int,
+        *,
+        norm: str = "pre",
+        activation: str = "relu",
+        layer_norm_eps: float = 1e-5,
+        **mha: Any,
+    ) -> None:
+        super().__init__()
+        self.norm, self.activation = _known("norm", norm, NORMS), _known("activation", activation, self.ACTIVATIONS)
+        self.self_attn = self.Attention(embed_dim, num_heads, **mha)
+        self.linear1 = self.Linear(embed_dim, whole("ff_dim", ff_dim, 1))
+        self.linear2 = self.Linear(ff_dim, embed_dim)
+        self.norm1 = self.LayerNorm(embed_dim, eps=layer_norm_eps)
+        self.norm2 = self.LayerNorm(embed_dim, eps=layer_norm_eps)
+        self.dropout = self.Dropout(mha.get("dropout", 0.0))
+
+    def forward(
+        self,
+        query: Array,
+        key: Array | None = None,
+        value: Array | None = None,
+        attn_mask: Array | None = None,
+        *,
+        is_causal: bool = False,
+        cache: KVCache | None = None,
+        need_weights: bool = False,
+    ) -> Any:
+        """Transform a sequence: see the class."""
+        self.self_attn._check(query=query)
+
+        def attend(x: Array) -> Any:
+            return self.self_attn(x, key, value, attn_mask, is_causal=is_causal, cache=cache, need_weights=need_weights)
+
+        x, *weights = self._add(query, self.norm1, attend)
+        x, *_ = self._add(x, self.norm2, self._feed_forward)
+        return (x, *weights) if need_weights else x
+
+    def _add(self, x: Array, norm: Any, part: Any) -> tuple[Array, ...]:
+        """Add to x what a part of the block makes of it, and normalise before or after; the weights come along."""
+        result = part(norm(x) if self.norm == "pre" else x)
+        out, *weights = result if isinstance(result, tuple) else (result,)
+        x = x + self.dropout(out)
+        return (x if self.norm == "pre" else norm(x), *weights)
+
+    def _feed_forward(self, x: Array) -> Array:
+        return self.linear2(self.dropout(self.ACTIVATIONS[self.activation](self.linear1(x))))
+
+
+class DecoderBlock(TransformerBlock):
+    r"""A transformer block that, between its two halves, attends to a memory: the encoder's states.
+
+    The parts are those of :class:`TransformerBlock`, and ``cross_attn`` and ``norm3``, as in
+    ``torch.nn.TransformerDecoderLayer`` (which says ``multihead_attn``).
+
+    Args:
+        embed_dim: E.
+        num_heads: H.
+        ff_dim: the width between the two linear layers.
+        block: further arguments of :class:`TransformerBlock`. Rotary positions are for self-attention alone.
+
+    Returns:
+        From the call, ``(B, T, E)``, or that and the weights with ``need_weights``: of the self-attention
+        ``(B, H, T, T)`` and of the attention to the memory ``(B, H, T, S)``. ``key`` is the memory ``(B, S, E)``,
+        ``value`` the same if not given; ``attn_mask`` is for the self-attention, ``memory_mask`` for the other. It is
+        causal unless told otherwise.
+
+    Raises:
+        ValueError: there is no ``key``; else as for :class:`TransformerBlock`.
+        TypeError: as for :class:`TransformerBlock`.
+
+    Source:
+        Vaswani et al. (2017), section 3.1, "Decoder".
+    """
+
+    def __init__(self, embed_dim: int, num_heads: int, ff_dim: int, *, layer_norm_eps: float = 1e-5, **block: Any):
+        super().__init__(embed_dim, num_heads, ff_dim, layer_norm_eps=layer_norm_eps, **block)
+        mha = {name: x for name, x in block.items() if name in ("num_kv_heads", "bias", "dropout")}
+        self.cross_attn = self.Attention(embed_dim, num_heads, **mha)
+        self.norm3 = self.LayerNorm(embed_dim, eps=layer_norm_eps)
+
+    def forward(
+        self,
+        query: Array,
+        key: Array | None = None,
+        value: Array | None = None,
+        attn_mask: Array | None = None,
+        *,
+        is_causal: bool = True,
+        cache: KVCache | None = None,
+        need_weights: bool = False,
+        memory_mask: Array | None = None,
+    ) -> Any:
+        """Transform a sequence in the light of a memory: see the class."""
+        if key is None:
+            raise ValueError("key is None, but a decoder attends to a memory (B, S, E): pass the encoder's states")
+        self.self_attn._check(query=query, key=key)
+
+        def attend(x: Array) -> Any:
+            return self.self_attn(x, attn_mask=attn_mask, is_causal=is_causal, cache=cache, need_weights=need_weights)
+
+        def look_up(x: Array) -> Any:
+            return self.cross_attn(x, key, value, memory_mask, need_weights=need_weights)
+
+        x, *own = self._add(query, self.norm1, attend)
+        x, *across = self._add(x, self.norm2, look_up)
+        x, *_ = self._add(x, self.norm3, self._feed_forward)
+        return (x, (*own, *across)) if need_weights else x
+
+
+class Encoder:
+    """A stack of transformer blocks.
+
+    With ``is_causal`` it is what is called a decoder-only model: GPT's blocks attend to no memory.
+
+    Args:
+        embed_dim: E.
+        num_heads: H.
+        ff_dim: the width between the two linear layers of a block.
+        num_layers: how many blocks.
+        norm: ``"pre"``, which adds one more norm after the last block, or ``"post"``.
+        layer_norm_eps: what the layer norms add to the variance.
+        block: further arguments of :class:`TransformerBlock`.
+
+    Returns:
+        From the call, ``(B, T, E)``, or that and a list with the weights ``(B, H, T, T)`` of every layer with
+        ``need_weights``. ``cache`` is a list too, one :class:`~attnlib.cache.KVCache` a layer: see :meth:`new_cache`.
+
+    Raises:
+        ValueError: ``num_layers`` is below 1, or ``cache`` has not one cache a layer; else as for the block.
+        TypeError: as for the block.
+
+    Source:
+        Vaswani et al. (2017), section 3.1, "Encoder".
+    """
+
+    Block: Any
+    LayerNorm: Any
+    ModuleList: Any
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        ff_dim: int,
+        num_layers: int,
+        *,
+        norm: str = "pre",
+        layer_norm_eps: float = 1e-5,
+        **block: Any,
+    ) -> None:
+        super().__init__()
+        block |= {"norm": norm, "layer_norm_eps": layer_norm_eps}
+        count = whole("num_layers", num_layers, 1)
+        self.layers = self.ModuleList([self.Block(embed_dim, num_heads, ff_dim, **block) for _ in range(count)])
+        self.norm = self.LayerNorm(embed_dim, eps=layer_norm_eps) if norm == "pre" else None
+
+    def new_cache(self) -> list[KVCache]:
+        """Return an empty cache for every layer."""
+        return [KVCache() for _ in self.layers]
+
+    def forward(
+        self,
+        query: Array,
+        key: Array | None = None,
+        value: Array | None = None,
+        attn_mask: Array | None = None,
+        *,
+        cache: list[KVCache] | None = None,
+        need_weights: bool = False,
+        **options: Any,
+    ) -> Any:
+        """Transform a sequence by every block in turn: see the class."""
+        if cache is not None and not isinstance(cache, list):
+            raise TypeError(f"cache is a {type(cache).__name__}, but a list is needed, one for each layer: new_cache()")
+        if cache is not None and len(cache) != len(self.layers):
+            raise ValueError(f"cache holds {len(cache)}, but there are {len(self.layers)} layers: use new_cache()")
+        x, weights = query, []
+        for i, layer in enumerate(self.layers):
+            own = None if cache is None else cache[i]
+            x = layer(x, key, value, attn_mask, cache=own, need_weights=need_weights, **options)
+            if need_weights:
+                x, w = x
+                weights.append(w)
+        x = x if self.norm is None else self.norm(x)
+        return (x, weights) if need_weights else x
+
+
+class Decoder(Encoder):
+    """A stack of blocks that attend to themselves, causally, and to a memory: the encoder's states.
+
+    Args:
+        embed_dim: E.
+        num_heads: H.
+        ff_dim: the width between the two linear layers of a block.
+        num_layers: how many blocks.
+        block: further arguments of :class:`Encoder`.
+
+    Returns:
+        From the call ``decoder(query, memory)``, ``(B, T, E)``, or that and a list with the pairs of weights of every
+        layer (see :class:`DecoderBlock`) with ``need_weights``.
+
+    Raises:
+        ValueError: as for :class:`Encoder` and :class:`DecoderBlock`.
+        TypeError: as for :class:`Encoder` and :class:`DecoderBlock`.
+
+    Source:
+        Vaswani et al. (2017), section 3.1, "Decoder".
+    """
+
+
+class LearnedPositions:
+    """A vector for every position, learned like a word's, and added.
+
+    Args:
+        num_positions: how many positions there are.
+        embed_dim: E.
+
+    Returns:
+        From the call, ``(B, T, E)``: what came in, with the vectors of the positions ``q_offset`` to
+        ``q_offset + T - 1`` added.
+
+    Raises:
+        ValueError: a position is beyond the last, or the widths differ.
+        TypeError: an argument is no whole number, or the array is of another library or dtype than the vectors.
+
+    Source:
+        Gehring et al. (2017), "Convolutional Sequence to Sequence Learning", section 3.1; Vaswani et al. (2017),
+        section 3.5.
+    """
+
+    new_parameter: Any
+
+    def __init__(self, num_positions: int, embed_dim: int) -> None:
+        super().__init__()
+        shape = (whole("num_positions", num_positions, 1), whole("embed_dim", embed_dim, 1))
+        self.weight = self.new_parameter(shape, 0.02)  # the spread of GPT-2's
+
+    def forward(self, x: Array, *, q_offset: int = 0) -> Array:
+        """Add the positions' vectors: see the class."""
+        backend(x=x, weight=self.weight)
+        require_sequence(x=x)
+        T, (known, width) = x.shape[-2], self.weight.shape
+        first = whole("q_offset", q_offset, 0)
+        if x.shape[-1] != width:
+            raise ValueError(f"x has shape {shape(x)}, but (B, T, {width}) is needed: embed_dim wide")
+        if first + T > known:
+            raise ValueError(f"x has shape {shape(x)} and q_offset is {first}: there are vectors for {known} positions")
+        return x + self.weight[first : first + T]
+
+
+NORMS = ("pre", "post")
+
+
+def _known(name: str, value: str, known: Any) -> str:
+    if value not in known:
+        raise ValueError(f"{name} is {value!r}, but one of {', '.join(map(repr, known))} is needed")
+    return value

@@ -1,0 +1,259 @@
+r"""Scaled dot-product attention of NumPy arrays, one tile of scores at a time. Arguments have been validated.
+
+The scores of 4096 queries and 4096 keys take 64 MiB a head, and every step over them reads and writes main memory.
+Here a tile of them is made, used and overwritten while it lies in the cache. The softmax needs the sum over all keys
+of a row before it can divide, so the division comes last (Milakov and Gimelshein, 2018; Rabe and Staats, 2021):
+
+.. math:: o_i = \frac{\sum_j e^{s_{ij} - m_i} v_j}{\sum_j e^{s_{ij} - m_i}}
+
+Any m does, as long as nothing overflows or vanishes. Two are used:
+
+- Where all scores are small enough, of either sign, m = 0 is safe: nothing is subtracted from each score. Often that is
+  known beforehand: by the Cauchy-Schwarz inequality none is larger than :math:`\max_i |q_i| \max_j |k_j|`.
+- Else m is the largest score seen so far; when it grows, what was summed with the smaller one is scaled down.
+
+Scores are taken to base 2 (the scale gets the factor log2 e), since NumPy's exp2 takes half the time of its exp.
+
+Dimensions: H heads of all sequences, T queries, S keys, D width of queries and keys, D_v of values; t and s in a tile.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import e, log, log2, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating[Any]]
+
+QUERIES, KEYS = 256, 512  # of a tile: 512 KiB of float32, which the second cache of a core holds
+HARMLESS = 32.0  # weights between 2**-32 and 2**32 cost no digit of float32 values between 2**-94 and 2**80
+LEAST = -100.0  # weights below 2**-100 of the largest become 0: subnormal numbers take a hundred times as long
+NOTHING = 2.0**-100  # less than the sum of any row that may attend to something
+BEFORE = np.tri(QUERIES, k=-1, dtype=np.bool_)  # column < row
+NOT_BEFORE = ~BEFORE
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How scores are formed, and which keys a query may attend to."""
+
+    scale: float
+    softcap: float | None
+    mask: NDArray[Any] | None  # (H, T, S) after broadcasting; bool (True = may attend), or added to the scores
+    left: int | None  # key j is in reach of query i if i + offset - left <= j <= i + offset + right
+    right: int | None
+    offset: int
+
+    @property
+    def factor(self) -> float:
+        """What the keys are multiplied by before :meth:`scores`."""
+        return self.scale * log2(e) if self.softcap is None else self.scale / self.softcap
+
+    def scores(self, query: Floats, key: Floats, out: Floats) -> None:
+        """Write the scores (..., t, s), times log2 e; the keys (..., D, s) come transposed, times ``factor``."""
+        np.matmul(query, key, out=out)
+        if self.softcap is not None:
+            np.tanh(out, out=out)
+            out *= self.softcap * log2(e)
+
+    @property
+    def adds(self) -> bool:
+        """Whether the mask is added to the scores."""
+        return self.mask is not None and self.mask.dtype != np.bool_
+
+    def harmless(self, query: Floats, key: Floats) -> bool:
+        """Tell whether every score is known to be so small that no maximum has to be subtracted."""
+        bound = _longest(query) * _longest(key) * abs(self.scale)
+        return not self.adds and min(bound, self.softcap or bound) * log2(e) <= HARMLESS
+
+    def keys_of(self, begin: int, end: int, first: int, last: int) -> tuple[int, int]:
+        """Return which of the keys ``first:last`` one of the queries ``begin:end`` can reach."""
+        a = first if self.left is None else min(max(begin + self.offset - self.left, first), last)
+        b = last if self.right is None else max(min(end + self.offset + self.right, last), a)
+        return a, b
+
+    def queries_of(self, first: int, last: int, T: int) -> tuple[int, int]:
+        """Return which of T queries can reach one of the keys ``first:last``."""
+        begin = 0 if self.right is None else max(first - self.offset - self.right, 0)
+        return begin, T if self.left is None else min(last - self.offset + self.left, T)
+
+    def hide(self, tile: Floats, heads: Any, begin: int, first: int, by: float) -> None:
+        """Overwrite what may not be attended to, in a tile of queries from ``begin`` on and their :meth:`keys_of`.
+
+        A mask that is added is added, so that ``by`` has to be -inf, and the tile to hold scores.
+        """
+        t, s = tile.shape[-2:]
+        if self.right is not None:  # row r reaches the columns c < r + n
+            n = begin + self.offset + self.right + 1 - first
+            if n < s:
+                np.copyto(tile[..., max(n, 0) :], by, where=NOT_BEFORE[:t, max(-n, 0) : s - n])
+        if self.left is not None:  # row r reaches the columns c >= r - n
+            n = first - (begin + self.offset - self.left)
+            if (columns := min(t - 1 - n, s)) > 0:
+                np.copyto(tile[..., :columns], by, where=BEFORE[:t, n : n + columns])
+        if self.mask is not None:
+            self._apply_mask(tile, self.mask[heads][..., begin : begin + t, first : first + s], by)
+
+    def _apply_mask(self, tile: Floats, mask: NDArray[Any], by: float) -> None:
+        if not self.adds:
+            np.copyto(tile, by, where=~mask)
+            return
+        with np.errstate(over="ignore"):
+            added = mask * tile.dtype.type(log2(e))
+            np.maximum(added, np.finfo(tile.dtype).min, out=added, where=mask > -np.inf)  # what is finite remains so
+            tile += added
+
+
+def attend(query: Floats, key: Floats, value: Floats, rules: Rules, out: Floats, lse: Floats | None) -> None:
+    """Fill the context ``out`` (H, T, D_v) and, if wanted, the logarithms of the rows' sums ``lse`` (H, T)."""
+    buffers = np.empty(QUERIES * KEYS, out.dtype), np.empty((QUERIES, out.shape[-1]), out.dtype)
+    for head in np.ndindex(out.shape[:-2]):
+        one = _Head(query[head], key[head], value[head], rules, head, out[head], *buffers)
+        one.run(None if lse is None else lse[head])
+
+
+class _Head:
+    """One head: the sums over the keys seen so far, of the weights and of the values times the weights."""
+
+    def __init__(
+        self,
+        query: Floats,
+        key: Floats,
+        value: Floats,
+        rules: Rules,
+        head: tuple[int, ...],
+        context: Floats,
+        tile: Floats,
+        part: Floats,
+    ) -> None:
+        self.query, self.key, self.value = query, key, value  # (T, D), (S, D), (S, D_v)
+        self.rules, self.head = rules, head
+        self.context = context  # (T, D_v)
+        self.tile, self.part = tile, part  # room for a tile of scores, and for its part of the context
+        self.total = np.zeros(len(query), context.dtype)
+        self.top = np.full((len(query), 1), -np.inf, context.dtype)
+        self.harmless = rules.harmless(query, key)
+        self.plain = np.full(len(query), not rules.adds)  # no maximum has been subtracted in this row so far
+
+    def run(self, lse: Floats | None) -> None:
+        self.context[...] = 0
+        for first in range(0, len(self.key), KEYS):
+            self._take(first, min(first + KEYS, len(self.key)))
+        divide(self.context, self.total[:, None])
+        if lse is not None:
+            lse[...] = log_sum(self.total[:, None], self.top)
+
+    def _take(self, first: int, last: int) -> None:
+        """Let all queries that can reach one of the keys ``first:last`` see those."""
+        keys = np.ascontiguousarray((self.key[first:last] * self.rules.factor).T)
+        ones = np.ones(last - first, keys.dtype)
+        start, stop = self.rules.queries_of(first, last, len(self.query))
+        for begin in range(start, stop, QUERIES):
+            rows = slice(begin, min(begin + QUERIES, stop))
+            a, b = self.rules.keys_of(begin, rows.stop, first, last)
+            t = rows.stop - begin
+            tile = self.tile[: t * (b - a)].reshape(t, b - a)
+            self.rules.scores(self.query[rows], keys[:, a - first : b - first], tile)
+            self._weigh(tile, rows, a)
+            self.total[rows] += tile @ ones[: b - a]  # a third of the time that sum() takes
+            self.context[rows] += np.matmul(tile, self.value[a:b], out=self.part[:t])
+
+    def _weigh(self, tile: Floats, rows: slice, first: int) -> None:
+        """Turn scores into weights, relative to the largest score so far; scale the sums down if that grows."""
+        if self.harmless or (self.plain[rows].all() and _all_small(tile)):
+            np.exp2(tile, out=tile)
+            self.rules.hide(tile, self.head, rows.start, first, by=0)
+            self.top[rows] = 0
+            return
+        self.plain[rows] = False
+        self.rules.hide(tile, self.head, rows.start, first, by=-np.inf)
+        top = np.maximum(self.top[rows], tile.max(axis=-1, keepdims=True))
+        shrink = exp2(self.top[rows].copy(), top)
+        self.total[rows] *= shrink[:, 0]
+        self.context[rows] *= shrink
+        self.top[rows] = top
+        exp2(tile, top)
+
+
+def attend_at_once(
+    query: Floats,
+    key: Floats,
+    value: Floats,
+    rules: Rules,
+    out: Floats,
+    lse: Floats | None,
+    weights: Floats | None,
+) -> None:
+    """As :func:`attend`, with a few rows of all keys at a time; fill ``weights`` (H, T, S), zeros so far, if wanted."""
+    T, S = out.shape[-2], key.shape[-2]
+    for heads in _groups(out.shape[:-2], min(T, QUERIES) * S):
+        for begin in range(0, T, QUERIES):
+            rows = (*heads, slice(begin, begin + QUERIES))
+            a, b = rules.keys_of(begin, min(begin + QUERIES, T), 0, S)
+            q, k, v = query[rows], key[(*heads, slice(a, b))], value[(*heads, slice(a, b))]
+            tile = np.empty((*q.shape[:-1], b - a), q.dtype) if weights is None else weights[rows][..., a:b]
+            rules.scores(q * rules.factor, k.swapaxes(-1, -2), tile)
+            top = _weigh(tile, rules, heads, begin, a)
+            total = (tile @ np.ones(b - a, tile.dtype))[..., None]
+            if lse is not None:
+                lse[rows] = log_sum(total, top)
+            if weights is not None:
+                divide(tile, total)
+            np.matmul(tile, v, out=out[rows])
+            if weights is None:
+                divide(out[rows], total)
+
+
+def _weigh(tile: Floats, rules: Rules, heads: Any, begin: int, first: int) -> Floats | float:
+    """Turn scores into weights, relative to the largest of each row; return that, or 0 if nothing was subtracted."""
+    if not rules.adds and _all_small(tile):
+        np.exp2(tile, out=tile)
+        rules.hide(tile, heads, begin, first, by=0)
+        return 0.0
+    rules.hide(tile, heads, begin, first, by=-np.inf)
+    top: Floats = tile.max(axis=-1, keepdims=True, initial=-np.inf)
+    exp2(tile, top)
+    return top
+
+
+def _groups(heads: tuple[int, ...], size: int) -> Iterator[tuple[Any, ...]]:
+    """Index the heads: as many neighbours at a time as have room for ``size`` scores each in one tile."""
+    together = max(QUERIES * KEYS // max(size, 1), 1)
+    for outer in np.ndindex(heads[:-1]):
+        for n in range(0, heads[-1], together):
+            yield (*outer, slice(n, n + together))
+
+
+def exp2(x: Floats, top: Floats) -> Floats:
+    """Overwrite x by 2 to the power x - top, where no x is above top: 0 where x is below ``LEAST + top``, or -inf."""
+    with np.errstate(over="ignore"):  # to -inf
+        x -= np.where(np.isneginf(top), 0, top)  # -inf minus -inf would be nan
+    np.maximum(x, LEAST, out=x)
+    np.exp2(x, out=x)
+    x -= 2.0**LEAST  # changes nothing but what LEAST stood in for
+    return x
+
+
+def divide(x: Floats, total: Floats) -> None:
+    """Divide x by the rows' sums; rows of nothing stay 0."""
+    x /= np.maximum(total, NOTHING)
+
+
+def log_sum(total: Floats, top: Floats | float) -> Floats:
+    """Return the natural logarithm of the sum of the exponentials of a row's scores: -inf if there are none."""
+    with np.errstate(divide="ignore"):
+        lse: Floats = np.log(total[..., 0])
+    return lse if isinstance(top, float) else lse + top[..., 0] * log(2)
+
+
+def _all_small(tile: Floats) -> bool:
+    """Tell whether all scores are so small that no maximum has to be subtracted; a maximum of each row takes longer."""
+    return bool(tile.max(initial=0.0) <= HARMLESS and tile.min(initial=0.0) >= -HARMLESS)
+
+
+def _longest(x: Floats) -> float:
+    """Return the length of the longest vector in ``x`` (..., D); inf or nan if it cannot be told."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return sqrt(np.vecdot(x, x).max(initial=0.0))

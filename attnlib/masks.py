@@ -1,0 +1,227 @@
+"""Masks: which query may attend to which key.
+
+A mask here is boolean and True where the query **may attend**. It broadcasts to the scores ``(..., T, S)``.
+One number, ``q_offset``, aligns queries with keys: query i stands at position ``i + q_offset`` of the keys. With 0 the
+first query meets the first key (top left); with the length of a cache, the queries go on where the cache ends; with
+``S - T`` the last query meets the last key (bottom right).
+
+Dimensions: B batch, T queries, S keys.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from attnlib._arrays import Array, backend, broadcast_shape, is_torch, library_of, shape, whole
+
+
+def causal_mask(T: int, S: int | None = None, *, q_offset: int = 0, like: Array | None = None) -> Array:
+    r"""Let every query attend to its own position and to those before it.
+
+    .. math:: m_{ij} = [\, j \le i + o \,], \qquad o = \text{q\_offset}
+
+    Args:
+        T: number of queries.
+        S: number of keys; None means T.
+        q_offset: position of the first query among the keys, of either sign.
+        like: an array whose library and device the result has, of any shape and dtype; None means NumPy.
+
+    Returns:
+        Boolean mask ``(T, S)``, True where query i may attend to key j. With a negative ``q_offset`` the first
+        queries may attend to nothing.
+
+    Raises:
+        TypeError: ``T``, ``S`` or ``q_offset`` is no whole number, or ``like`` is no array.
+        ValueError: ``T`` or ``S`` is negative.
+
+    Source:
+        Vaswani et al. (2017), "Attention Is All You Need", section 3.2.3.
+
+    Example:
+        >>> causal_mask(2, 3)
+        array([[ True, False, False],
+               [ True,  True, False]])
+        >>> causal_mask(2, 3, q_offset=1)
+        array([[ True,  True, False],
+               [ True,  True,  True]])
+    """
+    i, j = _positions(T, T if S is None else S, q_offset, like)
+    return j <= i
+
+
+def window_mask(
+    T: int, S: int, left: int | None, right: int | None = 0, *, q_offset: int = 0, like: Array | None = None
+) -> Array:
+    r"""Let every query attend to its own position, to ``left`` positions before it and to ``right`` after it.
+
+    .. math:: m_{ij} = [\, i + o - l \le j \le i + o + r \,], \qquad o = \text{q\_offset}
+
+    Args:
+        T: number of queries.
+        S: number of keys.
+        left: l, how many positions before its own a query sees; None means all of them.
+        right: r, how many positions after its own a query sees; None means all of them.
+        q_offset: position of the first query among the keys, of either sign.
+        like: an array whose library and device the result has, of any shape and dtype; None means NumPy.
+
+    Returns:
+        Boolean mask ``(T, S)``, True where query i may attend to key j.
+
+    Raises:
+        TypeError: a number is not whole, or ``like`` is no array.
+        ValueError: ``T``, ``S``, ``left`` or ``right`` is negative.
+
+    Source:
+        Beltagy, Peters and Cohan (2020), "Longformer: The Long-Document Transformer", section 3.1.
+
+    Example:
+        >>> window_mask(4, 4, 1).astype(int)
+        array([[1, 0, 0, 0],
+               [1, 1, 0, 0],
+               [0, 1, 1, 0],
+               [0, 0, 1, 1]])
+    """
+    i, j = _positions(T, S, q_offset, like)
+    xp, device = library_of(like)
+    mask = xp.ones((i.shape[0], j.shape[1]), dtype=xp.bool, device=device)
+    if left is not None:
+        mask = mask & (i - whole("left", left, 0) <= j)
+    if right is not None:
+        # Taken from j, not added to i: the largest integers, which some write for "unbounded", would wrap around.
+        mask = mask & (j - whole("right", right, 0) <= i)
+    return mask
+
+
+def padding_mask(lengths: Sequence[int] | Array, S: int) -> Array:
+    r"""Let nothing attend to the padding behind the end of a sequence.
+
+    .. math:: m_{bj} = [\, j < \mathrm{length}_b \,]
+
+    Args:
+        lengths: ``(B,)``, how many keys of each sequence are real, the first ones: a list or tuple of whole numbers, or
+            an array of an integer dtype.
+        S: number of keys, padding included.
+
+    Returns:
+        Boolean mask ``(B, 1, 1, S)``, which broadcasts to scores ``(B, H, T, S)``, True at the real keys; in the
+        library and on the device of ``lengths``, NumPy for a list or tuple.
+
+    Raises:
+        TypeError: a length or ``S`` is no whole number.
+        ValueError: ``lengths`` is not one-dimensional, ``S`` is negative, or a length is not in 0..S. A torch
+            tensor's values are not looked at, because that would wait for the device: a length above S then means
+            S, and one below 0 means 0.
+
+    Source:
+        Vaswani et al. (2017), "Attention Is All You Need", section 3.2.3, applied to padding.
+
+    Example:
+        >>> padding_mask([2, 3], 3)[:, 0, 0, :]
+        array([[ True,  True, False],
+               [ True,  True,  True]])
+    """
+    S = whole("S", S, 0)
+    lengths = _checked_lengths(lengths, S)
+    xp, device = library_of(lengths)
+    j = xp.arange(S, device=device)
+    return j < xp.astype(lengths, xp.int64)[:, None, None, None]  # (S,) with (B, 1, 1, 1)
+
+
+def combine_masks(*masks: Array | None) -> Array | None:
+    r"""Let a query attend only where every mask lets it.
+
+    .. math:: m = m_1 \wedge m_2 \wedge \dots \quad \text{(boolean)}, \qquad
+              m = m_1 + m_2 + \dots \quad \text{(floating point, added to the scores)}
+
+    A boolean mask among floating point ones puts exactly -inf where it is False, and changes nothing elsewhere.
+
+    Args:
+        masks: arrays whose shapes broadcast together, ``(..., T, S)`` as a rule, boolean or of one floating point
+            dtype. None stands for "no mask" and is passed over.
+
+    Returns:
+        A new mask of the shape to which the masks broadcast, ``(..., T, S)``: boolean if all masks are, else of
+        their floating point dtype. None if there is no mask: nothing is forbidden.
+
+    Raises:
+        TypeError: a mask is no array, has integers, or differs in library or floating point dtype from another.
+        ValueError: the shapes do not broadcast together.
+
+    Source:
+        Vaswani et al. (2017), "Attention Is All You Need", section 3.2.3: a forbidden score is set to -inf.
+
+    Example:
+        >>> combine_masks(causal_mask(2), None, window_mask(2, 2, 0, None)).astype(int)
+        array([[1, 0],
+               [0, 1]])
+        >>> combine_masks(causal_mask(2), np.array([0.5, 0.25]))
+        array([[0.5 , -inf],
+               [0.5 , 0.25]])
+    """
+    present = [mask for mask in masks if mask is not None]
+    if not present:
+        return None
+    xp, device = _check_masks(present)
+    true = xp.ones((), dtype=xp.bool, device=device)  # what "and" begins with; and so the result is always new
+    return reduce(lambda one, other: _both(one, other, xp), present, true)
+
+
+def _positions(T: int, S: int, q_offset: int, like: Array | None) -> tuple[Array, Array]:
+    """Return where the queries stand among the keys, (T, 1), and where the keys stand, (1, S)."""
+    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), whole("q_offset", q_offset)
+    xp, device = library_of(like)
+    return xp.arange(T, device=device)[:, None] + q_offset, xp.arange(S, device=device)[None, :]
+
+
+def _checked_lengths(lengths: Array, S: int) -> Array:
+    if isinstance(lengths, list | tuple):
+        lengths = np.asarray([whole(f"lengths[{b}]", length) for b, length in enumerate(lengths)], np.int64)
+    elif not (isinstance(lengths, np.ndarray) or is_torch(lengths)):
+        raise TypeError(f"lengths is a {type(lengths).__name__}, but a list, tuple or array of integers is needed")
+    integer = library_of(lengths)[0].isdtype(lengths.dtype, "integral")
+    if not integer:
+        raise TypeError(f"lengths has dtype {lengths.dtype}, but whole numbers are needed: how many keys are real")
+    if lengths.ndim != 1:
+        raise ValueError(f"lengths has shape {shape(lengths)}, but (B,) is needed: one length for each sequence")
+    if isinstance(lengths, np.ndarray):
+        wrong = np.flatnonzero((lengths < 0) | (lengths > S))
+        if wrong.size:
+            b = wrong[0]
+            raise ValueError(f"lengths[{b}] is {lengths[b]}, but S={S} keys allow lengths from 0 to {S}")
+    return lengths
+
+
+def _check_masks(masks: list[Array]) -> tuple[Array, Array]:
+    """Check that masks share a library, a floating point dtype if they have one, and broadcast."""
+    for mask in masks:
+        if is_torch(mask) != is_torch(masks[0]) or not (is_torch(mask) or isinstance(mask, np.ndarray)):
+            kinds = ", ".join(type(mask).__name__ for mask in masks)
+            raise TypeError(f"masks must all be numpy.ndarray or all torch.Tensor, got {kinds}")
+    xp, device = library_of(masks[0])
+    floating = {f"masks[{n}]": mask for n, mask in enumerate(masks) if mask.dtype != xp.bool}
+    if floating:
+        backend(**floating)
+    try:
+        broadcast_shape(*(tuple(mask.shape) for mask in masks))
+    except ValueError:
+        raise ValueError(f"masks do not broadcast together: {', '.join(map(shape, masks))}") from None
+    return xp, device
+
+
+def _both(one: Array, other: Array, xp: Array) -> Array:
+    if one.dtype == xp.bool and other.dtype == xp.bool:
+        return one & other
+    if one.dtype == xp.bool:
+        return xp.where(one, other, -math.inf)
+    if other.dtype == xp.bool:
+        return xp.where(other, one, -math.inf)  # chosen, not added: -inf whatever the float mask holds there
+    return _sum(one, other)
+
+
+def _sum(one: Array, other: Array) -> Array:
+    if is_torch(one):
+        return one + other
+    with np.errstate(over="ignore"):  # two masks of lowest finite numbers: -inf is what both mean
+        return one + other

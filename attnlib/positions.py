@@ -1,0 +1,395 @@
+r"""Positions: what tells attention, which looks at a set, where in the sequence each vector stands.
+
+Four ways: add sines to the vectors (sinusoidal), turn queries and keys (RoPE), lower the scores with distance
+(ALiBi), or look up a learned number by distance (T5's buckets).
+
+What depends on positions alone is computed in float64 and rounded once, to the dtype of the result: in float32 an
+angle of 10000 radians is already wrong by 0.0005.
+
+Dimensions: T queries, S keys, D width, H heads. Query i stands at position ``i + q_offset``, key j at j.
+"""
+
+import math
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from attnlib._arrays import (
+    Array,
+    at_least_float32,
+    backend,
+    broadcast_shape,
+    is_torch,
+    library_of,
+    require_sequence,
+    shape,
+    whole,
+)
+
+
+def sinusoidal_positions(
+    T: int, D: int, *, base: float = 10000.0, interleaved: bool = True, like: Array | None = None
+) -> Array:
+    r"""Write each position as sines and cosines of D/2 frequencies, like the hands of D/2 clocks.
+
+    .. math:: p_{t,2k} = \sin(t\,\omega_k), \qquad p_{t,2k+1} = \cos(t\,\omega_k), \qquad
+              \omega_k = \mathrm{base}^{-2k/D}, \qquad k = 0, \dots, D/2 - 1
+
+    Moving on by n positions turns each pair (sine, cosine) by the angle n times its frequency, wherever it stands.
+
+    Args:
+        T: number of positions, 0 to T-1.
+        D: width, even.
+        base: the longest wavelength is almost ``2 pi base`` positions.
+        interleaved: True puts each sine next to its cosine, as in the formula and the paper; False puts all sines
+            first and then all cosines, as the authors' program did.
+        like: a floating point array of any shape, whose library, device and dtype the result has; None means NumPy and
+            float64, NumPy's own default. Give it when the result is added to float32: the sum would become float64.
+
+    Returns:
+        ``(T, D)``, numbers in [-1, 1].
+
+    Raises:
+        TypeError: ``T`` or ``D`` is no whole number, or ``like`` is no floating point array.
+        ValueError: ``T`` or ``D`` is negative, ``D`` is odd, or ``base`` is not a positive number.
+
+    Source:
+        Vaswani et al. (2017), "Attention Is All You Need", section 3.5.
+
+    Example:
+        >>> sinusoidal_positions(3, 4, base=100.0).round(2)
+        array([[ 0.  ,  1.  ,  0.  ,  1.  ],
+               [ 0.84,  0.54,  0.1 ,  1.  ],
+               [ 0.91, -0.42,  0.2 ,  0.98]])
+    """
+    T = whole("T", T, 0)
+    xp, dtype, device = _floats_like(like)
+    angles = _angles(xp.arange(T, device=device), D, base, xp)  # (T, D/2)
+    sin, cos = xp.sin(angles), xp.cos(angles)
+    table = xp.reshape(xp.stack([sin, cos], axis=-1), (T, D)) if interleaved else xp.concat([sin, cos], axis=-1)
+    return xp.astype(table, dtype)
+
+
+def rope_tables(positions: Array | list[Any], D: int, *, base: float = 10000.0) -> tuple[Array, Array]:
+    r"""Tabulate the cosines and sines of the angles by which RoPE turns each position.
+
+    .. math:: \cos(t\,\omega_k), \quad \sin(t\,\omega_k), \qquad \omega_k = \mathrm{base}^{-2k/D}, \qquad
+              k = 0, \dots, D/2 - 1
+
+    Args:
+        positions: ``(..., T)``, the positions t, whole or not: an array of integers or floats, or a list.
+        D: how many components of a vector are turned, even: its width, or less to leave the rest as it is.
+        base: the larger, the slower the slowest pair turns.
+
+    Returns:
+        ``(cos, sin)``, each ``(..., T, D/2)``, in the library and on the device of ``positions`` (NumPy for a list).
+        Floating point positions keep their dtype (float16 and bfloat16 hold few whole numbers exactly: up to 2048 and
+        256); integers give the library's default, float64 for NumPy and ``torch.get_default_dtype()`` for torch.
+
+    Raises:
+        TypeError: ``positions`` is no array or list of numbers, or ``D`` is no whole number.
+        ValueError: ``positions`` has no dimension, ``D`` is negative or odd, or ``base`` is not a positive number.
+
+    Source:
+        Su et al. (2021), "RoFormer: Enhanced Transformer with Rotary Position Embedding", eq. 15.
+
+    Example:
+        >>> cos, sin = rope_tables(np.arange(3), 4, base=100.0)
+        >>> sin.round(2)
+        array([[0.  , 0.  ],
+               [0.84, 0.1 ],
+               [0.91, 0.2 ]])
+    """
+    positions = _checked_positions(positions)
+    xp, device = library_of(positions)
+    dtype = positions.dtype
+    if not xp.isdtype(dtype, "real floating"):
+        dtype = xp.__array_namespace_info__().default_dtypes(device=device)["real floating"]
+    angles = _angles(positions, D, base, xp)
+    return xp.astype(xp.cos(angles), dtype), xp.astype(xp.sin(angles), dtype)
+
+
+def apply_rope(x: Array, cos: Array, sin: Array, *, interleaved: bool = False) -> Array:
+    r"""Turn the pairs of components of every query or key by angles that grow with its position.
+
+    .. math:: \begin{pmatrix} y_a \\ y_b \end{pmatrix} =
+              \begin{pmatrix} \cos\theta & -\sin\theta \\ \sin\theta & \cos\theta \end{pmatrix}
+              \begin{pmatrix} x_a \\ x_b \end{pmatrix}, \qquad \theta = t\,\omega_k
+
+    Pair k is components ``(k, k + width)``, half-split as in GPT-NeoX and Llama, or ``(2k, 2k + 1)``, interleaved as
+    in RoFormer and GPT-J. If queries and keys are both turned, their dot product depends on positions only through
+    the distance i - j.
+
+    Args:
+        x: ``(..., T, D)``.
+        cos: ``(..., T, width)``, of :func:`rope_tables`. Leading dimensions broadcast to those of ``x``: tables
+            ``(T, width)`` serve all heads; a table for each sequence of ``(B, H, T, D)`` is ``(B, 1, T, width)``.
+            With ``width < D/2``, the first ``2*width`` components are turned and the rest passes as it is.
+        sin: like ``cos``.
+        interleaved: which components make a pair.
+
+    Returns:
+        ``(..., T, D)``, with the shape and dtype of ``x``. The turning is done in at least float32, so that float32
+        tables serve ``x`` of any dtype; for all the digits of a float64 ``x``, make them from float64 positions.
+
+    Raises:
+        TypeError: libraries differ, dtypes are not floating point, or ``cos`` and ``sin`` differ in dtype.
+        ValueError: ``x`` or a table has fewer than 2 dimensions, ``cos`` and ``sin`` differ in shape, are not for T
+            positions, turn more than D components, or do not broadcast to ``x``.
+
+    Source:
+        Su et al. (2021), eq. 34; half-split and partial: Black et al. (2022), "GPT-NeoX-20B", section 2.1.
+
+    Example:
+        >>> cos, sin = np.array([[0.0]]), np.array([[1.0]])  # a quarter turn
+        >>> apply_rope(np.array([[2.0, 3.0, 5.0]]), cos, sin)
+        array([[-3.,  2.,  5.]])
+    """
+    xp = _check_tables(x, cos, sin)
+    width = cos.shape[-1]
+    turned, rest = x[..., : 2 * width], x[..., 2 * width :]
+    a, b = (turned[..., 0::2], turned[..., 1::2]) if interleaved else (turned[..., :width], turned[..., width:])
+    work = at_least_float32(xp, x.dtype)
+    a, b, cos, sin = (xp.astype(z, work, copy=False) for z in (a, b, cos, sin))
+    pair = [xp.astype(y, x.dtype, copy=False) for y in (a * cos - b * sin, b * cos + a * sin)]
+    parts = [xp.reshape(xp.stack(pair, axis=-1), turned.shape)] if interleaved else pair
+    return xp.concat([*parts, rest], axis=-1)
+
+
+def alibi_slopes(H: int, *, like: Array | None = None) -> Array:
+    r"""Give every head the slope by which ALiBi lowers its scores with distance: a geometric sequence.
+
+    .. math:: m_h = 2^{-8h/H}, \qquad h = 1, \dots, H \qquad (H \text{ a power of two})
+
+    For any other H, with n the largest power of two below it, the slopes are the n for n heads, then every other one
+    of those for 2n heads, beginning with the first.
+
+    Args:
+        H: number of heads.
+        like: a floating point array of any shape, whose library, device and dtype the result has; None means NumPy and
+            float64.
+
+    Returns:
+        ``(H,)``, numbers in (0, 1).
+
+    Raises:
+        TypeError: ``H`` is no whole number, or ``like`` is no floating point array.
+        ValueError: ``H`` is below 1.
+
+    Source:
+        Press, Smith and Lewis (2022), "Train Short, Test Long: Attention with Linear Biases Enables Input Length
+        Extrapolation", section 3; for other H, the authors' program.
+
+    Example:
+        >>> alibi_slopes(4)
+        array([0.25      , 0.0625    , 0.015625  , 0.00390625])
+        >>> alibi_slopes(3)
+        array([0.0625    , 0.00390625, 0.25      ])
+    """
+    xp, dtype, _ = _floats_like(like)
+    return xp.astype(_slopes(H, like), dtype)
+
+
+def alibi_bias(H: int, T: int, S: int, *, q_offset: int = 0, like: Array | None = None) -> Array:
+    r"""Lower each score in proportion to the distance of query and key.
+
+    .. math:: b_{hij} = -m_h \, \lvert i + o - j \rvert, \qquad o = \text{q\_offset}
+
+    It is added to the scores. The paper's bias, for causal attention, is :math:`m_h (j - i)`, which is the same
+    wherever key j is not after query i; for keys after it, this is the symmetric form of bidirectional models.
+
+    Args:
+        H: number of heads.
+        T: number of queries.
+        S: number of keys.
+        q_offset: position of the first query among the keys, of either sign.
+        like: a floating point array of any shape, whose library, device and dtype the result has; None means NumPy and
+            float64.
+
+    Returns:
+        Float mask ``(H, T, S)``, at most 0.
+
+    Raises:
+        TypeError: a number is not whole, or ``like`` is no floating point array.
+        ValueError: ``H`` is below 1, or ``T`` or ``S`` is negative.
+
+    Source:
+        Press, Smith and Lewis (2022), section 3 and figure 3.
+
+    Example:
+        >>> alibi_bias(8, 3, 3)[0]
+        array([[ 0. , -0.5, -1. ],
+               [-0.5,  0. , -0.5],
+               [-1. , -0.5,  0. ]])
+    """
+    xp, dtype, device = _floats_like(like)
+    work = at_least_float32(xp, dtype)  # float16 holds whole numbers only up to 2048
+    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), whole("q_offset", q_offset)
+    i, j = xp.arange(T, device=device)[:, None] + q_offset, xp.arange(S, device=device)[None, :]
+    slopes = xp.astype(_slopes(H, like), work)[:, None, None]  # (H, 1, 1)
+    # The integer is negated, not the product: minus zero is no distance.
+    return xp.astype(slopes * xp.astype(-xp.abs(i - j), work), dtype, copy=False)
+
+
+def relative_buckets(
+    T: int,
+    S: int,
+    *,
+    num_buckets: int = 32,
+    max_distance: int = 128,
+    bidirectional: bool = True,
+    q_offset: int = 0,
+    like: Array | None = None,
+) -> Array:
+    r"""Sort the distances from queries to keys into T5's buckets: near ones exactly, far ones ever more coarsely.
+
+    .. math:: \mathrm{bucket}(d) = \begin{cases} d & d < e \\
+              \min\!\left(e + \left\lfloor (n - e) \frac{\ln(d/e)}{\ln(d_{\max}/e)} \right\rfloor,\; n - 1\right)
+              & d \ge e \end{cases} \qquad e = \lfloor n/2 \rfloor
+
+    Bidirectional: d is the distance \|j - i\|, n is half of ``num_buckets``, and a key after the query gets n more.
+    Otherwise d is i - j, or 0 for a key after the query, and n is ``num_buckets``. The logarithm is taken exactly, by
+    comparing powers of whole numbers.
+
+    Args:
+        T: number of queries.
+        S: number of keys.
+        num_buckets: how many buckets in all.
+        max_distance: from this distance on, all share the last bucket.
+        bidirectional: whether keys after the query have buckets of their own.
+        q_offset: position of the first query among the keys, of either sign.
+        like: an array of any shape and dtype, whose library and device the result has; None means NumPy.
+
+    Returns:
+        int64 ``(T, S)``, numbers from 0 to ``num_buckets - 1``: the rows of a learned table of biases.
+
+    Raises:
+        TypeError: a number is not whole, or ``like`` is no array.
+        ValueError: ``T`` or ``S`` is negative, ``num_buckets`` is below 2 (4 if bidirectional), or ``max_distance``
+            is not above e.
+
+    Source:
+        Raffel et al. (2020), "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer",
+        section 2.1; the formula is that of the authors' program.
+
+    Example:
+        >>> relative_buckets(2, 6, num_buckets=8, max_distance=8)
+        array([[0, 5, 6, 6, 7, 7],
+               [1, 0, 5, 6, 6, 7]])
+    """
+    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), whole("q_offset", q_offset)
+    limits, half = _bucket_limits(num_buckets, max_distance, bidirectional)
+    xp, device = library_of(like)
+    # Buckets depend on j - i alone: they are found for the T + S distances there are, then laid out as (T, S).
+    distance = xp.arange(T + S, device=device) - T - q_offset
+    size = xp.abs(distance) if bidirectional else xp.where(distance < 0, -distance, 0)
+    bucket = half * xp.astype(distance > 0, xp.int64)
+    for limit in limits:
+        bucket = bucket + xp.astype(size >= limit, xp.int64)
+    return bucket[T + xp.arange(S, device=device)[None, :] - xp.arange(T, device=device)[:, None]]
+
+
+def _floats_like(like: Array | None) -> tuple[ModuleType, Any, Any]:
+    """Return the array namespace, the floating point dtype and the device of ``like``."""
+    xp, device = library_of(like)
+    if like is None:
+        return xp, xp.float64, device
+    backend(like=like)
+    return xp, like.dtype, device
+
+
+def _exact(xp: ModuleType, device: Any) -> Any:
+    """Return the most exact dtype there is: Apple's Metal devices have no float64."""
+    return xp.float32 if getattr(device, "type", device) == "mps" else xp.float64
+
+
+def _angles(positions: Array, D: int, base: float, xp: ModuleType) -> Array:
+    """Return position times frequency, (..., T) to (..., T, D/2), in float64."""
+    if whole("D", D, 0) % 2:
+        raise ValueError(f"D is {D}, but an even number is needed: sines and cosines come in pairs")
+    if not 0 < base < math.inf:
+        raise ValueError(f"base is {base}, but a positive number is needed")
+    dtype = _exact(xp, positions.device)
+    exponents = xp.arange(0, D, 2, dtype=dtype, device=positions.device) / D  # 2k/D
+    return xp.astype(positions, dtype)[..., None] * float(base) ** -exponents
+
+
+def _checked_positions(positions: Array | list[Any]) -> Array:
+    if isinstance(positions, list | tuple | range):
+        positions = np.asarray(positions, None if len(positions) else np.int64)
+    elif not (isinstance(positions, np.ndarray) or is_torch(positions)):
+        raise TypeError(
+            f"positions is {positions!r}, but an array or list of positions is needed: np.arange(T) for 0 to T-1"
+        )
+    if not library_of(positions)[0].isdtype(positions.dtype, ("integral", "real floating")):
+        raise TypeError(f"positions has dtype {positions.dtype}, but integers or floats are needed")
+    if positions.ndim == 0:
+        raise ValueError("positions has shape (), but (..., T) is needed: [p] for the single position p")
+    return positions
+
+
+def _check_tables(x: Array, cos: Array, sin: Array) -> ModuleType:
+    """Check x against its tables, whose dtype may be another."""
+    backend(cos=cos, sin=sin)
+    xp = backend(x=x)
+    if is_torch(x) != is_torch(cos):
+        raise TypeError(f"x is a {type(x).__name__} but cos is a {type(cos).__name__}: convert one of them")
+    require_sequence(x=x, cos=cos, sin=sin)
+    if tuple(cos.shape) != tuple(sin.shape):
+        raise ValueError(f"cos has shape {shape(cos)} and sin {shape(sin)}: the two must be equal")
+    *leading, length, width = x.shape
+    if cos.shape[-2] != length:
+        raise ValueError(f"cos has shape {shape(cos)}, but x is {shape(x)}: (..., T={length}, width) is needed")
+    if 2 * cos.shape[-1] > width:
+        raise ValueError(
+            f"cos has shape {shape(cos)}, but x is {shape(x)}: D={width} components make {width // 2} pairs at most "
+            "(of tables that hold every angle twice, pass one half)"
+        )
+    _check_leading(tuple(leading), x, cos)
+    return xp
+
+
+def _check_leading(leading: tuple[int, ...], x: Array, cos: Array) -> None:
+    try:
+        fits = broadcast_shape(leading, tuple(cos.shape[:-2])) == leading
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"cos has shape {shape(cos)}, whose leading dimensions do not broadcast to those of x {shape(x)}: "
+            "a table for each sequence of (B, H, T, D) is (B, 1, T, width)"
+        )
+
+
+def _slopes(H: int, like: Array | None) -> Array:
+    H = whole("H", H, 1)
+    n = 1
+    while 2 * n <= H:
+        n = 2 * n
+    xp, device = library_of(like)
+    dtype = _exact(xp, device)
+    first = xp.arange(1, n + 1, dtype=dtype, device=device)
+    # Number 1, 3, 5, ... of the slopes for 2n heads is number 1/2, 3/2, 5/2, ... of those for n.
+    further = xp.arange(H - n, dtype=dtype, device=device) + 0.5
+    return 2.0 ** (-8 * xp.concat([first, further]) / n)
+
+
+def _bucket_limits(num_buckets: int, max_distance: int, bidirectional: bool) -> tuple[list[int], int]:
+    """Return from which distance on each bucket after the first is reached, and what a key after the query adds."""
+    num_buckets = whole("num_buckets", num_buckets, 4 if bidirectional else 2)
+    n = num_buckets // 2 if bidirectional else num_buckets
+    e = n // 2
+    if whole("max_distance", max_distance) <= e:
+        raise ValueError(
+            f"max_distance is {max_distance}, but more than {e} is needed: up to there each distance has its own bucket"
+        )
+    limits = list(range(1, e + 1))
+    for m in range(1, n - e):
+        # Bucket e + m begins at the least d with (n - e) ln(d/e) >= m ln(max/e). As a power it is a whole number's
+        # affair, so the estimate in floating point, which may be off by one, is corrected exactly.
+        d = max(math.floor(e * (max_distance / e) ** (m / (n - e))) - 1, 1)
+        while d ** (n - e) * e**m < max_distance**m * e ** (n - e):
+            d += 1
+        limits.append(d)
+    return limits, n if bidirectional else 0

@@ -1,0 +1,283 @@
+"""Scaled dot-product attention with all that models ask of it, forward and backward.
+
+Dimensions: B batch, H heads, T queries, S keys and values, D width of queries and keys, D_v width of values.
+"""
+
+import math
+import sys
+from typing import Any
+
+from attnlib._arrays import (
+    Array,
+    at_least_float32,
+    backend,
+    broadcast_shape,
+    is_torch,
+    require_broadcast,
+    require_sequence,
+    shape,
+    whole,
+)
+from attnlib.attention import kernel, require_mask, softmax
+from attnlib.masks import causal_mask, combine_masks
+
+Window = tuple[int | None, int | None]
+
+
+def scaled_dot_product_attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    q_offset: int = 0,
+    window: Window | None = None,
+    softcap: float | None = None,
+    return_weights: bool = False,
+    return_lse: bool = False,
+) -> Any:
+    r"""Average the values, weighted by the softmax of the scaled dot products of queries and keys.
+
+    .. math:: O = \operatorname{softmax}\left(\frac{Q K^\top}{\sqrt{D}} + M\right) V
+
+    The arguments are those of ``torch.nn.functional.scaled_dot_product_attention``, and mean the same; those after
+    ``enable_gqa`` are added. Everything that limits who may attend to what is combined by *and*: a key counts if the
+    mask, the causal rule and the window all allow it.
+
+    Which peer aligns how when T differs from S: torch, JAX and Keras let query i see the keys j <= i
+    (``q_offset=0``); flash-attn aligns the ends (``q_offset=S - T``); with a cache of P earlier keys it is
+    ``q_offset=P``.
+
+    Args:
+        query: ``(..., H, T, D)``; any leading dimensions, also none.
+        key: ``(..., H, S, D)``. The leading dimensions of query, key and value broadcast.
+        value: ``(..., H, S, D_v)``.
+        attn_mask: broadcasts to ``(..., H, T, S)``. Boolean: True where the query **may attend** to the key.
+            Floating point, of the inputs' dtype: added to the scores.
+        dropout_p: the probability with which each weight is set to 0, the others being divided by ``1 - dropout_p``.
+            As in torch it is applied whenever it is not 0. NumPy draws from its global generator (``np.random.seed``).
+        is_causal: query i may attend to key j only if ``j <= i + q_offset``.
+        scale: what dot products are multiplied by; ``None`` means ``1 / sqrt(D)``.
+        enable_gqa: grouped queries: key and value may have fewer heads than the query, each serving the same number
+            of consecutive query heads.
+        q_offset: the position of the first query, counted from the first key.
+        window: ``(left, right)``: query i may attend to key j only if
+            ``i + q_offset - left <= j <= i + q_offset + right``; ``None`` leaves a side open.
+        softcap: scores s become ``softcap * tanh(s / softcap)`` before the mask; ``None`` or 0 leaves them.
+        return_weights: return the weights too: as many numbers as there are scores.
+        return_lse: return the logarithm of the sum of the exponentials of each row's scores too.
+
+    Returns:
+        The context ``(..., H, T, D_v)``; with ``return_weights`` also the weights ``(..., H, T, S)`` (after dropout),
+        with ``return_lse`` also the log-sums ``(..., H, T)``: ``out``, ``(out, weights)``, ``(out, lse)`` or
+        ``(out, weights, lse)``, all of the inputs' dtype and computed in at least float32. A query that may attend to
+        nothing has context 0, weights 0 and log-sum -inf, with finite gradients.
+
+    Raises:
+        TypeError: backends or dtypes differ or are not floating point, a mask of another dtype, an offset or a
+            window that is no integer.
+        ValueError: an array has fewer than 2 dimensions, widths D or lengths S differ, leading dimensions do not
+            broadcast, the mask does not broadcast to the scores, the query heads are no multiple of the key heads, or
+            a number is out of its range.
+
+    Source:
+        Vaswani et al. (2017), "Attention Is All You Need", eq. 1. Grouped queries: Ainslie et al. (2023), "GQA".
+        Windows: Beltagy, Peters and Cohan (2020), "Longformer". Softcap: Gemma Team (2024), "Gemma 2", section 2.
+        Tiles (NumPy): Rabe and Staats (2021), "Self-attention Does Not Need O(n^2) Memory"; Dao et al. (2022),
+        "FlashAttention".
+
+    Example:
+        >>> import numpy as np
+        >>> query, key = np.array([[2.0]]), np.array([[np.log(3.0)], [0.0]])
+        >>> scaled_dot_product_attention(query, key, np.array([[8.0], [0.0]]), scale=0.5)
+        array([[6.]])
+        >>> _, weights = scaled_dot_product_attention(
+        ...     np.zeros((3, 1)), np.zeros((3, 1)), np.zeros((3, 1)), is_causal=True, return_weights=True
+        ... )
+        >>> weights.round(2)
+        array([[1.  , 0.  , 0.  ],
+               [0.5 , 0.5 , 0.  ],
+               [0.33, 0.33, 0.33]])
+    """
+    extras = attn_mask is not None or dropout_p != 0 or scale is not None or window is not None or softcap is not None
+    placed = type(q_offset) is not int or q_offset != 0
+    if not (extras or placed or enable_gqa or return_weights or return_lse) and _is_plain(query, key, value):
+        attend = sys.modules["torch"].nn.functional.scaled_dot_product_attention
+        return attend(query, key, value, is_causal=True) if is_causal else attend(query, key, value)
+    scores_shape = _check(query, key, value, enable_gqa)
+    if attn_mask is not None:
+        require_mask("attn_mask", attn_mask, scores_shape, query)
+    left, right = _reach(is_causal, window)
+    _check_numbers(dropout_p, scale, softcap)
+    out, weights, lse = kernel(query).sdpa(
+        query, key, value, attn_mask, dropout_p, left, right, whole("q_offset", q_offset),
+        max(query.shape[-1], 1) ** -0.5 if scale is None else float(scale), softcap or None, return_weights, return_lse,
+    )  # fmt: skip
+    if not (return_weights or return_lse):
+        return out
+    return (out, *([weights] if return_weights else []), *([lse] if return_lse else []))
+
+
+def scaled_dot_product_attention_backward(
+    grad: Array,
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None = None,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    q_offset: int = 0,
+) -> tuple[Array, Array, Array]:
+    r"""Send the gradient of a loss back through :func:`scaled_dot_product_attention`, by hand.
+
+    With weights :math:`P = \operatorname{softmax}(S)`, scores :math:`S = c\, Q K^\top + M` and scale c, the rules of
+    the matrix product give the first two lines, the softmax the third (its Jacobian, for one row p of P, is
+    :math:`\operatorname{diag}(p) - p p^\top`), and the matrix product again the last two:
+
+    .. math::
+        dV &= P^\top dO \\
+        dP &= dO\, V^\top \\
+        dS_{ij} &= P_{ij} \Bigl(dP_{ij} - \sum_k P_{ik}\, dP_{ik}\Bigr) \\
+        dQ &= c\, dS\, K \\
+        dK &= c\, dS^\top Q
+
+    Args:
+        grad: dO, the gradient with respect to the context, ``(..., T, D_v)``.
+        query: ``(..., T, D)``.
+        key: ``(..., S, D)``.
+        value: ``(..., S, D_v)``.
+        attn_mask: as in the forward pass; broadcasts to ``(..., T, S)``.
+        is_causal: as in the forward pass.
+        scale: as in the forward pass; ``None`` means ``1 / sqrt(D)``.
+        q_offset: as in the forward pass.
+
+    Returns:
+        ``(grad_query, grad_key, grad_value)``, each of the shape of its input, ``(..., T, D)``, ``(..., S, D)`` and
+        ``(..., S, D_v)``: where an input was broadcast, its gradient is summed. Of the inputs' dtype, computed in at
+        least float32. A query that may attend to nothing has gradient 0 and gives none.
+
+    Raises:
+        TypeError: as for the forward pass; ``grad`` counts among the inputs.
+        ValueError: as for the forward pass, or ``grad`` has not the shape of the context.
+
+    Source:
+        Dao et al. (2022), "FlashAttention", appendix B.2.
+
+    Example:
+        >>> import numpy as np
+        >>> one = np.ones((1, 1))
+        >>> query, key, value = np.array([[0.0]]), np.array([[1.0], [3.0]]), np.array([[2.0], [6.0]])
+        >>> grad_query, grad_key, grad_value = scaled_dot_product_attention_backward(one, query, key, value)
+        >>> grad_query, grad_value.T  # half of both: (1 - 2) * (2 - 4) / 2 + (3 - 2) * (6 - 4) / 2 = 2
+        (array([[2.]]), array([[0.5, 0.5]]))
+    """
+    scores_shape = _check(query, key, value, enable_gqa=False)
+    if attn_mask is not None:
+        require_mask("attn_mask", attn_mask, scores_shape, query)
+    _check_numbers(0.0, scale, None)
+    q_offset = whole("q_offset", q_offset)
+    xp = backend(query=query, grad=grad)
+    context_shape = (*scores_shape[:-1], value.shape[-1])
+    if tuple(grad.shape) != context_shape:
+        raise ValueError(f"grad has shape {shape(grad)}, but the context has {context_shape}: one number for each")
+    c = max(query.shape[-1], 1) ** -0.5 if scale is None else float(scale)
+    causal = causal_mask(query.shape[-2], key.shape[-2], q_offset=q_offset, like=query) if is_causal else None
+    mask = combine_masks(attn_mask, causal)
+    work = at_least_float32(xp, query.dtype)
+    d_out, q, k, v = (xp.astype(x, work) for x in (grad, query, key, value))
+
+    scores = (c * q) @ k.swapaxes(-1, -2)
+    weights = softmax(scores if mask is None else kernel(query).masked(scores, mask))
+    d_value = weights.swapaxes(-1, -2) @ d_out
+    d_weights = d_out @ v.swapaxes(-1, -2)
+    d_scores = weights * (d_weights - xp.sum(weights * d_weights, axis=-1, keepdims=True))
+    d_query = c * (d_scores @ k)
+    d_key = c * (d_scores.swapaxes(-1, -2) @ q)
+    pairs = ((d_query, query), (d_key, key), (d_value, value))
+    return tuple(xp.astype(_sum_to(d, x.shape, xp), x.dtype) for d, x in pairs)
+
+
+def _sum_to(grad: Array, wanted: tuple[int, ...], xp: Array) -> Array:
+    """Sum a gradient over the dimensions along which its array was broadcast."""
+    ahead = grad.ndim - len(wanted)
+    axes = [axis for axis in range(grad.ndim) if axis < ahead or wanted[axis - ahead] < grad.shape[axis]]
+    return xp.reshape(xp.sum(grad, axis=tuple(axes), keepdims=True), tuple(wanted)) if axes else grad
+
+
+def _is_plain(query: Array, key: Array, value: Array) -> bool:
+    """Tell whether torch's kernel takes these as they are, in less than a tenth of the time of a closer look."""
+    if not (is_torch(query) and type(query) is type(key) is type(value)):
+        return False
+    q, k, dtype = query.shape, key.shape, query.dtype
+    return (
+        (q == k or (len(q) == len(k) and q[:2] == k[:2] and q[-1] == k[-1]))
+        and k == value.shape
+        and len(q) == 4
+        and dtype is key.dtype is value.dtype
+        and dtype.is_floating_point
+    )
+
+
+def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> tuple[int, ...]:
+    """Check that queries, keys and values go together, and return the shape of their scores."""
+    backend(query=query, key=key, value=value)
+    q, k, v = query.shape, key.shape, value.shape
+    if min(len(q), len(k), len(v)) < 2:
+        require_sequence(query=query, key=key, value=value)
+    if q[-1] != k[-1]:
+        raise ValueError(
+            f"query has shape {shape(query)} and key {shape(key)}: widths D={q[-1]} and {k[-1]} must be equal"
+        )
+    if k[-2] != v[-2]:
+        raise ValueError(f"key has shape {shape(key)} and value {shape(value)}: S={k[-2]} keys need as many values")
+    if enable_gqa:
+        return (*_grouped(query, key, value), q[-2], k[-2])
+    if not q[:-2] == k[:-2] == v[:-2]:
+        require_broadcast(query=query, key=key, value=value)
+        return (*broadcast_shape(q[:-2], k[:-2], v[:-2]), q[-2], k[-2])
+    return (*q[:-1], k[-2])
+
+
+def _grouped(query: Array, key: Array, value: Array) -> tuple[int, ...]:
+    """Return the leading dimensions of grouped queries, the heads last."""
+    if min(query.ndim, key.ndim, value.ndim) < 3:
+        raise ValueError(
+            f"enable_gqa needs heads, (..., H, T, D), but query has shape {shape(query)}, key {shape(key)}, "
+            f"value {shape(value)}"
+        )
+    H, H_key, H_value = query.shape[-3], key.shape[-3], value.shape[-3]
+    if H_key != H_value or H_key < 1 or H % H_key:
+        raise ValueError(
+            f"query has {H} heads, key {H_key} and value {H_value}: key and value need the same number of heads, and "
+            f"the query a multiple of it"
+        )
+    try:
+        return (*broadcast_shape(query.shape[:-3], key.shape[:-3], value.shape[:-3]), H)
+    except ValueError:
+        raise ValueError(
+            f"batches do not broadcast together: query {shape(query)}, key {shape(key)}, value {shape(value)}"
+        ) from None
+
+
+def _reach(is_causal: bool, window: Window | None) -> Window:
+    """Return how far before and after itself a query may look; None is without end."""
+    if window is None:
+        return None, 0 if is_causal else None
+    if not isinstance(window, tuple | list) or len(window) != 2:
+        raise TypeError(f"window is {window!r}, but a pair (left, right) is needed, None for a side without end")
+    left, right = (None if n is None else whole(f"window[{side}]", n, 0) for side, n in enumerate(window))
+    return left, 0 if is_causal else right
+
+
+def _check_numbers(dropout_p: float, scale: float | None, softcap: float | None) -> None:
+    if not 0 <= dropout_p <= 1:
+        raise ValueError(f"dropout_p is {dropout_p}, but a probability from 0 to 1 is needed")
+    if scale is not None and not -math.inf < scale < math.inf:
+        raise ValueError(f"scale is {scale}, but a finite number is needed (None means 1/sqrt(D))")
+    if softcap is not None and not 0 <= softcap < math.inf:
+        raise ValueError(f"softcap is {softcap}, but a positive number is needed (None or 0 means no cap)")

@@ -1,0 +1,71 @@
+"""The layers of a transformer as torch modules; :mod:`attnlib.numpy` has the same for NumPy arrays.
+
+They compute by attnlib's own functions and are used like any ``nn.Module``: trained, moved, compiled, saved.
+
+Example:
+    >>> import torch
+    >>> attend = MultiHeadAttention(embed_dim=8, num_heads=2)
+    >>> out, weights = attend(torch.ones(3, 5, 8), is_causal=True, need_weights=True)
+    >>> tuple(out.shape), tuple(weights.shape)
+    ((3, 5, 8), (3, 2, 5, 5))
+"""
+
+import torch.nn.functional as F
+from torch import empty, nn
+
+from attnlib import _bert, _layers
+from attnlib.cache import KVCache
+
+__all__ = [
+    "BertEncoder",
+    "Decoder",
+    "DecoderBlock",
+    "Encoder",
+    "KVCache",
+    "LearnedPositions",
+    "MultiHeadAttention",
+    "TransformerBlock",
+]
+
+
+class _Parts(nn.Module):
+    """What the layers are built from."""
+
+    Linear, LayerNorm, Dropout, ModuleList = nn.Linear, nn.LayerNorm, nn.Dropout, nn.ModuleList
+    ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}  # noqa: RUF012
+
+    def new_parameter(self, shape: tuple[int, ...], spread: float) -> nn.Parameter:
+        return nn.Parameter(nn.init.normal_(empty(shape), std=spread))
+
+
+class MultiHeadAttention(_layers.MultiHeadAttention, _Parts):
+    __doc__ = _layers.MultiHeadAttention.__doc__
+
+
+class TransformerBlock(_layers.TransformerBlock, _Parts):
+    __doc__ = _layers.TransformerBlock.__doc__
+    Attention = MultiHeadAttention
+
+
+class DecoderBlock(_layers.DecoderBlock, _Parts):
+    __doc__ = _layers.DecoderBlock.__doc__
+    Attention = MultiHeadAttention
+
+
+class Encoder(_layers.Encoder, _Parts):
+    __doc__ = _layers.Encoder.__doc__
+    Block = TransformerBlock
+
+
+class Decoder(_layers.Decoder, _Parts):
+    __doc__ = _layers.Decoder.__doc__
+    Block = DecoderBlock
+
+
+class LearnedPositions(_layers.LearnedPositions, _Parts):
+    __doc__ = _layers.LearnedPositions.__doc__
+
+
+class BertEncoder(_bert.BertEncoder, _Parts):
+    __doc__ = _bert.BertEncoder.__doc__
+    Embedding, LearnedPositions, Encoder = nn.Embedding, LearnedPositions, Encoder

@@ -1,0 +1,48 @@
+"""How both sides of a comparison are measured: in turn, within one run, so that other load weighs on both."""
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping
+
+Clock = Callable[[], float]
+CPU, WALL = time.process_time, time.perf_counter
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def in_turn(
+    rivals: Mapping[str, Callable[[], object]], clock: Clock, seconds: float, calls: int = 1
+) -> dict[str, float]:
+    """Return the median seconds of a call of each, called in turn for about ``seconds`` in all, at least 5 times.
+
+    Of very short calls, ``calls`` are measured together.
+    """
+    times: dict[str, list[float]] = {name: [] for name in rivals}
+    begin = time.perf_counter()
+    for function in rivals.values():
+        function()  # warm up
+    once = (time.perf_counter() - begin) * calls
+    for _ in range(max(5, min(400, int(seconds / once)))):
+        for name, function in rivals.items():
+            start = clock()
+            for _ in range(calls):
+                function()
+            times[name].append((clock() - start) / calls)
+    return {name: statistics.median(kept) for name, kept in times.items()}
+
+
+def environment(threads: int | None) -> dict[str, str]:
+    """Return the environment of a process whose numerical libraries use so many threads; None means all."""
+    kept = {name: value for name, value in os.environ.items() if name not in THREADS}
+    return kept if threads is None else kept | dict.fromkeys(THREADS, str(threads))
+
+
+def machine() -> str:
+    """Return the processor's name and the number of its cores that this process may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    names = [platform.processor() or platform.machine()]
+    if os.path.exists("/proc/cpuinfo"):
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.split(":")[1].strip() for line in file if line.startswith("model name")] or names
+    return f"{names[0]}, {cores} cores"

@@ -1,0 +1,341 @@
+"""Faults to plant in the library, one at a time: each a plausible slip, and each must be noticed.
+
+The old text stands exactly once in its file; where it does not any longer, the fault has to be written anew.
+"""
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """One slip: in this file, this text instead of that one."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    library: str = (
+        "numpy"  # whose kernels the slip is in, or, for code that both share, the one that is faster to start
+    )
+
+
+def torch(what, old, new):
+    """A slip in the kernels for torch."""
+    return Mutant(what, "_torch.py", old, new, "torch")
+
+
+SDPA = [
+    Mutant(
+        "no scale unless one is given",
+        "sdpa.py",
+        "max(query.shape[-1], 1) ** -0.5 if scale is None else float(scale), softcap",
+        "1.0 if scale is None else float(scale), softcap",
+    ),
+    Mutant(
+        "divided by D, not by its root",
+        "sdpa.py",
+        "max(query.shape[-1], 1) ** -0.5 if scale is None else float(scale), softcap",
+        "1 / query.shape[-1] if scale is None else float(scale), softcap",
+    ),
+    Mutant(
+        "causal with a window open to the right",
+        "sdpa.py",
+        "return left, 0 if is_causal else right",
+        "return left, right",
+    ),
+    Mutant(
+        "causal off by one", "sdpa.py", "return None, 0 if is_causal else None", "return None, 1 if is_causal else None"
+    ),
+    Mutant("offset with the wrong sign", "sdpa.py", 'whole("q_offset", q_offset),', '-whole("q_offset", q_offset),'),
+    Mutant(
+        "backward without the sum over the row",
+        "sdpa.py",
+        "(d_weights - xp.sum(weights * d_weights, axis=-1, keepdims=True))",
+        "d_weights",
+    ),
+    Mutant(
+        "backward sums over the queries",
+        "sdpa.py",
+        "xp.sum(weights * d_weights, axis=-1, keepdims=True)",
+        "xp.sum(weights * d_weights, axis=-2, keepdims=True)",
+    ),
+    Mutant(
+        "no scale in the gradient of the query", "sdpa.py", "d_query = c * (d_scores @ k)", "d_query = d_scores @ k"
+    ),
+    Mutant(
+        "no scale in the gradient of the key",
+        "sdpa.py",
+        "d_key = c * (d_scores.swapaxes(-1, -2) @ q)",
+        "d_key = d_scores.swapaxes(-1, -2) @ q",
+    ),
+    Mutant(
+        "backward forgets the offset",
+        "sdpa.py",
+        "key.shape[-2], q_offset=q_offset, like=query)",
+        "key.shape[-2], like=query)",
+    ),
+    Mutant(
+        "gradients of shared keys averaged, not summed",
+        "sdpa.py",
+        "xp.reshape(xp.sum(grad,",
+        "xp.reshape(xp.mean(grad,",
+    ),
+]
+NUMPY = [
+    Mutant("lse without the maximum", "_tiled.py", "else lse + top[..., 0] * log(2)", "else lse"),
+    Mutant("lse to base 2", "_tiled.py", "np.log(total[..., 0])", "np.log2(total[..., 0])"),
+    Mutant("bool mask upside down", "_tiled.py", "np.copyto(tile, by, where=~mask)", "np.copyto(tile, by, where=mask)"),
+    Mutant(
+        "float mask to base e among scores to base 2",
+        "_tiled.py",
+        "added = mask * tile.dtype.type(log2(e))",
+        "added = mask * tile.dtype.type(1)",
+    ),
+    Mutant(
+        "window one too long to the left, in tiles",
+        "_tiled.py",
+        "n = first - (begin + self.offset - self.left)",
+        "n = first - (begin + self.offset - self.left - 1)",
+    ),
+    Mutant(
+        "window one short to the right",
+        "_tiled.py",
+        "n = begin + self.offset + self.right + 1 - first",
+        "n = begin + self.offset + self.right - first",
+    ),
+    Mutant(
+        "keys in reach one short",
+        "_tiled.py",
+        "max(min(end + self.offset + self.right, last), a)",
+        "max(min(end + self.offset + self.right - 1, last), a)",
+    ),
+    Mutant(
+        "queries in reach begin too late",
+        "_tiled.py",
+        "max(first - self.offset - self.right, 0)",
+        "max(first - self.offset - self.right + 1, 0)",
+    ),
+    Mutant(
+        "queries in reach end too early",
+        "_tiled.py",
+        "min(last - self.offset + self.left, T)",
+        "min(last - self.offset + self.left - 1, T)",
+    ),
+    Mutant("softcap without its factor after tanh", "_tiled.py", "out *= self.softcap * log2(e)", "out *= log2(e)"),
+    Mutant("softcap without its divisor before tanh", "_tiled.py", "self.scale / self.softcap", "self.scale"),
+    Mutant("scores not to base 2", "_tiled.py", "return self.scale * log2(e) if", "return self.scale if"),
+    Mutant("every score taken for small", "_tiled.py", "* log2(e) <= HARMLESS", "* log2(e) <= HARMLESS**9"),
+    Mutant(
+        "no maximum taken out",
+        "_tiled.py",
+        "x -= np.where(np.isneginf(top), 0, top)",
+        "x -= 0 * np.where(np.isneginf(top), 0, top)",
+    ),
+    Mutant("running sum not scaled down", "_tiled.py", "self.total[rows] *= shrink[:, 0]", "pass"),
+    Mutant("context so far not scaled down", "_tiled.py", "self.context[rows] *= shrink", "pass"),
+    Mutant(
+        "running maximum forgotten",
+        "_tiled.py",
+        "top = np.maximum(self.top[rows], tile.max(axis=-1, keepdims=True))",
+        "top = tile.max(axis=-1, keepdims=True)",
+    ),
+    Mutant(
+        "last tile of keys dropped",
+        "_tiled.py",
+        "for first in range(0, len(self.key), KEYS):",
+        "for first in range(0, len(self.key) - KEYS + 1, KEYS):",
+    ),
+    Mutant(
+        "last tile of queries dropped",
+        "_tiled.py",
+        "for begin in range(start, stop, QUERIES):",
+        "for begin in range(start, max(stop - 1, 1), QUERIES):",
+    ),
+    Mutant("never divided by the sum in tiles", "_tiled.py", "divide(self.context, self.total[:, None])", "pass"),
+    Mutant("a query with nothing averages everything", "_tiled.py", "x -= 2.0**LEAST", "x -= 0"),
+    Mutant(
+        "the sum runs over the queries too",
+        "_tiled.py",
+        "total = (tile @ np.ones(b - a, tile.dtype))[..., None]",
+        "total = tile.sum(axis=(-2, -1), keepdims=True)",
+    ),
+    Mutant("weights without their sum", "_tiled.py", "divide(tile, total)", "pass"),
+    Mutant(
+        "groups of heads interleaved",
+        "_numpy.py",
+        "query = query.reshape(*query.shape[:-3], H_key, H // H_key, *query.shape[-2:])",
+        "query = query.reshape(*query.shape[:-3], H // H_key, H_key, *query.shape[-2:]).swapaxes(-4, -3)",
+    ),
+    Mutant("dropout that does not scale up", "_numpy.py", "weights /= (1 - dropout_p) or 1", "pass"),
+    Mutant(
+        "dropout that keeps what it should drop",
+        "_numpy.py",
+        ".random_sample(weights.shape) >= dropout_p",
+        ".random_sample(weights.shape) < dropout_p",
+    ),
+    Mutant("dropout after the context is made", "_numpy.py", "np.matmul(weights, v, out=out)", "pass"),
+    Mutant("softmax without its sum", "_numpy.py", "work /= np.where(total == 0, 1, total)", "pass"),
+    Mutant(
+        "mask upside down in the scores of attention",
+        "_numpy.py",
+        "return np.where(mask, scores, np.asarray(-np.inf, scores.dtype))",
+        "return np.where(mask, np.asarray(-np.inf, scores.dtype), scores)",
+    ),
+]
+TORCH = [
+    Mutant("the short way forgets causality", "sdpa.py", "value, is_causal=True) if", "value) if", "torch"),
+    Mutant("the short way forgets the window", "sdpa.py", " or window is not None or softcap", " or softcap", "torch"),
+    torch(
+        "causal dropped beside a mask",
+        "    elif not (left is None and right is None):",
+        "    elif mask is None and not (left is None and right is None):",
+    ),
+    torch(
+        "causal although there is an offset",
+        "left is None and right == 0 and offset == 0:",
+        "left is None and right == 0:",
+    ),
+    torch(
+        "causal although there is a window",
+        "mask is None and left is None and right == 0",
+        "mask is None and right == 0",
+    ),
+    torch("no scale step by step", "scores = (q * scale) @ k.transpose(-1, -2)", "scores = q @ k.transpose(-1, -2)"),
+    torch(
+        "the scale forgotten by the fused operation",
+        "F.scaled_dot_product_attention(q, k, v, mask, dropout_p, causal, scale=scale, enable_gqa=",
+        "F.scaled_dot_product_attention(q, k, v, mask, dropout_p, causal, enable_gqa=",
+    ),
+    torch(
+        "softcap without its factor",
+        "scores = softcap * torch.tanh(scores / softcap)",
+        "scores = torch.tanh(scores / softcap)",
+    ),
+    torch(
+        "lse of the scores before the mask",
+        "lse = torch.logsumexp(scores, dim=-1)",
+        "lse = torch.logsumexp((q * scale) @ k.transpose(-1, -2), dim=-1)",
+    ),
+    torch(
+        "a mask of five dimensions seen with batches swapped",
+        "mask = seen(mask.expand(*batch, H, *mask.shape[-2:]), H)",
+        "mask = seen(mask.expand(*batch, H, *mask.shape[-2:]), H).flip(0)",
+    ),
+    torch(
+        "groups of heads interleaved",
+        "return x.reshape(*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:])",
+        "return x.reshape(*x.shape[:-3], x.shape[-3] // H_key, H_key, *x.shape[-2:]).transpose(-4, -3)",
+    ),
+    torch("reach that never forbids", "if sees_last and sees_first:", "if sees_last or sees_first:"),
+    torch("weights of a row of nothing not 0", "weights = weights.masked_fill(nothing, 0.0)", "pass"),
+]
+OTHERS = [
+    Mutant("attention averages by scores", "attention.py", "weights @ value, weights", "scores @ value, weights"),
+    Mutant("many heads forget causality", "heads.py", "attn_mask, is_causal=is_causal))", "attn_mask))"),
+    Mutant("causal without the own position", "masks.py", "return j <= i", "return j < i"),
+    Mutant(
+        "window one too long to the left",
+        "masks.py",
+        'whole("left", left, 0) <= j)',
+        'whole("left", left, 0) <= j + 1)',
+    ),
+    Mutant(
+        "padding one too long",
+        "masks.py",
+        "return j < xp.astype(lengths, xp.int64)",
+        "return j <= xp.astype(lengths, xp.int64)",
+    ),
+    Mutant("masks joined by or", "masks.py", "return one & other", "return one | other"),
+    Mutant(
+        "sine and cosine swapped in the table",
+        "positions.py",
+        "sin, cos = xp.sin(angles), xp.cos(angles)",
+        "cos, sin = xp.sin(angles), xp.cos(angles)",
+    ),
+    Mutant(
+        "frequencies of k/D instead of 2k/D",
+        "positions.py",
+        "[..., None] * float(base) ** -exponents",
+        "[..., None] * float(base) ** -(exponents / 2)",
+    ),
+    Mutant(
+        "RoPE turns the other way",
+        "positions.py",
+        "(a * cos - b * sin, b * cos + a * sin)",
+        "(a * cos + b * sin, b * cos - a * sin)",
+    ),
+    Mutant(
+        "RoPE's layouts swapped",
+        "positions.py",
+        "(turned[..., 0::2], turned[..., 1::2]) if interleaved else",
+        "(turned[..., 0::2], turned[..., 1::2]) if not interleaved else",
+    ),
+    Mutant(
+        "ALiBi's slopes begin with 1",
+        "positions.py",
+        "first = xp.arange(1, n + 1, dtype",
+        "first = xp.arange(0, n, dtype",
+    ),
+    Mutant("ALiBi's further slopes of whole numbers", "positions.py", "+ 0.5\n", "+ 1.0\n"),
+    Mutant(
+        "ALiBi favours what is far", "positions.py", "xp.astype(-xp.abs(i - j), work)", "xp.astype(xp.abs(i - j), work)"
+    ),
+    Mutant(
+        "T5's buckets by i - j",
+        "positions.py",
+        "bucket = half * xp.astype(distance > 0, xp.int64)",
+        "bucket = half * xp.astype(distance < 0, xp.int64)",
+    ),
+    Mutant(
+        "T5's buckets begin one later",
+        "positions.py",
+        "bucket + xp.astype(size >= limit, xp.int64)",
+        "bucket + xp.astype(size > limit, xp.int64)",
+    ),
+    Mutant(
+        "heads and positions not swapped",
+        "heads.py",
+        "return x.reshape(*leading, length, num_heads, width // num_heads).swapaxes(-3, -2)",
+        "return x.reshape(*leading, num_heads, length, width // num_heads)",
+    ),
+    Mutant(
+        "heads side by side in each number",
+        "heads.py",
+        "return x.swapaxes(-3, -2).reshape(*leading, length, heads * width)",
+        "return x.swapaxes(-3, -2).swapaxes(-2, -1).reshape(*leading, length, heads * width)",
+    ),
+    Mutant(
+        "an Elman cell without tanh",
+        "recurrent.py",
+        "return backend(x=x).tanh(from_x + from_h)",
+        "return from_x + from_h",
+    ),
+    Mutant("gates z, r, n", "recurrent.py", "h_r, h_z, h_n = _thirds(from_h)", "h_z, h_r, h_n = _thirds(from_h)"),
+    Mutant("z and 1 - z swapped", "recurrent.py", "return (1 - z) * n + z * h", "return z * n + (1 - z) * h"),
+    Mutant("reset gate on the whole sum", "recurrent.py", "n = xp.tanh(x_n + r * h_n)", "n = xp.tanh(r * (x_n + h_n))"),
+    Mutant(
+        "sigmoid of twice the number", "recurrent.py", "return (1 + xp.tanh(x / 2)) / 2", "return (1 + xp.tanh(x)) / 2"
+    ),
+    Mutant(
+        "a step too few is real",
+        "recurrent.py",
+        "device=x.device) < lengths[..., None])[..., None]",
+        "device=x.device) < lengths[..., None] - 1)[..., None]",
+    ),
+    Mutant("additive without tanh", "similarity.py", "return xp.tanh(q + k) @ v", "return (q + k) @ v"),
+    Mutant(
+        "cosine of the query's length",
+        "similarity.py",
+        "return _dot(_unit(query, xp), _unit(key, xp))",
+        "return _dot(query, _unit(key, xp))",
+    ),
+    Mutant("gaussian with the wrong sign", "similarity.py", "return -0.5 * xp.sum(", "return 0.5 * xp.sum("),
+    Mutant(
+        "Luong reads the context behind the state",
+        "seq2seq.py",
+        "xp.concat([context, state], axis=-1)",
+        "xp.concat([state, context], axis=-1)",
+    ),
+    Mutant("attention forgets its mask", "attention.py", "scores = kernel(scores).masked(scores, mask)", "pass"),
+    Mutant("many heads without the last matrix", "heads.py", "is_causal=is_causal)) @ w_o", "is_causal=is_causal))"),
+]
+MUTANTS = SDPA + NUMPY + TORCH + OTHERS

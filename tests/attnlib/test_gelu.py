@@ -1,0 +1,60 @@
+"""NumPy's gelu: the normal distribution by SciPy and by torch, the ends of the line, dtypes and sizes."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import ndtr
+
+from attnlib import _gelu
+from attnlib._gelu import BLOCK, gelu
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float16", 5e-3), ("float32", 5e-7), ("float64", 1e-15)])
+def test_gelu_is_x_times_the_normal_distribution(dtype, tolerance):
+    x = np.linspace(-8, 8, 4001).astype(dtype)
+    ours = gelu(x)
+    assert ours.dtype == dtype
+    assert_allclose(ours.astype(float), x.astype(float) * ndtr(x.astype(float)), rtol=0, atol=tolerance)
+
+
+def test_float32_is_as_near_to_the_truth_as_torch_is():
+    x = np.linspace(-8, 8, 4001, dtype=np.float32)
+    truth = x.astype(float) * ndtr(x.astype(float))
+    theirs = torch.nn.functional.gelu(torch.from_numpy(x)).numpy()
+    assert abs(gelu(x) - truth).max() <= abs(theirs - truth).max()
+
+
+def test_far_to_the_left_it_is_zero_and_far_to_the_right_the_identity():
+    x = np.array([-np.inf, -3e38, -100, 0, 100, 3e38, np.inf, np.nan], np.float32)
+    assert_array_equal(gelu(x), np.float32([0, 0, 0, 0, 100, 3e38, np.inf, np.nan]))
+
+
+def test_underflow_is_no_error():
+    with np.errstate(all="raise"):
+        assert_array_equal(gelu(np.float32([-14.5, 14.5])), np.float32([0, 14.5]))
+
+
+@pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 3])
+def test_every_number_counts_whatever_the_size(size):
+    assert_array_equal(gelu(np.full(size, 1.5, np.float32)), np.full(size, gelu(np.float32([1.5]))))
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (5, 7, 11)])
+def test_the_shape_stays_and_so_does_the_input(rng, shape):
+    x = np.array(rng.standard_normal(shape), np.float32)
+    before = x.copy()
+    assert gelu(x).shape == shape
+    assert_array_equal(x, before)
+
+
+def test_a_view_with_gaps_gives_what_its_copy_gives(rng):
+    x = rng.standard_normal((7, 22)).astype(np.float32)[:, ::2].T
+    assert_array_equal(gelu(x), gelu(x.copy()))
+
+
+def test_only_float64_needs_scipy(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "scipy.special", None)
+    assert _gelu.gelu(np.float32([0])) == 0
+    with pytest.raises(ImportError):
+        _gelu.gelu(np.float64([0]))
