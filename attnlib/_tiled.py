@@ -17,13 +17,15 @@ Scores are taken to base 2 (the scale gets the factor log2 e), since NumPy's exp
 Dimensions: H heads of all sequences, T queries, S keys, D width of queries and keys, D_v of values; t and s in a tile.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import e, log, log2, sqrt
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from attnlib._threads import share_out
 
 Floats = NDArray[np.floating[Any]]
 
@@ -108,30 +110,44 @@ class Rules:
 
 def attend(query: Floats, key: Floats, value: Floats, rules: Rules, out: Floats, lse: Floats | None) -> None:
     """Fill the context ``out`` (H, T, D_v) and, if wanted, the logarithms of the rows' sums ``lse`` (H, T)."""
-    buffers = np.empty(QUERIES * KEYS, out.dtype), np.empty((QUERIES, out.shape[-1]), out.dtype)
-    for head in np.ndindex(out.shape[:-2]):
-        one = _Head(query[head], key[head], value[head], rules, head, out[head], *buffers)
-        one.run(None if lse is None else lse[head])
+    heads, T, D_v = list(np.ndindex(out.shape[:-2])), out.shape[-2], out.shape[-1]
+
+    def divided(cores: int) -> list[tuple[Any, ...]]:
+        """Return pieces of work: the heads, cut into stretches of queries if there are fewer of them than cores."""
+        stretch = -(-T // -(-cores // max(len(heads), 1)))
+        return [(*head, slice(n, min(n + stretch, T))) for head in heads for n in range(0, T, stretch)]
+
+    def work(pieces: Sequence[tuple[Any, ...]]) -> None:
+        room = Room.of(key.shape[-1], D_v, out.dtype)
+        for *head, rows in pieces:
+            h = tuple(head)
+            mask = None if rules.mask is None else rules.mask[h][rows]
+            mine = replace(rules, mask=mask, offset=rules.offset + rows.start)
+            _Head(query[h][rows], key[h], value[h], mine, out[h][rows], room).run(None if lse is None else lse[h][rows])
+
+    share_out(work, divided)
+
+
+class Room(NamedTuple):
+    """Memory that is used over and over: it stays in the cache."""
+
+    tile: Floats  # of scores, (t, s)
+    keys: Floats  # of a tile, transposed, (D, s)
+    part: Floats  # of the context, (t, D_v)
+
+    @classmethod
+    def of(cls, D: int, D_v: int, dtype: Any) -> Self:
+        """Return room for a tile of the largest size."""
+        return cls(np.empty(QUERIES * KEYS, dtype), np.empty((D, KEYS), dtype), np.empty((QUERIES, D_v), dtype))
 
 
 class _Head:
     """One head: the sums over the keys seen so far, of the weights and of the values times the weights."""
 
-    def __init__(
-        self,
-        query: Floats,
-        key: Floats,
-        value: Floats,
-        rules: Rules,
-        head: tuple[int, ...],
-        context: Floats,
-        tile: Floats,
-        part: Floats,
-    ) -> None:
+    def __init__(self, query: Floats, key: Floats, value: Floats, rules: Rules, context: Floats, room: Room) -> None:
         self.query, self.key, self.value = query, key, value  # (T, D), (S, D), (S, D_v)
-        self.rules, self.head = rules, head
+        self.rules, self.room = rules, room
         self.context = context  # (T, D_v)
-        self.tile, self.part = tile, part  # room for a tile of scores, and for its part of the context
         self.total = np.zeros(len(query), context.dtype)
         self.top = np.full((len(query), 1), -np.inf, context.dtype)
         self.harmless = rules.harmless(query, key)
@@ -147,28 +163,28 @@ class _Head:
 
     def _take(self, first: int, last: int) -> None:
         """Let all queries that can reach one of the keys ``first:last`` see those."""
-        keys = np.ascontiguousarray((self.key[first:last] * self.rules.factor).T)
+        keys = np.multiply(self.key[first:last].T, self.rules.factor, out=self.room.keys[:, : last - first])
         ones = np.ones(last - first, keys.dtype)
         start, stop = self.rules.queries_of(first, last, len(self.query))
         for begin in range(start, stop, QUERIES):
             rows = slice(begin, min(begin + QUERIES, stop))
             a, b = self.rules.keys_of(begin, rows.stop, first, last)
             t = rows.stop - begin
-            tile = self.tile[: t * (b - a)].reshape(t, b - a)
+            tile = self.room.tile[: t * (b - a)].reshape(t, b - a)
             self.rules.scores(self.query[rows], keys[:, a - first : b - first], tile)
             self._weigh(tile, rows, a)
             self.total[rows] += tile @ ones[: b - a]  # a third of the time that sum() takes
-            self.context[rows] += np.matmul(tile, self.value[a:b], out=self.part[:t])
+            self.context[rows] += np.matmul(tile, self.value[a:b], out=self.room.part[:t])
 
     def _weigh(self, tile: Floats, rows: slice, first: int) -> None:
         """Turn scores into weights, relative to the largest score so far; scale the sums down if that grows."""
         if self.harmless or (self.plain[rows].all() and _all_small(tile)):
             np.exp2(tile, out=tile)
-            self.rules.hide(tile, self.head, rows.start, first, by=0)
+            self.rules.hide(tile, (), rows.start, first, by=0)
             self.top[rows] = 0
             return
         self.plain[rows] = False
-        self.rules.hide(tile, self.head, rows.start, first, by=-np.inf)
+        self.rules.hide(tile, (), rows.start, first, by=-np.inf)
         top = np.maximum(self.top[rows], tile.max(axis=-1, keepdims=True))
         shrink = exp2(self.top[rows].copy(), top)
         self.total[rows] *= shrink[:, 0]
