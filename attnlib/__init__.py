@@ -12,7 +12,11 @@ The rules of the house:
 Importing attnlib needs NumPy alone; torch is used, through array-api-compat, only when a torch tensor arrives.
 """
 
-from attnlib.attention import attention, self_attention, softmax
+from importlib import import_module
+from types import ModuleType
+
+from attnlib.attention import attention, self_attention
+from attnlib.cells import gru_cell, rnn_cell
 from attnlib.heads import merge_heads, multi_head_attention, split_heads
 from attnlib.masks import causal_mask, combine_masks, padding_mask, window_mask
 from attnlib.positions import (
@@ -23,10 +27,11 @@ from attnlib.positions import (
     rope_tables,
     sinusoidal_positions,
 )
-from attnlib.recurrent import encode, gru_cell, rnn_cell
+from attnlib.recurrent import encode
 from attnlib.sdpa import scaled_dot_product_attention, scaled_dot_product_attention_backward
 from attnlib.seq2seq import bahdanau_step, luong_step
 from attnlib.similarity import additive, cosine, dot, gaussian, general, scaled_dot
+from attnlib.softmax import softmax
 from attnlib.weights import load_weights
 
 __version__ = "0.1.0"
@@ -63,3 +68,12 @@ __all__ = [
     "split_heads",
     "window_mask",
 ]
+
+PARTS = ("checks", "embeddings", "minilm", "numpy", "plotting", "torch")
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import a part of the library when it is first asked for: it may need more than NumPy."""
+    if name in PARTS:
+        return import_module(f"attnlib.{name}")
+    raise AttributeError(f"module 'attnlib' has no attribute {name!r}")

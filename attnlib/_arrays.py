@@ -34,6 +34,11 @@ def autocasts(x: object) -> bool:
     return bool(torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind))
 
 
+def is_floating(x: Array) -> bool:
+    """Tell whether an array holds floating point numbers."""
+    return bool(x.dtype.is_floating_point) if is_torch(x) else x.dtype.kind == "f"
+
+
 def backend(**arrays: Array) -> ModuleType:
     """Return the array namespace that all named arrays share, after checking that they share one and one float dtype.
 
@@ -49,8 +54,12 @@ def backend(**arrays: Array) -> ModuleType:
             )
         if is_torch(x) != torch_first:
             raise TypeError(f"{first_name} is a {_kind(first)} but {name} is a {_kind(x)}: convert one of them")
-        if not _is_floating(x):
+        if not is_floating(x):
             raise TypeError(f"{name} has dtype {x.dtype}, but attention needs floating point: use float32 or float64")
+        if not torch_first and not x.dtype.isnative:
+            raise TypeError(
+                f"{name} has dtype {x.dtype}, of another byte order: use x.astype(x.dtype.newbyteorder('='))"
+            )
         if x.dtype != first.dtype and not autocasts(first):
             raise TypeError(
                 f"{first_name} has dtype {first.dtype} but {name} has {x.dtype}: cast one, nothing is upcast silently"
@@ -126,6 +135,23 @@ def whole(name: str, value: int, minimum: int | None = None) -> int:
     return value
 
 
+def number(name: str, value: float) -> float:
+    """Return a number as Python's float, which widens no array, after checking that it is one and no tensor.
+
+    A tensor would lose its gradient here, and make its device wait.
+    """
+    if is_torch(value):
+        raise TypeError(f"{name} is a tensor, but a plain number is needed; to learn it, multiply query or key by it")
+    if isinstance(value, bool | str | bytes) or value is None:
+        raise TypeError(f"{name} is {value!r}, but a number is needed")
+    if isinstance(value, float) and not isinstance(value, np.floating):  # or of torch.compile, which keeps it symbolic
+        return value
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}, but a number is needed") from None
+
+
 def library_of(like: Array | None) -> tuple[ModuleType, Any]:
     """Return the array namespace and the device of ``like``, of whatever dtype; NumPy's if it is None."""
     if like is None:
@@ -155,6 +181,35 @@ def at_least_float32(xp: ModuleType, dtype: Any) -> Any:
     return xp.float32 if xp.finfo(dtype).bits < 32 else dtype
 
 
+def require_mask(name: str, mask: Array, scores_shape: tuple[int, ...], like: Array) -> None:
+    """Raise unless a mask is boolean or floating point, and broadcasts to their shape ``(..., T, S)``."""
+    if is_torch(mask) != is_torch(like) or not hasattr(mask, "dtype"):
+        raise TypeError(f"{name} is a {type(mask).__name__}, but the scores are a {type(like).__name__}: convert it")
+    if not (str(mask.dtype).endswith("bool") or is_floating(mask)):
+        wanted = "bool (True = may attend) or floating point (added)"
+        raise TypeError(f"{name} has dtype {mask.dtype}, but {wanted} is needed")
+    try:
+        fits = broadcast_shape(tuple(mask.shape), scores_shape) == scores_shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"{name} has shape {shape(mask)}, but scores are {scores_shape}: "
+            f"T={scores_shape[-2]} queries, S={scores_shape[-1]} keys; it must broadcast to them"
+        )
+
+
+def kernel(x: Array) -> Array:
+    """Choose the module that computes: the only place where the two backends part."""
+    if is_torch(x):
+        from attnlib import _torch
+
+        return _torch
+    from attnlib import _numpy
+
+    return _numpy
+
+
 def shape(x: Array) -> str:
     """Return the shape as NumPy prints it, for NumPy and torch alike."""
     return str(tuple(x.shape))
@@ -175,7 +230,3 @@ def _kind(x: Array) -> str:
 def _is_symbolic(value: object) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.SymInt)
-
-
-def _is_floating(x: Array) -> bool:
-    return bool(x.dtype.is_floating_point) if is_torch(x) else x.dtype.kind == "f"

@@ -59,6 +59,7 @@ class BertEncoder:
         layer_norm_eps: float = 1e-12,
     ) -> None:
         super().__init__()
+        embed_dim = whole("embed_dim", embed_dim, 1)
         self.word_embeddings = self.Embedding(whole("vocabulary", vocabulary, 1), embed_dim)
         self.position_embeddings = self.LearnedPositions(max_length, embed_dim)
         self.token_type_embeddings = self.Embedding(whole("token_types", token_types, 1), embed_dim)
@@ -76,9 +77,8 @@ class BertEncoder:
         need_weights: bool = False,
     ) -> Any:
         """Turn tokens into states: see the class."""
-        xp = _integers(ids=ids)
-        types = xp.zeros_like(ids) if token_types is None else token_types
-        _integers(token_types=types)
+        ids = _integers(ids=ids)
+        types = ids * 0 if token_types is None else _integers(token_types=token_types)
         if ids.ndim != 2:
             raise ValueError(f"ids has shape {shape(ids)}, but (B, T) is needed")
         if tuple(types.shape) != tuple(ids.shape):
@@ -89,11 +89,12 @@ class BertEncoder:
         return self.encoder(self.norm(x), attn_mask=attn_mask, need_weights=need_weights)
 
 
-def _integers(**indices: Array) -> Any:
+def _integers(**indices: Array) -> Array:
+    """Return integers of any dtype as int64, which torch's tables ask for."""
     ((name, x),) = indices.items()
     if not hasattr(x, "dtype"):
         raise TypeError(f"{name} is a {type(x).__name__}, but an array of integers is needed")
     xp, _ = library_of(x)
     if not xp.isdtype(x.dtype, "integral"):
         raise TypeError(f"{name} has dtype {x.dtype}, but integers are needed")
-    return xp
+    return xp.astype(x, xp.int64, copy=False)

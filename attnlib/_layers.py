@@ -12,10 +12,10 @@ Dimensions: B batch, H heads, T queries, S keys, E width of the vectors (embed_d
 """
 
 import math
+from numbers import Real
 from typing import Any
 
-from attnlib._arrays import Array, at_least_float32, backend, library_of, require_sequence, shape, whole
-from attnlib.attention import require_mask
+from attnlib._arrays import Array, at_least_float32, backend, library_of, require_mask, require_sequence, shape, whole
 from attnlib.cache import KVCache
 from attnlib.heads import merge_heads, split_heads
 from attnlib.positions import apply_rope, rope_tables
@@ -37,8 +37,8 @@ class MultiHeadAttention:
         num_kv_heads: how many heads keys and values have (grouped queries); it divides H. ``None`` means H.
         bias: whether the projections add a bias.
         dropout: the probability with which a weight is dropped while training (torch; NumPy's layers do not train).
-        rope: the base of rotary positions, 10000.0 as a rule; ``None`` for none. Queries and keys are turned by
-            their positions, half-split as in Llama; positions go on where the cache ends.
+        rope: the base of rotary positions, a number, or ``True`` for 10000.0; ``None`` or ``False`` for none. Queries
+            and keys are turned by their positions, half-split as in Llama; positions go on where the cache ends.
 
     Returns:
         From the call, ``(B, T, E)``, or that and the weights ``(B, H, T, S)`` with ``need_weights``. ``key`` is the
@@ -47,9 +47,9 @@ class MultiHeadAttention:
 
     Raises:
         ValueError: ``num_heads`` does not divide E or ``num_kv_heads`` not H, a head's width is odd with ``rope``, or a
-            call gets an array of the wrong rank or width.
-        TypeError: an argument is no whole number, or a call gets an array of another library or dtype than the
-            parameters.
+            call gets an array of the wrong rank or width, or of another batch than the query.
+        TypeError: an argument is no whole number, ``rope`` no number, or a call gets an array of another library or
+            dtype than the parameters.
 
     Source:
         Vaswani et al. (2017), "Attention Is All You Need", section 3.2.2; grouped queries: Ainslie et al. (2023).
@@ -66,24 +66,22 @@ class MultiHeadAttention:
         num_kv_heads: int | None = None,
         bias: bool = True,
         dropout: float = 0.0,
-        rope: float | None = None,
+        rope: float | bool | None = None,
     ) -> None:
         super().__init__()
-        self.embed_dim = whole("embed_dim", embed_dim, 1)
-        self.num_heads = whole("num_heads", num_heads, 1)
-        self.num_kv_heads = self.num_heads if num_kv_heads is None else whole("num_kv_heads", num_kv_heads, 1)
+        self.embed_dim = embed_dim = whole("embed_dim", embed_dim, 1)
+        self.num_heads = num_heads = whole("num_heads", num_heads, 1)
+        self.num_kv_heads = num_heads if num_kv_heads is None else whole("num_kv_heads", num_kv_heads, 1)
         if embed_dim % num_heads:
             raise ValueError(f"num_heads={num_heads} does not divide embed_dim={embed_dim}")
-        if self.num_heads % self.num_kv_heads:
+        if num_heads % self.num_kv_heads:
             raise ValueError(f"num_kv_heads={num_kv_heads} does not divide num_heads={num_heads}")
         if not 0 <= dropout <= 1:
             raise ValueError(f"dropout is {dropout}, but a probability from 0 to 1 is needed")
         self.head_dim = embed_dim // num_heads
-        if rope is not None and not 0 < rope < math.inf:
-            raise ValueError(f"rope is {rope}, but a positive number is needed, the base of the angles (or None)")
-        if rope is not None and self.head_dim % 2:
+        self.dropout, self.rope = dropout, _base(rope)
+        if self.rope is not None and self.head_dim % 2:
             raise ValueError(f"rope turns pairs, but a head is {embed_dim}/{num_heads} = {self.head_dim} wide")
-        self.dropout, self.rope = dropout, rope
         kv_dim = self.num_kv_heads * self.head_dim
         self.q_proj = self.Linear(embed_dim, embed_dim, bias=bias)
         self.k_proj = self.Linear(embed_dim, kv_dim, bias=bias)
@@ -102,15 +100,15 @@ class MultiHeadAttention:
         need_weights: bool = False,
     ) -> Any:
         """Attend: see the class."""
+        self._check(query, key, value)
         key = query if key is None else key
         value = key if value is None else value
-        self._check(query=query, key=key, value=value)
         q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, D)
         k = split_heads(self.k_proj(key), self.num_kv_heads)  # (B, H_kv, S, D)
         v = split_heads(self.v_proj(value), self.num_kv_heads)
         offset = self._offset(cache, q, k, attn_mask)
         if self.rope is not None:
-            q, k = (self._turned(x, offset, self.rope) for x in (q, k))
+            q, k = self._turned(q, k, offset, self.rope)
         if cache is not None:
             k, v = cache.append(k, v)
         result = scaled_dot_product_attention(
@@ -121,12 +119,25 @@ class MultiHeadAttention:
         out = self.out_proj(merge_heads(context))
         return (out, *weights) if need_weights else out
 
-    def _check(self, **inputs: Array) -> None:
+    def _check(self, query: Array, key: Array | None = None, value: Array | None = None) -> None:
+        inputs = {"query": query} | {n: x for n, x in (("key", key), ("value", value)) if x is not None}
         backend(**inputs, weight=self.q_proj.weight)
         require_sequence(**inputs)
         for name, x in inputs.items():
             if x.shape[-1] != self.embed_dim:
                 raise ValueError(f"{name} has shape {shape(x)}, but (B, T, {self.embed_dim}) is needed: embed_dim wide")
+            if x.shape[:-2] != query.shape[:-2]:
+                raise ValueError(
+                    f"query has shape {shape(query)} and {name} {shape(x)}: all but the last two dimensions must be "
+                    "equal; repeat one of them (numpy.broadcast_to, torch.Tensor.expand)"
+                )
+        keys = "query" if key is None else "key"
+        if value is not None and value.shape[-2] != inputs[keys].shape[-2]:
+            asked = " (the key, as none was given: pass key with value)" if key is None else ""
+            raise ValueError(
+                f"{keys} has shape {shape(inputs[keys])}{asked} and value {shape(value)}: there must be as many "
+                f"values as keys, S={inputs[keys].shape[-2]}"
+            )
 
     def _offset(self, cache: KVCache | None, q: Array, k: Array, attn_mask: Array | None) -> int:
         """Return how many positions are in the cache, after checking what would fail when these are in it too."""
@@ -138,10 +149,17 @@ class MultiHeadAttention:
             require_mask("attn_mask", attn_mask, (*q.shape[:-1], cache.length + k.shape[-2]), q)
         return cache.length
 
-    def _turned(self, x: Array, offset: int, base: float) -> Array:
-        xp, device = library_of(x)
-        positions = xp.arange(x.shape[-2], dtype=at_least_float32(xp, x.dtype), device=device) + offset
-        return apply_rope(x, *rope_tables(positions, self.head_dim, base=base))
+    def _turned(self, q: Array, k: Array, offset: int, base: float) -> tuple[Array, Array]:
+        """Return q and k, each turned by its positions, which go on from the offset."""
+        xp, device = library_of(q)
+
+        def tables(length: int) -> tuple[Array, Array]:
+            positions = xp.arange(length, dtype=at_least_float32(xp, q.dtype), device=device) + offset
+            return rope_tables(positions, self.head_dim, base=base)
+
+        T, S = q.shape[-2], k.shape[-2]
+        of_q = tables(T)
+        return apply_rope(q, *of_q), apply_rope(k, *(of_q if S == T else tables(S)))
 
 
 class TransformerBlock:
@@ -197,8 +215,9 @@ class TransformerBlock:
     ) -> None:
         super().__init__()
         self.norm, self.activation = _known("norm", norm, NORMS), _known("activation", activation, self.ACTIVATIONS)
+        embed_dim, ff_dim = whole("embed_dim", embed_dim, 1), whole("ff_dim", ff_dim, 1)
         self.self_attn = self.Attention(embed_dim, num_heads, **mha)
-        self.linear1 = self.Linear(embed_dim, whole("ff_dim", ff_dim, 1))
+        self.linear1 = self.Linear(embed_dim, ff_dim)
         self.linear2 = self.Linear(ff_dim, embed_dim)
         self.norm1 = self.LayerNorm(embed_dim, eps=layer_norm_eps)
         self.norm2 = self.LayerNorm(embed_dim, eps=layer_norm_eps)
@@ -216,7 +235,7 @@ class TransformerBlock:
         need_weights: bool = False,
     ) -> Any:
         """Transform a sequence: see the class."""
-        self.self_attn._check(query=query)
+        self.self_attn._check(query, key, value)
 
         def attend(x: Array) -> Any:
             return self.self_attn(x, key, value, attn_mask, is_causal=is_causal, cache=cache, need_weights=need_weights)
@@ -264,6 +283,7 @@ class DecoderBlock(TransformerBlock):
 
     def __init__(self, embed_dim: int, num_heads: int, ff_dim: int, *, layer_norm_eps: float = 1e-5, **block: Any):
         super().__init__(embed_dim, num_heads, ff_dim, layer_norm_eps=layer_norm_eps, **block)
+        embed_dim = self.self_attn.embed_dim
         mha = {name: x for name, x in block.items() if name in ("num_kv_heads", "bias", "dropout")}
         self.cross_attn = self.Attention(embed_dim, num_heads, **mha)
         self.norm3 = self.LayerNorm(embed_dim, eps=layer_norm_eps)
@@ -283,7 +303,7 @@ class DecoderBlock(TransformerBlock):
         """Transform a sequence in the light of a memory: see the class."""
         if key is None:
             raise ValueError("key is None, but a decoder attends to a memory (B, S, E): pass the encoder's states")
-        self.self_attn._check(query=query, key=key)
+        self.cross_attn._check(query, key, value)  # before anything is added to the cache
 
         def attend(x: Array) -> Any:
             return self.self_attn(x, attn_mask=attn_mask, is_causal=is_causal, cache=cache, need_weights=need_weights)
@@ -340,7 +360,7 @@ class Encoder:
     ) -> None:
         super().__init__()
         block |= {"norm": norm, "layer_norm_eps": layer_norm_eps}
-        count = whole("num_layers", num_layers, 1)
+        embed_dim, count = whole("embed_dim", embed_dim, 1), whole("num_layers", num_layers, 1)
         self.layers = self.ModuleList([self.Block(embed_dim, num_heads, ff_dim, **block) for _ in range(count)])
         self.norm = self.LayerNorm(embed_dim, eps=layer_norm_eps) if norm == "pre" else None
 
@@ -439,6 +459,17 @@ class LearnedPositions:
 
 
 NORMS = ("pre", "post")
+
+
+def _base(rope: float | bool | None) -> float | None:
+    """Return the base of the angles, or None if there are no rotary positions."""
+    if rope is None or isinstance(rope, bool):
+        return 10000.0 if rope else None
+    if not isinstance(rope, Real):
+        raise TypeError(f"rope is {rope!r}, but a number is needed, the base of the angles (or True, or None)")
+    if not 0 < rope < math.inf:
+        raise ValueError(f"rope is {rope}, but a positive number is needed, the base of the angles (or None)")
+    return float(rope)
 
 
 def _known(name: str, value: str, known: Any) -> str:

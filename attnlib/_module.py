@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from attnlib._arrays import Array, backend, is_torch, shape
 
@@ -29,35 +29,83 @@ class Module:
         """Compute: each layer says what."""
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
-    def state_dict(self) -> dict[str, Floats]:
-        """Return all parameters by name, ``layers.0.norm1.weight`` say: the arrays themselves, not copies."""
-        return {name: getattr(owner, attribute) for name, owner, attribute in self._parameters("")}
+    def eval(self) -> Self:
+        """Return the module, which is always evaluating."""
+        return self
 
-    def load_state_dict(self, state: Mapping[str, Array]) -> Self:
+    def train(self, mode: bool = True) -> Self:
+        """Return the module for ``train(False)``, which is ``eval()``; NotImplementedError for ``train()``."""
+        if mode:
+            raise NotImplementedError(f"{type(self).__name__} of attnlib.numpy does not train: use attnlib.torch's")
+        return self.eval()
+
+    def half(self) -> Self:
+        """Cast all parameters to float16; return the module."""
+        return self._cast(np.float16)
+
+    def float(self) -> Self:
+        """Cast all parameters to float32; return the module."""
+        return self._cast(np.float32)
+
+    def double(self) -> Self:
+        """Cast all parameters to float64; return the module."""
+        return self._cast(np.float64)
+
+    def parameters(self) -> Iterator[Floats]:
+        """Yield all parameters: the arrays themselves, not copies."""
+        return (x for _, x in self.named_parameters())
+
+    def named_parameters(self) -> Iterator[tuple[str, Floats]]:
+        """Yield all parameters with their names, ``layers.0.norm1.weight`` say."""
+        return ((name, getattr(owner, attribute)) for name, owner, attribute in self._parameters())
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, "Module"]]:
+        """Yield the module and all that it is made of, with their names, ``layers.0.norm1`` say; its own is empty."""
+        yield prefix, self
+        start = f"{prefix}." if prefix else ""
+        for name, x in vars(self).items():
+            parts = {f"{name}.{i}": part for i, part in enumerate(x)} if isinstance(x, ModuleList) else {name: x}
+            for path, part in parts.items():
+                if isinstance(part, Module):
+                    yield from part.named_modules(start + path)
+
+    def state_dict(self) -> dict[str, Floats]:
+        """Return all parameters by name: the arrays themselves, not copies."""
+        return dict(self.named_parameters())
+
+    def load_state_dict(self, state: Mapping[str, Array], strict: bool = True) -> Self:
         """Take copies of the arrays (or tensors) in ``state``, and their dtype; return the module.
 
+        Without ``strict``, what is missing from ``state`` is kept, in the dtype of the others, and what is unknown is
+        ignored.
+
         Raises:
-            KeyError: a parameter is missing from ``state``, or something in it is none.
+            KeyError: a parameter is missing from ``state``, or something in it is none (with ``strict``).
             ValueError: an array has another shape than the parameter.
             TypeError: the arrays are not floating point, or not all of one dtype.
         """
-        mine = {name: (owner, attribute) for name, owner, attribute in self._parameters("")}
-        require_same_shapes(type(self).__name__, self.state_dict(), state)
+        mine = self.state_dict()
+        if not strict:
+            state = {name: state[name] for name in mine if name in state}
+        require_same_shapes(type(self).__name__, mine if strict else {name: mine[name] for name in state}, state)
         arrays = {name: _as_numpy(x) for name, x in state.items()}
-        backend(**arrays)
-        for name, (owner, attribute) in mine.items():
-            setattr(owner, attribute, arrays[name])
+        if arrays:
+            backend(**arrays)
+            self._cast(next(iter(arrays.values())).dtype, arrays)
         return self
 
-    def _parameters(self, prefix: str) -> Iterator[tuple[str, "Module", str]]:
-        for name, x in vars(self).items():
-            if isinstance(x, np.ndarray):
-                yield prefix + name, self, name
-            elif isinstance(x, Module):
-                yield from x._parameters(f"{prefix}{name}.")
-            elif isinstance(x, ModuleList):
-                for i, module in enumerate(x):
-                    yield from module._parameters(f"{prefix}{name}.{i}.")
+    def _cast(self, dtype: DTypeLike, new: Mapping[str, Floats] | None = None) -> Self:
+        """Take the new arrays, and cast the others."""
+        for name, owner, attribute in list(self._parameters()):
+            x = (new or {}).get(name, getattr(owner, attribute))
+            setattr(owner, attribute, x.astype(dtype, copy=False))
+        return self
+
+    def _parameters(self) -> Iterator[tuple[str, "Module", str]]:
+        for path, module in self.named_modules():
+            for name, x in vars(module).items():
+                if isinstance(x, np.ndarray):
+                    yield f"{path}.{name}" if path else name, module, name
 
 
 def require_same_shapes(name: str, mine: Mapping[str, Array], state: Mapping[str, Array]) -> None:

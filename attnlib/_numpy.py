@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from attnlib._tiled import KEYS, QUERIES, Rules, attend, attend_at_once
 
+FEW = 32  # queries: for fewer, all scores of a head at a time take less memory than the keys
 Floats = NDArray[np.floating[Any]]
 
 
@@ -14,7 +15,7 @@ def softmax(x: Floats, axis: int) -> Floats:
     """Return the softmax of ``x`` along ``axis``; 0 where all is -inf. Computed in at least float32."""
     work = x.astype(np.result_type(x.dtype, np.float32), copy=True)
     top = work.max(axis=axis, keepdims=True, initial=-np.inf)
-    with np.errstate(over="ignore", under="ignore"):  # to -inf and to 0, which is exact enough
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # to -inf and 0, exact enough; inf - inf to nan
         work -= np.where(np.isneginf(top), 0, top)  # -inf minus -inf would be nan
         np.exp(work, out=work)
     total = work.sum(axis=axis, keepdims=True)
@@ -27,7 +28,7 @@ def masked(scores: Floats, mask: NDArray[Any]) -> Floats:
     if mask.dtype == np.bool_:
         return np.where(mask, scores, np.asarray(-np.inf, scores.dtype))
     with np.errstate(over="ignore"):  # the lowest finite number plus a score may well be -inf
-        added: Floats = scores + mask
+        added: Floats = scores + mask.astype(scores.dtype, copy=False)
     return added
 
 
@@ -54,7 +55,7 @@ def sdpa(
     out = np.empty((*lead, T, v.shape[-1]), work)
     lse = np.empty((*lead, T), work) if want_lse else None
     weights = np.zeros((*lead, T, S), work) if want_weights or dropout_p else None
-    if weights is None and T * S > QUERIES * KEYS:
+    if weights is None and T * S > QUERIES * KEYS and T >= FEW:
         attend(q, k, v, rules, out, lse)
     else:
         attend_at_once(q, k, v, rules, out, lse, weights)
@@ -67,7 +68,8 @@ def sdpa(
 
 
 def _returned(x: Floats, heads: tuple[int, ...], lead: int, dtype: Any) -> Floats:
-    return x.reshape(*heads, *x.shape[lead:]).astype(dtype, copy=False)
+    with np.errstate(over="ignore"):  # a log-sum may be too large for float16
+        return x.reshape(*heads, *x.shape[lead:]).astype(dtype, copy=False)
 
 
 def _same_heads(

@@ -5,40 +5,54 @@ many times longer than the product itself. So the heads are shared out instead, 
 core for the time being. How many cores there are is up to NumPy's own setting (``OPENBLAS_NUM_THREADS`` and the like).
 """
 
+import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from functools import cache
 from typing import Any, TypeVar
 
-T = TypeVar("T")
+Item = TypeVar("Item")
+
+_busy = threading.Lock()  # held by the call that shares out: the number of cores is the whole process's
+_before: list[tuple[Any, int]] = []  # how many cores the products had when it began
 
 
-def share_out(work: Callable[[Sequence[T]], None], divided: Callable[[int], Sequence[T]]) -> None:
-    """Divide by the number of cores, call ``work`` with a share of the items on each, return when all are done."""
+def share_out(work: Callable[[Sequence[Item]], None], divided: Callable[[int], Sequence[Item]]) -> None:
+    """Divide by the number of cores, call ``work`` with a share of the items on each, return when all are done.
+
+    Meanwhile all products of the process are kept to one core. A second call at the same time keeps to one core itself.
+    """
     blas = _blas()
-    cores = max((library.num_threads for library in blas.lib_controllers), default=1) if blas else 1
-    items = divided(cores)
+    if blas is None or not _busy.acquire(blocking=False):
+        work(divided(1))
+        return
+    try:
+        _before[:] = [(library, library.num_threads) for library in blas.lib_controllers]
+        cores = max((cores for _, cores in _before), default=1)
+        items = divided(cores)
+        with blas.limit(limits=1):
+            _run(work, [items[n::cores] for n in range(min(cores, len(items)))])
+    finally:
+        _before.clear()
+        _busy.release()
 
-    def on_one_core(part: Sequence[T]) -> None:
-        with _one_core_a_product(blas):  # here too: some libraries count the cores of every thread for itself
+
+def _run(work: Callable[[Sequence[Item]], None], parts: list[Sequence[Item]]) -> None:
+    """Call ``work`` with each part, at the same time."""
+
+    def on_one_core(part: Sequence[Item]) -> None:
+        with _blas().limit(limits=1):  # here too: some libraries count the cores of every thread for itself
             work(part)
 
-    with _one_core_a_product(blas):
-        parts = [items[n::cores] for n in range(min(cores, len(items)))]
-        if len(parts) < 2:
-            work(items)
-            return
-        with ThreadPoolExecutor(len(parts)) as pool:  # a new one each time: in a forked process, threads are gone
-            for done in [pool.submit(copy_context().run, on_one_core, part) for part in parts]:
-                done.result()
-
-
-def _one_core_a_product(blas: Any) -> AbstractContextManager[Any]:
-    limit: AbstractContextManager[Any] = blas.limit(limits=1) if blas else nullcontext()
-    return limit
+    if len(parts) == 1:
+        work(parts[0])
+        return
+    with ThreadPoolExecutor(max(len(parts), 1)) as pool:  # a new one each time: in a forked process, threads are gone
+        for done in [pool.submit(copy_context().run, on_one_core, part) for part in parts]:
+            done.result()
 
 
 @cache
@@ -49,3 +63,16 @@ def _blas() -> Any:
     from threadpoolctl import ThreadpoolController  # only long sequences need it
 
     return ThreadpoolController().select(user_api="blas")
+
+
+def _after_fork() -> None:
+    """Undo, in a child, what a call of its parent has left half done there: nobody in the child will end it."""
+    global _busy
+    _busy = threading.Lock()
+    for library, cores in _before:
+        library.set_num_threads(cores)
+    _before.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

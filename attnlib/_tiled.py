@@ -30,8 +30,8 @@ from attnlib._threads import share_out
 Floats = NDArray[np.floating[Any]]
 
 QUERIES, KEYS = 256, 512  # of a tile: 512 KiB of float32, which the second cache of a core holds
-HARMLESS = 32.0  # weights between 2**-32 and 2**32 cost no digit of float32 values between 2**-94 and 2**80
-LEAST = -100.0  # weights below 2**-100 of the largest become 0: subnormal numbers take a hundred times as long
+HARMLESS = 32.0  # weights between 2**-32 and 2**32 ...
+USUAL = 2.0**60  # ... times values of at most this, and at least 1 / this, are far from the ends of float32
 NOTHING = 2.0**-100  # less than the sum of any row that may attend to something
 BEFORE = np.tri(QUERIES, k=-1, dtype=np.bool_)  # column < row
 NOT_BEFORE = ~BEFORE
@@ -65,10 +65,14 @@ class Rules:
         """Whether the mask is added to the scores."""
         return self.mask is not None and self.mask.dtype != np.bool_
 
+    def may_be_harmless(self, value: Floats) -> bool:
+        """Tell whether small scores need no maximum subtracted: that also depends on the values they will weigh."""
+        return not self.adds and (not value.size or 1 / USUAL <= max(value.max(), -value.min()) <= USUAL)
+
     def harmless(self, query: Floats, key: Floats) -> bool:
-        """Tell whether every score is known to be so small that no maximum has to be subtracted."""
+        """Tell whether every score is known to be small, without having seen it."""
         bound = _longest(query) * _longest(key) * abs(self.scale)
-        return not self.adds and min(bound, self.softcap or bound) * log2(e) <= HARMLESS
+        return min(bound, self.softcap or bound) * log2(e) <= HARMLESS
 
     def keys_of(self, begin: int, end: int, first: int, last: int) -> tuple[int, int]:
         """Return which of the keys ``first:last`` one of the queries ``begin:end`` can reach."""
@@ -150,8 +154,8 @@ class _Head:
         self.context = context  # (T, D_v)
         self.total = np.zeros(len(query), context.dtype)
         self.top = np.full((len(query), 1), -np.inf, context.dtype)
-        self.harmless = rules.harmless(query, key)
-        self.plain = np.full(len(query), not rules.adds)  # no maximum has been subtracted in this row so far
+        self.plain = np.full(len(query), rules.may_be_harmless(value))  # no maximum was subtracted in this row so far
+        self.harmless = bool(self.plain.all()) and rules.harmless(query, key)
 
     def run(self, lse: Floats | None) -> None:
         self.context[...] = 0
@@ -185,6 +189,7 @@ class _Head:
             return
         self.plain[rows] = False
         self.rules.hide(tile, (), rows.start, first, by=-np.inf)
+        self.top[rows][self.total[rows] == 0] = -np.inf  # nothing was seen yet: 0 was no maximum
         top = np.maximum(self.top[rows], tile.max(axis=-1, keepdims=True))
         shrink = exp2(self.top[rows].copy(), top)
         self.total[rows] *= shrink[:, 0]
@@ -204,6 +209,7 @@ def attend_at_once(
 ) -> None:
     """As :func:`attend`, with a few rows of all keys at a time; fill ``weights`` (H, T, S), zeros so far, if wanted."""
     T, S = out.shape[-2], key.shape[-2]
+    harmless = rules.may_be_harmless(value)
     for heads in _groups(out.shape[:-2], min(T, QUERIES) * S):
         for begin in range(0, T, QUERIES):
             rows = (*heads, slice(begin, begin + QUERIES))
@@ -211,7 +217,7 @@ def attend_at_once(
             q, k, v = query[rows], key[(*heads, slice(a, b))], value[(*heads, slice(a, b))]
             tile = np.empty((*q.shape[:-1], b - a), q.dtype) if weights is None else weights[rows][..., a:b]
             rules.scores(q * rules.factor, k.swapaxes(-1, -2), tile)
-            top = _weigh(tile, rules, heads, begin, a)
+            top = _weigh(tile, rules, harmless, heads, begin, a)
             total = (tile @ np.ones(b - a, tile.dtype))[..., None]
             if lse is not None:
                 lse[rows] = log_sum(total, top)
@@ -222,9 +228,9 @@ def attend_at_once(
                 divide(out[rows], total)
 
 
-def _weigh(tile: Floats, rules: Rules, heads: Any, begin: int, first: int) -> Floats | float:
+def _weigh(tile: Floats, rules: Rules, harmless: bool, heads: Any, begin: int, first: int) -> Floats | float:
     """Turn scores into weights, relative to the largest of each row; return that, or 0 if nothing was subtracted."""
-    if not rules.adds and _all_small(tile):
+    if harmless and _all_small(tile):
         np.exp2(tile, out=tile)
         rules.hide(tile, heads, begin, first, by=0)
         return 0.0
@@ -243,12 +249,17 @@ def _groups(heads: tuple[int, ...], size: int) -> Iterator[tuple[Any, ...]]:
 
 
 def exp2(x: Floats, top: Floats) -> Floats:
-    """Overwrite x by 2 to the power x - top, where no x is above top: 0 where x is below ``LEAST + top``, or -inf."""
-    with np.errstate(over="ignore"):  # to -inf
+    """Overwrite x by 2 to the power x - top, where no x is above top: by 0 where that is next to nothing, or x is -inf.
+
+    Subnormal numbers take a hundred times as long, so what is near them is first raised to the power ``least`` and then
+    taken away from all: no other weight notices, but those that are as good as 0 themselves.
+    """
+    least = float(np.finfo(x.dtype).minexp + 6)  # -120 for float32
+    with np.errstate(over="ignore", invalid="ignore"):  # to -inf; inf minus inf to nan
         x -= np.where(np.isneginf(top), 0, top)  # -inf minus -inf would be nan
-    np.maximum(x, LEAST, out=x)
+    np.maximum(x, least, out=x)
     np.exp2(x, out=x)
-    x -= 2.0**LEAST  # changes nothing but what LEAST stood in for
+    x -= x.dtype.type(2) ** least
     return x
 
 

@@ -23,7 +23,7 @@ def masked(scores: Tensor, mask: Tensor) -> Tensor:
     """Return the scores with a boolean mask (True = keep) applied or a float mask added."""
     if mask.dtype == torch.bool:
         return scores.masked_fill(~mask, -torch.inf)
-    return scores + mask
+    return scores + mask.to(scores.dtype)
 
 
 def sdpa(
@@ -43,9 +43,11 @@ def sdpa(
     """Return the context, and the weights and log-sums if wanted: by one fused operation if they are not."""
     if mask is not None and mask.ndim < 2:
         mask = mask.reshape(1, -1)  # torch's kernel asks for two dimensions
+    if mask is not None and mask.dtype not in (torch.bool, torch.float32, query.dtype):
+        mask = mask.to(at_least_float32(torch, query.dtype))  # and for one of these
     step_by_step = softcap is not None or want_weights or want_lse
     causal = False
-    if not step_by_step and mask is None and left is None and right == 0 and offset == 0:
+    if not step_by_step and mask is None and left is None and right == 0 and offset == 0 and scale > 0:
         causal = True
     elif not (left is None and right is None):
         mask = _within_reach(query, key, mask, left, right, offset)
@@ -79,7 +81,7 @@ def _fused(
     def seen(x: Tensor, heads: int) -> Tensor:
         return x.expand(*batch, heads, *x.shape[-2:]).reshape(prod(batch), heads, *x.shape[-2:])
 
-    if mask is not None and mask.ndim > 4:
+    if mask is not None and mask.ndim > 3 and len(batch) > 1:
         mask = seen(mask.expand(*batch, H, *mask.shape[-2:]), H)
     q = seen(query, H)
     k, v = (seen(x, x.shape[-3] if grouped else H) for x in (key, value))

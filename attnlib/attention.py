@@ -5,61 +5,22 @@ Dimensions: T queries, S keys and values, D width of queries and keys, D_v width
 
 from collections.abc import Callable
 
-import numpy as np
-
 from attnlib._arrays import (
     Array,
-    autocasts,
     backend,
     broadcast_shape,
-    is_torch,
+    kernel,
     require_broadcast,
+    require_mask,
     require_sequence,
     shape,
 )
+from attnlib.sdpa import scaled_dot_product_attention as scaled_dot_product_attention
+from attnlib.sdpa import scaled_dot_product_attention_backward as scaled_dot_product_attention_backward
 from attnlib.similarity import scaled_dot
+from attnlib.softmax import softmax as softmax
 
 Score = Callable[[Array, Array], Array]
-
-
-def softmax(x: Array, axis: int = -1) -> Array:
-    r"""Turn scores into positive weights that sum to 1 along ``axis``.
-
-    .. math:: \operatorname{softmax}(x)_j = \frac{e^{x_j - m}}{\sum_k e^{x_k - m}}, \qquad m = \max_k x_k
-
-    Subtracting the maximum changes nothing in exact arithmetic and keeps the exponential from overflowing. Where
-    every score along the axis is ``-inf`` there is nothing to choose from: the weights are 0, with gradient 0.
-
-    Args:
-        x: scores of any shape ``(...)``, at least one dimension.
-        axis: the dimension whose weights sum to 1.
-
-    Returns:
-        Weights of the same shape ``(...)`` and dtype as ``x``, computed in at least float32.
-
-    Raises:
-        TypeError: ``x`` is no array or not floating point, or ``axis`` is no integer.
-        ValueError: ``x`` has no dimension, or ``axis`` is out of range.
-
-    Source:
-        Bridle (1990), "Probabilistic Interpretation of Feedforward Classification Network Outputs"; the shift by the
-        maximum: Blanchard, Higham and Higham (2021), "Accurately Computing the Log-Sum-Exp and Softmax Functions".
-
-    Example:
-        >>> import numpy as np
-        >>> softmax(np.log(np.array([1.0, 2.0, 5.0])))
-        array([0.125, 0.25 , 0.625])
-        >>> softmax(np.array([1000.0, 1000.0, -np.inf]))
-        array([0.5, 0.5, 0. ])
-    """
-    backend(x=x)
-    if x.ndim == 0:
-        raise ValueError("x has shape (): a single number has no axis, at least 1 dimension is needed")
-    if not isinstance(axis, int | np.integer):
-        raise TypeError(f"axis is {axis!r}, but one integer is needed")
-    if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"axis is {axis}, but x has shape {shape(x)}: use an axis from {-x.ndim} to {x.ndim - 1}")
-    return kernel(x).softmax(x, axis)
 
 
 def attention(
@@ -77,7 +38,7 @@ def attention(
         score: a similarity ``(query, key) -> (..., T, S)``: one of :mod:`attnlib.similarity`, or your own. Bind
             parameters first: ``functools.partial(gaussian, bandwidth=0.5)``.
         mask: broadcasts to the scores ``(..., T, S)``. Boolean: True where the query **may attend** to the key.
-            Floating point, of the scores' dtype: added to the scores.
+            Floating point: added to the scores.
 
     Returns:
         ``(context, weights)``: context ``(..., T, D_v)`` and weights ``(..., T, S)``, whose rows sum to 1. A query
@@ -86,7 +47,7 @@ def attention(
 
     Raises:
         TypeError: backends or dtypes differ or are not floating point, ``score`` is not callable, or ``mask`` is
-            neither boolean nor of the scores' dtype.
+            neither boolean nor floating point.
         ValueError: an array has fewer than 2 dimensions, key and value differ in length S, ``score`` returns
             another shape than ``(..., T, S)``, or ``mask`` does not broadcast to it.
 
@@ -152,17 +113,6 @@ def self_attention(x: Array, *, score: Score = scaled_dot, mask: Array | None = 
     return attention(x, x, x, score=score, mask=mask)
 
 
-def kernel(x: Array) -> Array:
-    """Choose the module that computes: the only place where the two backends part."""
-    if is_torch(x):
-        from attnlib import _torch
-
-        return _torch
-    from attnlib import _numpy
-
-    return _numpy
-
-
 def _checked_scores(scores: Array, query: Array, key: Array) -> Array:
     backend(query=query, scores=scores)
     leading = broadcast_shape(tuple(query.shape[:-2]), tuple(key.shape[:-2]))
@@ -173,22 +123,3 @@ def _checked_scores(scores: Array, query: Array, key: Array) -> Array:
             f"{wanted} is needed: T={query.shape[-2]} queries, S={key.shape[-2]} keys"
         )
     return scores
-
-
-def require_mask(name: str, mask: Array, scores_shape: tuple[int, ...], like: Array) -> None:
-    """Raise unless a mask is boolean, or of the scores' dtype, and broadcasts to their shape ``(..., T, S)``."""
-    if is_torch(mask) != is_torch(like) or not hasattr(mask, "dtype"):
-        raise TypeError(f"{name} is a {type(mask).__name__}, but the scores are a {type(like).__name__}: convert it")
-    if not str(mask.dtype).endswith("bool") and mask.dtype != like.dtype and not autocasts(like):
-        raise TypeError(
-            f"{name} has dtype {mask.dtype}, but bool (True = may attend) or {like.dtype} (added) is needed"
-        )
-    try:
-        fits = broadcast_shape(tuple(mask.shape), scores_shape) == scores_shape
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"{name} has shape {shape(mask)}, but scores are {scores_shape}: "
-            f"T={scores_shape[-2]} queries, S={scores_shape[-1]} keys; it must broadcast to them"
-        )

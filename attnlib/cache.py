@@ -54,18 +54,22 @@ class KVCache:
         require_sequence(key=key, value=value)
         if key.shape[:-1] != value.shape[:-1]:
             raise ValueError(f"key has shape {shape(key)} and value {shape(value)}: all but the widths must be equal")
-        # Both before either is kept: after an error the cache is as it was.
-        self._keys, self._values = self._extended(self._keys, key, "key"), self._extended(self._values, value, "value")
+        if self._keys is not None:  # both before either is kept: after an error the cache is as it was
+            self._check("key", self._keys, key)
+            self._check("value", self._values, value)
+        self._keys, self._values = self._extended(self._keys, key), self._extended(self._values, value)
         self.length += key.shape[-2]
         return self._keys[..., : self.length, :], self._values[..., : self.length, :]
 
-    def _extended(self, kept: Array, new: Array, name: str) -> Array:
-        """Return an array that begins with what is kept and the new positions, and may have room for more."""
-        kept = new[..., :0, :] if kept is None else kept
-        xp = backend(kept=kept, **{name: new})
+    def _check(self, name: str, kept: Array, new: Array) -> None:
+        backend(kept=kept, **{name: new})
         if kept.shape[:-2] != new.shape[:-2] or kept.shape[-1] != new.shape[-1]:
             wanted = str((*kept.shape[:-2], "T", kept.shape[-1])).replace("'", "")
             raise ValueError(f"{name} has shape {shape(new)}, but {wanted} as before: the cache holds {self.length}")
+
+    def _extended(self, kept: Array, new: Array) -> Array:
+        """Return an array that begins with what is kept and the new positions, and may have room for more."""
+        kept, xp = new[..., :0, :] if kept is None else kept, backend(new=new)
         end = self.length + new.shape[-2]
         if is_torch(new) and _may_not_write(kept):
             return xp.concat([kept[..., : self.length, :], new], axis=-2)
@@ -80,4 +84,6 @@ class KVCache:
 def _may_not_write(kept: Array) -> bool:
     """Tell whether torch forbids writing into a tensor: what gradients may need, or what was made for inference."""
     torch: Any = sys.modules["torch"]
-    return bool(torch.is_grad_enabled() or (kept.is_inference() and not torch.is_inference_mode_enabled()))
+    if torch.is_grad_enabled() or torch.compiler.is_compiling():
+        return bool(torch.is_grad_enabled())  # a graph cannot ask how a tensor was made
+    return bool(kept.is_inference() and not torch.is_inference_mode_enabled())

@@ -15,6 +15,7 @@ from functools import reduce
 import numpy as np
 
 from attnlib._arrays import Array, backend, broadcast_shape, is_torch, library_of, shape, whole
+from attnlib._lengths import FARTHEST, checked_lengths, checked_offset
 
 
 def causal_mask(T: int, S: int | None = None, *, q_offset: int = 0, like: Array | None = None) -> Array:
@@ -34,7 +35,7 @@ def causal_mask(T: int, S: int | None = None, *, q_offset: int = 0, like: Array 
 
     Raises:
         TypeError: ``T``, ``S`` or ``q_offset`` is no whole number, or ``like`` is no array.
-        ValueError: ``T`` or ``S`` is negative.
+        ValueError: ``T`` or ``S`` is negative, or ``q_offset`` is beyond 2**62 in size.
 
     Source:
         Vaswani et al. (2017), "Attention Is All You Need", section 3.2.3.
@@ -61,8 +62,8 @@ def window_mask(
     Args:
         T: number of queries.
         S: number of keys.
-        left: l, how many positions before its own a query sees; None means all of them.
-        right: r, how many positions after its own a query sees; None means all of them.
+        left: l, how many positions before its own a query sees; None, or more than 2**62, means all of them.
+        right: r, how many positions after its own a query sees; None, or more than 2**62, means all of them.
         q_offset: position of the first query among the keys, of either sign.
         like: an array whose library and device the result has, of any shape and dtype; None means NumPy.
 
@@ -71,7 +72,7 @@ def window_mask(
 
     Raises:
         TypeError: a number is not whole, or ``like`` is no array.
-        ValueError: ``T``, ``S``, ``left`` or ``right`` is negative.
+        ValueError: ``T``, ``S``, ``left`` or ``right`` is negative, or ``q_offset`` is beyond 2**62 in size.
 
     Source:
         Beltagy, Peters and Cohan (2020), "Longformer: The Long-Document Transformer", section 3.1.
@@ -86,11 +87,10 @@ def window_mask(
     i, j = _positions(T, S, q_offset, like)
     xp, device = library_of(like)
     mask = xp.ones((i.shape[0], j.shape[1]), dtype=xp.bool, device=device)
-    if left is not None:
-        mask = mask & (i - whole("left", left, 0) <= j)
-    if right is not None:
-        # Taken from j, not added to i: the largest integers, which some write for "unbounded", would wrap around.
-        mask = mask & (j - whole("right", right, 0) <= i)
+    if left is not None and _bounds(left := whole("left", left, 0)):
+        mask = mask & (i - left <= j)
+    if right is not None and _bounds(right := whole("right", right, 0)):
+        mask = mask & (j - right <= i)
     return mask
 
 
@@ -100,13 +100,13 @@ def padding_mask(lengths: Sequence[int] | Array, S: int) -> Array:
     .. math:: m_{bj} = [\, j < \mathrm{length}_b \,]
 
     Args:
-        lengths: ``(B,)``, how many keys of each sequence are real, the first ones: a list or tuple of whole numbers, or
-            an array of an integer dtype.
+        lengths: ``(B,)``, how many keys of each sequence are real, the first ones: a list, tuple or range of whole
+            numbers, or an array of an integer dtype.
         S: number of keys, padding included.
 
     Returns:
         Boolean mask ``(B, 1, 1, S)``, which broadcasts to scores ``(B, H, T, S)``, True at the real keys; in the
-        library and on the device of ``lengths``, NumPy for a list or tuple.
+        library and on the device of ``lengths``, NumPy for a list, tuple or range.
 
     Raises:
         TypeError: a length or ``S`` is no whole number.
@@ -123,10 +123,11 @@ def padding_mask(lengths: Sequence[int] | Array, S: int) -> Array:
                [ True,  True,  True]])
     """
     S = whole("S", S, 0)
-    lengths = _checked_lengths(lengths, S)
+    lengths = checked_lengths(lengths, S, "S")
+    if lengths.ndim != 1:
+        raise ValueError(f"lengths has shape {shape(lengths)}, but (B,) is needed: one length for each sequence")
     xp, device = library_of(lengths)
-    j = xp.arange(S, device=device)
-    return j < xp.astype(lengths, xp.int64)[:, None, None, None]  # (S,) with (B, 1, 1, 1)
+    return xp.arange(S, device=device) < lengths[:, None, None, None]  # (S,) with (B, 1, 1, 1)
 
 
 def combine_masks(*masks: Array | None) -> Array | None:
@@ -170,27 +171,14 @@ def combine_masks(*masks: Array | None) -> Array | None:
 
 def _positions(T: int, S: int, q_offset: int, like: Array | None) -> tuple[Array, Array]:
     """Return where the queries stand among the keys, (T, 1), and where the keys stand, (1, S)."""
-    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), whole("q_offset", q_offset)
+    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), checked_offset(q_offset)
     xp, device = library_of(like)
     return xp.arange(T, device=device)[:, None] + q_offset, xp.arange(S, device=device)[None, :]
 
 
-def _checked_lengths(lengths: Array, S: int) -> Array:
-    if isinstance(lengths, list | tuple):
-        lengths = np.asarray([whole(f"lengths[{b}]", length) for b, length in enumerate(lengths)], np.int64)
-    elif not (isinstance(lengths, np.ndarray) or is_torch(lengths)):
-        raise TypeError(f"lengths is a {type(lengths).__name__}, but a list, tuple or array of integers is needed")
-    integer = library_of(lengths)[0].isdtype(lengths.dtype, "integral")
-    if not integer:
-        raise TypeError(f"lengths has dtype {lengths.dtype}, but whole numbers are needed: how many keys are real")
-    if lengths.ndim != 1:
-        raise ValueError(f"lengths has shape {shape(lengths)}, but (B,) is needed: one length for each sequence")
-    if isinstance(lengths, np.ndarray):
-        wrong = np.flatnonzero((lengths < 0) | (lengths > S))
-        if wrong.size:
-            b = wrong[0]
-            raise ValueError(f"lengths[{b}] is {lengths[b]}, but S={S} keys allow lengths from 0 to {S}")
-    return lengths
+def _bounds(side: int) -> bool:
+    """Tell whether a window's side leaves anything out: the largest integers, which some write for "all", do not."""
+    return not isinstance(side, int) or side <= FARTHEST
 
 
 def _check_masks(masks: list[Array]) -> tuple[Array, Array]:
@@ -201,6 +189,12 @@ def _check_masks(masks: list[Array]) -> tuple[Array, Array]:
             raise TypeError(f"masks must all be numpy.ndarray or all torch.Tensor, got {kinds}")
     xp, device = library_of(masks[0])
     floating = {f"masks[{n}]": mask for n, mask in enumerate(masks) if mask.dtype != xp.bool}
+    for name, mask in floating.items():
+        if not xp.isdtype(mask.dtype, "real floating"):
+            raise TypeError(
+                f"{name} has dtype {mask.dtype}, but bool (True where the query may attend) or floating point "
+                "(added to the scores) is needed"
+            )
     if floating:
         backend(**floating)
     try:

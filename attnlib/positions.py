@@ -22,10 +22,12 @@ from attnlib._arrays import (
     broadcast_shape,
     is_torch,
     library_of,
+    number,
     require_sequence,
     shape,
     whole,
 )
+from attnlib._lengths import checked_offset
 
 
 def sinusoidal_positions(
@@ -51,7 +53,7 @@ def sinusoidal_positions(
         ``(T, D)``, numbers in [-1, 1].
 
     Raises:
-        TypeError: ``T`` or ``D`` is no whole number, or ``like`` is no floating point array.
+        TypeError: ``T`` or ``D`` is no whole number, ``base`` is no number, or ``like`` is no floating point array.
         ValueError: ``T`` or ``D`` is negative, ``D`` is odd, or ``base`` is not a positive number.
 
     Source:
@@ -88,8 +90,9 @@ def rope_tables(positions: Array | list[Any], D: int, *, base: float = 10000.0) 
         256); integers give the library's default, float64 for NumPy and ``torch.get_default_dtype()`` for torch.
 
     Raises:
-        TypeError: ``positions`` is no array or list of numbers, or ``D`` is no whole number.
-        ValueError: ``positions`` has no dimension, ``D`` is negative or odd, or ``base`` is not a positive number.
+        TypeError: ``positions`` is no array or list of numbers, ``D`` is no whole number, or ``base`` no number.
+        ValueError: ``positions`` has no dimension or rows of different lengths, ``D`` is negative or odd, or ``base``
+            is not a positive number.
 
     Source:
         Su et al. (2021), "RoFormer: Enhanced Transformer with Rotary Position Embedding", eq. 15.
@@ -139,7 +142,8 @@ def apply_rope(x: Array, cos: Array, sin: Array, *, interleaved: bool = False) -
             positions, turn more than D components, or do not broadcast to ``x``.
 
     Source:
-        Su et al. (2021), eq. 34; half-split and partial: Black et al. (2022), "GPT-NeoX-20B", section 2.1.
+        Su et al. (2021), eq. 34; partial: Black et al. (2022), "GPT-NeoX-20B: An Open-Source Autoregressive Language
+        Model", section 2.1; half-split: those authors' program, GPT-NeoX.
 
     Example:
         >>> cos, sin = np.array([[0.0]]), np.array([[1.0]])  # a quarter turn
@@ -212,7 +216,7 @@ def alibi_bias(H: int, T: int, S: int, *, q_offset: int = 0, like: Array | None 
 
     Raises:
         TypeError: a number is not whole, or ``like`` is no floating point array.
-        ValueError: ``H`` is below 1, or ``T`` or ``S`` is negative.
+        ValueError: ``H`` is below 1, ``T`` or ``S`` is negative, or ``q_offset`` is beyond 2**62 in size.
 
     Source:
         Press, Smith and Lewis (2022), section 3 and figure 3.
@@ -225,7 +229,7 @@ def alibi_bias(H: int, T: int, S: int, *, q_offset: int = 0, like: Array | None 
     """
     xp, dtype, device = _floats_like(like)
     work = at_least_float32(xp, dtype)  # float16 holds whole numbers only up to 2048
-    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), whole("q_offset", q_offset)
+    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), checked_offset(q_offset)
     i, j = xp.arange(T, device=device)[:, None] + q_offset, xp.arange(S, device=device)[None, :]
     slopes = xp.astype(_slopes(H, like), work)[:, None, None]  # (H, 1, 1)
     # The integer is negated, not the product: minus zero is no distance.
@@ -266,8 +270,8 @@ def relative_buckets(
 
     Raises:
         TypeError: a number is not whole, or ``like`` is no array.
-        ValueError: ``T`` or ``S`` is negative, ``num_buckets`` is below 2 (4 if bidirectional), or ``max_distance``
-            is not above e.
+        ValueError: ``T`` or ``S`` is negative, ``q_offset`` is beyond 2**62 in size, ``num_buckets`` is below 2 (4 if
+            bidirectional), or ``max_distance`` is not above e.
 
     Source:
         Raffel et al. (2020), "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer",
@@ -278,7 +282,7 @@ def relative_buckets(
         array([[0, 5, 6, 6, 7, 7],
                [1, 0, 5, 6, 6, 7]])
     """
-    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), whole("q_offset", q_offset)
+    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), checked_offset(q_offset)
     limits, half = _bucket_limits(num_buckets, max_distance, bidirectional)
     xp, device = library_of(like)
     # Buckets depend on j - i alone: they are found for the T + S distances there are, then laid out as (T, S).
@@ -308,16 +312,17 @@ def _angles(positions: Array, D: int, base: float, xp: ModuleType) -> Array:
     """Return position times frequency, (..., T) to (..., T, D/2), in float64."""
     if whole("D", D, 0) % 2:
         raise ValueError(f"D is {D}, but an even number is needed: sines and cosines come in pairs")
+    base = number("base", base)
     if not 0 < base < math.inf:
         raise ValueError(f"base is {base}, but a positive number is needed")
     dtype = _exact(xp, positions.device)
     exponents = xp.arange(0, D, 2, dtype=dtype, device=positions.device) / D  # 2k/D
-    return xp.astype(positions, dtype)[..., None] * float(base) ** -exponents
+    return xp.astype(positions, dtype)[..., None] * base**-exponents
 
 
 def _checked_positions(positions: Array | list[Any]) -> Array:
     if isinstance(positions, list | tuple | range):
-        positions = np.asarray(positions, None if len(positions) else np.int64)
+        positions = _rows(positions)
     elif not (isinstance(positions, np.ndarray) or is_torch(positions)):
         raise TypeError(
             f"positions is {positions!r}, but an array or list of positions is needed: np.arange(T) for 0 to T-1"
@@ -327,6 +332,13 @@ def _checked_positions(positions: Array | list[Any]) -> Array:
     if positions.ndim == 0:
         raise ValueError("positions has shape (), but (..., T) is needed: [p] for the single position p")
     return positions
+
+
+def _rows(positions: list[Any] | tuple[Any, ...] | range) -> Array:
+    try:
+        return np.asarray(positions, None if len(positions) else np.int64)
+    except ValueError:
+        raise ValueError(f"positions is {positions!r}, but rows of equal length are needed: (..., T)") from None
 
 
 def _check_tables(x: Array, cos: Array, sin: Array) -> ModuleType:

@@ -13,13 +13,17 @@ from attnlib._arrays import (
     backend,
     broadcast_shape,
     is_torch,
+    kernel,
+    number,
     require_broadcast,
+    require_mask,
     require_sequence,
     shape,
     whole,
 )
-from attnlib.attention import kernel, require_mask, softmax
 from attnlib.masks import causal_mask, combine_masks
+from attnlib.similarity import checked_scale
+from attnlib.softmax import softmax
 
 Window = tuple[int | None, int | None]
 
@@ -57,7 +61,7 @@ def scaled_dot_product_attention(
         key: ``(..., H, S, D)``. The leading dimensions of query, key and value broadcast.
         value: ``(..., H, S, D_v)``.
         attn_mask: broadcasts to ``(..., H, T, S)``. Boolean: True where the query **may attend** to the key.
-            Floating point, of the inputs' dtype: added to the scores.
+            Floating point: added to the scores. What it masks should be finite: torch's kernel may let a nan through.
         dropout_p: the probability with which each weight is set to 0, the others being divided by ``1 - dropout_p``.
             As in torch it is applied whenever it is not 0. NumPy draws from its global generator (``np.random.seed``).
         is_causal: query i may attend to key j only if ``j <= i + q_offset``.
@@ -112,10 +116,10 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
     left, right = _reach(is_causal, window)
-    _check_numbers(dropout_p, scale, softcap)
+    dropout_p, softcap = _checked_dropout(dropout_p), _checked_softcap(softcap)
     out, weights, lse = kernel(query).sdpa(
         query, key, value, attn_mask, dropout_p, left, right, whole("q_offset", q_offset),
-        max(query.shape[-1], 1) ** -0.5 if scale is None else float(scale), softcap or None, return_weights, return_lse,
+        checked_scale(scale, query.shape[-1]), softcap, return_weights, return_lse,
     )  # fmt: skip
     if not (return_weights or return_lse):
         return out
@@ -179,13 +183,12 @@ def scaled_dot_product_attention_backward(
     scores_shape = _check(query, key, value, enable_gqa=False)
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
-    _check_numbers(0.0, scale, None)
+    c = checked_scale(scale, query.shape[-1])
     q_offset = whole("q_offset", q_offset)
     xp = backend(query=query, grad=grad)
     context_shape = (*scores_shape[:-1], value.shape[-1])
     if tuple(grad.shape) != context_shape:
         raise ValueError(f"grad has shape {shape(grad)}, but the context has {context_shape}: one number for each")
-    c = max(query.shape[-1], 1) ** -0.5 if scale is None else float(scale)
     causal = causal_mask(query.shape[-2], key.shape[-2], q_offset=q_offset, like=query) if is_causal else None
     mask = combine_masks(attn_mask, causal)
     work = at_least_float32(xp, query.dtype)
@@ -238,9 +241,19 @@ def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> tuple[in
     if enable_gqa:
         return (*_grouped(query, key, value), q[-2], k[-2])
     if not q[:-2] == k[:-2] == v[:-2]:
-        require_broadcast(query=query, key=key, value=value)
+        _require_one_batch(query, key, value)
         return (*broadcast_shape(q[:-2], k[:-2], v[:-2]), q[-2], k[-2])
     return (*q[:-1], k[-2])
+
+
+def _require_one_batch(query: Array, key: Array, value: Array) -> None:
+    try:
+        require_broadcast(query=query, key=key, value=value)
+    except ValueError as error:
+        H, H_key = (x.shape[-3] if x.ndim > 2 else 1 for x in (query, key))
+        grouped = H_key and H_key != H and H % H_key == 0
+        hint = f"; {H} query heads for {H_key} key heads need enable_gqa=True" if grouped else ""
+        raise ValueError(f"{error}{hint}") from None
 
 
 def _grouped(query: Array, key: Array, value: Array) -> tuple[int, ...]:
@@ -274,10 +287,15 @@ def _reach(is_causal: bool, window: Window | None) -> Window:
     return left, 0 if is_causal else right
 
 
-def _check_numbers(dropout_p: float, scale: float | None, softcap: float | None) -> None:
+def _checked_dropout(dropout_p: float) -> float:
+    dropout_p = number("dropout_p", dropout_p)
     if not 0 <= dropout_p <= 1:
         raise ValueError(f"dropout_p is {dropout_p}, but a probability from 0 to 1 is needed")
-    if scale is not None and not -math.inf < scale < math.inf:
-        raise ValueError(f"scale is {scale}, but a finite number is needed (None means 1/sqrt(D))")
-    if softcap is not None and not 0 <= softcap < math.inf:
+    return dropout_p
+
+
+def _checked_softcap(softcap: float | None) -> float | None:
+    softcap = 0.0 if softcap is None else number("softcap", softcap)
+    if not 0 <= softcap < math.inf:
         raise ValueError(f"softcap is {softcap}, but a positive number is needed (None or 0 means no cap)")
+    return softcap or None

@@ -15,7 +15,7 @@ from functools import partial
 
 from attnlib._arrays import Array, backend, broadcast_shape, leading, require_shapes, shape
 from attnlib.attention import Score, attention
-from attnlib.recurrent import gru_cell, rnn_cell
+from attnlib.cells import gru_cell, rnn_cell
 from attnlib.similarity import additive, dot, general
 
 ADDITIVE = ("w_query", "w_key", "v")
@@ -47,8 +47,9 @@ def bahdanau_step(
         memory: the encoder's states, ``(B, S, D_m)``. For all three, leading dimensions may be any; they broadcast.
         params: arrays by name: ``w_query`` ``(D_s, D_a)``, ``w_key`` ``(D_m, D_a)``, ``v`` ``(D_a,)``, ``w_ih``
             ``(G * D_s, D_y + D_m)``, ``w_hh`` ``(G * D_s, D_s)``, and, if wanted, ``b_ih`` and ``b_hh`` ``(G * D_s,)``.
-        mask: broadcasts to the weights ``(B, S)``; ``(B, 1, 1, S)``, as a padding mask for heads is, will do too.
-            Boolean: True where the decoder **may attend**. Floating point: added to the scores.
+        mask: broadcasts to the weights ``(B, S)``; ``(B, 1, S)``, for one query, and ``(B, 1, 1, S)``, as a padding
+            mask for heads is, will do too. Boolean: True where the decoder **may attend**. Floating point: added to
+            the scores.
 
     Returns:
         ``(state, context, weights)``: the next state ``(B, D_s)``, the context ``(B, D_m)``, the weights ``(B, S)``.
@@ -113,8 +114,9 @@ def luong_step(
             ``(D_s, D_m)``; for "concat", ``w_query`` ``(D_s, D_a)``, ``w_key`` ``(D_m, D_a)``, ``v`` ``(D_a,)``.
             Those of the other scores may be there too, and are not looked at.
         score: "dot" (which needs ``D_s = D_m``), "general" or "concat".
-        mask: broadcasts to the weights ``(B, S)``; ``(B, 1, 1, S)``, as a padding mask for heads is, will do too.
-            Boolean: True where the decoder **may attend**. Floating point: added to the scores.
+        mask: broadcasts to the weights ``(B, S)``; ``(B, 1, S)``, for one query, and ``(B, 1, 1, S)``, as a padding
+            mask for heads is, will do too. Boolean: True where the decoder **may attend**. Floating point: added to
+            the scores.
 
     Returns:
         ``(state, attentional, weights)``: the next state ``(B, D_s)``, h~ ``(B, D_h)``, the weights ``(B, S)``. In
@@ -182,17 +184,20 @@ def _attend(state: Array, memory: Array, score: Score, mask: Array | None) -> tu
 
 
 def _mask_of_one_query(mask: Array, weights: tuple[int, ...]) -> Array:
-    """Return the mask as ``(..., 1, S)``, whether it came for the weights ``(..., S)`` or for heads and queries."""
+    """Return the mask as ``(..., 1, S)``, whether it came for the weights ``(..., S)``, queries, or heads."""
+    came = shape(mask)
     if mask.ndim == len(weights) + 2 and tuple(mask.shape[-3:-1]) == (1, 1):
         mask = mask[..., 0, 0, :]
+    elif mask.ndim == len(weights) + 1 and mask.shape[-2] == 1:
+        mask = mask[..., 0, :]
     try:
         fits = mask.ndim > 0 and broadcast_shape(tuple(mask.shape), weights) == weights
     except ValueError:
         fits = False
     if not fits:
         raise ValueError(
-            f"mask has shape {shape(mask)}, but weights are {weights}: S={weights[-1]} states in memory; it must "
-            f"broadcast to them, or be (B, 1, 1, S) as padding_mask(lengths, S) returns it"
+            f"mask has shape {came}, but weights are {weights}: S={weights[-1]} states in memory; it must "
+            "broadcast to them, or be (B, 1, S), for one query, or (B, 1, 1, S) as padding_mask(lengths, S) returns it"
         )
     return mask[..., None, :]
 

@@ -9,7 +9,7 @@ Dimensions: T queries, S keys, D width of a vector, D_q and D_k where queries an
 
 import math
 
-from attnlib._arrays import Array, backend, require_broadcast, require_equal_width, require_sequence, shape
+from attnlib._arrays import Array, backend, number, require_broadcast, require_equal_width, require_sequence, shape
 
 
 def dot(query: Array, key: Array) -> Array:
@@ -72,12 +72,7 @@ def scaled_dot(query: Array, key: Array, *, scale: float | None = None) -> Array
         (array([[2.]]), array([[0.4]]))
     """
     _check_pair(query, key)
-    if scale is None:
-        scale = max(query.shape[-1], 1) ** -0.5
-    elif -math.inf < scale < math.inf:
-        scale = float(scale)  # a NumPy scalar would widen the result's dtype
-    else:
-        raise ValueError(f"scale is {scale}, but a finite number is needed (None means 1/sqrt(D))")
+    scale = checked_scale(scale, query.shape[-1])
     # Scaling the query first costs T*D products instead of T*S, and keeps float16 from overflowing before the sum does.
     return _dot(query * scale, key)
 
@@ -172,7 +167,7 @@ def cosine(query: Array, key: Array) -> Array:
         key: ``(..., S, D)``.
 
     Returns:
-        Scores ``(..., T, S)``, without unit.
+        Scores ``(..., T, S)``, without unit, from -1 to 1 up to rounding.
 
     Raises:
         TypeError: backends or dtypes differ, or are not floating point.
@@ -220,10 +215,21 @@ def gaussian(query: Array, key: Array, *, bandwidth: float = 1.0) -> Array:
         array([[-0.5, -2. ]])
     """
     xp = _check_pair(query, key)
+    bandwidth = number("bandwidth", bandwidth)
     if not 0 < bandwidth < math.inf:
         raise ValueError(f"bandwidth is {bandwidth}, but a positive number is needed (the width of the kernel)")
-    difference = (query[..., :, None, :] - key[..., None, :, :]) / float(bandwidth)  # (..., T, S, D)
+    difference = (query[..., :, None, :] - key[..., None, :, :]) / bandwidth  # (..., T, S, D)
     return -0.5 * xp.sum(difference * difference, axis=-1, dtype=difference.dtype)
+
+
+def checked_scale(scale: float | None, width: int) -> float:
+    """Return what dot products are multiplied by: ``1 / sqrt(width)`` if ``scale`` is None."""
+    if scale is None:
+        return float(max(width, 1) ** -0.5)
+    scale = number("scale", scale)
+    if not -math.inf < scale < math.inf:
+        raise ValueError(f"scale is {scale}, but a finite number is needed (None means 1/sqrt(D))")
+    return scale
 
 
 def _dot(query: Array, key: Array) -> Array:

@@ -8,6 +8,7 @@ from attnlib._arrays import Array, is_torch
 from attnlib._module import Module, require_same_shapes
 
 PARTS = ("q_proj", "k_proj", "v_proj")
+SETTINGS = ("num_heads", "num_kv_heads", "rope", "add_zero_attn", "norm", "activation", "eps")
 
 
 def load_weights(module: Any, source: Any) -> Any:
@@ -19,13 +20,15 @@ def load_weights(module: Any, source: Any) -> Any:
         source: such a module, of either library; or one of torch's: ``torch.nn.MultiheadAttention``,
             ``TransformerEncoderLayer``, ``TransformerEncoder``, ``TransformerDecoderLayer``, ``TransformerDecoder``,
             whose names are translated; or the ``state_dict`` of any of them. Shapes are ``(width out, width in)``.
+            A module must also be set up as the target is: heads, rotary positions, norms and activation. A
+            ``state_dict`` says nothing of these, and they are not compared.
 
     Returns:
         ``module``.
 
     Raises:
         KeyError: ``source`` lacks a parameter, or has one that the module has not.
-        ValueError: a parameter has another shape.
+        ValueError: a parameter has another shape, or ``source`` is a module that computes differently.
         TypeError: ``source`` is neither a module nor a mapping, or its arrays are not of one floating point dtype.
 
     Source:
@@ -41,6 +44,8 @@ def load_weights(module: Any, source: Any) -> Any:
     state = source.state_dict() if hasattr(source, "state_dict") else source
     if not isinstance(state, Mapping):
         raise TypeError(f"source is a {type(source).__name__}, but a module or its state_dict is needed")
+    if hasattr(source, "named_modules"):
+        _require_same_settings(module, source)
     state = _translated(state)
     if not isinstance(module, Module):
         import torch  # which a module of torch has imported already
@@ -49,6 +54,40 @@ def load_weights(module: Any, source: Any) -> Any:
         state = {name: x if is_torch(x) else torch.tensor(x) for name, x in state.items()}
     module.load_state_dict(state)
     return module
+
+
+def _require_same_settings(module: Any, source: Any) -> None:
+    """Raise ValueError unless the two compute alike, part by part, as far as both say how they do."""
+    parts = {path.replace("multihead_attn", "cross_attn"): part for path, part in source.named_modules()}
+    for path, part in module.named_modules():
+        mine, theirs = _settings(part), _settings(parts.get(path))
+        for name in mine:
+            if name in theirs and mine[name] != theirs[name]:
+                place = f"{path}.{name}" if path else name
+                raise ValueError(
+                    f"{place} is {mine[name]!r} in the module, but {theirs[name]!r} in the source: make them equal, "
+                    "or load source.state_dict(), which is not compared"
+                )
+
+
+def _settings(part: Any) -> dict[str, Any]:
+    """Return how a part computes beside its weights, by our names."""
+    found = {name: getattr(part, name) for name in SETTINGS if hasattr(part, name)}
+    if "num_heads" in found:  # what torch's attention may have and ours has not
+        found = {"add_zero_attn": False} | found
+    if hasattr(part, "norm_first"):
+        found["norm"] = "pre" if part.norm_first else "post"
+    if not isinstance(found.get("norm", ""), str):  # the last norm of a stack
+        del found["norm"]
+    if "activation" in found and not isinstance(found["activation"], str):
+        found["activation"] = _activation(found["activation"])
+    return found
+
+
+def _activation(function: Any) -> str:
+    """Return the name of a function or a module of torch: F.gelu and nn.GELU() are "gelu"."""
+    name = getattr(function, "__name__", type(function).__name__).lower()
+    return f"{name} ({function.approximate})" if getattr(function, "approximate", "none") != "none" else name
 
 
 def _translated(state: Mapping[str, Array]) -> dict[str, Array]:

@@ -5,8 +5,9 @@
 - Binary: the same header line; then per word: the word, a space, and D little-endian float32. word2vec's own tool
   adds a newline, gensim does not.
 
-In text the last D fields of a line are its numbers, so a word may hold spaces, as a few of GloVe's do; a field more
-than that is a mistake where it is a number too, not a part of the word. Files named ``.gz`` are compressed.
+In text the last D fields of a line are its numbers, so a word may hold spaces, as a few of GloVe's do. A field more
+than that is a mistake where it is a number too, not a part of the word; and so is a space at either end of the word.
+Files named ``.gz`` are compressed.
 
 Dimensions: V words in the file, D width of a vector.
 """
@@ -119,6 +120,8 @@ def _text_entries(fname: Path, file: IO[bytes], width: int, no_header: bool) -> 
         wanted = f"but a word and D={width} numbers are needed: {_shown(line)}"
         if len(fields) <= width or (len(fields) > width + 1 and _is_number(fields[-1 - width])):
             raise ValueError(f"{place}: {len(fields)} fields came, {wanted}")
+        if word != word.strip(b" "):
+            raise ValueError(f"{place}: the word {_shown(word)} begins or ends with a space, {wanted}")
         try:
             yield place, word, [float(value) for value in values]
         except ValueError:
@@ -163,6 +166,8 @@ def _encode(word: str, binary: bool) -> bytes:
         raise ValueError(f"the word {word!r} has a space or starts with a newline: binary files cannot hold it")
     if not binary and ("\n" in word or (" " in word and _is_number(encoded.rpartition(b" ")[2]))):
         raise ValueError(f"the word {word!r} has a newline or ends in a number of its own: text files cannot hold it")
+    if not binary and word != word.strip(" "):
+        raise ValueError(f"the word {word!r} begins or ends with a space: text files cannot hold it")
     return encoded
 
 

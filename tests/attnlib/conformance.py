@@ -25,6 +25,7 @@ FLOAT = np.where(rng.random((2, 1, 1, 5)) < 0.7, rng.standard_normal((2, 1, 1, 5
 OPTIONS = {
     "plain": {},
     "scale": {"scale": 0.7},
+    "negative scale, causal": {"scale": -0.7, "is_causal": True},
     "causal": {"is_causal": True},
     "causal, later": {"is_causal": True, "q_offset": 2},
     "causal, earlier": {"is_causal": True, "q_offset": -1},

@@ -26,15 +26,15 @@ def torch(what, old, new):
 SDPA = [
     Mutant(
         "no scale unless one is given",
-        "sdpa.py",
-        "max(query.shape[-1], 1) ** -0.5 if scale is None else float(scale), softcap",
-        "1.0 if scale is None else float(scale), softcap",
+        "similarity.py",
+        "float(max(width, 1) ** -0.5)",
+        "1.0",
     ),
     Mutant(
         "divided by D, not by its root",
-        "sdpa.py",
-        "max(query.shape[-1], 1) ** -0.5 if scale is None else float(scale), softcap",
-        "1 / query.shape[-1] if scale is None else float(scale), softcap",
+        "similarity.py",
+        "float(max(width, 1) ** -0.5)",
+        "1 / max(width, 1)",
     ),
     Mutant(
         "causal with a window open to the right",
@@ -151,7 +151,7 @@ NUMPY = [
         "for begin in range(start, max(stop - 1, 1), QUERIES):",
     ),
     Mutant("never divided by the sum in tiles", "_tiled.py", "divide(self.context, self.total[:, None])", "pass"),
-    Mutant("a query with nothing averages everything", "_tiled.py", "x -= 2.0**LEAST", "x -= 0"),
+    Mutant("a query with nothing gets nan", "_tiled.py", "x -= np.where(np.isneginf(top), 0, top)", "x -= top"),
     Mutant(
         "the sum runs over the queries too",
         "_tiled.py",
@@ -191,9 +191,10 @@ TORCH = [
     ),
     torch(
         "causal although there is an offset",
-        "left is None and right == 0 and offset == 0:",
-        "left is None and right == 0:",
+        "left is None and right == 0 and offset == 0 and",
+        "left is None and right == 0 and",
     ),
+    torch("causal although the scale is negative", "offset == 0 and scale > 0:", "offset == 0:"),
     torch(
         "causal although there is a window",
         "mask is None and left is None and right == 0",
@@ -235,14 +236,14 @@ OTHERS = [
     Mutant(
         "window one too long to the left",
         "masks.py",
-        'whole("left", left, 0) <= j)',
-        'whole("left", left, 0) <= j + 1)',
+        "mask & (i - left <= j)",
+        "mask & (i - left <= j + 1)",
     ),
     Mutant(
         "padding one too long",
         "masks.py",
-        "return j < xp.astype(lengths, xp.int64)",
-        "return j <= xp.astype(lengths, xp.int64)",
+        "device=device) < lengths[:,",
+        "device=device) <= lengths[:,",
     ),
     Mutant("masks joined by or", "masks.py", "return one & other", "return one | other"),
     Mutant(
@@ -254,8 +255,8 @@ OTHERS = [
     Mutant(
         "frequencies of k/D instead of 2k/D",
         "positions.py",
-        "[..., None] * float(base) ** -exponents",
-        "[..., None] * float(base) ** -(exponents / 2)",
+        "[..., None] * base**-exponents",
+        "[..., None] * base ** -(exponents / 2)",
     ),
     Mutant(
         "RoPE turns the other way",
@@ -305,16 +306,14 @@ OTHERS = [
     ),
     Mutant(
         "an Elman cell without tanh",
-        "recurrent.py",
+        "cells.py",
         "return backend(x=x).tanh(from_x + from_h)",
         "return from_x + from_h",
     ),
-    Mutant("gates z, r, n", "recurrent.py", "h_r, h_z, h_n = _thirds(from_h)", "h_z, h_r, h_n = _thirds(from_h)"),
-    Mutant("z and 1 - z swapped", "recurrent.py", "return (1 - z) * n + z * h", "return z * n + (1 - z) * h"),
-    Mutant("reset gate on the whole sum", "recurrent.py", "n = xp.tanh(x_n + r * h_n)", "n = xp.tanh(r * (x_n + h_n))"),
-    Mutant(
-        "sigmoid of twice the number", "recurrent.py", "return (1 + xp.tanh(x / 2)) / 2", "return (1 + xp.tanh(x)) / 2"
-    ),
+    Mutant("gates z, r, n", "cells.py", "h_r, h_z, h_n = _thirds(from_h)", "h_z, h_r, h_n = _thirds(from_h)"),
+    Mutant("z and 1 - z swapped", "cells.py", "return (1 - z) * n + z * h", "return z * n + (1 - z) * h"),
+    Mutant("reset gate on the whole sum", "cells.py", "n = xp.tanh(x_n + r * h_n)", "n = xp.tanh(r * (x_n + h_n))"),
+    Mutant("sigmoid of twice the number", "cells.py", "return (1 + xp.tanh(x / 2)) / 2", "return (1 + xp.tanh(x)) / 2"),
     Mutant(
         "a step too few is real",
         "recurrent.py",

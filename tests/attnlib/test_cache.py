@@ -135,6 +135,19 @@ def test_room_is_doubled_so_that_buffers_are_few(backend):
     assert len(places) <= 9  # a buffer for each power of two up to 200, not for each position
 
 
+@pytest.mark.parametrize("context", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # torch's, as it looks at what is kept with gradients
+def test_decoding_compiles_into_one_graph(context):
+    layer = EVERY["attention with rope and grouped queries"]
+    module, x = layer.build(Torch("cpu")), layer.inputs(Torch("cpu"), length=LENGTH)["query"]
+    torch._dynamo.reset()
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    whole = module(x, is_causal=True)
+    with context():
+        outs = decoded(compiled, x, [3, 1, 3], is_causal=True, cache=KVCache())
+    torch.testing.assert_close(torch.cat(outs, dim=-2), whole)
+
+
 def test_a_copy_of_a_cache_goes_its_own_way(backend):
     cache = KVCache()
     cache.append(*pair(backend, 3))
@@ -312,6 +325,17 @@ def test_every_layer_of_a_stack_gets_a_cache_of_its_own(backend):
         cache = getattr(library(backend), name)(E, 2, 3, 5).new_cache()
         assert len(cache) == len({id(c) for c in cache}) == 5
         assert all(type(c) is KVCache for c in cache)
+
+
+@pytest.mark.parametrize("name", ["attention", "block", "encoder", "decoder"])
+def test_a_call_of_another_batch_leaves_the_cache_as_it_was(backend, name):
+    module, cache = EVERY[name].build(backend), new_cache(EVERY[name].build(backend))
+    x, keys = backend.array(np.ones((B, T, E))), backend.array(np.ones((1, T, E)))
+    with pytest.raises(ValueError, match=rf"query has shape {sizes(B, T, E)} and key {sizes(1, T, E)}"):
+        module(x, keys, cache=cache)
+    with pytest.raises(ValueError, match=rf"query has shape {sizes(B, T, E)} and value {sizes(1, T, E)}"):
+        module(x, x, keys, cache=cache)
+    assert [c.length for c in leaves(cache)] == [0] * len(leaves(cache))
 
 
 @pytest.mark.parametrize("number", [0, 1, 3])

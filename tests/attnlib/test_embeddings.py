@@ -117,6 +117,58 @@ def test_the_most_similar_are_ordered_by_cosine_and_leave_out_the_word_itself():
     assert kv.most_similar("a", topn=1)[0][1] == pytest.approx(9 / math.sqrt(82))
 
 
+def test_only_words_and_lists_of_words_are_looked_up():
+    kv = KeyedVectors(["the", "cat"], np.eye(2))
+    for key in (0, None, ["the", 0], [["the"]]):
+        with pytest.raises(
+            TypeError, match=r"is no word: a string is needed, or to look up several, a list of strings"
+        ):
+            kv[key]
+    with pytest.raises(TypeError, match=r"\['the', 'cat'\] is no word: a string is needed"):
+        kv.most_similar(["the", "cat"])
+    with pytest.raises(TypeError, match=r"0 is no word"):
+        kv.similarity("the", 0)
+    for topn, error in ((-1, ValueError), (1.5, TypeError)):
+        with pytest.raises(error, match="topn is"):
+            kv.most_similar("the", topn=topn)
+
+
+@pytest.mark.parametrize("topn", [0, 1, 2, 7, 4998, 4999, 6000])
+@pytest.mark.parametrize("word", ["0", "2500", "4999"])
+def test_the_most_similar_are_the_first_of_all_words_sorted_and_ties_keep_their_order(topn, word):
+    rng = np.random.default_rng(3)
+    table = np.array([[1, 0], [0, 1], [-2, 0], [0, -0.5], [0, 0]], np.float32)[rng.integers(0, 5, 5000)]
+    kv = KeyedVectors([str(i) for i in range(5000)], table)
+    v = table[int(word)].astype(float)
+    lengths = np.linalg.norm(table.astype(float), axis=1) * np.linalg.norm(v)
+    cosines = table @ v / np.where(lengths == 0, 1, lengths)
+    wanted = sorted((-c, i) for i, c in enumerate(cosines) if str(i) != word)[:topn]
+    assert [name for name, _ in kv.most_similar(word, topn)] == [str(i) for _, i in wanted]
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("size", ["tiny", "1", "max"])
+def test_cosines_depend_on_no_length_however_small_or_large(dtype, size):
+    factor = {"tiny": np.finfo(dtype).tiny, "1": 1, "max": np.finfo(dtype).max / 8}[size]
+    kv = KeyedVectors(["a", "b", "c"], np.array([[4, 3], [3, 4], [-4, 3]], dtype) * dtype(factor))
+    got = kv.most_similar("a")
+    assert [word for word, _ in got] == ["b", "c"]
+    np.testing.assert_allclose([c for _, c in got], [24 / 25, -7 / 25], rtol=4 * np.finfo(dtype).eps)
+
+
+def test_vectors_of_nan_are_the_least_similar():
+    kv = KeyedVectors(["a", "nan", "against", "near"], np.array([[1, 0], [np.nan, 1], [-1, 0], [2, 1]]))
+    for topn in (1, 2, 3):
+        assert [word for word, _ in kv.most_similar("a", topn)] == ["near", "against", "nan"][:topn]
+
+
+def test_vectors_that_are_changed_are_compared_as_they_are_now():
+    kv = KeyedVectors(["a", "b", "c"], np.array([[1, 0], [1, 1], [0, 1.0]]))
+    assert kv.most_similar("a", topn=1)[0][0] == "b"
+    kv.vectors[2] = [3, 0]
+    assert kv.most_similar("a", topn=1) == [("c", 1.0)]
+
+
 def test_a_vector_of_zeros_has_cosine_zero_with_every_word():
     kv = KeyedVectors(["a", "b", "zero"], np.array([[1.0, 0], [0.6, 0.8], [0, 0]]))
     assert kv.most_similar("a") == [("b", pytest.approx(0.6)), ("zero", 0.0)]
@@ -363,6 +415,9 @@ FILE_ERRORS = {
     "too_few_without_header": (b"a 1 2\nb 1\n", {"no_header": True}, ValueError, "line 2: 2 fields came, but .* D=2"),
     "no_number_in_a_line": (b"1 2\na 1 x\n", {}, ValueError, "line 2: b'x' is not a number, .*D=2.*: b'a 1 x.n'"),
     "a_double_space": (b"1 2\na 1  2\n", {}, ValueError, "line 2: 4 fields came"),
+    "a_double_space_after_the_word": (b"1 2\na  1 2\n", {}, ValueError, "line 2: the word b'a ' begins or ends with"),
+    "a_space_in_front": (b"2 2\na 1 2\n b 1 2\n", {}, ValueError, "line 3: the word b' b' begins or ends with"),
+    "a_space_in_front_without_header": (b" a 1 2\n", {"no_header": True}, ValueError, "line 1: the word b' a'"),
     "an_empty_line_inside": (b"2 2\na 1 2\n\nb 1 2\n", {}, ValueError, "line 3: 1 fields came"),
     "tabs": (b"1 2\na\t1\t2\n", {}, ValueError, "line 2: 1 fields came"),
     "a_long_line": (b"1 2\n" + b"a" * 999, {}, ValueError, r"needed: b'a{60}'\.\.\.$"),
@@ -399,6 +454,8 @@ def test_a_file_that_is_not_what_it_should_be_is_refused(tmp_path, content, opti
 UNSAVED = {
     "a_newline_in_text": ("a\nb", {}, "'a.+b' has a newline"),
     "a_number_after_a_space_in_text": ("top 10", {}, "'top 10' .* ends in a number of its own"),
+    "a_space_behind_in_text": ("a ", {}, "'a ' begins or ends with a space"),
+    "a_space_in_front_in_text": (" a", {}, "' a' begins or ends with a space"),
     "a_space_in_binary": ("a b", {"binary": True}, "'a b' has a space"),
     "a_newline_in_front_in_binary": ("\na", {"binary": True}, "starts with a newline"),
     "binary_without_header": ("a", {"binary": True, "write_header": False}, "write_header False"),
@@ -419,7 +476,10 @@ def test_what_is_written_is_read_back(tmp_path_factory, data, how):
     letters = st.characters(codec="utf-8", exclude_characters="\n of")
     words = data.draw(st.lists(st.text(letters, max_size=4), min_size=1, max_size=5, unique=True))
     if not reading.get("binary"):
-        words = [word + data.draw(st.sampled_from(["", " of"])) for word in words]  # which is none of the letters
+        endings = st.sampled_from(["", " of"])  # which is none of the letters
+        words = [
+            word and word + data.draw(endings) for word in words
+        ]  # nothing but the ending would begin with a space
     width = data.draw(st.integers(1, 4))
     numbers = st.lists(st.floats(width=32), min_size=width, max_size=width)
     vectors = np.array(data.draw(st.lists(numbers, min_size=len(words), max_size=len(words))), np.float32)

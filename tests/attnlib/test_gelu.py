@@ -6,7 +6,6 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 
-from attnlib import _gelu
 from attnlib._gelu import BLOCK, gelu
 
 
@@ -53,8 +52,30 @@ def test_a_view_with_gaps_gives_what_its_copy_gives(rng):
     assert_array_equal(gelu(x), gelu(x.copy()))
 
 
-def test_only_float64_needs_scipy(monkeypatch):
+def test_in_float64_the_tail_keeps_its_digits():
+    x = -np.linspace(0, 37, 1001)
+    assert_allclose(gelu(x), x * ndtr(x), rtol=1e-12)
+    # -9 Q(9) and -20 Q(20), with Q from tables of the normal distribution
+    assert_allclose(gelu(np.array([-9.0, -20.0])), [-9 * 1.128588406e-19, -20 * 2.753624119e-89], rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_ends_of_the_line_are_0_and_infinity_without_a_warning(dtype):
+    with np.errstate(all="raise"):
+        ends = gelu(np.array([-np.inf, np.inf, np.nan, -39, -0.0], dtype))
+    assert_array_equal(ends, np.array([0, np.inf, np.nan, 0, 0], dtype))
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (5, 7, 11)])
+def test_float64_keeps_its_shape_and_so_does_its_input(rng, shape):
+    x = np.array(rng.standard_normal(shape) * 30)
+    before = x.copy()
+    ours = gelu(x)
+    assert (type(ours), ours.shape, ours.dtype) == (np.ndarray, shape, np.float64)
+    assert_array_equal(x, before)
+
+
+def test_no_dtype_needs_scipy(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "scipy.special", None)
-    assert _gelu.gelu(np.float32([0])) == 0
-    with pytest.raises(ImportError):
-        _gelu.gelu(np.float64([0]))
+    for dtype in ("float16", "float32", "float64"):
+        assert gelu(np.zeros(1, dtype)) == 0

@@ -147,6 +147,15 @@ def test_numpy_s_integers_are_whole_numbers(backend):
     assert tuple(module(backend.array(np.ones((B, T, E)), "float32")).shape) == (B, T, E)
 
 
+def test_numpy_s_small_integers_do_not_overflow(backend):
+    layers, eight = library(backend), np.int8  # 4 heads of 40 components are more than int8 holds
+    mha = layers.MultiHeadAttention(np.uint8(160), eight(4), num_kv_heads=eight(4), rope=ROPE)
+    assert tuple(mha.k_proj.weight.shape) == (160, 160)
+    block = layers.TransformerBlock(eight(8), eight(2), eight(100))
+    assert tuple(block.linear2.weight.shape) == (8, 100)
+    assert {type(n) for n in (mha.embed_dim, mha.head_dim, block.self_attn.embed_dim)} == {int}
+
+
 @every_layer_with_weights
 def test_the_results_have_the_shapes_in_the_documentation(backend, layer):
     module, inputs = layer.build(backend), layer.inputs(backend)
@@ -517,6 +526,24 @@ def test_the_base_is_that_of_the_angles(backend, rng, base):
     close(backend.numpy(layer.build(backend)(backend.array(x))), expected)
 
 
+def test_rope_may_be_switched_on_and_off(backend):
+    make = library(backend).MultiHeadAttention
+    assert make(E, HEADS, rope=True).rope == make(E, HEADS, rope=10000).rope == 10000.0
+    assert make(E, HEADS, rope=np.float32(100.0)).rope == ROPE
+    assert make(E, HEADS, rope=False).rope is make(E, HEADS, rope=None).rope is None
+    assert make(15, 5, rope=False).head_dim == 3
+
+
+@pytest.mark.parametrize(("keys", "times"), [(None, 1), (T, 1), (S, 2)])
+def test_the_angles_are_computed_once_for_each_length(backend, monkeypatch, keys, times):
+    layer, seen = ATTENTIONS["attention with rope"], []
+    tables = attnlib.rope_tables
+    monkeypatch.setattr("attnlib._layers.rope_tables", lambda *x, **base: seen.append(1) or tables(*x, **base))
+    key = {} if keys is None else {"key": backend.array(np.ones((B, keys, E)))}
+    layer.build(backend)(**layer.inputs(backend), **key)
+    assert len(seen) == times
+
+
 def test_rope_does_not_lose_digits_far_from_the_start():
     # 603 positions on: float32 tables, not bfloat16's, in which neighbours would be one.
     layer = Layer("MultiHeadAttention", (E, HEADS), {"rope": ROPE})
@@ -667,6 +694,14 @@ ERRORS = {
     "rope in a block with heads of odd width": (
         lambda z: plain(z, "TransformerBlock", 15, 5, FF, rope=ROPE), ValueError, ["rope", r"\b3\b"],
     ),
+    "rope of no number": (lambda z: plain(z, "MultiHeadAttention", E, HEADS, rope="llama"), TypeError, ["rope.*llama"]),
+    "rope of an array": (
+        lambda z: plain(z, "TransformerBlock", E, HEADS, FF, rope=z(1)), TypeError, ["rope", "number"],
+    ),
+    "rope of base 0": (lambda z: plain(z, "MultiHeadAttention", E, HEADS, rope=0), ValueError, ["rope is 0"]),
+    "rope of an infinite base": (
+        lambda z: plain(z, "MultiHeadAttention", E, HEADS, rope=np.inf), ValueError, ["rope is inf"],
+    ),
     "dropout above 1": (
         lambda z: plain(z, "MultiHeadAttention", E, HEADS, dropout=1.5), ValueError, [r"dropout.*1\.5"],
     ),
@@ -710,6 +745,30 @@ ERRORS = {
     ),
     "batches that do not broadcast": (
         lambda z: made(z, MHA)(z(2, T, E), z(3, S, E)), ValueError, [r"\(2, ", r"\(3, "],
+    ),
+    "one query for a batch of keys": (
+        lambda z: made(z, MHA)(z(1, T, E), z(B, S, E)), ValueError,
+        [f"query has shape {sizes(1, T, E)}", f"key {sizes(B, S, E)}", "must be equal"],
+    ),
+    "a batch of queries for one key": (
+        lambda z: made(z, BLOCK)(z(B, T, E), z(1, S, E)), ValueError,
+        [f"query has shape {sizes(B, T, E)}", f"key {sizes(1, S, E)}", "must be equal"],
+    ),
+    "a sequence without a batch for a batch of keys": (
+        lambda z: made(z, ENCODER)(z(T, E), z(B, S, E)), ValueError,
+        [f"query has shape {sizes(T, E)}", f"key {sizes(B, S, E)}", "must be equal"],
+    ),
+    "one memory for a batch": (
+        lambda z: made(z, DECODER)(z(B, T, E), z(1, S, E)), ValueError,
+        [f"query has shape {sizes(B, T, E)}", f"key {sizes(1, S, E)}", "must be equal"],
+    ),
+    "one value for a batch of keys": (
+        lambda z: made(z, MHA)(z(B, T, E), z(B, S, E), z(1, S, E)), ValueError,
+        [f"query has shape {sizes(B, T, E)}", f"value {sizes(1, S, E)}", "must be equal"],
+    ),
+    "values of another length without keys": (
+        lambda z: made(z, MHA)(z(B, T, E), value=z(B, S, E)), ValueError,
+        [f"query has shape {sizes(B, T, E)}", "none was given: pass key", f"value {sizes(B, S, E)}"],
     ),
     "a mask of another length": (
         lambda z: made(z, MHA)(z(B, T, E), z(B, S, E), attn_mask=z(S, T, dtype="bool")), ValueError,
@@ -936,6 +995,50 @@ def test_numpy_refuses_a_state_that_does_not_fit_and_is_as_it_was(change, except
         module.load_state_dict(change(state))
     for name, x in module.state_dict().items():
         assert_array_equal(x, ENCODER.state()[name])
+
+
+@every_layer
+def test_numpy_s_modules_name_their_parts_and_parameters_as_torch_s(layer):
+    ours, theirs = (layer.plain(m) for m in LIBRARIES)
+    shapes = {name: tuple(x.shape) for name, x in theirs.named_parameters()}
+    assert {name: x.shape for name, x in ours.named_parameters()} == shapes
+    assert [x.shape for x in ours.parameters()] == [x.shape for _, x in ours.named_parameters()]
+    assert all(x is ours.state_dict()[name] for name, x in ours.named_parameters())
+    lists = {name for name, part in theirs.named_modules() if isinstance(part, nn.ModuleList)}
+    assert {name for name, _ in ours.named_modules()} == {name for name, _ in theirs.named_modules()} - lists
+
+
+def test_numpy_s_modules_are_cast_as_torch_s(backend):
+    module = EVERY["encoder"].build(backend)
+    for name, dtype in (("half", "float16"), ("double", "float64"), ("float", "float32")):
+        assert getattr(module, name)() is module
+        assert {dtype_name(x) for x in module.parameters()} == {dtype}
+    close(backend.numpy(module(**ENCODER.inputs(backend, "float32"))), run(ENCODER, backend)[0], 2e-2)
+
+
+def test_numpy_s_modules_always_evaluate():
+    module = ENCODER.build(Numpy())
+    assert module.eval() is module
+    assert module.train(False) is module
+    with pytest.raises(NotImplementedError, match=r"Encoder of attnlib\.numpy does not train"):
+        module.train()
+
+
+def test_a_state_of_some_parameters_is_loaded_if_it_need_not_be_all(backend):
+    state = {"norm1.bias": np.full(E, 7.0), "surplus": np.ones(3)}
+    module = BLOCK.build(backend)
+    module.load_state_dict({name: backend.array(x) for name, x in state.items()}, strict=False)
+    module.load_state_dict({}, strict=False)
+    for name, x in BLOCK.state().items():
+        assert_array_equal(backend.numpy(module.state_dict()[name]), state.get(name, x))
+    with pytest.raises((ValueError, RuntimeError), match=r"norm1\.bias"):
+        module.load_state_dict({"norm1.bias": backend.array(np.ones(E + 1))}, strict=False)
+
+
+def test_numpy_s_modules_keep_to_one_dtype_when_a_part_is_loaded():
+    module = BLOCK.build(Numpy())
+    module.load_state_dict({"norm1.bias": np.ones(E, np.float32)}, strict=False)
+    assert {x.dtype for x in module.parameters()} == {np.dtype("float32")}
 
 
 def test_a_module_without_a_forward_says_so():
@@ -1229,7 +1332,7 @@ import sys, numpy, attnlib.numpy as layers
 from attnlib import load_weights
 x = numpy.ones((2, 5, 24), numpy.float32)
 encoder, decoder = layers.Encoder(24, 6, 29, 2, rope=100.0), layers.Decoder(24, 6, 29, 2)
-load_weights(layers.Encoder(24, 6, 29, 2), encoder)
+load_weights(layers.Encoder(24, 6, 29, 2, rope=100.0), encoder)
 decoder(layers.LearnedPositions(7, 24)(x), encoder(x, cache=encoder.new_cache(), is_causal=True), need_weights=True)
 """
     assert in_a_fresh_python(program + HEAVY) == "[]\n"

@@ -8,7 +8,7 @@ from backends import B, H, Numpy, OnMeta, S, T, Torch, assert_error_names, examp
 from hypothesis import given
 from numpy.testing import assert_array_equal
 
-from attnlib import attention, causal_mask, combine_masks, padding_mask, window_mask
+from attnlib import attention, causal_mask, combine_masks, encode, padding_mask, window_mask
 
 INF = np.inf
 lengths_of_sequences = st.integers(0, 9)
@@ -144,6 +144,25 @@ def test_the_largest_integer_is_as_good_as_none(backend, q_offset):
     assert bools(backend, ours).all()
 
 
+@pytest.mark.parametrize("q_offset", [-(2**62), 2**62])
+@pytest.mark.parametrize("side", [2**62 + 1, 2**63 - 1, 2**63, 2**100])
+def test_sides_beyond_all_positions_bound_nothing(backend, q_offset, side):
+    assert bools(backend, window_mask(2, 3, side, side, like=like(backend))).all()
+    sees_all = window_mask(2, 3, side, 0, q_offset=q_offset, like=like(backend))
+    assert_array_equal(
+        bools(backend, sees_all), bools(backend, causal_mask(2, 3, q_offset=q_offset, like=like(backend)))
+    )
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_the_largest_offset_is_2_to_the_62(backend, sign):
+    mask = bools(backend, causal_mask(2, 3, q_offset=sign * 2**62, like=like(backend)))
+    assert (mask == (sign > 0)).all()
+    for maker in (causal_mask, lambda T, S, **o: window_mask(T, S, 1, **o)):
+        with pytest.raises(ValueError, match=rf"q_offset is {sign * (2**62 + 1)}, but from -2\*\*62 to 2\*\*62"):
+            maker(2, 3, q_offset=sign * (2**62 + 1), like=like(backend))
+
+
 def test_small_integers_of_numpy_do_not_wrap_around(backend):
     ours = window_mask(np.uint8(T), np.int8(S), np.uint8(3), np.uint8(0), q_offset=np.uint8(2), like=like(backend))
     assert_array_equal(bools(backend, ours), loop(T, S, lambda i, j: i - 1 <= j <= i + 2))
@@ -167,11 +186,31 @@ def test_every_sequence_has_as_many_true_keys_as_its_length_and_they_come_first(
     assert_array_equal(mask, np.sort(mask, axis=-1)[..., ::-1])
 
 
-@pytest.mark.parametrize("lengths", [[2, 0, 7], (2, 0, 7), [np.int64(2), np.uint8(0), 7]])
+@pytest.mark.parametrize(
+    "lengths", [[2, 0, 7], (2, 0, 7), [np.int64(2), np.uint8(0), 7], [np.array(2), np.array(0), 7]]
+)
 def test_a_list_or_tuple_of_lengths_gives_numpy(lengths):
     ours = padding_mask(lengths, S)
     assert type(ours) is np.ndarray
     assert_array_equal(ours, padding_mask(np.array([2, 0, 7]), S))
+
+
+def test_a_range_of_lengths_gives_numpy():
+    assert_array_equal(padding_mask(range(4), 3)[:, 0, 0], np.tri(4, 3, -1, bool))
+
+
+@pytest.mark.parametrize(
+    "lengths",
+    [3, "12", [1.0, 2.0], [True, 2], [[1], [2]], [np.array([1]), 2], np.ones(2), np.ones(2, bool), torch.ones(2),
+     [1, 9], [-1, 2], np.array([1, 9]), np.array([2**63, 1], np.uint64), range(-1, 1)], ids=repr,
+)  # fmt: skip
+def test_lengths_are_refused_with_the_same_words_by_a_mask_and_by_an_encoder(lengths):
+    ours = torch.ones if isinstance(lengths, torch.Tensor) else np.ones
+    with pytest.raises((TypeError, ValueError), match=r"^lengths") as of_mask:
+        padding_mask(lengths, 7)
+    with pytest.raises(of_mask.type) as of_encoder:
+        encode(lambda x, h: h, ours((2, 7, 3)), ours((2, 3)), lengths=lengths)
+    assert str(of_encoder.value).replace("T=7", "S=7") == str(of_mask.value)
 
 
 def test_no_sequences_have_an_empty_mask(backend):
@@ -384,7 +423,13 @@ ERRORS = {
     "combine_masks that do not broadcast": (
         lambda z: combine_masks(z(T, S, dtype="bool"), z(S, T, dtype="bool")), ValueError, [sizes(T, S), sizes(S, T)],
     ),
-    "combine_masks of integers": (lambda z: combine_masks(z(T, S, dtype="int64")), TypeError, ["int64"]),
+    "combine_masks of integers": (
+        lambda z: combine_masks(z(T, S, dtype="int64")), TypeError,
+        [r"^masks\[0\] has dtype (torch\.)?int64, but bool \(True .*\) or floating point \(added .*\) is needed$"],
+    ),
+    "combine_masks of complex numbers": (
+        lambda z: combine_masks(z(T, S, dtype="complex64")), TypeError, [r"masks\[0\]", "complex64", "bool"],
+    ),
     "combine_masks of integers beside a bool": (
         lambda z: combine_masks(z(T, S, dtype="bool"), z(T, S, dtype="int64")), TypeError, [r"masks\[1\]", "int64"],
     ),

@@ -305,6 +305,15 @@ def test_what_are_no_tokens_is_refused(backend, arguments, exception, words):
         small(backend)(ids, mask, token_types=types)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "uint16", "int32"])
+def test_integers_of_any_dtype_are_tokens(backend, dtype):
+    ids, types = (backend.array(x, dtype) for x in (IDS, IDS % 3 % 2))
+    wide = [backend.array(x, "int64") for x in (IDS, IDS % 3 % 2)]
+    out = small(backend)(ids, token_types=types)
+    assert_array_equal(backend.numpy(out), backend.numpy(small(backend)(wide[0], token_types=wide[1])))
+    assert_array_equal(backend.numpy(small(backend)(ids)), backend.numpy(small(backend)(wide[0])))
+
+
 def test_a_list_of_ids_is_refused(backend):
     with pytest.raises(TypeError, match="ids is a list"):
         small(backend)([[1, 2]])

@@ -607,6 +607,20 @@ ERRORS = {
     "sinusoids of a list": (lambda z: sinusoidal_positions([0, 1], 4, like=z()), TypeError, ["T", r"\[0, 1\]"]),
     "sinusoids with base 0": (lambda z: sinusoidal_positions(T, 4, base=0, like=z()), ValueError, ["base", "0"]),
     "sinusoids with base NaN": (lambda z: sinusoidal_positions(T, 4, base=np.nan, like=z()), ValueError, ["nan"]),
+    "sinusoids with a word as base": (
+        lambda z: sinusoidal_positions(T, 4, base="a", like=z()), TypeError, ["^base is 'a'", "number"],
+    ),
+    "tables with a word as base": (lambda z: rope_tables(z(T), 4, base="a"), TypeError, ["^base is 'a'", "number"]),
+    "tables with no base": (lambda z: rope_tables(z(T), 4, base=None), TypeError, ["^base is None", "number"]),
+    "tables of ragged rows": (
+        lambda z: rope_tables([[0, 1], [2]], 4), ValueError, [r"^positions is \[\[0, 1\], \[2\]\]", "equal length"],
+    ),
+    "distances beyond 64 bits": (
+        lambda z: alibi_bias(2, T, S, q_offset=2**62 + 1, like=z()), ValueError, ["^q_offset is", r"2\*\*62"],
+    ),
+    "buckets beyond 64 bits": (
+        lambda z: relative_buckets(T, S, q_offset=-(2**63), like=z()), ValueError, ["^q_offset is", r"2\*\*62"],
+    ),
     "sinusoids like integers": (lambda z: sinusoidal_positions(T, 4, like=z(1, dtype="int64")), TypeError, ["int64"]),
     "sinusoids like a list": (lambda z: sinusoidal_positions(T, 4, like=[1.0]), TypeError, ["like", "list"]),
     "tables of an odd width": (lambda z: rope_tables(z(T), D), ValueError, ["D", "11", "even"]),

@@ -972,7 +972,7 @@ def of_both(function, name):
             f"{name}: a mask of {dtype}": (
                 lambda z, dtype=dtype: function(z, z(T, S, dtype=dtype)), TypeError, ["mask", dtype],
             )
-            for dtype in ("int64", "uint8", "float32")
+            for dtype in ("int64", "uint8")
         },
         f"{name}: a mask that is a list": (lambda z: function(z, [[True] * S] * T), TypeError, ["mask", "list"]),
         f"{name}: scale NaN": (lambda z: function(z, scale=NAN), ValueError, ["scale", "nan"]),

@@ -362,11 +362,12 @@ ALLOWED = np.array([[True, True, False, True, False, False, True], [False, True,
 
 
 @every_step
-@pytest.mark.parametrize("form", ["(B, S)", "(B, 1, 1, S)", "added"])
+@pytest.mark.parametrize("form", ["(B, S)", "(B, 1, S)", "(B, 1, 1, S)", "added"])
 def test_a_mask_leaves_only_what_it_allows(backend, rng, which, form):
     step, (y, state, memory, params) = step_of(which, rng)
     mask = {
         "(B, S)": backend.array(ALLOWED, "bool"),
+        "(B, 1, S)": backend.array(ALLOWED[:, None, :], "bool"),
         "(B, 1, 1, S)": backend.array(ALLOWED[:, None, None, :], "bool"),
         "added": backend.array(np.where(ALLOWED, 0.0, -np.inf)),
     }[form]
@@ -381,11 +382,21 @@ def test_a_mask_leaves_only_what_it_allows(backend, rng, which, form):
 
 
 @every_step
+def test_a_mask_for_one_query_serves_a_step_without_a_batch(backend, rng, which):
+    step, (y, state, memory, params) = step_of(which, rng)
+    arguments = on(backend, y[0], state[0], memory[0], params)
+    expected = step(*arguments, mask=backend.array(ALLOWED[0], "bool"))
+    for mask in (ALLOWED[:1], ALLOWED[:1][None]):
+        for ours, theirs in zip(step(*arguments, mask=backend.array(mask, "bool")), expected, strict=True):
+            assert_array_equal(backend.numpy(ours), backend.numpy(theirs))
+
+
+@every_step
 def test_one_mask_for_the_whole_batch_broadcasts(backend, rng, which):
     step, arguments = step_of(which, rng)
     arguments = on(backend, *arguments)
     expected = step(*arguments, mask=backend.array(np.stack([ALLOWED[0]] * B), "bool"))
-    for mask in (ALLOWED[0], ALLOWED[:1], ALLOWED[:1][:, None, None]):
+    for mask in (ALLOWED[0], ALLOWED[:1], ALLOWED[:1][:, None], ALLOWED[:1][:, None, None]):
         results = step(*arguments, mask=backend.array(mask, "bool"))
         for ours, theirs in zip(results, expected, strict=True):
             assert_array_equal(backend.numpy(ours), backend.numpy(theirs))
@@ -537,8 +548,12 @@ ERRORS = {
     "bahdanau with a mask of another batch": (
         lambda z: bahdanau(z, mask=z(H, S, dtype="bool")), ValueError, ["mask", sizes(H, S), sizes(B, S)],
     ),
-    "bahdanau with a mask for queries": (
-        lambda z: bahdanau(z, mask=z(B, 1, S, dtype="bool")), ValueError, ["mask", sizes(B, 1, S), sizes(B, S)],
+    "bahdanau with a mask for several queries": (
+        lambda z: bahdanau(z, mask=z(B, T, S, dtype="bool")), ValueError,
+        ["mask", sizes(B, T, S), sizes(B, S), r"\(B, 1, S\)"],
+    ),
+    "luong with a mask for one query of another batch": (
+        lambda z: luong(z, mask=z(H, 1, S, dtype="bool")), ValueError, ["mask", sizes(H, 1, S), sizes(B, S)],
     ),
     "bahdanau with a mask for heads": (
         lambda z: bahdanau(z, mask=z(B, H, 1, S, dtype="bool")), ValueError, ["mask", sizes(B, H, 1, S), sizes(B, S)],

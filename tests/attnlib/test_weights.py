@@ -294,6 +294,79 @@ def test_in_training_too_torch_s_module_is_ours():
     torch.testing.assert_close(ours.train()(x), theirs.train()(x), rtol=1e-10, atol=1e-12)
 
 
+# A source that computes differently is refused
+
+ENCODER = EVERY["encoder"]
+DIFFERENT = {
+    "heads": ("attention", Layer("MultiHeadAttention", (E, 4)), "num_heads is 6 in the module, but 4 in the source"),
+    "grouped heads": (
+        "attention with grouped queries", Layer("MultiHeadAttention", (E, HEADS), {"num_kv_heads": 1}),
+        "num_kv_heads is 3 in the module, but 1 in the source",
+    ),
+    "rope": ("attention with rope", EVERY["attention"], r"rope is 100\.0 .* but None"),
+    "heads of a block": ("block", Layer("TransformerBlock", (E, 4, FF)), r"self_attn\.num_heads is 6 .* but 4"),
+    "norm": ("block", Layer("TransformerBlock", (E, HEADS, FF), {"norm": "post"}), "norm is 'pre' .* but 'post'"),
+    "activation": (
+        "encoder", Layer("Encoder", ENCODER.arguments, {"activation": "gelu"}),
+        r"layers\.0\.activation is 'relu' .* but 'gelu'",
+    ),
+    "eps": ("decoder", Layer("Decoder", ENCODER.arguments, {"layer_norm_eps": 0.1}), r"\.eps is 1e-05 .* but 0\.1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("origin", [attnlib.numpy, attnlib.torch], ids=["from numpy", "from torch"])
+@pytest.mark.parametrize(("name", "other", "message"), DIFFERENT.values(), ids=DIFFERENT)
+def test_a_module_that_computes_differently_is_refused_and_its_state_is_not(backend, origin, name, other, message):
+    module, source = EVERY[name].build(backend), other.plain(origin)
+    with pytest.raises(ValueError, match=message):
+        load_weights(module, source)
+    for n, x in arrays(backend, module).items():
+        assert_array_equal(x, EVERY[name].state()[n])
+    if name != "attention with grouped queries":  # whose weights have other shapes
+        load_weights(module, source.state_dict())
+
+
+def their_block(kind=nn.TransformerEncoderLayer, heads=HEADS, **options):
+    """A block of torch's, pre-norm unless told otherwise."""
+    return kind(E, heads, FF, batch_first=True, **{"norm_first": True} | options)
+
+
+def with_other_heads_across():
+    block = their_block(nn.TransformerDecoderLayer)
+    block.multihead_attn = nn.MultiheadAttention(E, 4)
+    return block
+
+
+GELU = "block, post-norm, gelu"
+THEIRS = {
+    "heads": ("attention", lambda: nn.MultiheadAttention(E, 4), "num_heads is 6 .* but 4"),
+    "a key of zeros": ("attention", lambda: nn.MultiheadAttention(E, HEADS, add_zero_attn=True), "add_zero_attn.*True"),
+    "no rope": ("attention with rope", lambda: nn.MultiheadAttention(E, HEADS), "rope is .* but None"),
+    "heads of a block": ("block", lambda: their_block(heads=4), r"self_attn\.num_heads is 6 .* but 4"),
+    "norm": ("block", lambda: their_block(norm_first=False), "norm is 'pre' .* but 'post'"),
+    "eps": ("block", lambda: their_block(layer_norm_eps=0.1), r"norm[12]\.eps is 1e-05 .* but 0\.1"),
+    "a function": ("block", lambda: their_block(activation="gelu"), "activation is 'relu' .* but 'gelu'"),
+    "a module": (GELU, lambda: their_block(norm_first=False, activation=nn.ReLU()), "is 'gelu' .* but 'relu'"),
+    "the rough gelu": (GELU, lambda: their_block(norm_first=False, activation=nn.GELU("tanh")), "gelu.*tanh"),
+    "heads across": ("decoder block", with_other_heads_across, r"cross_attn\.num_heads is 6 .* but 4"),
+    "the last norm": (
+        "encoder", lambda: nn.TransformerEncoder(their_block(), LAYERS, nn.LayerNorm(E, 0.1), False), r"norm\.eps",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "theirs", "message"), THEIRS.values(), ids=THEIRS)
+def test_a_module_of_torch_s_that_computes_differently_is_refused(backend, name, theirs, message):
+    with pytest.raises(ValueError, match=message):
+        load_weights(EVERY[name].build(backend), theirs())
+    load_weights(EVERY[name].build(backend), theirs().state_dict())
+
+
+@pytest.mark.parametrize("activation", [nn.GELU(), nn.functional.gelu, "gelu"], ids=str)
+def test_an_activation_is_known_as_a_module_and_as_a_function(backend, activation):
+    load_weights(EVERY[GELU].build(backend), their_block(norm_first=False, activation=activation))
+
+
 # Errors
 
 STATES = {

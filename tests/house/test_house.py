@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,11 @@ def test_the_commands_of_a_document_exist(document):
 def test_the_files_a_document_names_exist(document):
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text())
     assert not [link for link in links if not (ROOT / link).exists()]
+
+
+def test_the_code_in_the_readme_runs():
+    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
 def test_no_file_names_a_place_on_the_machine_it_was_made_on():

@@ -1,0 +1,66 @@
+"""Whole numbers that say where a sequence begins and how much of it is real.
+
+Dimensions: B batch.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from attnlib._arrays import Array, is_torch, library_of, whole
+
+Lengths = Sequence[int] | Array
+FARTHEST = 2**62  # a position and an offset up to it add up to no more than int64 holds
+
+
+def checked_lengths(lengths: Lengths, most: int, letter: str, like: Array | None = None) -> Array:
+    """Return lengths as int64, after checking that they are whole numbers from 0 to ``most``, which has this letter.
+
+    The result has the library and the device of ``like``; None means those of ``lengths``, NumPy for a list. A torch
+    tensor's values are not looked at, because that would wait for the device.
+    """
+    if is_torch(lengths):
+        return _checked_tensor(lengths, like)
+    values: Array = lengths
+    if isinstance(lengths, list | tuple | range):
+        values = [_item(b, length) for b, length in enumerate(lengths)]
+        places = [(b,) for b in range(len(values))]
+        came: tuple[int, ...] = (len(values),)
+    elif isinstance(lengths, np.ndarray):
+        _check_integers(lengths)
+        values, places, came = lengths.ravel().tolist(), [*np.ndindex(lengths.shape)], lengths.shape
+    else:
+        raise TypeError(f"lengths is {lengths!r}, but a list, tuple, range or array of integers is needed")
+    for place, n in zip(places, values, strict=True):
+        if not 0 <= n <= most:
+            name = f"lengths{[*place] or ''}"
+            raise ValueError(f"{name} is {n}, but {letter}={most} positions allow lengths from 0 to {most}")
+    xp, device = library_of(like)
+    return xp.reshape(xp.asarray(values, dtype=xp.int64, device=device), came)
+
+
+def checked_offset(q_offset: int) -> int:
+    """Return an offset as Python's int, after checking that positions moved by it do not wrap around."""
+    q_offset = whole("q_offset", q_offset)
+    if isinstance(q_offset, int) and abs(q_offset) > FARTHEST:  # what torch keeps symbolic comes from a size
+        raise ValueError(f"q_offset is {q_offset}, but from -2**62 to 2**62 is needed: positions have 64 bits")
+    return q_offset
+
+
+def _item(b: int, length: int) -> int:
+    if isinstance(length, np.ndarray) and length.ndim == 0:
+        length = length[()]  # the number in an array of no dimensions
+    return whole(f"lengths[{b}]", length)
+
+
+def _checked_tensor(lengths: Array, like: Array | None) -> Array:
+    if isinstance(like, np.ndarray):
+        raise TypeError("lengths is a torch.Tensor but x is a numpy.ndarray: convert one of them")
+    _check_integers(lengths)
+    xp, device = library_of(lengths if like is None else like)
+    return lengths.to(device, xp.int64)
+
+
+def _check_integers(lengths: Array) -> None:
+    if not library_of(lengths)[0].isdtype(lengths.dtype, "integral"):
+        raise TypeError(f"lengths has dtype {lengths.dtype}, but integers are needed: how many positions are real")

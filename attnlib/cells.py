@@ -1,0 +1,121 @@
+"""Recurrent cells: one input and the last state in, the next state out.
+
+A cell is a function ``(x, h, *weights) -> h'``. Weights have torch's layout, a row for each output (``x @ w.T``).
+They are written once, against the array API, for NumPy and torch.
+
+Dimensions: D_in width of an input, D_h width of a state.
+"""
+
+from attnlib._arrays import Array, backend, leading, require_shapes
+
+
+def rnn_cell(
+    x: Array, h: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
+) -> Array:
+    r"""Elman's cell: the next state is a squashed sum of what comes in and what was.
+
+    .. math:: h' = \tanh(W_{ih} x + b_{ih} + W_{hh} h + b_{hh})
+
+    Args:
+        x: the input, ``(..., D_in)``.
+        h: the last state, ``(..., D_h)``. Leading dimensions broadcast.
+        w_ih: ``(D_h, D_in)``.
+        w_hh: ``(D_h, D_h)``.
+        b_ih: ``(D_h,)``; ``None`` means 0.
+        b_hh: ``(D_h,)``; ``None`` means 0.
+
+    Returns:
+        The next state ``(..., D_h)``, each number between -1 and 1.
+
+    Raises:
+        TypeError: backends or dtypes differ, or are not floating point.
+        ValueError: ``x`` or ``h`` has no dimension, a weight's shape does not fit, or leading dimensions do not
+            broadcast.
+
+    Source:
+        Elman (1990), "Finding Structure in Time"; ``torch.nn.RNNCell`` has the same layout.
+
+    Example:
+        >>> import numpy as np
+        >>> one = np.ones((1, 1))
+        >>> rnn_cell(np.array([2.0]), np.array([2.0]), one, -one)  # tanh(2 - 2)
+        array([0.])
+    """
+    from_x, from_h = _affine(1, x, h, w_ih, w_hh, b_ih, b_hh)
+    return backend(x=x).tanh(from_x + from_h)
+
+
+def gru_cell(
+    x: Array, h: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
+) -> Array:
+    r"""Gated recurrent unit: gates decide how much of the last state to read, and how much of it to keep.
+
+    .. math::
+        r &= \sigma(W_{ir} x + b_{ir} + W_{hr} h + b_{hr}) \\
+        z &= \sigma(W_{iz} x + b_{iz} + W_{hz} h + b_{hz}) \\
+        n &= \tanh(W_{in} x + b_{in} + r \odot (W_{hn} h + b_{hn})) \\
+        h' &= (1 - z) \odot n + z \odot h
+
+    The three matrices of x stand in ``w_ih`` one below the other in the order r (reset), z (update), n (new), those
+    of h in ``w_hh``. ONNX has the order z, r, n. Cho et al. apply the reset gate before the matrix product,
+    :math:`W_{hn} (r \odot h)`; this cell, as torch and cuDNN, applies it after (ONNX: ``linear_before_reset=1``).
+
+    Args:
+        x: the input, ``(..., D_in)``.
+        h: the last state, ``(..., D_h)``. Leading dimensions broadcast.
+        w_ih: ``(3 * D_h, D_in)``.
+        w_hh: ``(3 * D_h, D_h)``.
+        b_ih: ``(3 * D_h,)``; ``None`` means 0.
+        b_hh: ``(3 * D_h,)``; ``None`` means 0.
+
+    Returns:
+        The next state ``(..., D_h)``.
+
+    Raises:
+        TypeError: backends or dtypes differ, or are not floating point.
+        ValueError: ``x`` or ``h`` has no dimension, a weight's shape does not fit, or leading dimensions do not
+            broadcast.
+
+    Source:
+        Cho et al. (2014), "Learning Phrase Representations using RNN Encoder-Decoder for Statistical Machine
+        Translation", eq. 5-8, with the reset as in ``torch.nn.GRUCell``.
+
+    Example:
+        >>> import numpy as np
+        >>> zero = np.zeros((3, 1))
+        >>> gru_cell(np.array([7.0]), np.array([2.0]), zero, zero)  # z = 1/2 and n = 0: half of the state is kept
+        array([1.])
+    """
+    from_x, from_h = _affine(3, x, h, w_ih, w_hh, b_ih, b_hh)
+    x_r, x_z, x_n = _thirds(from_x)
+    h_r, h_z, h_n = _thirds(from_h)
+    xp = backend(x=x)
+    r = _sigmoid(x_r + h_r, xp)
+    z = _sigmoid(x_z + h_z, xp)
+    n = xp.tanh(x_n + r * h_n)
+    return (1 - z) * n + z * h
+
+
+def _affine(
+    gates: int, x: Array, h: Array, w_ih: Array, w_hh: Array, b_ih: Array | None, b_hh: Array | None
+) -> tuple[Array, Array]:
+    """Return W_ih x + b_ih and W_hh h + b_hh, each ``(..., gates * D_h)``, after checking all shapes."""
+    given = {"w_ih": w_ih, "w_hh": w_hh, "b_ih": b_ih, "b_hh": b_hh}
+    given = {name: w for name, w in given.items() if w is not None or name.startswith("w")}
+    backend(x=x, h=h, **given)
+    leading(x=(x, 1), h=(h, 1))
+    D_in, D_h = x.shape[-1], h.shape[-1]
+    rows = gates * D_h
+    needed = {"w_ih": (rows, D_in), "w_hh": (rows, D_h), "b_ih": (rows,), "b_hh": (rows,)}
+    require_shapes(given, needed, x=x, h=h)
+    from_x, from_h = x @ w_ih.T, h @ w_hh.T
+    return from_x if b_ih is None else from_x + b_ih, from_h if b_hh is None else from_h + b_hh
+
+
+def _thirds(x: Array) -> tuple[Array, Array, Array]:
+    D_h = x.shape[-1] // 3
+    return x[..., :D_h], x[..., D_h : 2 * D_h], x[..., 2 * D_h :]
+
+
+def _sigmoid(x: Array, xp: Array) -> Array:
+    return (1 + xp.tanh(x / 2)) / 2  # equal to 1 / (1 + exp(-x)), and never overflows

@@ -1,0 +1,42 @@
+"""From scores to weights."""
+
+from attnlib._arrays import Array, backend, kernel, shape, whole
+
+
+def softmax(x: Array, axis: int = -1) -> Array:
+    r"""Turn scores into positive weights that sum to 1 along ``axis``.
+
+    .. math:: \operatorname{softmax}(x)_j = \frac{e^{x_j - m}}{\sum_k e^{x_k - m}}, \qquad m = \max_k x_k
+
+    Subtracting the maximum changes nothing in exact arithmetic and keeps the exponential from overflowing. Where
+    every score along the axis is ``-inf`` there is nothing to choose from: the weights are 0, with gradient 0.
+
+    Args:
+        x: scores of any shape ``(...)``, at least one dimension.
+        axis: the dimension whose weights sum to 1.
+
+    Returns:
+        Weights of the same shape ``(...)`` and dtype as ``x``, computed in at least float32.
+
+    Raises:
+        TypeError: ``x`` is no array or not floating point, or ``axis`` is no integer.
+        ValueError: ``x`` has no dimension, or ``axis`` is out of range.
+
+    Source:
+        Bridle (1990), "Probabilistic Interpretation of Feedforward Classification Network Outputs"; the shift by the
+        maximum: Blanchard, Higham and Higham (2021), "Accurately Computing the Log-Sum-Exp and Softmax Functions".
+
+    Example:
+        >>> import numpy as np
+        >>> softmax(np.log(np.array([1.0, 2.0, 5.0])))
+        array([0.125, 0.25 , 0.625])
+        >>> softmax(np.array([1000.0, 1000.0, -np.inf]))
+        array([0.5, 0.5, 0. ])
+    """
+    backend(x=x)
+    if x.ndim == 0:
+        raise ValueError("x has shape (): a single number has no axis, at least 1 dimension is needed")
+    axis = whole("axis", axis)
+    if not -x.ndim <= axis < x.ndim:
+        raise ValueError(f"axis is {axis}, but x has shape {shape(x)}: use an axis from {-x.ndim} to {x.ndim - 1}")
+    return kernel(x).softmax(x, axis)
