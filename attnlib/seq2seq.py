@@ -185,7 +185,7 @@ def _attend(state: Array, memory: Array, score: Score, mask: Array | None) -> tu
 
 def _mask_of_one_query(mask: Array, weights: tuple[int, ...]) -> Array:
     """Return the mask as ``(..., 1, S)``, whether it came for the weights ``(..., S)``, queries, or heads."""
-    came = shape(mask)
+    came = mask
     if mask.ndim == len(weights) + 2 and tuple(mask.shape[-3:-1]) == (1, 1):
         mask = mask[..., 0, 0, :]
     elif mask.ndim == len(weights) + 1 and mask.shape[-2] == 1:
@@ -196,7 +196,7 @@ def _mask_of_one_query(mask: Array, weights: tuple[int, ...]) -> Array:
         fits = False
     if not fits:
         raise ValueError(
-            f"mask has shape {came}, but weights are {weights}: S={weights[-1]} states in memory; it must "
+            f"mask has shape {shape(came)}, but weights are {weights}: S={weights[-1]} states in memory; it must "
             "broadcast to them, or be (B, 1, S), for one query, or (B, 1, 1, S) as padding_mask(lengths, S) returns it"
         )
     return mask[..., None, :]

@@ -341,7 +341,6 @@ GELU = "block, post-norm, gelu"
 THEIRS = {
     "heads": ("attention", lambda: nn.MultiheadAttention(E, 4), "num_heads is 6 .* but 4"),
     "a key of zeros": ("attention", lambda: nn.MultiheadAttention(E, HEADS, add_zero_attn=True), "add_zero_attn.*True"),
-    "no rope": ("attention with rope", lambda: nn.MultiheadAttention(E, HEADS), "rope is .* but None"),
     "heads of a block": ("block", lambda: their_block(heads=4), r"self_attn\.num_heads is 6 .* but 4"),
     "norm": ("block", lambda: their_block(norm_first=False), "norm is 'pre' .* but 'post'"),
     "eps": ("block", lambda: their_block(layer_norm_eps=0.1), r"norm[12]\.eps is 1e-05 .* but 0\.1"),
