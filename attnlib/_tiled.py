@@ -50,11 +50,11 @@ class Rules:
 
     @property
     def factor(self) -> float:
-        """What the keys are multiplied by before :meth:`scores`."""
+        """What the keys, or the queries, are multiplied by before :meth:`scores`."""
         return self.scale * log2(e) if self.softcap is None else self.scale / self.softcap
 
     def scores(self, query: Floats, key: Floats, out: Floats) -> None:
-        """Write the scores (..., t, s), times log2 e; the keys (..., D, s) come transposed, times ``factor``."""
+        """Write the scores (..., t, s), times log2 e; the keys (..., D, s) come transposed, and ``factor`` in."""
         np.matmul(query, key, out=out)
         if self.softcap is not None:
             np.tanh(out, out=out)

@@ -12,7 +12,6 @@ from attnlib._arrays import (
     at_least_float32,
     backend,
     broadcast_shape,
-    is_torch,
     kernel,
     number,
     require_broadcast,
@@ -108,9 +107,14 @@ def scaled_dot_product_attention(
                [0.33, 0.33, 0.33]])
     """
     extras = attn_mask is not None or dropout_p != 0 or scale is not None or window is not None or softcap is not None
-    placed = type(q_offset) is not int or q_offset != 0
-    if not (extras or placed or enable_gqa or return_weights or return_lse) and _is_plain(query, key, value):
-        attend = sys.modules["torch"].nn.functional.scaled_dot_product_attention
+    placed = q_offset != 0 or type(q_offset) is not int
+    torch: Any = sys.modules.get("torch")
+    if (
+        torch
+        and not (extras or placed or enable_gqa or return_weights or return_lse)
+        and _fit(torch, query, key, value)
+    ):
+        attend = torch.nn.functional.scaled_dot_product_attention
         return attend(query, key, value, is_causal=True) if is_causal else attend(query, key, value)
     scores_shape = _check(query, key, value, enable_gqa)
     if attn_mask is not None:
@@ -212,9 +216,9 @@ def _sum_to(grad: Array, wanted: tuple[int, ...], xp: Array) -> Array:
     return xp.reshape(xp.sum(grad, axis=tuple(axes), keepdims=True), tuple(wanted)) if axes else grad
 
 
-def _is_plain(query: Array, key: Array, value: Array) -> bool:
+def _fit(torch: Any, query: Array, key: Array, value: Array) -> bool:
     """Tell whether torch's kernel takes these as they are, in less than a tenth of the time of a closer look."""
-    if not (is_torch(query) and type(query) is type(key) is type(value)):
+    if not (type(query) is type(key) is type(value) and isinstance(query, torch.Tensor)):
         return False
     q, k, dtype = query.shape, key.shape, query.dtype
     return (

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from attnlib._arrays import Array, is_torch
-from attnlib._module import Module, require_same_shapes
 
 PARTS = ("q_proj", "k_proj", "v_proj")
 SETTINGS = ("num_heads", "num_kv_heads", "rope", "add_zero_attn", "norm", "activation", "eps")
@@ -41,6 +40,8 @@ def load_weights(module: Any, source: Any) -> Any:
         >>> bool((module.q_proj.weight == trained.q_proj.weight.detach().numpy()).all())
         True
     """
+    from attnlib._module import Module, require_same_shapes  # not at the top: most who import attnlib use no layers
+
     state = source.state_dict() if hasattr(source, "state_dict") else source
     if not isinstance(state, Mapping):
         raise TypeError(f"source is a {type(source).__name__}, but a module or its state_dict is needed")
