@@ -14,9 +14,9 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def in_turn(
     rivals: Mapping[str, Callable[[], object]], clock: Clock, seconds: float, calls: int = 1
 ) -> dict[str, float]:
-    """Return the seconds of a call of each, called in turn for about ``seconds`` in all, at least 7 times.
+    """Return the median seconds of a call of each, called in turn for about ``seconds`` in all, at least 5 times.
 
-    It is the lower quartile: what else the machine does can only add. Of very short calls, ``calls`` go together.
+    Of very short calls, ``calls`` are measured together.
     """
     times: dict[str, list[float]] = {name: [] for name in rivals}
     begin = time.perf_counter()
@@ -24,7 +24,7 @@ def in_turn(
         function()  # warm up
     once = (time.perf_counter() - begin) * calls
     names = list(rivals)
-    for n in range(max(7, min(400, int(seconds / once)))):
+    for n in range(max(5, min(400, int(seconds / once)))):
         turn = n % len(names)  # who comes after whom changes: one's leavings in the cache are another's start
         for name in (names[turn:] + names[:turn])[:: 1 if n % 2 else -1]:
             function = rivals[name]
@@ -32,7 +32,7 @@ def in_turn(
             for _ in range(calls):
                 function()
             times[name].append((clock() - start) / calls)
-    return {name: statistics.quantiles(kept, n=4)[0] for name, kept in times.items()}
+    return {name: statistics.median(kept) for name, kept in times.items()}
 
 
 def environment(threads: int | None) -> dict[str, str]:
