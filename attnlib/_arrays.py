@@ -85,11 +85,7 @@ def require_equal_width(query: Array, key: Array) -> None:
 
 def require_broadcast(**arrays: Array) -> None:
     """Raise ValueError unless the leading dimensions (all but the last two) of the named arrays broadcast together."""
-    try:
-        broadcast_shape(*(tuple(x.shape[:-2]) for x in arrays.values()))
-    except ValueError:
-        shapes = ", ".join(f"{name} {shape(x)}" for name, x in arrays.items())
-        raise ValueError(f"leading dimensions do not broadcast together: {shapes}") from None
+    leading(**{name: (x, 2) for name, x in arrays.items()})
 
 
 def leading(**arrays: tuple[Array, int]) -> tuple[int, ...]:
@@ -152,6 +148,14 @@ def number(name: str, value: float) -> float:
         raise TypeError(f"{name} is {value!r}, but a number is needed") from None
 
 
+def probability(name: str, value: float) -> float:
+    """Return a number as Python's float, after checking that it is one from 0 to 1."""
+    value = number(name, value)
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} is {value}, but a probability from 0 to 1 is needed")
+    return value
+
+
 def library_of(like: Array | None) -> tuple[ModuleType, Any]:
     """Return the array namespace and the device of ``like``, of whatever dtype; NumPy's if it is None."""
     if like is None:
@@ -176,23 +180,27 @@ def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(result)
 
 
+def broadcasts_to(one: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Tell whether a shape broadcasts to another without enlarging that."""
+    try:
+        return broadcast_shape(tuple(one), wanted) == wanted
+    except ValueError:
+        return False
+
+
 def at_least_float32(xp: ModuleType, dtype: Any) -> Any:
     """Return the dtype to compute in: float32 for the half precisions, else ``dtype`` itself."""
     return xp.float32 if xp.finfo(dtype).bits < 32 else dtype
 
 
 def require_mask(name: str, mask: Array, scores_shape: tuple[int, ...], like: Array) -> None:
-    """Raise unless a mask is boolean or floating point, and broadcasts to their shape ``(..., T, S)``."""
+    """Raise unless a mask is boolean or floating point, and broadcasts to the scores' shape ``(..., T, S)``."""
     if is_torch(mask) != is_torch(like) or not hasattr(mask, "dtype"):
         raise TypeError(f"{name} is a {type(mask).__name__}, but the scores are a {type(like).__name__}: convert it")
     if not (str(mask.dtype).endswith("bool") or is_floating(mask)):
         wanted = "bool (True = may attend) or floating point (added)"
         raise TypeError(f"{name} has dtype {mask.dtype}, but {wanted} is needed")
-    try:
-        fits = broadcast_shape(tuple(mask.shape), scores_shape) == scores_shape
-    except ValueError:
-        fits = False
-    if not fits:
+    if not broadcasts_to(mask.shape, scores_shape):
         raise ValueError(
             f"{name} has shape {shape(mask)}, but scores are {scores_shape}: "
             f"T={scores_shape[-2]} queries, S={scores_shape[-1]} keys; it must broadcast to them"

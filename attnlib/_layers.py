@@ -15,7 +15,17 @@ import math
 from numbers import Real
 from typing import Any
 
-from attnlib._arrays import Array, at_least_float32, backend, library_of, require_mask, require_sequence, shape, whole
+from attnlib._arrays import (
+    Array,
+    at_least_float32,
+    backend,
+    library_of,
+    probability,
+    require_mask,
+    require_sequence,
+    shape,
+    whole,
+)
 from attnlib.cache import KVCache
 from attnlib.heads import merge_heads, split_heads
 from attnlib.positions import apply_rope, rope_tables
@@ -76,10 +86,8 @@ class MultiHeadAttention:
             raise ValueError(f"num_heads={num_heads} does not divide embed_dim={embed_dim}")
         if num_heads % self.num_kv_heads:
             raise ValueError(f"num_kv_heads={num_kv_heads} does not divide num_heads={num_heads}")
-        if not 0 <= dropout <= 1:
-            raise ValueError(f"dropout is {dropout}, but a probability from 0 to 1 is needed")
         self.head_dim = embed_dim // num_heads
-        self.dropout, self.rope = dropout, _base(rope)
+        self.dropout, self.rope = probability("dropout", dropout), _base(rope)
         if self.rope is not None and self.head_dim % 2:
             raise ValueError(f"rope turns pairs, but a head is {embed_dim}/{num_heads} = {self.head_dim} wide")
         kv_dim = self.num_kv_heads * self.head_dim

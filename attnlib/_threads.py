@@ -47,10 +47,11 @@ def _run(work: Callable[[Sequence[Item]], None], parts: list[Sequence[Item]]) ->
         with _blas().limit(limits=1):  # here too: some libraries count the cores of every thread for itself
             work(part)
 
-    if len(parts) == 1:
-        work(parts[0])
+    if len(parts) < 2:
+        for part in parts:
+            work(part)
         return
-    with ThreadPoolExecutor(max(len(parts), 1)) as pool:  # a new one each time: in a forked process, threads are gone
+    with ThreadPoolExecutor(len(parts)) as pool:  # a new one each time: in a forked process, threads are gone
         for done in [pool.submit(copy_context().run, on_one_core, part) for part in parts]:
             done.result()
 

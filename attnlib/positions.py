@@ -19,7 +19,7 @@ from attnlib._arrays import (
     Array,
     at_least_float32,
     backend,
-    broadcast_shape,
+    broadcasts_to,
     is_torch,
     library_of,
     number,
@@ -358,20 +358,12 @@ def _check_tables(x: Array, cos: Array, sin: Array) -> ModuleType:
             f"cos has shape {shape(cos)}, but x is {shape(x)}: D={width} components make {width // 2} pairs at most "
             "(of tables that hold every angle twice, pass one half)"
         )
-    _check_leading(tuple(leading), x, cos)
-    return xp
-
-
-def _check_leading(leading: tuple[int, ...], x: Array, cos: Array) -> None:
-    try:
-        fits = broadcast_shape(leading, tuple(cos.shape[:-2])) == leading
-    except ValueError:
-        fits = False
-    if not fits:
+    if not broadcasts_to(cos.shape[:-2], tuple(leading)):
         raise ValueError(
             f"cos has shape {shape(cos)}, whose leading dimensions do not broadcast to those of x {shape(x)}: "
             "a table for each sequence of (B, H, T, D) is (B, 1, T, width)"
         )
+    return xp
 
 
 def _slopes(H: int, like: Array | None) -> Array:

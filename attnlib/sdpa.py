@@ -11,10 +11,10 @@ from attnlib._arrays import (
     Array,
     at_least_float32,
     backend,
-    broadcast_shape,
     kernel,
+    leading,
     number,
-    require_broadcast,
+    probability,
     require_mask,
     require_sequence,
     shape,
@@ -81,8 +81,8 @@ def scaled_dot_product_attention(
         nothing has context 0, weights 0 and log-sum -inf, with finite gradients.
 
     Raises:
-        TypeError: backends or dtypes differ or are not floating point, a mask of another dtype, an offset or a
-            window that is no integer.
+        TypeError: backends or dtypes differ or are not floating point, the mask is neither boolean nor floating
+            point, an offset or a window is no integer, or a number is none.
         ValueError: an array has fewer than 2 dimensions, widths D or lengths S differ, leading dimensions do not
             broadcast, the mask does not broadcast to the scores, the query heads are no multiple of the key heads, or
             a number is out of its range.
@@ -120,7 +120,7 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
     left, right = _reach(is_causal, window)
-    dropout_p, softcap = _checked_dropout(dropout_p), _checked_softcap(softcap)
+    dropout_p, softcap = probability("dropout_p", dropout_p), _checked_softcap(softcap)
     out, weights, lse = kernel(query).sdpa(
         query, key, value, attn_mask, dropout_p, left, right, whole("q_offset", q_offset),
         checked_scale(scale, query.shape[-1]), softcap, return_weights, return_lse,
@@ -245,14 +245,14 @@ def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> tuple[in
     if enable_gqa:
         return (*_grouped(query, key, value), q[-2], k[-2])
     if not q[:-2] == k[:-2] == v[:-2]:
-        _require_one_batch(query, key, value)
-        return (*broadcast_shape(q[:-2], k[:-2], v[:-2]), q[-2], k[-2])
+        return (*_batches(query, key, value), q[-2], k[-2])
     return (*q[:-1], k[-2])
 
 
-def _require_one_batch(query: Array, key: Array, value: Array) -> None:
+def _batches(query: Array, key: Array, value: Array) -> tuple[int, ...]:
+    """Return the leading dimensions, broadcast together; where they do not, say what grouped queries would ask for."""
     try:
-        require_broadcast(query=query, key=key, value=value)
+        return leading(query=(query, 2), key=(key, 2), value=(value, 2))
     except ValueError as error:
         H, H_key = (x.shape[-3] if x.ndim > 2 else 1 for x in (query, key))
         grouped = H_key and H_key != H and H % H_key == 0
@@ -273,12 +273,7 @@ def _grouped(query: Array, key: Array, value: Array) -> tuple[int, ...]:
             f"query has {H} heads, key {H_key} and value {H_value}: key and value need the same number of heads, and "
             f"the query a multiple of it"
         )
-    try:
-        return (*broadcast_shape(query.shape[:-3], key.shape[:-3], value.shape[:-3]), H)
-    except ValueError:
-        raise ValueError(
-            f"batches do not broadcast together: query {shape(query)}, key {shape(key)}, value {shape(value)}"
-        ) from None
+    return (*leading(query=(query, 3), key=(key, 3), value=(value, 3)), H)
 
 
 def _reach(is_causal: bool, window: Window | None) -> Window:
@@ -289,13 +284,6 @@ def _reach(is_causal: bool, window: Window | None) -> Window:
         raise TypeError(f"window is {window!r}, but a pair (left, right) is needed, None for a side without end")
     left, right = (None if n is None else whole(f"window[{side}]", n, 0) for side, n in enumerate(window))
     return left, 0 if is_causal else right
-
-
-def _checked_dropout(dropout_p: float) -> float:
-    dropout_p = number("dropout_p", dropout_p)
-    if not 0 <= dropout_p <= 1:
-        raise ValueError(f"dropout_p is {dropout_p}, but a probability from 0 to 1 is needed")
-    return dropout_p
 
 
 def _checked_softcap(softcap: float | None) -> float | None:

@@ -13,7 +13,7 @@ memory, D_a hidden width of the additive score, D_h width of h~; G is 3 for a GR
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from attnlib._arrays import Array, backend, broadcast_shape, leading, require_shapes, shape
+from attnlib._arrays import Array, backend, broadcasts_to, leading, require_shapes, shape
 from attnlib.attention import Score, attention
 from attnlib.cells import gru_cell, rnn_cell
 from attnlib.similarity import additive, dot, general
@@ -56,7 +56,7 @@ def bahdanau_step(
 
     Raises:
         TypeError: backends or dtypes differ or are not floating point, ``params`` is no mapping, or ``mask`` is
-            neither boolean nor of the scores' dtype.
+            neither boolean nor floating point.
         ValueError: names in ``params`` are missing or unknown, an array's shape does not fit, leading dimensions do
             not broadcast, or ``mask`` does not broadcast to the weights.
 
@@ -124,7 +124,7 @@ def luong_step(
 
     Raises:
         TypeError: backends or dtypes differ or are not floating point, ``params`` is no mapping, or ``mask`` is
-            neither boolean nor of the scores' dtype.
+            neither boolean nor floating point.
         ValueError: ``score`` is unknown, names in ``params`` are missing or unknown, an array's shape does not fit,
             leading dimensions do not broadcast, or ``mask`` does not broadcast to the weights.
 
@@ -190,11 +190,7 @@ def _mask_of_one_query(mask: Array, weights: tuple[int, ...]) -> Array:
         mask = mask[..., 0, 0, :]
     elif mask.ndim == len(weights) + 1 and mask.shape[-2] == 1:
         mask = mask[..., 0, :]
-    try:
-        fits = mask.ndim > 0 and broadcast_shape(tuple(mask.shape), weights) == weights
-    except ValueError:
-        fits = False
-    if not fits:
+    if mask.ndim == 0 or not broadcasts_to(mask.shape, weights):
         raise ValueError(
             f"mask has shape {shape(came)}, but weights are {weights}: S={weights[-1]} states in memory; it must "
             "broadcast to them, or be (B, 1, S), for one query, or (B, 1, 1, S) as padding_mask(lengths, S) returns it"
