@@ -27,7 +27,7 @@ from attnlib._arrays import (
     whole,
 )
 from attnlib.cache import KVCache
-from attnlib.heads import merge_heads, split_heads
+from attnlib.heads import merge, split
 from attnlib.positions import apply_rope, rope_tables
 from attnlib.sdpa import scaled_dot_product_attention
 
@@ -48,7 +48,7 @@ class MultiHeadAttention:
         bias: whether the projections add a bias.
         dropout: the probability with which a weight is dropped while training (torch; NumPy's layers do not train).
         rope: the base of rotary positions, a number, or ``True`` for 10000.0; ``None`` or ``False`` for none. Queries
-            and keys are turned by their positions, half-split as in Llama; positions go on where the cache ends.
+            and keys are turned by their positions, half-split as in GPT-NeoX; positions go on where the cache ends.
 
     Returns:
         From the call, ``(B, T, E)``, or that and the weights ``(B, H, T, S)`` with ``need_weights``. ``key`` is the
@@ -111,9 +111,9 @@ class MultiHeadAttention:
         self._check(query, key, value)
         key = query if key is None else key
         value = key if value is None else value
-        q = split_heads(self.q_proj(query), self.num_heads)  # (B, H, T, D)
-        k = split_heads(self.k_proj(key), self.num_kv_heads)  # (B, H_kv, S, D)
-        v = split_heads(self.v_proj(value), self.num_kv_heads)
+        q = split(self.q_proj(query), self.num_heads)  # (B, H, T, D)
+        k = split(self.k_proj(key), self.num_kv_heads)  # (B, H_kv, S, D)
+        v = split(self.v_proj(value), self.num_kv_heads)
         offset = self._offset(cache, q, k, attn_mask)
         if self.rope is not None:
             q, k = self._turned(q, k, offset, self.rope)
@@ -124,7 +124,7 @@ class MultiHeadAttention:
             enable_gqa=self.num_kv_heads < self.num_heads, q_offset=offset, return_weights=need_weights,
         )  # fmt: skip
         context, *weights = result if need_weights else (result,)
-        out = self.out_proj(merge_heads(context))
+        out = self.out_proj(merge(context))
         return (out, *weights) if need_weights else out
 
     def _check(self, query: Array, key: Array | None = None, value: Array | None = None) -> None:
@@ -341,7 +341,7 @@ class Encoder:
 
     Returns:
         From the call, ``(B, T, E)``, or that and a list with the weights ``(B, H, T, T)`` of every layer with
-        ``need_weights``. ``cache`` is a list too, one :class:`~attnlib.cache.KVCache` a layer: see :meth:`new_cache`.
+        ``need_weights``. ``cache`` is a list too, one :class:`~attnlib.cache.KVCache` a layer: see ``new_cache``.
 
     Raises:
         ValueError: ``num_layers`` is below 1, or ``cache`` has not one cache a layer; else as for the block.

@@ -1,5 +1,6 @@
 """The torch kernels: imported only when a torch tensor arrives. Arguments have been validated."""
 
+from itertools import product
 from math import prod
 
 import torch
@@ -8,6 +9,8 @@ from torch import Tensor
 
 from attnlib._arrays import at_least_float32, autocasts, broadcast_shape
 from attnlib.masks import combine_masks, window_mask
+
+LONG = 2**17  # scores of a head from which a loop over the heads is faster than one product of them all
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:
@@ -52,6 +55,8 @@ def sdpa(
     elif not (left is None and right is None):
         mask = _within_reach(query, key, mask, left, right, offset)
     if step_by_step:
+        if mask is None and not (dropout_p or softcap or want_lse) and _worth_a_loop(query, key, value):
+            return *_head_by_head(query, key, value, scale), None
         return _step_by_step(query, key, value, mask, dropout_p, scale, softcap, want_lse)
     if query.ndim == key.ndim == value.ndim == 4 and query.shape[:2] == key.shape[:2] == value.shape[:2]:
         return F.scaled_dot_product_attention(query, key, value, mask, dropout_p, causal, scale=scale), None, None
@@ -142,12 +147,40 @@ def _masked_scores(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor 
     return scores + mask.masked_fill(nothing, 0.0), nothing
 
 
+def _worth_a_loop(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Tell whether heads are so long that one at a time is faster, and nobody would notice that they are."""
+    if _followed(query) or autocasts(query) or query.device.type != "cpu" or torch.finfo(query.dtype).bits < 32:
+        return False
+    return query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.shape[-2] * key.shape[-2] >= LONG
+
+
+def _head_by_head(query: Tensor, key: Tensor, value: Tensor, scale: float) -> tuple[Tensor, Tensor]:
+    """Return context and weights: the scores of a head stay in the processor's cache until its context is there."""
+    *lead, T, _ = query.shape
+    scaled = torch.mul(query, scale, out=query.new_empty(query.shape))  # contiguous, where cut from wide vectors too
+    weights = query.new_empty((*lead, T, key.shape[-2]))
+    # In memory the contexts of all heads stand side by side, as merge_heads puts them.
+    context = query.new_empty((*lead[:-1], T, *lead[-1:], value.shape[-1]))
+    context = context.transpose(-3, -2) if lead else context
+    for head in product(*map(range, lead)):
+        scores = weights[head]
+        torch.mm(scaled[head], key[head].T, out=scores)
+        torch.softmax(scores, dim=-1, out=scores)
+        torch.mm(scores, value[head], out=context[head])
+    return context, weights
+
+
 def _softmax_of_own(scores: Tensor) -> Tensor:
     """Return the softmax, in the memory of the scores where nobody can notice: half the time, if they are many."""
-    recorded = torch.is_grad_enabled() or torch._C._functorch.is_functorch_wrapped_tensor(scores)
-    if recorded or torch.compiler.is_compiling() or torch.finfo(scores.dtype).bits < 32:
+    if _followed(scores) or torch.finfo(scores.dtype).bits < 32:
         return torch.softmax(scores, dim=-1)
     return torch.softmax(scores, dim=-1, out=scores)
+
+
+def _followed(x: Tensor) -> bool:
+    """Tell whether autograd, torch.func or a compiler follows the operations: they take no ``out``."""
+    recorded = torch.is_grad_enabled() or torch._C._functorch.is_functorch_wrapped_tensor(x)
+    return recorded or torch.compiler.is_compiling()
 
 
 def _is_grouped(query: Tensor, key: Tensor) -> bool:

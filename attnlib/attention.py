@@ -35,7 +35,7 @@ def attention(
         query: ``(..., T, D)``.
         key: ``(..., S, D)``.
         value: ``(..., S, D_v)``. Leading dimensions of the three broadcast.
-        score: a similarity ``(query, key) -> (..., T, S)``: one of :mod:`attnlib.similarity`, or your own. Bind
+        score: a similarity ``(query, key) -> (..., T, S)``, for example :func:`attnlib.dot`, or your own. Bind
             parameters first: ``functools.partial(gaussian, bandwidth=0.5)``.
         mask: broadcasts to the scores ``(..., T, S)``. Boolean: True where the query **may attend** to the key.
             Floating point: added to the scores.

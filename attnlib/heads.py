@@ -39,10 +39,9 @@ def split_heads(x: Array, num_heads: int) -> Array:
     backend(x=x)
     require_sequence(x=x)
     num_heads = whole("num_heads", num_heads, 1)
-    *leading, length, width = x.shape
-    if width % num_heads:
-        raise ValueError(f"x has shape {shape(x)}: num_heads={num_heads} does not divide its width {width}")
-    return x.reshape(*leading, length, num_heads, width // num_heads).swapaxes(-3, -2)
+    if x.shape[-1] % num_heads:
+        raise ValueError(f"x has shape {shape(x)}: num_heads={num_heads} does not divide its width {x.shape[-1]}")
+    return split(x, num_heads)
 
 
 def merge_heads(x: Array) -> Array:
@@ -72,6 +71,17 @@ def merge_heads(x: Array) -> Array:
     backend(x=x)
     if x.ndim < 3:
         raise ValueError(f"x has shape {shape(x)}, but (..., H, T, D) is needed: at least 3 dimensions")
+    return merge(x)
+
+
+def split(x: Array, num_heads: int) -> Array:
+    """As :func:`split_heads`, of what has been checked."""
+    *leading, length, width = x.shape
+    return x.reshape(*leading, length, num_heads, width // num_heads).swapaxes(-3, -2)
+
+
+def merge(x: Array) -> Array:
+    """As :func:`merge_heads`, of what has been checked."""
     *leading, heads, length, width = x.shape
     return x.swapaxes(-3, -2).reshape(*leading, length, heads * width)
 

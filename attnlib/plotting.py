@@ -33,6 +33,7 @@ COLOURS = (  # at least 3:1 on white and on near-black
     *("#3b82c4", "#c8641c", "#2e9e6b", "#9b6bd1", "#c9508b", "#8a8a1f"),
     *("#1f9aa8", "#d0473f", "#6b7fd6", "#a07848", "#5f9a2b", "#7d8791"),
 )
+QUERY, KEY, VALUE = "#9b6bd1", "#c8641c", "#00967d"  # wherever the three are drawn; apart for the colour-blind too
 STRONGEST = 0.65  # of a shade: ink on it keeps a contrast of more than 4.5:1, in light and in dark
 
 

@@ -120,9 +120,9 @@ def apply_rope(x: Array, cos: Array, sin: Array, *, interleaved: bool = False) -
               \begin{pmatrix} \cos\theta & -\sin\theta \\ \sin\theta & \cos\theta \end{pmatrix}
               \begin{pmatrix} x_a \\ x_b \end{pmatrix}, \qquad \theta = t\,\omega_k
 
-    Pair k is components ``(k, k + width)``, half-split as in GPT-NeoX and Llama, or ``(2k, 2k + 1)``, interleaved as
-    in RoFormer and GPT-J. If queries and keys are both turned, their dot product depends on positions only through
-    the distance i - j.
+    Pair k is components ``(k, k + width)``, half-split as in GPT-NeoX (and in transformers' Llama), or
+    ``(2k, 2k + 1)``, interleaved as in RoFormer and GPT-J. If queries and keys are both turned, their dot product
+    depends on positions only through the distance i - j.
 
     Args:
         x: ``(..., T, D)``.

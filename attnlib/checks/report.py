@@ -95,7 +95,7 @@ class Report:
 
     @property
     def title(self) -> str:
-        """A few words: what is wrong."""
+        """What is wrong, in a few words."""
         if self.finding is None:
             return "right"
         if self.unwritten:

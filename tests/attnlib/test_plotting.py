@@ -1,6 +1,7 @@
 """Figures: every cell says its number, every axis says what it is, and the ink follows the page."""
 
 import base64
+import itertools
 import re
 import xml.etree.ElementTree as ET
 
@@ -15,7 +16,10 @@ from matplotlib.figure import Figure
 from attnlib.plotting import (
     COLOURS,
     INK,
+    KEY,
+    QUERY,
     STRONGEST,
+    VALUE,
     describe,
     describe_heads,
     head_grid,
@@ -377,3 +381,37 @@ def test_heads_that_cannot_be_drawn_are_refused(call, exception, said):
 
 def test_every_head_up_to_twelve_has_a_colour_of_its_own():
     assert len(set(COLOURS)) == len(COLOURS) == 12
+
+
+# Colours of query, key and value
+
+CONES = {  # what is left of a colour: Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB
+    "all": np.eye(3),
+    "no red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "no green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "no blue": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+def linear(colour):
+    c = np.array(to_rgb(colour))
+    return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb):
+    xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]] @ np.clip(rgb, 0, 1)
+    f = np.cbrt(xyz / [0.9505, 1.0, 1.0890])
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("cones", CONES)
+def test_query_key_and_value_are_far_apart_for_every_eye(cones):
+    seen = [lab(np.array(CONES[cones]) @ linear(colour)) for colour in (QUERY, KEY, VALUE)]
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 40
+
+
+@pytest.mark.parametrize("colour", [QUERY, KEY, VALUE, *COLOURS])
+@pytest.mark.parametrize("paper", ["#ffffff", "#121212"])
+def test_every_colour_stands_out_on_white_and_on_near_black(colour, paper):
+    low, high = sorted(float(np.dot([0.2126, 0.7152, 0.0722], linear(c))) for c in (colour, paper))
+    assert (high + 0.05) / (low + 0.05) >= 3

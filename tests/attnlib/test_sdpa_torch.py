@@ -5,12 +5,48 @@ import pytest
 import torch
 import torch.nn.functional as F
 from backends import D_V, B, D, H, OnMeta, S, T, Torch
+from oracle import attend
 from sdpa_cases import ALL, INF, NOTHING, QKV, WAYS, empty_rows, forbidden_rows, heads, on, random_mask
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attnlib import scaled_dot_product_attention as sdpa
 from attnlib import scaled_dot_product_attention_backward as sdpa_backward
+
+# Long heads, one by one
+
+
+@pytest.mark.parametrize("lead", [(), (H,), (B, H), (2, B, H)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_long_heads_one_by_one_are_the_oracle(rng, monkeypatch, lead, dtype):
+    monkeypatch.setattr("attnlib._torch.LONG", T * S)
+    q, k, v = (rng.standard_normal((*lead, n, width)) for n, width in ((T, D), (S, D), (S, D_V)))
+    as_cut = [torch.tensor(x, dtype=dtype) for x in (q, k, v)]
+    if lead:  # heads cut from wide vectors do not lie together
+        as_cut = [x.transpose(-3, -2).contiguous().transpose(-3, -2) for x in as_cut]
+    kept = [x.clone() for x in as_cut]
+    with torch.no_grad():
+        seen = operations(sdpa, *as_cut, return_weights=True, scale=0.3)
+        context, weights = sdpa(*as_cut, return_weights=True, scale=0.3)
+    wanted = attend(q, k, v, scale=0.3)
+    close = {"rtol": 0, "atol": 1e-5 if dtype == torch.float32 else 1e-12}
+    np.testing.assert_allclose(context, wanted.context, **close)
+    np.testing.assert_allclose(weights, wanted.weights, **close)
+    assert seen.names.count("mm") == 2 * int(np.prod(lead)), "no product of all heads at once"
+    assert all(torch.equal(x, y) for x, y in zip(as_cut, kept, strict=True))
+
+
+@pytest.mark.parametrize("followed", ["autograd", "autocast", "half", "grouped"])
+def test_heads_are_not_taken_one_by_one_where_somebody_would_notice(rng, monkeypatch, followed):
+    monkeypatch.setattr("attnlib._torch.LONG", 1)
+    dtype = torch.bfloat16 if followed == "half" else torch.float32
+    q, k, v = (torch.tensor(rng.standard_normal((6, n, D)), dtype=dtype) for n in (T, S, S))
+    if followed == "grouped":
+        k, v = k[:2], v[:2]
+    with torch.set_grad_enabled(followed == "autograd"), torch.autocast("cpu", enabled=followed == "autocast"):
+        seen = operations(sdpa, q, k, v, return_weights=True, enable_gqa=followed == "grouped")
+    assert "mm" not in seen.names
+
 
 # Gradients
 
