@@ -9,6 +9,9 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 ASSIGNMENT := 02-self-attention
 READY := .venv/.ready
 BOOK := _build/html/index.html
+PDF := _build/attention.pdf
+PAGES := $(wildcard book/*.md)
+BUILD := jupyter-book build . --warningiserror --nitpick --keep-going
 SAMPLE := _build/sample
 GRADES := $(SAMPLE)/reports/$(ASSIGNMENT)/grades.html
 SOLUTIONS := $(wildcard solutions/*/*.ipynb)
@@ -18,7 +21,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := all
-.PHONY: all test help book serve exercises grade bench lock clean chromium
+.PHONY: all test help book pdf serve exercises grade bench lock clean chromium
 .DELETE_ON_ERROR:
 .PRECIOUS: $(EXERCISES)
 
@@ -45,6 +48,8 @@ help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 book: $(BOOK) ## build the book into _build/html, warnings as errors
+
+pdf: $(PDF) chromium ## print the book into _build/attention.pdf
 
 serve: $(BOOK) ## show the book at http://localhost:8000
 	python -m http.server --bind 127.0.0.1 --directory _build/html 8000
@@ -79,13 +84,22 @@ $(READY): requirements.txt pyproject.toml
 	.venv/bin/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Executed pages are cached by their own text: a change of the library must throw them away.
-_build/.executed: $(READY) $(LIBRARY)
+# Executed pages are cached by their own text: a change of the library, or of what they share, throws them all away.
+_build/.executed: $(READY) $(LIBRARY) book/page.py
 	@mkdir -p _build && rm -rf _build/.jupyter_cache && touch $@
 
-$(BOOK): $(READY) _build/.executed _config.yml _toc.yml $(wildcard book/*.md book/*.bib book/_static/* book/_extra/*) $(EXERCISES)
-	@rm -rf _build/html _build/.doctrees
-	jupyter-book build . --all --warningiserror --nitpick --keep-going
+# These change every page; a page that changed alone is the only one to be built again.
+_build/.fresh: _build/.executed _config.yml _toc.yml $(wildcard book/*.bib book/_static/* book/_extra/*)
+	@rm -rf _build/html _build/.doctrees && touch $@
+
+# After an error the next build reads everything: an unchanged page with a broken reference would be passed over.
+$(BOOK): _build/.fresh $(PAGES) $(EXERCISES)
+	@$(BUILD) || { rm -rf _build/.doctrees $@; exit 1; }
+	@touch $@
+
+$(PDF): $(BOOK) book/print.py book/print.css
+	@$(BUILD) --builder singlehtml || { rm -rf _build/.doctrees; exit 1; }
+	python book/print.py _build/singlehtml $@
 
 exercises/%.ipynb: solutions/%.ipynb nbgrader_config.py grading/release.py grading/course.py $(READY)
 	python -m grading release $(notdir $(patsubst %/,%,$(dir $*)))

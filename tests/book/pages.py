@@ -21,3 +21,13 @@ def text(page: str) -> str:
 def chapters() -> list[str]:
     """The files of the table of contents, without ending."""
     return re.findall(r"(?:root|file): (\S+)", (ROOT / "_toc.yml").read_text())
+
+
+def lessons() -> list[str]:
+    """The chapters that teach: those between the captions of the course and of teaching."""
+    course = (ROOT / "_toc.yml").read_text().split("caption: The course")[1].split("caption:")[0]
+    return [name for name in re.findall(r"file: (\S+)", course) if name.startswith("book/")]
+
+
+def source(name: str) -> str:
+    return (ROOT / f"{name}.md").read_text(encoding="utf-8")

@@ -5,10 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
+from html import unescape as html_unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
-from pages import HTML, ROOT, chapters, pages, text
+from pages import HTML, ROOT, chapters, lessons, pages, source, text
 
 
 def test_every_file_of_the_contents_became_a_page():
@@ -16,7 +18,7 @@ def test_every_file_of_the_contents_became_a_page():
 
 
 def test_nothing_else_was_published():
-    extra = {"genindex.html", "index.html", "search.html"}
+    extra = {"genindex.html", "index.html", "py-modindex.html", "search.html"}
     assert set(pages()) == {f"{name}.html" for name in chapters()} | extra
 
 
@@ -41,16 +43,44 @@ def test_ids_are_unique(page):
     assert sorted(set(ids)) == sorted(ids)
 
 
-def test_every_figure_of_a_chapter_has_a_caption_and_a_number():
-    html = text("book/self-attention.html")
-    assert html.count('<div class="picture"') == html.count('<span class="caption-number">Fig.')
+@pytest.mark.parametrize("lesson", lessons())
+def test_every_figure_of_a_chapter_has_a_caption_and_a_number(lesson):
+    html = text(f"{lesson}.html")
+    assert html.count('<div class="picture"') == html.count('<span class="caption-number">Fig.') > 0
 
 
-def test_no_number_of_the_prose_is_missing():
-    html = text("book/self-attention.html")
-    quoted = re.findall(r"\{glue:text\}`(\w+)", (ROOT / "book" / "self-attention.md").read_text())
+@pytest.mark.parametrize("lesson", [*lessons(), "book/instructors"])
+def test_no_number_of_the_prose_is_missing(lesson):
+    html = text(f"{lesson}.html")
+    quoted = re.findall(r"\{glue:text\}`([^`]+)`", source(lesson))
     assert html.count('class="pasted-text"') == len(quoted)
-    assert "nan" not in re.findall(r'class="pasted-text">([^<]*)<', html)
+    assert not {"nan", "inf", "-inf"} & set(re.findall(r'class="pasted-text">([^<]*)<', html))
+
+
+def links(page):
+    """The links of a page within the book: (page, id), the id empty where there is none."""
+    for address in re.findall(r'<a\b[^>]*?href="([^"]+)"', text(page)):
+        if not re.match(r"[a-z]+:", address):
+            path, _, fragment = address.partition("#")
+            target = Path(HTML / page).parent / path if path else HTML / page
+            yield target.resolve(), unquote(fragment)
+
+
+@pytest.mark.parametrize("page", pages())
+def test_every_link_within_the_book_leads_somewhere(page):
+    for target, fragment in set(links(page)):
+        assert target.is_file(), f"{target} is not there"
+        ids = re.findall(r'\sid="([^"]+)"', target.read_text(encoding="utf-8")) if fragment else [""]
+        assert html_unescape(fragment) in map(html_unescape, ids), f"{target.name} has no #{fragment}"
+
+
+def test_a_link_that_leads_nowhere_would_be_found(monkeypatch, tmp_path):
+    (tmp_path / "a.html").write_text('<a href="#there">a</a> <a class="x" href="b.html#gone">b</a> <p id="there">')
+    (tmp_path / "b.html").write_text('<p id="here">')
+    monkeypatch.setattr("pages.HTML", tmp_path)
+    monkeypatch.setattr("test_pages.HTML", tmp_path)
+    with pytest.raises(AssertionError, match=r"b\.html has no #gone"):
+        test_every_link_within_the_book_leads_somewhere("a.html")
 
 
 @pytest.mark.parametrize("solution", sorted((ROOT / "solutions").glob("*/*.ipynb")), ids=lambda path: path.stem)
@@ -64,8 +94,8 @@ def test_no_solution_is_published(solution):
     published = "".join(
         path.read_text(errors="ignore") for path in HTML.rglob("*") if path.suffix in {".html", ".ipynb"}
     )
-    # The chapter itself derives softmax and attention: those lines are taught, not leaked.
-    taught = (ROOT / "book" / "self-attention.md").read_text()
+    # The chapters themselves derive softmax and attention: those lines are taught, not leaked.
+    taught = "".join(map(source, lessons()))
     assert not {line for line in secret if line in published and line not in taught}
 
 
