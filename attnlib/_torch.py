@@ -148,10 +148,11 @@ def _masked_scores(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor 
 
 
 def _worth_a_loop(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Tell whether heads are so long that one at a time is faster, and nobody would notice that they are."""
+    """Tell whether heads are so long that one at a time is faster, on one core, and nobody would notice."""
     if _followed(query) or autocasts(query) or query.device.type != "cpu" or torch.finfo(query.dtype).bits < 32:
         return False
-    return query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.shape[-2] * key.shape[-2] >= LONG
+    long = query.shape[-2] * key.shape[-2] >= LONG and torch.get_num_threads() == 1
+    return long and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
 
 
 def _head_by_head(query: Tensor, key: Tensor, value: Tensor, scale: float) -> tuple[Tensor, Tensor]:

@@ -16,8 +16,17 @@ from attnlib import scaled_dot_product_attention_backward as sdpa_backward
 # Long heads, one by one
 
 
+@pytest.fixture
+def one_core():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.mark.parametrize("lead", [(), (H,), (B, H), (2, B, H)], ids=str)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.usefixtures("one_core")
 def test_long_heads_one_by_one_are_the_oracle(rng, monkeypatch, lead, dtype):
     monkeypatch.setattr("attnlib._torch.LONG", T * S)
     q, k, v = (rng.standard_normal((*lead, n, width)) for n, width in ((T, D), (S, D), (S, D_V)))
@@ -37,6 +46,7 @@ def test_long_heads_one_by_one_are_the_oracle(rng, monkeypatch, lead, dtype):
 
 
 @pytest.mark.parametrize("followed", ["autograd", "autocast", "half", "grouped"])
+@pytest.mark.usefixtures("one_core")
 def test_heads_are_not_taken_one_by_one_where_somebody_would_notice(rng, monkeypatch, followed):
     monkeypatch.setattr("attnlib._torch.LONG", 1)
     dtype = torch.bfloat16 if followed == "half" else torch.float32
