@@ -49,7 +49,7 @@ help: ## show this list
 
 book: $(BOOK) ## build the book into _build/html, warnings as errors
 
-pdf: $(PDF) chromium ## print the book into _build/attention.pdf
+pdf: chromium $(PDF) ## print the book into _build/attention.pdf
 
 serve: $(BOOK) ## show the book at http://localhost:8000
 	python -m http.server --bind 127.0.0.1 --directory _build/html 8000
