@@ -3,12 +3,14 @@
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu"]
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 STYLE = Path(__file__).with_name("print.css")
 # What a reader opens by a click is open on paper; only the code that a page hides stays hidden.
 OPEN = "document.querySelectorAll('details:not(.above-input)').forEach(one => one.open = true)"
@@ -16,33 +18,43 @@ TYPESET = "window.MathJax.startup.promise"
 PAGE_NUMBER = '<div style="width: 100%; font-size: 8px; text-align: center"><span class="pageNumber"></span></div>'
 
 
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start the Chromium that CHROMIUM names, the system's, or Playwright's own; FileNotFoundError if there is none."""
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    with sync_playwright() as playwright:
+        if path is None and not os.path.exists(playwright.chromium.executable_path):
+            raise FileNotFoundError("no Chromium here: install it, or set CHROMIUM=/path/to/it")
+        with playwright.chromium.launch(executable_path=path, args=FLAGS) as browser:
+            yield browser
+
+
 def main(site: Path, pdf: Path) -> None:
     """Write the PDF, with bookmarks, and with page numbers at the foot."""
     page = site / "book.html"  # Sphinx writes the root page into its folder, with addresses as if it stood here
     shutil.copy(site / "book" / "index.html", page)
-    browser = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
-    with sync_playwright() as playwright:
-        if browser is None and not os.path.exists(playwright.chromium.executable_path):
-            sys.exit("No Chromium to print with: install it, or set CHROMIUM=/path/to/it")
-        with playwright.chromium.launch(executable_path=browser, args=FLAGS) as chromium:
-            tab = chromium.new_page(color_scheme="light")
-            tab.set_default_timeout(300_000)
-            tab.goto(page.resolve().as_uri())
-            tab.evaluate(TYPESET)
-            tab.add_style_tag(content=STYLE.read_text(encoding="utf-8"))
-            tab.evaluate(OPEN)
-            tab.pdf(
-                path=pdf,
-                format="A4",
-                margin={"top": "18mm", "bottom": "18mm", "left": "18mm", "right": "18mm"},
-                display_header_footer=True,
-                header_template="<span></span>",
-                footer_template=PAGE_NUMBER,
-                outline=True,
-                tagged=True,
-            )
+    with chromium() as browser:
+        tab = browser.new_page(color_scheme="light")
+        tab.set_default_timeout(300_000)
+        tab.goto(page.resolve().as_uri())
+        tab.evaluate(TYPESET)
+        tab.add_style_tag(content=STYLE.read_text(encoding="utf-8"))
+        tab.evaluate(OPEN)
+        tab.pdf(
+            path=pdf,
+            format="A4",
+            margin={"top": "18mm", "bottom": "18mm", "left": "18mm", "right": "18mm"},
+            display_header_footer=True,
+            header_template="<span></span>",
+            footer_template=PAGE_NUMBER,
+            outline=True,
+            tagged=True,
+        )
     print(f"{pdf}: {pdf.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    try:
+        main(Path(sys.argv[1]), Path(sys.argv[2]))
+    except FileNotFoundError as error:
+        sys.exit(str(error))

@@ -1,17 +1,13 @@
 """Every page in a real browser: no errors, no requests to other hosts, no sideways scrolling on a phone."""
 
+import contextlib
 import functools
 import http.server
-import os
-import shutil
 import threading
 
 import pytest
 from pages import HTML, pages
-from playwright.sync_api import sync_playwright
-
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+from print import chromium
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -30,13 +26,12 @@ def site():
 
 @pytest.fixture(scope="module")
 def browser():
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    with sync_playwright() as playwright:
-        if path is None and not os.path.exists(playwright.chromium.executable_path):
-            pytest.skip("no Chromium here: install it, or set CHROMIUM=/path/to/it")
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+    with contextlib.ExitStack() as stack:
+        try:
+            browser = stack.enter_context(chromium())
+        except FileNotFoundError as none:
+            pytest.skip(str(none))
         yield browser
-        browser.close()
 
 
 @pytest.fixture
