@@ -4,6 +4,7 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # steadier timings, and the same sums on every machine
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ["ATTENTION_BOOK"] = ".."  # a report shown on a page of the book links to its other pages
 
 import numpy as np
 from IPython.display import Markdown

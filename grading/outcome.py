@@ -93,5 +93,5 @@ def _is_report(shown: object) -> bool:
 
 
 def _from_report(report: NotebookNode) -> Finding:
-    backend = "" if report["backend"] == "numpy" else f" ({report['backend']})"
+    backend = "" if report["backend"] in ("numpy", "choice") else f" ({report['backend']})"
     return Finding(f"{report['exercise']}{backend}", report["mistake"], report["title"])

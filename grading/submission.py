@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from traitlets.config import Config
 
+from attnlib.checks.display import BOOK
 from grading._untyped import (
     Autograde,
     CourseDirectory,
@@ -19,7 +20,7 @@ from grading._untyped import (
     NbGraderException,
     read_notebook,
 )
-from grading.course import Course, quiet
+from grading.course import Course, environment, quiet
 from grading.execute import VERDICT
 from grading.outcome import Outcome, findings, plain
 
@@ -162,7 +163,9 @@ class Grader:
         return f"{name} has {text} characters of text, more than {MOST_TEXT}." if text > MOST_TEXT else None
 
     def _autograde(self, student: str, files: Mapping[str, Path]) -> Outcome:
-        with TemporaryDirectory(prefix="submission-") as staged:
+        # A feedback page is read elsewhere: without an address of the book, it names what to reread, and links nowhere.
+        book = environment(BOOK, os.environ.get(BOOK, ""))
+        with book, TemporaryDirectory(prefix="submission-") as staged:
             folder = Path(staged) / student / self.assignment
             folder.mkdir(parents=True)
             for name, file in files.items():

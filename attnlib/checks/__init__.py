@@ -5,14 +5,19 @@
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from attnlib.checks.catalogue import QUESTIONS
 from attnlib.checks.examiner import examine, exercises
 from attnlib.checks.exercise import Implementation
+from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
 
-__all__ = ["CheckFailed", "Report", "check", "examine", "exercises"]
+__all__ = ["CheckFailed", "Choice", "Report", "check", "check_choice", "examine", "exercises"]
+
+listeners: list[Callable[[Report | Choice], Any]] = []  # each is called with every report that is shown
 
 
 class CheckFailed(AssertionError):
@@ -23,7 +28,7 @@ class CheckFailed(AssertionError):
         return [str(self).split("\n", 1)[0]]
 
 
-def check(name: str, implementation: Implementation, *, points: float = 1, **options: Any) -> float:
+def check(name: str, implementation: Implementation, *, points: float = 1, hint: int = 1, **options: Any) -> float:
     """Examine an implementation, show the report, and return the points it earned.
 
     As the last expression of an nbgrader test cell, the returned number is the partial credit: a plain ``float``
@@ -31,8 +36,9 @@ def check(name: str, implementation: Implementation, *, points: float = 1, **opt
 
     Args:
         name: an exercise, one of :func:`exercises`.
-        implementation: the student's function.
+        implementation: the student's function, or class.
         points: what a full score earns, more than 0.
+        hint: how many hints a report gives, 1 or 2.
         **options: ``backend`` and ``seed``, as for :func:`examine`.
 
     Returns:
@@ -40,7 +46,7 @@ def check(name: str, implementation: Implementation, *, points: float = 1, **opt
 
     Raises:
         CheckFailed: nothing was earned. The report has been shown by then.
-        ValueError: ``points`` is not a positive number, or there is no such exercise or backend.
+        ValueError: ``points`` is not a positive number, there is no such exercise or backend, or no such hint.
         TypeError: ``implementation`` cannot be called.
 
     Example:
@@ -50,17 +56,50 @@ def check(name: str, implementation: Implementation, *, points: float = 1, **opt
         ✗ softmax: ...
         3.0
     """
-    if not 0 < points < float("inf"):
-        raise ValueError(f"points is {points}, but a positive number is needed")
-    report = replace(examine(name, implementation, **options), points=float(points))
+    _require_positive(points)
+    if hint not in (1, 2):
+        raise ValueError(f"hint is {hint!r}, but there are two: hint=1 and hint=2")
+    report = replace(examine(name, implementation, **options), points=float(points), hints=int(hint))
     _show(report)
     if report.score == 0:
         raise CheckFailed(report.message)
     return report.score * float(points)
 
 
-def _show(report: Report) -> None:
+def check_choice(name: str, answer: str | None, *, points: float = 1) -> float:
+    """Say why the chosen option of a question is right or not, and return the points it earned.
+
+    Args:
+        name: a question of the course.
+        answer: the letter of the chosen option; ``None`` while there is no answer.
+        points: what the right option earns, more than 0.
+
+    Returns:
+        ``points``, as a plain float.
+
+    Raises:
+        CheckFailed: the option is not the right one, or there is none yet. The explanation has been shown by then.
+        ValueError: ``points`` is not a positive number, or there is no such question.
+    """
+    _require_positive(points)
+    if name not in QUESTIONS:
+        raise ValueError(f"there is no question {name!r}. There are: {', '.join(QUESTIONS)}")
+    choice = Choice(QUESTIONS[name], answer, float(points))
+    _show(choice)
+    if not choice.passed:
+        raise CheckFailed(choice.message)
+    return float(points)
+
+
+def _require_positive(points: float) -> None:
+    if not 0 < points < float("inf"):
+        raise ValueError(f"points is {points}, but a positive number is needed")
+
+
+def _show(report: Report | Choice) -> None:
     """Show the report as rich output in a notebook, as text elsewhere. IPython is used where it runs already."""
+    for listener in listeners:
+        listener(report)
     ipython = sys.modules.get("IPython")
     if ipython is not None and ipython.get_ipython() is not None:
         ipython.display.display(report)

@@ -3,11 +3,15 @@
 import difflib
 import math
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from attnlib.checks.calls import leaves, takes
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.catalogue.gradients import CUT_OFF, GRADIENTS
 from attnlib.checks.exercise import Case, Exercise, Implementation, Mistake
@@ -16,11 +20,16 @@ from attnlib.checks.probe import Answer, probe
 from attnlib.checks.report import Finding, Report
 
 TOLERANCE = {np.dtype(np.float64): 1e-5, np.dtype(np.float32): 1e-4}
+EXACT = 1e-5  # where all that goes in are whole numbers
+
+# How the probe, and torch, say that no gradient gets through.
+CUT = re.compile(r"no gradient|numpy\(\) on Tensor|not require grad")
 
 # How NumPy and torch say that two shapes do not fit: one slip, many texts.
 MISFIT = re.compile(
     r"could not be broadcast|mismatch in its core|not aligned|must match|cannot be multiplied"
-    r"|Expected size|size of tensor|t\(\) expects"
+    r"|Expected size|size of tensor|t\(\) expects|does not broadcast with previously|same number of dimensions"
+    r"|could not broadcast|cannot reshape|is invalid for input of size|inconsistent tensor size|do not broadcast"
 )
 
 
@@ -34,8 +43,10 @@ def examine(name: str, implementation: Implementation, *, backend: str = "numpy"
 
     Args:
         name: an exercise, one of :func:`exercises`.
-        implementation: a function with the signature of ``attnlib``'s own of that name.
-        backend: ``"numpy"`` or ``"torch"``: what the implementation is given and must return.
+        implementation: a function, or a class, with the signature of ``attnlib``'s own of that name. Arguments that the
+            exercise does not ask for may be left out; those that are there have to work.
+        backend: ``"numpy"`` or ``"torch"``: what the implementation is given and must return. A ``torch.nn.Module`` is
+            always examined in torch.
         seed: of the random inputs; ``None`` draws new ones each time.
 
     Returns:
@@ -46,23 +57,94 @@ def examine(name: str, implementation: Implementation, *, backend: str = "numpy"
         TypeError: ``implementation`` cannot be called.
     """
     exercise = _find(name)
-    if backend not in ("numpy", "torch"):
-        raise ValueError(f"backend is {backend!r}, but 'numpy' or 'torch' is needed")
+    backend = _checked_backend(exercise, implementation, backend)
     if not callable(implementation):
         raise TypeError(f"implementation is a {type(implementation).__name__}, but a function is needed: pass {name}")
-    cases = _cases(exercise, backend, seed)
-    outputs = tuple(exercise.outputs)
-    expected = [_expected(exercise, case) for case in cases]  # before any student code has seen a case
-    answers = [probe(implementation, case, outputs, backend=backend) for case in cases]
-    right = [_is_right(*triple) for triple in zip(cases, answers, expected, strict=True)]
-    score = _score(exercise, cases, right)
-    if all(right):
-        return Report(exercise.name, backend, score, None, None)
-    first = right.index(False)
-    case, answer, want = cases[first], answers[first], expected[first]
-    broke = what_broke(exercise, answer, want, _tolerance(case))
-    finding = Finding(case, answer, want, broke, exercise, _tolerance(case))
-    return Report(exercise.name, backend, score, _name(exercise, cases, answers, first), finding)
+    return Examination(exercise, backend, seed).of(implementation)
+
+
+class Examination:
+    """One set of cases of an exercise, with what is known of them: the expected answers, and those of the mistakes.
+
+    The expected answers are there before any student code has seen a case. Those of the mistakes are worked out when
+    they are asked for, and kept: :mod:`attnlib.checks.confusion` examines many implementations on the same cases.
+    """
+
+    def __init__(self, exercise: Exercise, backend: str, seed: int | None) -> None:
+        self.exercise, self.backend = exercise, backend
+        self.cases = _cases(exercise, backend, seed)
+        self.expected = [_expected(exercise, case) for case in self.cases]
+        self.tolerances = [_tolerance(case) for case in self.cases]
+        self._known: dict[tuple[str, int], Answer] = {}
+
+    def of(self, implementation: Implementation) -> Report:
+        """Examine an implementation."""
+        exercise, cases = self.exercise, self.cases
+        asked = _asked(exercise, cases, implementation)
+        answers = {i: probe(implementation, cases[i], exercise, backend=self.backend) for i in asked}
+        wrong = [i for i in asked if not _is_right(cases[i], answers[i], self.expected[i], self.tolerances[i])]
+        score = _score(exercise, [cases[i] for i in asked], [i not in wrong for i in asked])
+        if not wrong:
+            return Report(exercise.name, self.backend, score, None, None)
+        case, answer, want = cases[wrong[0]], answers[wrong[0]], self.expected[wrong[0]]
+        named = self._name(answers, wrong[0])
+        others = tuple(cases[i].name for i in self._others(answers, wrong, named))
+        tolerance = self.tolerances[wrong[0]]
+        broke = what_broke(exercise, answer, want, tolerance)
+        return Report(
+            exercise.name, self.backend, score, named, Finding(case, answer, want, broke, exercise, tolerance, others)
+        )
+
+    def _name(self, answers: dict[int, Answer], first: int) -> Mistake | None:
+        """Return the mistake that answers as the student did, or None where there is none or more than one.
+
+        First over all cases; then without the arguments that were not asked for; then over the cases up to the end of
+        the first part that went wrong, for a student who made this mistake and, independently, another one later.
+        """
+        if self.cases[first].part == GRADIENTS:
+            cut = CUT.search(f"{answers[first].problem} {answers[first].error}")
+            return replace(CUT_OFF, section=self.exercise.section) if cut else None
+        numbers = [i for i in answers if self.cases[i].part != GRADIENTS]
+        asked = [i for i in numbers if not _extra(self.exercise, self.cases[i])]
+        end = max(i for i in numbers if self.cases[i].part == self.cases[first].part)
+        up_to_here = [i for i in numbers if i <= end]
+        near = [m for m in self.exercise.mistakes if self._same(first, answers[first], m)]
+        for compared in (numbers, asked if first in asked else numbers, up_to_here):
+            if all(_misfits(answers[i]) for i in compared):
+                continue  # shapes that never fit tell nothing: many mistakes do that
+            same = [m for m in near if all(self._same(i, answers[i], m) for i in compared)]
+            if len(same) == 1:
+                return same[0]
+        return None
+
+    def _answer(self, mistake: Mistake, i: int) -> Answer:
+        """Return what a mistake makes of a case."""
+        if (mistake.id, i) not in self._known:
+            self._known[mistake.id, i] = probe(mistake.implementation, self.cases[i], self.exercise)
+        return self._known[mistake.id, i]
+
+    def _others(self, answers: dict[int, Answer], wrong: list[int], named: Mistake | None) -> list[int]:
+        """Return the later cases that went wrong too, and not for the reason that was named."""
+        later = [i for i in wrong[1:] if self.cases[i].part != GRADIENTS]
+        if named is None or self.cases[wrong[0]].part == GRADIENTS:
+            return later
+        return [i for i in later if not self._same(i, answers[i], named)]
+
+    def _same(self, i: int, answer: Answer, mistake: Mistake) -> bool:
+        """Tell whether a student answered a case as a mistake does."""
+        return _same(self.cases[i], answer, self._answer(mistake, i), self.tolerances[i])
+
+
+def _checked_backend(exercise: Exercise, implementation: Implementation, backend: str) -> str:
+    """Return the backend; a torch module is examined in torch, whatever was said, since nothing else can be meant."""
+    if backend not in ("numpy", "torch"):
+        raise ValueError(f"backend is {backend!r}, but 'numpy' or 'torch' is needed")
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(implementation, type) and issubclass(implementation, torch.nn.Module):
+        backend = "torch"
+    if backend not in exercise.backends:
+        raise ValueError(f"backend is {backend!r}, but {exercise.name} is asked for in {exercise.backends[0]} alone")
+    return backend
 
 
 def _find(name: str) -> Exercise:
@@ -77,47 +159,88 @@ def _find(name: str) -> Exercise:
 def _cases(exercise: Exercise, backend: str, seed: int | None) -> list[Case]:
     rng = np.random.default_rng(seed)
     cases = list(exercise.inputs(rng))
-    if backend == "torch":  # the second case is the plain one: neither so small nor so special that gradients hide
-        outputs = _expected(exercise, cases[1]).arrays
-        upstream = {name: rng.normal(size=x.shape) for name, x in outputs.items()}
-        cases.append(replace(cases[1], name="the gradients", part=GRADIENTS, upstream=upstream))
+    if backend == "torch" and exercise.gradients:
+        # The second case is the plain one: neither so small nor so special that gradients hide.
+        cases += [_with_gradients(exercise, case, rng) for n, case in enumerate(cases) if n == 1 or case.gradients]
     return cases
+
+
+def _with_gradients(exercise: Exercise, case: Case, rng: np.random.Generator) -> Case:
+    """Return the case with a random gradient for each output, which is to be sent back."""
+    upstream = {name: rng.normal(size=x.shape) for name, x in _expected(exercise, case).arrays.items()}
+    return replace(case, name=f"the gradients for {case.name}", part=GRADIENTS, upstream=upstream)
+
+
+def _asked(exercise: Exercise, cases: Sequence[Case], implementation: Implementation) -> list[int]:
+    """Return the cases for an implementation: those with an extra argument only where it has that argument."""
+    has = {name for name in exercise.extras if takes(implementation, name)}
+    return [i for i, case in enumerate(cases) if _extra(exercise, case) <= has]
+
+
+def _extra(exercise: Exercise, case: Case) -> set[str]:
+    """Return the arguments of a case that the exercise does not ask for."""
+    return set(exercise.extras) & (case.options.keys() | case.setup.keys())
 
 
 def _expected(exercise: Exercise, case: Case) -> Answer:
     """Return the reference's answer: in float64 for numbers, by autograd in torch for gradients."""
-    exact = replace(case, inputs={name: x.astype(np.float64) for name, x in case.inputs.items()})
-    backend = "numpy" if case.upstream is None else "torch"
-    return probe(exercise.reference, exact, tuple(exercise.outputs), backend=backend)
+    exact = replace(case, inputs=_exact(case.inputs), options=_exact(case.options))
+    if case.upstream is None:
+        return probe(exercise.reference, exact, exercise)
+    reference = exercise.in_torch() if exercise.in_torch else exercise.reference
+    return probe(reference, exact, exercise, backend="torch")
 
 
-def _is_right(case: Case, answer: Answer, expected: Answer) -> bool:
+def _exact(inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return the same inputs with every floating point array in float64."""
+    exact = {name: _exact(x) if isinstance(x, dict) else x for name, x in inputs.items()}
+    floats = {name: x for name, x in exact.items() if isinstance(x, np.ndarray) and x.dtype.kind == "f"}
+    return exact | {name: x.astype(np.float64) for name, x in floats.items()}
+
+
+def _is_right(case: Case, answer: Answer, expected: Answer, tolerance: float) -> bool:
     if answer.problem is not None or (case.unchanged and answer.changed):
         return False
-    return _close(case, answer, expected)
+    return _close(answer, expected, tolerance)
 
 
-def _close(case: Case, answer: Answer, other: Answer, *, equal_nan: bool = False) -> bool:
-    tolerance = _tolerance(case)
-    return all(
-        name in answer.arrays
-        and answer.arrays[name].shape == x.shape
-        and np.allclose(answer.arrays[name], x, rtol=tolerance, atol=tolerance, equal_nan=equal_nan)
+def _close(answer: Answer, other: Answer, tolerance: float, *, equal_nan: bool = False) -> bool:
+    return answer.arrays.keys() == other.arrays.keys() and all(
+        answer.arrays[name].shape == x.shape
+        and (answer.arrays[name].dtype.kind == "b") == (x.dtype.kind == "b")
+        and _near(answer.arrays[name], x, tolerance, equal_nan)
         for name, x in other.arrays.items()
     )
 
 
+def _near(x: NDArray[Any], y: NDArray[Any], tolerance: float, equal_nan: bool) -> bool:
+    """As numpy.allclose, in a tenth of its time: a wrong answer is compared with those of a hundred mistakes."""
+    if x.dtype.kind == "b" or not x.size:
+        return np.array_equal(x, y)
+    if abs(x.item(0) - y.item(0)) > tolerance + tolerance * abs(y.item(0)):
+        return False  # most are far from the first number on; where that is not finite, this says nothing
+    with np.errstate(all="ignore"):
+        near = (np.abs(x - y) <= tolerance + tolerance * np.abs(y)) & np.isfinite(y)
+    if near.all():
+        return True
+    near |= x == y  # infinity
+    return bool((near | (np.isnan(x) & np.isnan(y)) if equal_nan else near).all())
+
+
 def _tolerance(case: Case) -> float:
-    return max(TOLERANCE[x.dtype] for x in case.inputs.values())
+    arrays = [*leaves(case.inputs).values(), *leaves(case.options).values()]
+    return max((TOLERANCE[x.dtype] for x in arrays if x.dtype.kind == "f"), default=EXACT)
 
 
 def _score(exercise: Exercise, cases: Sequence[Case], right: Sequence[bool]) -> float:
-    """Return the weight of the parts whose every case is right; the first part is the foundation of the others.
+    """Return the share of the parts whose every case is right; the first part is the foundation of the others.
 
-    Gradients, where they are asked for, weigh as much as all the rest: they are what a torch exercise is about.
+    A part of which nothing was asked counts for nothing. Gradients, where they are asked for, weigh as much as all the
+    rest: they are what a torch exercise is about.
     """
-    weights = dict(exercise.parts)
-    if any(case.part == GRADIENTS for case in cases):
+    there = {case.part for case in cases}
+    weights = {part: weight for part, weight in exercise.parts.items() if part in there}
+    if GRADIENTS in there:
         weights[GRADIENTS] = sum(weights.values())
     kept = {part for part in weights if all(ok for case, ok in zip(cases, right, strict=True) if case.part == part)}
     if next(iter(weights)) not in kept:
@@ -125,43 +248,21 @@ def _score(exercise: Exercise, cases: Sequence[Case], right: Sequence[bool]) -> 
     return math.fsum(weights[part] for part in kept) / sum(weights.values())
 
 
-def _name(exercise: Exercise, cases: Sequence[Case], answers: Sequence[Answer], first: int) -> Mistake | None:
-    """Return the mistake that answers as the student did, or None where there is none or more than one.
-
-    First over all cases; then over those up to the end of the first part that went wrong, for a student who made
-    this mistake and, independently, another one later.
-    """
-    if cases[first].part == GRADIENTS:
-        cut = re.search("no gradient|requires grad", f"{answers[first].problem} {answers[first].error}")
-        return CUT_OFF if cut else None
-    numbers = [(case, answer) for case, answer in zip(cases, answers, strict=True) if case.part != GRADIENTS]
-    part_ends = 1 + max(i for i, (case, _) in enumerate(numbers) if case.part == cases[first].part)
-    agree = {mistake.id: _agreement(mistake, numbers, tuple(exercise.outputs)) for mistake in exercise.mistakes}
-    for needed in (len(numbers), part_ends):
-        same = [mistake for mistake in exercise.mistakes if agree[mistake.id] >= needed]
-        if len(same) == 1:
-            return same[0]
-    return None
-
-
-def _agreement(mistake: Mistake, numbers: Sequence[tuple[Case, Answer]], outputs: tuple[str, ...]) -> int:
-    """Count the cases, from the first on, in which the student answered as the mistake does."""
-    for count, (case, answer) in enumerate(numbers):
-        if not _same(case, answer, probe(mistake.implementation, case, outputs)):
-            return count
-    return len(numbers)
-
-
-def _same(case: Case, answer: Answer, other: Answer) -> bool:
+def _same(case: Case, answer: Answer, other: Answer, tolerance: float) -> bool:
     if answer.problem is not None or other.problem is not None:
         return _outline(answer) == _outline(other)
     if case.unchanged and answer.changed != other.changed:
         return False
-    return _close(case, answer, other, equal_nan=True)
+    return _close(answer, other, tolerance, equal_nan=True)
+
+
+def _misfits(answer: Answer) -> bool:
+    """Tell whether shapes did not fit."""
+    return answer.error is not None and MISFIT.search(answer.error) is not None
 
 
 def _outline(answer: Answer) -> str | None:
     """Return what went wrong without the words that differ between backends."""
     if answer.error is not None:
-        return "misfit" if MISFIT.search(answer.error) else answer.error
-    return answer.problem and answer.problem.replace("Tensor", "ndarray").replace("torch.", "")
+        return "misfit" if _misfits(answer) else answer.error
+    return answer.problem and re.sub("a NumPy array|a torch.Tensor|one ndarray|one Tensor", "one array", answer.problem)

@@ -4,12 +4,15 @@ An exercise is data. Whether an implementation is right is decided in :mod:`attn
 in :mod:`attnlib.checks.report`.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from attnlib.checks.calls import Call, of_function
 
 Implementation = Callable[..., Any]
 
@@ -21,6 +24,13 @@ class Section(NamedTuple):
     chapter: str
     heading: str
 
+    @property
+    def link(self) -> str:
+        """The page and the place on it, relative to the root of the built book."""
+        heading = self.heading.lower().replace("'", "")
+        anchor = re.sub(r"[^a-z0-9]+", "-", heading).strip("-")
+        return f"{self.file.removesuffix('.md')}.html#{anchor}"
+
     def __str__(self) -> str:
         return f"“{self.heading}” in the chapter “{self.chapter}”"
 
@@ -29,26 +39,35 @@ class Section(NamedTuple):
 class Case:
     """One set of inputs. ``name`` completes the sentence "With …"; ``part`` says which points hang on it.
 
-    Where ``unchanged`` is set, the inputs must be the same after the call as before. Where ``upstream`` holds one
-    gradient per output, the gradients of the inputs are compared as well (torch alone).
+    ``inputs`` are passed by position, in their order, ``options`` by keyword: arrays, dictionaries of arrays, or
+    anything else, which is passed on as it is. ``setup`` is what a class is made with. ``outputs`` are the names of
+    what comes back, where it is not what the exercise says.
+
+    Where ``unchanged`` is set, the inputs must be the same after the call as before. In torch, ``gradients`` are asked
+    for as well, which of the second case they always are: in a case of its own, whose ``upstream`` holds one gradient
+    per output.
     """
 
     name: str
     part: str
-    inputs: dict[str, NDArray[Any]]
+    inputs: dict[str, Any]
     options: dict[str, Any] = field(default_factory=dict)
+    setup: dict[str, Any] = field(default_factory=dict)
+    outputs: tuple[str, ...] | None = None
     unchanged: bool = False
+    gradients: bool = False
     upstream: dict[str, NDArray[Any]] | None = None
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A known wrong implementation, and what to tell whoever wrote it."""
+    """A known wrong implementation, and what to tell whoever wrote it: ``hint`` at first, ``more`` when asked again."""
 
     id: str
     title: str
     says: str
     hint: str
+    more: str
     section: Section
     implementation: Implementation = field(repr=False)
 
@@ -58,7 +77,14 @@ class Exercise:
     """All that is known about one exercise.
 
     ``outputs`` maps the name of each returned array to the names of its last dimensions; ``parts`` maps each part to
-    its weight in the score. The first part is the foundation: without it the others earn nothing.
+    its weight in the score. The first part is the foundation: without it the others earn nothing. ``advice`` is the
+    second hint for whoever made a mistake that is not known.
+
+    ``extras`` are arguments that the exercise does not ask for: cases with one are only for implementations that
+    have an argument of that name. ``call`` says how an implementation is asked, which for a class is more than one
+    call. ``plain`` allows numbers, True, False and tuples where else arrays are needed. ``in_torch`` is the reference
+    for torch where it is not the same as for NumPy; where ``backends`` lacks one, the exercise is not asked in it.
+    Without ``gradients``, torch is asked for numbers alone.
     """
 
     name: str
@@ -66,20 +92,40 @@ class Exercise:
     outputs: dict[str, tuple[str, ...]]
     parts: dict[str, int]
     section: Section
+    advice: str
     inputs: Callable[[np.random.Generator], Iterator[Case]]
     mistakes: tuple[Mistake, ...]
+    extras: tuple[str, ...] = ()
+    call: Call = of_function
+    plain: bool = False
+    in_torch: Callable[[], Implementation] | None = None
+    backends: tuple[str, ...] = ("numpy", "torch")
+    gradients: bool = True
+
+    def outputs_of(self, case: Case) -> tuple[str, ...]:
+        """Return the names of what comes back for a case."""
+        return tuple(self.outputs) if case.outputs is None else case.outputs
 
 
 class Mistakes(list[Mistake]):
-    """A list of mistakes that grows by decorating functions; the docstring is what the student will read."""
+    """A list of mistakes that grows by decorating functions; the docstring is what the student will read.
 
-    def add(self, title: str, *, hint: str, section: Section) -> Callable[[Implementation], Implementation]:
+    ``wrap`` turns a decorated function into an implementation, where the exercise asks for something else.
+    """
+
+    def __init__(self, wrap: Callable[[Implementation], Implementation] = lambda function: function) -> None:
+        super().__init__()
+        self._wrap = wrap
+
+    def add(
+        self, title: str, *, hint: str, section: Section, more: str = ""
+    ) -> Callable[[Implementation], Implementation]:
         """Register the decorated wrong implementation; its name, with dashes, becomes the mistake's id."""
 
         def register(implementation: Implementation) -> Implementation:
             says = " ".join((implementation.__doc__ or "").split())
             identifier = implementation.__name__.strip("_").replace("_", "-")
-            self.append(Mistake(identifier, title, says, hint, section, implementation))
+            self.append(Mistake(identifier, title, says, hint, more, section, self._wrap(implementation)))
             return implementation
 
         return register

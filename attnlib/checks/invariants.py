@@ -1,5 +1,6 @@
 """Say what broke when no known mistake matches: an observation about the numbers, never a guess about the code."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,17 @@ from attnlib.checks.probe import GRADIENT_OF, Answer
 def what_broke(exercise: Exercise, answer: Answer, expected: Answer, tolerance: float) -> str:
     """Return one short sentence about the first thing that is wrong in ``answer``."""
     if answer.error is not None:
-        return "your function raised an exception"
+        if answer.error.endswith("among its parameters"):
+            return "your class has other parameters than the weights that it is given"
+        missing = re.search(r"unexpected keyword argument '(\w+)'", answer.error) if answer.line is None else None
+        return f"your function has no argument {missing[1]}" if missing else "your function raised an exception"
     if answer.problem is not None:
         return f"your function {answer.problem}" if answer.problem.startswith("returned") else answer.problem
     right: list[str] = []
     with np.errstate(all="ignore"):
         for name in inspection_order(expected):
+            if exercise.plain and not np.array_equal(answer.arrays[name], expected.arrays[name]):
+                return f"{name} is {_plain(answer.arrays[name])}, not {_plain(expected.arrays[name])}"
             broke = _array(name, answer.arrays[name], expected.arrays[name], exercise.outputs.get(name, ()), tolerance)
             if broke is not None:
                 return _plural(f"{right[-1]} is right, but {broke}" if right else broke, expected)
@@ -25,9 +31,19 @@ def what_broke(exercise: Exercise, answer: Answer, expected: Answer, tolerance: 
     return f"your function changed its argument {answer.changed[0]}" if answer.changed else "the numbers differ"
 
 
+def _plain(x: NDArray[Any]) -> str:
+    return str(x.item() if x.ndim == 0 else tuple(x.tolist()))
+
+
 def _plural(text: str, expected: Answer) -> str:
-    for name in (name for name in expected.arrays if name.endswith("s")):
-        for one, many in (("has", "have"), ("is", "are"), ("contains", "contain")):
+    for name in (name for name in expected.arrays if name.endswith("s") and name != "bias"):
+        for one, many in (
+            ("has", "have"),
+            ("is", "are"),
+            ("contains", "contain"),
+            ("lacks", "lack"),
+            ("differs", "differ"),
+        ):
             text = text.replace(f"{name} {one} ", f"{name} {many} ")
     return text
 
@@ -42,6 +58,11 @@ def _array(name: str, got: NDArray[Any], want: NDArray[Any], dims: tuple[str, ..
     if got.shape != want.shape:
         transposed = got.ndim > 1 and got.shape == (*want.shape[:-2], *want.shape[:-3:-1])
         return f"{name} has shape {got.shape}, not {_named(dims, want)}" + (": its transpose" if transposed else "")
+    if (got.dtype.kind == "b") != (want.dtype.kind == "b"):
+        asked = "True and False" if want.dtype.kind == "b" else "numbers"
+        return f"{name} has dtype {got.dtype}, where {asked} are asked for"
+    if want.dtype.kind == "b":
+        return _truth(name, got, want)
     if not np.isfinite(got).all():
         return f"{name} contains {'nan' if np.isnan(got).any() else 'infinity'}"
     if np.allclose(got, want, rtol=tolerance, atol=tolerance):
@@ -50,8 +71,23 @@ def _array(name: str, got: NDArray[Any], want: NDArray[Any], dims: tuple[str, ..
         _weights(name, got, want)
         or _relation(name, got, want)
         or _size(name, got, want)
-        or f"{name} has the right shape, but not the right numbers"
+        or f"{name} has the right shape and the wrong numbers"
     )
+
+
+def _truth(name: str, got: NDArray[np.bool_], want: NDArray[np.bool_]) -> str | None:
+    """Say what holds of a mask."""
+    if np.array_equal(got, want):
+        return None
+    if np.array_equal(got, ~want):
+        return f"{name} is upside down: True where False is expected, and the other way round"
+    if want.ndim > 1 and want.shape[-1] == want.shape[-2] and np.array_equal(got.swapaxes(-1, -2), want):
+        return f"{name} is transposed: rows and columns are swapped"
+    if not (want & ~got).any():
+        return f"{name} has {int((got & ~want).sum())} True too many, and none is missing"
+    if not (got & ~want).any():
+        return f"{name} lacks {int((want & ~got).sum())} True, and has none too many"
+    return f"{name} differs in {int((got != want).sum())} of {got.size} places"
 
 
 def _named(dims: tuple[str, ...], want: NDArray[Any]) -> str:
@@ -62,7 +98,7 @@ def _named(dims: tuple[str, ...], want: NDArray[Any]) -> str:
 
 def _weights(name: str, got: NDArray[Any], want: NDArray[Any]) -> str | None:
     """Say what holds for weights alone: arrays whose wanted rows are positive and sum to 1."""
-    if not (np.all(want >= 0) and np.allclose(want.sum(axis=-1), 1, atol=1e-4)):
+    if not (want.ndim and np.all(want >= 0) and np.allclose(want.sum(axis=-1), 1, atol=1e-4)):
         return None
     if np.any(got < 0):
         return f"{name} contains negative numbers, but weights are never negative"
@@ -84,10 +120,10 @@ def _relation(name: str, got: NDArray[Any], want: NDArray[Any]) -> str | None:
     if square and np.allclose(got.swapaxes(-1, -2), want, rtol=1e-4, atol=1e-6):
         return f"{name} is transposed: rows and columns are swapped"
     ratio = float((got * want).sum() / (want * want).sum())
-    if want.size > 1 and abs(ratio - 1) > 1e-3 and np.allclose(got, ratio * want, rtol=1e-4, atol=1e-6):
-        return f"{name} is {ratio:.4g} times what it should be, everywhere"
+    if want.size > 2 and abs(ratio - 1) > 1e-3 and np.allclose(got, ratio * want, rtol=1e-4, atol=1e-6):
+        return f"{name} is {ratio:.4g} times as large as expected, everywhere"
     shift = float((got - want).flat[0])
-    if want.size > 1 and abs(shift) > 1e-3 and np.allclose(got, want + shift, rtol=1e-4, atol=1e-6):
+    if want.size > 2 and abs(shift) > 1e-3 and np.allclose(got, want + shift, rtol=1e-4, atol=1e-6):
         return f"{name} is off by {shift:+.4g}, everywhere the same"
     return None
 
@@ -95,5 +131,5 @@ def _relation(name: str, got: NDArray[Any], want: NDArray[Any]) -> str | None:
 def _size(name: str, got: NDArray[Any], want: NDArray[Any]) -> str | None:
     largest = float(np.abs(got - want).max())
     if largest < 0.01 * float(np.abs(want).max(initial=0)):
-        return f"{name} is nearly right: off by at most {largest:.1g} (was something rounded?)"
+        return f"{name} is nearly right: off by at most {largest:.1g} (rounded, or a small constant added?)"
     return None

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlib._arrays import is_torch
-from attnlib.checks.exercise import Case, Implementation
+from attnlib.checks.exercise import Case, Exercise, Implementation
 
 LIBRARIES = (Path(__file__).parents[1], *map(Path, {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}))
 GRADIENT_OF = "the gradient of "
@@ -31,7 +31,7 @@ class Answer:
     """What an implementation made of a case: arrays by name, or the ``problem`` that kept it from giving them.
 
     ``error`` is the exception's type and text, ``line`` the student's line that raised it, ``changed`` the inputs that
-    are not what they were before the call.
+    are not what they were before the call, where the case asks for that.
     """
 
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -41,19 +41,20 @@ class Answer:
     changed: tuple[str, ...] = ()
 
 
-def probe(implementation: Implementation, case: Case, outputs: tuple[str, ...], *, backend: str = "numpy") -> Answer:
+def probe(implementation: Implementation, case: Case, exercise: Exercise, *, backend: str = "numpy") -> Answer:
     """Call ``implementation`` on fresh copies of the case's inputs and collect the named outputs.
 
     What it prints is dropped here, and warnings are no errors: both show wherever the function is called directly.
     """
-    given = {name: _to_backend(x, backend, grad=case.upstream is not None) for name, x in case.inputs.items()}
+    given = _to_backend(case.inputs, backend, grad=case.upstream is not None)
+    options = _to_backend(case.options, backend, grad=False)
     try:
         with _calm(backend):
-            returned = implementation(*given.values(), **copy.deepcopy(case.options))
-            answer = _collect(returned, outputs, backend)
+            returned, leaves = exercise.call(implementation, given, options, copy.deepcopy(case.setup))
+            answer = _collect(returned, exercise.outputs_of(case), backend, exercise.plain)
             if case.upstream is not None and answer.problem is None:
-                answer = _with_gradients(answer, returned, given, case.upstream)
-        changed = [name for name, x in given.items() if not np.array_equal(_to_numpy(x), case.inputs[name])]
+                answer = _with_gradients(answer, returned, leaves, case.upstream)
+        changed = [*_changed(given, case.inputs), *_changed(options, case.options)] if case.unchanged else []
     except (Exception, SystemExit) as error:
         return Answer(problem="raised", error=_say(error), line=_blame(error))
     return Answer(answer.arrays, answer.problem, changed=tuple(changed))
@@ -75,13 +76,29 @@ def _calm(backend: str) -> Iterator[None]:
         yield
 
 
-def _to_backend(x: NDArray[Any], backend: str, *, grad: bool) -> Any:
+def _to_backend(x: Any, backend: str, *, grad: bool) -> Any:
+    """Return a copy in the backend's arrays. Those of floating point may be asked for gradients."""
+    if isinstance(x, dict):
+        return {name: _to_backend(value, backend, grad=grad) for name, value in x.items()}
+    if not isinstance(x, np.ndarray):
+        return x if callable(x) else copy.deepcopy(x)
     own = x.copy(order="K")  # in the same memory layout: a case may hand out non-contiguous input on purpose
     if backend == "numpy":
         return own
     import torch
 
-    return torch.from_numpy(own).requires_grad_(grad)
+    return torch.from_numpy(own).requires_grad_(grad and own.dtype.kind == "f")
+
+
+def _changed(given: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
+    """Return the names of the arguments that are not what they were before the call."""
+    return [name for name, x in given.items() if not _equal(x, before[name])]
+
+
+def _equal(x: Any, before: Any) -> bool:
+    if isinstance(before, dict):
+        return x.keys() == before.keys() and not _changed(x, before)
+    return np.array_equal(_to_numpy(x), before) if isinstance(before, np.ndarray) else callable(x) or x == before
 
 
 def _to_numpy(x: Any) -> NDArray[Any]:
@@ -90,16 +107,20 @@ def _to_numpy(x: Any) -> NDArray[Any]:
     return np.array(x.filled(np.nan)) if isinstance(x, np.ma.MaskedArray) and x.dtype.kind == "f" else np.array(x)
 
 
-def _collect(returned: Any, outputs: tuple[str, ...], backend: str) -> Answer:
+def _collect(returned: Any, outputs: tuple[str, ...], backend: str, plain: bool) -> Answer:
     names = " and ".join(outputs)
     if len(outputs) == 1:
         returned = (returned,)
     elif not isinstance(returned, tuple | list) or len(returned) != len(outputs):
         return Answer(problem=f"returned {_describe(returned)} where {len(outputs)} arrays are asked for: {names}")
+    if plain:
+        returned = [_from_plain(x) for x in returned]
     for name, x in zip(outputs, returned, strict=True):
         if is_torch(x) != (backend == "torch") or not (is_torch(x) or isinstance(x, np.ndarray | np.generic)):
-            wanted = "a torch.Tensor" if backend == "torch" else "a NumPy array"
-            return Answer(problem=f"returned {_describe(x)} as {name}, where {wanted} is asked for")
+            wanted = "numbers" if plain else "a torch.Tensor" if backend == "torch" else "a NumPy array"
+            return Answer(
+                problem=f"returned {_describe(x)} as {name}, where {wanted} {'are' if plain else 'is'} asked for"
+            )
         if is_torch(x) and (x.is_sparse or str(x.dtype) == "torch.bfloat16"):
             kind = "a sparse tensor" if x.is_sparse else str(x.dtype)
             return Answer(problem=f"returned {name} as {kind}, where float32 or float64 is asked for")
@@ -110,6 +131,12 @@ def _collect(returned: Any, outputs: tuple[str, ...], backend: str) -> Answer:
     return Answer(arrays)
 
 
+def _from_plain(x: Any) -> Any:
+    """Return a number, True, False, or a tuple or list of numbers as an array, and anything else as it is."""
+    numbers = x if isinstance(x, tuple | list) else (x,)
+    return np.array(x) if all(isinstance(n, bool | int | float | np.generic) for n in numbers) else x
+
+
 def _describe(x: Any) -> str:
     if x is None:
         return "None (is there a return?)"
@@ -117,11 +144,12 @@ def _describe(x: Any) -> str:
         return f"a {type(x).__name__} of {len(x)}"
     if isinstance(x, np.ndarray) or is_torch(x):
         return f"one {type(x).__name__} of shape {tuple(x.shape)}"
-    return f"a {type(x).__name__}"
+    kind = type(x).__name__
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 def _with_gradients(
-    answer: Answer, returned: Any, given: Mapping[str, Any], upstream: dict[str, NDArray[Any]]
+    answer: Answer, returned: Any, leaves: Mapping[str, Any], upstream: dict[str, NDArray[Any]]
 ) -> Answer:
     """Add the gradients of the inputs, for the given gradient of each output."""
     torch = sys.modules["torch"]
@@ -133,8 +161,9 @@ def _with_gradients(
             return Answer(answer.arrays, problem=f"no gradient can flow back from {name}")
     pairs = zip(tensors, upstream.values(), strict=True)
     loss = sum((t * torch.from_numpy(g).to(t.dtype)).sum() for t, g in pairs)
-    gradients = torch.autograd.grad(loss, list(given.values()), allow_unused=True)
-    for name, gradient in zip(given, gradients, strict=True):
+    wanted = {name: x for name, x in leaves.items() if x.requires_grad}
+    gradients = torch.autograd.grad(loss, list(wanted.values()), allow_unused=True)
+    for name, gradient in zip(wanted, gradients, strict=True):
         if gradient is None:
             return Answer(answer.arrays, problem=f"no gradient reaches {name}")
         answer.arrays[GRADIENT_OF + name] = _to_numpy(gradient)

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlib.checks import display
-from attnlib.checks.exercise import Case, Exercise, Mistake
+from attnlib.checks.calls import leaves
+from attnlib.checks.exercise import Case, Exercise, Mistake, Section
 from attnlib.checks.invariants import inspection_order
 from attnlib.checks.probe import Answer
 
-MIME = "application/vnd.attnlib.report+json"
+MIME = display.MIME
 MOST_INPUTS = 24  # numbers of a case that are shown
 
 
@@ -24,6 +25,7 @@ class Comparison:
     got: NDArray[Any]
     differs: NDArray[np.bool_]
     first: str
+    dims: tuple[str, ...] = ()
 
     @property
     def digits(self) -> int:
@@ -42,6 +44,7 @@ class Finding:
     broke: str
     exercise: Exercise
     tolerance: float
+    others: tuple[str, ...] = ()  # the names of the later cases that went wrong for another reason
 
     def comparison(self) -> Comparison | None:
         """Return the first array that differs, cut to a small table, or None where there is no such array."""
@@ -50,11 +53,13 @@ class Finding:
             if got is None or got.shape != want.shape:
                 return None
             differs = ~np.isclose(got, want, rtol=self.tolerance, atol=self.tolerance)
+            differs |= (got.dtype.kind == "b") != (want.dtype.kind == "b")
             if differs.any():
                 place = tuple(int(i) for i in np.argwhere(differs)[0])
                 first = f"{name}[{', '.join(map(str, place))}]" if place else name
                 leading = place[:-2]
-                return Comparison(name, want[leading], got[leading], differs[leading], first)
+                dims = self.exercise.outputs.get(name, ())[-want.ndim :]
+                return Comparison(name, want[leading], got[leading], differs[leading], first, dims)
         return None
 
 
@@ -69,6 +74,7 @@ class Report:
         named: the known mistake that was recognised, or None.
         finding: the first case that went wrong, or None where all is right.
         points: what a full score earns; None outside of a graded cell.
+        hints: how many hints it gives, 1 or 2.
     """
 
     exercise: str
@@ -77,6 +83,7 @@ class Report:
     named: Mistake | None
     finding: Finding | None
     points: float | None = None
+    hints: int = 1
 
     @property
     def passed(self) -> bool:
@@ -128,21 +135,51 @@ class Report:
         return [*([self.named.says] if self.named else []), "\n".join([seen, *line])]
 
     def next_step(self) -> list[str]:
-        """Return the sentences about what to do: what to reread, and a hint if the mistake was recognised."""
-        if self.finding is None or self.unwritten:
+        """Return the sentences about what to do: what to reread, the hints asked for, and what is to be mended next."""
+        if self.section is None or self.unwritten:
             return []
-        section = self.named.section if self.named else self.finding.exercise.section
-        return [f"Reread: {section}.", *([f"Hint: {self.named.hint}"] if self.named else [])]
+        return [display.reread(self.section), *self._hints(), *self._others()]
+
+    @property
+    def section(self) -> Section | None:
+        """What to reread: the section about the mistake, or about the exercise."""
+        if self.finding is None:
+            return None
+        return self.named.section if self.named else self.finding.exercise.section
+
+    def _hints(self) -> list[str]:
+        if self.finding is None:
+            return []
+        first, second = (self.named.hint, self.named.more) if self.named else ("", self.finding.exercise.advice)
+        if self.hints > 1:
+            return [f"Hint: {first}", f"Second hint: {second}"] if first else [f"Hint: {second}"]
+        call = f'check("{self.exercise}", …, hint=2)'
+        return [f"Hint: {first} ({call} says more.)" if first else f"For a hint: {call}"]
+
+    def _others(self) -> list[str]:
+        others = self.finding.others if self.finding else ()
+        if not others:
+            return []
+        more = (
+            f", and in {len(others) - 1} more cases"
+            if len(others) > 2
+            else f", and with {others[1]}"
+            if others[1:]
+            else ""
+        )
+        reason = "for another reason" if self.named else "perhaps for the same reason"
+        return [f"Once this is mended, look again: something is wrong, {reason}, with {others[0]}{more}."]
 
     def inputs(self) -> str | None:
         """Return the inputs of the case as text, where they are few enough to be read."""
         if self.finding is None or self.unwritten:
             return None
         case = self.finding.case
-        if sum(x.size for x in case.inputs.values()) > MOST_INPUTS:
+        given = {**case.setup, **case.inputs, **case.options}
+        arrays = [*leaves(given).values()]
+        if sum(x.size for x in arrays) > MOST_INPUTS or not given:
             return None
-        given = [display.named(name, x, 6) for name, x in case.inputs.items()]
-        return "\n".join([*given, *(f"{name} = {value}" for name, value in case.options.items())])
+        return "\n".join(display.given(name, x) for name, x in given.items())
 
     def comparison(self) -> Comparison | None:
         """Return the first array that differs beside what it should be, where both have the same shape."""

@@ -12,6 +12,8 @@ from urllib.parse import unquote
 import pytest
 from pages import HTML, ROOT, chapters, lessons, pages, source, text
 
+from attnlib.checks.catalogue import ASSIGNMENTS, CATALOGUE, QUESTIONS
+
 
 def test_every_file_of_the_contents_became_a_page():
     assert {f"{name}.html" for name in chapters()} <= set(pages())
@@ -72,6 +74,27 @@ def test_every_link_within_the_book_leads_somewhere(page):
         assert target.is_file(), f"{target} is not there"
         ids = re.findall(r'\sid="([^"]+)"', target.read_text(encoding="utf-8")) if fragment else [""]
         assert html_unescape(fragment) in map(html_unescape, ids), f"{target.name} has no #{fragment}"
+
+
+SECTIONS = {e.section for e in CATALOGUE.values()}
+SECTIONS |= {mistake.section for exercise in CATALOGUE.values() for mistake in exercise.mistakes}
+SECTIONS |= {question.section for question in QUESTIONS.values()}
+
+
+@pytest.mark.parametrize("section", sorted(SECTIONS), ids=lambda section: section.link)
+def test_what_a_report_says_to_reread_is_there(section):
+    page, _, anchor = section.link.partition("#")
+    html = text(page)
+    assert len(re.findall(rf'\sid="{re.escape(anchor)}"', html)) == 1
+    title = re.search(rf'\sid="{re.escape(anchor)}"[^>]*>.*?<h\d>(.*?)<a class="headerlink"', html, re.DOTALL)
+    assert title, f"#{anchor} is no heading of {page}"
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_the_chapter_of_an_assignment_links_to_it(assignment):
+    (notebook,) = (ROOT / "exercises" / assignment).glob("*.ipynb")
+    chapter = ASSIGNMENTS[assignment].EXERCISES[0].section.link.partition("#")[0]
+    assert (HTML / "exercises" / assignment / f"{notebook.stem}.html", "") in set(links(chapter))
 
 
 def test_a_link_that_leads_nowhere_would_be_found(monkeypatch, tmp_path):

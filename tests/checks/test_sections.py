@@ -5,11 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from attnlib.checks.catalogue import CATALOGUE, sections
+from attnlib.checks.catalogue import ASSIGNMENTS, CATALOGUE, QUESTIONS
 from attnlib.checks.exercise import Section
 
 ROOT = Path(__file__).parents[2]
-SECTIONS = {name: value for name, value in vars(sections).items() if isinstance(value, Section)}
+SECTIONS = {
+    f"{assignment}-{name}": value
+    for assignment, module in ASSIGNMENTS.items()
+    for name, value in vars(module.sections).items()
+    if isinstance(value, Section)
+}
 
 
 def headings(path):
@@ -48,4 +53,5 @@ def test_a_section_reads_as_a_place(name):
 
 def test_every_section_that_a_report_uses_is_listed_and_every_listed_one_is_used():
     used = {e.section for e in CATALOGUE.values()} | {m.section for e in CATALOGUE.values() for m in e.mistakes}
+    used |= {question.section for question in QUESTIONS.values()}
     assert used == set(SECTIONS.values())

@@ -14,8 +14,15 @@ from grading.report import Row, rows
 
 ROOT = Path(__file__).parents[2]
 ASSIGNMENT = "02-self-attention"
-CHECKS = ("softmax", "dot", "cosine", "attention", "self-attention", "torch-attention")
-FULL = (4, 2, 3, 4, 3, 3)
+CHECKS = (
+    *("softmax", "shift-or-stretch", "dot", "cosine", "gaussian", "mended", "moved-together"),
+    *("attention", "forgotten-root", "self-attention", "torch-attention"),
+)
+FULL = (4, 1, 2, 3, 2, 2, 1, 4, 1, 3, 3)
+UNANSWERED = (
+    *("softmax", "shift-or-stretch", "dot", "cosine", "gaussian", "moved-together"),
+    *("attention", "forgotten-root", "self_attention", "attention (torch)"),
+)
 
 # student: verdict, the points of each check, the mistakes (or None, where none is known) by question
 EXPECTED: dict[str, tuple[str, tuple[float, ...], dict[str, str | None]]] = {
@@ -23,29 +30,54 @@ EXPECTED: dict[str, tuple[str, tuple[float, ...], dict[str, str | None]]] = {
     "bela": ("graded", FULL, {}),
     "chloe": (
         "graded",
-        (3, 2, 3, 3.5, 2.625, 3),
-        {"softmax": "no-shift", "attention": "overflow", "self_attention": "overflow"},
+        (3, 0, 2, 3, 2, 2, 1, 3.5, 1, 2.625, 3),
+        {
+            "softmax": "no-shift",
+            "shift-or-stretch": "A",
+            "attention": "overflow",
+            "self_attention": "overflow",
+        },
     ),
     "dmitri": (
         "graded",
-        (0, 2, 3, 0, 0, 3),
-        {"softmax": "first-axis", "attention": "softmax-over-queries", "self_attention": "softmax-over-queries"},
+        (0, 1, 2, 3, 2, 2, 1, 0, 0, 0, 3),
+        {
+            "softmax": "first-axis",
+            "attention": "softmax-over-queries",
+            "forgotten-root": "A",
+            "self_attention": "softmax-over-queries",
+        },
     ),
     "emeka": (
         "graded",
-        (4, 2, 0, 0, 0, 3),
-        {"cosine": "no-normalisation", "attention": "no-scale", "self_attention": "no-scale"},
+        (4, 1, 2, 0, 0, 0, 0, 0, 1, 0, 3),
+        {
+            "cosine": "no-normalisation",
+            "gaussian": "single-mixed-term",  # the second of the two: the first was no-half
+            "moved-together": "B",
+            "attention": "no-scale",
+            "self_attention": "no-scale",
+        },
     ),
-    "fatima": ("graded", (4, 2, 3, 4, 0, 3), {"self_attention": "softmax-over-queries"}),
-    "goran": ("graded", (4, 0, 0, 0, 0, 3), dict.fromkeys(("dot", "cosine", "attention", "self_attention"))),
-    "hana": (
+    "fatima": (
         "graded",
-        (0, 0, 0, 0, 0, 0),
-        dict.fromkeys(("softmax", "dot", "cosine", "attention", "self_attention", "attention (torch)")),
+        (4, 0, 2, 3, 1.25, 2, 1, 4, 0, 0, 3),
+        {
+            "shift-or-stretch": "D",
+            "gaussian": "bandwidth-not-squared",
+            "forgotten-root": "B",
+            "self_attention": "softmax-over-queries",
+        },
     ),
-    "ivan": ("timeout", (4, 2, 3, 0, 0, 0), {}),
+    "goran": (
+        "graded",
+        (4, 1, 0, 0, 2, 2, 0, 0, 1, 0, 3),
+        {"moved-together": "D"} | dict.fromkeys(("dot", "cosine", "attention", "self_attention"), "not-transposed"),
+    ),
+    "hana": ("graded", (0,) * len(FULL), dict.fromkeys(UNANSWERED)),
+    "ivan": ("timeout", (4, 1, 2, 3, 2, 2, 1, 0, 0, 0, 0), {}),
     "jun": ("graded", FULL, {}),
-    "karim": ("unreadable", (0, 0, 0, 0, 0, 0), {}),
+    "karim": ("unreadable", (0,) * len(FULL), {}),
 }
 
 
@@ -103,7 +135,7 @@ def test_a_written_answer_waits_for_a_person_unless_there_is_none(graded):
 
 
 def test_the_terminal_shows_the_table_and_where_the_rest_is(printed, course):
-    assert re.search(r"^ada +19 / 22 +1 +graded$", printed, re.MULTILINE)
+    assert re.search(r"^ada +26 / 29 +1 +graded$", printed, re.MULTILINE)
     assert "softmax: no-shift" in printed
     assert str(course.reports(ASSIGNMENT) / "grades.html") in printed
 
@@ -116,7 +148,7 @@ def test_the_csv_has_the_same_scores(course, graded):
 
 def test_feedback_shows_score_and_explanation(graded):
     page = graded["chloe"].feedback[0].read_text()
-    assert "17.125 / 22 points" in page
+    assert "23.125 / 29 points" in page
     assert "overflows for large scores · 3 of 4 points" in page
     assert "Reread: “When the exponential overflows”" in page
 

@@ -1,8 +1,29 @@
-"""Every exercise of the course, in its order. One file each: inputs, reference, mistakes."""
+"""Every exercise and every question of the course, in its order: a folder for each assignment."""
 
-from attnlib.checks.catalogue import attention, cosine, dot, self_attention, softmax
+from attnlib.checks.catalogue import (
+    context_vectors,
+    masking,
+    multi_head,
+    positions,
+    queries_keys_values,
+    self_attention,
+    transformer,
+)
 from attnlib.checks.exercise import Exercise
+from attnlib.checks.questions import Question
 
+ASSIGNMENTS = {
+    "01-context-vectors": context_vectors,
+    "02-self-attention": self_attention,
+    "03-queries-keys-values": queries_keys_values,
+    "04-multi-head": multi_head,
+    "05-masking": masking,
+    "06-positions": positions,
+    "07-transformer": transformer,
+}
 CATALOGUE: dict[str, Exercise] = {
-    module.EXERCISE.name: module.EXERCISE for module in (softmax, dot, cosine, attention, self_attention)
+    exercise.name: exercise for assignment in ASSIGNMENTS.values() for exercise in assignment.EXERCISES
+}
+QUESTIONS: dict[str, Question] = {
+    question.name: question for assignment in ASSIGNMENTS.values() for question in assignment.QUESTIONS
 }

@@ -1,15 +1,10 @@
-"""Wrong answers that no catalogue knows: none may pass, and none may be called something that it is not.
-
-``STRANGERS[exercise]`` maps a description to a function and the names that would be true of it (None: unnamed).
-"""
+"""Wrong answers that no catalogue knows, to the exercises of the assignment on self-attention."""
 
 import numpy as np
-from right import softmax, swap
+from right.self_attention import softmax
+from right.styles import swap
 
-
-def unnamed(**implementations):
-    """Wrong versions for which no name in the catalogue would be true."""
-    return {label.replace("_", " "): (implementation, {None}) for label, implementation in implementations.items()}
+from strangers.labels import unnamed
 
 
 def norm(x, axis=-1):
@@ -100,7 +95,17 @@ SOFTMAX = unnamed(
     "axis -2 always": (lambda x, axis=-1: softmax(x, -2 if x.ndim > 1 else -1), {None, "first-axis"}),
     "shifted by plus the maximum": (
         lambda x, axis=-1: shifted(x, -x.max(axis, keepdims=True), axis),
-        {None, "no-shift"},
+        {"maximum-added"},
+    ),
+    "axis 0 by default": (lambda x, axis=0: softmax(x, axis), {"first-axis"}),
+    "axis 1 by default": (lambda x, axis=1: softmax(x, axis), {"axis-one"}),
+    "shifted, over the scores": (
+        lambda x, axis=-1: np.exp(x - x.max(axis, keepdims=True)) / x.sum(axis, keepdims=True),
+        {"shifted-over-scores"},
+    ),
+    "new axis always last": (
+        lambda x, axis=-1: np.exp(x - x.max()) / np.exp(x - x.max()).sum(axis)[..., None],
+        {"put-back-at-the-end"},
     ),
     "no shift, and the last axis": (lambda x, axis=-1: shifted(x, 0, -1), {None, "no-shift", "ignores-axis"}),
 }
@@ -150,6 +155,9 @@ DOT = unnamed(
 COSINE = unnamed(
     eps_of_a_thousandth=lambda query, key: (query / (norm(query) + 1e-3)) @ swap(key / (norm(key) + 1e-3)),
     rounded_to_2_decimals=lambda query, key: cosine(query, key).round(2),
+    unit_vectors_along_axis_1=lambda query, key: (
+        (query / np.maximum(norm(query, 1), 1e-12)) @ swap(key / np.maximum(norm(key, 1), 1e-12))
+    ),
     norms_without_keepdims=lambda query, key: query @ swap(key) / (norm(query)[..., 0] * norm(key)[..., 0]),
     length_of_the_query_twice=lambda query, key: query @ swap(key) / norm(query) ** 2,
     length_of_the_key_twice=lambda query, key: query @ swap(key) / swap(norm(key)) ** 2,
@@ -224,6 +232,10 @@ def result_that(change):
 
 
 ATTENTION = unnamed(
+    power_before_the_half=lambda q, k, v: attend(softmax(q @ swap(k) / q.shape[-1] ** 1 / 2), v),
+    every_batch_with_every_batch=lambda q, k, v: attend(softmax(np.dot(q, swap(k)) / q.shape[-1] ** 0.5), v),
+    keys_and_values_exchanged=lambda q, k, v: attend(softmax(scores(q, v)), k),
+    root_of_all_numbers=lambda q, k, v: attend(softmax(q @ swap(k) / q.size**0.5), v),
     eps_of_a_thousandth=weights_that(lambda s: np.exp(s) / (np.exp(s).sum(-1, keepdims=True) + 1e-3)),
     weights_rounded=weights_that(lambda s: softmax(s).round(2)),
     weights_rounded_at_the_end=result_that(lambda c, w: (c, w.round(2))),
@@ -346,7 +358,7 @@ SELF_ATTENTION = (
             lambda x: attend(softmax(np.where(np.tri(x.shape[-2], dtype=bool), x @ swap(x), -1e9)), x),
             {None, "causal", "no-scale"},
         ),
-        "diagonal filled with -1e9": (lambda x: masked(x, ~np.eye(x.shape[-2], dtype=bool)), {None, "diagonal-masked"}),
+        "diagonal filled with -1e9": (lambda x: masked(x, ~np.eye(x.shape[-2], dtype=bool)), {"diagonal-very-small"}),
         "scaled by len": (lambda x: attend(softmax(x @ swap(x) / len(x) ** 0.5), x), {None, "scaled-by-keys"}),
         "weights transposed from the start": (
             lambda x: attend(swap(softmax(scores(x, x))), x),
@@ -355,10 +367,188 @@ SELF_ATTENTION = (
     }
 )
 
-STRANGERS = {
+
+def gauss(query, key, bandwidth=1.0):
+    return -(norm(query[..., :, None, :] - key[..., None, :, :])[..., 0] ** 2) / (2 * bandwidth**2)
+
+
+GAUSSIAN = unnamed(
+    twice_twice_the_bandwidth=lambda query, key, bandwidth=1.0: (
+        -((query[..., :, None, :] - key[..., None, :, :]) ** 2).sum(-1) / (2 * bandwidth * 2)
+    ),
+    sum_over_axis_2=lambda query, key, bandwidth=1.0: (
+        -((query[..., :, None, :] - key[..., None, :, :]) ** 2).sum(2) / (2 * bandwidth**2)
+    ),
+    sum_over_axis_0=lambda query, key, bandwidth=1.0: (
+        -((query[..., :, None, :] - key[..., None, :, :]) ** 2).sum(0) / (2 * bandwidth**2)
+    ),
+    rounded_to_2_decimals=lambda q, k, bandwidth=1.0: gauss(q, k, bandwidth).round(2),
+    float16=lambda q, k, bandwidth=1.0: gauss(q, k, bandwidth).astype(np.float16),
+    whole_numbers=lambda q, k, bandwidth=1.0: gauss(q, k, bandwidth).astype(int),
+    cubed_distances=lambda q, k, bandwidth=1.0: -((-2 * gauss(q, k, bandwidth)) ** 1.5) / 2,
+    divided_by_8=lambda q, k, bandwidth=1.0: gauss(q, k, bandwidth) / 4,
+    largest_difference=lambda q, k, bandwidth=1.0: (
+        -(np.abs(q[..., :, None, :] - k[..., None, :, :]).max(-1) ** 2) / (2 * bandwidth**2)
+    ),
+    last_component_missing=lambda q, k, bandwidth=1.0: gauss(q[..., :-1], k[..., :-1], bandwidth),
+    last_key_left_out=lambda q, k, bandwidth=1.0: gauss(q, k, bandwidth)[..., :-1],
+    first_query_alone=lambda q, k, bandwidth=1.0: gauss(q[..., :1, :], k, bandwidth),
+    unit_vectors=lambda q, k, bandwidth=1.0: gauss(unit(q), unit(k), bandwidth),
+    cosine_distances=lambda q, k, bandwidth=1.0: -(1 - cosine(q, k)) / (2 * bandwidth**2),
+    keys_reversed=lambda q, k, bandwidth=1.0: gauss(q, k[..., ::-1, :], bandwidth),
+    shifted_by_the_largest=lambda q, k, bandwidth=1.0: gauss(q, k, bandwidth) - gauss(q, k, bandwidth).max() + 1e-3,
+    bandwidth_cubed=lambda q, k, bandwidth=1.0: gauss(q, k, bandwidth) / bandwidth,
+    bandwidth_must_be_2=lambda q, k, bandwidth=2.0: gauss(q, k, bandwidth),
+    no_bandwidth=lambda q, k: gauss(q, k),
+    bandwidth_by_another_name=lambda q, k, h=1.0: gauss(q, k, h),
+    the_answer_of_the_first_case=lambda q, k, bandwidth=1.0: np.array([[0.0, -0.5, -12.5]]),
+    for_matrices_alone=lambda q, k, bandwidth=1.0: np.array(
+        [[gauss(a[None], b[None], bandwidth) for b in k] for a in q]
+    ),
+) | {
+    "bandwidth squared outside of the brackets": (
+        lambda q, k, bandwidth=1.0: -(norm(q[..., :, None, :] - k[..., None, :, :])[..., 0] ** 2) / 2 * bandwidth**2,
+        {"bandwidth-multiplies"},
+    ),
+    "bandwidth as the variance": (
+        lambda q, k, bandwidth=1.0: gauss(q, k, np.sqrt(bandwidth)),
+        {"bandwidth-not-squared"},
+    ),
+    "law of cosines, dot product once": (
+        lambda q, k, bandwidth=1.0: -(norm(q) ** 2 + swap(norm(k) ** 2) - q @ swap(k)) / (2 * bandwidth**2),
+        {"single-mixed-term"},
+    ),
+}
+
+# Written in another way than the catalogue's, and known there under a name that is true.
+KNOWN = {
+    "softmax": {
+        "shifted by the mean of all": "shift-by-mean-of-all",
+        "shifted by the largest size": "shift-by-largest-size",
+        "maximum along the last axis always": "maximum-ignores-axis",
+        "expm1": "exponential-minus-one",
+        "squares": "squares",
+        "sizes": "sizes",
+        "euclidean length below": "divided-by-length",
+        "mean below": "divided-by-mean",
+        "exp after the division": "exponential-last",
+        "scaled by the length": "scaled",
+        "base 10": "base-ten",
+        "sigmoid normalised": "sigmoid-normalised",
+        "uniform": "uniform",
+        "cumulative": "running-total",
+        "axis 1 always": "axis-one",
+    },
+    "dot": {
+        "componentwise": "componentwise",
+        "not transposed": "not-transposed",
+        "einsum for matrices": "einsum-of-matrices",
+        "einsum for one batch dimension": "einsum-of-batches",
+        "last component missing": "without-last-component",
+        "divided by the number of keys": "divided-by-keys",
+        "divided by len": "divided-by-keys",
+        "multiplied by the root of the width": "multiplied",
+        "squared": "squared",
+        "relu": "relu",
+        "mean centred": "centred",
+        "sign reversed": "reversed-sign",
+        "distance": "distance",
+        "sum of sizes": "sizes",
+        "components added": "added",
+        "reshaped key": "reshaped",
+        "squeezed": "squeezed",
+        "lower triangle": "lower-triangle",
+        "first batch for all": "first-of-the-batch",
+    },
+    "cosine": {
+        "norms without keepdims": "lengths-without-columns",
+        "unit vectors along axis 1": "norm-from-front",
+        "length of the query twice": "query-twice",
+        "length of the key twice": "key-twice",
+        "root of the product of lengths": "root-of-product",
+        "sum of lengths": "sum-of-lengths",
+        "root mean square": "root-mean-square",
+        "mean centred": "correlation",
+        "clipped to positive": "relu",
+        "moved to 0 and 1": "moved",
+        "squared": "squared",
+        "zero vectors agree with all": "zero-is-one",
+        "zero queries alone are safe": "zero-key",
+        "zero keys alone are safe": "zero-query",
+        "largest component": "largest-component",
+        "softmax of cosines": "weights",
+        "scaled cosine": "scaled",
+        "scaled dot product": "scaled-dot",
+        "columns of the query": "norm-of-query-columns",
+        "columns of the key": "norm-of-key-columns",
+        "rows of scores made unit": "norm-of-scores",
+        "sign reversed": "reversed-sign",
+        "np inner": "outer-batches",
+    },
+    "attention": {
+        "power before the half": "twice-the-width",
+        "every batch with every batch": "outer-batches",
+        "keys and values exchanged": "keys-for-values",
+        "fourth root of the width": "fourth-root",
+        "constant scale": "always-eight",
+        "divided by the number of keys": "divided-by-keys",
+        "unscaled scores returned": "returns-dot-products",
+        "weights transposed at the end": "weights-transposed",
+        "context transposed at the end": "context-transposed",
+        "divided by the number of keys at the end": "mean-of-values",
+        "softmax twice": "softmax-twice",
+        "log softmax": "log-weights",
+        "context of scores": "context-of-scores",
+        "scaled cosines": "scaled-cosine-scores",
+        "causal": "causal",
+        "values transposed": "values-transposed",
+        "queries with queries": "query-with-query",
+        "weights alone": "weights-only",
+        "nan made zero": "nan-to-num",
+        "scaled in place": "in-place",
+        "width unpacked": "two-dimensions",
+        "no scale and over queries": "no-scale-over-queries",
+        "shifted by the minimum": "shift-by-minimum",
+    },
+    "gaussian": {
+        "twice twice the bandwidth": "four-bandwidths",
+        "sum over axis 2": "sum-from-front",
+        "sum over axis 0": "summed-over-queries",
+    },
+    "self_attention": {
+        "fourth root of the width": "fourth-root",
+        "constant scale": "always-eight",
+        "divided by the number of keys": "divided-by-keys",
+        "divided by T": "divided-by-keys",
+        "unscaled scores returned": "returns-dot-products",
+        "weights transposed at the end": "weights-transposed",
+        "softmax twice": "softmax-twice",
+        "context of scores": "context-of-scores",
+        "everything centred": "centred",
+        "diagonal scores zero": "diagonal-scores-zero",
+        "diagonal weights zero": "diagonal-removed",
+        "later words alone": "earlier-hidden",
+        "causal after the softmax": "causal-after-softmax",
+        "causal scores zero": "half-of-the-scores",
+        "residual and no scale": "residual-no-scale",
+        "last word alone": "last-word-asks",
+        "weights made symmetric": "symmetric-weights",
+        "causal, no scale": "causal-no-scale",
+    },
+}
+
+
+def with_true_names(exercise, others):
+    named = KNOWN.get(exercise, {})
+    return {label: (f, {named[label]} if label in named else names) for label, (f, names) in others.items()}
+
+
+ALL = {
     "softmax": SOFTMAX,
     "dot": DOT,
     "cosine": COSINE,
+    "gaussian": GAUSSIAN,
     "attention": ATTENTION,
     "self_attention": SELF_ATTENTION,
 }
+STRANGERS = {exercise: with_true_names(exercise, others) for exercise, others in ALL.items()}

@@ -1,7 +1,4 @@
-"""Right answers, in the styles that students write: whatever is equal in mathematics has to pass.
-
-``RIGHT[exercise, backend]`` maps a description of the style to a function.
-"""
+"""Right answers to the exercises of the assignment on self-attention."""
 
 import math
 
@@ -9,22 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-RIGHT = {}
-
-
-def style(exercise, text, *, backend="numpy"):
-    """Register a right implementation of an exercise."""
-
-    def register(implementation):
-        RIGHT.setdefault((exercise, backend), {})[text] = implementation
-        return implementation
-
-    return register
-
-
-def swap(x):
-    return np.swapaxes(x, -1, -2)
-
+from right.styles import style, swap
 
 # softmax ---------------------------------------------------------------------------------------------------------
 
@@ -88,6 +70,38 @@ def softmax_copy(x, axis=-1, *, temperature=1.0):
 def softmax_pairs(x, axis=-1):
     x = np.moveaxis(x, axis, -1)
     return np.moveaxis(1 / np.exp(x[..., None, :] - x[..., :, None]).sum(-1), -1, axis)
+
+
+@style("softmax", "negated and shifted by the minimum of the negated")
+def softmax_negated(x, axis=-1):
+    e = np.exp(-(-x - np.min(-x, axis=axis, keepdims=True)))
+    return e / np.sum(e, axis, keepdims=True)
+
+
+@style("softmax", "np.logaddexp.reduce")
+def softmax_logaddexp(x, axis=-1):
+    return np.exp(x - np.logaddexp.reduce(x, axis=axis, keepdims=True))
+
+
+@style("softmax", "powers of e, the transpose of the transpose")
+def softmax_transposed(x, axis=-1):
+    turned = np.swapaxes(x, axis, 0)
+    powers = np.power(np.e, turned - turned.max(0))
+    return np.swapaxes(powers / powers.sum(0), axis, 0)
+
+
+@style("softmax", "a shift that is larger than the maximum, and np.divide")
+def softmax_more_shift(x, axis=-1):
+    e = np.exp(x - np.amax(x, axis=axis, keepdims=True) - 1)
+    return np.divide(e, np.add.reduce(e, axis=axis, keepdims=True))
+
+
+@style("softmax", "2 to the power of x / log 2, in one flat table")
+def softmax_flat(x, axis=-1):
+    last = np.moveaxis(np.atleast_1d(x), axis, -1)
+    rows = last.reshape(-1, last.shape[-1]).astype(np.longdouble)
+    powers = np.exp2((rows - rows.max(1)[:, None]) / np.log(np.longdouble(2)))
+    return np.moveaxis((powers / powers.sum(1)[:, None]).reshape(last.shape), -1, axis).astype(x.dtype)
 
 
 @style("softmax", "torch.softmax", backend="torch")
@@ -172,6 +186,19 @@ def dot_polarised(query, key):
 
     plus = squares(query[..., :, None, :] + key[..., None, :, :])
     return (plus - squares(query)[..., :, None] - squares(key)[..., None, :]) / 2
+
+
+@style("dot", "the transpose of key times query")
+def dot_turned(query, key):
+    return swap(key @ swap(query))
+
+
+@style("dot", "component after component")
+def dot_components(query, key):
+    scores = 0
+    for d in range(query.shape[-1]):
+        scores = scores + query[..., :, None, d] * key[..., None, :, d]
+    return scores
 
 
 @style("dot", "mT", backend="torch")
@@ -263,6 +290,27 @@ def cosine_clipped(query, key):
     return np.clip(cosine(query, key), -1, 1)
 
 
+@style("cosine", "from the distance of unit vectors")
+def cosine_distance(query, key):
+    def unit(x):
+        length = np.sqrt(np.sum(np.square(x), axis=-1, keepdims=True))
+        return x / (length + (length == 0))
+
+    q, k = unit(query), unit(key)
+    squares = ((q[..., :, None, :] - k[..., None, :, :]) ** 2).sum(-1)
+    both = (q**2).sum(-1)[..., :, None] + (k**2).sum(-1)[..., None, :]
+    return (both - squares) / 2
+
+
+@style("cosine", "a mask for the zero vectors")
+def cosine_masked(query, key):
+    scores = dot(query, key)
+    a, b = (np.sqrt((x * x).sum(axis=-1)) for x in (query, key))
+    lengths = a[..., :, None] * b[..., None, :]
+    scores[lengths > 0] /= lengths[lengths > 0]
+    return scores
+
+
 @style("cosine", "F.normalize", backend="torch")
 def cosine_torch(query, key):
     return F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT
@@ -293,6 +341,88 @@ def cosine_torch_stack(query, key):
     units = F.normalize(query, dim=-1, eps=1e-12)
     columns = [(units * F.normalize(key[..., j, None, :], dim=-1)).sum(-1) for j in range(key.shape[-2])]
     return torch.stack(columns, -1)
+
+
+# gaussian --------------------------------------------------------------------------------------------------------
+
+
+@style("gaussian", "differences, squares, sum")
+def gaussian(query, key, bandwidth=1.0):
+    differences = query[..., :, None, :] - key[..., None, :, :]
+    return -(differences**2).sum(axis=-1) / (2 * bandwidth**2)
+
+
+@style("gaussian", "the square multiplied out")
+def gaussian_expanded(query, key, bandwidth=1.0):
+    lengths = (query * query).sum(-1)[..., :, None] + (key * key).sum(-1)[..., None, :]
+    return (dot(query, key) - lengths / 2) / bandwidth**2
+
+
+@style("gaussian", "Python loops with math.dist")
+def gaussian_loops(query, key, *, bandwidth=1.0):
+    scores = np.zeros((*query.shape[:-1], key.shape[-2]))
+    for place in np.ndindex(query.shape[:-2]):
+        for i, q in enumerate(query[place]):
+            for j, k in enumerate(key[place]):
+                scores[(*place, i, j)] = -0.5 * (math.dist(q, k) / bandwidth) ** 2
+    return scores
+
+
+@style("gaussian", "np.linalg.norm, everything in units of the bandwidth")
+def gaussian_norm(query, key, bandwidth=1):
+    q, k = query / bandwidth, key / bandwidth
+    return -(np.linalg.norm(np.expand_dims(q, -2) - np.expand_dims(k, -3), axis=-1) ** 2) / 2
+
+
+@style("gaussian", "the logarithm of the kernel, float64 inside, cast back")
+def gaussian_logarithm(query, key, bandwidth=1.0):
+    q, k = query.astype(np.longdouble), key.astype(np.longdouble)
+    components = -((q[..., :, None, :] - k[..., None, :, :]) ** 2) / (2 * bandwidth**2)
+    return np.log(np.exp(components)).sum(-1).astype(query.dtype)
+
+
+@style("gaussian", "einsum, and the precision in place of the bandwidth")
+def gaussian_einsum(query, key, **options):
+    precision = options.get("bandwidth", 1.0) ** -2
+    d = query[..., :, np.newaxis, :] - key[..., np.newaxis, :, :]
+    return np.einsum("...d,...d->...", d, d) * -0.5 * precision
+
+
+@style("gaussian", "recursion over the batch, key after key")
+def gaussian_recursive(query, key, bandwidth=1.0):
+    if query.ndim > 2:
+        return np.array([gaussian_recursive(q, k, bandwidth) for q, k in zip(query, key, strict=True)])
+    return np.column_stack([((query - k) ** 2).sum(1) / (-2 * bandwidth * bandwidth) for k in key])
+
+
+@style("gaussian", "differences, squares, sum", backend="torch")
+def gaussian_torch(query, key, bandwidth=1.0):
+    return -(query.unsqueeze(-2) - key.unsqueeze(-3)).pow(2).sum(-1) / (2 * bandwidth**2)
+
+
+@style("gaussian", "the square multiplied out", backend="torch")
+def gaussian_torch_expanded(query, key, bandwidth=1.0):
+    lengths = query.square().sum(-1)[..., :, None] + key.square().sum(-1)[..., None, :]
+    return (query @ key.mT - lengths / 2) / bandwidth**2
+
+
+@style("gaussian", "a loop over keys with torch.stack", backend="torch")
+def gaussian_torch_stack(query, key, *, bandwidth=1.0):
+    columns = [((query - key[..., j, None, :]) ** 2).sum(-1) for j in range(key.shape[-2])]
+    return torch.stack(columns, -1) / (-2 * bandwidth**2)
+
+
+@style("gaussian", "einsum", backend="torch")
+def gaussian_torch_einsum(query, key, bandwidth=1.0):
+    d = (query[..., :, None, :] - key[..., None, :, :]) / bandwidth
+    return -torch.einsum("...d,...d->...", d, d) / 2
+
+
+@style("gaussian", "the logarithm of a normal density, without its constant", backend="torch")
+def gaussian_torch_density(query, key, bandwidth=1.0):
+    normal = torch.distributions.Normal(key[..., None, :, :], bandwidth)
+    at, top = query[..., :, None, :], key[..., None, :, :]
+    return (normal.log_prob(at) - normal.log_prob(top)).sum(-1)
 
 
 # attention -------------------------------------------------------------------------------------------------------
@@ -339,8 +469,8 @@ def attention_roots(query, key, value):
     return weights @ value, weights
 
 
-@style("attention", "float64 inside, cast back, extra keywords")
-def attention_cast(query, key, value, *, score=None, mask=None):
+@style("attention", "float64 inside, cast back, an extra keyword")
+def attention_cast(query, key, value, *, dropout=0.0):
     context, weights = attention(*(x.astype(np.float64) for x in (query, key, value)))
     return context.astype(query.dtype), weights.astype(query.dtype)
 
@@ -357,6 +487,68 @@ def attention_eps(query, key, value):
 def attention_vectorize(query, key, value):
     signature = "(t,d),(s,d),(s,v)->(t,v),(t,s)"
     return np.vectorize(attention, signature=signature)(query, key, value)
+
+
+@style("attention", "with a mask and a score, rows without a key set to 0")
+def attention_masked(query, key, value, *, score=None, mask=None):
+    scores = score(query, key) if score else dot(query, key) / np.sqrt(key.shape[-1])
+    allowed = np.ones(scores.shape, dtype=bool) if mask is None else np.broadcast_to(mask, scores.shape)
+    weights = softmax(np.where(allowed, scores, -1e30)) * allowed.any(axis=-1, keepdims=True)
+    return weights @ value, weights
+
+
+@style("attention", "a mask as minus infinity, nan made 0")
+def attention_minus_infinity(query, key, value, mask=None):
+    scores = dot(query, key) / query.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores + np.log(mask.astype(float))
+    weights = np.nan_to_num(softmax(scores))
+    return weights @ value, weights
+
+
+@style("attention", "a mask on the exponentials, in loops")
+def attention_masked_loops(query, key, value, mask=None, score=dot_loops):
+    scores = score(query, key) * (1 if score is not dot_loops else query.shape[-1] ** -0.5)
+    allowed = np.ones(scores.shape) if mask is None else mask * np.ones(scores.shape)
+    weights = np.zeros(scores.shape)
+    for place in np.ndindex(scores.shape[:-1]):
+        e = [a * math.exp(s - max(scores[place])) for s, a in zip(scores[place], allowed[place], strict=True)]
+        weights[place] = [x / (sum(e) or 1) for x in e]
+    return np.einsum("...ts,...sv->...tv", weights, value), weights
+
+
+@style("attention", "the transposed table, softmax down its columns")
+def attention_turned(query, key, value):
+    turned = softmax(key @ swap(query) / math.sqrt(query.shape[-1]), axis=-2)
+    return swap(swap(value) @ turned), swap(turned)
+
+
+@style("attention", "query by query, with a running maximum")
+def attention_running(query, key, value):
+    if query.ndim > 2:
+        pairs = [attention_running(*x) for x in zip(query, key, value, strict=True)]
+        return tuple(np.stack(x) for x in zip(*pairs, strict=True))
+    context, weights = [], []
+    for q in query:
+        top, total, mixed, row = -np.inf, 0.0, 0.0, []
+        for k, v in zip(key, value, strict=True):
+            s = float(q @ k) / len(q) ** 0.5
+            new = max(top, s)
+            total = total * math.exp(top - new) + math.exp(s - new)
+            mixed = mixed * math.exp(top - new) + math.exp(s - new) * v
+            top, row = new, [*row, s]
+        context.append(mixed / total)
+        weights.append([math.exp(s - top) / total for s in row])
+    return np.array(context), np.array(weights)
+
+
+@style("attention", "with a mask and masked_fill", backend="torch")
+def attention_torch_masked(query, key, value, *, score=None, mask=None):
+    scores = score(query, key) if score else query @ key.mT / query.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    weights = torch.nan_to_num(scores.softmax(-1))
+    return weights @ value, weights
 
 
 @style("attention", "matmul and F.softmax", backend="torch")
@@ -376,6 +568,13 @@ def attention_torch_einsum(query, key, value):
 def attention_torch_sdpa(query, key, value):
     weights = torch.softmax(query @ key.mT / query.shape[-1] ** 0.5, -1)
     return F.scaled_dot_product_attention(query, key, value), weights
+
+
+@style("attention", "the weights as the context of unit vectors, in torch", backend="torch")
+def attention_torch_unit_values(query, key, value):
+    units = torch.eye(key.shape[-2], dtype=key.dtype).expand(*key.shape[:-1], key.shape[-2])
+    weights = F.scaled_dot_product_attention(query, key, units)
+    return weights @ value, weights
 
 
 @style("attention", "loops with torch.stack", backend="torch")
@@ -420,8 +619,8 @@ def self_attention_loops(x):
     return attention_loops(x, x, x)
 
 
-@style("self_attention", "x divided by the fourth root of D, with extra keywords")
-def self_attention_root(x, *, score=None, mask=None):
+@style("self_attention", "x divided by the fourth root of D, with an extra keyword")
+def self_attention_root(x, *, causal=False):
     y = x / x.shape[-1] ** 0.25
     weights = softmax_pairs(y @ swap(y))
     return weights @ x, weights
@@ -436,6 +635,19 @@ def self_attention_cast(x):
 def self_attention_identity(x):
     identity = np.eye(x.shape[-1])
     return attention_broadcast(x @ identity, x @ identity, x @ identity)
+
+
+@style("self_attention", "with a mask and a score")
+def self_attention_masked(x, *, score=None, mask=None):
+    return attention_masked(x, x, x, score=score, mask=mask)
+
+
+@style("self_attention", "word after word")
+def self_attention_words(x):
+    if x.ndim > 2:
+        return tuple(np.stack(y) for y in zip(*map(self_attention_words, x), strict=True))
+    rows = [softmax((x * word).sum(1) / x.shape[1] ** 0.5) for word in x]
+    return np.stack([(row[:, None] * x).sum(0) for row in rows]), np.stack(rows)
 
 
 @style("self_attention", "F.softmax", backend="torch")

@@ -1,0 +1,60 @@
+"""From the shell: run a student's notebook and print its reports, or print how well the checks name the mistakes."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from tqdm import tqdm
+
+from attnlib.checks.catalogue import CATALOGUE
+from attnlib.checks.confusion import confusion
+from attnlib.checks.notebook import run
+
+EPILOG = """The book to which reports link is looked for at $ATTENTION_BOOK (an address or a folder).
+Exit code: 0 if all is well, 1 if something is wrong, 2 if the request cannot be met."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Do what the command line asks for, and return the exit code."""
+    parser = argparse.ArgumentParser("python -m attnlib.checks", description=__doc__, epilog=EPILOG)
+    parser.add_argument(
+        "what", nargs="+", metavar="NOTEBOOK", help='notebooks to run, or "report" and the names of exercises (or none)'
+    )
+    parser.add_argument("--seeds", type=int, default=10, metavar="N", help="sets of inputs for a report (10)")
+    options = parser.parse_args(arguments)
+    if options.seeds < 1:
+        parser.error(f"--seeds is {options.seeds}, but 1 or more is needed")
+    if options.what[0] == "report":
+        return _report(options.what[1:], options.seeds, parser)
+    return max(_notebook(Path(name), parser) for name in options.what)
+
+
+def _notebook(path: Path, parser: argparse.ArgumentParser) -> int:
+    os.environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn, and no window opens
+    try:
+        outcome = run(path)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    print(f"\n{path.name}: {outcome.summary}")
+    return 0 if outcome.passed else 1
+
+
+def _report(names: list[str], seeds: int, parser: argparse.ArgumentParser) -> int:
+    unknown = [name for name in names if name not in CATALOGUE]
+    if unknown:
+        parser.error(f"no exercise {', '.join(unknown)}; there are: {', '.join(CATALOGUE)}")
+    names = names or list(CATALOGUE)
+    total = sum(len(CATALOGUE[name].mistakes) for name in names)
+    with tqdm(total=total * seeds, unit="answer", dynamic_ncols=True, disable=None) as bar:
+        results = []
+        for name in names:
+            results.append(confusion(name, range(seeds), bar.update))
+            bar.write(f"{results[-1]}\n")
+    named, tried = sum(r.named for r in results), sum(r.tried for r in results)
+    print(f"{len(results)} exercises, {total} mistakes: {named} of {tried} wrong answers named as what they are")
+    return 0 if all(r.perfect for r in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

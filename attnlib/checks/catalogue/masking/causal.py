@@ -1,0 +1,349 @@
+"""causal_mask(T, S=None, *, q_offset=0)."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+import attnlib
+from attnlib.checks.catalogue.masking.sections import ALIGN, BY_HAND, KINDS, POLARITY
+from attnlib.checks.exercise import Case, Exercise, Mistakes
+
+SQUARES, SIZES, OFFSETS = "as many queries as keys", "other sizes", "the offset"
+MISTAKES = Mistakes()
+
+
+def inputs(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield the cases: squares, then T and S that differ, then offsets of both signs. Nothing is random here."""
+    yield Case("T=3", SQUARES, {"T": 3})
+    yield Case("T=5", SQUARES, {"T": 5})
+    yield Case("a single token, T=1", SQUARES, {"T": 1})
+    yield Case("T=4 and S=4", SQUARES, {"T": 4, "S": 4})
+    yield Case("T=2 queries and S=5 keys", SIZES, {"T": 2, "S": 5})
+    yield Case("T=5 queries and S=2 keys", SIZES, {"T": 5, "S": 2})
+    yield Case("T=1 query and S=4 keys", SIZES, {"T": 1, "S": 4})
+    yield Case("T=2, S=5 and q_offset=1", OFFSETS, {"T": 2, "S": 5}, {"q_offset": 1})
+    yield Case("T=1, S=6 and q_offset=5, as in decoding", OFFSETS, {"T": 1, "S": 6}, {"q_offset": 5})
+    yield Case("T=2, S=7 and q_offset=4", OFFSETS, {"T": 2, "S": 7}, {"q_offset": 4})
+    yield Case("T=4 and q_offset=2, without S", OFFSETS, {"T": 4}, {"q_offset": 2})
+    yield Case("T=4, S=3 and q_offset=-2, so that two queries see nothing", OFFSETS, {"T": 4, "S": 3}, {"q_offset": -2})
+
+
+def _places(T, S):
+    """Return the numbers of the queries as a column, and those of the keys as a row."""
+    return np.arange(T)[:, None], np.arange(T if S is None else S)[None, :]
+
+
+@MISTAKES.add(
+    "True and False have changed places",
+    hint="Read one row aloud: may the first query look at the first key? What does your mask say there?",
+    more="In this course True means “may attend”. Write the row of the first query on paper, word for word, and hold "
+    "it against the first row of your mask.",
+    section=POLARITY,
+)
+def inverted(T, S=None, *, q_offset=0):
+    """Your mask is True where a query may not look. Here True means that the query may attend to the key."""
+    return ~attnlib.causal_mask(T, S, q_offset=q_offset)
+
+
+@MISTAKES.add(
+    "the upper triangle instead of the lower",
+    hint="Which index is the query, and which is the key? Which of them has to be the smaller one?",
+    more="Look at the last row, that of the last query. It stands at the end, so everything is in its past: how many "
+    "True should its row have, and how many does yours have?",
+    section=BY_HAND,
+)
+def upper(T, S=None, *, q_offset=0):
+    """Every query sees itself and what comes after it. It should see itself and what came before it."""
+    i, j = _places(T, S)
+    return j >= i + q_offset
+
+
+@MISTAKES.add(
+    "query and key have changed places",
+    hint="Rows are queries and columns are keys. Which of the two indices is the query in your comparison?",
+    more="Look at the last row, that of the last query. It stands at the end, so everything is in its past: how many "
+    "True should its row have, and how many does yours have?",
+    section=BY_HAND,
+)
+def exchanged(T, S=None, *, q_offset=0):
+    """Your comparison lets key j see query i. A query sees itself and what came before it, and rows are queries."""
+    i, j = _places(T, S)
+    return i <= j + q_offset
+
+
+@MISTAKES.add(
+    "a query may not see itself",
+    hint="The first query has nothing before it. Is there a key that it may look at all the same?",
+    more="Count the True in each of your rows. The first query should have one key, the second two, and so on: what do "
+    "you have on the diagonal?",
+    section=KINDS,
+)
+def too_strict(T, S=None, *, q_offset=0):
+    """The diagonal is missing: a query may attend to its own position as well as to those before it."""
+    i, j = _places(T, S)
+    return j < i + q_offset
+
+
+@MISTAKES.add(
+    "a query sees one word of its future",
+    hint="How many keys may the first query look at? Count the True in your first row.",
+    more="The rule has the same sign as in “not after its own position”. Take the first query, at position 0, and ask "
+    "for each key whether your comparison lets it through.",
+    section=KINDS,
+)
+def off_by_one(T, S=None, *, q_offset=0):
+    """The triangle reaches one column too far: every query sees the next word, which is just what it should predict."""
+    i, j = _places(T, S)
+    return j <= i + q_offset + 1
+
+
+@MISTAKES.add(
+    "the diagonal alone",
+    hint="May the second query look at the first key?",
+    more="Write down all keys that the last query may look at. Then read the last row of your mask.",
+    section=KINDS,
+)
+def diagonal(T, S=None, *, q_offset=0):
+    """Every query sees its own position and nothing else. It may look at everything before it, too."""
+    i, j = _places(T, S)
+    return j == i + q_offset
+
+
+@MISTAKES.add(
+    "nothing is forbidden",
+    hint="Which places of the mask should be False?",
+    more="Take the first query. Everything but its own position lies in its future. What does its row say?",
+    section=BY_HAND,
+)
+def all_true(T, S=None, *, q_offset=0):
+    """Every query may look at every key, the future included. A causal mask hides the future."""
+    return np.ones((T, T if S is None else S), dtype=bool)
+
+
+@MISTAKES.add(
+    "ones and zeros instead of True and False",
+    hint="What is the dtype of your result, and which dtype tells attention to forbid?",
+    more="Attention adds a mask of numbers to the scores. Added to a score, a 1 makes a weight larger, and a 0 forbids "
+    "nothing. A comparison gives True and False by itself.",
+    section=POLARITY,
+)
+def numbers(T, S=None, *, q_offset=0):
+    """The ones stand in the right places. But a mask of numbers would be added to the scores: booleans are needed."""
+    return attnlib.causal_mask(T, S, q_offset=q_offset).astype(float)
+
+
+@MISTAKES.add(
+    "ones where it is forbidden",
+    hint="What is the dtype of your result, and what does a 1 in it stand for?",
+    more="Two things are to be mended: the kind of the entries, and which of them stand above the diagonal.",
+    section=POLARITY,
+)
+def numbers_inverted(T, S=None, *, q_offset=0):
+    """Your mask holds numbers, with 1 for the future. Booleans are needed, and True means “may attend”."""
+    return (~attnlib.causal_mask(T, S, q_offset=q_offset)).astype(float)
+
+
+@MISTAKES.add(
+    "zeros and minus infinity instead of True and False",
+    hint="Which kind of mask does the task ask for: one that is added, or one that says yes and no?",
+    more="Your mask is one step too far ahead. The step before it asks of every pair whether the key lies in the past.",
+    section=POLARITY,
+)
+def added(T, S=None, *, q_offset=0):
+    """This is a mask to be added to the scores. It does the same work, but True and False are asked for here."""
+    return np.where(attnlib.causal_mask(T, S, q_offset=q_offset), 0.0, -np.inf)
+
+
+@MISTAKES.add(
+    "S is not used",
+    hint="What shape do the scores have when there are T queries and S keys?",
+    more="Print the shape of your mask for 2 queries and 5 keys. Which of its two sizes is not what it should be?",
+    section=ALIGN,
+)
+def size_ignored(T, S=None, *, q_offset=0):
+    """Your mask is always a square of T by T. With S keys it needs S columns."""
+    return attnlib.causal_mask(T, q_offset=q_offset)
+
+
+@MISTAKES.add(
+    "S by S instead of T by S",
+    hint="What shape do the scores have when there are T queries and S keys?",
+    more="Print the shape of your mask for 2 queries and 5 keys. Which of its two sizes is not what it should be?",
+    section=ALIGN,
+)
+def keys_by_keys(T, S=None, *, q_offset=0):
+    """Your mask is a square of S by S. There is one row for each query, so it needs T rows."""
+    return attnlib.causal_mask(T if S is None else S, q_offset=q_offset)
+
+
+@MISTAKES.add(
+    "rows and columns have changed places",
+    hint="Which of T and S counts the rows? Remember: row = query, column = key.",
+    more="Print the shape of your mask for 2 queries and 5 keys. There should be 2 rows.",
+    section=ALIGN,
+)
+def sizes_swapped(T, S=None, *, q_offset=0):
+    """Your mask has S rows and T columns. A row belongs to a query, and there are T of them."""
+    return attnlib.causal_mask(T if S is None else S, T, q_offset=q_offset)
+
+
+@MISTAKES.add(
+    "the shape of the other one, and its triangle",
+    hint="Which of T and S counts the rows? Remember: row = query, column = key.",
+    more="A transposed causal mask has the wrong shape and the wrong triangle. Draw the mask of 2 queries and 5 keys, "
+    "with one row for each query.",
+    section=ALIGN,
+)
+def transposed(T, S=None, *, q_offset=0):
+    """The whole mask is transposed: its rows are keys, and its columns are queries."""
+    return attnlib.causal_mask(T, S, q_offset=q_offset).T
+
+
+@MISTAKES.add(
+    "the last query is lined up with the last key",
+    hint="Without an offset the first query stands at the first key. Which corner does your triangle start from?",
+    more="For 2 queries and 5 keys, how many keys may the first query see, if it stands at position 0? How many True "
+    "does your first row have?",
+    section=ALIGN,
+)
+def bottom_right(T, S=None, *, q_offset=0):
+    """Your triangle ends in the bottom right corner, and the offset comes on top. Only `q_offset` should move it."""
+    return attnlib.causal_mask(T, S, q_offset=q_offset + (T if S is None else S) - T)
+
+
+@MISTAKES.add(
+    "lined up at the end, whatever the offset",
+    hint="Who decides where the first query stands: the two sizes, or the offset?",
+    more="For 2 queries and 5 keys without an offset, the first query stands at position 0. With an offset of 1 it "
+    "stands at position 1. Count the True in the first row for both.",
+    section=ALIGN,
+)
+def bottom_right_always(T, S=None, *, q_offset=0):
+    """The last query always meets the last key. It is `q_offset` that says where the first query stands."""
+    return attnlib.causal_mask(T, S, q_offset=(T if S is None else S) - T)
+
+
+@MISTAKES.add(
+    "the offset is not used",
+    hint="With an offset of 5 the first query stands at position 5. How many keys may it see?",
+    more="Compare your masks for 2 queries and 5 keys with an offset of 0 and of 1. They should differ. Where does the "
+    "offset enter your comparison?",
+    section=ALIGN,
+)
+def offset_ignored(T, S=None, *, q_offset=0):
+    """The first query is always put at position 0. With an offset it stands at position `q_offset` of the keys."""
+    return attnlib.causal_mask(T, S)
+
+
+@MISTAKES.add(
+    "the offset has the wrong sign",
+    hint="A larger offset puts the queries later. Do they see more keys then, or fewer?",
+    more="For one query, 6 keys and an offset of 5, the query is the newest of six words. Count the True in your row.",
+    section=ALIGN,
+)
+def offset_reversed(T, S=None, *, q_offset=0):
+    """A positive offset takes keys away. It puts the queries further back in the text, so that they see more of it."""
+    return attnlib.causal_mask(T, S, q_offset=-q_offset)
+
+
+@MISTAKES.add(
+    "the offset makes the mask wider",
+    hint="S counts all keys, those before the first query as well. Does the offset change how many keys there are?",
+    more="Print the shape for 2 queries, 5 keys and an offset of 1. There are 5 keys, and so there are 5 columns.",
+    section=ALIGN,
+)
+def offset_widens(T, S=None, *, q_offset=0):
+    """The offset was added to the number of keys as well. It moves the queries; the number of columns stays S."""
+    return attnlib.causal_mask(T, max((T if S is None else S) + q_offset, 0), q_offset=q_offset)
+
+
+@MISTAKES.add(
+    "negative offsets are not taken",
+    hint="What does an offset of -2 mean for the first query: at which position does it stand?",
+    more="With an offset of -2 the first two queries stand before the first key. How many keys may they look at?",
+    section=ALIGN,
+)
+def offset_not_negative(T, S=None, *, q_offset=0):
+    """A negative offset was treated like 0. It puts the first queries before the first key, where they see nothing."""
+    return attnlib.causal_mask(T, S, q_offset=max(q_offset, 0))
+
+
+@MISTAKES.add(
+    "the sign of the offset is dropped",
+    hint="An offset of 2 and one of -2: should they give the same mask?",
+    more="With an offset of -2 the first two queries stand before the first key. How many keys may they look at?",
+    section=ALIGN,
+)
+def offset_size(T, S=None, *, q_offset=0):
+    """An offset of -2 gives the same mask as one of 2. It should move the queries the other way."""
+    return attnlib.causal_mask(T, S, q_offset=abs(q_offset))
+
+
+@MISTAKES.add(
+    "one offset too many",
+    hint="With an offset of 1, at which position does the first query stand: at 1, or at 2?",
+    more="For one query, 6 keys and an offset of 4, count the keys up to and with position 4.",
+    section=ALIGN,
+)
+def offset_plus_one(T, S=None, *, q_offset=0):
+    """With an offset the queries are put one position too far, so they see one word of their future."""
+    return attnlib.causal_mask(T, S, q_offset=q_offset + 1 if q_offset else 0)
+
+
+@MISTAKES.add(
+    "one offset too few",
+    hint="With an offset of 1, at which position does the first query stand: at 0, or at 1?",
+    more="For one query, 6 keys and an offset of 5, the query is the newest word. May it look at its own key?",
+    section=ALIGN,
+)
+def offset_minus_one(T, S=None, *, q_offset=0):
+    """With an offset the queries are put one position too early, so the newest word does not see itself."""
+    return attnlib.causal_mask(T, S, q_offset=q_offset - 1 if q_offset else 0)
+
+
+@MISTAKES.add(
+    "dimensions of size 1 in front",
+    hint="Which shape does the task ask for?",
+    more="Broadcasting adds missing dimensions in front by itself. Print the shape of your mask: which sizes are "
+    "not needed?",
+    section=KINDS,
+)
+def with_heads(T, S=None, *, q_offset=0):
+    """Your mask has room for batch and heads in front. (T, S) is asked for, and it broadcasts by itself."""
+    return attnlib.causal_mask(T, S, q_offset=q_offset)[None, None]
+
+
+@MISTAKES.add(
+    "S is missing, and None is used as a size",
+    hint="S may be left out. Which number does it stand for then?",
+    more="Look at the line that raises. S is None there: what should have been put in its place before?",
+    section=KINDS,
+)
+def none_as_size(T, S=None, *, q_offset=0):
+    """Where S is left out it is None, which is no size. There are as many keys as queries then."""
+    return np.tril(np.ones((T, S), dtype=bool), q_offset)
+
+
+@MISTAKES.add(
+    "S is missing, and None is used as a number of keys",
+    hint="S may be left out. Which number does it stand for then?",
+    more="Look at the line that raises. S is None there: what should have been put in its place before?",
+    section=KINDS,
+)
+def none_as_positions(T, S=None, *, q_offset=0):
+    """Where S is left out it is None, which cannot be counted up to. There are as many keys as queries then."""
+    return np.arange(S)[None, :] <= np.arange(T)[:, None] + q_offset
+
+
+EXERCISE = Exercise(
+    name="causal_mask",
+    reference=attnlib.causal_mask,
+    outputs={"mask": ("T", "S")},
+    parts={SQUARES: 2, SIZES: 1, OFFSETS: 2},
+    section=KINDS,
+    advice="Write the row of the first query and that of the last on paper: which keys stand at its position or "
+    "before it? Then print your mask and compare these two rows.",
+    inputs=inputs,
+    mistakes=tuple(MISTAKES),
+    backends=("numpy",),
+)

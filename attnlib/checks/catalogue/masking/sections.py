@@ -1,0 +1,18 @@
+"""The places of the chapter that reports send their readers to. A test holds them against its headings."""
+
+from functools import partial
+
+from attnlib.checks.exercise import Section
+
+_chapter = partial(Section, "book/masks.md", "Masks")
+
+BY_HAND = _chapter("Three words by hand")
+NOT_AFTER = _chapter("Why not simply set the weights to 0?")
+KINDS = _chapter("Padding, causal, both")
+POLARITY = _chapter("True, or False?")
+EMPTY = _chapter("Rows with nothing to attend")
+FINITE = _chapter("A large negative number instead?")
+LEAKS = _chapter("A test for leaks")
+ALIGN = _chapter("When queries and keys are not equally many")
+CACHE = _chapter("The KV cache")
+SIDE = _chapter("On which side?")

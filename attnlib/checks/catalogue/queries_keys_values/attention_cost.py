@@ -1,0 +1,230 @@
+"""attention_cost(T, S, D, D_v): how many multiplications, and how many scores."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from attnlib.checks.catalogue.queries_keys_values.sections import COST, MATRICES, SHAPES, TWO
+from attnlib.checks.exercise import Case, Exercise, Mistakes
+
+SMALL, LARGE = "sizes that differ", "long sequences"
+MISTAKES = Mistakes()
+
+
+def attention_cost(T: int, S: int, D: int, D_v: int) -> tuple[int, int]:
+    """Return the multiplications of the two matrix products, and how many numbers the table of scores holds."""
+    pairs = T * S
+    return pairs * (D + D_v), pairs
+
+
+def inputs(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield the cases: the chapter's guests at the door, other sizes, one query, the paper's sizes, a long text."""
+    yield Case("two guests at the door and five inside", SMALL, {"T": 2, "S": 5, "D": 8, "D_v": 6})
+    T, S, D, D_v = (int(n) for n in rng.permutation(np.arange(3, 12))[:4])
+    yield Case("four sizes that all differ", SMALL, {"T": T, "S": S, "D": D, "D_v": D_v})
+    yield Case("more queries than keys", SMALL, {"T": 9, "S": 4, "D": 5, "D_v": 7})
+    yield Case("one query", SMALL, {"T": 1, "S": 6, "D": 5, "D_v": 3})
+    yield Case("the paper's sizes, a sentence of 100 words", LARGE, {"T": 100, "S": 100, "D": 64, "D_v": 64})
+    yield Case("60 queries and a text of 250 words", LARGE, {"T": 60, "S": 250, "D": 64, "D_v": 48})
+
+
+@MISTAKES.add(
+    "the product with the values is missing",
+    hint="There are two matrix products. Which one have you counted?",
+    more="First queries meet keys, then weights meet values. Write down the cost of each, and add them.",
+    section=SHAPES,
+)
+def scores_alone(T, S, D, D_v):
+    """You have counted the products for the scores. The weighted sum of the values takes some too."""
+    return T * S * D, T * S
+
+
+@MISTAKES.add(
+    "the product of queries and keys is missing",
+    hint="There are two matrix products. Which one is not in your count?",
+    more="Before there are weights, each query meets each key. How many multiplications does one meeting take?",
+    section=SHAPES,
+)
+def values_alone(T, S, D, D_v):
+    """You have counted the weighted sum of the values. The scores cost something too: a product for each component."""
+    return T * S * D_v, T * S
+
+
+@MISTAKES.add(
+    "the widths are multiplied",
+    hint="Are the two products done one after the other, or one inside the other?",
+    more="Two jobs of 10 and 14 minutes, one after the other, take 24 minutes. Which operation do your widths need?",
+    section=COST,
+)
+def widths_multiplied(T, S, D, D_v):
+    """The two widths are multiplied. The two products come one after the other, so their costs are added."""
+    return T * S * D * D_v, T * S
+
+
+@MISTAKES.add(
+    "both products have the width of the keys",
+    hint="How wide is what the weights are multiplied with?",
+    more="For one entry of the output, one component of all values is added up. How many such entries has a row?",
+    section=MATRICES,
+)
+def width_of_keys_twice(T, S, D, D_v):
+    """You count D multiplications for each pair in both products. The second mixes values, of another width."""
+    return 2 * T * S * D, T * S
+
+
+@MISTAKES.add(
+    "both products have the width of the values",
+    hint="How wide are the vectors that are compared?",
+    more="For one score, two vectors are multiplied component by component. Which width do these two have?",
+    section=MATRICES,
+)
+def width_of_values_twice(T, S, D, D_v):
+    """You count D_v multiplications for each pair in both products. In the first it is queries and keys that meet."""
+    return 2 * T * S * D_v, T * S
+
+
+@MISTAKES.add(
+    "as many keys as queries",
+    hint="Does anything ask that S equals T?",
+    more="Two guests at the door, five inside: count the pairs on your fingers.",
+    section=TWO,
+)
+def queries_squared(T, S, D, D_v):
+    """You square the number of queries. Pairs are made of one query and one key, and there may be more keys."""
+    return T * T * (D + D_v), T * T
+
+
+@MISTAKES.add(
+    "as many queries as keys",
+    hint="Does anything ask that T equals S?",
+    more="Two guests at the door, five inside: who meets whom? Draw a line for each pair and count.",
+    section=TWO,
+)
+def keys_squared(T, S, D, D_v):
+    """You square the number of keys. Pairs are made of one query and one key, and there may be fewer queries."""
+    return S * S * (D + D_v), S * S
+
+
+@MISTAKES.add(
+    "queries and keys are added",
+    hint="If 2 guests each meet 5 others, how many meetings are there?",
+    more="Every query meets every key. Draw them as rows and columns, and count the cells.",
+    section=COST,
+)
+def pairs_added(T, S, D, D_v):
+    """You add the numbers of queries and keys. Every query meets every key, so they are multiplied."""
+    return (T + S) * (D + D_v), T + S
+
+
+@MISTAKES.add(
+    "additions are counted too",
+    hint="What is asked for: multiplications, or all operations?",
+    more="Your number is twice the one that is asked for. A product of two numbers is one multiplication.",
+    section=COST,
+)
+def operations(T, S, D, D_v):
+    """You count a multiplication and an addition for each component. Only multiplications are asked for here."""
+    return 2 * T * S * (D + D_v), T * S
+
+
+@MISTAKES.add(
+    "the projections are counted too",
+    hint="Which two products are asked for, and do the matrices of the projections take part in them?",
+    more="Queries, keys and values are there already. Count from the table of scores on.",
+    section=COST,
+)
+def with_projections(T, S, D, D_v):
+    """You count the making of queries, keys and values as well. The cost is asked for once they are there."""
+    return T * S * (D + D_v) + T * D * D + S * D * D + S * D * D_v, T * S
+
+
+@MISTAKES.add(
+    "the scaling is counted too",
+    hint="Which two products are asked for?",
+    more="Your number is too large by the number of pairs. Which step costs one multiplication for each pair?",
+    section=COST,
+)
+def with_scaling(T, S, D, D_v):
+    """You count one more multiplication for each score. Only those of the two matrix products are asked for."""
+    return T * S * (D + D_v + 1), T * S
+
+
+@MISTAKES.add(
+    "the weighted sum is counted once, not once a query",
+    hint="How many averages of the values are made?",
+    more="One average of S values of width D_v costs S times D_v. Each query makes one of its own.",
+    section=MATRICES,
+)
+def values_once(T, S, D, D_v):
+    """You count a single weighted sum of the values. Each query makes a sum of its own, with its own weights."""
+    return T * S * D + S * D_v, T * S
+
+
+@MISTAKES.add(
+    "the scores are counted with their width",
+    hint="How many numbers are one score?",
+    more="The dot product adds up its D products. What is left for each pair?",
+    section=SHAPES,
+)
+def scores_with_width(T, S, D, D_v):
+    """Your second number counts D numbers for each pair. A score is one number: the width was summed away."""
+    return T * S * (D + D_v), T * S * D
+
+
+@MISTAKES.add(
+    "the scores of queries with themselves",
+    hint="The first number is right. Which shape has the table that the second number counts?",
+    more="The table of scores has a row for each query. What has it a column for?",
+    section=TWO,
+)
+def square_table(T, S, D, D_v):
+    """Your second number is the square of T. The table of scores has a column for each key, not for each query."""
+    return T * S * (D + D_v), T * T
+
+
+@MISTAKES.add(
+    "the output is counted, not the scores",
+    hint="The first number is right. Which table does the second one ask for?",
+    more="Your second number is the size of the output. The table of scores is made before it.",
+    section=SHAPES,
+)
+def size_of_output(T, S, D, D_v):
+    """Your second number counts the numbers of the output. Those in the table of scores are asked for."""
+    return T * S * (D + D_v), T * D_v
+
+
+@MISTAKES.add(
+    "the results are in the wrong order",
+    hint="Which of the two numbers does the docstring name first?",
+    more="Both of your numbers are right. Look at the line that returns them.",
+    section=COST,
+)
+def wrong_order(T, S, D, D_v):
+    """Both numbers are right, but the size of the table comes first. The multiplications are asked for first."""
+    return attention_cost(T, S, D, D_v)[::-1]
+
+
+@MISTAKES.add(
+    "one number instead of two",
+    hint="How many numbers does the docstring promise?",
+    more="The multiplications are right. What takes the memory, and how large is it?",
+    section=COST,
+)
+def multiplications_alone(T, S, D, D_v):
+    """You return the multiplications alone. The size of the table of scores is asked for as well."""
+    return attention_cost(T, S, D, D_v)[0]
+
+
+EXERCISE = Exercise(
+    name="attention_cost",
+    reference=attention_cost,
+    outputs={"multiplications": (), "scores": ()},
+    parts={SMALL: 3, LARGE: 1},
+    section=COST,
+    advice="Take two queries, five keys and values, D = 8 and D_v = 6. Count the multiplications of one score, then of "
+    "all scores; then those of one number of the output, then of all its numbers.",
+    inputs=inputs,
+    mistakes=tuple(MISTAKES),
+    plain=True,
+    backends=("numpy",),
+)

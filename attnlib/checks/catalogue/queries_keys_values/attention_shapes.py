@@ -1,0 +1,223 @@
+"""attention_shapes(query, key, value): from three shapes to those of the scores and the output."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from attnlib.checks.catalogue.queries_keys_values.sections import MATRICES, SHAPES, TWO
+from attnlib.checks.exercise import Case, Exercise, Mistakes
+
+MATRIX, BATCHES = "two dimensions", "leading dimensions"
+MISTAKES = Mistakes()
+Shape = tuple[int, ...]
+
+
+def attention_shapes(query: Shape, key: Shape, value: Shape) -> tuple[Shape, Shape]:
+    """Return the shapes of scores and output, for the shapes of query, key and value."""
+    *leading, T, _ = query
+    S, D_v = value[-2:]
+    return (*leading, T, S), (*leading, T, D_v)
+
+
+def inputs(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield the cases: the chapter's guests at the door, then other sizes, one word, and leading dimensions."""
+    yield Case("two guests at the door and five inside", MATRIX, shapes((), 2, 5, 8, 6))
+    T, S, D, D_v = (int(n) for n in rng.permutation(np.arange(3, 12))[:4])
+    yield Case("four sizes that all differ", MATRIX, shapes((), T, S, D, D_v))
+    yield Case("as many queries as keys", MATRIX, shapes((), 4, 4, 7, 9))
+    yield Case("values as wide as keys", MATRIX, shapes((), 3, 5, 8, 8))
+    yield Case("one query", MATRIX, shapes((), 1, 6, 5, 3))
+    yield Case("a batch of 32 sentences", BATCHES, shapes((32,), 100, 120, 64, 48))
+    yield Case("a batch of 2 with 3 heads", BATCHES, shapes((2, 3), 7, 5, 4, 6))
+    yield Case("three leading dimensions", BATCHES, shapes((9, 2, 3), 7, 5, 4, 6))
+
+
+def shapes(leading: Shape, t: int, s: int, d: int, d_v: int) -> dict[str, Shape]:
+    """Return the shapes of T queries, S keys of width D and values of width D_v."""
+    return {"query": (*leading, t, d), "key": (*leading, s, d), "value": (*leading, s, d_v)}
+
+
+def sizes(query, key, value):
+    """Return the leading dimensions, T, S, D and D_v."""
+    return tuple(query[:-2]), query[-2], key[-2], query[-1], value[-1]
+
+
+@MISTAKES.add(
+    "the scores are transposed",
+    hint="A row of the scores belongs to one of them, query or key. To which?",
+    more="Two guests stand at the door and each scores all five inside. Draw that table: how many rows has it?",
+    section=TWO,
+)
+def scores_transposed(query, key, value):
+    """Your table of scores has a row for each key. It has a row for each query, and a column for each key."""
+    leading, T, S, _, D_v = sizes(query, key, value)
+    return (*leading, S, T), (*leading, T, D_v)
+
+
+@MISTAKES.add(
+    "the scores are square",
+    hint="Does anything ask that there are as many keys as queries?",
+    more="Two guests at the door, five inside: how many comparisons are made? Count the rows and the columns.",
+    section=TWO,
+)
+def square_scores(query, key, value):
+    """You take as many columns as rows. There is a column for each key, and keys may be more or fewer than queries."""
+    leading, T, _, _, D_v = sizes(query, key, value)
+    return (*leading, T, T), (*leading, T, D_v)
+
+
+@MISTAKES.add(
+    "the scores have a row and a column for each key",
+    hint="Who asks, and how many of them are there?",
+    more="Two guests at the door, five inside: which of your two sizes is not one of the guests at the door?",
+    section=TWO,
+)
+def keys_by_keys(query, key, value):
+    """Your table of scores compares keys with keys. Its rows belong to the queries."""
+    leading, T, S, _, D_v = sizes(query, key, value)
+    return (*leading, S, S), (*leading, T, D_v)
+
+
+@MISTAKES.add(
+    "the scores are as wide as a vector",
+    hint="What is left of the width after a dot product?",
+    more="Each score is one number for one pair. Count the pairs of the first query: so many columns are there.",
+    section=SHAPES,
+)
+def scores_of_width(query, key, value):
+    """Your scores have the width of a query. The dot product sums over that width, and it disappears."""
+    leading, T, _, D, D_v = sizes(query, key, value)
+    return (*leading, T, D), (*leading, T, D_v)
+
+
+@MISTAKES.add(
+    "the scores keep the width of the vectors",
+    hint="How many numbers come out of one dot product?",
+    more="Multiplying components gives one number for each of them. Then they are added up: which axis goes away?",
+    section=SHAPES,
+)
+def width_kept(query, key, value):
+    """Your scores still have the width of the vectors as a third dimension. The dot product sums it away."""
+    leading, T, S, D, D_v = sizes(query, key, value)
+    return (*leading, T, S, D), (*leading, T, D_v)
+
+
+@MISTAKES.add(
+    "the output has the width of the keys",
+    hint="What is it that is averaged, and how wide is that?",
+    more="Each guest takes home presents, not name tags. Which of the three shapes says how wide a present is?",
+    section=MATRICES,
+)
+def output_as_wide_as_keys(query, key, value):
+    """Your output is as wide as the keys. It is an average of values, so it has the width of the values."""
+    leading, T, S, D, _ = sizes(query, key, value)
+    return (*leading, T, S), (*leading, T, D)
+
+
+@MISTAKES.add(
+    "the output has a row for each key",
+    hint="Who gets an answer: those who ask, or those who are asked?",
+    more="Two guests at the door ask five guests inside. How many presents are handed out?",
+    section=TWO,
+)
+def row_for_each_key(query, key, value):
+    """Your output has as many rows as there are values. It has a row for each query: each gets one average."""
+    leading, T, S, _, D_v = sizes(query, key, value)
+    return (*leading, T, S), (*leading, S, D_v)
+
+
+@MISTAKES.add(
+    "the output keeps all values apart",
+    hint="What happens to the S values after they have got their weights?",
+    more="A weighted sum of five presents is one present. Which of your dimensions should it sum away?",
+    section=MATRICES,
+)
+def values_kept_apart(query, key, value):
+    """Your output holds every weighted value by itself. They are added up, and the dimension of the keys goes away."""
+    leading, T, S, _, D_v = sizes(query, key, value)
+    return (*leading, T, S), (*leading, T, S, D_v)
+
+
+@MISTAKES.add(
+    "the output is transposed",
+    hint="Does a row of the output belong to a query or to a component?",
+    more="In all tables of the chapter a row belongs to a word. Compare the two sizes of your output with that.",
+    section=SHAPES,
+)
+def output_transposed(query, key, value):
+    """Your output has a column for each query. In this course every vector is a row: queries stand below each other."""
+    leading, T, S, _, D_v = sizes(query, key, value)
+    return (*leading, T, S), (*leading, D_v, T)
+
+
+@MISTAKES.add(
+    "the output has the shape of the scores",
+    hint="Between the scores and the output there is one more product. With what?",
+    more="The weights have the shape of the scores. Then they meet the values: write both shapes side by side.",
+    section=SHAPES,
+)
+def output_like_scores(query, key, value):
+    """Your output has the shape of the weights. They are multiplied by the values, which leaves another width."""
+    leading, T, S, _, _ = sizes(query, key, value)
+    return (*leading, T, S), (*leading, T, S)
+
+
+@MISTAKES.add(
+    "the results are in the wrong order",
+    hint="Which of the two does the docstring name first?",
+    more="Both of your shapes are right. Look at the line that returns them.",
+    section=SHAPES,
+)
+def wrong_order(query, key, value):
+    """Both shapes are right, but the output's comes first. The shape of the scores is asked for first."""
+    return attention_shapes(query, key, value)[::-1]
+
+
+@MISTAKES.add(
+    "leading dimensions are lost",
+    hint="What should happen to what stands in front of the last two dimensions?",
+    more="With 32 sentences there are 32 tables of scores. Print what your function says for a batch.",
+    section=SHAPES,
+)
+def leading_lost(query, key, value):
+    """The last two sizes are right, but what stands in front of them is gone: there is a table for each sentence."""
+    _, T, S, _, D_v = sizes(query, key, value)
+    return (T, S), (T, D_v)
+
+
+@MISTAKES.add(
+    "sizes are counted from the front",
+    hint="Which index of a shape means the last one, however many there are?",
+    more="For a batch of 32 sentences, write down what stands at the places 0 and 1 of the shape.",
+    section=SHAPES,
+)
+def from_the_front(query, key, value):
+    """For two dimensions the places 0 and 1 are right. With a batch in front something else stands there."""
+    return (query[0], key[0]), (query[0], value[1])
+
+
+@MISTAKES.add(
+    "only one leading dimension is kept",
+    hint="How many dimensions may stand in front of the last two?",
+    more="Try a batch of 2 with 3 heads. Which of the two numbers is missing from your shapes?",
+    section=SHAPES,
+)
+def one_leading_dimension(query, key, value):
+    """Of all that stands in front you keep the first number. There may be any number of leading dimensions."""
+    leading, T, S, _, D_v = sizes(query, key, value)
+    return (*leading[:1], T, S), (*leading[:1], T, D_v)
+
+
+EXERCISE = Exercise(
+    name="attention_shapes",
+    reference=attention_shapes,
+    outputs={"scores": (), "output": ()},
+    parts={MATRIX: 3, BATCHES: 2},
+    section=SHAPES,
+    advice="Draw the two guests at the door and the five inside. Name the sizes by letters, T, S, D and D_v, and write "
+    "the shapes of Q, of K turned on its side, and of V in a row. Which letters meet and vanish in each product?",
+    inputs=inputs,
+    mistakes=tuple(MISTAKES),
+    plain=True,
+    backends=("numpy",),
+)

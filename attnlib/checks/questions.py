@@ -1,0 +1,98 @@
+"""Questions with options to choose from: every option has an explanation, and whoever chose it reads that one."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from attnlib.checks import display
+from attnlib.checks.exercise import Section
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, known by its ``name``. Its text and its options stand in the notebook.
+
+    ``why`` explains every option, by its letter: why it is right, or what it overlooks without saying which is right.
+    """
+
+    name: str
+    right: str
+    why: dict[str, str]
+    section: Section
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What somebody answered to a question, and what they are told.
+
+    Attributes:
+        question: the question.
+        answer: what came: a letter, or anything else.
+        points: what the right answer earns; None outside of a graded cell.
+    """
+
+    question: Question
+    answer: Any
+    points: float | None = None
+
+    @property
+    def letter(self) -> str | None:
+        """The option that was chosen, or None where the answer is none of them."""
+        letter = self.answer.strip().upper() if isinstance(self.answer, str) else None
+        return letter if letter in self.question.why else None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the right option was chosen."""
+        return self.letter == self.question.right
+
+    @property
+    def score(self) -> float:
+        """1 for the right option, 0 for the others."""
+        return float(self.passed)
+
+    @property
+    def title(self) -> str:
+        """The verdict in a few words."""
+        if self.answer is None:
+            return "not answered yet"
+        return "none of the options" if self.letter is None else f"{self.letter}, {'' if self.passed else 'not '}right"
+
+    @property
+    def message(self) -> str:
+        """The whole answer as plain text."""
+        return "\n  ".join([self.headline(), *self.what()])
+
+    def headline(self) -> str:
+        """One line: the verdict, the question, and what the answer earned."""
+        earned = "" if self.points is None else f" · {self.score * self.points:g} of {self.points:g} points"
+        return f"{'✓' if self.passed else '✗'} {self.question.name}: {self.title}{earned}"
+
+    def what(self) -> list[str]:
+        """Return the explanation of the option that was chosen, and what to reread where it is not the right one."""
+        if self.letter is None:
+            letters = ", ".join(f'"{letter}"' for letter in self.question.why)
+            came = "" if self.answer is None else f" What came is {str(self.answer)[:80]!r}."
+            return [f"Set the answer to one of {letters}, and run both cells again.{came}"]
+        why = self.question.why[self.letter]
+        return [why] if self.passed else [why, display.reread(self.question.section)]
+
+    def data(self) -> dict[str, Any]:
+        """Return what a machine needs, as plain JSON values; the chosen option stands where a mistake would."""
+        keys = ("score", "passed", "title", "message", "points")
+        chosen = {"exercise": self.question.name, "backend": "choice", "mistake": None if self.passed else self.letter}
+        return chosen | {key: getattr(self, key) for key in keys}
+
+    def with_points(self, points: float) -> "Choice":
+        """Return the same answer, worth so many points."""
+        return replace(self, points=points)
+
+    def __str__(self) -> str:
+        return self.message
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        reread = [display.reread(self.question.section)]
+        paragraphs = [display.paragraph(text) for text in self.what() if text not in reread]
+        if self.letter and not self.passed:
+            paragraphs.append(display.link(self.question.section))
+        html = display.box(self.passed, self.headline(), paragraphs)
+        return {"text/plain": self.message, "text/html": html, display.MIME: self.data()}

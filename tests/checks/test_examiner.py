@@ -1,0 +1,249 @@
+"""What is asked of whom, what is compared, and what is never named."""
+
+import functools
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import attnlib
+import attnlib.numpy
+import attnlib.torch
+from attnlib.checks import examine
+from attnlib.checks.catalogue import CATALOGUE
+from attnlib.checks.catalogue.gradients import GRADIENTS
+from attnlib.checks.examiner import Examination
+
+
+def scores(query, key):
+    return query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5
+
+
+def watched(name, implementation):
+    """Examine an implementation; return the report and the keyword arguments that it was given."""
+    seen = []
+
+    @functools.wraps(implementation)
+    def watch(*arrays, **given):
+        seen.append(given)
+        return implementation(*arrays, **given)
+
+    return examine(name, watch, seed=0), seen
+
+
+# Arguments that the exercise does not ask for -----------------------------------------------------------------------
+
+
+def test_an_argument_that_is_not_asked_for_is_tried_only_where_there_is_one():
+    def plain(query, key, value, *, scale=None):
+        return attnlib.scaled_dot_product_attention(query, key, value, scale=scale)
+
+    def claims(query, key, value, attn_mask=None, *, scale=None):
+        return attnlib.scaled_dot_product_attention(query, key, value, scale=scale)  # the mask is not looked at
+
+    report, seen = watched("scaled_dot_product_attention", plain)
+    assert report.passed
+    assert not any("attn_mask" in given for given in seen)
+    report, seen = watched("scaled_dot_product_attention", claims)
+    assert 0 < report.score < 1
+    assert any("attn_mask" in given for given in seen)
+    assert "attn_mask" in report.finding.case.options
+
+
+def test_a_function_that_lacks_what_is_asked_for_is_told_which_argument():
+    report = examine("scaled_dot", lambda query, key: scores(query, key), seed=0)
+    assert 0 < report.score < 1
+    assert report.title == "your function has no argument scale"
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_part_of_which_nothing_is_asked_counts_for_nothing(name):
+    exercise = CATALOGUE[name]
+    examination = Examination(exercise, exercise.backends[0], 0)
+    extra = {c.part for c in examination.cases if set(exercise.extras) & (c.options.keys() | c.setup.keys())}
+    assert next(iter(exercise.parts)) not in extra, "the foundation is asked of everybody"
+
+
+# Names --------------------------------------------------------------------------------------------------------------
+
+
+def test_shapes_that_never_fit_are_not_named_after_one_of_the_mistakes_that_raise():
+    def misfit(query, key, value):
+        raise ValueError("operands could not be broadcast together with shapes (1,2) (3,4)")
+
+    for name in ("attention", "masked_attention"):
+        report = examine(name, lambda q, k, v, mask=None: misfit(q, k, v), seed=0)
+        assert report.mistake is None
+        assert "could not be broadcast" in report.message
+
+
+def test_a_known_mistake_with_another_mistake_later_keeps_its_name():
+    def unscaled_and_changes_its_input(query, key, value):
+        out = attnlib.attention(query * query.shape[-1] ** 0.5, key, value)
+        value += 1
+        return out
+
+    report = examine("attention", unscaled_and_changes_its_input, seed=0)
+    assert report.mistake == "no-scale"
+    assert report.finding.others
+    assert "for another reason" in report.message
+
+
+def test_later_cases_that_fail_for_the_same_reason_are_reported_once():
+    mistake = next(m for m in CATALOGUE["attention"].mistakes if m.id == "no-scale")
+    report = examine("attention", mistake.implementation, seed=0)
+    assert report.finding.others == ()
+    assert "look again" not in report.message
+
+
+# Gradients ----------------------------------------------------------------------------------------------------------
+
+
+def test_gradients_are_asked_for_in_torch_of_the_plain_case_and_of_those_marked():
+    for name in ("attention", "luong_step"):
+        examination = Examination(CATALOGUE[name], "torch", 0)
+        asked = [case for case in examination.cases if case.part == GRADIENTS]
+        marked = [
+            n for n, case in enumerate(CATALOGUE[name].inputs(np.random.default_rng(0))) if case.gradients or n == 1
+        ]
+        assert len(asked) == len(marked) >= 1
+        assert all(case.upstream for case in asked)
+    assert not [case for case in Examination(CATALOGUE["attention"], "numpy", 0).cases if case.part == GRADIENTS]
+
+
+def test_a_cut_gradient_sends_its_reader_to_the_chapter_of_the_exercise():
+    def cut(x, h, *weights):
+        return attnlib.rnn_cell(x.detach(), h, *weights)
+
+    report = examine("rnn_cell", cut, backend="torch", seed=0)
+    assert report.mistake == "no-gradient"
+    assert report.section.file == "book/context-vectors.md"
+
+
+# Classes ------------------------------------------------------------------------------------------------------------
+
+
+class Attention(nn.Module):
+    """Multi-head attention as a student writes it."""
+
+    scale_by = "head"
+
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        self.num_heads = num_heads
+        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (nn.Linear(embed_dim, embed_dim) for _ in range(4))
+
+    def forward(self, query, key=None, value=None, *, need_weights=False):
+        key = query if key is None else key
+        value = key if value is None else value
+        q, k, v = (
+            p(x).unflatten(-1, (self.num_heads, -1)).transpose(-2, -3)
+            for p, x in ((self.q_proj, query), (self.k_proj, key), (self.v_proj, value))
+        )
+        width = q.shape[-1] if self.scale_by == "head" else query.shape[-1]
+        weights = (q @ k.mT / width**0.5).softmax(-1)
+        out = self.out_proj((weights @ v).transpose(-2, -3).flatten(-2))
+        return (out, weights) if need_weights else out
+
+
+class WrongScale(Attention):
+    scale_by = "all"
+
+
+class Renamed(Attention):
+    def __init__(self, embed_dim, num_heads):
+        super().__init__(embed_dim, num_heads)
+        self.query = self.q_proj
+        del self.q_proj
+
+
+class WithBuffer(Attention):
+    def __init__(self, embed_dim, num_heads):
+        super().__init__(embed_dim, num_heads)
+        self.register_buffer("never_needed", torch.ones(3))
+
+
+class Frozen(Attention):
+    def forward(self, query, key=None, value=None, *, need_weights=False):
+        with torch.no_grad():
+            return super().forward(query, key, value, need_weights=need_weights)
+
+
+@pytest.mark.parametrize("kind", [Attention, WithBuffer, attnlib.torch.MultiHeadAttention])
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+def test_a_torch_module_is_examined_in_torch_whatever_was_said(kind, backend):
+    report = examine("MultiHeadAttention", kind, backend=backend, seed=0)
+    assert report.passed, report.message
+    assert report.backend == "torch"
+
+
+def test_a_numpy_class_is_examined_in_numpy():
+    assert examine("MultiHeadAttention", attnlib.numpy.MultiHeadAttention, seed=0).backend == "numpy"
+
+
+def test_a_mistake_in_a_torch_module_is_named():
+    report = examine("MultiHeadAttention", WrongScale, backend="torch", seed=0)
+    assert report.score < 1
+    assert report.mistake is not None
+    assert "scale" in report.named.title or "embed" in report.named.title or "width" in report.named.title
+
+
+def test_parameters_of_other_names_are_told():
+    report = examine("MultiHeadAttention", Renamed, backend="torch", seed=0)
+    assert report.score == 0
+    assert "the class has no q_proj and an unexpected query among its parameters" in report.message
+    assert report.title == "your class has other parameters than the weights that it is given"
+
+
+def test_a_module_through_which_no_gradient_flows_is_told():
+    report = examine("MultiHeadAttention", Frozen, backend="torch", seed=0)
+    assert report.mistake == "no-gradient"
+
+
+def test_a_class_without_weights_to_load_is_told_what_it_should_be():
+    class Bare:
+        def __init__(self, embed_dim, num_heads):
+            pass
+
+    report = examine("MultiHeadAttention", Bare, seed=0)
+    assert "derive it from torch.nn.Module" in report.message
+
+
+def test_an_object_in_place_of_a_class_is_told_so():
+    report = examine("MultiHeadAttention", Attention(4, 2), backend="torch", seed=0)
+    assert "an object of the class Attention came: pass the class itself" in report.message
+
+
+# Other kinds of answers ---------------------------------------------------------------------------------------------
+
+
+def test_a_mask_has_to_be_boolean():
+    report = examine("causal_mask", lambda T, S=None, *, q_offset=0: attnlib.causal_mask(T, S, q_offset=q_offset) * 1.0)
+    assert not report.passed
+    assert "dtype" in report.message or report.mistake is not None
+
+
+def test_a_mask_that_nobody_foresaw_is_described_in_places():
+    def corner(T, S=None, *, q_offset=0):
+        mask = attnlib.causal_mask(T, S, q_offset=q_offset)
+        if mask.size > 6:
+            mask[-1, 0] ^= True
+            mask[0, -1] ^= True
+        return mask
+
+    report = examine("causal_mask", corner, seed=0)
+    assert report.mistake is None
+    assert "place" in report.message or "True" in report.message
+
+
+def test_numbers_and_tuples_are_compared_as_they_are_and_shown_as_they_are():
+    report = examine("attention_cost", lambda T, S, D, D_v: (7, T * S), seed=0)
+    assert report.score == 0
+    assert "multiplications is 7, not" in report.title
+    assert examine("attention_cost", lambda T, S, D, D_v: [T * S * (D + D_v), S * T], seed=0).passed
+
+
+def test_an_exercise_that_is_asked_in_numpy_alone_says_so():
+    with pytest.raises(ValueError, match="causal_mask is asked for in numpy alone"):
+        examine("causal_mask", attnlib.causal_mask, backend="torch")

@@ -1,0 +1,37 @@
+"""Every known mistake fails, and is named as itself, whatever the seed."""
+
+import pytest
+
+from attnlib.checks.catalogue import CATALOGUE
+from attnlib.checks.confusion import confusion
+from attnlib.checks.examiner import Examination
+
+SEEDS = range(50)
+
+
+@pytest.mark.timeout(900)  # the largest knows 170 mistakes, and a busy machine takes its time
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_known_mistake_fails_and_is_named_as_itself_whatever_the_seed(name):
+    exercise, scores = CATALOGUE[name], {}
+    for seed in SEEDS:
+        examination = Examination(exercise, exercise.backends[0], seed)
+        for mistake in exercise.mistakes:
+            report = examination.of(mistake.implementation)
+            assert not report.passed, mistake.id
+            assert report.mistake == mistake.id, f"seed {seed}: {mistake.id} is called\n{report.message}"
+            assert report.score < 1
+            assert scores.setdefault(mistake.id, report.score) == report.score, "the same mistake earns the same"
+
+
+def test_the_count_of_what_is_called_what_finds_a_mistake_that_is_called_otherwise(monkeypatch):
+    exercise = CATALOGUE["dot"]
+    one, other = exercise.mistakes[:2]
+    twin = type(one)("twin", one.title, one.says, one.hint, one.more, one.section, one.implementation)
+    passes = type(one)("passes", one.title, one.says, one.hint, one.more, one.section, exercise.reference)
+    planted = type(exercise)(**vars(exercise) | {"mistakes": (one, other, twin, passes)})
+    monkeypatch.setitem(CATALOGUE, "dot", planted)
+    found = confusion("dot", range(2))
+    assert not found.perfect
+    assert [row.otherwise for row in found.rows] == [{"(unnamed)": 2}, {}, {"(unnamed)": 2}, {"(passed)": 2}]
+    assert (found.named, found.tried, found.right) == (2, 8, {"numpy": 2, "torch": 2})
+    assert "twin" in str(found)

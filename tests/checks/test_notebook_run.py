@@ -1,0 +1,116 @@
+"""A student's notebook can be checked from the shell: the same reports, and an exit code."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from attnlib.checks import listeners
+from attnlib.checks.__main__ import main
+
+ROOT = Path(__file__).parents[2]
+SOLUTION = ROOT / "solutions" / "02-self-attention" / "self-attention.ipynb"
+RELEASED = ROOT / "exercises" / "02-self-attention" / "self-attention.ipynb"
+IMPORTS = "import numpy as np\nfrom attnlib.checks import check"
+DOT = "def dot(query, key):\n    return query @ np.swapaxes(key, -1, -2)"
+
+
+def notebook(path, *cells, marks=False):
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    path.write_text(("\ufeff" if marks else "") + nbformat.writes(book), encoding="utf-8")
+    return str(path)
+
+
+def test_all_right_is_exit_code_0(tmp_path, capsys):
+    assert main([notebook(tmp_path / "a.ipynb", IMPORTS, DOT, "check('dot', dot, points=2)")]) == 0
+    said = capsys.readouterr().out
+    assert "✓ dot: right · 2 of 2 points" in said
+    assert said.endswith("a.ipynb: 1 of 1 checks are happy, 2 of 2 points\n")
+    assert not listeners
+
+
+def test_one_wrong_is_exit_code_1_and_the_report_is_the_same_as_in_the_notebook(tmp_path, capsys):
+    wrong = DOT.replace("query @ np.swapaxes(key, -1, -2)", "query @ np.swapaxes(key, -1, -2) / query.shape[-1] ** 0.5")
+    assert main([notebook(tmp_path / "a.ipynb", IMPORTS, wrong, "check('dot', dot, points=2)")]) == 1
+    said = capsys.readouterr().out
+    assert "Reread:" in said
+    assert "0 of 1 checks are happy" in said
+
+
+def test_the_solutions_pass_and_a_notebook_as_released_does_not_and_says_so_kindly(capsys):
+    assert main([str(SOLUTION)]) == 0
+    capsys.readouterr()
+    assert main([str(RELEASED)]) == 1
+    said = capsys.readouterr().out
+    assert "not written yet" in said
+    assert "Traceback" not in said
+
+
+def test_what_only_ipython_knows_is_left_out_and_python_is_left_alone(tmp_path, capsys):
+    cells = [
+        "%matplotlib inline\n!pip list\nx = 1",
+        "y = (7\n     % 4)\nprint('y is', y)",
+        IMPORTS,
+        DOT,
+        "check('dot', dot)",
+    ]
+    assert main([notebook(tmp_path / "a.ipynb", *cells)]) == 0
+    assert "y is 3" in capsys.readouterr().out
+
+
+def test_an_error_in_a_cell_shows_the_student_s_line_and_the_next_cell_runs(tmp_path, capsys):
+    cells = [IMPORTS, "a = 1\nb = a / 0", DOT, "check('dot', dot)", "raise SystemExit"]
+    assert main([notebook(tmp_path / "a.ipynb", *cells)]) == 1
+    said = capsys.readouterr().out
+    assert "b = a / 0" in said
+    assert "cell 2 of a.ipynb" in said
+    assert "notebook.py" not in said
+    assert "1 of 1 checks are happy, 1 of 1 points; 2 cells raised an error outside of a check" in said
+
+
+def test_a_notebook_without_a_check_is_not_called_right(tmp_path, capsys):
+    assert main([notebook(tmp_path / "a.ipynb", "1 + 1")]) == 1
+    assert "no check was run" in capsys.readouterr().out
+
+
+def test_a_byte_order_mark_does_not_matter(tmp_path, capsys):
+    assert main([notebook(tmp_path / "a.ipynb", IMPORTS, DOT, "check('dot', dot)", marks=True)]) == 0
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"cells": 3}', "hello", json.dumps({"cells": [{"source": "x"}]})])
+def test_what_is_no_notebook_is_refused_in_one_line(tmp_path, capsys, text):
+    path = tmp_path / "a.ipynb"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(SystemExit, match="2"):
+        main([str(path)])
+    assert "is no notebook" in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main([str(tmp_path / "missing.ipynb")])
+    assert "missing.ipynb" in capsys.readouterr().err
+
+
+def test_the_report_counts_what_mistakes_are_called(capsys):
+    assert main(["report", "dot", "--seeds", "2"]) == 0
+    said = capsys.readouterr().out
+    assert "dot: " in said
+    assert "transposed" in said
+    assert "2 of 2" in said
+
+
+@pytest.mark.parametrize("arguments", [["report", "nothing"], ["report", "--seeds", "0"], []])
+def test_a_request_that_cannot_be_met_is_refused(arguments, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+
+
+def test_it_is_a_command(tmp_path):
+    path = notebook(tmp_path / "a.ipynb", IMPORTS, DOT, "check('dot', dot)")
+    run = subprocess.run([sys.executable, "-m", "attnlib.checks", path], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "✓ dot: right" in run.stdout
