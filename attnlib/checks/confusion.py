@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.examiner import Examination, examine
-from attnlib.checks.exercise import Exercise, Implementation
+from attnlib.checks.exercise import Exercise
 
 PASSED, UNNAMED = "(passed)", "(unnamed)"
 
@@ -89,13 +89,9 @@ def confusion(name: str, seeds: Iterable[int], done: Callable[[], object] = lamb
             called[mistake.id][report.mistake or (PASSED if report.passed else UNNAMED)] += 1
             done()
         for backend in exercise.backends:
-            right[backend] += examine(name, _reference(exercise, backend), backend=backend, seed=seed).passed
+            right[backend] += examine(name, exercise.reference_in(backend), backend=backend, seed=seed).passed
     rows = tuple(Row(made, names) for made, names in called.items())
     return Confusion(name, rows, len(seeds), dict(right), _seconds(exercise))
-
-
-def _reference(exercise: Exercise, backend: str) -> Implementation:
-    return exercise.in_torch() if exercise.in_torch and backend == "torch" else exercise.reference
 
 
 def _seconds(exercise: Exercise) -> float:

@@ -19,7 +19,6 @@ CELL = "padding:.1em .6em;text-align:right;font-variant-numeric:tabular-nums"
 PRE = "margin:.35em 0;padding:0;font-size:90%;white-space:pre-wrap"
 DUST = 1e-12  # what rounding leaves where the exact answer is 0
 RIGHT, WRONG = "#2e8540", "#c0392b"
-REREAD = "Reread:"
 BLUE, ORANGE, DARKEST = "70,130,200", "230,130,40", 0.45
 MOST = 10  # rows and columns of a table that are shown
 
@@ -62,10 +61,9 @@ def html(report: "Report") -> str:
     inputs, comparison = report.inputs(), report.comparison()
     given = f"<pre style='{PRE}'>{escape(inputs)}</pre>" if inputs else ""
     tables = _tables(comparison) if comparison else ""
-    reread = report.section and link(report.section)
-    steps = [reread if step.startswith(REREAD) else escape(step) for step in report.next_step()]
-    paragraphs = [_paragraph(escape(text)) for text in report.what()], [_paragraph(step or "") for step in steps]
-    return box(report.passed, report.headline(), [*paragraphs[0], given, tables, *paragraphs[1]])
+    reread = [link(report.section)] if report.section else []
+    blocks = [*map(paragraph, report.what()), given, tables, *reread, *map(paragraph, report.next_step())]
+    return box(report.passed, report.headline(), blocks)
 
 
 def box(passed: bool, headline: str, blocks: list[str]) -> str:
@@ -76,16 +74,16 @@ def box(passed: bool, headline: str, blocks: list[str]) -> str:
 
 def reread(section: "Section") -> str:
     """Return what to reread, as text."""
-    return f"{REREAD} {section} ({section.link})."
+    return f"Reread: {section} ({section.link})."
 
 
 def link(section: "Section") -> str:
-    """Return what to reread, as HTML with a link into the book."""
-    book = os.environ.get(BOOK, LOCAL)
-    if not book:
-        return f"{REREAD} {escape(str(section))}."
-    address = escape(f"{book.rstrip('/')}/{section.link}", quote=True)
-    return f"{REREAD} <a style='color:inherit' href='{address}'>{escape(str(section))}</a>."
+    """Return what to reread, as a paragraph of HTML with a link into the book."""
+    place, book = escape(str(section)), os.environ.get(BOOK, LOCAL)
+    if book:
+        address = escape(f"{book.rstrip('/')}/{section.link}", quote=True)
+        place = f"<a style='color:inherit' href='{address}'>{place}</a>"
+    return _paragraph(f"Reread: {place}.")
 
 
 def paragraph(text: str) -> str:

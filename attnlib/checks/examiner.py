@@ -187,8 +187,7 @@ def _expected(exercise: Exercise, case: Case) -> Answer:
     exact = replace(case, inputs=_exact(case.inputs), options=_exact(case.options))
     if case.upstream is None:
         return probe(exercise.reference, exact, exercise)
-    reference = exercise.in_torch() if exercise.in_torch else exercise.reference
-    return probe(reference, exact, exercise, backend="torch")
+    return probe(exercise.reference_in("torch"), exact, exercise, backend="torch")
 
 
 def _exact(inputs: dict[str, Any]) -> dict[str, Any]:

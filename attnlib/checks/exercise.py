@@ -102,6 +102,10 @@ class Exercise:
     backends: tuple[str, ...] = ("numpy", "torch")
     gradients: bool = True
 
+    def reference_in(self, backend: str) -> Implementation:
+        """Return the reference for a backend."""
+        return self.in_torch() if self.in_torch and backend == "torch" else self.reference
+
     def outputs_of(self, case: Case) -> tuple[str, ...]:
         """Return the names of what comes back for a case."""
         return tuple(self.outputs) if case.outputs is None else case.outputs
@@ -117,9 +121,7 @@ class Mistakes(list[Mistake]):
         super().__init__()
         self._wrap = wrap
 
-    def add(
-        self, title: str, *, hint: str, section: Section, more: str = ""
-    ) -> Callable[[Implementation], Implementation]:
+    def add(self, title: str, *, hint: str, more: str, section: Section) -> Callable[[Implementation], Implementation]:
         """Register the decorated wrong implementation; its name, with dashes, becomes the mistake's id."""
 
         def register(implementation: Implementation) -> Implementation:

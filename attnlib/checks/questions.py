@@ -1,6 +1,6 @@
 """Questions with options to choose from: every option has an explanation, and whoever chose it reads that one."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from attnlib.checks import display
@@ -60,21 +60,26 @@ class Choice:
     @property
     def message(self) -> str:
         """The whole answer as plain text."""
-        return "\n  ".join([self.headline(), *self.what()])
+        reread = [display.reread(self.section)] if self.section else []
+        return "\n  ".join([self.headline(), self.what(), *reread])
 
     def headline(self) -> str:
         """One line: the verdict, the question, and what the answer earned."""
         earned = "" if self.points is None else f" · {self.score * self.points:g} of {self.points:g} points"
         return f"{'✓' if self.passed else '✗'} {self.question.name}: {self.title}{earned}"
 
-    def what(self) -> list[str]:
-        """Return the explanation of the option that was chosen, and what to reread where it is not the right one."""
+    @property
+    def section(self) -> Section | None:
+        """What to reread, where an option was chosen that is not the right one."""
+        return None if self.letter is None or self.passed else self.question.section
+
+    def what(self) -> str:
+        """Return the explanation of the option that was chosen, or how to choose one."""
         if self.letter is None:
             letters = ", ".join(f'"{letter}"' for letter in self.question.why)
             came = "" if self.answer is None else f" What came is {str(self.answer)[:80]!r}."
-            return [f"Set the answer to one of {letters}, and run both cells again.{came}"]
-        why = self.question.why[self.letter]
-        return [why] if self.passed else [why, display.reread(self.question.section)]
+            return f"Set the answer to one of {letters}, and run both cells again.{came}"
+        return self.question.why[self.letter]
 
     def data(self) -> dict[str, Any]:
         """Return what a machine needs, as plain JSON values; the chosen option stands where a mistake would."""
@@ -82,17 +87,10 @@ class Choice:
         chosen = {"exercise": self.question.name, "backend": "choice", "mistake": None if self.passed else self.letter}
         return chosen | {key: getattr(self, key) for key in keys}
 
-    def with_points(self, points: float) -> "Choice":
-        """Return the same answer, worth so many points."""
-        return replace(self, points=points)
-
     def __str__(self) -> str:
         return self.message
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        reread = [display.reread(self.question.section)]
-        paragraphs = [display.paragraph(text) for text in self.what() if text not in reread]
-        if self.letter and not self.passed:
-            paragraphs.append(display.link(self.question.section))
-        html = display.box(self.passed, self.headline(), paragraphs)
+        reread = [display.link(self.section)] if self.section else []
+        html = display.box(self.passed, self.headline(), [display.paragraph(self.what()), *reread])
         return {"text/plain": self.message, "text/html": html, display.MIME: self.data()}

@@ -114,7 +114,8 @@ class Report:
         """The whole report as plain text."""
         comparison = self.comparison()
         tables = display.side_by_side(comparison) if comparison else None
-        blocks = filter(None, [*self.what(), self.inputs(), tables, *self.next_step()])
+        reread = display.reread(self.section) if self.section else None
+        blocks = filter(None, [*self.what(), self.inputs(), tables, reread, *self.next_step()])
         return "\n".join([self.headline(), *(f"  {line}" for text in blocks for line in text.split("\n"))])
 
     def headline(self) -> str:
@@ -135,15 +136,13 @@ class Report:
         return [*([self.named.says] if self.named else []), "\n".join([seen, *line])]
 
     def next_step(self) -> list[str]:
-        """Return the sentences about what to do: what to reread, the hints asked for, and what is to be mended next."""
-        if self.section is None or self.unwritten:
-            return []
-        return [display.reread(self.section), *self._hints(), *self._others()]
+        """Return the sentences about what to do: the hints asked for, and what is to be mended next."""
+        return [*self._hints(), *self._others()] if self.section else []
 
     @property
     def section(self) -> Section | None:
-        """What to reread: the section about the mistake, or about the exercise."""
-        if self.finding is None:
+        """What to reread: the section about the mistake, or about the exercise; None where nothing was wrong."""
+        if self.finding is None or self.unwritten:
             return None
         return self.named.section if self.named else self.finding.exercise.section
 
