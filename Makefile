@@ -17,12 +17,15 @@ GRADES := $(SAMPLE)/reports/$(ASSIGNMENT)/grades.html
 PYTEST := pytest --dist loadfile --no-loadscope-reorder
 SOLUTIONS := $(wildcard solutions/*/*.ipynb)
 EXERCISES := $(SOLUTIONS:solutions/%=exercises/%)
+GRADING := $(shell find grading -type f -not -name '*.pyc') nbgrader_config.py
 LIBRARY := $(shell find attnlib -name '*.py' -o -name '*.txt')
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PYTHONHASHSEED := 0
+# What is made here is made up, and has no place in the gradebook of a real class.
+unexport ATTENTION_DB
 
 .DEFAULT_GOAL := all
-.PHONY: all test library help book pdf serve exercises grade bench lock clean chromium
+.PHONY: all test library help book pdf serve exercises grade bench lock clean chromium bubblewrap selftest
 .DELETE_ON_ERROR:
 .PRECIOUS: $(EXERCISES)
 
@@ -39,7 +42,7 @@ all: $(BOOK) $(EXERCISES) $(GRADES) ## set up, build the book, generate the exer
 	@echo "  a student's feedback    $(CURDIR)/$(SAMPLE)/feedback/dmitri/$(ASSIGNMENT)/self-attention.html"
 	@echo "  the exercises           .venv/bin/jupyter lab $(firstword $(EXERCISES))"
 
-test: $(READY) chromium ## set up and check everything: lint, types, tests, notebooks, book
+test: $(READY) chromium bubblewrap ## set up and check everything: lint, types, tests, notebooks, book
 	ruff check
 	ruff format --check
 	mypy
@@ -65,6 +68,9 @@ exercises: $(EXERCISES) ## generate exercises/ from solutions/
 grade: $(GRADES) ## make a sample class and grade it
 	@python -m grading report $(ASSIGNMENT) --course $(SAMPLE)
 
+selftest: $(READY) bubblewrap ## probe the sandbox that student code runs in
+	@python -m grading selftest
+
 bench: $(READY) ## measure attnlib against its peers
 	env -u OMP_NUM_THREADS -u OPENBLAS_NUM_THREADS python benchmarks/attention.py
 	env -u OMP_NUM_THREADS -u OPENBLAS_NUM_THREADS python benchmarks/minilm.py
@@ -88,10 +94,12 @@ $(READY): requirements.txt pyproject.toml
 	.venv/bin/python -m pip install --disable-pip-version-check --no-deps -r requirements.txt
 	.venv/bin/python -m pip install --disable-pip-version-check $$(grep '^torch==' requirements.txt)
 	.venv/bin/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@# A sandbox that root starts runs as somebody else, who has to be able to read this.
+	@chmod -R go+rX .venv
 	@touch $@
 
 # Executed pages are cached by their own text: a change of the library, or of what they share, throws them all away.
-_build/.executed: $(READY) $(LIBRARY) book/page.py
+_build/.executed: $(READY) $(LIBRARY) $(GRADING) book/page.py
 	@mkdir -p _build && rm -rf _build/.jupyter_cache && touch $@
 
 # These change every page; a page that changed alone is the only one to be built again.
@@ -99,7 +107,7 @@ _build/.fresh: _build/.executed _config.yml _toc.yml $(wildcard book/*.bib book/
 	@rm -rf _build/html _build/.doctrees && touch $@
 
 # After an error the next build reads everything: an unchanged page with a broken reference would be passed over.
-$(BOOK): _build/.fresh $(PAGES) $(EXERCISES)
+$(BOOK): _build/.fresh $(PAGES) $(EXERCISES) | bubblewrap
 	@$(BUILD) || { rm -rf _build/.doctrees $@; exit 1; }
 	@touch $@
 
@@ -111,11 +119,22 @@ exercises/%.ipynb: solutions/%.ipynb nbgrader_config.py grading/release.py gradi
 	python -m grading release $(notdir $(patsubst %/,%,$(dir $*)))
 	@touch $@
 
-$(GRADES): $(READY) $(LIBRARY) $(shell find grading -type f -not -name '*.pyc') nbgrader_config.py $(EXERCISES)
+# Where no sandbox can be had, the sample class is graded without one: its students are our own.
+$(GRADES): $(READY) $(LIBRARY) $(GRADING) $(EXERCISES) | bubblewrap
 	@rm -rf $(SAMPLE)
 	python -m grading sample $(ASSIGNMENT) --course $(SAMPLE)
-	python -m grading run $(ASSIGNMENT) --course $(SAMPLE) --timeout 15 >/dev/null # the report is shown below
+	@python -m grading run $(ASSIGNMENT) --course $(SAMPLE) --timeout 15 >$(SAMPLE)/said || { \
+		echo "Grading the made-up class without a sandbox. A real one: make selftest says what is missing"; \
+		python -m grading run $(ASSIGNMENT) --course $(SAMPLE) --timeout 15 --unsandboxed >$(SAMPLE)/said; }
 	@touch $@
+
+# Student code runs in a sandbox made by bubblewrap.
+bubblewrap:
+	@command -v bwrap >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing bubblewrap for the sandbox"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq bubblewrap >/dev/null && exit 0; fi; \
+	echo "No bubblewrap: student code cannot be shut in. Install it (Debian and Ubuntu: sudo apt-get install bubblewrap)"
 
 # The tests of the built pages need a browser. Without one they are skipped, and say so.
 chromium:

@@ -1,8 +1,10 @@
 """How nbgrader releases, grades and reports this course, for its own commands and for `python -m grading` alike.
 
-A class lives in `class/`, or where the environment variable ATTENTION_CLASS says.
+A class lives in `class/`, or where the environment variable ATTENTION_CLASS says. Its gradebook is an SQLite file
+there, or the database whose SQLAlchemy URL is in ATTENTION_DB, such as postgresql+psycopg://user:password@host/class.
 """
 
+import os
 from pathlib import Path
 
 import grading
@@ -22,31 +24,14 @@ c.CourseDirectory.autograded_directory = str(course.folder / "autograded")
 c.CourseDirectory.feedback_directory = str(course.folder / "feedback")
 c.CourseDirectory.solution_directory = str(course.folder / "solution")
 c.CourseDirectory.source_with_tests_directory = str(course.folder / "source_with_tests")
-c.CourseDirectory.db_url = f"sqlite:///{course.folder / 'gradebook.db'}"
+c.CourseDirectory.db_url = os.environ.get("ATTENTION_DB") or f"sqlite:///{course.folder / 'gradebook.db'}"
 
-# A deleted test cell comes back, and is graded.
-c.OverwriteCells.add_missing_cells = True
-
-# nbgrader's own steps, after one of ours: a cell that was copied, split or deleted costs at most its own question.
-c.Autograde.sanitize_preprocessors = [
-    "grading.reassemble.Reassemble",
-    "nbgrader.preprocessors.ClearOutput",
-    "nbgrader.preprocessors.DeduplicateIds",
-    "nbgrader.preprocessors.OverwriteKernelspec",
-    "nbgrader.preprocessors.OverwriteCells",
-    "nbgrader.preprocessors.CheckCellMetadata",
-]
-
-# nbgrader's own steps, with two exchanged: ours stops a notebook that never ends, and counts no silence as success.
+# nbgrader's own steps, but for those that read a submission and run it, as `python -m grading run` does for a class.
+c.Autograde.sanitize_preprocessors = ["grading.autograde.Admit"]
 c.Autograde.autograde_preprocessors = [
-    "grading.execute.StoppingExecute",
-    "nbgrader.preprocessors.IgnorePattern",
-    "nbconvert.preprocessors.ClearMetadataPreprocessor",
-    "nbgrader.preprocessors.LimitOutput",
-    "grading.judge.Judge",
+    "grading.autograde.Grade",
     "nbgrader.preprocessors.SaveAutoGrades",
     "nbgrader.preprocessors.AssignLatePenalties",
-    "nbgrader.preprocessors.CheckCellMetadata",
 ]
 
 # Feedback pages ask no other host for anything, and run nothing that came with a submission.

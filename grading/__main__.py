@@ -1,16 +1,19 @@
-"""The command line: release an assignment, make a sample class, grade a class, report on it."""
+"""The command line: release an assignment, grade a class, report on it, export the grades, probe the sandbox."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 
-from grading.course import FOLDER, Course, GradingError
-from grading.page import write_page
-from grading.release import release
-from grading.report import rows, table, write_csv
-from grading.run import TIMEOUT, log_file, refresh, run
-from grading.sample import write_class
+from sqlalchemy.exc import SQLAlchemyError
+
+from grading.course import FOLDER, Course, GradingError, log_file
+from grading.sandbox.host import Host
+from grading.sandbox.limits import Limits
+
+# What else a command needs, it imports when it is called: that takes seconds, in which a box can start.
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -18,12 +21,20 @@ ROOT = Path(__file__).resolve().parents[1]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say. Returns 0, or 1 where something has to be put right first."""
     asked = _parser().parse_args(arguments)
-    command = {"release": _release, "sample": _sample, "run": _run, "report": _report}[asked.command]
     try:
-        return command(Course.at(ROOT, asked.course), asked)
+        return COMMANDS[asked.command](Course.at(ROOT, asked.course), asked)
     except GradingError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
+    except (OSError, SQLAlchemyError) as error:  # a full disk, a gradebook that is locked or gone
+        said = f"{type(error).__name__}: {error}"
+        print(
+            f"error: {said}\nWhat was graded is saved. Put this right, and run the same command again", file=sys.stderr
+        )
+        return 1
+    except KeyboardInterrupt:
+        print("stopped. What was graded is saved: run the same command again to go on from here", file=sys.stderr)
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -34,19 +45,28 @@ def _parser() -> argparse.ArgumentParser:
     _command(
         commands, "report", "show the grades and write the feedback again, with what a person has graded since the run"
     )
-    grade = _command(commands, "run", "grade submissions, write a feedback page for each, and report")
-    grade.add_argument("--students", nargs="+", metavar="STUDENT", help="grade these alone (default: everybody)")
-    grade.add_argument("--jobs", type=_positive, default=1, metavar="N", help="grade N at the same time (default: 1)")
-    grade.add_argument(
-        "--timeout",
-        type=_positive,
-        default=TIMEOUT,
-        metavar="S",
-        help="seconds that one cell may take (default: %(default)s)",
-    )
-    again = "grade unchanged submissions again as well; what was graded by hand then waits to be looked at again"
-    grade.add_argument("--again", action="store_true", help=again)
+    doctor = _command(commands, "doctor", "say what has to be repaired of each submission, and what cannot be graded")
+    doctor.add_argument("--students", nargs="+", metavar="STUDENT", help="these alone, names or patterns")
+    export = _command(commands, "export", "write the grades for a spreadsheet or for Canvas, and show what is new")
+    export.add_argument("--canvas", type=Path, metavar="FILE", help="the gradebook that Canvas exported: CSV")
+    export.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: beside the report)")
+    commands.add_parser("selftest", help="probe the sandbox from inside").set_defaults(course=None)
+    _run_options(_command(commands, "run", "grade submissions, write a feedback page for each, and report"))
     return parser
+
+
+def _run_options(run: argparse.ArgumentParser) -> None:
+    whom = "grade these alone, names or patterns such as 'a*' (default: everybody)"
+    run.add_argument("--students", nargs="+", metavar="STUDENT", help=whom)
+    run.add_argument("--jobs", type=_positive, default=1, metavar="N", help="grade N at the same time (default: 1)")
+    run.add_argument("--scheduler", metavar="URL", help="grade on the workers of a dask cluster: tcp://HOST:8786")
+    seconds = "seconds that one cell may take (default: %(default)s)"
+    run.add_argument("--timeout", type=_positive, default=int(Limits().cell), metavar="S", help=seconds)
+    again = "grade unchanged submissions again as well; what was graded by hand then waits to be looked at again"
+    run.add_argument("--regrade", action="store_true", help=again)
+    run.add_argument("--no-feedback", action="store_true", help="make no feedback pages; `report` makes them later")
+    bare = "grade without a sandbox: student code can then read your files and award itself marks"
+    run.add_argument("--unsandboxed", action="store_true", help=bare)
 
 
 def _command(
@@ -67,12 +87,16 @@ def _positive(text: str) -> int:
 
 
 def _release(course: Course, asked: argparse.Namespace) -> int:
+    from grading.release import release
+
     for assignment in [asked.assignment] if asked.assignment else course.assignments():
         print(release(course, assignment, course.root / "exercises", log_file(course, assignment)))
     return 0
 
 
 def _sample(course: Course, asked: argparse.Namespace) -> int:
+    from grading.sample import write_class
+
     students = write_class(course, asked.assignment)
     print(f"{len(students)} students in {course.folder / 'submitted'}: {', '.join(students)}")
     print(f"Grade them with: python -m grading run {asked.assignment} --course {course.folder}")
@@ -80,8 +104,20 @@ def _sample(course: Course, asked: argparse.Namespace) -> int:
 
 
 def _run(course: Course, asked: argparse.Namespace) -> int:
-    outcomes = run(course, asked.assignment, asked.students, jobs=asked.jobs, timeout=asked.timeout, again=asked.again)
+    course.require(asked.assignment)
+    limits, walled = Limits().with_cell(asked.timeout), not asked.unsandboxed
+    with Host(limits, walled=walled) as host, ExitStack() as stack:
+        if not asked.scheduler:
+            host.launch()
+        from grading.pool import Boxes
+        from grading.run import How, run
+
+        how = How(asked.jobs, limits, asked.scheduler, asked.regrade, walled, not asked.no_feedback)
+        pool = None if asked.scheduler else stack.enter_context(closing(Boxes(asked.jobs, host)))
+        outcomes = run(course, asked.assignment, asked.students, how, pool=pool)
     _show(course, asked)
+    if asked.unsandboxed:
+        print("\nUNSANDBOXED: nothing kept the students' code from your files, or from awarding itself marks.")
     failed = [outcome.student for outcome in outcomes if outcome.verdict == "infrastructure"]
     if failed:
         raise GradingError(
@@ -91,21 +127,72 @@ def _run(course: Course, asked: argparse.Namespace) -> int:
 
 
 def _report(course: Course, asked: argparse.Namespace) -> int:
+    from grading.run import refresh
+
     course.require(asked.assignment)
     refresh(course, asked.assignment)
     return _show(course, asked)
 
 
 def _show(course: Course, asked: argparse.Namespace) -> int:
+    from attnlib.checks.display import BOOK
+    from grading.insight.export import write_csv
+    from grading.insight.likeness import likeness
+    from grading.insight.page import write_page
+    from grading.report import rows, table
+
     graded = rows(course, asked.assignment)
     folder = course.reports(asked.assignment)
+    alike = likeness(course, asked.assignment, [row.outcome.student for row in graded])
     write_csv(graded, folder / "grades.csv")
-    write_page(graded, asked.assignment, folder / "grades.html")
+    write_page(graded, asked.assignment, folder / "grades.html", alike, book=os.environ.get(BOOK, ""))
     print(table(graded))
     print(f"\nTable:    {folder / 'grades.csv'}\nPage:     {folder / 'grades.html'}")
     print(f"Feedback: {course.feedback('STUDENT', asked.assignment)}")
     return 0
 
+
+def _doctor(course: Course, asked: argparse.Namespace) -> int:
+    from grading.doctor import Refused, admit
+    from grading.outcome import plain
+    from grading.release import papers, register
+    from grading.run import chosen
+
+    course.require(asked.assignment)
+    register(course, asked.assignment, log_file(course, asked.assignment))
+    for student in chosen(course, asked.assignment, asked.students):
+        for paper in papers(course, asked.assignment):
+            folder = course.submitted(student, asked.assignment)
+            try:
+                said = [repair.text for repair in admit(folder, f"{paper.name}.ipynb", paper.template).repairs]
+            except Refused as refused:
+                said = [f"{refused.verdict}: {refused.reason}"]
+            print(f"{plain(student)}: {paper.name}: {' '.join(said) or 'as it should be'}")
+    return 0
+
+
+def _export(course: Course, asked: argparse.Namespace) -> int:
+    from grading.insight.export import export
+
+    print(export(course, asked.assignment, canvas=asked.canvas, out=asked.out))
+    return 0
+
+
+def _selftest(course: Course, asked: argparse.Namespace) -> int:
+    from grading.sandbox.selftest import selftest
+
+    return selftest()
+
+
+COMMANDS = {
+    "release": _release,
+    "sample": _sample,
+    "run": _run,
+    "report": _report,
+    "doctor": _doctor,
+    "export": _export,
+    "selftest": _selftest,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

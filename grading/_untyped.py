@@ -1,5 +1,6 @@
 """What is used of packages without type hints, imported in one place so that all else can be checked strictly."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,19 +8,31 @@ import nbformat
 from bleach import clean as clean  # type: ignore[import-untyped]
 from bleach.css_sanitizer import CSSSanitizer as CSSSanitizer  # type: ignore[import-untyped]
 from bleach.sanitizer import ALLOWED_TAGS as ALLOWED_TAGS  # type: ignore[import-untyped]
+from dateutil.tz import gettz as gettz  # type: ignore[import-untyped]
+from nbconvert.exporters import HTMLExporter as HTMLExporter
 from nbformat import NotebookNode as NotebookNode
+from nbgrader.api import BaseCell as BaseCell
+from nbgrader.api import Comment as Comment
+from nbgrader.api import Grade as Grade
 from nbgrader.api import Gradebook as Gradebook
 from nbgrader.api import MissingEntry as MissingEntry
+from nbgrader.api import Notebook as Notebook
+from nbgrader.api import SubmittedAssignment as SubmittedAssignment
+from nbgrader.api import SubmittedNotebook as SubmittedNotebook
 from nbgrader.converters import Autograde as Autograde
 from nbgrader.converters import GenerateAssignment as GenerateAssignment
 from nbgrader.converters import GenerateFeedback as GenerateFeedback
 from nbgrader.converters.base import NbGraderException as NbGraderException
 from nbgrader.coursedir import CourseDirectory as CourseDirectory
-from nbgrader.preprocessors import Execute as Execute
+from nbgrader.preprocessors import AssignLatePenalties as AssignLatePenalties
 from nbgrader.preprocessors import GetGrades as GetGrades
 from nbgrader.preprocessors import NbGraderPreprocessor as NbGraderPreprocessor
+from nbgrader.utils import compute_checksum as compute_checksum
+from nbgrader.utils import determine_grade as determine_grade
 from nbgrader.utils import is_grade as is_grade
 from nbgrader.utils import is_solution as is_solution
+from nbgrader.utils import is_task as is_task
+from nbgrader.utils import parse_utc as parse_utc
 from tqdm import tqdm as tqdm
 
 
@@ -30,21 +43,24 @@ def read_notebook(file: Path) -> NotebookNode:
 
 
 def notebook_text(notebook: NotebookNode) -> str:
-    """Return a notebook as it stands in a file."""
-    text: str = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
-    return text
+    """Return a notebook as it stands in a file. It is not validated: that takes longer than all else."""
+    return json.dumps(notebook, ensure_ascii=False)
 
 
 def new_output(kind: str, **content: Any) -> NotebookNode:
     """Return an output of a cell."""
-    output: NotebookNode = nbformat.v4.new_output(kind, **content)  # type: ignore[no-untyped-call]
+    more: dict[str, Any] = {} if kind in ("stream", "error") else {"metadata": {}}
+    output: NotebookNode = nbformat.from_dict({"output_type": kind, **more, **content})  # type: ignore[no-untyped-call]
     return output
 
 
-def new_answer(name: str, minor: int) -> NotebookNode:
-    """Return an empty cell for an answer, for a notebook of that minor version of the format."""
-    meta = {"grade": False, "locked": False, "solution": True, "task": False, "schema_version": 3, "grade_id": name}
-    cell: NotebookNode = nbformat.v4.new_code_cell("", metadata={"nbgrader": meta})  # type: ignore[no-untyped-call]
-    if minor < 5:  # cells have had an id since then
-        del cell["id"]
+def code_cell(source: str, name: str) -> NotebookNode:
+    """Return a cell of code with an id."""
+    cell: NotebookNode = nbformat.v4.new_code_cell(source, id=name)  # type: ignore[no-untyped-call]
+    return cell
+
+
+def text_cell(source: str, name: str) -> NotebookNode:
+    """Return a cell of Markdown with an id."""
+    cell: NotebookNode = nbformat.v4.new_markdown_cell(source, id=name)  # type: ignore[no-untyped-call]
     return cell

@@ -1,5 +1,6 @@
 """Where things are: the repository's assignments, and the folder in which a class leaves everything it makes."""
 
+import logging
 import os
 import warnings
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from traitlets.config.loader import PyFileConfigLoader
 
 FOLDER = "ATTENTION_CLASS"  # the environment variable that names the class's folder
 CONFIG = "nbgrader_config.py"
+FORMAT = "%(asctime)s %(levelname)s %(message)s"
 
 
 class GradingError(Exception):
@@ -54,6 +56,11 @@ class Course:
     def students(self) -> list[str]:
         """Return everybody who has a folder among the submissions, whatever is in it."""
         return sorted(path.name for path in (self.folder / "submitted").glob("[!.]*") if path.is_dir())
+
+    def excluded(self) -> set[str]:
+        """Return the students whom nbgrader is configured to leave out, by ``CourseDirectory.student_id_exclude``."""
+        names = str(self.config().CourseDirectory.get("student_id_exclude", ""))
+        return set(filter(None, map(str.strip, names.split(","))))
 
     def submitted(self, student: str, assignment: str) -> Path:
         """Return the folder in which a student's notebooks arrive."""
@@ -106,3 +113,17 @@ def environment(name: str, value: str) -> Iterator[None]:
             del os.environ[name]
         else:
             os.environ[name] = before
+
+
+def log_file(course: Course, assignment: str) -> logging.Logger:
+    """Return a logger that writes into the class's folder, and nothing to the terminal."""
+    log = logging.getLogger(f"grading.{assignment}")
+    course.log(assignment).parent.mkdir(parents=True, exist_ok=True)
+    file = logging.FileHandler(course.log(assignment), encoding="utf-8")
+    file.setFormatter(logging.Formatter(FORMAT))
+    for old in log.handlers:
+        old.close()
+    log.handlers[:] = [file]
+    log.propagate = False
+    log.setLevel(logging.INFO)
+    return log

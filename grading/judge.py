@@ -1,59 +1,165 @@
-"""What a graded cell earned. Only a plain number between 0 and its points counts; silence earns nothing.
+"""Judge raw answers, outside of the process that they come from: what they earn, and which mistake was made.
 
-nbgrader gives full marks to a cell that shows no result, or one that it cannot read (``nan``, ``True``,
-``np.float64(2.5)``), none to a cell that warned, and no grade at all to a notebook in which a result is too large.
+It fails closed: an answer that is missing, late, of another type or of another shape is a wrong answer.
 """
 
-import re
+import zlib
+from dataclasses import replace
 from typing import Any
 
-from grading._untyped import NbGraderPreprocessor, NotebookNode, is_grade, is_solution
-from grading.execute import error
+import numpy as np
 
-FLOAT = re.compile(r"\d+\.\d+(e[+-]\d+)?|\d+e[+-]\d+", re.ASCII)  # the repr of a finite float that is not negative
+from attnlib.checks.calls import of_module
+from attnlib.checks.examiner import Examination
+from attnlib.checks.exercise import Case, Exercise
+from attnlib.checks.probe import GRADIENT_OF, Answer
+from attnlib.checks.questions import Choice
+from attnlib.checks.report import Report
+from grading._untyped import NotebookNode, new_output
+from grading.challenge import Challenge
+from grading.course import GradingError
+from grading.sandbox.inside import wire
+from grading.task import Answered, Question
 
-
-def refusal(outputs: list[NotebookNode], points: float) -> str | None:
-    """Return why the outputs of a graded cell earn nothing, or None where they say how much they earn."""
-    results = [output.data.get("text/plain", "") for output in outputs if output.output_type == "execute_result"]
-    if not results:
-        return "The cell showed no result, so it earns nothing. It has to end in a number of points."
-    if len(results) > 1:
-        return f"The cell showed {len(results)} results, so it earns nothing. It has to show one number of points."
-    result = str(results[0])
-    if not FLOAT.fullmatch(result):
-        return f"The cell's result is {result[:80]}, which is no plain number of points, so it earns nothing."
-    if float(result) > points:
-        return f"The cell's result is {result}, but it has only {points:g} points to give, so it earns nothing."
-    return None
+LONGEST = 600  # characters of a text that came along
+NO_ANSWER = "NoAnswer"  # the error in a cell whose question was not answered at all
+EXECUTION_COUNT = 1  # nbgrader asks for a number beside a result, whichever
 
 
-def is_autograded(cell: NotebookNode) -> bool:
-    """Return whether a cell's outputs decide its score: it is graded, and not by a person."""
-    return cell.cell_type == "code" and is_grade(cell) and not is_solution(cell)
+def error(name: str, reason: str) -> NotebookNode:
+    """Return an error output: nbgrader gives no marks for it, and the feedback shows the reason."""
+    return new_output("error", ename=name, evalue=reason, traceback=[f"{name}: {reason}"])
 
 
-class Judge(NbGraderPreprocessor):  # type: ignore[misc]
-    """Rewrite the outputs of graded cells so that nbgrader reads exactly what they earned."""
+class Judge:
+    """Knows the inputs of a run, drawn from its secret seed, and the answers to them.
 
-    def preprocess_cell(self, cell: NotebookNode, resources: Any, index: int) -> tuple[NotebookNode, Any]:
-        """Turn warnings into plain text, and a result that does not count into an error that says why."""
-        if is_autograded(cell):
-            _demote(cell, "stream")
-            failed = any(output.output_type == "error" for output in cell.outputs)
-            reason = None if failed else refusal(cell.outputs, float(cell.metadata.nbgrader["points"]))
-            if failed or reason:
-                _demote(cell, "execute_result")
-            if reason:
-                cell.outputs.append(error("NoMarks", reason))
-        return cell, resources
+    Everybody in a run gets the same inputs: so the expected answers, and those of the known mistakes, are worked out
+    once.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._examinations: dict[tuple[str, str], Examination] = {}
+        self._questions: dict[tuple[str, ...], Question] = {}
+
+    def question(self, challenge: Challenge) -> Question:
+        """Return what is asked in the box: inputs, and nothing about the answers."""
+        exercise = challenge.exercise
+        if exercise is None:
+            return Question(challenge.expression)
+        key = (exercise.name, challenge.expression, challenge.backend)
+        if key not in self._questions:
+            backends = {challenge.backend}
+            if exercise.call is of_module:  # a module of torch's is asked in torch
+                backends |= {"torch"} & set(exercise.backends)
+            examinations = {backend: self._examination(exercise, backend) for backend in backends}
+            self._questions[key] = Question(
+                challenge.expression,
+                exercise.call.__name__,
+                exercise.plain,
+                challenge.backend,
+                exercise.forbidden,
+                exercise.extras,
+                {name: [_encoded(exercise, case) for case in each.cases] for name, each in examinations.items()},
+                {name: [sorted(each.needs(case)) for case in each.cases] for name, each in examinations.items()},
+            )
+        return self._questions[key]
+
+    def _examination(self, exercise: Exercise, backend: str) -> Examination:
+        key = (exercise.name, backend)
+        if key not in self._examinations:
+            seed = np.random.SeedSequence([self._seed, zlib.crc32(exercise.name.encode())]).generate_state(1, np.uint64)
+            self._examinations[key] = _sound(Examination(exercise, backend, int(seed[0])))
+        return self._examinations[key]
+
+    def outputs(self, challenge: Challenge, answered: Answered | None, stop: str) -> list[NotebookNode]:
+        """Return the outputs of a graded cell: the report, and what nbgrader reads the points from.
+
+        ``stop`` says why not all was answered, if so.
+        """
+        facts = answered.facts if answered else None
+        if answered is None or facts is None:
+            return [error(NO_ANSWER, stop or "No answer came.")]
+        if isinstance(wrong := facts.get("error"), dict):
+            return [error(_text(wrong.get("name")) or "Error", _text(wrong.get("text")) or "")]
+        if challenge.question:
+            return _shown(Choice(challenge.question, _text(facts.get("value")), challenge.points), challenge.points)
+        if facts.get("callable") is not True:
+            said = f"{challenge.expression} is of the type {_text(facts.get('kind'))}, but a function is needed"
+            return [error("TypeError", said)]
+        return _shown(self._report(challenge, answered, stop), challenge.points)
+
+    def _report(self, challenge: Challenge, answered: Answered, stop: str) -> Report:
+        assert challenge.exercise is not None
+        assert answered.facts is not None
+        exercise = challenge.exercise
+        torch = answered.facts.get("backend") == "torch" and "torch" in exercise.backends
+        examination = self._examination(exercise, "torch" if torch else challenge.backend)
+        has = answered.facts.get("has")
+        asked = examination.asked(set(filter(_is_text, has)) if isinstance(has, list) else set())
+        none = Answer(
+            problem=f"your function gave no answer: the check {stop.rstrip('.')}" if stop else "no answer came"
+        )
+        answers = {i: none for i in asked} | {i: _read(answered.answers[i]) for i in asked if i in answered.answers}
+        for i, answer in answers.items():
+            if answer.problem is None and not _complete(answer, examination.expected[i]):
+                answers[i] = Answer(problem="sent no answer")
+        return replace(examination.report(answers), points=challenge.points, hints=challenge.hints)
 
 
-def _demote(cell: NotebookNode, kind: str) -> None:
-    """Keep outputs of a kind for the reader, but as such that nbgrader takes no notice of."""
-    for output in cell.outputs:
-        if output.output_type == kind == "stream":
-            output.name = "stdout"
-        elif output.output_type == kind:
-            output.output_type = "display_data"
-            del output["execution_count"]
+def _sound(examination: Examination) -> Examination:
+    """Return an examination whose reference answered every case: without that, every right answer would be wrong."""
+    for case, expected in zip(examination.cases, examination.expected, strict=True):
+        if expected.problem is not None:
+            said = expected.error or expected.problem
+            raise GradingError(f"the reference of {examination.exercise.name} fails with {case.name}: {said}")
+    return examination
+
+
+def _complete(answer: Answer, expected: Answer) -> bool:
+    """Return whether all arrays came that were asked for; no gradients are taken where the shapes are wrong already."""
+    if answer.arrays.keys() == expected.arrays.keys():
+        return True
+    numbers = {name: x for name, x in expected.arrays.items() if not name.startswith(GRADIENT_OF)}
+    return answer.arrays.keys() == numbers.keys() and any(answer.arrays[n].shape != numbers[n].shape for n in numbers)
+
+
+def _encoded(exercise: Exercise, case: Case) -> Any:
+    """Return a case with nothing in it but what an implementation is given."""
+    given = {"name": "", "part": "", "inputs": case.inputs, "options": case.options, "setup": case.setup}
+    ways = {"outputs": exercise.outputs_of(case), "unchanged": case.unchanged, "upstream": case.upstream}
+    return wire.encode(given | ways)
+
+
+def _read(message: Any) -> Answer:
+    """Return an answer as it came, if it is one; whatever else came is a wrong answer."""
+    if not isinstance(message, dict) or not isinstance(arrays := message.get("arrays"), dict):
+        return Answer(problem="sent no answer")
+    try:
+        read = {name: wire.array(x) for name, x in arrays.items()}
+    except wire.WireError as error:
+        return Answer(problem=f"sent {error}")
+    changed = message.get("changed")
+    names = tuple(filter(_is_text, changed)) if isinstance(changed, list) else ()
+    problem, said, line = (_text(message.get(name)) for name in ("problem", "error", "line"))
+    return Answer(read, problem if read else problem or "sent no answer", said, line, names)
+
+
+def _is_text(x: object) -> bool:
+    return isinstance(x, str)
+
+
+def _text(x: Any) -> str | None:
+    """Return text fit to be shown, None where it is no text."""
+    if not isinstance(x, str):
+        return None
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in x[:LONGEST])
+
+
+def _shown(report: Report | Choice, points: float) -> list[NotebookNode]:
+    shown = new_output("display_data", data=report._repr_mimebundle_())
+    if report.score == 0:
+        return [shown, error("CheckFailed", report.headline())]
+    earned = {"text/plain": repr(float(report.score * points))}
+    return [shown, new_output("execute_result", data=earned, execution_count=EXECUTION_COUNT)]

@@ -10,15 +10,19 @@ from pathlib import Path
 
 from attnlib.checks.report import MIME
 from grading._untyped import NotebookNode
-from grading.execute import NOT_RUN, STOPPED
-from grading.judge import is_autograded
+from grading.challenge import is_autograded
+from grading.judge import NO_ANSWER
 
 LONGEST = 300  # characters of a student's text in a table
 
 VERDICTS = {
     "graded": "every cell was run",
-    "timeout": "a cell did not end; it and all later cells earned nothing",
-    "crashed": "the Python process ended; that cell and all later cells earned nothing",
+    "student-error": "a cell raised an error; what could be answered nevertheless is counted",
+    "timeout": "a cell did not end in time, and earned nothing; the others are counted",
+    "out-of-memory": "a cell needed more memory than there is, and earned nothing; the others are counted",
+    "crashed": "a cell ended the Python process, and earned nothing; the others are counted",
+    "output-limit": "a cell showed more than is kept; all others are counted",
+    "tampered": "a cell wrote into the channel of its answers, and earned nothing; look at it yourself",
     "unreadable": "the file is no notebook that can be graded; nothing was earned",
     "missing": "there is no notebook; nothing was earned",
     "infrastructure": "the grader itself failed; nothing is known about this submission",
@@ -32,14 +36,19 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was wrong with a question: the id of the mistake where it was recognised, and a few words."""
+    """What was wrong with a question: the id of the mistake where it was recognised, and a few words.
+
+    ``section`` says which section of the book to reread, and ``link`` where it is, relative to the root of the book.
+    """
 
     question: str
     mistake: str | None
     title: str
+    section: str = ""
+    link: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("question", "mistake", "title"):
+        for name in ("question", "mistake", "title", "section", "link"):
             text = getattr(self, name)
             object.__setattr__(self, name, text and plain(text))
 
@@ -49,16 +58,18 @@ class Finding:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The verdict on one submission."""
+    """The verdict on one submission. ``flags`` say why an instructor should look at it."""
 
     student: str
     verdict: str
     reason: str = ""
     findings: tuple[Finding, ...] = ()
     digest: str = ""  # of what was graded: as long as it is the same, there is no need to grade it again
+    flags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", plain(self.reason))
+        object.__setattr__(self, "flags", tuple(map(plain, self.flags)))
 
     def save(self, folder: Path) -> None:
         """Write the outcome into a folder, one file a student, so that students can be graded in any order."""
@@ -69,7 +80,8 @@ class Outcome:
     def load(cls, file: Path) -> "Outcome":
         """Read what :meth:`save` wrote."""
         data = json.loads(file.read_text(encoding="utf-8"))
-        return cls(**data | {"findings": tuple(Finding(**finding) for finding in data["findings"])})
+        found = tuple(Finding(**finding) for finding in data["findings"])
+        return cls(**data | {"findings": found, "flags": tuple(data.get("flags", ()))})
 
 
 def findings(notebook: NotebookNode) -> Iterator[Finding]:
@@ -80,7 +92,7 @@ def findings(notebook: NotebookNode) -> Iterator[Finding]:
         errors = [output for output in cell.outputs if output.output_type == "error"]
         if reports:
             yield from (_from_report(report) for report in reports if not report["passed"])
-        elif errors and errors[0].ename not in (STOPPED, NOT_RUN):  # those say no more than the verdict does
+        elif errors and errors[0].ename != NO_ANSWER:  # those say no more than the verdict does
             yield Finding(cell.metadata.nbgrader["grade_id"], None, f"{errors[0].ename} ({errors[0].evalue[:200]})")
 
 
@@ -89,9 +101,11 @@ def _is_report(shown: object) -> bool:
     if not isinstance(shown, dict) or not isinstance(shown.get("passed"), bool):
         return False
     texts = [shown.get("exercise"), shown.get("backend"), shown.get("title"), shown.get("mistake") or ""]
+    texts += [shown.get("section") or "", shown.get("link") or ""]
     return all(isinstance(text, str) for text in texts)
 
 
 def _from_report(report: NotebookNode) -> Finding:
     backend = "" if report["backend"] in ("numpy", "choice") else f" ({report['backend']})"
-    return Finding(f"{report['exercise']}{backend}", report["mistake"], report["title"])
+    question, reread = f"{report['exercise']}{backend}", (report.get("section") or "", report.get("link") or "")
+    return Finding(question, report["mistake"], report["title"], *reread)

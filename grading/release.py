@@ -2,6 +2,7 @@
 
 import os
 import sys
+from hashlib import sha256
 from logging import Logger
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from traitlets.config import Config
 
 from grading._untyped import CourseDirectory, GenerateAssignment, NbGraderException
 from grading.course import Course, GradingError, environment
+from grading.paper import Paper
 
 
 def release(course: Course, assignment: str, destination: Path, log: Logger) -> Path:
@@ -18,11 +20,33 @@ def release(course: Course, assignment: str, destination: Path, log: Logger) -> 
 
 
 def register(course: Course, assignment: str, log: Logger) -> None:
-    """Tell the class's gradebook which cells an assignment has, and what they are worth."""
+    """Tell the class's gradebook which cells an assignment has, and what they are worth, unless it knows already."""
+    stamp, now = course.folder / "release" / f"{assignment}.registered", _digest(course, assignment)
+    if stamp.is_file() and stamp.read_text(encoding="ascii") == now:
+        return
     # For a new gradebook nbgrader calls alembic by name; it lies beside this Python, which need not be on the path.
     beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     with environment("PATH", beside):
         _generate(course, assignment, course.folder / "release", Config(), log)
+    stamp.write_text(now, encoding="ascii")
+
+
+def papers(course: Course, assignment: str) -> list[Paper]:
+    """Return the notebooks of a registered assignment, as they were handed out.
+
+    Raises:
+        GradingError: a graded cell is no question that can be answered outside of the student's process.
+    """
+    folder = course.folder / "release" / assignment
+    return [Paper.read(folder / name) for name in course.notebooks(assignment)]
+
+
+def _digest(course: Course, assignment: str) -> str:
+    """Return a digest of the assignment's notebooks, and of the gradebook that has to know them."""
+    digest = sha256(course.config().CourseDirectory.db_url.encode())
+    for name in course.notebooks(assignment):
+        digest.update((course.root / "solutions" / assignment / name).read_bytes())
+    return digest.hexdigest()
 
 
 def _generate(course: Course, assignment: str, destination: Path, extra: Config, log: Logger) -> Path:

@@ -1,6 +1,5 @@
-"""What a class got: the scores of nbgrader's gradebook beside the verdicts, as a table, as CSV, and as a page."""
+"""What a class got: the scores of nbgrader's gradebook beside the verdicts, as rows and as a table of text."""
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +13,23 @@ FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")  # how a 
 
 @dataclass(frozen=True)
 class Row:
-    """One student's line. ``scores`` maps each question to (score, points); ``to_read`` counts unread answers."""
+    """One student's line. ``scores`` maps each question to (score, points); ``to_read`` counts unread answers.
+
+    ``unread`` names the questions that they are the answers to: what these earn is not known yet. ``penalty`` is what
+    was taken off because it came late.
+    """
 
     outcome: Outcome
     scores: dict[str, tuple[float, float]]
     to_read: int
     feedback: tuple[Path, ...]
+    unread: tuple[str, ...] = ()
+    penalty: float = 0.0
 
     @property
     def score(self) -> float:
-        """The sum over all questions."""
-        return sum(score for score, _ in self.scores.values())
+        """The sum over all questions, less the penalty."""
+        return sum(score for score, _ in self.scores.values()) - self.penalty
 
     @property
     def points(self) -> float:
@@ -33,7 +38,8 @@ class Row:
 
     def remarks(self) -> list[str]:
         """Return all there is to say, a line for each: why it was stopped, then the mistakes."""
-        return [*filter(None, [self.outcome.reason]), *map(str, self.outcome.findings)]
+        late = f"{points(self.penalty)} points off: it came late" if self.penalty else ""
+        return [*filter(None, [self.outcome.reason, late]), *map(str, self.outcome.findings)]
 
 
 def rows(course: Course, assignment: str) -> list[Row]:
@@ -55,8 +61,9 @@ def _row(course: Course, assignment: str, outcome: Outcome, gradebook: Gradebook
     try:
         submission = gradebook.find_submission(assignment, outcome.student)
         grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
+        penalty = sum(notebook.late_submission_penalty or 0.0 for notebook in submission.notebooks)
     except MissingEntry:  # the grader failed before nbgrader heard of the student
-        grades = []
+        grades, penalty = [], 0.0
     order = {cell: i for i, cell in enumerate(_questions(course, assignment, gradebook))}
     grades.sort(key=lambda grade: order[grade.name])
     folder = course.feedback(outcome.student, assignment)
@@ -66,6 +73,8 @@ def _row(course: Course, assignment: str, outcome: Outcome, gradebook: Gradebook
         {grade.name: (grade.score, grade.max_score) for grade in grades},
         sum(grade.needs_manual_grade for grade in grades),
         tuple(page for page in pages if page.is_file()),
+        tuple(grade.name for grade in grades if grade.needs_manual_grade),
+        penalty,
     )
 
 
@@ -94,20 +103,6 @@ def table(rows: Sequence[Row]) -> str:
 def _line(line: Sequence[str], widths: Sequence[int]) -> str:
     student, score, to_read, *words = (text.ljust(width) for text, width in zip(line, widths, strict=True))
     return "  ".join([student, score.strip().rjust(widths[1]), to_read, *words]).rstrip()
-
-
-def write_csv(rows: Sequence[Row], file: Path) -> None:
-    """Write the rows for a spreadsheet, with a column for each question."""
-    questions = list(dict.fromkeys(question for row in rows for question in row.scores))
-    header = ["student", "score", "points", "to read", "verdict", "reason", "mistakes", *questions]
-    with file.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(map(cell, header))
-        for row in rows:
-            outcome, scores = row.outcome, [row.scores[q][0] if q in row.scores else "" for q in questions]
-            found = "; ".join(str(cell(str(finding))) for finding in outcome.findings)
-            line = [outcome.student, row.score, row.points, row.to_read, outcome.verdict, outcome.reason]
-            writer.writerow([*map(cell, line), found, *scores])
 
 
 def cell(value: object) -> object:

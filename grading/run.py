@@ -1,83 +1,229 @@
-"""Grade a class: one submission after another, or several at once in processes of their own."""
+"""Grade a class: doctor, boxes, judge, ledger, pages. It can be stopped at any moment, and goes on where it was."""
 
-import logging
-import multiprocessing
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from functools import lru_cache
-from queue import SimpleQueue
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from importlib import import_module
+from signal import SIGINT, signal
+from threading import current_thread, main_thread
 
+from attnlib.checks.display import BOOK
 from grading._untyped import tqdm
-from grading.course import Course, GradingError
+from grading.course import Course, GradingError, environment, log_file, quiet
+from grading.journal import Journal, lock
+from grading.judge import Judge
+from grading.ledger import Ledger
 from grading.outcome import Outcome, plain
-from grading.release import register
-from grading.submission import Grader
+from grading.pages import NO_PAGE, make_pages
+from grading.paper import Paper
+from grading.pool import Boxes, Cluster, Pool, Results
+from grading.release import papers, register
+from grading.sandbox.host import Host
+from grading.sandbox.limits import Limits
+from grading.submission import Submission, Submissions
 
 LONGEST = 200  # bytes of a student's name; a file is named after it, and 255 is what file systems take
-TIMEOUT = 30  # seconds that a cell may take, unless one is asked for
-FORMAT = "%(asctime)s %(levelname)s %(message)s"
+AHEAD = 2  # submissions that wait for each box: enough that none stands idle
+PATIENCE = 0.5  # seconds between looks whether somebody has asked the run to stop
+
+
+@dataclass(frozen=True)
+class How:
+    """How a class is to be graded.
+
+    Attributes:
+        jobs: how many submissions run at the same time on this machine.
+        limits: what a submission may take.
+        scheduler: the address of a dask scheduler, whose workers are used in place of this machine.
+        regrade: whether what has not changed is graded again.
+        walled: whether there is a sandbox; without one, every result is marked.
+        pages: whether feedback pages are made.
+    """
+
+    jobs: int = 1
+    limits: Limits = field(default_factory=Limits)
+    scheduler: str | None = None
+    regrade: bool = False
+    walled: bool = True
+    pages: bool = True
+
+    def pool(self) -> Pool:
+        """Return what runs submissions in this way."""
+        return Cluster(self.scheduler) if self.scheduler else Boxes(self.jobs, Host(self.limits, walled=self.walled))
 
 
 def run(
     course: Course,
     assignment: str,
     students: Sequence[str] | None = None,
+    how: How | None = None,
     *,
-    jobs: int = 1,
-    timeout: int = TIMEOUT,
-    again: bool = False,
+    pool: Pool | None = None,
 ) -> list[Outcome]:
-    """Grade submissions to an assignment, show how far it is, and return the outcomes in the order of ``students``.
+    """Grade submissions to an assignment, show how far it is, and return the outcomes.
 
     Args:
         course: where the assignment and the submissions are.
         assignment: its name.
-        students: whom to grade; ``None`` means everybody who has a folder among the submissions.
-        jobs: how many submissions are graded at the same time.
-        timeout: seconds that a cell may take.
-        again: whether to grade also what was graded before as it is now.
+        students: whom to grade, as names or patterns; ``None`` means everybody who has a folder among the submissions.
+        how: how many at a time, within what limits, and so on.
+        pool: what runs the submissions, where it is there already; it stays.
 
     Raises:
-        GradingError: there is no such assignment or student, or nobody has submitted anything.
+        GradingError: there is no such assignment or student, nobody has submitted anything, a run on this class is in
+            progress, or no sandbox can be had.
     """
+    how = how or How()
     course.require(assignment)
-    students = _students(course, assignment, students)
-    register(course, assignment, log_file(course, assignment))
-    with tqdm(total=len(students), unit="student", desc=assignment, dynamic_ncols=True) as bar:
-        outcomes = {}
-        for outcome in _outcomes(course, assignment, students, jobs, (timeout, again)):
-            outcomes[outcome.student] = outcome
-            bar.set_postfix_str(outcome.student)
-            bar.update()
+    students = chosen(course, assignment, students)
+    with lock(course), quiet(), ExitStack() as stack:
+        pool = pool or stack.enter_context(closing(how.pool()))
+        # Feedback is read elsewhere: without an address of the book, it names what to reread, and links nowhere.
+        stack.enter_context(environment(BOOK, os.environ.get(BOOK, "")))
+        log = log_file(course, assignment)
+        register(course, assignment, log)
+        journal = Journal(course, assignment)
+        judge, asked = Judge(journal.seed), papers(course, assignment)
+        _import_what_is_asked_for(asked)
+        submissions = Submissions(course, assignment, asked, judge, how.limits, log, walled=how.walled)
+        with Ledger(course, assignment, log) as ledger:
+            outcomes = _graded(submissions, students, journal, ledger, pool, regrade=how.regrade)
+        if how.pages:
+            outcomes = _with_pages(course, assignment, outcomes, journal, pool.size)
+        journal.finish()
     return [outcomes[student] for student in students]
 
 
-def refresh(course: Course, assignment: str) -> None:
-    """Write the feedback of everyone graded again, with the scores and comments that a person has given since."""
-    files = sorted(course.outcomes(assignment).glob("*.json"))
-    if files:
-        grader = _grader(course, assignment, TIMEOUT)
-        for file in tqdm(files, unit="page", desc=assignment, dynamic_ncols=True):
-            grader.refresh(Outcome.load(file))
+def refresh(course: Course, assignment: str, jobs: int = 1) -> None:
+    """Make the feedback of everyone graded again, with the scores and comments that a person has given since."""
+    journal = Journal(course, assignment)
+    outcomes = {file.stem: journal.done(file.stem) for file in sorted(course.outcomes(assignment).glob("*.json"))}
+    known = {student: outcome for student, outcome in outcomes.items() if outcome}
+    with lock(course):
+        _with_pages(course, assignment, known, journal, jobs, again=True)
 
 
-def _students(course: Course, assignment: str, students: Sequence[str] | None) -> list[str]:
-    there = course.students()
-    unknown = sorted(set(students or ()) - set(there))
-    if unknown:
-        raise GradingError(
-            f"no submission folder for {', '.join(map(plain, unknown))} in {course.folder / 'submitted'}. "
-            f"There are: {', '.join(map(plain, there)) or 'none at all'}"
+def _import_what_is_asked_for(asked: Sequence[Paper]) -> None:
+    """Import torch, where the judge is going to need it, now: that takes seconds, in which the box starts."""
+    if any(challenge.backend == "torch" for paper in asked for challenge in paper.challenges.values()):
+        import_module("torch")
+
+
+def _graded(
+    submissions: Submissions, students: Sequence[str], journal: Journal, ledger: Ledger, pool: Pool, *, regrade: bool
+) -> dict[str, Outcome]:
+    """Grade everybody, each written down as soon as it is there, and return the outcomes."""
+    outcomes: dict[str, Outcome] = {}
+    waiting: dict[Future[Results], Submission] = {}
+    with _stoppable() as stopped, _bar(submissions.assignment, len(students)) as bar:
+
+        def settle(outcome: Outcome) -> None:
+            outcomes[outcome.student] = outcome
+            bar.set_postfix_str(outcome.student, refresh=False)
+            bar.update()
+
+        def settle_some(most: int) -> None:
+            while len(waiting) > most and not stopped:
+                for done in wait(waiting, PATIENCE, FIRST_COMPLETED).done:
+                    settle(submissions.settle(waiting.pop(done), done, ledger, journal))
+
+        for student in students:
+            submission = submissions.admit(student)
+            before = None if regrade else journal.done(student)
+            if before and before.digest == submission.digest:
+                settle(before)
+            else:
+                waiting[pool.submit(submission.tasks)] = submission
+            settle_some(AHEAD * pool.size - 1)
+        settle_some(0)
+        if stopped:
+            raise Interrupted(len(outcomes), len(students))
+    return outcomes
+
+
+class Interrupted(GradingError):
+    """Somebody asked the run to stop, and everything that was graded is saved."""
+
+    def __init__(self, done: int, of: int) -> None:
+        super().__init__(
+            f"stopped: {done} of {of} are graded and saved. Run the same command again to go on from there"
         )
+
+
+@contextmanager
+def _stoppable() -> Iterator[list[bool]]:
+    """Let Ctrl-C put something into a list, and not break off what is being written. A second one does."""
+    asked: list[bool] = []
+
+    def ask(*_: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(True)
+        tqdm.write("Stopping: what is being written is finished first.", file=sys.stderr)
+
+    if current_thread() is not main_thread():  # nobody can press Ctrl-C on another one
+        yield asked
+        return
+    before = signal(SIGINT, ask)
+    try:
+        yield asked
+    finally:
+        signal(SIGINT, before)
+
+
+def _bar(assignment: str, total: int) -> tqdm:
+    return tqdm(total=total, unit="student", desc=assignment, dynamic_ncols=True)
+
+
+def _with_pages(
+    course: Course, assignment: str, outcomes: dict[str, Outcome], journal: Journal, jobs: int, *, again: bool = False
+) -> dict[str, Outcome]:
+    """Make the pages that are not there, or older than what they show, and return the outcomes as they are then."""
+    wanted = [student for student in outcomes if again or _lacks_a_page(course, assignment, student)]
+    with tqdm(total=len(wanted), unit="page", desc="feedback", dynamic_ncols=True, disable=not wanted) as bar:
+        for student, wrong in make_pages(course, assignment, wanted, jobs):
+            outcome = outcomes[student]
+            reason = " ".join(filter(None, [outcome.reason.partition(NO_PAGE)[0].strip(), wrong]))
+            if reason != outcome.reason:
+                outcomes[student] = replace(outcome, reason=reason)
+                journal.keep(outcomes[student])
+            bar.update()
+    return outcomes
+
+
+def _lacks_a_page(course: Course, assignment: str, student: str) -> bool:
+    folder = course.feedback(student, assignment)
+    for notebook in course.autograded(student, assignment).glob("*.ipynb"):
+        page = folder / f"{notebook.stem}.html"
+        if not page.is_file() or page.stat().st_mtime_ns < notebook.stat().st_mtime_ns:
+            return True
+    return False
+
+
+def chosen(course: Course, assignment: str, asked: Sequence[str] | None) -> list[str]:
+    """Return the students who are asked for, by name or pattern, of those that nbgrader can take.
+
+    Raises:
+        GradingError: nobody is left, or somebody is not there.
+    """
+    excluded = course.excluded()
+    there = [student for student in course.students() if student not in excluded]
     if not there:
         raise GradingError(
             f"there are no submissions in {course.folder / 'submitted'}. Put notebooks there as "
             f"STUDENT/{assignment}/{course.notebooks(assignment)[0]}, or try `python -m grading sample {assignment}`"
         )
-    wanted = list(dict.fromkeys(students)) if students else there
+    unknown = [name for name in asked or () if not any(_means(name, student) for student in there)]
+    if unknown:
+        raise GradingError(
+            f"no submission folder for {', '.join(map(plain, unknown))} in {course.folder / 'submitted'}. "
+            f"There are: {', '.join(map(plain, there)) or 'none at all'}"
+        )
+    wanted = [student for student in there if asked is None or any(_means(name, student) for name in asked)]
     refused = [student for student in wanted if not _takes(student)]
     for student in refused:
         print(f"warning: not graded, because nbgrader cannot take the folder's name: {student!a}", file=sys.stderr)
@@ -86,77 +232,11 @@ def _students(course: Course, assignment: str, students: Sequence[str] | None) -
     return [student for student in wanted if student not in refused]
 
 
+def _means(asked: str, student: str) -> bool:
+    return asked == student or fnmatchcase(student, asked)
+
+
 def _takes(student: str) -> bool:
     """Return whether nbgrader can take a student's name: as text, as a pattern of files, and as a file's name."""
     as_text = student.isprintable() and student == student.strip()
     return as_text and not set(student) & set("*?[]") and len(os.fsencode(student)) <= LONGEST
-
-
-def _outcomes(
-    course: Course, assignment: str, students: list[str], jobs: int, how: tuple[int, bool]
-) -> Iterator[Outcome]:
-    if jobs == 1:
-        yield from (_grade(course, assignment, *how, student) for student in students)
-        return
-    # Each thread waits for a process of its own: where one dies, it is plain on whose submission.
-    free: SimpleQueue[ProcessPoolExecutor] = SimpleQueue()
-    for _ in range(jobs):
-        free.put(_process())
-    with ThreadPoolExecutor(jobs) as pool:
-        waiting: dict[Future[Outcome | None], str] = {
-            pool.submit(_elsewhere, free, course, assignment, how, student): student for student in students
-        }
-        try:
-            for future in as_completed(waiting):
-                yield future.result() or _died(course, assignment, waiting[future])
-        finally:
-            pool.shutdown(cancel_futures=True)
-            while not free.empty():
-                free.get().shutdown()
-
-
-def _process() -> ProcessPoolExecutor:
-    # A fresh one: a fork would inherit open sockets and database connections.
-    return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
-
-
-def _elsewhere(
-    free: "SimpleQueue[ProcessPoolExecutor]", course: Course, assignment: str, how: tuple[int, bool], student: str
-) -> Outcome | None:
-    """Grade a submission in a process that is free; return None where the process dies of it."""
-    process = free.get()
-    try:
-        return process.submit(_grade, course, assignment, *how, student).result()
-    except BrokenProcessPool:
-        process = _process()
-        return None
-    finally:
-        free.put(process)
-
-
-def _died(course: Course, assignment: str, student: str) -> Outcome:
-    return _grader(course, assignment, TIMEOUT).failed(student, "the process that graded it died")
-
-
-def _grade(course: Course, assignment: str, timeout: int, again: bool, student: str) -> Outcome:
-    return _grader(course, assignment, timeout).grade(student, again=again)
-
-
-@lru_cache(maxsize=1)
-def _grader(course: Course, assignment: str, timeout: int) -> Grader:
-    return Grader(course, assignment, timeout, log_file(course, assignment))
-
-
-def log_file(course: Course, assignment: str) -> logging.Logger:
-    """Return a logger that writes into the class's folder, and nothing to the terminal."""
-    log = logging.getLogger(f"grading.{assignment}")
-    course.log(assignment).parent.mkdir(parents=True, exist_ok=True)
-    file = logging.FileHandler(course.log(assignment), encoding="utf-8")
-    file.setFormatter(logging.Formatter(FORMAT))
-    for each in (log, logging.getLogger("traitlets")):  # a kernel manager logs to the latter, whatever it is told
-        for old in each.handlers:
-            old.close()
-        each.handlers[:] = [file]
-        each.propagate = False
-        each.setLevel(logging.INFO)
-    return log

@@ -1,225 +1,159 @@
-"""Grade one submission with nbgrader, whatever state it arrived in."""
+"""One submission on its way: admitted by the doctor, sent away as tasks, and written down with what came back."""
 
-import os
 import shutil
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from hashlib import sha256
 from logging import Logger
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import Any
 
-from traitlets.config import Config
+from grading._untyped import NotebookNode, is_solution, notebook_text
+from grading.course import Course
+from grading.doctor import Refused, admit
+from grading.doctor.repair import Repair
+from grading.journal import Journal
+from grading.judge import Judge
+from grading.ledger import Ledger
+from grading.outcome import Outcome, findings
+from grading.pages import place
+from grading.paper import VERDICT, WORST_FIRST, Paper, Verdict
+from grading.pool import Results
+from grading.roads import other_roads
+from grading.sandbox.limits import Limits
+from grading.task import Task
+from grading.timestamp import submitted_at
 
-from attnlib.checks.display import BOOK
-from grading._untyped import (
-    Autograde,
-    CourseDirectory,
-    GenerateFeedback,
-    Gradebook,
-    NbGraderException,
-    read_notebook,
-)
-from grading.course import Course, environment, quiet
-from grading.execute import VERDICT
-from grading.outcome import Outcome, findings, plain
-
-MOST_BYTES, MOST_CELLS, MOST_TEXT = 20_000_000, 500, 500_000  # no answer comes near; a reader or a page would drown
-NO_PAGE = "no feedback page: "
-
-
-class _Feedback(GenerateFeedback):  # type: ignore[misc]
-    """nbgrader's own, which writes pages and copies no other files."""
-
-    def init_assignment(self, assignment_id: str, student_id: str) -> None:
-        pass
+UNSANDBOXED = "UNSANDBOXED: the code was not shut in; it could have read files and awarded itself marks"
+MOST_FLAGS = 12  # of a submission
 
 
-class _Autograde(Autograde):  # type: ignore[misc]
-    """nbgrader's own, which also remembers what went wrong: while preparing a notebook, or after."""
+@dataclass(frozen=True)
+class Submission:
+    """What a student handed in, made fit to be run; or why it cannot be, in ``refused``."""
 
-    failure: Exception | None = None
-    prepared = False
-
-    def _init_preprocessors(self) -> None:
-        self.prepared = not self._sanitizing
-        super()._init_preprocessors()
-
-    def convert_single_notebook(self, notebook_filename: str) -> None:
-        try:
-            super().convert_single_notebook(notebook_filename)
-        except Exception as error:
-            self.failure = error
-            raise
+    student: str
+    digest: str
+    notebooks: dict[str, NotebookNode] = field(default_factory=dict)
+    tasks: tuple[Task, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+    refused: Refused | None = None
 
 
-class Grader:
-    """Grades submissions to one assignment, one at a time. The gradebook has to know the assignment already."""
+class Submissions:
+    """The submissions to one assignment: what is done before and after they are run."""
 
-    def __init__(self, course: Course, assignment: str, timeout: int, log: Logger) -> None:
-        self.course, self.assignment, self.log = course, assignment, log
-        self.config = course.config()
-        self.config.CourseDirectory.assignment_id = assignment
-        self.config.BaseConverter.force = True
-        self.config.Execute.timeout = timeout
+    def __init__(
+        self,
+        course: Course,
+        assignment: str,
+        papers: Sequence[Paper],
+        judge: Judge,
+        limits: Limits,
+        log: Logger,
+        *,
+        walled: bool,
+    ) -> None:
+        self.course, self.assignment, self.papers, self.judge = course, assignment, papers, judge
+        self.limits, self.log, self.walled = limits, log, walled
+        asked = sha256("".join(notebook_text(paper.template) for paper in papers).encode()).hexdigest()
+        self._asked = f"{asked} {'walled' if walled else UNSANDBOXED}"
 
-    def grade(self, student: str, *, again: bool = True) -> Outcome:
-        """Grade a student's submission and write the feedback. No submission can make this raise.
+    def admit(self, student: str) -> Submission:
+        """Read what came. A notebook that is missing or unreadable counts as nothing, where there are others."""
+        folder = self.course.submitted(student, self.assignment)
+        digest = sha256(self._asked.encode())
+        notebooks: dict[str, NotebookNode] = {}
+        repairs: list[Repair] = []
+        refusals: list[Refused] = []
+        for paper in self.papers:
+            try:
+                admitted = admit(folder, f"{paper.name}.ipynb", paper.template)
+            except Refused as why:
+                digest.update(why.digest.encode())
+                refusals.append(why)
+                continue
+            digest.update(admitted.digest.encode())
+            notebooks[paper.name] = admitted.notebook
+            repairs += admitted.repairs
+        refused = refusals[0] if refusals else None
+        tasks = tuple(self._task(name, notebook) for name, notebook in notebooks.items())
+        return Submission(student, digest.hexdigest(), notebooks, tasks, tuple(repairs), refused)
 
-        Unless ``again``, what was graded before as it is now keeps its grade, and what a person made of it.
+    def _task(self, name: str, notebook: NotebookNode) -> Task:
+        return self._paper(name).task(notebook, self.judge, self.limits, walled=self.walled)
+
+    def _paper(self, name: str) -> Paper:
+        return next(paper for paper in self.papers if paper.name == name)
+
+    def settle(self, submission: Submission, run: "Future[Results]", ledger: Ledger, journal: Journal) -> Outcome:
+        """Write down what a submission earned: the notebook, the gradebook, the outcome, in this order.
+
+        Whatever goes wrong, there is an outcome, and nothing left that could be taken for one.
         """
         try:
-            files = self._arrived(student)
-            digest = self._digest(student, files)
-            if not again and (before := self._before(student, digest)):
-                return before
-            with quiet():
-                outcome = self._outcome(student, files)
+            outcome = self._settled(submission, run.result(), ledger)
         except Exception as error:
-            self.log.exception("the grader failed on %s", student)
-            return self.failed(student, f"{type(error).__name__}: {error}")
-        return self._save(replace(outcome, digest=digest))
-
-    def failed(self, student: str, reason: str) -> Outcome:
-        """Say that the grader failed on a student, and leave no earlier grade that could be taken for this one's."""
-        try:
-            with quiet():
-                outcome = self._nothing_earned(student, "infrastructure", reason)
-        except Exception:
-            self.log.exception("what %s had earned before stands", student)
-            outcome = Outcome(student, "infrastructure", reason)
-        return self._save(outcome)
-
-    def refresh(self, outcome: Outcome) -> None:
-        """Write a student's feedback again, with the scores and comments that a person has given since."""
-        if self._notebooks(outcome.student):
-            with quiet():
-                self._save(self._with_page(outcome))
-
-    def _outcome(self, student: str, files: Mapping[str, Path]) -> Outcome:
-        if not files:
-            return self._missing(student)
-        for name, file in files.items():
-            if wrong := self._unreadable(name, file):
-                self.log.warning("%s: %s", student, wrong)
-                return self._nothing_earned(student, "unreadable", f"{wrong} Ask for it again.")
-        return self._autograde(student, files)
-
-    def _save(self, outcome: Outcome) -> Outcome:
-        outcome.save(self.course.outcomes(self.assignment))
+            self.log.exception("the grader failed on %s", submission.student)
+            outcome = self._failed(submission.student, f"{type(error).__name__}: {error}", ledger)
+        journal.keep(outcome)
         return outcome
 
-    def _arrived(self, student: str) -> dict[str, Path]:
-        """Return the notebooks that came, by name: regular files in the student's own folder, and nothing else."""
-        home = os.path.realpath(self.course.folder / "submitted" / student)
-        folder = self.course.submitted(student, self.assignment)
-        real = {name: Path(os.path.realpath(folder / name)) for name in self.course.notebooks(self.assignment)}
-        return {name: file for name, file in real.items() if file.is_relative_to(home) and file.is_file()}
+    def _settled(self, submission: Submission, results: Results, ledger: Ledger) -> Outcome:
+        lost = next((result.lost for result in results if result.lost), "")
+        if lost:
+            return self._failed(submission.student, lost, ledger)
+        student, when = submission.student, submitted_at(self._folder(submission), self.log)
+        if not submission.notebooks:
+            assert submission.refused is not None
+            self._forget(student)
+            ledger.nothing(student, when)
+            return Outcome(student, submission.refused.verdict, submission.refused.reason, digest=submission.digest)
+        marked, verdicts = {}, []
+        for (name, notebook), result in zip(submission.notebooks.items(), results, strict=True):
+            marked[name], verdict = self._paper(name).marked(notebook, result, self.judge)
+            marked[name].metadata[VERDICT] = {"verdict": verdict.verdict, "reason": verdict.reason}
+            verdicts.append(verdict)
+            place(self.course.autograded(student, self.assignment) / f"{name}.ipynb", notebook_text(marked[name]))
+        ledger.record(student, marked, when, unsandboxed=not self.walled)
+        return self._outcome(submission, marked, verdicts)
 
-    def _digest(self, student: str, files: Mapping[str, Path]) -> str:
-        """Return a digest of all that a grade depends on: what came, and what was asked."""
-        source = self.course.root / "solutions" / self.assignment
-        asked = {name: source / name for name in self.course.notebooks(self.assignment)}
-        digest = sha256(b"" if files else self._instead(student).encode())
-        for name, file in [*files.items(), *asked.items()]:
-            size = file.stat().st_size
-            digest.update(f"{name!r} {size} ".encode())
-            if size <= MOST_BYTES:
-                digest.update(file.read_bytes())
-        return digest.hexdigest()
+    def _outcome(self, submission: Submission, marked: dict[str, NotebookNode], verdicts: Sequence[Verdict]) -> Outcome:
+        worst = min(verdicts, key=lambda each: (*WORST_FIRST, "graded").index(each.verdict))
+        reason = worst.reason if not submission.refused else f"{submission.refused.reason} {worst.reason}".strip()
+        verdict = submission.refused.verdict if submission.refused else worst.verdict
+        found = tuple(finding for notebook in marked.values() for finding in findings(notebook))
+        return Outcome(submission.student, verdict, reason, found, submission.digest, tuple(self._flags(submission)))
 
-    def _before(self, student: str, digest: str) -> Outcome | None:
-        """Return the outcome of the last run where it would come out the same."""
+    def _flags(self, submission: Submission) -> list[str]:
+        """Return why an instructor should look at a submission."""
+        flags = [] if self.walled else [UNSANDBOXED]
+        for name, notebook in submission.notebooks.items():
+            cells = [(str(cell.id), cell.source) for cell in notebook.cells if _is_students(cell)]
+            forbidden = {
+                c.expression: c.exercise.forbidden for c in self._paper(name).challenges.values() if c.exercise
+            }
+            found = other_roads(cells, forbidden)
+            flags += [f"{f.why}: cell {f.cell}, line {f.line}: {f.text}" for f in found if f.level == "suspicious"]
+        return [*flags[:MOST_FLAGS], *(str(repair.text) for repair in submission.repairs[:MOST_FLAGS])]
+
+    def _failed(self, student: str, reason: str, ledger: Ledger) -> Outcome:
+        """Say that the grader failed on a student, and leave no earlier grade that could be taken for this one's."""
         try:
-            before = Outcome.load(self.course.outcomes(self.assignment) / f"{student}.json")
-        except (OSError, ValueError, TypeError):
-            return None
-        return before if before.digest == digest and before.verdict != "infrastructure" else None
+            self._forget(student)
+            ledger.nothing(student)
+        except Exception:
+            self.log.exception("what %s had earned before stands", student)
+        return Outcome(student, "infrastructure", reason)
 
-    def _instead(self, student: str) -> str:
-        """Return what is in a student's folder."""
-        folder = self.course.submitted(student, self.assignment)
-        return plain(", ".join(sorted(path.name for path in folder.glob("*"))) or "nothing")
-
-    def _missing(self, student: str) -> Outcome:
-        wanted = ", ".join(self.course.notebooks(self.assignment))
-        reason = f"no {wanted} came as a file. Ask for it, or rename what is there: {self._instead(student)}"
-        return self._nothing_earned(student, "missing", reason)
-
-    def _unreadable(self, name: str, file: Path) -> str | None:
-        """Say why a notebook cannot be graded, or return None."""
-        size = file.stat().st_size
-        if size == 0:
-            return f"{name} is empty."
-        if size > MOST_BYTES:
-            return f"{name} has {size} bytes, more than {MOST_BYTES}."
-        try:
-            cells = read_notebook(file).cells
-            text = sum(len(cell.source) for cell in cells)
-        except Exception as error:  # a broken file can break the reader in any way
-            return f"{name} is no whole notebook ({type(error).__name__}); was it cut off?"
-        if len(cells) > MOST_CELLS:
-            return f"{name} has {len(cells)} cells, more than {MOST_CELLS}."
-        return f"{name} has {text} characters of text, more than {MOST_TEXT}." if text > MOST_TEXT else None
-
-    def _autograde(self, student: str, files: Mapping[str, Path]) -> Outcome:
-        # A feedback page is read elsewhere: without an address of the book, it names what to reread, and links nowhere.
-        book = environment(BOOK, os.environ.get(BOOK, ""))
-        with book, TemporaryDirectory(prefix="submission-") as staged:
-            folder = Path(staged) / student / self.assignment
-            folder.mkdir(parents=True)
-            for name, file in files.items():
-                shutil.copyfile(file, folder / name)
-            converter = _Autograde(**self._for(student, staged))
-            try:
-                converter.start()
-            except NbGraderException:
-                if converter.failure is None or converter.prepared:
-                    raise
-                said = f"{type(converter.failure).__name__}: {converter.failure}"
-                reason = f"nbgrader cannot match its cells with those of the assignment ({said}). Compare the two."
-                return self._nothing_earned(student, "unreadable", reason)
-        return self._with_page(self._read(student))
-
-    def _with_page(self, outcome: Outcome) -> Outcome:
-        """Write the feedback page. Where that fails, the grade stays, and the outcome says so."""
-        reason = outcome.reason.partition(NO_PAGE)[0].strip()
-        try:
-            _Feedback(**self._for(outcome.student)).start()
-        except Exception as error:
-            self.log.exception("no feedback page for %s", outcome.student)
-            shutil.rmtree(self.course.feedback(outcome.student, self.assignment), ignore_errors=True)
-            reason = f"{reason} {NO_PAGE}{type(error).__name__}: {error}".strip()
-        return replace(outcome, reason=reason)
-
-    def _notebooks(self, student: str) -> list[Path]:
-        """Return a student's executed notebooks."""
-        folder = self.course.autograded(student, self.assignment)
-        return [folder / name for name in self.course.notebooks(self.assignment) if (folder / name).is_file()]
-
-    def _read(self, student: str) -> Outcome:
-        notebooks = [read_notebook(file) for file in self._notebooks(student)]
-        verdicts = [notebook.metadata[VERDICT] for notebook in notebooks]
-        worst = next((verdict for verdict in verdicts if verdict.verdict != "graded"), verdicts[0])
-        found = tuple(finding for notebook in notebooks for finding in findings(notebook))
-        return Outcome(student, worst.verdict, worst.reason, found)
-
-    def _nothing_earned(self, student: str, verdict: str, reason: str) -> Outcome:
-        """Take away what nbgrader gave to an earlier submission; what a person gave stands, to be looked at again."""
+    def _forget(self, student: str) -> None:
         for folder in (self.course.autograded, self.course.feedback):
             shutil.rmtree(folder(student, self.assignment), ignore_errors=True)
-        with Gradebook(self.config.CourseDirectory.db_url, self.config.CourseDirectory.course_id) as gradebook:
-            gradebook.update_or_create_student(student)
-            submission = gradebook.update_or_create_submission(self.assignment, student)
-            for grade in (grade for notebook in submission.notebooks for grade in notebook.grades):
-                grade.auto_score, grade.needs_manual_grade = 0, grade.manual_score is not None
-            gradebook.db.commit()
-        return Outcome(student, verdict, reason)
 
-    def _for(self, student: str, submitted: str | None = None) -> dict[str, object]:
-        """Return what an nbgrader converter needs to work on one student alone."""
-        config = Config(self.config)
-        config.CourseDirectory.student_id = student
-        if submitted:
-            config.CourseDirectory.submitted_directory = submitted
-        return {"coursedir": CourseDirectory(config=config, log=self.log), "config": config, "log": self.log}
+    def _folder(self, submission: Submission) -> Any:
+        return self.course.submitted(submission.student, self.assignment)
+
+
+def _is_students(cell: NotebookNode) -> bool:
+    """Return whether a student wrote a code cell: an answer, or a cell of the student's own."""
+    return cell.cell_type == "code" and ("nbgrader" not in cell.metadata or is_solution(cell))

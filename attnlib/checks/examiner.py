@@ -4,7 +4,7 @@ import difflib
 import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import Any
 
@@ -79,11 +79,23 @@ class Examination:
 
     def of(self, implementation: Implementation) -> Report:
         """Examine an implementation."""
+        asked = self.asked({name for name in self.exercise.extras if takes(implementation, name)})
+        answers = {i: probe(implementation, self.cases[i], self.exercise, backend=self.backend) for i in asked}
+        return self.report(answers)
+
+    def asked(self, has: Set[str]) -> list[int]:
+        """Return which cases are for an implementation that has these of the extra arguments."""
+        return [i for i, case in enumerate(self.cases) if self.needs(case) <= has]
+
+    def needs(self, case: Case) -> set[str]:
+        """Return the arguments of a case that the exercise does not ask for."""
+        return set(self.exercise.extras) & (case.options.keys() | case.setup.keys())
+
+    def report(self, answers: dict[int, Answer]) -> Report:
+        """Judge the answers to all cases that were asked, by their number."""
         exercise, cases = self.exercise, self.cases
-        asked = _asked(exercise, cases, implementation)
-        answers = {i: probe(implementation, cases[i], exercise, backend=self.backend) for i in asked}
-        wrong = [i for i in asked if not _is_right(cases[i], answers[i], self.expected[i], self.tolerances[i])]
-        score = _score(exercise, [cases[i] for i in asked], [i not in wrong for i in asked])
+        wrong = [i for i in answers if not _is_right(cases[i], answers[i], self.expected[i], self.tolerances[i])]
+        score = _score(exercise, [cases[i] for i in answers], [i not in wrong for i in answers])
         if not wrong:
             return Report(exercise.name, self.backend, score, None, None)
         case, answer, want = cases[wrong[0]], answers[wrong[0]], self.expected[wrong[0]]
@@ -105,7 +117,7 @@ class Examination:
             cut = CUT.search(f"{answers[first].problem} {answers[first].error}")
             return replace(CUT_OFF, section=self.exercise.section) if cut else None
         numbers = [i for i in answers if self.cases[i].part != GRADIENTS]
-        asked = [i for i in numbers if not _extra(self.exercise, self.cases[i])]
+        asked = [i for i in numbers if not self.needs(self.cases[i])]
         end = max(i for i in numbers if self.cases[i].part == self.cases[first].part)
         up_to_here = [i for i in numbers if i <= end]
         near = [m for m in self.exercise.mistakes if self._same(first, answers[first], m)]
@@ -169,17 +181,6 @@ def _with_gradients(exercise: Exercise, case: Case, rng: np.random.Generator) ->
     """Return the case with a random gradient for each output, which is to be sent back."""
     upstream = {name: rng.normal(size=x.shape) for name, x in _expected(exercise, case).arrays.items()}
     return replace(case, name=f"the gradients for {case.name}", part=GRADIENTS, upstream=upstream)
-
-
-def _asked(exercise: Exercise, cases: Sequence[Case], implementation: Implementation) -> list[int]:
-    """Return the cases for an implementation: those with an extra argument only where it has that argument."""
-    has = {name for name in exercise.extras if takes(implementation, name)}
-    return [i for i, case in enumerate(cases) if _extra(exercise, case) <= has]
-
-
-def _extra(exercise: Exercise, case: Case) -> set[str]:
-    """Return the arguments of a case that the exercise does not ask for."""
-    return set(exercise.extras) & (case.options.keys() | case.setup.keys())
 
 
 def _expected(exercise: Exercise, case: Case) -> Answer:

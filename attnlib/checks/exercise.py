@@ -12,9 +12,35 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import attnlib
+import attnlib.numpy
 from attnlib.checks.calls import Call, of_function
 
 Implementation = Callable[..., Any]
+
+# What attends in one call, for exercises that ask for that.
+ATTENDS = (
+    "attnlib.attention",
+    "attnlib.self_attention",
+    "attnlib.scaled_dot_product_attention",
+    "attnlib.multi_head_attention",
+    "attnlib.numpy.MultiHeadAttention",
+    "attnlib.torch.MultiHeadAttention",
+    "torch.nn.MultiheadAttention",
+    "torch.nn.attention.flex_attention.flex_attention",
+    "torch.nn.functional.multi_head_attention_forward",
+    "torch.nn.functional.scaled_dot_product_attention",
+)
+
+
+# The same for all heads: one head may be anybody's.
+ATTENDS_WITH_HEADS = (
+    "attnlib.multi_head_attention",
+    "attnlib.numpy.MultiHeadAttention",
+    "attnlib.torch.MultiHeadAttention",
+    "torch.nn.MultiheadAttention",
+    "torch.nn.functional.multi_head_attention_forward",
+)
 
 
 class Section(NamedTuple):
@@ -84,7 +110,8 @@ class Exercise:
     have an argument of that name. ``call`` says how an implementation is asked, which for a class is more than one
     call. ``plain`` allows numbers, True, False and tuples where else arrays are needed. ``in_torch`` is the reference
     for torch where it is not the same as for NumPy; where ``backends`` lacks one, the exercise is not asked in it.
-    Without ``gradients``, torch is asked for numbers alone.
+    Without ``gradients``, torch is asked for numbers alone. ``solved_by`` names, with their modules, what would solve
+    the exercise or its essence in one call, beside attnlib's own of the exercise's name.
     """
 
     name: str
@@ -101,6 +128,15 @@ class Exercise:
     in_torch: Callable[[], Implementation] | None = None
     backends: tuple[str, ...] = ("numpy", "torch")
     gradients: bool = True
+    solved_by: tuple[str, ...] = ()
+
+    @property
+    def forbidden(self) -> tuple[str, ...]:
+        """The functions and classes, with their modules, that an answer may not use: they would solve the exercise."""
+        own: tuple[str, ...] = (f"attnlib.{self.name}",) if self.name in attnlib.__all__ else ()
+        if self.name in attnlib.numpy.__all__:
+            own = (f"attnlib.numpy.{self.name}", f"attnlib.torch.{self.name}")
+        return tuple(dict.fromkeys((*own, *self.solved_by)))
 
     def reference_in(self, backend: str) -> Implementation:
         """Return the reference for a backend."""

@@ -13,13 +13,14 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnlib._arrays import is_torch
-from attnlib.checks.exercise import Case, Exercise, Implementation
+from attnlib.checks.calls import Call
+from attnlib.checks.exercise import Case, Implementation
 
 LIBRARIES = (Path(__file__).parents[1], *map(Path, {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}))
 GRADIENT_OF = "the gradient of "
@@ -41,7 +42,22 @@ class Answer:
     changed: tuple[str, ...] = ()
 
 
-def probe(implementation: Implementation, case: Case, exercise: Exercise, *, backend: str = "numpy") -> Answer:
+class Asked(Protocol):
+    """What has to be known of an exercise to ask an implementation: nothing about the answer."""
+
+    @property
+    def call(self) -> Call:
+        """How an implementation is asked."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether numbers, True, False and tuples will do where else arrays are needed."""
+
+    def outputs_of(self, case: Case) -> tuple[str, ...]:
+        """Return the names of what comes back for a case."""
+
+
+def probe(implementation: Implementation, case: Case, exercise: Asked, *, backend: str = "numpy") -> Answer:
     """Call ``implementation`` on fresh copies of the case's inputs and collect the named outputs.
 
     What it prints is dropped here, and warnings are no errors: both show wherever the function is called directly.

@@ -85,7 +85,8 @@ class Choice:
         """Return what a machine needs, as plain JSON values; the chosen option stands where a mistake would."""
         keys = ("score", "passed", "title", "message", "points")
         chosen = {"exercise": self.question.name, "backend": "choice", "mistake": None if self.passed else self.letter}
-        return chosen | {key: getattr(self, key) for key in keys}
+        reread = {"section": str(self.section or ""), "link": self.section.link if self.section else ""}
+        return chosen | {key: getattr(self, key) for key in keys} | reread
 
     def __str__(self) -> str:
         return self.message

@@ -187,7 +187,8 @@ class Report:
     def data(self) -> dict[str, Any]:
         """Return what a machine needs of this report, as plain JSON values."""
         keys = ("exercise", "backend", "score", "passed", "mistake", "title", "message")
-        return {key: getattr(self, key) for key in keys} | {"points": self.points and float(self.points)}
+        reread = {"section": str(self.section or ""), "link": self.section.link if self.section else ""}
+        return {key: getattr(self, key) for key in keys} | {"points": self.points and float(self.points)} | reread
 
     def __str__(self) -> str:
         return self.message

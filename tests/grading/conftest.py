@@ -1,10 +1,15 @@
 """The tiny course as a fixture. It stands in a module of its own, since processes that grade have to import it."""
 
 import shutil
+from collections.abc import Iterator
 
 import nbformat
 import pytest
 from tiny import REPOSITORY, TinyCourse, tiny_notebook
+
+from grading.pool import Boxes
+from grading.sandbox.host import Host
+from grading.sandbox.limits import Limits
 
 
 @pytest.fixture(scope="module")
@@ -14,3 +19,11 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> TinyCourse:
     (root / "solutions" / "tiny").mkdir(parents=True)
     nbformat.write(tiny_notebook(), root / "solutions" / "tiny" / "tiny.ipynb")
     return TinyCourse.at(root, tmp_path_factory.mktemp("class"))
+
+
+@pytest.fixture(scope="session")
+def boxes() -> Iterator[Boxes]:
+    """Two boxes for all tests that need no others: to start one takes seconds."""
+    boxes = Boxes(2, Host(Limits()))
+    yield boxes
+    boxes.close()

@@ -1,11 +1,9 @@
-import csv
 from pathlib import Path
 
 import pytest
 
 from grading.outcome import Finding, Outcome
-from grading.page import write_page
-from grading.report import Row, cell, points, table, write_csv
+from grading.report import Row, cell, points, table
 
 FOUND = (Finding("softmax", "wrong-axis", "the axis is <wrong>"), Finding("dot", None, "raised an exception"))
 ROWS = [
@@ -48,24 +46,6 @@ def test_what_a_student_wrote_is_printable_and_short():
 
 def test_numbers_stay_numbers():
     assert cell(-1.5) == -1.5
-
-
-def test_the_csv_has_a_column_for_each_question(tmp_path):
-    write_csv(ROWS, tmp_path / "grades.csv")
-    with (tmp_path / "grades.csv").open(newline="") as file:
-        ada, formula, zoe = csv.DictReader(file)
-    assert (ada["score"], ada["a"], ada["b"]) == ("4.0", "4.0", "0.0")
-    assert formula["student"] == "'=1+1"
-    assert formula["mistakes"] == "softmax: wrong-axis (the axis is <wrong>); dot: raised an exception"
-    assert (zoe["a"], zoe["reason"]) == ("", "there is nothing")
-
-
-def test_the_page_escapes_what_it_shows_and_leads_to_the_feedback(tmp_path):
-    write_page(ROWS, "tiny", tmp_path / "grades.html")
-    page = (tmp_path / "grades.html").read_text()
-    assert "the axis is &lt;wrong&gt;" in page
-    assert "feedback/ada/x%20y.html" in page
-    assert '<th scope="row">zoe</th>' in page
 
 
 def test_an_outcome_reads_back_as_it_was_saved(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grading.__main__ import main
+from grading.__main__ import COMMANDS, main
 from grading.course import GradingError
 from grading.report import rows
 from grading.run import run
@@ -37,9 +37,20 @@ def test_an_unknown_student_is_answered_by_those_there_are(tiny):
         run(tiny, "tiny", ["adda"])
 
 
-def test_changed_questions_do_not_mix_with_old_grades(tiny):
+def test_whom_nbgrader_leaves_out_is_left_out_here(tiny, boxes):
+    tiny.submit("eve")
+    tiny.submit("mallory")
+    config = tiny.root / "nbgrader_config.py"
+    text = config.read_text()
+    config.write_text(f'{text}\nc.CourseDirectory.student_id_exclude = "mallory,trudy"\n')
+    run(tiny, "tiny", ["eve", "*"], pool=boxes)
+    config.write_text(text)
+    assert {row.outcome.student for row in rows(tiny, "tiny")} & {"eve", "mallory"} == {"eve"}
+
+
+def test_changed_questions_do_not_mix_with_old_grades(tiny, boxes):
     tiny.submit("ada")
-    run(tiny, "tiny")
+    run(tiny, "tiny", pool=boxes)
     notebook = tiny.root / "solutions" / "tiny" / "tiny.ipynb"
     notebook.write_text(notebook.read_text().replace("check-three", "check-four"))
     with pytest.raises(GradingError, match="grade them again in a new folder"):
@@ -54,7 +65,7 @@ def test_jobs_is_a_whole_number_from_one_on(jobs, capsys):
     assert "--jobs" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [[], ["release"], ["sample"], ["run"], ["report"]])
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
 def test_every_command_explains_itself(command, capsys):
     with pytest.raises(SystemExit) as stopped:
         main([*command, "--help"])

@@ -1,46 +1,185 @@
+"""What an answer from the box earns: what a check gives for the same, and nothing for anything that is no answer."""
+
+import copy
+
+import numpy as np
 import pytest
-from nbformat.v4 import new_output
+from nbformat.v4 import new_code_cell
 
-from grading.judge import refusal
+from attnlib.checks import check, exercises
+from attnlib.checks.calls import takes
+from attnlib.checks.catalogue import CATALOGUE, QUESTIONS
+from attnlib.checks.examiner import Examination
+from attnlib.checks.exercise import Case
+from attnlib.checks.probe import probe
+from attnlib.checks.report import MIME
+from grading.challenge import Challenge, challenge_of
+from grading.course import GradingError
+from grading.judge import Judge
+from grading.sandbox.inside import wire
+from grading.task import Answered
+
+SEED = 17
 
 
-def result(text: str) -> list:
-    return [new_output("execute_result", data={"text/plain": text})]
+def graded(source: str, points: float = 4.0):
+    nbgrader = {"grade": True, "solution": False, "locked": True, "points": points, "grade_id": "it"}
+    return new_code_cell(source, metadata={"nbgrader": nbgrader})
 
 
-@pytest.mark.parametrize("text", ["0.0", "2.0", "0.6666666666666666", "1e-05", "1.5e-07"])
-def test_a_float_from_zero_to_the_points_counts(text):
-    assert refusal(result(text), 2) is None
+def answered(challenge: Challenge, implementation, judge: Judge, backend: str = "numpy") -> Answered:
+    """Answer as the box does, in this process."""
+    exercise = challenge.exercise
+    question = judge.question(challenge)
+    has = [name for name in question.extras if takes(implementation, name)]
+    answers = {}
+    for i, encoded in enumerate(question.cases[backend]):
+        if set(question.optional[backend][i]) <= set(has):
+            case = wire.decode(encoded)
+            answer = probe(implementation, Case(**case), exercise, backend=backend)
+            arrays = {name: wire.encode(x) for name, x in answer.arrays.items()}
+            said = {"problem": answer.problem, "error": answer.error, "line": answer.line}
+            answers[i] = {"arrays": arrays, "changed": list(answer.changed), **said}
+    return Answered({"callable": True, "has": has, "module": False, "backend": backend, "error": None}, answers)
+
+
+def earned(outputs) -> float:
+    results = [output for output in outputs if output.output_type == "execute_result"]
+    return float(results[0].data["text/plain"]) if results else 0.0
+
+
+@pytest.fixture(scope="module")
+def judge():
+    return Judge(SEED)
+
+
+@pytest.mark.parametrize("name", exercises())
+def test_the_reference_earns_everything_and_each_fifth_mistake_what_a_check_gives(judge, name):
+    exercise = CATALOGUE[name]
+    challenge = Challenge("it", name, 4.0, exercise)
+    assert earned(judge.outputs(challenge, answered(challenge, exercise.reference, judge), "")) == 4
+    for mistake in exercise.mistakes[::5]:
+        outputs = judge.outputs(challenge, answered(challenge, mistake.implementation, judge), "")
+        assert outputs[0].data[MIME]["mistake"] == mistake.id
+        try:
+            points = check(name, mistake.implementation, points=4.0, seed=3)
+        except AssertionError:
+            points = 0.0
+        assert earned(outputs) == pytest.approx(points)
+
+
+@pytest.fixture
+def softmax(judge):
+    challenge = Challenge("it", "softmax", 4.0, CATALOGUE["softmax"])
+    return challenge, answered(challenge, CATALOGUE["softmax"].reference, judge)
+
+
+def no_answers(right):
+    right.answers.clear()
+
+
+def one_missing(right):
+    del right.answers[0]
+
+
+def renamed(right):
+    (right.answers[0]["arrays"],) = ({"other": x} for x in right.answers[0]["arrays"].values())
+
+
+def nothing_at_all(right):
+    right.answers[0] = None
+
+
+def negative_size(right):
+    next(iter(right.answers[0]["arrays"].values()))["array"][1] = [-1]
+
+
+def an_object(right):
+    next(iter(right.answers[0]["arrays"].values()))["array"][0] = "|O8"
+
+
+def not_a_number(right):
+    x = next(iter(right.answers[0]["arrays"].items()))
+    right.answers[0]["arrays"][x[0]] = wire.encode(np.full_like(wire.array(x[1]), np.nan))
+
+
+def another_shape(right):
+    x = next(iter(right.answers[0]["arrays"].items()))
+    right.answers[0]["arrays"][x[0]] = wire.encode(wire.array(x[1])[None])
 
 
 @pytest.mark.parametrize(
-    "text",
+    "spoil",
+    [no_answers, one_missing, renamed, nothing_at_all, negative_size, an_object, not_a_number, another_shape],
+)
+def test_what_is_no_answer_to_the_first_case_earns_nothing(judge, softmax, spoil):
+    challenge, right = softmax
+    right = copy.deepcopy(right)
+    spoil(right)
+    outputs = judge.outputs(challenge, right, "")
+    assert earned(outputs) == 0
+    assert outputs[-1].output_type == "error"
+
+
+def test_a_question_that_nobody_answered_says_why(judge, softmax):
+    challenge, _ = softmax
+    (said,) = judge.outputs(challenge, Answered(), "did not end.")
+    assert said.evalue == "did not end."
+
+
+def test_an_option_is_judged_outside(judge):
+    question = QUESTIONS["shift-or-stretch"]
+    challenge = Challenge("it", "answer", 1.0, question=question)
+    for letter in "ABCDE":
+        outputs = judge.outputs(challenge, Answered({"value": letter, "error": None}), "")
+        assert earned(outputs) == (letter == question.right)
+    assert earned(judge.outputs(challenge, Answered({"value": ["A", "B", "C", "D"], "error": None}), "")) == 0
+
+
+def test_the_box_is_told_nothing_about_the_answers(judge):
+    for name in exercises():
+        exercise = CATALOGUE[name]
+        question = judge.question(Challenge("it", name, 4.0, exercise))
+        for backend, cases in question.cases.items():
+            for case, expected in zip(cases, Examination(exercise, backend, None).expected, strict=True):
+                given = wire.decode(case)
+                assert set(given) == {"name", "part", "inputs", "options", "setup", "outputs", "unchanged", "upstream"}
+                assert given["name"] == given["part"] == "", "the words of a case say what is hard about it"
+                assert set(given["outputs"]) <= set(expected.arrays)
+
+
+def test_two_runs_draw_different_inputs():
+    one, other = (Judge(seed).question(Challenge("it", "dot", 1.0, CATALOGUE["dot"])).cases for seed in (1, 2))
+    assert one != other
+
+
+@pytest.mark.parametrize(
+    ("source", "expression", "backend"),
     [
-        "",
-        "2",
-        "-0.5",
-        "2.5",
-        "1e+300",
-        "nan",
-        "inf",
-        "True",
-        "'2.0'",
-        "np.float64(2.0)",
-        "tensor(2.)",
-        "2.0 ",
-        "٢.٠",
-        "1_0.0",
+        ('check("softmax", softmax, points=4)', "softmax", "numpy"),
+        ('check("attention", mine.attention, backend="torch", points=4, hint=2)  # yes', "mine.attention", "torch"),
+        ('check_choice("shift-or-stretch", answer, points=4)', "answer", "numpy"),
     ],
 )
-def test_nothing_else_counts(text):
-    assert refusal(result(text), 2)
+def test_a_graded_cell_is_read_as_a_question(source, expression, backend):
+    challenge = challenge_of(graded(source))
+    assert (challenge.expression, challenge.backend, challenge.points) == (expression, backend, 4.0)
 
 
-def test_a_figure_beside_the_result_changes_nothing():
-    figure = new_output("display_data", data={"image/png": "", "text/plain": "3.0"})
-    assert refusal([figure, *result("1.0")], 2) is None
-    assert refusal([figure], 2)
-
-
-def test_a_long_result_is_not_quoted_in_full():
-    assert len(refusal(result("x" * 10_000), 2) or "") < 200
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("assert softmax(3) == 1", "something else"),
+        ('check("softmax", softmax)\ncheck("dot", dot)', "something else"),
+        ('check("sofmax", softmax)', "no exercise 'sofmax'"),
+        ('check_choice("sofmax", softmax)', "no question 'sofmax'"),
+        ('check("softmax", softmax, points=3)', "3 points"),
+        ('check("softmax", softmax, seed=0)', "options seed"),
+        ('check("softmax", softmax, backend="jax")', "no such backend"),
+        ("check(name, softmax)", "not a name"),
+        ("check(", "no Python"),
+    ],
+)
+def test_any_other_test_is_refused_before_a_class_is_graded(source, reason):
+    with pytest.raises(GradingError, match=reason):
+        challenge_of(graded(source))

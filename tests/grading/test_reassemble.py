@@ -4,6 +4,7 @@ from copy import deepcopy
 
 import pytest
 from nbformat.v4 import new_code_cell
+from tiny import ONE_MATRIX, QUESTIONS
 
 from grading.report import rows
 from grading.run import run
@@ -25,13 +26,14 @@ def delete(notebook, *gone):
 
 
 def split(notebook):
-    duplicate(notebook, "answer-two", "def two(): return half * 2")
-    notebook.cells[names(notebook).index("answer-two")].source = "half = 1.0"
+    duplicate(notebook, "answer-two", "def two(query, key): return query @ turned(key)")
+    turned = "turned = lambda key: np.swapaxes(key, -1, -2)"
+    notebook.cells[names(notebook).index("answer-two")].source = turned
 
 
 def retype(notebook):
     delete(notebook, "answer-two")
-    notebook.cells.insert(names(notebook).index("check-two"), new_code_cell("def two(): return 2.0"))
+    notebook.cells.insert(names(notebook).index("check-two"), new_code_cell(QUESTIONS["two"][1]))
 
 
 def rename(notebook):
@@ -47,7 +49,7 @@ def old(notebook):
 
 CLASS = {
     "copied_answer": (lambda notebook: duplicate(notebook, "answer-two"), [2, 2, 2]),
-    "copied_wrong": (lambda notebook: duplicate(notebook, "answer-two", "def two(): return 0.5"), [2, 0.5, 2]),
+    "copied_wrong": (lambda notebook: duplicate(notebook, "answer-two", ONE_MATRIX), [2, 4 / 3, 2]),
     "copied_check": (lambda notebook: duplicate(notebook, "check-two"), [2, 2, 2]),
     "split": (split, [2, 2, 2]),
     "renamed": (rename, [2, 2, 2]),
@@ -64,15 +66,15 @@ CLASS = {
 
 
 @pytest.fixture(scope="module")
-def graded(tiny):
+def graded(tiny, boxes):
     for student, (edit, _) in CLASS.items():
         tiny.submit_edited(student, edit)
-    run(tiny, "tiny", jobs=2)
+    run(tiny, "tiny", pool=boxes)
     return {row.outcome.student: row for row in rows(tiny, "tiny")}
 
 
 @pytest.mark.parametrize("student", CLASS)
 def test_only_the_question_itself_is_lost(graded, student):
     row = graded[student]
-    assert [row.scores[f"check-{name}"][0] for name in ("one", "two", "three")] == CLASS[student][1]
+    assert [row.scores[f"check-{name}"][0] for name in ("one", "two", "three")] == pytest.approx(CLASS[student][1])
     assert row.outcome.verdict == "graded"

@@ -1,25 +1,31 @@
 """Grading again replaces what was, keeps what a person decided, and leaves alone whoever was not asked for."""
 
 import pytest
+from tiny import ONE_AXIS, ONE_MATRIX, OVERFLOWS
 
 from grading._untyped import Gradebook
 from grading.report import rows
-from grading.run import refresh, run
+from grading.run import How, refresh, run
+from grading.sandbox.limits import Limits
 
 
 @pytest.fixture(scope="module")
-def course(tiny):
-    tiny.submit("improves", answer_one="def one(): return 0.5")
+def course(tiny, boxes):
+    def grade(*students, **how):
+        run(tiny, "tiny", students or None, How(**how), pool=boxes)
+
+    tiny.grade = grade
+    tiny.submit("improves", answer_one=OVERFLOWS)
     tiny.submit("breaks")
-    tiny.submit("waits", answer_one="def one(): return 1.0")
-    run(tiny, "tiny")
+    tiny.submit("waits", answer_one=OVERFLOWS)
+    grade()
     tiny.submit("improves")
     tiny.submit_text("breaks", "{")
     tiny.submit("waits")
     with Gradebook(tiny.config().CourseDirectory.db_url) as gradebook:
         gradebook.find_grade("check-two", "tiny", "tiny", "improves").manual_score = 0.25
         gradebook.db.commit()
-    run(tiny, "tiny", ["improves", "breaks"])
+    grade("improv*", "breaks")
     return tiny
 
 
@@ -56,43 +62,48 @@ def test_a_submission_that_became_unreadable_leaves_nothing_of_the_first(course,
 
 
 def test_whoever_was_not_asked_for_keeps_the_old_grade(graded):
-    assert graded["waits"].scores["check-one"] == (1, 2)
+    assert graded["waits"].scores["check-one"] == (1.5, 2)
 
 
 def test_a_person_has_to_read_once_and_the_feedback_page_shows_it(course, graded):
     read_by_hand(course, "improves", 1.125)
-    course.submit("waits", answer_three="def three(): return 0.5")
-    run(course, "tiny")
-    assert by_name(course)["waits"].scores["check-three"] == (0.5, 2)
+    course.submit("waits", answer_three=ONE_AXIS)
+    course.grade()
+    assert by_name(course)["waits"].scores["check-three"] == pytest.approx((1.2, 2))
     assert by_name(course)["improves"].to_read == 0
     refresh(course, "tiny")
     assert "5.125 / 6 points" in by_name(course)["improves"].feedback[0].read_text()
-    run(course, "tiny", ["improves"], again=True)
+    course.grade("improves", regrade=True)
     assert by_name(course)["improves"].to_read == 1
 
 
 def test_where_no_page_can_be_written_the_grade_stays(course, graded, monkeypatch):
-    monkeypatch.setattr("grading.submission._Feedback.start", lambda self: 1 / 0)
-    run(course, "tiny", ["waits"], again=True)
+    monkeypatch.setattr("grading.pages.Pages._page", lambda *given: 1 / 0)
+    course.submit("waits", answer_two=ONE_MATRIX)
+    course.grade("waits")
     row = by_name(course)["waits"]
-    assert (row.outcome.verdict, row.score, row.feedback) == ("graded", 4.5, ())
+    assert (row.outcome.verdict, row.score, row.feedback) == ("graded", pytest.approx(4 + 4 / 3), ())
     assert row.outcome.reason.startswith("no feedback page: ZeroDivisionError")
 
 
-def test_a_notebook_has_one_limit_of_time_for_all_cells(course, graded, monkeypatch):
-    monkeypatch.setattr("grading.execute.CELLS", 0)
-    run(course, "tiny", ["waits"], again=True)
+def test_a_notebook_has_one_limit_of_time_for_all_cells(course, graded):
+    course.grade("waits", regrade=True, limits=Limits(notebook=0.01))
     assert by_name(course)["waits"].outcome.verdict == "timeout"
-    assert "was not reached within 0 seconds" in by_name(course)["waits"].outcome.reason
+    assert "when the notebook's 0.01 seconds were" in by_name(course)["waits"].outcome.reason
+    assert by_name(course)["waits"].score == 0
 
 
-def test_where_the_grader_fails_no_earlier_grade_remains(course, graded, monkeypatch):
+def test_where_the_grader_fails_no_earlier_grade_remains_and_the_next_run_mends_it(course, graded, monkeypatch):
     read_by_hand(course, "improves", 1.125)
-    monkeypatch.setattr("grading.submission.Grader._autograde", lambda *given: 1 / 0)
-    run(course, "tiny", ["improves"], again=True)
+    with monkeypatch.context() as broken:
+        broken.setattr("grading.submission.Submissions._settled", lambda *given: 1 / 0)
+        course.grade("improves", regrade=True)
     row = by_name(course)["improves"]
     assert (row.outcome.verdict, row.score, row.feedback) == ("infrastructure", 1.125, ())
     assert row.to_read == 1, "what a person gave stands, to be looked at again"
+    course.grade("improves")
+    assert by_name(course)["improves"].outcome.verdict == "graded"
+    assert by_name(course)["improves"].scores["check-one"] == (2, 2)
 
 
 def test_a_run_writes_nothing_beside_the_solutions(course):

@@ -16,9 +16,11 @@ import pytest
 from nbformat import NotebookNode
 
 from attnlib.checks.report import MIME
+from grading.challenge import is_autograded
 from grading.course import Course
-from grading.judge import is_autograded
 from grading.report import Row, rows
+from grading.run import How, run
+from grading.sandbox.limits import Limits
 
 ROOT = Path(__file__).parents[2]
 ASSIGNMENTS = Course.at(ROOT).assignments()
@@ -45,7 +47,7 @@ class Graded:
 
 
 @pytest.fixture(scope="module", params=ASSIGNMENTS)
-def graded(request, tmp_path_factory) -> Graded:
+def graded(request, tmp_path_factory, boxes) -> Graded:
     assignment = request.param
     course = Course.at(ROOT, tmp_path_factory.mktemp(assignment))
     (name,) = course.notebooks(assignment)
@@ -61,9 +63,7 @@ def graded(request, tmp_path_factory) -> Graded:
                 cell.source = solved[cell.id]
         nbformat.write(released, folder / name)
     began = time.monotonic()
-    asked = [sys.executable, "-m", "grading", "run", assignment, "--course", str(course.folder), "--timeout", "120"]
-    result = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
+    run(course, assignment, how=How(limits=Limits(cell=LONGEST, notebook=LONGEST)), pool=boxes)
     seconds = time.monotonic() - began
     return Graded(course, assignment, {row.outcome.student: row for row in rows(course, assignment)}, seconds)
 

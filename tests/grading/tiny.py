@@ -1,4 +1,4 @@
-"""A course of one tiny assignment, so that a test of the grader takes no NumPy and no exercise of the course."""
+"""A course of one tiny assignment: three small exercises in one notebook, so that a test of grading takes no time."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,14 +13,25 @@ from grading.course import Course
 REPOSITORY = Path(__file__).parents[2]
 Edit = str | None | Callable[[NotebookNode], None]  # a cell's new source; None deletes it; a function changes it
 
-QUESTIONS = ("one", "two", "three")  # each asks for a function of that name, worth 2 points
+# Each asks for a function of that name, worth 2 points: the exercise, and a right answer.
+QUESTIONS = {
+    "one": ("softmax", "def one(x, axis=-1):\n    return np.exp(x - (m := x.max(axis, keepdims=True))) / "
+            "np.exp(x - m).sum(axis, keepdims=True)"),
+    "two": ("dot", "def two(query, key):\n    return query @ np.swapaxes(key, -1, -2)"),
+    "three": ("attention_shapes", "def three(q, k, v):\n    return (*q[:-1], k[-2]), (*q[:-1], v[-1])"),
+}  # fmt: skip
+# Wrong answers, with what they earn.
+OVERFLOWS = "def one(x, axis=-1):\n    return np.exp(x) / np.exp(x).sum(axis, keepdims=True)"  # 1.5
+ONE_MATRIX = "def two(query, key):\n    return query @ key.T"  # 4/3
+ONE_AXIS = "def three(q, k, v):\n    return (q[0], k[0]), (q[0], v[-1])"  # 1.2
 
 
 def tiny_notebook() -> NotebookNode:
-    cells = []
-    for name in QUESTIONS:
-        cells.append(_cell(f"answer-{name}", f"def {name}():\n    return 2.0", solution=True))
-        cells.append(_cell(f"check-{name}", f"{name}()", grade=True, locked=True, points=2))
+    cells = [_cell("imports", "import numpy as np\n\nfrom attnlib.checks import check", locked=True)]
+    for name, (exercise, answer) in QUESTIONS.items():
+        cells.append(_cell(f"answer-{name}", answer, solution=True))
+        check = f'check("{exercise}", {name}, points=2)'
+        cells.append(_cell(f"check-{name}", check, grade=True, locked=True, points=2))
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     return new_notebook(cells=cells, metadata={"kernelspec": kernel})
 

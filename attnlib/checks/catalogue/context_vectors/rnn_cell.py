@@ -550,4 +550,5 @@ EXERCISE = Exercise(
     "should be 0.2, 0.6 and 0.8. Which of them is the first to be wrong?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
+    solved_by=("torch.rnn_tanh_cell", "torch.rnn_tanh", "torch.nn.RNNCell", "torch.nn.RNN"),
 )

@@ -346,4 +346,5 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     backends=("numpy",),
+    solved_by=("attnlib.window_mask", "torch.nn.Transformer.generate_square_subsequent_mask"),
 )

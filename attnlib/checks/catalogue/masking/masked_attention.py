@@ -8,7 +8,7 @@ import numpy as np
 import attnlib
 from attnlib.checks.catalogue.masking.sections import BY_HAND, EMPTY, FINITE, KINDS, LEAKS, NOT_AFTER, POLARITY
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SCALE, SOFTMAX, WEIGHTED_SUM
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistakes
 
 NUMBERS, SHAPES, NOTHING = "the numbers", "masks of other shapes", "nothing to attend"
 LARGE, UNCHANGED = "large scores", "inputs unchanged"
@@ -991,4 +991,5 @@ EXERCISE = Exercise(
     "other. Which of them is the first that differs from what you have on paper?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
+    solved_by=ATTENDS,
 )

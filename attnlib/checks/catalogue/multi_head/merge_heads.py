@@ -257,4 +257,5 @@ EXERCISE = Exercise(
     "column 3. Which is the first that is somewhere else?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
+    solved_by=("attnlib.heads.merge",),
 )

@@ -12,7 +12,7 @@ from attnlib.checks.calls import of_module
 from attnlib.checks.catalogue.multi_head import multi_head_attention
 from attnlib.checks.catalogue.multi_head.sections import COUNTING, MULTI_HEAD, OUTPUT_PROJECTION, SCALE
 from attnlib.checks.catalogue.multi_head.steps import BySteps, Steps
-from attnlib.checks.exercise import Case, Exercise, Implementation, Mistake, Mistakes
+from attnlib.checks.exercise import ATTENDS_WITH_HEADS, Case, Exercise, Implementation, Mistake, Mistakes
 
 NUMBERS, ARGUMENTS, WEIGHTS, LARGE = "the numbers", "optional arguments", "the weights", "large scores"
 UNCHANGED, MASKS, MORE_MASKS = "inputs unchanged", "masks", "more masks"
@@ -592,4 +592,5 @@ EXERCISE = Exercise(
     mistakes=(*MISTAKES, *(_in_a_module(m) for m in multi_head_attention.MISTAKES if m.id in SHARED)),
     extras=("need_weights", "attn_mask", "is_causal"),
     call=of_module,
+    solved_by=ATTENDS_WITH_HEADS,
 )

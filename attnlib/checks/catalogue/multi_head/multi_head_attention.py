@@ -15,7 +15,7 @@ from attnlib.checks.catalogue.multi_head.sections import (
     SPLITTING,
 )
 from attnlib.checks.catalogue.multi_head.steps import BySteps, exponentials
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import ATTENDS_WITH_HEADS, Case, Exercise, Mistakes
 
 NUMBERS, BATCHES, WIDTHS, LARGE = "the numbers", "batches", "other widths", "large scores"
 UNCHANGED, MASKS, MORE_MASKS, EMPTY = "inputs unchanged", "masks", "more masks", "nothing to attend to"
@@ -1184,4 +1184,5 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     extras=("attn_mask", "is_causal"),
+    solved_by=ATTENDS_WITH_HEADS,
 )

@@ -286,4 +286,5 @@ EXERCISE = Exercise(
     "from: word 2, column 3. In which head, and in which row of it, should it be?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
+    solved_by=("attnlib.heads.split",),
 )

@@ -511,4 +511,5 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     backends=("numpy",),
+    solved_by=("attnlib.alibi_slopes",),
 )

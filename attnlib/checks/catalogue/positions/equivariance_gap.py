@@ -4,9 +4,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-import attnlib
 from attnlib.checks.catalogue.positions.sections import SET
 from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.given import (
+    add_row_number,
+    attention_alone,
+    attention_with_positions,
+    double,
+    mean_of_rows_so_far,
+    multiply_by_row_number,
+)
 
 NUMBERS, ATTENTION = "the gap", "attention, with positions and without"
 MISTAKES = Mistakes()
@@ -15,37 +22,6 @@ MISTAKES = Mistakes()
 def reference(f, x, order):
     """Return the largest difference between f of the shuffled rows and the shuffled rows of f."""
     return float(np.abs(f(x[order]) - f(x)[order]).max())
-
-
-def add_row_number(x):
-    """Add 0 to the first row, 1 to the second, and so on."""
-    return x + np.arange(len(x))[:, None]
-
-
-def double(x):
-    """Multiply each number by 2, whatever its row."""
-    return 2 * x
-
-
-def multiply_by_row_number(x):
-    """Multiply the first row by 0, the second by 1, and so on."""
-    return x * np.arange(len(x))[:, None]
-
-
-def mean_of_rows_so_far(x):
-    """Replace each row by the mean of the rows up to it: what a causal mask does."""
-    return np.cumsum(x, axis=0) / np.arange(1, len(x) + 1)[:, None]
-
-
-def attention_alone(x):
-    """Let the rows attend to each other."""
-    return attnlib.self_attention(x)[0]
-
-
-def attention_with_positions(x):
-    """Add sinusoids, then let the rows attend to each other."""
-    positions = np.arange(len(x))[:, None] / 2.0 ** np.arange(x.shape[-1])
-    return attnlib.self_attention(x + np.sin(positions))[0]
 
 
 def inputs(rng: np.random.Generator) -> Iterator[Case]:

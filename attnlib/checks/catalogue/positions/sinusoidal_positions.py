@@ -926,4 +926,5 @@ EXERCISE = Exercise(
     mistakes=tuple(MISTAKES),
     extras=("interleaved",),
     backends=("numpy",),
+    solved_by=("attnlib.rope_tables",),
 )

@@ -25,7 +25,7 @@ from attnlib.checks.catalogue.queries_keys_values.sections import (
     TWO,
 )
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SOFTMAX
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistakes
 
 NUMBERS, SCALES, BATCHES, LARGE = "the numbers", "a scale of your own", "batches", "large scores"
 UNCHANGED, MASKS, BIASES, CAUSAL, TALL = "inputs unchanged", "masks", "masks of numbers", "causal", "causal, T >= S"
@@ -1325,4 +1325,5 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     extras=("attn_mask", "is_causal", "q_offset", "return_weights"),
+    solved_by=ATTENDS,
 )

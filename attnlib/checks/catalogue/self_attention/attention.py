@@ -8,7 +8,7 @@ import numpy as np
 import attnlib
 from attnlib.checks.catalogue.self_attention.dot import views
 from attnlib.checks.catalogue.self_attention.sections import ATTENTION, OVERFLOW, SCALE, SCORES, SOFTMAX, WEIGHTED_SUM
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistakes
 
 NUMBERS, BATCHES, LARGE, UNCHANGED = "the numbers", "batches", "large scores", "inputs unchanged"
 MASKS, OTHER_SCORES = "masks", "other scores"
@@ -1153,4 +1153,5 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     extras=("mask", "score"),
+    solved_by=ATTENDS,
 )

@@ -588,4 +588,15 @@ EXERCISE = Exercise(
     "at a vector of zeros.",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
+    solved_by=(
+        "torch.cosine_similarity",
+        "torch.nn.CosineSimilarity",
+        "scipy.spatial.distance.cosine",
+        "scipy.spatial.distance.cdist",
+        "scipy.spatial.distance.pdist",
+        "sklearn.metrics.pairwise.cosine_similarity",
+        "sklearn.metrics.pairwise.cosine_distances",
+        "sklearn.metrics.pairwise.pairwise_distances",
+        "sklearn.metrics.pairwise.pairwise_kernels",
+    ),
 )

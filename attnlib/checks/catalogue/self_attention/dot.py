@@ -509,4 +509,5 @@ EXERCISE = Exercise(
     "it, and which number stands where?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
+    solved_by=("attnlib.scaled_dot", "attnlib.general", "sklearn.metrics.pairwise.linear_kernel"),
 )

@@ -581,4 +581,15 @@ EXERCISE = Exercise(
     "the score. Then print the same four things in your function, with their shapes.",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
+    solved_by=(
+        "torch.cdist",
+        "torch.pdist",
+        "scipy.spatial.distance_matrix",
+        "scipy.spatial.distance.cdist",
+        "scipy.spatial.distance.pdist",
+        "sklearn.metrics.pairwise.euclidean_distances",
+        "sklearn.metrics.pairwise.pairwise_distances",
+        "sklearn.metrics.pairwise.pairwise_kernels",
+        "sklearn.metrics.pairwise.rbf_kernel",
+    ),
 )

@@ -9,7 +9,7 @@ import attnlib
 from attnlib.checks.calls import takes
 from attnlib.checks.catalogue.self_attention import attention as of_attention
 from attnlib.checks.catalogue.self_attention.sections import ATTENTION, COSINE, PERMUTATION, WEIGHTED_SUM
-from attnlib.checks.exercise import Case, Exercise, Mistake, Mistakes
+from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistake, Mistakes
 
 NUMBERS, BATCHES, LARGE, UNCHANGED = "the numbers", "batches", "large scores", "inputs unchanged"
 MASKS, OTHER_SCORES = "masks", "other scores"
@@ -431,4 +431,5 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=(*MISTAKES, *(_with_itself(m) for m in of_attention.MISTAKES if m.id not in ALONE)),
     extras=("mask", "score"),
+    solved_by=ATTENDS,
 )

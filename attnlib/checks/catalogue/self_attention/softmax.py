@@ -6,7 +6,7 @@ import numpy as np
 
 import attnlib
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SOFTMAX
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistakes
 
 NUMBERS, AXES, LARGE, UNCHANGED = "the numbers", "every axis", "large scores", "inputs unchanged"
 MISTAKES = Mistakes()
@@ -775,4 +775,25 @@ EXERCISE = Exercise(
     "print the same three things in your function.",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
+    solved_by=(
+        *ATTENDS,
+        "scipy.special.softmax",
+        "scipy.special.log_softmax",
+        "sklearn.utils.extmath.softmax",
+        "torch.softmax",
+        "torch.log_softmax",
+        "torch.special.softmax",
+        "torch.special.log_softmax",
+        "torch.sparse.softmax",
+        "torch.sparse.log_softmax",
+        "torch.Tensor.softmax",
+        "torch.Tensor.log_softmax",
+        "torch.nn.functional.softmax",
+        "torch.nn.functional.log_softmax",
+        "torch.nn.functional.softmin",
+        "torch.nn.functional.gumbel_softmax",
+        "torch.nn.Softmax",
+        "torch.nn.LogSoftmax",
+        "torch.nn.Softmin",
+    ),
 )

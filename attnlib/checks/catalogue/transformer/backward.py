@@ -981,4 +981,14 @@ EXERCISE = Exercise(
     mistakes=tuple(MISTAKES),
     extras=("attn_mask", "is_causal", "scale", "q_offset"),
     backends=("numpy",),
+    solved_by=(
+        "torch.autograd.grad",
+        "torch.autograd.backward",
+        "torch.Tensor.backward",
+        "torch.autograd.functional.jacobian",
+        "torch.autograd.functional.vjp",
+        "torch.func.grad",
+        "torch.func.jacrev",
+        "torch.func.vjp",
+    ),
 )

@@ -1328,4 +1328,5 @@ EXERCISE = Exercise(
     extras=("norm", "attn_mask", "is_causal", "need_weights"),
     call=of_module,
     in_torch=_torch_block,
+    solved_by=("attnlib.numpy.Encoder", "attnlib.torch.Encoder", "torch.nn.TransformerEncoderLayer"),
 )

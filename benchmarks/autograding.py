@@ -1,0 +1,268 @@
+"""Grading side by side: our engine against stock `nbgrader autograde`, on the same classes, on this machine.
+
+One command, `python benchmarks/autograding.py`, measures everything and prints it; `--only` measures a part, and
+`--write` puts the tables into benchmarks/README.md. A class of NumPy and a class of torch submissions are graded by
+both sides in turn, one thread each; where the milliseconds go, what many submissions take, and what a killed run
+leaves, follow.
+"""
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from statistics import median
+
+import classroom
+import killed
+import sides
+import timing
+from sides import Measured, Side
+from tqdm import tqdm
+
+from grading.challenge import is_autograded
+from grading.course import Course
+from grading.doctor import Refused, admit
+from grading.outcome import Outcome
+from grading.release import papers
+
+NUMPY, TORCH = "02-self-attention", "04-multi-head"
+README = Path(__file__).with_name("README.md")
+MOST_RATIO = 1.2  # of the memory, and of the time a submission, of ten times as many submissions
+NUMBER = re.compile(r"[\d.]*")
+CLOSE = 1e-9  # between two scores that agree
+MAIN_AND_BOX = ("main process", "box")  # the tables that stand side by side
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How much is to be measured, and in which folder."""
+
+    folder: Path
+    submissions: int
+    repeats: int
+    many: int
+    killed: int
+    kills: int
+
+
+def side_by_side(asked: Asked) -> str:
+    """Grade both classes by both sides in turn; return the times, and whether the marks agree."""
+    lines = [("assignment", "side", "seconds", "ms a submission", "times ours")]
+    remarks = []
+    for assignment in (NUMPY, TORCH):
+        pair = _class_of_both(asked, assignment)
+        rivals = {"ours": pair[0], "ours, with pages": _with_pages(pair[0]), "nbgrader": pair[1]}
+        times: dict[str, list[float]] = {name: [] for name in rivals}
+        for turn in range(asked.repeats):
+            for name in list(rivals)[:: 1 if turn % 2 else -1]:
+                rivals[name].reset()
+                label = f"{assignment}, {name}, {turn + 1} of {asked.repeats}"
+                times[name].append(sides.run(rivals[name], asked.submissions, label).seconds)
+        remarks += _marks(*pair)  # ours with pages graded the same folder, and shows the same marks
+        for name, kept in times.items():
+            seconds = median(kept)
+            each, ratio = 1000 * seconds / asked.submissions, seconds / median(times["ours"])
+            lines.append((assignment, name, f"{seconds:.1f}", f"{each:.0f}", f"{ratio:.1f}"))
+    return "\n".join([_table(lines), "", *remarks])
+
+
+def _with_pages(side: Side) -> Side:
+    return replace(side, command=tuple(word for word in side.command if word != "--no-feedback"))
+
+
+def _class_of_both(asked: Asked, assignment: str) -> tuple[Side, Side]:
+    """Make the same class twice, known to both gradebooks, and nothing graded."""
+    mine = _class_of_ours(asked, assignment, asked.submissions)
+    theirs = sides.stock(asked.folder / f"stock-{assignment}", assignment)
+    sides.register_stock(theirs)
+    shutil.copytree(mine.folder / "submitted", theirs.folder / "submitted")
+    theirs.keep()
+    return mine, theirs
+
+
+def _class_of_ours(asked: Asked, assignment: str, count: int, *options: str) -> Side:
+    mine = sides.ours(asked.folder / f"ours-{assignment}-{count}", assignment, "--no-feedback", *options)
+    course = Course.at(sides.ROOT, mine.folder)
+    seconds = sides.register_ours(mine)
+    (template,) = (mine.folder / "release" / assignment).glob("*.ipynb")
+    names = classroom.hand_in(course, assignment, template, min(count, asked.submissions))
+    classroom.multiply(course, assignment, names, count)
+    (mine.folder / "registered.seconds").write_text(str(seconds))
+    mine.keep()
+    return mine
+
+
+def _marks(mine: Side, theirs: Side) -> list[str]:
+    """Say of how many scores the two sides agree, and name those of which they do not, with what was shown there."""
+    ours, stocks = mine.marks(), theirs.marks()
+    pairs = [(student, cell) for student, scores in ours.items() for cell in scores]
+    apart = [pair for pair in pairs if not _agree(ours[pair[0]][pair[1]], stocks.get(pair[0], {}).get(pair[1]))]
+    lines = [f"{mine.assignment}: {len(pairs) - len(apart)} of {len(pairs)} scores agree, {len(ours)} students."]
+    for student in dict.fromkeys(student for student, _ in apart):
+        outcome = Outcome.load(next(mine.folder.glob(mine.done.replace("*", student))))
+        cells = [cell for name, cell in apart if name == student]
+        if not (theirs.folder / "autograded" / student).exists():
+            lines.append(f"  {student}: nbgrader could not grade it; ours: {outcome.verdict}, {outcome.reason[:70]}")
+            continue
+        for cell in cells:
+            scores = f"ours {ours[student][cell]}, nbgrader {stocks[student].get(cell)}"
+            shown = f"ours shows {mine.output(student, cell)!r}, nbgrader {theirs.output(student, cell)!r}"
+            lines.append(f"  {student}, {cell}: {scores} ({outcome.verdict}; {shown})")
+    return lines
+
+
+def _agree(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return abs(one - other) < CLOSE
+
+
+def where_time_goes(asked: Asked) -> str:
+    """Return what a submission's milliseconds are spent on, what is spent once, and the floor."""
+    parts = []
+    for assignment in tqdm((NUMPY, TORCH), desc="where the time goes", unit="class", dynamic_ncols=True):
+        mine = _class_of_ours(asked, assignment, asked.submissions)
+        mine.reset()
+        text, whole = _told("spent.py", "", assignment, str(mine.folder))
+        spent = json.loads(text)
+        floor = {what: float(_told("floor.py", json.dumps(cells))[0]) for what, cells in _cells(mine).items()}
+        once = {"Python, and what it imports": whole - spent["seconds"], **spent["once"]}
+        once["registering the assignment, in a new class"] = float((mine.folder / "registered.seconds").read_text())
+        lines = [(f"{assignment}: ms a submission, one box", "main process", "box")]
+        tables = [{what: 1000 * s / asked.submissions for what, s in spent[name].items()} for name in MAIN_AND_BOX]
+        for what in sorted({*tables[0], *tables[1]}, key=lambda what: -max(table.get(what, 0) for table in tables)):
+            lines.append((what, *(f"{table[what]:.1f}" if what in table else "" for table in tables)))
+        lines.append(("all of it", *(f"{sum(table.values()):.1f}" for table in tables)))
+        lines += [(f"floor: {what} in a bare fork", "", f"{1000 * s:.1f}") for what, s in floor.items()]
+        seconds = [("once a run", "seconds"), *((what, f"{s:.2f}") for what, s in sorted(once.items(), key=_second))]
+        parts += [_table(lines), _table(seconds)]
+    return "\n\n".join(parts)
+
+
+def _second(pair: tuple[str, float]) -> float:
+    return -pair[1]
+
+
+def _told(program: str, given: str, *arguments: str) -> tuple[str, float]:
+    """Return what a process that measures itself prints, and the seconds that it took as a whole."""
+    command = [sys.executable, str(Path(__file__).with_name(program)), *arguments]
+    begin = time.perf_counter()
+    done = subprocess.run(command, env=sides.environment(), input=given, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command} ended with {done.returncode}: {done.stderr[-2000:]}")
+    return done.stdout, time.perf_counter() - begin
+
+
+def _cells(side: Side) -> dict[str, list[list[str]]]:
+    """Return the cells of each submission that can be read: those that nobody grades, and all of them."""
+    course = Course.at(sides.ROOT, side.folder)
+    (paper,) = papers(course, side.assignment)
+    found: dict[str, list[list[str]]] = {"cells": [], "cells and checks": []}
+    for student in course.students():
+        try:
+            came = admit(course.submitted(student, side.assignment), f"{paper.name}.ipynb", paper.template)
+        except Refused:
+            continue
+        code = [cell for cell in came.notebook.cells if cell.cell_type == "code"]
+        found["cells"].append([cell.source for cell in code if not is_autograded(cell)])
+        found["cells and checks"].append([cell.source for cell in code])
+    return found
+
+
+def many(asked: Asked) -> str:
+    """Return what a class of ten times as many takes: time and memory, and how many times those of the smaller one."""
+    counts = (max(1, asked.many // 10), asked.many)
+    found: list[Measured] = []
+    for count in counts:
+        mine = _class_of_ours(asked, NUMPY, count)
+        found.append(sides.run(mine, count, f"{count} submissions", memory=True))
+        assert mine.graded() == count, f"{mine.graded()} of {count} are graded"
+        shutil.rmtree(mine.folder)
+    lines = [("submissions", "seconds", "ms a submission", "MB, all processes", "MB, main process")]
+    values = [(m.seconds, 1000 * m.seconds / n, m.family, m.own) for n, m in zip(counts, found, strict=True)]
+    lines += [(str(n), *(f"{x:.1f}" for x in row)) for n, row in zip(counts, values, strict=True)]
+    ratios = [large / small for small, large in zip(*values, strict=True)]
+    lines.append(("ratio", *(f"{ratio:.2f}" for ratio in ratios)))
+    kept = all(ratio <= MOST_RATIO for ratio in ratios[1:])
+    return f"{_table(lines)}\n\nAt most {MOST_RATIO} for each ratio but the first: {'kept' if kept else 'NOT KEPT'}."
+
+
+def kills(asked: Asked) -> str:
+    """Return how a run that was killed and resumed differs from one that nobody disturbed."""
+    mine = _class_of_ours(asked, NUMPY, asked.killed)
+    seconds, found = killed.kill(mine, asked.killed, asked.kills)
+    lines = [("killed after s", "graded by then", "processes left behind", "what differs in the end")]
+    for one in sorted(found, key=lambda one: one.seconds):
+        differs = ", ".join(one.differences) or "nothing"
+        lines.append((f"{one.seconds:.2f}", str(one.graded), str(one.left_behind), differs))
+    same = sum(not one.differences for one in found)
+    runs = f"{same} of {len(found)} runs of {asked.killed} submissions, killed (SIGKILL) and resumed"
+    summary = f"{runs}, left the same gradebook and verdicts. Undisturbed, a run took {seconds:.1f} s."
+    return f"{_table(lines)}\n\n{summary}"
+
+
+def _table(lines: Sequence[Sequence[str]]) -> str:
+    """Return lines as text in columns, words to the left and numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    words = [not NUMBER.fullmatch("".join(column[1:])) for column in zip(*lines, strict=True)]
+    rows = []
+    for line in lines:
+        cells = zip(line, widths, words, strict=True)
+        rows.append("  ".join(text.ljust(w) if left else text.rjust(w) for text, w, left in cells).rstrip())
+    return "\n".join([rows[0], "-" * max(map(len, rows)), *rows[1:]])
+
+
+def write(part: str, text: str) -> None:
+    """Put a table into the README, between its two markers."""
+    begin, end = (f"<!-- {word} of autograding: {part} -->\n" for word in ("begin", "end"))
+    before, found, rest = README.read_text(encoding="utf-8").partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise RuntimeError(
+            f"{README} has no pair of lines {begin.strip()} and {end.strip()}: put them where it belongs"
+        )
+    README.write_text(f"{before}{begin}\n```\n{text}\n```\n\n{end}{after}", encoding="utf-8")
+
+
+PARTS: dict[str, Callable[[Asked], str]] = {
+    "stock": side_by_side,
+    "spent": where_time_goes,
+    "large": many,
+    "kill": kills,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=PARTS, action="append", help="measure this part (again for another one)")
+    parser.add_argument("--submissions", type=int, default=40, help="of each class (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=3, help="of each side (default: %(default)s)")
+    parser.add_argument("--quick", action="store_true", help="each side once")
+    parser.add_argument("--many", type=int, default=1000, help="submissions of the large class (default: %(default)s)")
+    parser.add_argument("--killed", type=int, default=20, help="submissions of a run that is killed (%(default)s)")
+    parser.add_argument("--kills", type=int, default=30, help="how often one is killed (default: %(default)s)")
+    parser.add_argument("--write", action="store_true", help="put the tables into benchmarks/README.md")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="autograding-") as folder:
+        repeats = 1 if given.quick else given.repeats
+        for part in given.only or PARTS:
+            place = Path(folder) / part
+            place.mkdir()
+            asked = Asked(place, given.submissions, repeats, given.many, given.killed, given.kills)
+            head = f"{date.today()}, {timing.machine()}; one thread each, {given.submissions} submissions a class"
+            text = f"{head}\n\n{PARTS[part](asked)}"
+            print(f"\n{text}", flush=True)
+            if given.write:
+                write(part, text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""The two that grade the same class: `nbgrader autograde` as it comes, and `python -m grading run`."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import psutil
+import timing
+from tqdm import tqdm
+
+from grading._untyped import Gradebook
+from grading.course import Course, log_file
+from grading.release import register
+
+ROOT = Path(__file__).parents[1]
+TICK = 0.1  # seconds between looks at how far a run is, and what memory it takes
+PLAIN = """c = get_config()
+c.CourseDirectory.course_id = "attention"
+c.CourseDirectory.root = {root!r}
+"""
+Marks = dict[str, dict[str, float | None]]  # student -> cell -> score; None for what a person has to read
+
+
+@dataclass(frozen=True)
+class Side:
+    """One way to grade the class in ``folder``: a command, and a pattern of files of which each submission has one."""
+
+    name: str
+    folder: Path
+    assignment: str
+    command: tuple[str, ...]
+    done: str
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "gradebook.db"
+
+    @property
+    def _fresh(self) -> Path:
+        return self.folder.with_name(f"{self.folder.name}.fresh")
+
+    def keep(self) -> None:
+        """Remember how things are now: the assignment is known, the submissions are there, nothing is graded."""
+        shutil.rmtree(self._fresh, ignore_errors=True)
+        shutil.copytree(self.folder, self._fresh)
+
+    def reset(self) -> None:
+        """Make everything as it was remembered."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.copytree(self._fresh, self.folder)
+
+    def graded(self) -> int:
+        return sum(1 for _ in self.folder.glob(self.done))
+
+    def marks(self) -> Marks:
+        """Return what each student earned without a person, cell by cell."""
+        with Gradebook(f"sqlite:///{self.database}", "attention") as gradebook:
+            return {
+                submission.student_id: {
+                    grade.name: grade.auto_score for n in submission.notebooks for grade in n.grades
+                }
+                for submission in gradebook.assignment_submissions(self.assignment)
+            }
+
+    def output(self, student: str, cell: str) -> str:
+        """Return the last that a graded cell showed, in a few words."""
+        for file in (self.folder / "autograded" / student / self.assignment).glob("*.ipynb"):
+            for one in nbformat.read(file, 4).cells:
+                if one.metadata.get("nbgrader", {}).get("grade_id") == cell and one.get("outputs"):
+                    last = one.outputs[-1]
+                    said = last.get("evalue") or last.get("text") or last.get("data", {}).get("text/plain", "")
+                    return f"{last.output_type}: {' '.join(said.split())[:70]}"
+        return "nothing"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds of a run; the most memory in MB that it took with all its processes, and that its own process took."""
+
+    seconds: float
+    family: float
+    own: float
+
+
+def ours(folder: Path, assignment: str, *options: str) -> Side:
+    command = [sys.executable, "-m", "grading", "run", assignment, "--course", str(folder), "--jobs", "2", *options]
+    return Side("ours", folder, assignment, tuple(command), f"reports/{assignment}/outcomes/*.json")
+
+
+def stock(folder: Path, assignment: str) -> Side:
+    command = (sys.executable, "-m", "nbgrader", "autograde", assignment)
+    return Side("nbgrader", folder, assignment, command, f"autograded/*/{assignment}")
+
+
+def register_ours(side: Side) -> float:
+    """Tell our gradebook of the assignment, and return the seconds."""
+    course = Course.at(ROOT, side.folder)
+    begin = time.perf_counter()
+    register(course, side.assignment, log_file(course, side.assignment))
+    return time.perf_counter() - begin
+
+
+def register_stock(side: Side) -> None:
+    """Make a course with nbgrader's own settings, and tell its gradebook of the assignment."""
+    shutil.copytree(ROOT / "solutions" / side.assignment, side.folder / "source" / side.assignment)
+    (side.folder / "nbgrader_config.py").write_text(PLAIN.format(root=str(side.folder)), encoding="utf-8")
+    command = [sys.executable, "-m", "nbgrader", "generate_assignment", side.assignment]
+    subprocess.run(command, cwd=side.folder, env=environment(), check=True, capture_output=True)
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a run: one thread each, and the tools of this Python on the path."""
+    beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    return timing.environment(1) | {"PATH": beside}
+
+
+def run(side: Side, total: int, label: str, *, memory: bool = False) -> Measured:
+    """Run a side on its class, show how far it is, and return what it took.
+
+    Raises:
+        RuntimeError: it failed. (nbgrader ends with 1 where it could not grade somebody; that is no failure here.)
+    """
+    bar = tqdm(total=total, desc=f"{side.name}, {label}", unit="student", dynamic_ncols=True, leave=False)
+    said = side.folder.with_name(f"{side.folder.name}.said")
+    where = ROOT if side.name == "ours" else side.folder
+    with bar, said.open("wb") as stream:
+        begin = time.perf_counter()
+        process = subprocess.Popen(side.command, cwd=where, env=environment(), stdout=stream, stderr=stream)
+        family = own = 0.0
+        while not _ended(process):
+            bar.update(side.graded() - bar.n)
+            if memory:
+                resident = _resident(process.pid)
+                family, own = max(family, sum(resident)), max([own, *resident[:1]])
+        seconds = time.perf_counter() - begin
+    if process.returncode not in ((0,) if side.name == "ours" else (0, 1)):
+        raise RuntimeError(
+            f"{side.command} ended with {process.returncode}: {said.read_text(errors='replace')[-2000:]}"
+        )
+    return Measured(seconds, family, own)
+
+
+def _ended(process: "subprocess.Popen[bytes]") -> bool:
+    """Wait a little, or until a process has ended; return whether it has."""
+    try:
+        process.wait(TICK)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _resident(pid: int) -> Sequence[float]:
+    """Return the resident memory, in MB, of a process and of each of its descendants."""
+    try:
+        process = psutil.Process(pid)
+        family = [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return []
+    sizes = []
+    for one in family:
+        try:
+            sizes.append(one.memory_info().rss / 1e6)
+        except psutil.Error:  # it ended in between
+            continue
+    return sizes

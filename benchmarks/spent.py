@@ -1,0 +1,170 @@
+"""Where the milliseconds of grading go.
+
+What the engine does is told from outside, by putting a clock around its functions, in a process of its own:
+`python benchmarks/spent.py ASSIGNMENT FOLDER` grades the class in the folder and prints JSON.
+"""
+
+import json
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+from grading import pool, submission
+from grading import run as grading_run
+from grading.course import Course
+from grading.journal import Journal
+from grading.judge import Judge
+from grading.ledger import Ledger
+from grading.paper import Paper
+from grading.pool import Boxes
+from grading.sandbox import execute
+from grading.sandbox.host import Host, Session
+
+ROOT = Path(__file__).parents[1]
+MAIN, BOX, ONCE = "main process", "box", "once"
+FORK = "fork, walls, and their end"
+
+# What a clock is put around: where it is found, its name there, and the table and the line that it belongs to.
+WATCHED: tuple[tuple[Any, str, str, str], ...] = (
+    (pool, "require_walls", ONCE, "probing the walls"),
+    (grading_run, "register", ONCE, "looking whether the assignment is registered"),
+    (grading_run, "papers", ONCE, "reading the assignment"),
+    (Ledger, "__init__", ONCE, "opening the gradebook"),
+    (Host, "_start", ONCE, "start of the box"),
+    (sys.modules["attnlib.checks.examiner"], "probe", ONCE, "the judge's own answers, and those of known mistakes"),
+    (Judge, "_examination", ONCE, "first examinations, the rest"),
+    (submission, "admit", MAIN, "doctor"),
+    (Paper, "task", MAIN, "task"),
+    (Paper, "marked", MAIN, "notebook marked"),
+    (Judge, "outputs", MAIN, "judge"),
+    (submission.Submissions, "_flags", MAIN, "flags"),
+    (submission, "findings", MAIN, "findings"),
+    (submission, "notebook_text", MAIN, "notebook written"),
+    (submission, "place", MAIN, "notebook written"),
+    (submission, "submitted_at", MAIN, "moment of submission"),
+    (Ledger, "record", MAIN, "ledger"),
+    (Journal, "keep", MAIN, "journal"),
+    (Journal, "done", MAIN, "journal"),
+    (grading_run, "wait", MAIN, "waiting for the box"),
+    (Boxes, "_run", BOX, "everything else"),
+    (execute._Run, "_run", BOX, "cells"),
+    (execute, "_ask", BOX, "answers"),
+)
+
+
+class Clock:
+    """The time of one thread, parted among what it does: what is inside of something else counts there alone."""
+
+    def __init__(self) -> None:
+        self.spent: dict[tuple[str, str], float] = defaultdict(float)
+        self.held: tuple[str, str] | None = None  # what the time counts as, whatever is going on
+        self._inside: list[tuple[str, str]] = []
+        self._since = 0.0
+
+    def is_once(self) -> bool:
+        """Tell whether what is going on happens once a run."""
+        return any(table == ONCE for table, _ in self._inside)
+
+    @contextmanager
+    def during(self, what: tuple[str, str]) -> Iterator[None]:
+        self.tick()
+        self._inside.append(what)
+        try:
+            yield
+        finally:
+            self.tick()
+            self._inside.pop()
+
+    def tick(self) -> None:
+        """Put the time since the last tick to what is going on."""
+        now = time.perf_counter()
+        if self._inside:
+            self.spent[self.held or self._inside[-1]] += now - self._since
+        self._since = now
+
+
+class Clocks(threading.local):
+    """A clock for each thread."""
+
+    every: list[Clock] = []  # noqa: RUF012 (one list for all threads)
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.every.append(self.clock)
+
+
+CLOCKS = Clocks()
+
+
+def watch() -> None:
+    """Put clocks around the engine's functions."""
+    for owner, name, table, what in WATCHED:
+        setattr(owner, name, _timed(getattr(owner, name), (table, what)))
+    Host.session = _session(Host.session)
+    Session._heard = _heard(Session._heard)
+
+
+def _timed(function: Callable[..., Any], what: tuple[str, str]) -> Callable[..., Any]:
+    @wraps(function)
+    def timed(*given: Any, **options: Any) -> Any:
+        with CLOCKS.clock.during(what):
+            return function(*given, **options)
+
+    return timed
+
+
+def _session(session: Callable[..., Any]) -> Callable[..., Any]:
+    """Count the time from the request for a process until it says that it is up as that of the fork."""
+
+    @contextmanager
+    def timed(host: Host, *given: Any) -> Iterator[Session]:
+        clock = CLOCKS.clock
+        if clock.is_once():  # to probe the walls
+            with session(host, *given) as begun:
+                yield begun
+            return
+        with clock.during((BOX, FORK)), session(host, *given) as begun:
+            clock.tick()
+            clock.held = (BOX, FORK)
+            try:
+                yield begun
+            finally:
+                clock.tick()
+                clock.held = None  # where nothing was asked, nothing was heard
+
+    return timed
+
+
+def _heard(heard: Callable[[Session], None]) -> Callable[[Session], None]:
+    def timed(session: Session) -> None:
+        clock = CLOCKS.clock
+        clock.tick()
+        clock.held = None
+        heard(session)
+
+    return timed
+
+
+def ours(assignment: str, folder: Path) -> dict[str, Any]:
+    """Grade the class with one box, and return the seconds spent on what, by table, and all of them."""
+    watch()
+    begin = time.perf_counter()
+    with CLOCKS.clock.during((MAIN, "everything else")):
+        grading_run.run(Course.at(ROOT, folder), assignment, how=grading_run.How(pages=False))
+    seconds = time.perf_counter() - begin
+    tables: dict[str, dict[str, float]] = {MAIN: {}, BOX: {}, ONCE: {}}
+    for clock in CLOCKS.every:
+        for (table, what), spent in clock.spent.items():
+            tables[table][what] = tables[table].get(what, 0.0) + spent
+    return {"seconds": seconds, **tables}
+
+
+if __name__ == "__main__":
+    _, assignment, folder = sys.argv
+    json.dump(ours(assignment, Path(folder)), sys.stdout)

@@ -1,0 +1,58 @@
+"""The same engine inside nbgrader's own `autograde`, and so behind the button of its Formgrader: two steps of it.
+
+For a class, `python -m grading run` is the way: it starts its boxes once. Here one is started for each call.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+from secrets import randbits
+from typing import Any
+
+from grading._untyped import NbGraderPreprocessor, NotebookNode
+from grading.course import GradingError
+from grading.doctor import Refused, admit
+from grading.judge import Judge
+from grading.paper import VERDICT, Paper
+from grading.pool import run_here
+from grading.sandbox.limits import Limits
+
+BITS = 128
+
+
+def _paper(resources: Any, root: str) -> Paper:
+    place = resources["nbgrader"]
+    return _read(Path(root) / "exercises" / place["assignment"] / f"{place['notebook']}.ipynb")
+
+
+@lru_cache
+def _read(file: Path) -> Paper:
+    return Paper.read(file)
+
+
+class Admit(NbGraderPreprocessor):  # type: ignore[misc]
+    """In place of nbgrader's sanitizing: the doctor reads the submission anew, into the assignment's own cells."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Return what the doctor makes of the file."""
+        paper = _paper(resources, self.config.CourseDirectory.root)
+        try:
+            admitted = admit(Path(resources["metadata"]["path"]), f"{paper.name}.ipynb", paper.template)
+        except Refused as refused:
+            raise GradingError(f"{refused.verdict}: {refused.reason}") from refused
+        for repair in admitted.repairs:
+            self.log.warning("%s", repair.text)
+        return admitted.notebook, resources
+
+
+class Grade(NbGraderPreprocessor):  # type: ignore[misc]
+    """In place of executing: the cells are run in a box, and what they earned is judged outside."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Return the notebook as it was run, with what its graded cells earned."""
+        paper, judge = _paper(resources, self.config.CourseDirectory.root), Judge(randbits(BITS))
+        (result,) = run_here([paper.task(nb, judge, Limits(), walled=True)])
+        if result.lost:
+            raise GradingError(result.lost)
+        marked, verdict = paper.marked(nb, result, judge)
+        marked.metadata[VERDICT] = {"verdict": verdict.verdict, "reason": verdict.reason}
+        return marked, resources

@@ -1,0 +1,92 @@
+"""What a graded cell asks: ``check("softmax", softmax, points=4)`` is read as a question, and never run as code.
+
+A test that ran beside a student's code could be forged there. So a graded cell has to be one call of ``check`` or
+``check_choice``: it is answered in the box, by arrays, and judged outside.
+"""
+
+import ast
+from dataclasses import dataclass
+
+from attnlib.checks.catalogue import CATALOGUE, QUESTIONS
+from attnlib.checks.exercise import Exercise
+from attnlib.checks.questions import Question
+from grading._untyped import NotebookNode, is_grade, is_solution
+from grading.course import GradingError
+
+OPTIONS = {"check": {"points", "backend", "hint"}, "check_choice": {"points"}}
+
+
+@dataclass(frozen=True)
+class Challenge:
+    """A graded cell as a question: about an implementation of an exercise, or about the letter of an option."""
+
+    cell: str
+    expression: str
+    points: float
+    exercise: Exercise | None = None
+    question: Question | None = None
+    backend: str = "numpy"
+    hints: int = 1
+
+
+def is_autograded(cell: NotebookNode) -> bool:
+    """Return whether a cell is graded, and not by a person."""
+    return cell.cell_type == "code" and is_grade(cell) and not is_solution(cell)
+
+
+def challenge_of(cell: NotebookNode) -> Challenge:
+    """Return what an autograded cell asks.
+
+    Raises:
+        GradingError: it is not one call of ``check`` or ``check_choice`` with a name that is known.
+    """
+    call = _call(cell)
+    name, options = _arguments(call, cell)
+    asked = {"cell": cell.metadata.nbgrader.grade_id, "expression": ast.unparse(call.args[1])}
+    points = float(cell.metadata.nbgrader.points)
+    if options.get("points", points) != points:
+        raise _not_a_question(cell, f"the call says {options['points']} points, the cell's metadata {points:g}")
+    if call.func.id == "check_choice":  # type: ignore[attr-defined]
+        if name not in QUESTIONS:
+            raise _not_a_question(cell, f"there is no question {name!r}")
+        return Challenge(**asked, points=points, question=QUESTIONS[name])
+    if name not in CATALOGUE:
+        raise _not_a_question(cell, f"there is no exercise {name!r}")
+    backend, hints = options.get("backend", "numpy"), options.get("hint", 1)
+    if backend not in CATALOGUE[name].backends or hints not in (1, 2):
+        raise _not_a_question(cell, "there is no such backend, or no such hint")
+    return Challenge(
+        **asked, points=points, exercise=CATALOGUE[name], backend=str(backend), hints=2 if hints == 2 else 1
+    )
+
+
+def _call(cell: NotebookNode) -> ast.Call:
+    try:
+        body = ast.parse(cell.source).body
+    except SyntaxError as error:
+        raise _not_a_question(cell, f"it is no Python ({error})") from None
+    call = body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in OPTIONS):
+        raise _not_a_question(cell, "it is something else")
+    return call
+
+
+def _arguments(call: ast.Call, cell: NotebookNode) -> tuple[str, dict[str, object]]:
+    """Return the name and the options of a call, all of them written out as they are."""
+    constants = [call.args[0] if call.args else None, *(keyword.value for keyword in call.keywords)]
+    if len(call.args) != 2 or not all(isinstance(x, ast.Constant) for x in constants):
+        raise _not_a_question(cell, "its arguments are not a name, an implementation, and plain options")
+    options: dict[str, object] = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    unknown = options.keys() - OPTIONS[call.func.id]  # type: ignore[attr-defined]
+    if unknown:
+        raise _not_a_question(cell, f"it has the options {', '.join(sorted(unknown))}")
+    return str(ast.literal_eval(call.args[0])), options
+
+
+def _not_a_question(cell: NotebookNode, reason: str) -> GradingError:
+    name = cell.metadata.nbgrader.grade_id
+    return GradingError(
+        f"the graded cell {name!r} cannot be graded outside of the student's process: it has to be one call, "
+        f'check("name", implementation, points=…) or check_choice("name", answer, points=…), but {reason}. '
+        "A test that runs beside a student's code can be forged there"
+    )

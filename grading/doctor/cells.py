@@ -1,0 +1,169 @@
+"""Text becomes cells: what is taken from a notebook of any format, and all that is."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from grading.doctor.repair import Repair, Unreadable, counted, printable
+from grading.doctor.text import sides, unix
+
+MOST_CELLS, MOST_TEXT = 500, 500_000  # no answer comes near; a page would drown
+MOST_VALUES = 2_000_000  # and so would memory: three bytes of JSON can take seventy
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+# Integers as floats: there is no limit to their digits, and no number is of interest but that of the format.
+_DECODER = json.JSONDecoder(parse_int=float)
+_CLEARED = "Ask for it with its outputs cleared."
+_KINDS = {"code": "code", "markdown": "markdown", "heading": "markdown", "html": "markdown"}  # all else is raw
+_CLEANED = {
+    "broken-cell": "{} held no text where the text should be; that part is left out.",
+    "line-ends": "In {} the lines ended as on Windows.",
+    "replaced-characters": "{} held characters that are none; each is replaced by \N{REPLACEMENT CHARACTER}.",
+    "merge-conflict": "{} held conflicts that git could not merge; the first side of each is kept.",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a notebook: its kind ("code", "markdown" or "raw"), text, id, and the name nbgrader gave to it."""
+
+    kind: str
+    source: str
+    id: str | None
+    name: str | None
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The cells of a notebook, the name of its kernel, and what was done to read them."""
+
+    cells: tuple[Cell, ...]
+    kernel: object
+    repairs: tuple[Repair, ...]
+
+
+def read(text: str) -> Submission:
+    """Read a notebook from JSON.
+
+    Raises:
+        Unreadable: it is none, or too large for any answer.
+
+    """
+    data, rest = _parse(text)
+    raw = _raw_cells(data)
+    cells, cleaned = _cells(raw)
+    if (size := sum(len(cell.source) for cell in cells)) > MOST_TEXT:
+        asked = "Ask for it without the long text in its cells."
+        raise Unreadable(f"has {size} characters of text in its cells, more than {MOST_TEXT}. {asked}")
+    kernel = _within(data, "metadata", "kernelspec", "name")
+    return Submission(cells, kernel, (*_trailing(rest), *_format(data), *_ids(data, cells), *cleaned))
+
+
+def _parse(text: str) -> tuple[dict[str, Any], str]:
+    """Return the JSON object that a text begins with, and what follows it."""
+    text = text.strip("\ufeff \n\t")
+    if not text.startswith("{"):
+        begins = f"begins with {printable(text, 20)}" if text else "holds nothing but blanks"
+        raise Unreadable(f"is no notebook: it {begins}. Ask for the .ipynb file that Jupyter saves.")
+    if (n := sum(map(text.count, "[{,"))) > MOST_VALUES:  # those within strings too: they are fewer than a flood
+        raise Unreadable(f"has {n} commas and brackets, more than {MOST_VALUES}. {_CLEARED}")
+    try:
+        data, end = _DECODER.raw_decode(text)
+    except json.JSONDecodeError as error:
+        where = f"{error.msg}, line {error.lineno} of {text.count(chr(10)) + 1}"
+        raise Unreadable(f"is no whole notebook ({where}); was it cut off? Ask for it again.") from None
+    except RecursionError:
+        raise Unreadable(f"is nested too deeply to be read, as no notebook is. {_CLEARED}") from None
+    return data, text[end:].strip()
+
+
+def _raw_cells(data: dict[str, Any]) -> list[Any]:
+    """Return the cells of a notebook, or of the worksheets of one in an older format."""
+    sheets = [data] if "cells" in data else data.get("worksheets")
+    lists = [_within(sheet, "cells") for sheet in sheets] if isinstance(sheets, list) else []
+    whole = [cells for cells in lists if isinstance(cells, list)]
+    if not whole or len(whole) < len(lists):
+        raise Unreadable("is no notebook: it has no list of cells. Ask for the .ipynb file that Jupyter saves.")
+    if (n := sum(map(len, whole))) > MOST_CELLS:
+        raise Unreadable(f"has {n} cells, more than {MOST_CELLS}. Ask for it without those that do not belong to it.")
+    return [cell for cells in whole for cell in cells]
+
+
+def _cells(raw: list[Any]) -> tuple[tuple[Cell, ...], list[Repair]]:
+    """Return the cells, and in how many of them what had to be cleaned."""
+    cells, cleaned = [], Counter[str]()
+    for cell in raw:
+        source, kinds = _clean(_source(cell))
+        cleaned.update(kinds)
+        if isinstance(cell, dict):
+            kind = _KINDS.get(_text(cell.get("cell_type")) or "", "raw")
+            name = _within(cell, "metadata", "nbgrader", "grade_id")
+            cells.append(Cell(kind, source, _text(cell.get("id")), _text(name)))
+    repairs = [Repair(kind, _CLEANED[kind].format(counted(n, "cell"))) for kind, n in sorted(cleaned.items())]
+    return tuple(cells), repairs
+
+
+def _source(cell: object) -> list[object]:
+    """Return the lines of a cell's text as they came. Format 3 called them input, and had headings."""
+    if not isinstance(cell, dict):
+        return [None]
+    came = cell.get("source", cell.get("input"))
+    lines = came if isinstance(came, list) else [came]
+    if cell.get("cell_type") == "heading" and cell.get("level") in range(1, 7):
+        return ["#" * int(cell["level"]), " ", *lines]
+    return lines
+
+
+def _clean(lines: list[object]) -> tuple[str, set[str]]:
+    """Return text that can be written, and by what kinds of repair."""
+    texts = [line for line in lines if isinstance(line, str)]
+    kinds = {"broken-cell"} if len(texts) < len(lines) else set()
+    source = "".join(texts)
+    if "\r" in source:
+        source, kinds = unix(source), kinds | {"line-ends"}
+    if _SURROGATES.search(source):
+        source, kinds = _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", source), kinds | {"replaced-characters"}
+    if both := sides(source):
+        source, kinds = both[0], kinds | {"merge-conflict"}
+    return source, kinds
+
+
+def _within(data: object, *keys: str) -> Any:
+    """Return what stands under keys within keys, or None where there is no such thing."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _trailing(rest: str) -> Iterator[Repair]:
+    if rest:
+        text = f"After the end of the notebook stood {counted(len(rest), 'character')} more; they are left out."
+        yield Repair("trailing-text", text)
+
+
+def _has_ids(data: dict[str, Any]) -> bool:
+    """Tell whether a notebook is of a format whose cells have ids."""
+    minor = data.get("nbformat_minor")
+    return data.get("nbformat") == 4 and isinstance(minor, float) and minor >= 5
+
+
+def _format(data: dict[str, Any]) -> Iterator[Repair]:
+    if not _has_ids(data):
+        numbers = (data.get(key) for key in ("nbformat", "nbformat_minor"))
+        version = ".".join(f"{number:g}" for number in numbers if isinstance(number, float))
+        yield Repair("old-format", f"The notebook is of format {version or 'unknown'}, and not 4.5.")
+
+
+def _ids(data: dict[str, Any], cells: tuple[Cell, ...]) -> Iterator[Repair]:
+    """Say how many cells of a format with ids have none of their own."""
+    ids = {cell.id for cell in cells if cell.id and _ID.fullmatch(cell.id)}
+    if _has_ids(data) and (n := len(cells) - len(ids)):
+        yield Repair("cell-ids", f"{counted(n, 'cell')} had no valid id of their own.")

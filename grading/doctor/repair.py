@@ -1,0 +1,44 @@
+"""What the doctor says: a repair, or a refusal."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One repair: a slug for its kind, and a plain sentence for student and instructor, printable."""
+
+    kind: str
+    text: str
+
+
+class Refused(Exception):
+    """What came cannot be graded: the verdict, the reason, and the digest of what came."""
+
+    def __init__(self, verdict: str, reason: str, digest: str) -> None:
+        super().__init__(verdict, reason, digest)
+        self.verdict, self.reason, self.digest = verdict, reason, digest
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: {self.reason}"
+
+
+class Unreadable(Exception):
+    """A file is no notebook that can be graded. The text goes on where the file's name stands before it."""
+
+
+def printable(text: str, most: int = 60) -> str:
+    """Return text of a student's making on one line, fit for a terminal, and not too long."""
+    cut = text if len(text) <= most else text[: most - 1] + "…"
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cut)
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """Return names for a sentence, the first few of many."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(printable(name) for name in names[:most]) + more
+
+
+def counted(n: int, noun: str) -> str:
+    """Return "1 cell", "2 cells"."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -1,0 +1,55 @@
+"""Bytes become text, and a text in which git marked conflicts becomes two."""
+
+import json
+import re
+
+from grading.doctor.repair import Repair, Unreadable
+
+_MARK = re.compile(r"^(<{7}|\|{7}|={7}|>{7})(?: .*)?(?:\n|\Z)", re.MULTILINE)
+_NEXT = {  # where a mark leads from where we are; any other is a line like all others
+    ("both", "<<<<<<<"): "ours",
+    ("ours", "|||||||"): "base",
+    ("ours", "======="): "theirs",
+    ("base", "======="): "theirs",
+    ("theirs", ">>>>>>>"): "both",
+}
+
+
+def decode(data: bytes) -> tuple[str, tuple[Repair, ...]]:
+    """Return the text of a file, its lines ended as on Unix."""
+    if not data:
+        raise Unreadable("is empty. Ask for it again: the saved notebook, as a file.")
+    encoding = json.detect_encoding(data)
+    repairs = []
+    if encoding != "utf-8":
+        name = "UTF-8 with a byte order mark" if encoding == "utf-8-sig" else encoding.upper()
+        repairs.append(Repair("encoding", f"The file was written as {name}, and not as plain UTF-8."))
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        text = data.decode(encoding, errors="replace")
+        repairs.append(Repair("replaced-characters", "Some characters of the file could not be read."))
+    if "\r" in text:
+        text = unix(text)
+        repairs.append(Repair("line-ends", "The lines of the file ended as on Windows."))
+    return text, tuple(repairs)
+
+
+def unix(text: str) -> str:
+    """Return text with its lines ended as on Unix."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def sides(text: str) -> tuple[str, str] | None:
+    """Return the first and the second side of a text that git could not merge, or None where no conflict is whole."""
+    parts: list[tuple[str, str]] = []  # whose they are, and the text
+    place, start = "both", 0
+    for mark in _MARK.finditer(text) if "<<<<<<<" in text else ():
+        if following := _NEXT.get((place, mark[1])):
+            parts.append((place, text[start : mark.start()]))
+            place, start = following, mark.end()
+    if not parts or place != "both":
+        return None
+    parts.append(("both", text[start:]))
+    ours, theirs = ("".join(part for whose, part in parts if whose in ("both", side)) for side in ("ours", "theirs"))
+    return ours, theirs

@@ -1,0 +1,293 @@
+"""Grades for Canvas: read its gradebook's export, find the students and the assignment, and write what changes.
+
+The file has the form of Canvas' own export, cut to the columns that say who a student is, the column of the assignment
+and, where there is one, the notes. Rows and columns without a change are left out, and so are all columns that Canvas
+calculates: an import cannot touch what is not in the file.
+
+Source: what Canvas itself writes and reads, lib/gradebook_exporter.rb and lib/gradebook_importer.rb of
+https://github.com/instructure/canvas-lms.
+"""
+
+import csv
+import io
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+from grading.course import GradingError
+from grading.outcome import plain
+from grading.report import Row, cell
+
+MOST_BYTES = 50_000_000
+POINTS_POSSIBLE = "Points Possible"
+READ_ONLY = "read only"
+NOTES = "Notes"  # the title of Canvas' own column for remarks that students do not see
+WHO = ("SIS Login ID", "SIS User ID", "ID")  # where a student's name is looked for, the first match counts
+ASSIGNMENT = re.compile(r"(?P<title>.*\S)\s+\((?P<id>\d+)\)")
+NUMBER = re.compile(r"-?[0-9][0-9.,]{0,15}", re.ASCII)
+EXCUSED, NOT_ASSIGNED = "EX", "N/A"  # what stands in place of a score
+SHOWN = 20  # changes in a preview; who is left out is listed to the last one
+
+
+@dataclass(frozen=True)
+class Gradebook:
+    """Canvas' gradebook: the header, the row of the points possible, and a row for each student."""
+
+    header: tuple[str, ...]
+    possible: tuple[str, ...]
+    students: tuple[tuple[str, ...], ...]
+
+    def column(self, name: str) -> int | None:
+        """Return the number of a column, or None where there is none."""
+        return self.header.index(name) if name in self.header else None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One student as Canvas knows them; the score and the note that stand there, and those that are to stand there."""
+
+    student: str
+    row: tuple[str, ...]
+    before: str
+    score: str
+    noted: str = ""
+    note: str = ""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether anything would be new to Canvas, which compares scores to two decimals."""
+        return _number(self.before) != _number(self.score) or self.noted != self.note
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What would change in Canvas.
+
+    Attributes:
+        gradebook: what Canvas has now.
+        columns: the numbers of the columns that are written; the last one is that of the assignment.
+        lines: the students whose score or note would change.
+        same: how many students are there as they are here.
+        left_out: the students whose grade is not written, and why.
+        warnings: what to know before the import, a sentence each.
+    """
+
+    gradebook: Gradebook
+    columns: tuple[int, ...]
+    lines: tuple[Line, ...]
+    same: int
+    left_out: tuple[tuple[str, str], ...]
+    warnings: tuple[str, ...]
+
+
+def read(file: Path) -> Gradebook:
+    """Read what Canvas exported.
+
+    Raises:
+        GradingError: it cannot be read, or is no such export.
+    """
+    lines = _lines(file)
+    header = tuple(title.strip() for title in lines[0]) if lines else ()
+    if not {"ID", "Section"} <= set(header):
+        raise GradingError(
+            f"{file} begins with {', '.join(map(plain, header[:6])) or 'nothing'}; a gradebook of Canvas begins with "
+            "Student, ID, SIS User ID, SIS Login ID, Section. In Canvas: Grades, Export, Export Entire Gradebook"
+        )
+    wide = [tuple(line + [""] * (len(header) - len(line)))[: len(header)] for line in lines[1:]]
+    possible = next((i for i, line in enumerate(wide) if POINTS_POSSIBLE in line[0]), None)
+    if possible is None:
+        raise GradingError(f"{file} has no row {POINTS_POSSIBLE!r}: export it from Canvas again, and leave it as it is")
+    return Gradebook(header, wide[possible], tuple(wide[possible + 1 :]))
+
+
+def _lines(file: Path) -> list[list[str]]:
+    """Return the rows of a file, whose columns are parted by commas or semicolons, without the empty ones."""
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+        text = content.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise GradingError(f"{file} cannot be read as what Canvas exports: {error}") from None
+    if len(content) > MOST_BYTES:
+        raise GradingError(f"{file} has more than {MOST_BYTES} bytes; what Canvas exports for a course has far fewer")
+    first = text.partition("\n")[0]
+    delimiter = ";" if first.count(";") > first.count(",") else ","
+    try:
+        return [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if any(line)]
+    except csv.Error as error:
+        raise GradingError(f"{file} is no CSV file: {error}") from None
+
+
+def changes(rows: Sequence[Row], assignment: str, gradebook: Gradebook) -> Changes:
+    """Return what would change in Canvas' gradebook if it had the grades of these rows.
+
+    Raises:
+        GradingError: the assignment has no column there, or more than one.
+    """
+    column = _column(gradebook, assignment)
+    matched, left_out = _match(rows, gradebook, column)
+    notes = _notes(gradebook, [place for _, place in matched])
+    lines = [_line(row, place, assignment, column, notes) for row, place in matched]
+    who = range(gradebook.header.index("Section") + 1)
+    noted = [notes] if notes is not None and any(line.note != line.noted for line in lines) else []
+    return Changes(
+        gradebook,
+        (*who, *noted, column),
+        tuple(line for line in lines if line.is_new),
+        sum(not line.is_new for line in lines),
+        tuple(left_out),
+        tuple(_warnings(rows, gradebook, column, matched)),
+    )
+
+
+def _column(gradebook: Gradebook, assignment: str) -> int:
+    """Return the number of the column whose title is the assignment's name, whatever the case, spaces and dashes."""
+    titles = {i: match["title"] for i, name in enumerate(gradebook.header) if (match := ASSIGNMENT.fullmatch(name))}
+    found = [i for i, title in titles.items() if _letters(title) == _letters(assignment)]
+    if len(found) != 1:
+        known = ", ".join(plain(gradebook.header[i]) for i in titles) or "none at all"
+        raise GradingError(
+            f"Canvas' export has {len(found) or 'no'} columns for {assignment!r}, and one is needed. Give one "
+            f"assignment in Canvas this name, publish it, and export again. Its assignments are: {known}"
+        )
+    if READ_ONLY in gradebook.possible[found[0]]:
+        raise GradingError(f"Canvas lets nobody change its column {plain(gradebook.header[found[0]])!r}")
+    return found[0]
+
+
+def _letters(title: str) -> str:
+    return "".join(c for c in title.casefold() if c.isalnum())
+
+
+Match = tuple[Row, tuple[str, ...]]  # a student here, and the row of the same one in Canvas
+
+
+def _match(rows: Sequence[Row], gradebook: Gradebook, column: int) -> tuple[list[Match], list[tuple[str, str]]]:
+    """Return whose grade is to be written where, and whose is not, and why."""
+    places: defaultdict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
+    for who in WHO:
+        number = gradebook.column(who)
+        for place in gradebook.students if number is not None else ():
+            places[who, place[number or 0].casefold()].append(place)
+    found = {row.outcome.student: _places(row.outcome.student, places) for row in rows}
+    claimed = Counter(place for some in found.values() for place in some)
+    matched, left_out = [], []
+    for row in rows:
+        some = found[row.outcome.student]
+        reason = _reason(row, some, claimed, column)
+        if reason:
+            left_out.append((row.outcome.student, reason))
+        else:
+            matched.append((row, some[0]))
+    return matched, left_out
+
+
+def _places(student: str, places: Mapping[tuple[str, str], list[tuple[str, ...]]]) -> list[tuple[str, ...]]:
+    """Return the rows of a student in Canvas: by the first of the three names by which there is any."""
+    return next((places[who, student.casefold()] for who in WHO if (who, student.casefold()) in places), [])
+
+
+def _reason(row: Row, places: Sequence[tuple[str, ...]], claimed: Mapping[tuple[str, ...], int], column: int) -> str:
+    """Return why a student's grade is not written, or "" where it is."""
+    if not places:
+        return f"no row in Canvas has this name as {', '.join(WHO[:-1])} or {WHO[-1]}"
+    if len(places) > 1:
+        return f"{len(places)} rows in Canvas have this name"
+    if claimed[places[0]] > 1:
+        return "somebody else here has the same row in Canvas"
+    if row.outcome.verdict == "infrastructure" or not row.scores:
+        return "the grader failed: run it again for this student"
+    there = places[0][column].strip().upper()
+    return {EXCUSED: "excused in Canvas", NOT_ASSIGNED: "not assigned to this student in Canvas"}.get(there, "")
+
+
+def _notes(gradebook: Gradebook, places: Sequence[tuple[str, ...]]) -> int | None:
+    """Return the number of the column of notes, or None where there is none that can be written.
+
+    A note that has to be disguised in a table would come back into Canvas disguised: then none is written.
+    """
+    column = gradebook.column(NOTES)
+    if column is None or READ_ONLY in gradebook.possible[column]:
+        return None
+    return column if all(cell(place[column]) == place[column] for place in places) else None
+
+
+def _line(row: Row, place: tuple[str, ...], assignment: str, column: int, notes: int | None) -> Line:
+    noted = "" if notes is None else place[notes]
+    note = "" if notes is None else _note(row, assignment, noted)
+    return Line(row.outcome.student, place, place[column].strip(), _score(row.score), noted, note)
+
+
+def _note(row: Row, assignment: str, noted: str) -> str:
+    """Return a note with what there is to say of this assignment, in brackets, behind what a person wrote."""
+    rest = re.sub(rf" *\[{re.escape(assignment)}: [^\]]*\]", "", noted)
+    said = [row.outcome.verdict] if row.outcome.verdict != "graded" else []
+    said += ["to look at"] if row.outcome.flags else []
+    return f"{rest} [{assignment}: {', '.join(said)}]".strip() if said else rest
+
+
+def _warnings(rows: Sequence[Row], gradebook: Gradebook, column: int, matched: Sequence[Match]) -> list[str]:
+    found = []
+    ours, theirs = _score(max((row.points for row in rows), default=0.0)), gradebook.possible[column]
+    if _number(ours) != _number(theirs):
+        found.append(f"Canvas gives {plain(theirs) or 'no'} points for this, and here it is {ours}: set it in Canvas.")
+    waiting = sum(row.to_read for row, _ in matched)
+    if waiting:
+        found.append(f"{waiting} written answers wait for a person to read them; until then they count as 0.")
+    notes = gradebook.column(NOTES)
+    if notes is not None and _notes(gradebook, [place for _, place in matched]) is None:
+        found.append(f"The column {NOTES!r} is not written: it is read only, or has texts that look like formulas.")
+    here = {place for _, place in matched}
+    absent = len(gradebook.students) - len(here)
+    return [*found, f"{absent} of Canvas' {len(gradebook.students)} rows are not touched."] if absent else found
+
+
+def _score(value: float) -> str:
+    """Return a number as Canvas writes it: with two decimals, halves rounded up."""
+    return str(Decimal(repr(float(value))).quantize(Decimal("0.01"), ROUND_HALF_UP))
+
+
+def _number(text: str) -> Decimal | None:
+    """Read a number as Canvas does: the last comma or point is the decimal one. None where there is none."""
+    if not NUMBER.fullmatch(text.strip()):
+        return None
+    *whole, last = re.split("[.,]", text.strip())
+    number = Decimal(f"{''.join(whole)}.{last}" if whole else last)
+    return number.quantize(Decimal("0.01"), ROUND_HALF_UP)
+
+
+def write(found: Changes, file: Path) -> None:
+    """Write what changes, in the form that Canvas imports."""
+    book, others = found.gradebook, found.columns[:-1]
+    notes = book.column(NOTES)
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([cell(book.header[i]) for i in found.columns])
+        writer.writerow([cell(book.possible[i]) for i in found.columns])
+        for line in found.lines:
+            about = [cell(line.note if i == notes else line.row[i]) for i in others]
+            writer.writerow([*about, line.score])
+
+
+def preview(found: Changes) -> str:
+    """Return what would change, who is left out, and what else to know, as text for a terminal."""
+    title = plain(found.gradebook.header[found.columns[-1]])
+    blocks = [f"{title}: {len(found.lines)} would change, {found.same} stay as they are."]
+    blocks += _shown([_change(line) for line in found.lines])
+    if found.left_out:
+        blocks += ["", f"{len(found.left_out)} are left out:"]
+        blocks += _shown([f"{plain(student)}: {reason}" for student, reason in found.left_out], len(found.left_out))
+    return "\n".join([*blocks, *([""] if found.warnings else []), *found.warnings])
+
+
+def _change(line: Line) -> str:
+    note = f"  note: {plain(line.note) or 'none'}" if line.note != line.noted else ""
+    return f"{plain(line.student)}  {plain(line.before) or '–'} → {line.score}{note}"
+
+
+def _shown(lines: Sequence[str], most: int = SHOWN) -> list[str]:
+    more = [f"  … and {len(lines) - most} more"] if len(lines) > most else []
+    return [*(f"  {line}" for line in lines[:most]), *more]

@@ -1,0 +1,62 @@
+"""The grades as files: a table for a spreadsheet, and what Canvas imports into its gradebook."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
+from grading.course import Course, GradingError
+from grading.insight.canvas import changes, preview, read, write
+from grading.report import Row, cell, rows
+
+
+def export(course: Course, assignment: str, *, canvas: Path | None, out: Path | None) -> str:
+    """Write the grades of an assignment and return what is in the file, as text for a terminal.
+
+    Args:
+        course: where the grades are.
+        assignment: its name.
+        canvas: the gradebook as Canvas exports it; then only what differs from it is written, for Canvas to import.
+            ``None`` asks for a table with everything.
+        out: where the file goes; ``None`` means beside the other reports.
+
+    Raises:
+        GradingError: there is no such assignment, nobody was graded, or the export of Canvas does not fit.
+    """
+    graded = rows(course, assignment)
+    folder = course.reports(assignment)
+    if canvas is None:
+        file = out or folder / "grades.csv"
+        write_csv(graded, file)
+        return f"{len(graded)} students, {len(_questions(graded))} questions\nTable: {file}"
+    file = out or folder / "canvas.csv"
+    if file.resolve() == canvas.resolve():
+        raise GradingError(f"{file} is the export of Canvas itself: choose another file to write to")
+    found = changes(graded, assignment, read(canvas))
+    if found.lines:
+        write(found, file)
+    where = f"For Canvas: {file}" if found.lines else "Nothing to import, and no file was written."
+    return f"{preview(found)}\n\n{where}"
+
+
+def write_csv(rows: Sequence[Row], file: Path) -> None:
+    """Write the rows for a spreadsheet, with a column for each question."""
+    questions = _questions(rows)
+    header = ["student", "score", "points", "to read", "verdict", "reason", "mistakes", "look at", *questions]
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(map(cell, header))
+        for row in rows:
+            scores = [row.scores[q][0] if q in row.scores else "" for q in questions]
+            writer.writerow([*_about(row), *scores])
+
+
+def _questions(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(question for row in rows for question in row.scores))
+
+
+def _about(row: Row) -> list[object]:
+    """Return what there is to say of a student. Semicolons part the entries of a cell; no entry begins a formula."""
+    outcome = row.outcome
+    found, flags = ("; ".join(str(cell(str(one))) for one in many) for many in (outcome.findings, outcome.flags))
+    line = [outcome.student, row.score, row.points, row.to_read, outcome.verdict, outcome.reason]
+    return [*map(cell, line), found, flags]

@@ -1,0 +1,92 @@
+"""How each question fared: how hard it was, and whether those who did well elsewhere did well on it.
+
+Source: Crocker and Algina, Introduction to Classical and Modern Test Theory (1986), chapter 14.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum
+from statistics import correlation, fmean
+
+from grading.report import Row
+
+NOTHING_ANSWERED = ("missing", "unreadable", "infrastructure")  # verdicts that say nothing about any question
+HARD, EASY = 0.30, 0.80  # the band of difficulty in which a question tells students apart well
+WEAK = 0.10  # discrimination below which a question asks for something else than the others do
+ENOUGH = 30  # with fewer answers, a good question (0.4) falls under WEAK by chance in more than one class of twenty
+SAME = 1e-9  # shares of the points that differ by less are the same, up to rounding
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question.
+
+    Attributes:
+        question: its name in the gradebook.
+        points: what it can earn.
+        n: how many answers count: those of readable submissions that do not wait for a person.
+        difficulty: the mean share of the points, 0 (nobody) to 1 (everybody); None where there is no answer.
+        discrimination: the correlation, from -1 to 1, of its score with the share of the points that the same student
+            earned on all **other** questions; None where that is undefined.
+        flags: what an instructor should look at.
+        note: why the discrimination is undefined, or was not judged; "" where there is nothing to say.
+    """
+
+    question: str
+    points: float
+    n: int
+    difficulty: float | None
+    discrimination: float | None
+    flags: tuple[str, ...] = ()
+    note: str = ""
+
+
+def items(rows: Sequence[Row]) -> list[Item]:
+    """Return what is known about each question that earns points, in the order of the assignment."""
+    known = answered(rows)
+    worth = {question: most for row in rows for question, (_, most) in row.scores.items() if most > 0}
+    return [_item(question, most, known) for question, most in worth.items()]
+
+
+def answered(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows of submissions that could be read: the others say nothing about any question."""
+    return [row for row in rows if row.outcome.verdict not in NOTHING_ANSWERED]
+
+
+def _item(question: str, most: float, rows: Sequence[Row]) -> Item:
+    read = [row for row in rows if question in row.scores and question not in row.unread]
+    shares = [row.scores[question][0] / most for row in read]
+    difficulty = fmean(shares) if shares else None
+    discrimination, note = _discrimination(shares, [_rest(row, question) for row in read])
+    if not note and len(shares) < ENOUGH:
+        note = f"not judged: {len(shares)} answers, fewer than {ENOUGH}"
+    flags = _difficulty_flags(difficulty)
+    if not note and discrimination is not None and discrimination < WEAK:
+        flags.append("does not go with the rest")
+    return Item(question, most, len(shares), difficulty, discrimination, tuple(flags), note)
+
+
+def _difficulty_flags(difficulty: float | None) -> list[str]:
+    if difficulty is None or HARD <= difficulty <= EASY:
+        return []
+    return ["hard" if difficulty < HARD else "easy"]
+
+
+def _rest(row: Row, question: str) -> float | None:
+    """Return the share of the points of all other questions that a student earned, or None where there are none."""
+    others = [pair for name, pair in row.scores.items() if name != question and name not in row.unread]
+    most = fsum(points for _, points in others)
+    return fsum(score for score, _ in others) / most if most > 0 else None
+
+
+def _discrimination(shares: Sequence[float], rests: Sequence[float | None]) -> tuple[float | None, str]:
+    """Return the correlation, or None and why there is none."""
+    pairs = [(share, rest) for share, rest in zip(shares, rests, strict=True) if rest is not None]
+    if len(pairs) < 2:
+        return None, "undefined: fewer than two answers to compare"
+    own, others = zip(*pairs, strict=True)
+    if max(own) - min(own) < SAME:
+        return None, "undefined: everybody earned the same"
+    if max(others) - min(others) < SAME:
+        return None, "undefined: everybody earned the same on the rest"
+    return max(-1.0, min(1.0, correlation(own, others))), ""

@@ -1,0 +1,210 @@
+"""Submissions that are nearly the same, whatever was renamed, moved or reformatted in them.
+
+Each submission becomes the set of its fingerprints: runs of GRAM words, of which winnowing keeps about two in
+WINDOW + 1. Runs that were given, or that more than a third of the class wrote, say nothing about a pair: a small
+exercise has one obvious answer. A pair is reported only where enough words remain that hardly anybody else wrote.
+
+A missed copy costs less than a false accusation. So whoever copied one short function is not found, nor is a text that
+a third of the class shares; and a pair is a reason to look, not a verdict.
+
+Source: Schleimer, Wilkerson and Aiken, Winnowing: Local Algorithms for Document Fingerprinting (SIGMOD 2003).
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby
+from zlib import crc32
+
+from grading.course import Course
+from grading.insight.tokens import Token, tokens
+from grading.insight.written import Cell, Unreadable, given, written
+from grading.outcome import plain
+
+GRAM = 10  # words in a run
+WINDOW = 5  # of so many runs in a row at least one is kept: what is shared by GRAM + WINDOW - 1 words is found
+ALIKE = 0.75  # the share of the smaller one's fingerprints that two submissions have in common
+RARE = 10  # a run is rare if at most so many students, and at most a tenth of the class, wrote it
+DISTINCTIVE = 80  # words in rare runs that a pair has to share
+PASSAGES = 12  # of a pair that are kept, the longest ones
+LINES, WIDTH = 40, 160  # lines of a passage, and characters of a line, that are kept
+
+
+@dataclass(frozen=True)
+class Passage:
+    """What a pair shares in a cell of each: the names of the two cells, and the lines from the first to the last."""
+
+    words: int
+    first_cell: str
+    first: str
+    second_cell: str
+    second: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two submissions that are alike.
+
+    Attributes:
+        first, second: the students.
+        alike: the fingerprints they share, as a share of those that the smaller one has.
+        words: how many words they share that were neither given nor written by a third of the class.
+        distinctive: how many of these hardly anybody else wrote.
+        passages: where these words stand.
+    """
+
+    first: str
+    second: str
+    alike: float
+    words: int
+    distinctive: int
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """The pairs of a class, how many submissions were compared, and which were not: (student, why)."""
+
+    compared: int
+    left_out: tuple[tuple[str, str], ...]
+    pairs: tuple[Pair, ...]
+
+
+def likeness(course: Course, assignment: str, students: Iterable[str]) -> Likeness:
+    """Compare what students handed in to an assignment."""
+    cells: dict[str, list[Cell]] = {}
+    left_out = []
+    for student in students:
+        try:
+            cells[student] = written(course, assignment, student)
+        except Unreadable as reason:
+            left_out.append((student, str(reason)))
+    return Likeness(len(cells), tuple(left_out), tuple(pairs(cells, given(course, assignment))))
+
+
+class Text:
+    """A submission: its cells, and for each the words, and the runs of GRAM words by the number of their first one."""
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        self.cells = cells
+        self.words = [tokens(cell.source) for cell in cells]
+        self.runs = [_runs(words) for words in self.words]
+
+    def all_runs(self) -> set[int]:
+        """Return the runs of all cells."""
+        return {run for runs in self.runs for run in runs}
+
+    def covered(self, wanted: Collection[int]) -> set[tuple[int, int]]:
+        """Return the places, (cell, word), of all words that stand in one of the wanted runs."""
+        starts = ((cell, i) for cell, runs in enumerate(self.runs) for i, run in enumerate(runs) if run in wanted)
+        return {(cell, word) for cell, start in starts for word in range(start, start + GRAM)}
+
+
+class _Class:
+    """All submissions, and which runs of theirs say something."""
+
+    def __init__(self, everybody: Mapping[str, Sequence[Cell]], released: Iterable[str]) -> None:
+        self.texts = {student: Text(cells) for student, cells in everybody.items()}
+        runs = {student: text.all_runs() for student, text in self.texts.items()}
+        count = Counter(run for some in runs.values() for run in some)
+        n = len(self.texts)
+        self.ignored = {run for source in released for run in _runs(tokens(source))}
+        self.ignored |= {run for run, students in count.items() if students > max(2, n / 3)}
+        self.rare = {run for run, students in count.items() if students <= max(2, min(RARE, n // 10))} - self.ignored
+        self.runs = {student: some - self.ignored for student, some in runs.items()}
+        self.fingerprints = {student: self._fingerprints(text) for student, text in self.texts.items()}
+
+    def _fingerprints(self, text: Text) -> set[int]:
+        parts = (part for runs in text.runs for part in _parts(runs, self.ignored))
+        return {run for part in parts for run in winnow(part)}
+
+    def candidates(self) -> Iterator[tuple[str, str]]:
+        """Yield the pairs that share rare fingerprints enough, without a look at all other pairs."""
+        who: defaultdict[int, list[str]] = defaultdict(list)
+        for student in sorted(self.texts):
+            for run in self.fingerprints[student] & self.rare:
+                who[run].append(student)
+        shared = Counter(pair for students in who.values() for pair in combinations(students, 2))
+        yield from (pair for pair, times in shared.items() if times >= DISTINCTIVE // (GRAM + WINDOW - 1))
+
+    def pair(self, first: str, second: str) -> Pair | None:
+        """Return what two students share, or None where it is too little to speak of."""
+        one, other = self.fingerprints[first], self.fingerprints[second]
+        alike = len(one & other) / min(len(one), len(other))
+        if alike < ALIKE:
+            return None
+        common = self.runs[first] & self.runs[second]
+        texts = self.texts[first], self.texts[second]
+        words, distinctive = (min(self._words(text, runs) for text in texts) for runs in (common, common & self.rare))
+        if distinctive < DISTINCTIVE:
+            return None
+        return Pair(first, second, alike, words, distinctive, passages(*texts, common))
+
+    def _words(self, text: Text, runs: Collection[int]) -> int:
+        """Return how many words stand in one of the runs, and in no run that is ignored."""
+        return len(text.covered(runs) - text.covered(self.ignored))
+
+
+def pairs(everybody: Mapping[str, Sequence[Cell]], released: Iterable[str]) -> list[Pair]:
+    """Return the pairs of students who wrote nearly the same, the most alike first.
+
+    Args:
+        everybody: the cells that each student wrote.
+        released: code that nobody had to write: what was released, and the solution.
+    """
+    whole = _Class(everybody, released)
+    found = filter(None, (whole.pair(first, second) for first, second in whole.candidates()))
+    return sorted(found, key=lambda pair: (-pair.alike, -pair.distinctive, pair.first, pair.second))
+
+
+def _runs(words: Sequence[Token]) -> list[int]:
+    """Return a number for each run of GRAM words, the same in every process."""
+    texts = [word.text for word in words]
+    return [crc32(" ".join(texts[i : i + GRAM]).encode("utf-8", "replace")) for i in range(len(texts) - GRAM + 1)]
+
+
+def _parts(runs: Sequence[int], ignored: Collection[int]) -> Iterator[list[int]]:
+    """Yield the stretches of runs between those that are ignored."""
+    for is_ignored, part in groupby(runs, lambda run: run in ignored):
+        if not is_ignored:
+            yield list(part)
+
+
+def winnow(runs: Sequence[int]) -> list[int]:
+    """Return the smallest of every WINDOW runs in a row: the last one, where several are; each choice once."""
+    kept: list[int] = []
+    for start in range(max(1, len(runs) - WINDOW + 1)):
+        window = runs[start : start + WINDOW]
+        at = min(range(len(window)), key=lambda i: (window[i], -i)) + start
+        if not kept or kept[-1] != at:
+            kept.append(at)
+    return [runs[at] for at in kept]
+
+
+def passages(first: Text, second: Text, common: Collection[int]) -> tuple[Passage, ...]:
+    """Return where two submissions share runs, by the cells they stand in, the longest first."""
+    where = {run: (cell, i) for cell, runs in enumerate(second.runs) for i, run in enumerate(runs) if run in common}
+    places: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for cell, runs in enumerate(first.runs):
+        for i, run in enumerate(runs):
+            if run in where:
+                other, j = where[run]
+                places[cell, other].append((i, j))
+    found = (_passage(first, second, cells, starts) for cells, starts in places.items())
+    return tuple(sorted(found, key=lambda passage: -passage.words)[:PASSAGES])
+
+
+def _passage(first: Text, second: Text, cells: tuple[int, int], starts: list[tuple[int, int]]) -> Passage:
+    here, there = zip(*starts, strict=True)
+    words = len({word for start in here for word in range(start, start + GRAM)})
+    names = [plain(text.cells[cell].name) for text, cell in zip((first, second), cells, strict=True)]
+    return Passage(words, names[0], _lines(first, cells[0], here), names[1], _lines(second, cells[1], there))
+
+
+def _lines(text: Text, cell: int, starts: Sequence[int]) -> str:
+    """Return the lines of a cell from the first to the last of the runs that start there."""
+    words = text.words[cell]
+    first, last = words[min(starts)].line, words[max(starts) + GRAM - 1].line
+    lines = text.cells[cell].source.splitlines()[first - 1 : last]
+    more = [f"… {len(lines) - LINES} more lines"] if len(lines) > LINES else []
+    return "\n".join([*(plain(line.expandtabs(4)[:WIDTH]) for line in lines[:LINES]), *more])

@@ -1,0 +1,47 @@
+"""What the class got wrong most often: what to reteach, and where the book says it."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grading.outcome import Finding
+from grading.report import Row
+
+
+@dataclass(frozen=True)
+class Common:
+    """A mistake and the students who made it. ``mistake`` is its id, or None for what no check has a name for."""
+
+    question: str
+    mistake: str | None
+    title: str
+    section: str
+    link: str
+    students: tuple[str, ...]
+
+
+def common(rows: Sequence[Row]) -> list[Common]:
+    """Return all mistakes, the most frequent first. Whoever made one twice on a question counts once.
+
+    Wrong answers without a name are one where they have the same title.
+    """
+    made: defaultdict[tuple[str, str, str], dict[str, Finding]] = defaultdict(dict)
+    for row in rows:
+        for finding in row.outcome.findings:
+            made[_same(finding)].setdefault(row.outcome.student, finding)
+    return sorted((_common(by_student) for by_student in made.values()), key=_order)
+
+
+def _same(finding: Finding) -> tuple[str, str, str]:
+    """Return what two findings have in common when they are of one mistake."""
+    return finding.question, finding.mistake or "", "" if finding.mistake else finding.title
+
+
+def _common(by_student: dict[str, Finding]) -> Common:
+    found = next((finding for finding in by_student.values() if finding.section), next(iter(by_student.values())))
+    students = tuple(sorted(by_student))
+    return Common(found.question, found.mistake, found.title, found.section, found.link, students)
+
+
+def _order(mistake: Common) -> tuple[int, str, str]:
+    return -len(mistake.students), mistake.question, mistake.title

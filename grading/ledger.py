@@ -1,0 +1,225 @@
+"""The one writer of nbgrader's gradebook: each submission is a transaction, written as a whole or not at all.
+
+What is written is what nbgrader's ``Autograde`` with ``SaveAutoGrades`` and ``AssignLatePenalties`` would write, with
+three exceptions, each where nbgrader would leave behind what belongs to an earlier submission:
+
+- a task waits for a person whenever it comes, even if it was marked before, as an answer in words does;
+- a person's mark on a notebook that is no longer there waits to be looked at again;
+- and such a notebook keeps neither a late penalty nor an automatic comment.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from logging import Logger
+from typing import Any
+
+from sqlalchemy import Connection, Engine, event, select
+from sqlalchemy.orm import Session
+
+from grading._untyped import (
+    AssignLatePenalties,
+    BaseCell,
+    Comment,
+    Grade,
+    Gradebook,
+    MissingEntry,
+    Notebook,
+    NotebookNode,
+    SubmittedAssignment,
+    SubmittedNotebook,
+    compute_checksum,
+    determine_grade,
+    is_grade,
+    is_solution,
+    is_task,
+)
+from grading.course import Course, GradingError
+from grading.outcome import plain
+
+PATIENCE = 30  # seconds to wait for another program that is using the same SQLite file, such as formgrader
+
+Rows = dict[str, dict[str, Any]]  # the grades or comments of a submission: id of the submitted notebook -> cell -> row
+
+
+class Ledger:
+    """nbgrader's gradebook, open for as long as a run takes: a context manager.
+
+    Scores, comments, extra credit and flags that a person has given are never changed. The assignment has to be
+    registered; its rows are only read.
+
+    Raises:
+        GradingError: the gradebook does not know the assignment.
+    """
+
+    def __init__(self, course: Course, assignment: str, log: Logger) -> None:
+        self.assignment, self.log = assignment, log
+        config = course.config()
+        self._late = AssignLatePenalties(config=config, log=log)
+        self._late.init_plugin()
+        directory = config.CourseDirectory
+        self._gradebook = Gradebook(directory.db_url, directory.course_id)
+        self._gradebook.db.remove()  # what opening it began
+        _wait_and_lock(self._gradebook.engine)
+        with ExitStack() as opened:
+            opened.callback(self._gradebook.close)
+            with self._transaction() as db:
+                self._notebooks, self._cells = self._names(db)
+            opened.pop_all()  # from here on, it is closed when the block ends
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._gradebook.close()
+
+    def record(
+        self,
+        student: str,
+        notebooks: Mapping[str, NotebookNode],
+        when: datetime | None,
+        *,
+        unsandboxed: bool = False,
+    ) -> None:
+        """Write what a submission earned.
+
+        Args:
+            student: nbgrader's id of the student, who need not be known yet.
+            notebooks: maps the name of a notebook, without suffix, to the executed and judged notebook. One of the
+                assignment's that is not among them earns nothing, and one that is not the assignment's is left out.
+            when: the moment of submission, in UTC where it has no time zone; with ``None`` the one known stays.
+            unsandboxed: whether the student's code could do as it liked; formgrader then shows the notebooks flagged.
+
+        Raises:
+            GradingError: the cells of a notebook are not those that the gradebook knows. Nothing is written.
+        """
+        for name in sorted(notebooks.keys() - set(self._notebooks.values())):
+            self.log.warning("%s: %s is no notebook of %s, left out", student, plain(name), self.assignment)
+        with self._transaction() as db:
+            submission = self._submission(student, when)
+            grades, comments = self._rows(db, Grade, submission), self._rows(db, Comment, submission)
+            there = []
+            for row in submission.notebooks:
+                notebook = notebooks.get(self._notebooks[row.notebook_id])
+                if notebook is None:
+                    self.log.warning("%s: no notebook %s", student, self._notebooks[row.notebook_id])
+                    _clear(row, grades[row.id], comments[row.id])
+                else:
+                    _fill(notebook, grades[row.id], comments[row.id], self.log)
+                    row.flagged = unsandboxed or row.flagged
+                    there.append(row)
+            self._penalize(db, submission, there)
+
+    def nothing(self, student: str, when: datetime | None = None) -> None:
+        """Write that a submission earned nothing at all; what a person gave stands, to be looked at again."""
+        self.record(student, {}, when)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Session]:
+        """Make one transaction of all that happens in the block, and forget afterwards what was read in it."""
+        db = self._gradebook.db
+        with self._gradebook.engine.begin() as connection:
+            # nbgrader's methods commit, each for itself. In a session that joins a transaction begun outside of it,
+            # a commit is no more than a flush, while a rollback undoes everything: the block alone commits.
+            # Without autoflush, what is half made is not written because something else is read.
+            db.configure(
+                bind=connection, join_transaction_mode="rollback_only", expire_on_commit=False, autoflush=False
+            )
+            try:
+                yield db()
+                db.flush()
+            finally:
+                db.remove()
+
+    def _names(self, db: Session) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the names of the assignment's notebooks and cells by their ids."""
+        try:
+            assignment = self._gradebook.find_assignment(self.assignment)
+        except MissingEntry as missing:
+            raise GradingError(f"the gradebook does not know {self.assignment!r}: register it first") from missing
+        notebooks = {notebook.id: notebook.name for notebook in assignment.notebooks}
+        cells = select(BaseCell.id, BaseCell.name).join(Notebook).where(Notebook.assignment_id == assignment.id)
+        return notebooks, {cell.id: cell.name for cell in db.execute(cells)}
+
+    def _submission(self, student: str, when: datetime | None) -> Any:
+        self._gradebook.update_or_create_student(student)
+        known = {} if when is None else {"timestamp": when}
+        return self._gradebook.update_or_create_submission(self.assignment, student, **known)
+
+    def _rows(self, db: Session, kind: type[Any], submission: Any) -> Rows:
+        """Return a submission's grades or comments.
+
+        They are locked, where the database can lock rows: what a person is just giving is written before it or after.
+        """
+        its = select(kind).join(SubmittedNotebook).where(SubmittedNotebook.assignment_id == submission.id)
+        rows: Rows = defaultdict(dict)
+        for row in db.scalars(its.with_for_update(of=kind)):
+            rows[row.notebook_id][self._cells[row.cell_id]] = row
+        return rows
+
+    def _penalize(self, db: Session, submission: SubmittedAssignment, notebooks: Sequence[SubmittedNotebook]) -> None:
+        """Give the late penalties that the configured plugin asks for."""
+        seconds = submission.total_seconds_late
+        db.flush()  # a notebook's score is summed up by the database
+        for notebook in notebooks:
+            notebook.late_submission_penalty = None
+            if seconds > 0:
+                asked = self._late.plugin_inst.late_submission_penalty(submission.student_id, notebook.score, seconds)
+                self.log.warning("%s: %s seconds late, penalty %s", submission.student_id, seconds, asked)
+                if asked is not None:
+                    notebook.late_submission_penalty = self._late._check_late_penalty(notebook, asked)
+
+
+def _fill(notebook: NotebookNode, grades: Mapping[str, Grade], comments: Mapping[str, Comment], log: Logger) -> None:
+    graded = [cell for cell in notebook.cells if is_grade(cell) or is_task(cell)]
+    for name, cell in _by_name(graded, grades).items():
+        grade = grades[name]
+        grade.auto_score = None if is_task(cell) else determine_grade(cell, log)[0]
+        grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
+    answers = [cell for cell in notebook.cells if is_solution(cell) or is_task(cell)]
+    for name, cell in _by_name(answers, comments).items():
+        untouched = cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
+        comments[name].auto_comment = "No response." if untouched and not is_task(cell) else None
+
+
+def _by_name(cells: Sequence[NotebookNode], known: Collection[str]) -> dict[str, NotebookNode]:
+    """Return the cells by name: each that the gradebook knows once, for a score left as it was would be another's."""
+    names = [cell.metadata.nbgrader["grade_id"] for cell in cells]
+    if sorted(names) != sorted(known):
+        odd = ", ".join(sorted({plain(name) for name in names if name not in known or names.count(name) > 1}))
+        gone = ", ".join(sorted(set(known) - set(names)))
+        raise GradingError(
+            f"the notebook's cells are not those of the gradebook: unknown or twice: {odd or 'none'}; missing: "
+            f"{gone or 'none'}. Register the assignment as it is now, and grade again"
+        )
+    return dict(zip(names, cells, strict=True))
+
+
+def _clear(notebook: SubmittedNotebook, grades: Mapping[str, Grade], comments: Mapping[str, Comment]) -> None:
+    for grade in grades.values():
+        grade.auto_score, grade.needs_manual_grade = 0, grade.manual_score is not None
+    for comment in comments.values():
+        comment.auto_comment = None
+    notebook.late_submission_penalty = None
+
+
+def _wait_and_lock(engine: Engine) -> None:
+    """Have SQLite wait for other programs, and take its lock for writing when a transaction begins.
+
+    Python's own way is to take it with the first row written; whoever wrote after this transaction's first look would
+    then be overlooked.
+    """
+    if engine.dialect.name != "sqlite":
+        return
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, _: object) -> None:
+        connection.isolation_level = None  # Python begins no transaction by itself
+        connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000}")
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    engine.dispose()  # so that the connection which opening the gradebook left in the pool is made anew

@@ -1,0 +1,278 @@
+"""What the code of a notebook mentions, by its full name and line. The code is read, never run.
+
+After ``import attnlib as a`` and ``s = a.softmax``, a call of ``s`` mentions ``attnlib.softmax``. The code may be
+hostile: what cannot be parsed is read word by word, and nothing here recurses.
+"""
+
+import ast
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from grading.names import (
+    UNKNOWN,
+    Function,
+    Scope,
+    bind_all,
+    declared,
+    folded,
+    known,
+    path_of,
+    root_of,
+    scope_of,
+    stands_for,
+)
+
+LONGEST = 30_000  # characters of a cell that are read; the longest of the course has a tenth of that
+MAGIC = re.compile(r"^[ \t]*+(?:[%!?].*|.*\?)[ \t]*$", re.MULTILINE)
+WORD = re.compile(
+    r"\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}|\"[^\"\n]*\"|'[^'\n]*'|\#[^\n]*"  # strings and comments
+    r"|(?P<name>[^\W\d]\w*(?:[ \t]*\.[ \t]*[^\W\d]\w*)*)"
+)
+IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+)?import[ \t]+([^#\n]+)", re.MULTILINE)
+DEFINED = re.compile(r"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*=[^=]", re.MULTILINE)
+PATH = re.compile(r"site-packages|dist-packages|attnlib[/\\]|[/\\]attnlib")
+
+Kind = Literal["use", "value", "module", "from", "patch", "computed", "text", "magic", "length"]
+
+
+@dataclass(frozen=True)
+class Mention:
+    """Something that code mentions: a path such as ``attnlib.softmax`` or ``?.softmax``, and in which way.
+
+    ``kind`` is ``use``; ``value`` for a name that stands alone; ``module`` for ``import x`` and ``from`` for
+    ``from x import y``; ``patch`` for an assignment to it; ``computed`` for an attribute of it whose name is computed;
+    ``text`` for a string with a path in it; ``magic`` for a line that only IPython understands; ``length`` for a cell
+    that is too long to be read to its end.
+    """
+
+    line: int
+    path: str
+    kind: Kind
+
+
+@dataclass
+class Statement:
+    """A statement at the top of a cell: the names that it binds or changes, those that it uses, what it mentions.
+
+    ``methods`` are the methods and attributes that it gives to objects, at any depth; ``defines`` is its own name where
+    it is a plain def or class.
+    """
+
+    cell: str
+    binds: set[str] = field(default_factory=set)
+    uses: set[str] = field(default_factory=set)
+    mentions: list[Mention] = field(default_factory=list)
+    methods: set[str] = field(default_factory=set)
+    defines: str | None = None
+
+
+def statements(cells: Sequence[tuple[str, str]]) -> list[Statement]:
+    """Return the statements at the top of all cells, given as (id, source), in order."""
+    notebook, found = Scope(), []
+    read = [(cell, *_parsed(source)) for cell, source in cells]
+    for _, source, tree, _ in read:
+        if tree is not None:
+            bind_all(tree.body, notebook)
+        else:
+            _bind_words(source, notebook)
+    for cell, source, tree, others in read:
+        found += [_read_words(cell, source, notebook)] if tree is None else []
+        found += [_Reader(cell, notebook).read(statement) for statement in (tree.body if tree else ())]
+        found += [Statement(cell, mentions=others)] if others else []
+    return found
+
+
+def _parsed(source: str) -> tuple[str, ast.Module | None, list[Mention]]:
+    """Return a cell's source, cut to what is read; its code, or None if it cannot be parsed; what is no code in it."""
+    if len(source) > LONGEST:
+        return source[:LONGEST], None, [Mention(1, "", "length")]
+    tree = _tree(source)
+    if tree is not None:
+        return source, tree, []
+    magics = [Mention(_line(source, magic), magic.group().strip(), "magic") for magic in MAGIC.finditer(source)]
+    return source, _tree(MAGIC.sub(_passing, source)), magics
+
+
+def _tree(source: str) -> ast.Module | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the student's literals
+        try:
+            return ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two where it is nested too deeply
+            return None
+
+
+def names_in(expression: str) -> set[str]:
+    """Return the names in an expression, as in that of a check."""
+    return {word["name"].partition(".")[0].strip() for word in WORD.finditer(expression) if word["name"]}
+
+
+def _passing(magic: re.Match[str]) -> str:
+    text = magic.group()
+    return text[: len(text) - len(text.lstrip())] + "pass"
+
+
+def _line(source: str, match: re.Match[str]) -> int:
+    return source.count("\n", 0, match.start()) + 1
+
+
+# Reading -------------------------------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """Reads one statement at the top of a cell."""
+
+    def __init__(self, cell: str, notebook: Scope) -> None:
+        self.found, self.notebook = Statement(cell), notebook
+        self.waiting: list[tuple[ast.AST, Scope]] = []
+
+    def read(self, statement: ast.stmt) -> Statement:
+        """Return what the statement binds, uses and mentions."""
+        own = Scope()
+        bind_all([statement], own)
+        self.found.binds.update(own.names)
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            self.found.defines = statement.name
+        self.waiting.append((statement, self.notebook))
+        while self.waiting:
+            self._visit(*self.waiting.pop())
+        return self.found
+
+    def _visit(self, node: ast.AST, scope: Scope) -> None:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                return self._enter(node, scope)
+            case ast.ClassDef():
+                return self._enter_class(node, scope)
+            case ast.Expr(value=ast.Constant()):  # a docstring, which is no code
+                return None
+            case ast.Name(id=name):
+                return self._name(node, name, scope)
+            case ast.Attribute():
+                return self._attribute(node, scope)
+            case ast.Import(names=names):
+                return self._note_all(node, [item.name for item in names], "module")
+            case ast.ImportFrom(module=module, names=names):
+                return self._note_all(node, [f"{module or UNKNOWN}.{item.name}" for item in names], "from")
+            case ast.Call():
+                self._call(node, scope)
+            case ast.Subscript():
+                self._subscript(node, scope)
+            case ast.Constant(value=str(text)) if PATH.search(text):
+                self._note(node, text, "text")
+        return self._wait(list(ast.iter_child_nodes(node)), scope)
+
+    def _wait(self, nodes: Sequence[ast.AST], scope: Scope) -> None:
+        self.waiting.extend((node, scope) for node in reversed(nodes))
+
+    def _enter(self, function: Function, scope: Scope) -> None:
+        """Read a function's body in a scope of its own, and all else of it, such as defaults, in that around it."""
+        inside = scope_of(function, scope)
+        self._wait([function.args], scope)
+        if isinstance(function, ast.Lambda):
+            return self._wait([function.body], inside)
+        self.found.binds.update(declared(function.body))
+        self._wait([*function.decorator_list, *([function.returns] if function.returns else [])], scope)
+        return self._wait(function.body, inside)
+
+    def _enter_class(self, node: ast.ClassDef, scope: Scope) -> None:
+        """Read a class: its methods do not see the names of its body."""
+        inside = Scope(scope)
+        bind_all(node.body, inside)
+        self._wait([*node.bases, *node.keywords, *node.decorator_list], scope)
+        self.found.methods.update(child.name for child in node.body if isinstance(child, ast.FunctionDef))
+        for child in node.body:
+            self._wait([child], scope if isinstance(child, Function) else inside)
+
+    def _note(self, node: ast.AST, path: str, kind: Kind) -> None:
+        line = getattr(node, "end_lineno" if isinstance(node, ast.Attribute) else "lineno", None)
+        self.found.mentions.append(Mention(line or 1, path, kind))
+
+    def _note_all(self, node: ast.AST, paths: Sequence[str], kind: Kind) -> None:
+        for path in paths:
+            self._note(node, path, kind)
+
+    def _name(self, node: ast.AST, name: str, scope: Scope) -> None:
+        path, of_notebook = scope.find(name)
+        if of_notebook:
+            self.found.uses.add(name)
+        if path is not None and isinstance(getattr(node, "ctx", None), ast.Load):
+            self._note(node, path, "value")
+
+    def _attribute(self, node: ast.Attribute, scope: Scope) -> None:
+        """Read a chain of attributes once, from its end, and go on with what it is a chain of."""
+        path = path_of(node, scope) or UNKNOWN
+        patched = not isinstance(node.ctx, ast.Load)
+        self.found.methods.update([node.attr] if patched else [])
+        self._note(node, path, "patch" if patched else "use")
+        base: ast.AST = node
+        while isinstance(base, ast.Attribute):
+            base = base.value
+        if isinstance(base, ast.Name):
+            self._owner(base, scope, changed=patched)
+        else:
+            self._wait([base], scope)
+
+    def _owner(self, base: ast.Name, scope: Scope, *, changed: bool) -> None:
+        """Note the name at the beginning of a path. What is the student's own may be changed by it."""
+        path, of_notebook = scope.find(base.id)
+        if of_notebook:
+            self.found.uses.add(base.id)
+            if changed and path is None:
+                self.found.binds.add(base.id)
+
+    def _subscript(self, node: ast.Subscript, scope: Scope) -> None:
+        changed = not isinstance(node.ctx, ast.Load)
+        if isinstance(node.value, ast.Name) and changed:
+            self._owner(node.value, scope, changed=True)
+        path = path_of(node, scope)
+        if path is not None:
+            self._note(node, path, "patch" if changed else "use")
+
+    def _call(self, node: ast.Call, scope: Scope) -> None:
+        """Note attributes that are read or set by their names, and methods that may change an object."""
+        path, function = path_of(node, scope), node.func
+        if path is not None:
+            self._note(node, path, "use")
+        elif node.args and stands_for(function, scope, "builtins.getattr"):
+            self._note(node, known(node.args[0], scope) or UNKNOWN, "computed")
+        elif node.args and stands_for(function, scope, "builtins.vars"):
+            self._note(node, f"{known(node.args[0], scope) or UNKNOWN}.__dict__", "use")
+        elif len(node.args) > 1 and stands_for(function, scope, "builtins.setattr", "builtins.delattr"):
+            self._note(node, f"{known(node.args[0], scope) or UNKNOWN}.{folded(node.args[1]) or '*'}", "patch")
+        elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            self._owner(function.value, scope, changed=scope is self.notebook)
+
+
+# Word by word --------------------------------------------------------------------------------------------------------
+
+
+def _bind_words(source: str, scope: Scope) -> None:
+    """Note the names that broken code imports and defines."""
+    for found in IMPORT.finditer(source):
+        for item in found[2].split(","):
+            name, _, alias = item.strip(" \t()\\").partition(" as ")
+            name, path = name.strip(), f"{found[1]}.{name.strip()}" if found[1] else name.strip()
+            if name:
+                scope.bind(alias.strip() or root_of(name), path if alias or found[1] else root_of(name))
+    for found in DEFINED.finditer(source):
+        scope.bind(found[1] or found[2], None)
+
+
+def _read_words(cell: str, source: str, scope: Scope) -> Statement:
+    """Return what broken code seems to mention, as one statement."""
+    found = Statement(cell, {a or b for a, b in DEFINED.findall(source)})
+    line, end = 1, 0
+    for word in WORD.finditer(source):
+        line, end = line + source.count("\n", end, word.start()), word.start()
+        if word["name"] is None:
+            continue
+        first, *rest = re.split(r"[ \t]*\.[ \t]*", word["name"])
+        path, _ = scope.find(first)
+        found.uses.add(first)
+        if path is not None or rest:
+            found.mentions.append(Mention(line, ".".join((path or UNKNOWN, *rest)), "use"))
+    return found

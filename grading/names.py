@@ -1,0 +1,193 @@
+"""What names stand for: through imports, aliases and scopes, to the full path of a library's function.
+
+What a student defines is the student's own, whatever it is called. Nothing here recurses: the code may be hostile.
+"""
+
+import ast
+import builtins
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+UNKNOWN = "?"  # stands for what is not known by name: the result of a call, an argument
+USUAL = {"F": "torch.nn.functional", "nn": "torch.nn", "np": "numpy", "plt": "matplotlib.pyplot"}
+PACKAGES = (  # as given cells may have imported them
+    *("IPython", "attnlib", "math", "numpy", "scipy", "sklearn", "torch"),
+    *("ctypes", "gc", "importlib", "inspect", "os", "subprocess", "sys"),
+)
+LONGEST_PATH = 200  # characters that an alias may stand for; real ones have fewer than 60
+BUILTINS = frozenset(dir(builtins)) | {"__builtins__", "__file__", "get_ipython"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+@dataclass
+class Scope:
+    """The names of a function or of the notebook, each with the path that it stands for, or None if it is own."""
+
+    above: "Scope | None" = None
+    names: dict[str, str | None] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+
+    def bind(self, name: str, path: str | None) -> None:
+        """Note a binding. A name that ever stands for a path of a library counts as that."""
+        self.names[name] = path if path and len(path) <= LONGEST_PATH else self.names.get(name)
+
+    def find(self, name: str) -> tuple[str | None, bool]:
+        """Return the path of a name, None if it is own or unknown, and whether it belongs to the notebook."""
+        scope: Scope = self
+        while scope.above is not None:
+            if name in scope.names:
+                return scope.names[name], False
+            scope = scope.above
+        return (scope.names[name] if name in scope.names else _given(name, scope.stars)), True
+
+
+def _given(name: str, stars: Sequence[str]) -> str | None:
+    """Return what a name stands for that no cell of the student's binds."""
+    if name in USUAL or name in PACKAGES:
+        return USUAL.get(name, name)
+    if name in BUILTINS:
+        return f"builtins.{name}"
+    return f"{stars[-1]}.{name}" if stars else None
+
+
+def bind_all(body: Sequence[ast.AST], scope: Scope) -> None:
+    """Note all names that the nodes bind in their own scope, not those of functions and classes within."""
+    waiting = list(reversed(body))
+    while waiting:
+        node = waiting.pop()
+        _bind(node, scope)
+        if not isinstance(node, Function | ast.ClassDef):
+            waiting.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def _bind(node: ast.AST, scope: Scope) -> None:
+    """Note what one node binds."""
+    match node:
+        case ast.Import(names=names):
+            for item in names:
+                scope.bind(item.asname or item.name.partition(".")[0], item.name if item.asname else root_of(item.name))
+        case ast.ImportFrom(module=module, names=names):
+            for item in names:
+                if item.name == "*":
+                    scope.stars.append(module or UNKNOWN)
+                else:
+                    scope.bind(item.asname or item.name, f"{module or UNKNOWN}.{item.name}")
+        case (
+            ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.NamedExpr(target=ast.Name(id=name), value=value)
+        ):
+            scope.bind(name, known(value, scope))
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            scope.bind(name, None)
+        case ast.Name(id=name, ctx=ast.Store()) | ast.ExceptHandler(name=str(name)):
+            scope.bind(name, None)
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            scope.bind(name, None)
+
+
+def scope_of(function: Function, above: Scope) -> Scope:
+    """Return the scope of a function: its arguments, and what its body binds, but for what it declares as global."""
+    scope, given = Scope(above), function.args
+    everything = [*given.posonlyargs, *given.args]
+    names = [x.arg for x in (*everything, *given.kwonlyargs, given.vararg, given.kwarg) if x is not None]
+    scope.names.update(dict.fromkeys(names))
+    defaults = [*zip(reversed(everything), reversed(given.defaults), strict=False)]
+    for argument, default in (*defaults, *zip(given.kwonlyargs, given.kw_defaults, strict=True)):
+        if default is not None:
+            scope.bind(argument.arg, known(default, above))
+    if not isinstance(function, ast.Lambda):
+        bind_all(function.body, scope)
+        for name in declared(function.body):
+            scope.names.pop(name, None)
+    return scope
+
+
+def declared(body: Sequence[ast.AST]) -> Iterator[str]:
+    """Yield the names that a function's own statements declare as global or nonlocal."""
+    waiting = list(body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            yield from node.names
+        elif isinstance(node, ast.stmt | ast.ExceptHandler) and not isinstance(node, Function | ast.ClassDef):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def root_of(path: str) -> str:
+    """Return the package that a path begins with."""
+    return path.partition(".")[0]
+
+
+def known(node: ast.AST, scope: Scope) -> str | None:
+    """Return the path of an expression, or None where it does not begin with a name of a library."""
+    path = path_of(node, scope)
+    return None if path is None or path.startswith(UNKNOWN) else path
+
+
+def path_of(node: ast.AST, scope: Scope) -> str | None:
+    """Return the path of a name, an attribute, or what amounts to one: ``getattr(a, "b")``, ``vars(a)["b"]``.
+
+    An attribute of what is not known by name has a path that begins with a question mark.
+    """
+    parts: list[str] = []
+    while not isinstance(node, ast.Name):
+        module = _imported(node, scope)
+        if module is not None:
+            return ".".join((module, *reversed(parts)))
+        step = _step(node, scope)
+        if step is None:
+            return ".".join((UNKNOWN, *reversed(parts))) if parts else None
+        parts.append(step[0])
+        node = step[1]
+    base, _ = scope.find(node.id)
+    return None if base is None and not parts else ".".join((base or UNKNOWN, *reversed(parts)))
+
+
+def _imported(node: ast.AST, scope: Scope) -> str | None:
+    """Return the name of a module that an expression imports, or finds among those that are."""
+    match node:
+        case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if stands_for(
+            function, scope, "builtins.__import__", "importlib.import_module", "importlib.__import__"
+        ):
+            return name
+        case ast.Subscript(value=value, slice=ast.Constant(value=str(name))) if stands_for(value, scope, "sys.modules"):
+            return name
+    return None
+
+
+def _step(node: ast.AST, scope: Scope) -> tuple[str, ast.AST] | None:
+    """Return the name of an attribute, and what it is one of."""
+    match node:
+        case ast.Attribute(value=value, attr=name):
+            return name, value
+        case ast.Call(func=function, args=[value, name, *_]) if stands_for(function, scope, "builtins.getattr"):
+            text = folded(name)
+            return None if text is None else (text, value)
+        case ast.Subscript(value=ast.Call(func=function, args=[value]), slice=ast.Constant(value=str(name))) if (
+            stands_for(function, scope, "builtins.vars")
+        ):
+            return name, value
+        case ast.Subscript(value=ast.Attribute(value=value, attr="__dict__"), slice=ast.Constant(value=str(name))):
+            return name, value
+    return None
+
+
+def stands_for(node: ast.AST, scope: Scope, *paths: str) -> bool:
+    """Tell whether a name, or an attribute of a name, stands for one of these paths."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return f"{scope.find(node.value.id)[0]}.{node.attr}" in paths
+    return isinstance(node, ast.Name) and scope.find(node.id)[0] in paths
+
+
+def folded(node: ast.AST) -> str | None:
+    """Return the text of a string, or of a sum of strings."""
+    texts, waiting = [], [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add):
+            waiting += [part.right, part.left]
+        elif isinstance(part, ast.Constant) and isinstance(part.value, str):
+            texts.append(part.value)
+        else:
+            return None
+    return "".join(texts)

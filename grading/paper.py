@@ -1,0 +1,125 @@
+"""One notebook of an assignment as it was handed out, and what becomes of a submission to it: a task, then marks."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from grading._untyped import NotebookNode, is_solution, new_output, read_notebook
+from grading.challenge import Challenge, challenge_of, is_autograded
+from grading.judge import Judge, error
+from grading.sandbox.limits import Limits
+from grading.task import Answered, Result, Step, Task
+
+VERDICT = "grading"  # the key in a notebook's metadata under which the verdict stands
+STOPPED = "Stopped"  # the error in a cell that did not come to its end
+WORST_FIRST = ("infrastructure", "tampered", "out-of-memory", "timeout", "crashed", "output-limit", "student-error")
+NO_MEMORY = ("MemoryError", "can't allocate memory", "Unable to allocate")
+UNWRITTEN = "NotImplementedError"  # what an answer that nobody wrote raises
+SHOWS = "demonstration"  # the tag of a given cell that takes long, earns nothing, and is left out while grading
+LEFT_OUT = "[Not run while grading: this cell shows something, and earns nothing.]\n"
+CUT = "[Output cut here: there was more than is kept.]\n"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What happened to a notebook, and where."""
+
+    verdict: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A notebook of an assignment: its name, its cells as they were handed out, and what its graded cells ask."""
+
+    name: str
+    template: NotebookNode
+    challenges: dict[str, Challenge]
+
+    @classmethod
+    def read(cls, file: Path) -> "Paper":
+        """Read the student's version of a notebook.
+
+        Raises:
+            GradingError: a graded cell is no question that can be answered outside.
+        """
+        template = read_notebook(file)
+        challenges = [challenge_of(cell) for cell in template.cells if is_autograded(cell)]
+        return cls(file.stem, template, {challenge.cell: challenge for challenge in challenges})
+
+    def task(self, notebook: NotebookNode, judge: Judge, limits: Limits, *, walled: bool) -> Task:
+        """Return what is to be run of a submission: its code cells, with a question in place of each graded one."""
+        steps = []
+        for cell in _code(notebook):
+            name = _name(cell)
+            if is_autograded(cell):
+                steps.append(Step(name, question=judge.question(self.challenges[name])))
+            else:
+                steps.append(Step(name, "" if _only_shows(cell) else cell.source))
+        return Task(tuple(steps), limits, walled)
+
+    def marked(self, notebook: NotebookNode, result: Result, judge: Judge) -> tuple[NotebookNode, Verdict]:
+        """Put what came of it into the notebook, and what each graded cell earned; return it, and the verdict on it."""
+        verdicts = []
+        for i, cell in enumerate(_code(notebook)):
+            verdict, reason = result.stops.get(i, ("", ""))
+            if is_autograded(cell):
+                cell.outputs, failed = self._judged(cell, i, result, judge)
+                verdicts += failed
+            else:
+                cell.outputs = [_output(output, i + 1) for output in result.outputs.get(i, [])]
+                cell.outputs += [new_output("stream", name="stdout", text=LEFT_OUT)] if _only_shows(cell) else []
+                if reason:
+                    cell.outputs.append(error(STOPPED, f"This cell {reason}"))
+                if i in result.cut:
+                    cell.outputs.append(new_output("stream", name="stdout", text=CUT))
+            cell.execution_count = i + 1
+            verdicts += [Verdict(verdict, f"the cell {_name(cell)!r} {reason}")] if verdict else []
+            verdicts += _noticed(cell, result.answered.get(i), cut=i in result.cut)
+        return notebook, min(verdicts, key=lambda each: WORST_FIRST.index(each.verdict), default=Verdict("graded"))
+
+    def _judged(
+        self, cell: NotebookNode, i: int, result: Result, judge: Judge
+    ) -> tuple[list[NotebookNode], list[Verdict]]:
+        """Return the outputs of a graded cell. An answer that the judge cannot cope with earns nothing, and is told."""
+        reason = result.stops.get(i, ("", ""))[1]
+        try:
+            return judge.outputs(self.challenges[_name(cell)], result.answered.get(i), reason), []
+        except Exception as wrong:
+            said = f"the judge failed on this answer ({type(wrong).__name__}: {wrong})"
+            return [error("Unjudged", said)], [Verdict("infrastructure", f"the cell {_name(cell)!r}: {said}")]
+
+
+def _code(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def _name(cell: NotebookNode) -> str:
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id") or cell.get("id", "?"))
+
+
+def _only_shows(cell: NotebookNode) -> bool:
+    """Return whether a cell that was handed out is a demonstration. A student's own tags are not the assignment's."""
+    return SHOWS in cell.metadata.get("tags", []) and "nbgrader" in cell.metadata and not is_solution(cell)
+
+
+def _output(output: dict[str, object], count: int) -> NotebookNode:
+    kept = {name: x for name, x in output.items() if name not in ("output_type", "display_id")}
+    kind = str(output["output_type"])
+    return new_output(kind, **kept, **({"execution_count": count} if kind == "execute_result" else {}))
+
+
+def _noticed(cell: NotebookNode, answered: Answered | None, *, cut: bool) -> list[Verdict]:
+    """Return what the outputs of a cell that came to its end tell: an error, no memory, too much output."""
+    where = f"the cell {_name(cell)!r}"
+    found = [Verdict("output-limit", f"{where} showed more than is kept.")] if cut else []
+    answers = answered.answers.values() if answered else ()
+    if any(words in str(answer.get("error")) for answer in answers if isinstance(answer, dict) for words in NO_MEMORY):
+        found.append(Verdict("out-of-memory", f"{where} needed more memory than there is."))
+    for output in cell.outputs:
+        if output.output_type == "error" and output.ename not in (STOPPED, UNWRITTEN, "CheckFailed"):
+            said = f"{output.ename}: {output.evalue}"
+            if any(words in said for words in NO_MEMORY):
+                found.append(Verdict("out-of-memory", f"{where} needed more memory than there is."))
+            elif not is_autograded(cell):
+                found.append(Verdict("student-error", f"{where} raised {said.splitlines()[0][:120]}"))
+    return found

@@ -1,0 +1,143 @@
+"""Where tasks are run: in boxes on this machine, or in boxes on the machines of a dask cluster.
+
+Either way the box's answers come back as plain data, and whoever runs it holds neither an expected answer nor the
+gradebook.
+"""
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict
+from threading import Lock
+from typing import Any, Protocol
+
+from grading.course import GradingError
+from grading.sandbox.execute import execute
+from grading.sandbox.host import Host
+from grading.sandbox.limits import Limits
+from grading.sandbox.selftest import require_walls
+from grading.task import Answered, Question, Result, Step, Task
+
+Results = list[Result]
+
+
+class Pool(Protocol):
+    """Runs the notebooks of one submission after another, several submissions at a time."""
+
+    size: int
+
+    def submit(self, tasks: Sequence[Task]) -> "Future[Results]":
+        """Have a submission's tasks run, and return what will hold the results."""
+
+    def close(self) -> None:
+        """Leave off, and take every process down."""
+
+
+class Boxes:
+    """A box on this machine in which so many submissions run side by side, each a process for which a thread waits."""
+
+    def __init__(self, size: int, host: Host) -> None:
+        self.size, self._host = size, host
+        self._host.launch()
+        self._threads = ThreadPoolExecutor(size, "box")
+        self._proven = not host.walled
+
+    def submit(self, tasks: Sequence[Task]) -> "Future[Results]":
+        """Have a submission's tasks run as soon as there is room.
+
+        Raises:
+            NoSandbox: the box, which is probed before anything is run, does not hold.
+        """
+        if not self._proven:
+            require_walls(self._host)
+            self._proven = True
+        return self._threads.submit(lambda: [execute(self._host, task) for task in tasks])
+
+    def close(self) -> None:
+        """Kill the box; what is running in it is lost."""
+        self._host.close()
+        self._threads.shutdown(cancel_futures=True)
+
+
+class Cluster:
+    """Boxes on the machines of a dask cluster: each worker makes one when it gets its first task."""
+
+    def __init__(self, scheduler: str) -> None:
+        from distributed import Client  # only where it is asked for: it takes a second to import
+
+        try:
+            self._client: Any = Client(  # type: ignore[no-untyped-call]
+                scheduler, timeout=10, set_as_default=False
+            )
+        except OSError as error:
+            raise GradingError(
+                f"there is no dask scheduler at {scheduler} ({error}). Start one with `dask scheduler`, and workers "
+                f"with `dask worker {scheduler} --nthreads 1`, on machines that have this course installed"
+            ) from error
+        self.size = max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
+
+    def submit(self, tasks: Sequence[Task]) -> "Future[Results]":
+        """Send a submission's tasks to a worker. Text goes there and text comes back: nothing is unpickled."""
+        sent = self._client.submit(run_packed, _packed(tasks), pure=False, retries=1)
+        results: Future[Results] = Future()
+        sent.add_done_callback(lambda done: _pass_on(done, results))
+        return results
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._client.close()
+
+
+def _pass_on(done: Any, results: "Future[Results]") -> None:
+    try:
+        results.set_result([_result(one) for one in json.loads(done.result())])
+    except Exception as error:
+        results.set_exception(error)
+
+
+_hosts: dict[bool, Host] = {}  # of this process: a box, walled or not, is started when it is needed first, and stays
+_one_at_a_time = Lock()
+
+
+def run_here(tasks: Sequence[Task]) -> Results:
+    """Run tasks one after another in this process's own box, which is probed before anything is run."""
+    with _one_at_a_time:
+        return [execute(_host(task), task) for task in tasks]
+
+
+def _host(task: Task) -> Host:
+    if task.walled not in _hosts:
+        host = Host(task.limits, walled=task.walled)
+        if task.walled:
+            require_walls(host)
+        _hosts[task.walled] = host
+    return _hosts[task.walled]
+
+
+def run_packed(packed: str) -> str:
+    """Run tasks on a worker, from text to text."""
+    return json.dumps([_plain(result) for result in run_here([_task(one) for one in json.loads(packed)])])
+
+
+def _packed(tasks: Sequence[Task]) -> str:
+    return json.dumps([asdict(task) for task in tasks])
+
+
+def _task(data: dict[str, Any]) -> Task:
+    steps = [step | {"question": step["question"] and Question(**step["question"])} for step in data["steps"]]
+    return Task(tuple(Step(**step) for step in steps), Limits(**data["limits"]), data["walled"])
+
+
+def _plain(result: Result) -> dict[str, Any]:
+    return asdict(result) | {"cut": sorted(result.cut)}
+
+
+def _result(data: dict[str, Any]) -> Result:
+    """Return a result as it was before it went through JSON, which knows no numbers as names."""
+    answered = {int(i): Answered(one["facts"], _numbered(one["answers"])) for i, one in data["answered"].items()}
+    stops = {int(i): (str(verdict), str(reason)) for i, (verdict, reason) in data["stops"].items()}
+    return Result(_numbered(data["outputs"]), answered, stops, set(data["cut"]), data["lost"])
+
+
+def _numbered(data: dict[str, Any]) -> dict[int, Any]:
+    return {int(i): x for i, x in data.items()}

@@ -1,0 +1,128 @@
+"""Other roads to an answer: uses of what would solve an exercise by itself, and ways around the checks, in the source.
+
+This is for the instructor's eyes, beside what raises in the process that runs the answers. It only reads the source, so
+it can be wrong both ways: a flag is a place to look at, and no verdict.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from grading.mentions import Mention, Statement, names_in, statements
+from grading.names import UNKNOWN
+from grading.suspects import Level, judged
+
+MOST = 200  # flags of a submission; a hostile one could have as many as it has words
+WIDEST = 120  # characters of a line that are shown
+LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A place in a submission that is worth a look.
+
+    Attributes:
+        cell: the cell's id, as it was given.
+        line: of the cell's source, from 1.
+        text: the line, of printable characters only, cut to 120.
+        why: what is done there.
+        level: ``suspicious`` is no part of an honest answer; ``notice`` may well be.
+    """
+
+    cell: str
+    line: int
+    text: str
+    why: str
+    level: Level
+
+
+def other_roads(cells: Sequence[tuple[str, str]], forbidden: Mapping[str, Sequence[str]]) -> list[Flag]:
+    """Return what is worth a look in a submission: the suspicious first, then by cell and line, 200 at most.
+
+    Args:
+        cells: the student's cells as (id, source), in the notebook's order: answers and cells of his own. Cells that
+            were given and may not be changed are left out.
+        forbidden: for what a check examines, in the words of the check (as a rule the name of a function), the
+            functions and classes that its exercise forbids, such as ``attnlib.softmax``. They are looked for in what is
+            examined and in all that it leads to; a cell that an answer does not use may compare with them.
+    """
+    found = statements(cells)
+    answers = {expression: _reached(found, expression) for expression in forbidden}
+    in_answers = {index for reached in answers.values() for index in reached}
+    flags: dict[tuple[str, int, str], Level] = {}
+    for index, statement in enumerate(found):
+        for mention in statement.mentions:
+            if judgement := judged(mention, in_answer=index in in_answers):
+                _add(flags, statement.cell, mention.line, *judgement)
+    own = {name for statement in found for name in statement.methods}
+    last = {statement.defines: index for index, statement in enumerate(found) if statement.defines}
+    for expression, reached in answers.items():
+        solvers = _Solvers(forbidden[expression], own)
+        for index in reached:
+            redefined = all(last.get(name, -1) > index for name in found[index].binds)
+            for line, level, why in _uses(found[index], solvers, redefined):
+                _add(flags, found[index].cell, line, level, why)
+    return _sorted(flags, cells)
+
+
+def _add(flags: dict[tuple[str, int, str], Level], cell: str, line: int, level: Level, why: str) -> None:
+    if flags.get((cell, line, why)) != "suspicious":
+        flags[cell, line, why] = level
+
+
+def _sorted(flags: Mapping[tuple[str, int, str], Level], cells: Sequence[tuple[str, str]]) -> list[Flag]:
+    place = {cell: number for number, (cell, _) in enumerate(cells)}
+    lines = {cell: LINE_END.split(source) for cell, source in cells}
+    ordered = sorted(flags.items(), key=lambda item: (item[1] == "notice", place[item[0][0]], *item[0][1:]))
+    return [Flag(cell, n, _shown(lines[cell], n), why, level) for (cell, n, why), level in ordered[:MOST]]
+
+
+def _shown(lines: Sequence[str], number: int) -> str:
+    line = lines[min(number, len(lines)) - 1].strip()[:WIDEST]
+    return "".join(character if character.isprintable() else "�" for character in line)
+
+
+def _reached(found: Sequence[Statement], expression: str) -> set[int]:
+    """Return the statements that an expression leads to: those that bind what it uses, and so on."""
+    binding = defaultdict(list)
+    for index, statement in enumerate(found):
+        for name in statement.binds:
+            binding[name].append(index)
+    reached: set[int] = set()
+    seen, waiting = set(), list(names_in(expression))
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            for index in binding[name]:
+                if index not in reached:
+                    reached.add(index)
+                    waiting.extend(found[index].uses)
+    return reached
+
+
+class _Solvers:
+    """The functions that an exercise forbids, and how they may be mentioned."""
+
+    def __init__(self, names: Sequence[str], own: set[str]) -> None:
+        self.by_ends = {(name.partition(".")[0], name.rpartition(".")[2]): name for name in names}
+        self.methods = {name.rpartition(".")[2]: name for name in names if name.startswith("torch.Tensor.")}
+        self.own = own
+
+    def of(self, mention: Mention) -> str | None:
+        """Return which of them is mentioned: by any road into its package, or as a method."""
+        root, *parts = mention.path.split(".")
+        if root == UNKNOWN:
+            return next((self.methods[part] for part in parts if part in self.methods and part not in self.own), None)
+        parts = parts[-1:] if mention.kind == "from" else parts
+        return next((self.by_ends[root, part] for part in parts if (root, part) in self.by_ends), None)
+
+
+def _uses(statement: Statement, solvers: _Solvers, redefined: bool) -> Iterator[tuple[int, Level, str]]:
+    """Yield where a statement uses what would solve the exercise. An import that a later definition hides is mild."""
+    for mention in statement.mentions:
+        name = solvers.of(mention)
+        if name is not None:
+            level: Level = "notice" if mention.kind == "from" and redefined else "suspicious"
+            yield mention.line, level, f"uses {name}, which would solve the exercise"

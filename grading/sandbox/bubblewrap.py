@@ -1,0 +1,105 @@
+"""The command that builds the box: bubblewrap, with nothing in it but the system, Python's environment and the kit."""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from grading.course import GradingError
+from grading.sandbox.inside.walls import MACHINE
+
+SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin")
+SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "fonts", "localtime", "alternatives")  # of /etc
+KIT = "/kit"
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+ROOTS_RIGHTS = ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL")  # to build the inner walls
+WITHOUT = "`--unsandboxed` grades without it: then student code can read your files and give itself marks."
+
+
+class NoSandbox(GradingError):
+    """No box can be had here. The text says why, and what to do."""
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of the box: nothing of the grader's own is in it."""
+    folders = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME", "IPYTHONDIR", "MPLCONFIGDIR"), "/warm")
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": KIT,
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **folders,
+        **dict.fromkeys(THREADS, "1"),
+    }
+
+
+def command(kit: Path) -> list[str]:
+    """Return the command line that starts the server in a box.
+
+    Root makes the box without a user namespace, so that folders which only root may enter can be shown in it, and the
+    server gives up being root for each submission. Anybody else makes it with one.
+    """
+    if os.getuid() == 0:
+        spaces = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL"]
+        spaces += [word for right in ROOTS_RIGHTS for word in ("--cap-add", right)]
+    else:
+        spaces = ["--unshare-all", "--uid", "1000", "--gid", "1000"]
+    life = ["--die-with-parent", "--new-session", "--hostname", "grader", "--clearenv"]
+    settings = [word for name, value in environment().items() for word in ("--setenv", name, value)]
+    folders = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/warm", "--dir", "/scratch"]
+    shown = [word for path in _shown() for word in _show(path)] + ["--ro-bind", str(kit), KIT]
+    parents = [word for path in _parents() for word in ("--perms", "0755", "--dir", str(path))]
+    closed = [word for place in ("/tmp", "/dev", "/") for word in ("--remount-ro", place)]
+    view = [*folders, *parents, *shown, *closed]
+    return [_program(), *spaces, *life, *settings, *view, "--chdir", "/scratch", "--", *server()]
+
+
+def server() -> list[str]:
+    """Return the command line of the server itself."""
+    return [sys.executable, "-s", "-m", "grading.sandbox.inside.server"]
+
+
+def _shown() -> list[Path]:
+    paths = [*map(Path, SYSTEM), *(Path("/etc") / name for name in SETTINGS), Path(sys.prefix), Path(sys.base_prefix)]
+    return [path for path in dict.fromkeys(paths) if path.exists()]
+
+
+def _parents() -> list[Path]:
+    """Return the folders on the way to what is shown: bubblewrap would make them for root alone."""
+    return sorted({parent for path in _shown() for parent in path.parents} - {Path("/")})
+
+
+def _show(path: Path) -> list[str]:
+    return ["--symlink", os.readlink(path), str(path)] if path.is_symlink() else ["--ro-bind", str(path), str(path)]
+
+
+def _program() -> str:
+    """Return bubblewrap's path, or say why there can be no box."""
+    if sys.platform != "linux":
+        reason = f"it is made of Linux namespaces, and this is {platform.system()}"
+        raise NoSandbox(f"no sandbox: {reason}. Grade in a Linux container or virtual machine. {WITHOUT}")
+    if platform.machine() not in MACHINE:
+        raise NoSandbox(f"no sandbox: its filter of system calls knows no {platform.machine()}. {WITHOUT}")
+    program = shutil.which("bwrap")
+    if program is None:
+        how = "On Debian and Ubuntu: sudo apt-get install bubblewrap"
+        raise NoSandbox(f"no sandbox: bubblewrap (bwrap) is not installed. {how}. {WITHOUT}")
+    return program
+
+
+def why_not() -> str | None:
+    """Return why bubblewrap cannot build a box here, or None where it can."""
+    flags = ["--unshare-all"] if os.getuid() else ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
+    trial = [_program(), *flags, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
+    done = subprocess.run(trial, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return None
+    said = done.stderr.strip() or f"nothing, and ended with {done.returncode}"
+    return (
+        f"no sandbox: bubblewrap says: {said}. User namespaces may be forbidden here. In a container, allow them "
+        "(Docker: --security-opt seccomp=unconfined --cap-add SYS_ADMIN); on Ubuntu 24.04 and later: "
+        f"sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0. {WITHOUT}"
+    )

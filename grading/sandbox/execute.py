@@ -1,0 +1,180 @@
+"""Run a task in a box: cell after cell, question after question, and again without a cell that ended its process."""
+
+from collections.abc import Iterator
+from secrets import token_hex
+from time import monotonic
+from typing import Any
+
+from grading.sandbox.host import Host, HostLost, Session, Stopped
+from grading.task import Answered, Question, Result, Step, Task
+
+SHOWN = {
+    *("text/plain", "text/html", "text/markdown", "text/latex"),
+    *("image/png", "image/jpeg", "image/svg+xml"),
+}
+MOST_OUTPUTS = 2_000  # of one cell: nobody looks at more, and each may be updated
+TEXTS = {"stream": ("name", "text"), "error": ("ename", "evalue")}
+BUNDLES = ("display_data", "execute_result", "update_display_data")
+
+
+def execute(host: Host, task: Task) -> Result:
+    """Run a task. Whatever the submission does, this returns, within the time that its limits give it."""
+    try:
+        return _executed(host, task)
+    except HostLost:  # a box may have been killed by somebody; if a new one goes too, there is more to it
+        try:
+            return _executed(host, task)
+        except HostLost as error:
+            return Result(lost=str(error))
+
+
+def _executed(host: Host, task: Task) -> Result:
+    host.ready()  # this is not the submission's time
+    run = _Run(task)
+    for _ in range(task.limits.restarts + 1):
+        left = run.until - monotonic()
+        if left <= 0:
+            break
+        with host.session(left, task.limits) as session:
+            if run.through(session):
+                break
+    run.give_up()
+    return run.result
+
+
+class _Run:
+    def __init__(self, task: Task) -> None:
+        self.task, self.result = task, Result()
+        self.until = monotonic() + task.limits.notebook
+        self.seen: set[int] = set()
+        self.room = 2 * task.limits.notebook_output  # an honest process keeps to half of it by itself
+
+    def through(self, session: Session) -> bool:
+        """Do every step that did not stop before; return False where the process is no more."""
+        for i, step in enumerate(self.task.steps):
+            if i in self.result.stops or (step.question and i in self.seen):
+                continue
+            try:
+                self._do(session, i, step)
+            except Stopped as stop:
+                self.result.stops[i] = (stop.verdict, stop.reason)
+                if not stop.alive:
+                    return False
+            finally:
+                self.seen.add(i)
+        return True
+
+    def give_up(self) -> None:
+        """Say of every question that was not reached, if there is one, that it was not."""
+        for i, step in enumerate(self.task.steps):
+            if step.question and i not in self.seen:
+                self.result.stops[i] = ("", "was not reached.")
+
+    def _do(self, session: Session, i: int, step: Step) -> None:
+        if step.question:
+            answered = self.result.answered[i] = Answered()
+            _ask(session, step.question, answered)
+        elif i in self.seen:  # it was run before, in a process that is no more; what it showed then is kept
+            for _ in session.ask({"run": step.source}, most=2 * self.task.limits.cell_output):
+                pass
+        else:
+            self._run(session, i, step.source)
+
+    def _run(self, session: Session, i: int, source: str) -> None:
+        outputs = self.result.outputs[i] = []
+        most = min(2 * self.task.limits.cell_output, self.room)
+        try:
+            for message in session.ask({"run": source}, most):
+                if not _take(outputs, message):
+                    self.result.cut.add(i)
+        finally:
+            self.room -= most - session.left
+        if session.cut:
+            self.result.cut.add(i)
+
+
+def _ask(session: Session, question: Question, answered: Answered) -> None:
+    nonce = token_hex(16)
+    if not question.cases:
+        for message in _answers(session, {"value": question.expression, "nonce": nonce}, nonce):
+            answered.facts = message
+        return
+    look = {"expression": question.expression, "extras": question.extras}
+    for message in _answers(session, {"look": look, "nonce": nonce}, nonce):
+        answered.facts = message
+    if answered.facts and not answered.facts.get("error") and answered.facts.get("callable") is True:
+        probe = _probe(question, answered.facts)
+        asked = {number for number, _ in probe["cases"]}
+        for message in _answers(session, {"probe": probe, "nonce": nonce}, nonce):
+            number = message.get("case")
+            if type(number) is not int or number not in asked or number in answered.answers:
+                raise Stopped("tampered", "answered what was not asked.")
+            answered.answers[number] = message.get("answer")
+
+
+def _probe(question: Question, facts: dict[str, Any]) -> dict[str, Any]:
+    """Return what is asked of an implementation: the cases for the arguments that it has."""
+    backend = "torch" if facts.get("module") is True and "torch" in question.cases else question.backend
+    has = facts["has"] if isinstance(facts.get("has"), list) else []
+    numbered = enumerate(zip(question.cases[backend], question.optional[backend], strict=True))
+    cases = [(i, case) for i, (case, needs) in numbered if all(name in has for name in needs)]
+    facts["backend"] = backend
+    settings = {"call": question.call, "plain": question.plain, "forbidden": question.forbidden}
+    return {"backend": backend, "cases": cases, **settings}
+
+
+def _answers(session: Session, message: dict[str, Any], nonce: str) -> Iterator[dict[str, Any]]:
+    """Ask, and yield what comes back with the right number. Cells that are not over yet cannot know it."""
+    for answer in session.ask(message):
+        if "output" in answer:
+            continue  # printed in passing: nobody asked for it
+        if answer.get("nonce") != nonce:
+            raise Stopped("tampered", "answered with a number that is not the one it was asked with.")
+        yield answer
+
+
+def _take(outputs: list[dict[str, Any]], message: dict[str, Any]) -> bool:
+    """Add an output to those of a cell, in the form that notebooks have. Return False where there are too many."""
+    output = _sound(message.get("output"))
+    kind = output["output_type"]
+    if kind == "clear_output":
+        outputs.clear()
+    elif kind == "update_display_data":
+        for shown in outputs:
+            if shown.get("display_id") == output["display_id"] is not None:
+                shown["data"] = output["data"]
+    elif kind == "stream" and outputs and outputs[-1]["output_type"] == "stream" and _same_stream(outputs[-1], output):
+        outputs[-1]["text"] += output["text"]
+    elif len(outputs) < MOST_OUTPUTS:
+        outputs.append(output)
+    else:
+        return False
+    return True
+
+
+def _same_stream(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return bool(one["name"] == other["name"])
+
+
+def _sound(output: Any) -> dict[str, Any]:
+    """Return an output with nothing in it but what the notebook's format knows, and pages may show."""
+    kind = output.get("output_type") if isinstance(output, dict) else None
+    if kind == "clear_output":
+        return {"output_type": kind}
+    if kind in TEXTS and all(isinstance(output.get(name), str) for name in TEXTS[kind]):
+        kept = {"output_type": kind, **{name: _writable(output[name]) for name in TEXTS[kind]}}
+        if kind == "stream" and kept["name"] in ("stdout", "stderr"):
+            return kept
+        lines = output.get("traceback")
+        if kind == "error" and isinstance(lines, list) and all(isinstance(line, str) for line in lines):
+            return kept | {"traceback": [_writable(line) for line in lines]}
+    if kind in BUNDLES and isinstance(output.get("data"), dict):
+        data = {name: _writable(x) for name, x in output["data"].items() if name in SHOWN and isinstance(x, str)}
+        name = output.get("display_id")
+        return {"output_type": kind, "data": data, "display_id": name if isinstance(name, str) else None}
+    raise Stopped("tampered", "wrote into the channel that its outputs go through.")
+
+
+def _writable(text: str) -> str:
+    """Return text that a file can hold: halves of characters, which JSON can express, are replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

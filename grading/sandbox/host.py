@@ -1,0 +1,402 @@
+"""The grader's side of a box: start it, have it fork a process for a submission, and talk to that process.
+
+Nothing that the process says is trusted: messages are bounded, late ones are not waited for, odd ones end it.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import cycle
+from pathlib import Path
+from threading import RLock
+from time import monotonic
+from typing import IO, Any
+
+import psutil  # type: ignore[import-untyped]
+
+from grading.course import GradingError
+from grading.sandbox import bubblewrap
+from grading.sandbox.inside import wire
+from grading.sandbox.kit import packed
+from grading.sandbox.limits import Limits
+
+END = 10.0  # seconds that a submission's processes may take to be gone once they are killed
+START = 180.0  # seconds that everything may take to be imported, on a busy machine
+TICK = 0.25  # seconds between looks at the memory
+UIDS = cycle(range(64_000, 65_000))  # a user for each submission: what one may take is counted by user
+
+
+class HostLost(GradingError):
+    """The box itself ended, or did not start."""
+
+
+class Stopped(Exception):
+    """A step did not come to its end: ``verdict`` and ``reason`` say why; ``alive`` whether its process goes on."""
+
+    def __init__(self, verdict: str, reason: str, *, alive: bool = False) -> None:
+        super().__init__(reason)
+        self.verdict, self.reason, self.alive = verdict, reason, alive
+
+
+class Host:
+    """A box with everything imported. Use it as a context manager; sessions may be open side by side."""
+
+    def __init__(self, limits: Limits, *, walled: bool = True) -> None:
+        self.limits, self.walled = limits, walled
+        self._stack = ExitStack()
+        self._changing = RLock()  # held while the box is started, spoken to, or stopped
+        self._control: socket.socket | None = None
+        self._ready = self._closed = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._said: IO[bytes] | None = None
+
+    def __enter__(self) -> "Host":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Kill the box and everything in it, for good."""
+        self._closed = True
+        self._stop()
+
+    def _stop(self) -> None:
+        with self._changing:
+            self._control, self._ready = None, False
+            self._stack.close()
+
+    def launch(self) -> None:
+        """Begin to start the box, unless it has been; it takes seconds until it is ready.
+
+        Raises:
+            HostLost: its time is over.
+            NoSandbox: there can be no box here.
+        """
+        with self._changing:
+            if self._closed:
+                raise HostLost("the box was closed")
+            if self._control is None:
+                try:
+                    self._start()
+                except BaseException:
+                    self._stop()
+                    raise
+
+    def ready(self) -> None:
+        """Wait until the box is ready, and start it if need be.
+
+        Raises:
+            HostLost: it does not start, or its time is over.
+        """
+        with self._changing:
+            self.launch()
+            if not self._ready:
+                self._hear_that_it_is()
+
+    @contextmanager
+    def session(self, seconds: float | None = None, limits: Limits | None = None) -> Iterator["Session"]:
+        """Fork a process for a submission; it is killed, with all that it started, when the context ends.
+
+        ``seconds`` is how long it may take in all, where that is less than the limits say; ``limits`` are those of the
+        box, where no others are given.
+        """
+        limits = limits or self.limits
+        with ExitStack() as stack:
+            ours, theirs = (stack.enter_context(end) for end in socket.socketpair())
+            leash, its_leash = (stack.enter_context(end) for end in socket.socketpair())
+            if hasattr(socket, "SO_PASSCRED"):
+                leash.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            folder = "" if self.walled else stack.enter_context(tempfile.TemporaryDirectory(prefix="submission-"))
+            box = self._ask(json.dumps(self._wanted(folder, limits)).encode(), theirs, its_leash)
+            theirs.close()
+            its_leash.close()
+            try:
+                yield Session(ours, leash, limits, seconds or limits.notebook, lambda: _is_there(box))
+            except HostLost:
+                self._drop(box)
+                raise
+            finally:
+                if not _let_go(leash):
+                    self._drop(box)  # something of it may live on: a new box starts clean
+
+    def _drop(self, box: "subprocess.Popen[bytes]") -> None:
+        """Stop a box, unless another has taken its place."""
+        with self._changing:
+            if self._process is box:
+                self._stop()
+
+    def _wanted(self, folder: str, limits: Limits) -> dict[str, Any]:
+        seconds = int(limits.notebook) + 10  # the clock on the wall decides; this is for what escapes it
+        # With a CORE of 0 a program that the system may have for dumps would get one all the same; with 1 it gets none.
+        kernel = {"CORE": 1, "FSIZE": limits.file_size, "NOFILE": limits.files, "NPROC": limits.processes}
+        kernel |= {"CPU": seconds, "MSGQUEUE": 0, "MEMLOCK": 0}
+        sizes = {name: getattr(limits, name) for name in ("file_size", "memory", "cell_output", "notebook_output")}
+        return {"uid": next(UIDS), "limits": kernel, "folder": folder, **sizes}
+
+    def _ask(self, request: bytes, *ends: socket.socket) -> "subprocess.Popen[bytes]":
+        """Send a request to the box, and return the box."""
+        with self._changing:
+            self.ready()
+            assert self._control is not None
+            assert self._process is not None
+            try:
+                socket.send_fds(self._control, [request], [end.fileno() for end in ends])
+            except OSError as error:
+                self._stop()
+                raise HostLost(f"the box ended ({error})") from None
+            return self._process
+
+    def _start(self) -> None:
+        kit = self._stack.enter_context(packed())
+        self._control, theirs = socket.socketpair()
+        self._stack.enter_context(self._control)
+        self._said = self._stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (the stack closes it)
+        with theirs:
+            self._process = self._popen(kit, theirs, self._said)
+        self._stack.callback(_end, self._process)
+
+    def _hear_that_it_is(self) -> None:
+        assert self._control is not None
+        self._control.settimeout(START)
+        try:
+            self._ready = bool(self._control.recv(65_536))
+        except OSError:
+            self._ready = False
+        if not self._ready:
+            assert self._said is not None
+            self._said.seek(0)
+            words = self._said.read(2000).decode("utf-8", "replace").strip()
+            self._stop()
+            raise HostLost(f"the box did not start: {words or 'it said nothing'}")
+        self._control.settimeout(None)
+
+    def _popen(self, kit: Path, control: socket.socket, said: IO[bytes]) -> "subprocess.Popen[bytes]":
+        settings: dict[str, str] = {}
+        if self.walled:
+            line = bubblewrap.command(kit)
+        else:
+            line = [*bubblewrap.server(), "--bare"]
+            warm = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="warm-"))
+            settings = {name: warm if value == "/warm" else value for name, value in bubblewrap.environment().items()}
+            settings |= {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(kit)}
+        return subprocess.Popen(
+            line, stdin=control.fileno(), stdout=said, stderr=said, env=settings, cwd="/", start_new_session=True
+        )
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _is_there(box: "subprocess.Popen[bytes]") -> bool:
+    """Tell whether a box has not ended, a moment after something in it has."""
+    with suppress(subprocess.TimeoutExpired):
+        box.wait(1)
+    return box.returncode is None
+
+
+def _let_go(leash: socket.socket) -> bool:
+    """Have the keeper kill all that is left of a submission, and tell whether it did: it hangs up when it is done."""
+    leash.settimeout(END)
+    try:
+        leash.shutdown(socket.SHUT_WR)
+        while leash.recv(64):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        return True  # it had hung up before
+    return True
+
+
+class Session:
+    """The process of one submission, seen from outside. ``box_is_there`` tells whether its box has not ended."""
+
+    def __init__(
+        self,
+        channel: socket.socket,
+        leash: socket.socket,
+        limits: Limits,
+        seconds: float,
+        box_is_there: Callable[[], bool],
+    ) -> None:
+        self._channel, self._leash, self.limits, self._box_is_there = channel, leash, limits, box_is_there
+        self._buffer = bytearray()
+        self._process: psutil.Process | None = None
+        self._base = 0
+        self.left = 0  # bytes that may still come in answer to what was asked last
+        self._look = 0.0  # when to look at the memory next
+        self._end = monotonic() + seconds
+        self.cut = False
+        channel.setblocking(False)
+
+    def ask(self, message: dict[str, Any], most: int = wire.MOST_BYTES) -> Iterator[dict[str, Any]]:
+        """Send a message, and yield what comes back, at most so many bytes, until it is done.
+
+        ``cut`` then says whether the process kept back what would have been too much output.
+
+        Raises:
+            Stopped: it took too long, ended, took too much, or said what makes no sense.
+        """
+        deadline = min(monotonic() + self.limits.cell, self._end)
+        self.left = most
+        self._send(message, deadline)
+        late = False
+        while True:
+            try:
+                answer = self._message(deadline)
+            except TimeoutError:
+                if late:
+                    raise Stopped("timeout", self._too_long()) from None
+                late, deadline = True, monotonic() + self.limits.grace
+                with suppress(OSError):
+                    self._leash.send(b"I")
+                continue
+            if answer.get("done") is True:
+                self.cut = answer.get("cut") is True
+                if late:
+                    raise Stopped("timeout", self._too_long(), alive=True)
+                return
+            if answer.get("interrupted") is not True:
+                yield answer
+
+    def _too_long(self) -> str:
+        if monotonic() > self._end:
+            return f"was not over when the notebook's {self.limits.notebook:g} seconds were. Is a cell very slow?"
+        return f"did not end within {self.limits.cell:g} seconds. Is there a loop that never ends?"
+
+    def _send(self, message: dict[str, Any], deadline: float) -> None:
+        waiting = memoryview(wire.pack(message))
+        while waiting:
+            try:
+                self._wait(deadline, write=True)
+            except TimeoutError:
+                raise Stopped("timeout", self._too_long()) from None
+            try:
+                waiting = waiting[self._channel.send(waiting) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise self._gone() from None
+
+    def _message(self, deadline: float) -> dict[str, Any]:
+        """Return the next message. What has come of it stays, where it is not complete in time."""
+        start = wire.LENGTH.size
+        self._gather(start, deadline)
+        (length,) = wire.LENGTH.unpack(self._buffer[:start])
+        if length > self.left:
+            raise Stopped("output-limit", "sent far more than its output may be.")
+        self._gather(start + length, deadline)
+        body = bytes(self._buffer[start : start + length])
+        del self._buffer[: start + length]
+        self.left -= length
+        try:
+            return wire.unpack(body)
+        except wire.WireError:
+            raise Stopped("tampered", "wrote into the channel that its answers go through.") from None
+
+    def _gather(self, size: int, deadline: float) -> None:
+        """Read until there are so many bytes."""
+        while len(self._buffer) < size:
+            self._wait(deadline)
+            try:
+                part = self._channel.recv(1 << 18)
+            except BlockingIOError:
+                continue
+            except OSError:
+                part = b""
+            if not part:
+                raise self._gone()
+            self._buffer += part
+
+    def _wait(self, deadline: float, *, write: bool = False) -> None:
+        """Wait until there is something to read, or room to write, and watch the memory meanwhile."""
+        while True:
+            left = deadline - monotonic()
+            if left <= 0:
+                raise TimeoutError
+            if monotonic() >= self._look:  # also while it talks without a pause
+                self._watch_memory()
+            ends = ([self._leash], [self._channel]) if write else ([self._channel, self._leash], [])
+            readable, writable, _ = select.select(*ends, [], min(left, TICK))
+            if self._channel in readable or writable:
+                return
+            if self._leash in readable:
+                self._heard()
+
+    def _heard(self) -> None:
+        """Take in what the process's keeper says: that it is up, or how the process ended."""
+        said, credentials = _received(self._leash)
+        words = said.split()
+        if b"up" in words and credentials:
+            with suppress(psutil.Error):
+                self._process = psutil.Process(credentials)
+                self._base = _own_memory(self._process)
+        if not words and not self._box_is_there():
+            raise HostLost("the box ended")
+        if not words and self._process:
+            raise Stopped("crashed", "ended the process that keeps watch over it.")
+        if words != [b"up"]:
+            raise _how_it_ended(words)
+
+    def _gone(self) -> Stopped:
+        """Return how the process ended, which its keeper says soon after."""
+        try:
+            while True:
+                if not select.select([self._leash], [], [], 5)[0]:
+                    return Stopped("crashed", "closed the channel that its answers go through.")
+                self._heard()
+        except Stopped as stopped:
+            return stopped
+
+    def _watch_memory(self) -> None:
+        self._look = monotonic() + TICK
+        if self._process is None:
+            return
+        with suppress(psutil.Error):
+            family = self._process.children(recursive=True)
+            used = sum(max(0, _own_memory(process) - self._base) for process in family)
+            if used > self.limits.memory * 5 // 4:
+                self._process.kill()
+                raise Stopped("out-of-memory", f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")
+
+
+def _received(leash: socket.socket) -> tuple[bytes, int]:
+    """Return what came on the leash, and the sender's process number as it is known on this side, or 0."""
+    if not hasattr(socket, "SCM_CREDENTIALS"):
+        return leash.recv(64), 0
+    said, extra, *_ = leash.recvmsg(64, socket.CMSG_SPACE(struct.calcsize("3i")))
+    numbers = [struct.unpack("3i", data)[0] for _, kind, data in extra if kind == socket.SCM_CREDENTIALS]
+    return said, numbers[0] if numbers else 0
+
+
+def _own_memory(process: psutil.Process) -> int:
+    """Return the bytes that a process holds, without the files that it has mapped, where the system tells."""
+    try:
+        lines = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return int(process.memory_info().rss)
+    sizes = [line.split() for line in lines if line.startswith(("RssAnon:", "RssShmem:"))]
+    return 1024 * sum(int(size) for _, size, _ in sizes)
+
+
+def _how_it_ended(said: list[bytes]) -> Stopped:
+    status = int(said[-1]) if said and said[-1].lstrip(b"-").isdigit() else None
+    if status is None:
+        return Stopped("infrastructure", "the walls around its process could not be raised, or its keeper was lost.")
+    if status == -signal.SIGXCPU:
+        return Stopped("timeout", "used more processor time than a notebook may.")
+    if status < 0:
+        with suppress(ValueError):
+            return Stopped("crashed", f"ended the Python process that it ran in ({signal.Signals(-status).name}).")
+    return Stopped("crashed", "ended the Python process that it ran in.")

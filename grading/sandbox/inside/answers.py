@@ -1,0 +1,94 @@
+"""The student's side of a check: look what a name stands for, call it on inputs, and send back raw answers.
+
+The inputs and a number that is used once are all it has. Whether an answer is right is decided elsewhere.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attnlib.checks import cache_calls, calls, probe
+from attnlib.checks.exercise import Case
+from grading.sandbox.inside.guard import forbidding
+from grading.sandbox.inside.wire import MOST_ARRAY, decode, encode
+
+CALLS = {call.__name__: call for call in (calls.of_function, calls.of_module, cache_calls.of_cache)}
+LONGEST = 300  # characters of a text
+
+probe.LIBRARIES = (*probe.LIBRARIES, Path(__file__).parents[3])  # no line of ours is to blame
+
+
+@dataclass(frozen=True)
+class _Asked:
+    call: calls.Call
+    plain: bool
+
+    def outputs_of(self, case: Case) -> tuple[str, ...]:
+        """Return the names of what comes back, which each case brings along."""
+        return case.outputs or ()
+
+
+class Answers:
+    """Answers questions about the names in a shell."""
+
+    def __init__(self, shell: Any, send: Callable[[dict[str, Any]], None]) -> None:
+        self._shell, self._send = shell, send
+        self._implementation: Any = None
+
+    def give(self, message: dict[str, Any]) -> None:
+        """Answer one question: the value of a choice, what an implementation is, or what it makes of cases."""
+        for kind, answer in (("value", self._value), ("look", self._look), ("probe", self._probe)):
+            if kind in message:
+                answer(message[kind], message["nonce"])
+
+    def _evaluate(self, expression: str) -> tuple[Any, dict[str, str] | None]:
+        try:
+            return eval(expression, self._shell.user_ns), None
+        except Exception as error:
+            return None, {"name": type(error).__name__, "text": str(error)[:LONGEST]}
+
+    def _value(self, expression: str, nonce: str) -> None:
+        value, error = self._evaluate(expression)
+        text = value if isinstance(value, str) else None if value is None else repr(value)
+        self._send({"nonce": nonce, "value": text and text[:LONGEST], "error": error})
+
+    def _look(self, question: dict[str, Any], nonce: str) -> None:
+        self._implementation, error = self._evaluate(question["expression"])
+        torch = sys.modules["torch"]
+        is_class = isinstance(self._implementation, type)
+        facts = {
+            "callable": callable(self._implementation),
+            "kind": type(self._implementation).__name__[:LONGEST],
+            "module": is_class and issubclass(self._implementation, torch.nn.Module),
+            "has": [name for name in question["extras"] if error is None and calls.takes(self._implementation, name)],
+        }
+        self._send({"nonce": nonce, "error": error, **facts})
+
+    def _probe(self, question: dict[str, Any], nonce: str) -> None:
+        """Answer case after case, so that what was answered before a crash is there."""
+        asked = _Asked(CALLS[question["call"]], question["plain"])
+        with forbidding(question["forbidden"]):
+            for number, case in question["cases"]:
+                answer = probe.probe(self._implementation, Case(**decode(case)), asked, backend=question["backend"])
+                self._send({"nonce": nonce, "case": number, "answer": _as_message(answer)})
+
+
+def _as_message(answer: probe.Answer) -> dict[str, Any]:
+    problem = answer.problem
+    for name, x in answer.arrays.items():
+        if x.nbytes > MOST_ARRAY:
+            problem = f"returned {x.size} numbers as {name}, far more than were asked for"
+    arrays = {} if problem else {name: encode(_plain(x)) for name, x in answer.arrays.items()}
+    texts = {"problem": problem, "error": answer.error, "line": answer.line}
+    return {"arrays": arrays, "changed": list(answer.changed)} | {
+        name: text and text[: 2 * LONGEST] for name, text in texts.items()
+    }
+
+
+def _plain(x: Any) -> Any:
+    """Return an array in a type that both sides know: the widest floats are rounded."""
+    return np.asarray(x, np.float64) if x.dtype.kind == "f" and x.dtype.itemsize > 8 else np.asarray(x)

@@ -1,0 +1,135 @@
+"""While a challenge is answered, the functions that would solve its exercise by themselves raise.
+
+A Python function gets other code for that time, so that it raises by whatever name or reference it is called, also by
+one that was taken before. Of a class, all functions in its body get it. What torch has in C is stopped on its way
+through torch's own hook, which sees functions and methods of tensors alike; a function in C of any other module is
+replaced in that module. This keeps nobody out who means to get past it: it makes sure that a shortcut is not taken
+unawares, or without a trace in the source.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NoReturn
+
+# What the process imports, where it is installed, before any student's code runs. A function is stopped only where its
+# module is there when a challenge begins: one that is imported while it is answered would go unnoticed.
+PRELOAD = ("attnlib.heads", "attnlib.numpy", "attnlib.torch", "scipy.spatial.distance", "scipy.special")
+# What takes too long to be imported for everybody: while a challenge is answered, it cannot be imported at all.
+LATE = ("sklearn.metrics.pairwise", "sklearn.utils.extmath", "torch.nn.attention.flex_attention")
+FILE, REASON = "<guard>", "the reason"
+
+
+class Forbidden(RuntimeError):
+    """An answer called what would solve its exercise."""
+
+
+@contextmanager
+def forbidding(names: Sequence[str]) -> Iterator[None]:
+    """Let the functions and classes of these names, such as ``"torch.Tensor.softmax"``, raise while this is open.
+
+    A name whose module has not been imported is left out; one of the late modules cannot be imported meanwhile. Calls
+    may be nested; afterwards all is as it was before.
+
+    Raises:
+        Forbidden: one of them was called.
+    """
+    with ExitStack() as stack:
+        of_torch: dict[str, str] = {}
+        for module in LATE:
+            if module not in sys.modules and any(name.startswith(f"{module}.") for name in names):
+                stack.callback(sys.modules.pop, module, None)
+                sys.modules[module] = None  # type: ignore[assignment]
+        for name in names:
+            owner, found = _find(name)
+            package, last = name.partition(".")[0], name.rpartition(".")[2]
+            reason = f"{package}'s {last} does what this exercise asks you to write, so it cannot be used here"
+            functions = _functions(found)
+            for function in functions:
+                _stop(function, reason, stack)
+            if package == "torch" and callable(found) and not isinstance(found, type):
+                of_torch[_plain(found)] = reason
+            elif callable(found) and not functions:
+                stack.callback(setattr, owner, last, found)
+                setattr(owner, last, _refusal(reason))
+        if of_torch:
+            stack.enter_context(_watch(of_torch))
+        yield
+
+
+def _find(name: str) -> tuple[Any, Any]:
+    """Return what holds the thing of that name, and the thing itself, or None for it. Nothing is imported."""
+    parts = name.split(".")
+    modules = [n for n in range(1, len(parts)) if sys.modules.get(".".join(parts[:n]))]
+    if not modules:
+        return None, None
+    owner: Any = None
+    found: Any = sys.modules[".".join(parts[: modules[-1]])]
+    for part in parts[modules[-1] :]:
+        owner = found
+        found = vars(found).get(part) if isinstance(found, ModuleType) else getattr(found, part, None)
+    return owner, found
+
+
+def _functions(found: Any) -> list[FunctionType]:
+    """Return the Python functions that make up a function, or a class and those of its bases that share its name."""
+    if isinstance(found, FunctionType):
+        return [found]
+    if not isinstance(found, type):
+        return []
+    bodies = [vars(base) for base in found.__mro__ if base.__name__ == found.__name__]
+    return [x for body in bodies for x in body.values() if isinstance(x, FunctionType)]
+
+
+def _stop(function: FunctionType, reason: str, stack: ExitStack) -> None:
+    """Give a function code that raises, until the stack is closed."""
+    before = function.__code__
+    code = _raising(len(before.co_freevars))
+    constants = tuple(reason if constant == REASON else constant for constant in code.co_consts)
+    stack.callback(setattr, function, "__code__", before)
+    function.__code__ = code.replace(co_consts=constants)
+
+
+@cache
+def _raising(free: int) -> CodeType:
+    """Return code that raises for any arguments, of a function with that many variables from around it.
+
+    It runs among the globals of the function that it is given to, so it imports what it raises. Python takes code
+    only with as many such variables as the function had.
+    """
+    variables = ", ".join(f"variable{n}" for n in range(free))
+    body = f"({variables}); from {__name__} import Forbidden; raise Forbidden({REASON!r})"
+    code = compile(f"def outer({variables}):\n def refused(*args, **options): {body}", FILE, "exec")
+    for _ in range(2):  # the code of a function is a constant of the code around it
+        (code,) = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return code
+
+
+def _refusal(reason: str) -> Any:
+    def refused(*args: Any, **options: Any) -> NoReturn:
+        raise Forbidden(reason)
+
+    return refused
+
+
+def _watch(reasons: Mapping[str, str]) -> AbstractContextManager[Any]:
+    """Return what stops torch's functions and methods of these names, also those that are written in C."""
+    from torch.overrides import TorchFunctionMode  # there already, or no name of torch would have been found
+
+    class Watch(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            reason = reasons.get(_plain(func))
+            if reason is not None:
+                raise Forbidden(reason)
+            return func(*args, **(kwargs or {}))
+
+    watch: AbstractContextManager[Any] = Watch()
+    return watch
+
+
+def _plain(function: Any) -> str:
+    """Return the name that is common to a function of torch, its method, and the operator behind both."""
+    name: str = getattr(function, "__name__", "")
+    return name.partition(".")[0].strip("_")

@@ -1,0 +1,146 @@
+"""One submission in its own process: run cells, answer what is asked about them, and send everything to the grader."""
+
+import io
+import os
+import signal
+import socket
+import sys
+import tempfile
+from typing import Any
+
+from grading.sandbox.inside.answers import Answers
+from grading.sandbox.inside.wire import LENGTH, pack, unpack
+
+CHUNK = 16_000  # characters of printed text that are gathered before they are sent
+
+
+class Session:
+    """Serves the grader until it hangs up. ``wanted`` holds the limits on output, in bytes."""
+
+    def __init__(self, shell: Any, channel: int, wanted: dict[str, Any]) -> None:
+        self.shell = shell
+        self.channel = socket.socket(fileno=channel)
+        self.most, self.left = wanted["cell_output"], wanted["notebook_output"]
+        self.shown, self.cut = 0, False
+        self.printed: list[tuple[str, str]] = []
+        self.waiting = 0
+        self.written = _catch_what_goes_past_python()
+        self.answers = Answers(shell, self.send)
+        shell.sink = self.show
+        sys.stdout, sys.stderr = _Stream(self, "stdout"), _Stream(self, "stderr")
+
+    def serve(self) -> None:
+        """Do what the grader asks, one thing after another. An interrupt counts only while student code runs."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        while message := self._next():
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            try:
+                self._run(message["run"]) if "run" in message else self.answers.give(message)
+            except KeyboardInterrupt:
+                self.send({"interrupted": True})
+            finally:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+            self.send({"done": True, "cut": self.cut})
+
+    def _next(self) -> dict[str, Any] | None:
+        head = self._read(LENGTH.size)
+        return unpack(self._read(LENGTH.unpack(head)[0])) if head else None
+
+    def _read(self, size: int) -> bytes:
+        parts = []
+        while size and (part := self.channel.recv(min(size, 1 << 16))):
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message to the grader."""
+        self.channel.sendall(pack(message))
+
+    def _run(self, source: str) -> None:
+        self.shown, self.cut = 0, False
+        self.shell.source = source
+        try:
+            self.shell.run_cell(source, store_history=False)
+        finally:
+            self._send_written()
+            self.flush()
+
+    def show(self, output: dict[str, Any]) -> None:
+        """Send an output of the cell, unless there have been too many."""
+        self.flush()
+        self._send_output(output)
+
+    def print(self, name: str, text: str) -> None:
+        """Take in printed text; small pieces are sent together."""
+        self.printed.append((name, text))
+        self.waiting += len(text)
+        if self.waiting > CHUNK:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send the text that was printed."""
+        printed, self.printed, self.waiting = self.printed, [], 0
+        while printed:
+            name = printed[0][0]
+            same = next((i for i, (other, _) in enumerate(printed) if other != name), len(printed))
+            text = "".join(part for _, part in printed[:same])
+            printed = printed[same:]
+            self._send_output({"output_type": "stream", "name": name, "text": text})
+
+    def _send_output(self, output: dict[str, Any]) -> None:
+        if self.cut:
+            return
+        room = min(self.most - self.shown, self.left)
+        size = len(pack(output))
+        if size > room:
+            self.cut = True
+            if output["output_type"] != "stream":
+                return
+            output = output | {"text": output["text"][: room // 2]}
+            size = room
+        self.shown += size
+        self.left -= size
+        self.send({"output": output})
+
+    def _send_written(self) -> None:
+        """Send what did not come through Python's own streams: of child processes, and of libraries in C."""
+        os.lseek(self.written, 0, os.SEEK_SET)
+        text = os.read(self.written, self.most).decode("utf-8", "replace")
+        os.ftruncate(self.written, 0)
+        os.lseek(self.written, 0, os.SEEK_SET)
+        if text:
+            self.print("stdout", text)
+
+
+def _catch_what_goes_past_python() -> int:
+    """Let the process's own output go into a file that has no name, and leave it nothing to read."""
+    with tempfile.TemporaryFile() as written, open(os.devnull, "rb") as nothing:
+        for file, target in ((nothing, 0), (written, 1), (written, 2)):
+            os.dup2(file.fileno(), target)
+        kept = os.dup(written.fileno())
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    return kept
+
+
+class _Stream(io.TextIOBase):
+    """Python's standard output, or standard error, of a cell."""
+
+    def __init__(self, session: Session, name: str) -> None:
+        self._session, self._name = session, name
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return "utf-8"
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"write() takes text, not {type(text).__name__}")
+        self._session.print(self._name, text)
+        return len(text)
+
+    def flush(self) -> None:
+        self._session.flush()

@@ -1,0 +1,35 @@
+"""What is carried into the box: the library, what asks an implementation, and the process that runs it all.
+
+Not the exercises: they hold the references and the known mistakes. Not the repository around it.
+"""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import attnlib
+import grading
+
+ASKING = ("exercise.py", "calls.py", "cache_calls.py", "given.py", "probe.py")  # of attnlib.checks
+STAND_IN = "checks.py"  # in place of attnlib.checks itself
+
+
+@contextmanager
+def packed() -> Iterator[Path]:
+    """Lay out the kit in a folder that is gone afterwards, and return the folder: it belongs on Python's path."""
+    with TemporaryDirectory(prefix="kit-") as folder:
+        kit = Path(folder)
+        library, inside = Path(attnlib.__file__).parent, Path(grading.__file__).parent / "sandbox" / "inside"
+        no_checks = shutil.ignore_patterns("checks", "__pycache__")
+        shutil.copytree(library, kit / "attnlib", ignore=no_checks)
+        (kit / "attnlib" / "checks").mkdir()
+        for name in ASKING:
+            shutil.copyfile(library / "checks" / name, kit / "attnlib" / "checks" / name)
+        shutil.copyfile(inside / STAND_IN, kit / "attnlib" / "checks" / "__init__.py")
+        shutil.copytree(inside, kit / "grading" / "sandbox" / "inside", ignore=shutil.ignore_patterns("__pycache__"))
+        for package in (kit / "grading", kit / "grading" / "sandbox"):
+            (package / "__init__.py").touch()
+        kit.chmod(0o755)  # whoever runs in the box is somebody else
+        yield kit

@@ -1,0 +1,37 @@
+"""How much a submission may take of everything."""
+
+from dataclasses import dataclass, replace
+
+MB = 1_000_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one submission.
+
+    Attributes:
+        cell: seconds that a cell, or the answer to a check, may take.
+        notebook: seconds that all of them may take together.
+        grace: seconds that a cell has, once interrupted, before its process is killed.
+        memory: bytes that a process may take beyond what the libraries have taken.
+        processes: how many there may be at the same time.
+        files: how many a process may hold open.
+        file_size: bytes of one file, and of all files in each folder that can be written.
+        cell_output, notebook_output: bytes of output that are kept.
+        restarts: how often what is left of a notebook is run again after a cell that ended or lost its process.
+    """
+
+    cell: float = 30.0
+    notebook: float = 180.0
+    grace: float = 1.0
+    memory: int = 2000 * MB
+    processes: int = 32
+    files: int = 256
+    file_size: int = 64 * MB
+    cell_output: int = 1 * MB
+    notebook_output: int = 8 * MB
+    restarts: int = 4
+
+    def with_cell(self, seconds: float) -> "Limits":
+        """Return the same limits with another time for a cell, and as much more or less for the notebook."""
+        return replace(self, cell=seconds, notebook=self.notebook * seconds / self.cell)

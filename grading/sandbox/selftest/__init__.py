@@ -1,0 +1,96 @@
+"""Does the box hold? Probes it from inside, as student code would, and says what got out."""
+
+from collections.abc import Iterator
+
+from grading._untyped import tqdm
+from grading.outcome import plain
+from grading.sandbox import bubblewrap
+from grading.sandbox.bubblewrap import NoSandbox
+from grading.sandbox.host import Host, HostLost, Stopped
+from grading.sandbox.limits import Limits
+from grading.sandbox.selftest.honest import WORKS, worked
+from grading.sandbox.selftest.limits import EXCESSES, exceeded
+from grading.sandbox.selftest.plants import Plants, planted
+from grading.sandbox.selftest.probe import Found, missed, prepare, probed, shown
+from grading.sandbox.selftest.walls import wall_probes
+
+ADVICE = (
+    "Grade nobody's work on this machine as it is: what is marked ✗ can be done by any submission. Update bubblewrap "
+    "and the kernel, keep class folders and the repository out of /usr and out of Python's own folders, or grade in a "
+    "virtual machine."
+)
+COLUMNS = (8, 17, 41, 19)  # characters
+
+
+def require_walls(host: Host) -> None:
+    """Start a box, unless it runs, and see that its walls stand.
+
+    Raises:
+        NoSandbox: it does not start, or something gets out of it, which is named.
+    """
+    with planted() as plants:
+        _start(host)
+        try:
+            out = missed(list(_walls(host, plants)))
+        except (HostLost, Stopped) as error:
+            raise NoSandbox(f"no sandbox: its walls do not stand: it {error} {bubblewrap.WITHOUT}") from error
+    if out:
+        said = "; ".join(f"{each.family} {each.name}: {plain(each.happened)}" for each in out)
+        advice = "`python -m grading selftest` shows all of it"
+        raise NoSandbox(f"no sandbox: the box does not hold ({said}). {advice}. {bubblewrap.WITHOUT}")
+
+
+def selftest() -> int:
+    """Probe walls and limits, show a table, and return 0 if everything held."""
+    found = []
+    with planted() as plants, Host(Limits()) as host:
+        print("Starting a box takes some seconds.")
+        _start(host)
+        total = len(wall_probes(plants)) + len(EXCESSES) + len(WORKS)
+        with tqdm(total=total, unit="probe", desc="selftest", dynamic_ncols=True, leave=False) as bar:
+            try:
+                for one in _all(host, plants):
+                    bar.set_postfix_str(one.name, refresh=False)
+                    bar.update()
+                    found.append(one)
+            except (HostLost, Stopped) as error:
+                raise NoSandbox(f"no sandbox: its walls do not stand: it {error} {bubblewrap.WITHOUT}") from error
+    print(_line("family", "probe", "tried", "expected", "happened", " "))
+    for one in found:
+        print(_line(one.family, one.name, one.tried, one.expected, one.happened, "✓" if one.held else "✗"))
+    out = missed(found)
+    if out:
+        print(ADVICE)
+    print(f"{len(found) - len(out)} of {len(found)} held")
+    return 1 if out else 0
+
+
+def _start(host: Host) -> None:
+    try:
+        host.ready()
+    except HostLost as error:
+        raise NoSandbox(bubblewrap.why_not() or f"no sandbox: {error}. {bubblewrap.WITHOUT}") from error
+
+
+def _all(host: Host, plants: Plants) -> Iterator[Found]:
+    yield from _walls(host, plants)
+    yield from (exceeded(host, excess) for excess in EXCESSES)
+    yield from (worked(host, work) for work in WORKS)
+
+
+def _walls(host: Host, plants: Plants) -> Iterator[Found]:
+    """Run the probes of the walls in one session, beside another one which does what they need to find."""
+    probes = wall_probes(plants)
+    with host.session() as other, host.session() as session:
+        prepare(other)
+        for probe in probes:
+            if probe.before and (said := shown(other, probe.before)):
+                raise Stopped("infrastructure", f"could not do what has to come before {probe.name}: {said}")
+        prepare(session)
+        yield from (probed(session, probe) for probe in probes)
+
+
+def _line(*columns: str) -> str:
+    *texts, mark = columns
+    fitted = [plain(text)[:width].ljust(width) for text, width in zip(texts, COLUMNS, strict=False)]
+    return "  ".join([mark, *fitted, plain(texts[-1])[:160]])

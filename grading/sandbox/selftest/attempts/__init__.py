@@ -1,0 +1,1 @@
+"""What a student's code might try, sent into the box as text: functions that yield attempts as (what, how)."""

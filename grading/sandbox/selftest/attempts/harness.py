@@ -1,0 +1,21 @@
+"""Runs attempts, in the box, and says which of them brought something."""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+LONGEST = 160  # characters of what was reached
+
+
+def attempt(tries: Iterable[tuple[str, Callable[[], Any]]]) -> None:
+    """Print what was reached, as JSON: nothing where each attempt was refused, or brought nothing."""
+    reached, count = [], 0
+    for what, how in tries:
+        count += 1
+        try:
+            found = how()
+        except (OSError, ImportError):
+            continue
+        if found:
+            reached.append(f"{what}: {found!s:.60}")
+    print(json.dumps({"reached": "; ".join(reached)[:LONGEST], "tried": count}))

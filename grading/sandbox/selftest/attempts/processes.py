@@ -1,0 +1,62 @@
+"""Attempts to see, or reach, what else runs on the grader's machine."""
+
+import ctypes
+import os
+import signal
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+Attempts = Iterator[tuple[str, Callable[[], Any]]]
+MOST = 4  # processes: its own, the keeper, and what IPython may have started
+
+
+def seen(pid: int, word: str) -> Attempts:
+    """Find a process of the grader's, by its number and by its name, or more processes than there should be."""
+    yield f"/proc/{pid}", lambda: os.path.exists(f"/proc/{pid}")
+    processes = [name for name in os.listdir("/proc") if name.isdigit()]
+    yield "processes", lambda: len(processes) > MOST and str(len(processes))
+    for process in processes:
+        yield f"name of {process}", partial(_holds, Path(f"/proc/{process}/cmdline"), word)
+
+
+def _holds(path: Path, word: str) -> bool:
+    return word.encode() in path.read_bytes()
+
+
+def signalled(pid: int) -> Attempts:
+    """Send signals to a process of the grader's, and to the first one here, which has to survive it."""
+    yield str(pid), partial(_signalled, pid)
+    os.kill(1, signal.SIGKILL)
+    yield "the first process", lambda: not os.path.exists("/proc/1")
+
+
+def _signalled(pid: int) -> str:
+    os.kill(pid, 0)
+    return "a signal could be sent"
+
+
+def shared(key: int, file: str) -> Attempts:
+    """Find memory that a process of the grader's shares."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    yield f"segment {key}", lambda: libc.shmget(key, 0, 0) >= 0
+    yield file, lambda: Path(file).read_bytes()
+    yield "list of segments", lambda: str(key) in Path("/proc/sysvipc/shm").read_text()
+
+
+def spaces(grader: dict[str, str]) -> Attempts:
+    """Find namespaces that are the grader's own."""
+    for kind, name in grader.items():
+        yield kind, partial(_same, f"/proc/self/ns/{kind}", name)
+
+
+def _same(path: str, name: str) -> bool:
+    return os.readlink(path) == name
+
+
+def terminals() -> Attempts:
+    """Open the terminal that the grader was started from."""
+    yield "/dev/tty", lambda: os.open("/dev/tty", os.O_RDWR) >= 0
+    for file in (0, 1, 2):
+        yield str(file), partial(os.isatty, file)

@@ -1,0 +1,88 @@
+"""A probe: what is tried in the box, what is expected to come of it, and what came."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from inspect import getsource
+from typing import Any
+
+from grading.sandbox.host import Session, Stopped
+from grading.sandbox.selftest.attempts import calls, files, harness, network, processes
+
+HELD = "refused"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A probe of the walls: a function of :mod:`grading.sandbox.selftest.attempts`, and what it is called with.
+
+    ``before`` is run first, in another session, which goes on.
+    """
+
+    family: str
+    name: str
+    tried: str
+    function: str
+    arguments: Mapping[str, Any]
+    before: str = ""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a probe, of whatever kind, and whether that is as it should be."""
+
+    family: str
+    name: str
+    tried: str
+    expected: str
+    happened: str
+    held: bool
+
+
+def prepare(session: Session) -> None:
+    """Bring the attempts into a session."""
+    lines = ["import types", getsource(harness)]
+    for module in (files, network, processes, calls):
+        name = module.__name__.rpartition(".")[2]
+        lines += [f"{name} = types.ModuleType({name!r})", f"exec({getsource(module)!r}, {name}.__dict__)"]
+    said = shown(session, "\n".join(lines))
+    if said:
+        raise Stopped("infrastructure", f"could not be prepared: {said}")
+
+
+def probed(session: Session, probe: Probe) -> Found:
+    """Run a probe in a session that is prepared. What it says is taken as a finding; silence is none."""
+    try:
+        said = shown(session, f"attempt({probe.function}(**{dict(probe.arguments)!r}))")
+    except Stopped as stop:
+        said = f"{stop.verdict}: {stop}"
+    happened, held = _understood(said)
+    return Found(probe.family, probe.name, probe.tried, HELD, happened, held)
+
+
+def _understood(said: str) -> tuple[str, bool]:
+    try:
+        told = json.loads(said)
+        reached, count = str(told["reached"]), int(told["tried"])
+    except (ValueError, KeyError, TypeError):
+        return f"could not be tried: {said.strip()[-160:] or 'nothing was said'}", False
+    if not count:
+        return "nothing was tried", False
+    return (f"reached {reached}", False) if reached else (f"{count} refused" if count > 1 else HELD, True)
+
+
+def shown(session: Session, source: str) -> str:
+    """Run a cell, and return what it printed, and the error that it raised."""
+    outputs = [answer["output"] for answer in session.ask({"run": source}) if "output" in answer]
+    return "".join(_text(output) for output in outputs)
+
+
+def _text(output: dict[str, Any]) -> str:
+    if output["output_type"] == "error":
+        return f"{output['ename']}: {output['evalue']}"
+    return str(output.get("text", ""))
+
+
+def missed(found: Sequence[Found]) -> list[Found]:
+    """Return the findings that are not as they should be."""
+    return [each for each in found if not each.held]

@@ -1,0 +1,147 @@
+"""What is worth an instructor's look in an answer, beside the functions that would solve it: ways around the checks."""
+
+from typing import Literal
+
+import attnlib.checks
+from grading.mentions import Mention
+
+Level = Literal["notice", "suspicious"]
+
+# Nobody solves an exercise with these, wherever they stand.
+TRICKS = {
+    "builtins.__builtins__": "reaches Python's built-in functions",
+    "builtins.__file__": "asks for the place of a file",
+    "builtins.__import__": "imports by name",
+    "builtins.compile": "makes code of text",
+    "builtins.eval": "runs text as code",
+    "builtins.exec": "runs text as code",
+    "code": "runs text as code",
+    "ctypes": "reaches into the memory of the process",
+    "gc.get_objects": "looks for objects in memory",
+    "gc.get_referents": "looks for objects in memory",
+    "gc.get_referrers": "looks for objects in memory",
+    "grading": "names the machinery that grades",
+    "imp": "imports by name",
+    "importlib": "imports by name",
+    "inspect.currentframe": "walks through the calls of the process",
+    "inspect.getclosurevars": "reads the inside of a function",
+    "inspect.getouterframes": "walks through the calls of the process",
+    "inspect.getsource": "reads the source of a function",
+    "inspect.getsourcelines": "reads the source of a function",
+    "inspect.stack": "walks through the calls of the process",
+    "marshal": "makes code of bytes",
+    "nbgrader": "names the machinery that grades",
+    "numpy.ctypeslib": "reaches into the memory of the process",
+    "pkgutil": "imports by name",
+    "runpy": "imports by name",
+    "sys._current_frames": "walks through the calls of the process",
+    "sys._getframe": "walks through the calls of the process",
+    "sys.meta_path": "changes how modules are imported",
+    "sys.modules": "reaches modules by name",
+    "sys.path_hooks": "changes how modules are imported",
+    "sys.setprofile": "watches the calls of the process",
+    "sys.settrace": "watches the calls of the process",
+    "torch._C": "goes past torch's functions",
+    "torch._VF": "goes past torch's functions",
+    "torch.library": "changes torch's functions",
+    "torch.ops": "goes past torch's functions",
+    "torch.overrides": "changes how torch's functions are called",
+    "torch.utils.cpp_extension": "makes functions of another language",
+    "types.CodeType": "makes functions of code",
+    "types.FunctionType": "makes functions of code",
+    "unittest.mock": "changes a library while it runs",
+}
+# These may be honest in a cell of one's own. An answer needs none of them.
+TOOLS = {
+    "IPython": "reaches into IPython",
+    "asyncio": "runs something beside the answer",
+    "atexit": "runs something after the answer",
+    "builtins.get_ipython": "reaches into IPython",
+    "builtins.globals": "reaches all names of the notebook",
+    "builtins.open": "opens a file",
+    "concurrent": "runs something beside the answer",
+    "io.open": "opens a file",
+    "multiprocessing": "runs something beside the answer",
+    "os": "reaches the machine",
+    "pickle": "reads or writes objects",
+    "shutil": "works on files",
+    "signal": "changes how the process is stopped",
+    "socket": "opens a connection",
+    "subprocess": "runs another program",
+    "threading": "runs something beside the answer",
+    "urllib": "opens a connection",
+}
+INSIDE = {  # attributes, of whatever
+    "DisableTorchFunction": "goes past torch's functions",
+    "DisableTorchFunctionSubclass": "goes past torch's functions",
+    "__base__": "walks through classes",
+    "__bases__": "walks through classes",
+    "__builtins__": "reaches Python's built-in functions",
+    "__closure__": "reads the inside of a function",
+    "__code__": "reads the inside of a function",
+    "__file__": "asks for the place of a file",
+    "__globals__": "reads the inside of a function",
+    "__loader__": "imports by name",
+    "__mro__": "walks through classes",
+    "__spec__": "imports by name",
+    "__subclasses__": "walks through classes",
+    "__wrapped__": "reads the inside of a function",
+    "f_back": "walks through the calls of the process",
+    "f_globals": "walks through the calls of the process",
+    "f_locals": "walks through the calls of the process",
+    "gi_frame": "walks through the calls of the process",
+    "tb_frame": "walks through the calls of the process",
+}
+LIBRARIES = ("attnlib", "builtins", "math", "numpy", "scipy", "sklearn", "sys", "torch")
+FOR_DISPLAY = "IPython.display"
+CHECKS = "attnlib.checks"
+
+
+def judged(mention: Mention, *, in_answer: bool) -> tuple[Level, str] | None:
+    """Return how suspicious a mention is and why, or None. ``in_answer``: an answer leads to it."""
+    soft: Level = "suspicious" if in_answer else "notice"
+    root, *parts = mention.path.split(".")
+    match mention.kind:
+        case "text":
+            return "suspicious", "names the place of a library's files"
+        case "length":
+            return "suspicious", "is too long to be read to its end"
+        case "magic":
+            aimed = any(name in mention.path for name in ("attnlib", "site-packages", "grading"))
+            return ("suspicious" if aimed else "notice"), "is a command for IPython"
+        case "patch" if root in LIBRARIES:
+            settings = mention.path.startswith("torch.backends.")
+            return ("notice" if settings else "suspicious"), f"changes {root} while it runs"
+        case "computed" if root in LIBRARIES:
+            return soft, f"computes the name of what it takes from {root}"
+    inside = next((INSIDE[part] for part in parts if part in INSIDE), None)
+    if inside is not None:
+        return "suspicious", inside
+    return _by_path(mention, soft) or _by_library(root, parts, soft)
+
+
+def _by_path(mention: Mention, soft: Level) -> tuple[Level, str] | None:
+    """Judge by the tables. To import a module, and not to use it, is mild."""
+    path = mention.path
+    if path == FOR_DISPLAY or path.startswith(FOR_DISPLAY + ".") or path == "IPython":
+        return None
+    if path.startswith(CHECKS + ".") and path.split(".")[2] not in attnlib.checks.__all__:
+        return "suspicious", "names the machinery that grades"
+    parts = path.split(".")
+    for n in range(1, min(len(parts), 3) + 1):  # no path in the tables is longer
+        name = ".".join(parts[:n])
+        if name in TRICKS:
+            mild = mention.kind == "module" and TRICKS[name] != TRICKS["grading"]
+            return ("notice" if mild else "suspicious"), TRICKS[name]
+        if name in TOOLS:
+            return ("notice" if mention.kind == "module" else soft), TOOLS[name]
+    return None
+
+
+def _by_library(root: str, parts: list[str], soft: Level) -> tuple[Level, str] | None:
+    """Judge the use of what a library keeps to itself, and of the dictionary of all that it has."""
+    if root in LIBRARIES and "__dict__" in parts:
+        return soft, f"reaches all that {root} has"
+    if root in ("attnlib", "numpy", "torch") and any(part.startswith("_") and part[1:2] != "_" for part in parts):
+        return soft, f"uses a part that {root} keeps to itself"
+    return None

@@ -1,0 +1,68 @@
+"""What is sent to whoever runs a submission, and what comes back: cells, inputs and raw answers, and nothing secret.
+
+Both are plain data, so that they can go to another process or another machine as they are.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from grading.sandbox.limits import Limits
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked in place of a graded cell.
+
+    ``cases`` holds the encoded inputs for each backend; ``optional`` says which arguments an implementation has to have
+    before a case is for it. A question about an option has no cases.
+    """
+
+    expression: str
+    call: str = ""
+    plain: bool = False
+    backend: str = ""
+    forbidden: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
+    cases: dict[str, list[Any]] = field(default_factory=dict)
+    optional: dict[str, list[list[str]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A code cell: its source is run, or in its place a question is asked."""
+
+    cell: str
+    source: str = ""
+    question: Question | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """A notebook to be run."""
+
+    steps: tuple[Step, ...]
+    limits: Limits
+    walled: bool = True
+
+
+@dataclass
+class Answered:
+    """What a question brought: facts about an implementation and its answers by case, or the value of a choice."""
+
+    facts: dict[str, Any] | None = None
+    answers: dict[int, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Result:
+    """What came of a task, by the position of the step.
+
+    ``stops`` holds why a step did not come to its end, as (verdict, reason); ``cut`` the steps that showed too much.
+    ``lost`` is why the box itself failed, if it did.
+    """
+
+    outputs: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    answered: dict[int, Answered] = field(default_factory=dict)
+    stops: dict[int, tuple[str, str]] = field(default_factory=dict)
+    cut: set[int] = field(default_factory=set)
+    lost: str = ""

@@ -1,0 +1,250 @@
+"""Taking too much, and never coming to an end: time, memory, processes, files, output, and the process itself."""
+# ruff: noqa: E501 (the lines are the attackers' own)
+
+from attacks.case import Case
+from attacks.channel import FIND
+
+STUBBORN = """import signal, time
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
+    signal.signal(number, signal.SIG_IGN)
+def forever():
+    while True:
+        try: time.sleep(60)
+        except BaseException: pass
+"""
+BOMB = """import os
+for _ in range(100):
+    try:
+        if os.fork() == 0:
+            while True: pass
+    except OSError: break
+import time
+time.sleep(60)
+"""
+DAEMON = """import os, subprocess, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for fd in range(3): os.dup2(os.open(os.devnull, os.O_RDWR), fd)
+        while True: time.sleep(1)
+    os._exit(0)
+subprocess.Popen(["sleep", "600"], start_new_session=True, stdin=subprocess.DEVNULL)
+"""
+# The process that keeps the student's is woken by a pipe; whoever drinks from it might put that one to sleep for good.
+DRINKS = """import fcntl, os, stat, threading, time
+pipes = []
+for fd in range(3, 256):
+    try:
+        if stat.S_ISFIFO(os.fstat(fd).st_mode): pipes.append(fd)
+    except OSError: pass
+for fd in pipes:
+    fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) & ~os.O_NONBLOCK)
+def drink(fd):
+    while True:
+        try: os.read(fd, 1)
+        except OSError: return
+if os.fork() == 0:
+    for fd in pipes: threading.Thread(target=drink, args=(fd,), daemon=True).start()
+    while True: time.sleep(0.01)
+for _ in range(30):
+    if os.fork() == 0:
+        if os.fork() == 0: os._exit(0)
+        os._exit(0)
+    os.wait(); time.sleep(0.01)
+"""
+MEMFD = """import ctypes, os
+libc = ctypes.CDLL(None)
+held = 0
+for n in range(200):
+    fd = libc.memfd_create(b"x", 0)
+    if fd < 0: break
+    for _ in range(7): held += os.write(fd, bytes(1_000_000))
+assert held < 1_000_000_000, held
+"""
+SHARED = """import mmap, os, time
+for _ in range(6):
+    if os.fork() == 0:
+        area = mmap.mmap(-1, 300_000_000)
+        for _ in range(29): area.write(bytes(10_000_000))
+        time.sleep(30); os._exit(0)
+time.sleep(30)
+"""
+SEGMENTS = """import ctypes
+libc = ctypes.CDLL(None)
+libc.shmat.restype = ctypes.c_void_p
+made = sum(libc.shmget(0, 100_000_000, 0o1600) >= 0 for _ in range(20))
+assert made == 0, made
+"""
+TALKS = """import os, time
+def grow():
+    area = bytearray(250_000_000)
+    for at in range(0, len(area), 4096): area[at] = 1
+    time.sleep(30); os._exit(0)
+for _ in range(8):
+    if os.fork() == 0: grow()
+while True: print("." * 20_000, flush=True); time.sleep(0.1)
+"""
+SENDS = """send({"output": {"output_type": "stream", "name": "stdout", "text": "x" * 350_000}})"""
+PRLIMIT = """import resource
+for name in ("AS", "NPROC", "NOFILE", "FSIZE", "CPU", "CORE", "MEMLOCK"):
+    number = getattr(resource, f"RLIMIT_{name}")
+    for limit in ((resource.RLIM_INFINITY,) * 2, (resource.getrlimit(number)[1] + 1,) * 2):
+        try: resource.setrlimit(number, limit); raise AssertionError(name)
+        except (ValueError, OSError): pass
+    try: resource.prlimit(1, number, (0, 0)); raise AssertionError(f"the keeper's {name}")
+    except OSError: pass
+import os
+try: os.nice(-5); raise AssertionError("nice")
+except OSError: pass
+try: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)); raise AssertionError("scheduler")
+except OSError: pass
+"""
+
+
+def _cell(name: str, does: str, source: str, *verdicts: str, **more: object) -> Case:
+    """Something done in a cell of one's own, before anything else."""
+    return Case(name, does, {"first": source}, verdicts=verdicts or ("graded",), **more)  # type: ignore[arg-type]
+
+
+def _answer(name: str, does: str, line: str, *verdicts: str, before: str = "", **more: object) -> Case:
+    """Something done while softmax is asked."""
+    source = f"{before}\ndef softmax(x, axis=-1):\n    {line}\n    return x"
+    return Case(name, does, {"softmax": source}, loses=("softmax",), verdicts=verdicts, **more)  # type: ignore[arg-type]
+
+
+CASES = (
+    _answer("never-ends", "runs a loop that never ends", "while True: pass", "timeout", base="right", harmless=True),
+    _answer("never-ends-in-c", "searches by an expression that backtracks forever",
+            're.match("(a|a?)+$", "a" * 40 + "b")', "timeout", before="import re", base="right"),
+    _answer("counts-in-c", "works out a number that has no end", "10 ** 10 ** 8", "timeout", base="right"),
+    _cell("sleeps", "sleeps for an hour", "import time; time.sleep(3600)", "timeout", base="right", harmless=True),
+    _cell("cannot-be-stopped", "ignores every signal, and sleeps", STUBBORN + "forever()", "timeout", harmless=True),
+    _answer("swallows-interrupts", "catches everything, KeyboardInterrupt too", "forever()", "timeout", before=STUBBORN),
+    _cell("stops-itself", "stops its own process", "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", "timeout"),
+    _cell("waits-for-input", "waits for a person in every way that there is", """import getpass, pdb, sys, os
+for ask in (input, getpass.getpass, breakpoint, sys.stdin.read, pdb.set_trace, lambda: os.read(0, 1)):
+    try: ask()
+    except (EOFError, Exception) as error: print(type(error).__name__)
+""", "graded", "timeout", "student-error", base="right", harmless=True),
+    _cell("threads-remain", "starts threads that never end",
+          "import threading, time\nfor _ in range(2): threading.Thread(target=lambda: time.sleep(600)).start()", "graded",
+          base="right"),
+    _cell("forks-a-bomb", "forks until nothing is left, and each of the children loops", BOMB, "timeout"),
+    _cell("forks-without-end", "forks in every child", "import os, time\nif os.fork() == 0:\n    while True:\n"
+          "        try: os.fork()\n        except OSError: pass\ntime.sleep(60)", "timeout"),
+    _cell("leaves-daemons", "leaves daemons in sessions of their own", DAEMON, "graded", base="right"),
+    _cell("puts-the-keeper-to-sleep", "drinks from the pipe that wakes the process which keeps it", DRINKS, "graded",
+          "timeout", "crashed"),
+    _cell("kills-the-keeper", "sends every signal to the first process",
+          "import os\nfor number in range(1, 65):\n    try: os.kill(1, number)\n    except OSError: pass", "graded"),
+    _cell("kills-everything", "kills all that it may", "import os\nos.fork() or os._exit(0)\nos.kill(-1, 9)", "crashed", "graded", "student-error"),
+    _cell("kills-its-parent", "kills its parent and its group",
+          "import os\nos.kill(os.getppid(), 9)\nos.killpg(0, 9)", "crashed"),
+    _answer("kills-itself", "kills itself", "os.kill(os.getpid(), 9)", "crashed", before="import os", base="right"),
+    _answer("exits", "leaves the interpreter at once", "os._exit(0)", "crashed", before="import os", base="right", harmless=True),
+    _answer("aborts", "aborts", "os.abort()", "crashed", before="import os", base="right"),
+    _answer("faults", "reads from no address", "ctypes.string_at(0)", "crashed", before="import ctypes", base="right", harmless=True),
+    _cell("exits-politely", "calls sys.exit, exit and quit", "import sys\nsys.exit(0)", "student-error", "graded",
+          base="right", harmless=True),
+    _answer("exits-when-asked", "raises SystemExit while it is asked", "raise SystemExit", "graded", base="right", harmless=True),
+    _cell("does-things-at-the-end", "leaves functions for the end that never return",
+          "import atexit, time\natexit.register(time.sleep, 600)", "graded", base="right"),
+    _cell("crashes-every-cell", "ends the process in an object that is shown, again after every restart",
+          "import os\nget_ipython().events.register('post_run_cell', lambda *_: os._exit(1))", "crashed", harmless=True),
+    _cell("fills-a-list", "fills a list until memory ends", "kept = []\nwhile True: kept.append(bytes(10_000_000))",
+          "out-of-memory", base="right"),
+    _answer("large-array", "makes an array of a hundred gigabytes", "np.ones((120_000, 120_000))", "graded",
+            "out-of-memory", base="right"),
+    _cell("fills-files-in-memory", "fills files that lie in memory alone", MEMFD, "graded", "student-error"),
+    _cell("fills-shared-memory", "has many processes fill memory that is shared", SHARED, "out-of-memory"),
+    _cell("fills-segments", "takes segments of shared memory", SEGMENTS),
+    _cell("talks-while-it-fills", "prints all the time, so that nobody looks, while its children fill the memory", TALKS,
+          "out-of-memory"),
+    _cell("fills-the-disk", "writes files wherever it can until nothing is left", """import os
+written = 0
+for place in ("/tmp", "/dev/shm", "/scratch", "/warm"):
+    try:
+        for n in range(100):
+            with open(f"{place}/{n}", "wb") as file:
+                for _ in range(50): written += file.write(bytes(1_000_000))
+    except OSError: pass
+assert written < 60_000_000, written
+for place in ("/tmp", "/dev/shm", "/scratch", "/warm"):
+    for name in os.listdir(place): os.remove(f"{place}/{name}")
+""", base="right"),
+    _cell("many-files", "makes a million empty files", """import os
+try:
+    for n in range(1_000_000): os.close(os.open(f"/scratch/{n}", os.O_CREAT))
+except OSError: print(n)
+assert n < 20_000
+""", "graded", "timeout", base="right"),
+    _cell("many-open", "opens files until there are no more", """import os
+opened = []
+try:
+    while True: opened.append(os.open("/dev/null", 0))
+except OSError: print(len(opened))
+for fd in opened: os.close(fd)
+""", base="right"),
+    _cell("prints-forever", "prints without end", "while True: print('x' * 1000)", "output-limit", "timeout", base="right"),
+    _cell("errors-forever", "prints to the other stream without end",
+          "import sys\nwhile True: sys.stderr.write('x' * 1000)", "timeout", "output-limit", base="right"),
+    _cell("prints-too-much", "prints megabytes, and ends", "for _ in range(5000): print('x' * 1000)", "output-limit",
+          base="right", harmless=True),
+    _cell("writes-past-python", "writes megabytes past Python's streams",
+          "import os, subprocess\nsubprocess.run('yes | head -c 5000000', shell=True)\nos.write(1, b'y' * 2_000_000)",
+          "output-limit", "graded", base="right"),
+    _cell("displays-too-much", "displays thousands of things", """from IPython.display import HTML, display
+for n in range(400): display(HTML(f"<b>{n}</b>" * 200))
+""", "output-limit", base="right"),
+    _cell("large-repr", "shows an object whose text is endless",
+          "class R:\n    def __repr__(self): return 'x' * 50_000_000\nR()", "output-limit", "graded", base="right", harmless=True),
+    _cell("large-error", "raises an error whose text is endless", "raise ValueError('x' * 50_000_000)", "student-error",
+          base="right"),
+    _answer("error-in-an-error", "raises an error that cannot be shown", "raise Odd", "graded", base="right", before=
+            "class Odd(Exception):\n    def __str__(self): raise Odd\n    __repr__ = __str__", harmless=True),
+    _answer("large-error-when-asked", "raises an error with megabytes of text while it is asked",
+            "raise ValueError('\\x1b[31m<script>' * 1_000_000)", "graded", base="right"),
+    _answer("recursion", "calls itself without end", "return softmax(x)", "graded", base="right", harmless=True),
+    _cell("deep-recursion", "lifts the limit, and calls itself without end",
+          "import sys\nsys.setrecursionlimit(10**9)\ndef f(): return [f()]\nf()", "crashed", "student-error",
+          "out-of-memory", "timeout", base="right"),
+    _cell("raises-limits", "raises its limits, and those of the process that keeps it", PRLIMIT),
+    _cell("terminal-codes", "prints codes that move a terminal's cursor and set its title",
+          "print('\\x1b[2J\\x1b]0;owned\\x07\\x1b[1;1H\\r\\x08', '\\u202egnp')", base="right", harmless=True),
+    _cell("odd-characters", "prints characters that are none", "print('\\ud800 \\x00 \\x0b \\ufffe')", base="right", harmless=True),
+    _cell("scripts", "shows scripts, frames and pictures from elsewhere", """from IPython.display import HTML, SVG, Javascript, display
+for bad in ("<script>alert('OWNED')</script>", "<img src=x onerror=alert('OWNED')>", "<iframe src=//evil.example></iframe>",
+            "<a href=javascript:alert(1)>x</a>", "<img src=http://evil.example/t.gif>", "<style>@import '//evil.example'</style>",
+            "<base href=//evil.example>", "<meta http-equiv=refresh content=0;url=//evil.example>", "<form action=//evil.example>",
+            "</pre></div></main></body><script>OWNED</script>", "<svg onload=alert('OWNED')>", "<math><mtext><script>OWNED"):
+    display(HTML(bad)); print(bad)
+display(SVG("<svg xmlns='http://www.w3.org/2000/svg' onload='OWNED()'><script>OWNED()</script></svg>"))
+display(Javascript("OWNED()")); display({"text/latex": "$\\\\href{javascript:OWNED()}{x}$", "text/markdown": "<script>OWNED</script>"}, raw=True)
+raise ValueError("<script>OWNED</script>")
+""", "student-error", base="right"),
+    _cell("takes-outputs-back", "clears outputs, and updates those of other cells", """from IPython.display import clear_output, display
+display("mine", display_id="a"); clear_output(); display("b", display_id="a")
+display("other", display_id="softmax-check", update=True)
+for n in range(300): display(n, display_id="a", update=True)
+""", base="right"),
+    Case("many-displays-updated", "shows very many things, and updates each of them", {"first": """
+from IPython.display import display
+handles = [display(n, display_id=str(n)) for n in range(800)]
+for n in range(800): display(0, display_id=str(n), update=True)
+"""}, base="right", verdicts=("graded", "output-limit")),
+    _cell("nested-markup", "shows markup that is nested very deeply", """from IPython.display import HTML, display
+display(HTML("<b><a><i>" * 950)); display(HTML("<table>" * 2900)); display(HTML("<div>" * 2900 + "x"))
+""", base="right"),
+    Case("nested-code", "hands in code that is nested too deeply to be read", {"first": "x = " + "-" * 60_000 + "1",
+         "last": "y = " + "1+" * 60_000 + "1"}, base="right", verdicts=("student-error", "crashed", "out-of-memory")),
+    Case("nested-brackets", "hands in code of very many brackets", {"first": "(" * 60_000, "last": "f(" * 500 + ")" * 500},
+         base="right", verdicts=("student-error", "crashed")),
+    Case("nested-text", "hands in text cells that take long to be read", base="right", edit=lambda data: data["cells"].extend(
+         {"cell_type": "markdown", "id": f"text-{n}", "metadata": {}, "source": text} for n, text in enumerate(
+             ("[" * 20_000, ">" * 20_000, "**a" * 10_000, "`" * 20_001, "$" * 20_001, "<b>" * 10_000, "|a" * 10_000 + "\n|-",
+              "![x](" * 5_000, "$$\\frac" + "{" * 20_000, "&" * 20_000, "_a*b" * 5_000, "- " * 5_000 + "x")))),
+    Case("outputs-of-many-cells", "sends outputs past its own limits, in each of many cells", {"first": FIND}, base="right",
+         verdicts=("output-limit",), edit=lambda data: data["cells"].extend(
+             {"cell_type": "code", "id": f"more-{n}", "metadata": {}, "source": SENDS, "outputs": [],
+              "execution_count": None} for n in range(12))),
+)  # fmt: skip

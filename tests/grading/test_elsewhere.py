@@ -1,0 +1,116 @@
+"""The same grades by other roads: on a dask cluster, and through nbgrader's own command."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tiny import ONE_AXIS, ONE_MATRIX, OVERFLOWS, REPOSITORY
+
+from grading import pool
+from grading.report import rows
+from grading.run import How, run
+
+CLASS = {
+    "right": {},
+    "partly": {"answer_one": OVERFLOWS, "answer_two": ONE_MATRIX},
+    "other": {"answer_three": ONE_AXIS},
+    "exits": {"answer_two": "import os\ndef two(query, key): os._exit(0)"},
+    "forges": {"answer_one": "import attnlib.checks as c\nc.check = lambda *a, **k: 2.0\ndef one(x, axis=1): return x"},
+    "draws": {"answer_one": "import base64; print(base64.b64encode(bytes(200)))"},
+}  # fmt: skip
+DASK = Path(sys.executable).with_name("dask")
+
+
+@pytest.fixture(scope="module")
+def here(tiny, boxes):
+    """The class, graded on this machine."""
+    for student, edits in CLASS.items():
+        tiny.submit(student, **edits)
+    run(tiny, "tiny", pool=boxes)
+    return tiny, grades(tiny)
+
+
+def grades(course):
+    return {
+        row.outcome.student: (row.outcome.verdict, row.scores, row.outcome.findings) for row in rows(course, "tiny")
+    }
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """A real scheduler with two worker processes, which know nothing of the class."""
+    nowhere = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    nowhere |= {"PYTHONPATH": str(REPOSITORY), "DASK_DISTRIBUTED__WORKER__DAEMON": "False"}
+    note = tmp_path / "scheduler.json"
+    commands = [
+        [DASK, "scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", note],
+        *([DASK, "worker", "--scheduler-file", note, "--nthreads", "1", "--no-nanny", "--no-dashboard"],) * 2,
+    ]
+    started = [subprocess.Popen(c, cwd=tmp_path, env=nowhere, stderr=subprocess.DEVNULL) for c in commands]
+    until = time.monotonic() + 60
+    while not note.is_file() and time.monotonic() < until:
+        time.sleep(0.1)
+    from distributed import Client
+
+    with Client(scheduler_file=str(note)) as client:
+        client.wait_for_workers(2, timeout=60)
+        yield client.scheduler.address
+    for process in started:
+        process.terminate()
+    for process in started:
+        process.wait()
+
+
+def test_a_cluster_gives_the_same_grades(here, scheduler, tmp_path):
+    course, expected = here
+    elsewhere = type(course).at(course.root, tmp_path / "class")
+    shutil.copytree(course.folder / "submitted", elsewhere.folder / "submitted")
+    run(elsewhere, "tiny", how=How(scheduler=scheduler))
+    assert grades(elsewhere) == expected
+
+
+def test_what_is_sent_to_a_worker_is_a_notebook_and_inputs(here, monkeypatch):
+    course, _ = here
+    packed = []
+    monkeypatch.setattr(pool.Boxes, "submit", lambda self, tasks: packed.append(pool._packed(tasks)) or 1 / 0)
+    boxes = How().pool()
+    with pytest.raises(ZeroDivisionError):
+        run(course, "tiny", ["right"], How(regrade=True), pool=boxes)
+    boxes.close()
+    assert "query @ np.swapaxes" in packed[0]
+    for secret in ("expected", "mistake", "points", "hint", "By hand", "worked by hand", str(course.folder)):
+        assert secret not in packed[0]
+
+
+def test_without_a_scheduler_it_says_how_to_start_one(tiny):
+    from grading.course import GradingError
+
+    tiny.submit("right")
+    with pytest.raises(GradingError, match="dask scheduler"):
+        run(tiny, "tiny", how=How(scheduler="tcp://127.0.0.1:9"))
+
+
+def test_nbgraders_own_command_gives_the_same_grades(here, tmp_path):
+    course, expected = here
+    folder = tmp_path / "class"
+    shutil.copytree(course.folder, folder)
+    for made in ("autograded", "feedback"):
+        shutil.rmtree(folder / made)
+    root = tmp_path / "repository"
+    shutil.copytree(course.root, root)
+    shutil.copytree(folder / "release", root / "exercises")
+    place = os.environ | {"ATTENTION_CLASS": str(folder)}
+    nbgrader = [sys.executable, "-m", "nbgrader"]
+    for command in ("autograde", "generate_feedback"):
+        done = subprocess.run(
+            [*nbgrader, command, "tiny", "--force"], cwd=root, env=place, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    again = type(course).at(root, folder)
+    assert {name: each[1] for name, each in grades(again).items()} == {name: each[1] for name, each in expected.items()}
+    assert "full-transpose" in (folder / "autograded" / "partly" / "tiny" / "tiny.ipynb").read_text()
+    assert "1.5 of 2 points" in (folder / "feedback" / "partly" / "tiny" / "tiny.html").read_text()

@@ -1,0 +1,287 @@
+"""What would solve an exercise by itself raises while the exercise is asked, and whatever else stays as it is."""
+
+import ast
+import functools
+import importlib
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+from torch.overrides import _get_current_function_mode_stack
+
+import attnlib
+import attnlib.numpy
+import attnlib.torch
+from attnlib.checks.catalogue import CATALOGUE
+from attnlib.checks.examiner import Examination
+from grading.sandbox.inside import guard
+from grading.sandbox.inside.guard import Forbidden, forbidding
+
+ROOT = Path(__file__).parents[2]
+NAMES = sorted({name for exercise in CATALOGUE.values() for name in exercise.forbidden})
+
+for module in (*guard.PRELOAD, *guard.LATE):
+    importlib.import_module(module)
+
+X = torch.ones(2, 3)
+HEADS = torch.ones(1, 1, 2, 3)
+IN_C = {  # what a function that is written in C is called with: it looks at its arguments before anybody can refuse
+    "cosine_similarity": (X, X),
+    "pdist": (X,),
+    "rnn_tanh": (X[None], X[None], [torch.ones(3, 3)] * 2, False, 1, 0.0, False, False, False),
+    "rnn_tanh_cell": (X, X, torch.ones(3, 3), torch.ones(3, 3)),
+    "scaled_dot_product_attention": (HEADS, HEADS, HEADS),
+    "softmax": (X, -1),
+    "log_softmax": (X, -1),
+}
+
+
+def checks():
+    """Yield (assignment, exercise, expression, backend) for each autograded check of the course."""
+    for path in sorted((ROOT / "solutions").glob("*/*.ipynb")):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "code" and cell.source.startswith("check("):
+                call = ast.parse(cell.source).body[0].value
+                options = {option.arg: option.value.value for option in call.keywords}
+                backend = options.get("backend", "numpy")
+                yield path.parent.name, call.args[0].value, ast.unparse(call.args[1]), backend
+
+
+@functools.cache
+def solved(assignment: str) -> dict:
+    """Return what the answers of a solution define."""
+    (path,) = (ROOT / "solutions" / assignment).glob("*.ipynb")
+    cells = nbformat.read(path, as_version=4).cells
+    namespace: dict = {"__name__": "answers"}
+    for cell in cells:
+        nbgrader = cell.metadata.get("nbgrader", {})
+        if cell.cell_type == "code" and (nbgrader.get("solution") or nbgrader.get("grade_id") == "imports"):
+            exec(cell.source, namespace)
+        elif cell.id == "mended-given":
+            exec("import attnlib", namespace)
+    return namespace
+
+
+def examined(assignment, exercise, expression, backend, forbidden):
+    """Examine an answer under the guard; what is expected of it is worked out before."""
+    implementation = eval(expression, solved(assignment))
+    if isinstance(implementation, type) and issubclass(implementation, torch.nn.Module):
+        backend = "torch"
+    examination = Examination(CATALOGUE[exercise], backend, seed=0)
+    with forbidding(forbidden):
+        return examination.of(implementation)
+
+
+def cheat(name, found):
+    """Call a function with whatever it takes, so that only the guard can be what raises."""
+    found(*IN_C.get(name.rpartition(".")[2], ()))
+
+
+# The data ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_forbidden_name_is_that_of_something_that_can_be_called():
+    assert [name for name in NAMES if not callable(guard._find(name)[1])] == []
+
+
+PRELOADING = """
+import importlib, sys
+from grading.sandbox.inside import guard
+
+def missing(without):
+    sys.modules.update(dict.fromkeys(without))  # as if they were not installed
+    for name in (*guard.PRELOAD, *guard.LATE):
+        if name.partition(".")[0] not in without:
+            importlib.import_module(name)
+    return [name for name in sys.argv[1:] if guard._find(name)[1] is None and name.partition(".")[0] not in without]
+
+print(missing(["sklearn"]))
+del sys.modules["sklearn"]
+print(missing([]))
+"""
+
+
+def test_what_is_loaded_beforehand_brings_all_that_is_installed():
+    command = [sys.executable, "-c", PRELOADING, *NAMES]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[]", "[]"]
+
+
+IMPORTING_LATE = """
+import sys
+from grading.sandbox.inside import guard
+
+for name in guard.LATE:
+    assert name not in sys.modules, name
+    with guard.forbidding([f"{name}.something"]):
+        try:
+            __import__(name)
+        except ImportError:
+            print("refused")
+    assert name not in sys.modules, name
+with guard.forbidding([]):
+    import sklearn.metrics.pairwise
+"""
+
+
+def test_what_takes_too_long_to_be_loaded_beforehand_cannot_be_imported_meanwhile():
+    done = subprocess.run([sys.executable, "-c", IMPORTING_LATE], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["refused"] * len(guard.LATE)
+
+
+def test_attnlibs_own_is_always_forbidden_where_there_is_one():
+    for name, exercise in CATALOGUE.items():
+        for part in (attnlib, attnlib.numpy, attnlib.torch):
+            if name in part.__all__:
+                assert f"{part.__name__}.{name}" in exercise.forbidden
+    assert CATALOGUE["equivariance_gap"].forbidden == ()
+
+
+# Answers -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("assignment", "exercise", "expression", "backend"), list(checks()))
+def test_the_answers_of_the_solutions_pass_under_the_guard(assignment, exercise, expression, backend):
+    report = examined(assignment, exercise, expression, backend, CATALOGUE[exercise].forbidden)
+    assert report.passed, str(report)
+
+
+def test_an_answer_that_uses_what_is_forbidden_does_not_pass():
+    check = ("03-queries-keys-values", "scaled_dot_product_attention", "scaled_dot_product_attention", "numpy")
+    report = examined(*check, ("attnlib.softmax",))
+    assert report.score == 0
+    assert "Forbidden: attnlib's softmax does what this exercise asks you to write" in report.message
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_cheat_raises_by_a_reference_that_was_taken_before(name):
+    _, found = guard._find(name)
+    for exercise in CATALOGUE.values():
+        if name in exercise.forbidden:
+            with forbidding(exercise.forbidden), pytest.raises(Forbidden, match="does what this exercise asks"):
+                cheat(name, found)
+
+
+def test_numpys_softmax_is_not_to_be_had_from_anywhere():
+    import scipy.special
+    from scipy.special import softmax as taken_before
+
+    x, partial, layer = np.ones(3), functools.partial(attnlib.softmax, axis=0), torch.nn.Softmax(-1)
+    roads = [
+        lambda: attnlib.softmax(x),
+        lambda: partial(x),
+        lambda: taken_before(x),
+        lambda: scipy.special.softmax(x),
+        lambda: np.exp(scipy.special.log_softmax(x)),
+        lambda: importlib.import_module("scipy.special").softmax(x),
+        lambda: torch.from_numpy(x).softmax(-1).numpy(),
+        lambda: torch.Tensor.softmax(X, -1),
+        lambda: torch.ops.aten.softmax.int(X, -1),
+        lambda: torch._softmax(X, -1, False),
+        lambda: layer(X),
+        lambda: torch.distributions.Categorical(logits=X).probs,
+        lambda: attnlib.attention(np.eye(3), np.eye(3), np.eye(3))[1],
+    ]
+    for road in roads:
+        road()
+        with forbidding(CATALOGUE["softmax"].forbidden), pytest.raises(Forbidden):
+            road()
+        road()
+
+
+def test_what_was_made_before_raises_as_well():
+    cache, attend = attnlib.numpy.KVCache(), attnlib.torch.MultiHeadAttention(4, 2)
+    append = cache.append
+    x = np.ones((1, 2))
+    with forbidding(CATALOGUE["KVCache"].forbidden):
+        for call in (append, cache.append):
+            with pytest.raises(Forbidden, match="attnlib's KVCache"):
+                call(x, x)
+    assert append(x, x)[0].shape == (1, 2)
+    with forbidding(CATALOGUE["MultiHeadAttention"].forbidden), pytest.raises(Forbidden):
+        attend(torch.ones(1, 2, 4))
+
+
+def test_a_class_that_only_inherits_raises_and_one_that_only_has_the_name_does_not():
+    class KVCache(attnlib.numpy.KVCache):
+        pass
+
+    class MultiHeadAttention(torch.nn.Module):
+        pass
+
+    with forbidding(CATALOGUE["KVCache"].forbidden), pytest.raises(Forbidden):
+        KVCache()
+    with forbidding(CATALOGUE["MultiHeadAttention"].forbidden):
+        MultiHeadAttention()
+
+
+# Everything else stays as it is ------------------------------------------------------------------------------------
+
+
+def state():
+    """Return all that the guard may change: codes of functions, what modules hold, torch's hooks."""
+    found = [guard._find(name)[1] for name in NAMES]
+    codes = [function.__code__ for thing in found for function in guard._functions(thing)]
+    return found, codes, len(_get_current_function_mode_stack())
+
+
+def test_all_is_restored_after_any_end_however_nested():
+    before = state()
+    for exercise in CATALOGUE.values():
+        with pytest.raises(KeyError), forbidding(exercise.forbidden), forbidding(NAMES):
+            raise KeyError("of the student's own")
+        assert state() == before
+    with forbidding(["attnlib.softmax"]):
+        with forbidding(["attnlib.softmax", "attnlib.dot"]), pytest.raises(Forbidden):
+            attnlib.dot(np.eye(2), np.eye(2))
+        attnlib.dot(np.eye(2), np.eye(2))
+        with pytest.raises(Forbidden):
+            attnlib.softmax(np.ones(2))
+    assert state() == before
+
+
+def test_the_guard_does_change_something():
+    before = state()
+    with forbidding(NAMES):
+        assert state() != before
+
+
+def test_gradients_and_modules_work_meanwhile():
+    layer = torch.nn.Linear(2, 2)
+    with forbidding(CATALOGUE["softmax"].forbidden):
+        layer.double().load_state_dict(layer.state_dict())
+        loss = layer(torch.ones(1, 2, dtype=torch.float64)).exp().sum()
+        assert torch.autograd.grad(loss, layer.weight)[0].shape == (2, 2)
+        layer(torch.ones(1, 2, dtype=torch.float64)).sum().backward()
+
+
+def test_a_function_in_c_is_replaced_in_its_module(monkeypatch):
+    module = types.ModuleType("written_in_c")
+    module.solve = len
+    monkeypatch.setitem(sys.modules, "written_in_c", module)
+    with forbidding(["written_in_c.solve"]):
+        assert len("abc") == 3
+        with pytest.raises(Forbidden, match="written_in_c's solve"):
+            module.solve("abc")
+    assert module.solve is len
+
+
+def test_functions_around_variables_raise_too(monkeypatch):
+    module = types.ModuleType("wrapped")
+    module.solve = (lambda a, b, c: lambda x, *, y=1: (a, b, c, x, y))(1, 2, 3)
+    monkeypatch.setitem(sys.modules, "wrapped", module)
+    with forbidding(["wrapped.solve"]), pytest.raises(Forbidden) as raised:
+        module.solve(4)
+    raised.traceback[-1].frame.f_locals  # noqa: B018 (a debugger looks at them)
+    assert module.solve(4, y=5) == (1, 2, 3, 4, 5)
+
+
+def test_a_module_that_is_not_there_is_not_imported():
+    with forbidding(["there_is_no_such.module", "wave.open", "attnlib.no_such.thing"]):
+        pass
+    assert "wave" not in sys.modules

@@ -1,0 +1,293 @@
+"""A run can be killed at any moment and goes on where it was; and only one goes on at a time."""
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from itertools import count
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from grading.course import Course, GradingError
+from grading.journal import Busy, Journal, lock
+from grading.outcome import Finding, Outcome
+
+ADA = Outcome("ada", "graded", "", (Finding("softmax", "no-max", "overflows"),), "0" * 64)
+OTHER = replace(ADA, verdict="timeout", reason="cell 3", findings=(), digest="1" * 64)
+FILES = ("open", "write_text", "mkdir", "replace", "unlink")  # what the two modules use of pathlib
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    return Course(tmp_path, tmp_path / "class")
+
+
+@pytest.fixture
+def journal(course: Course) -> Journal:
+    return Journal(course, "softmax")
+
+
+def is_step(module: str, function: str) -> bool:
+    return module in ("grading.journal", "grading.outcome") or (module == "pathlib" and function in FILES)
+
+
+def killed_at(step: int, do: Callable[[], object]) -> bool:
+    """Do something in a process that is killed before the ``step``-th line it runs; tell whether it got that far."""
+    if (child := os.fork()) == 0:
+        left = step
+
+        def trace(frame: FrameType, what: str, _: object) -> object:
+            nonlocal left
+            if what == "line" and is_step(frame.f_globals["__name__"], frame.f_code.co_name):
+                left -= 1
+                if not left:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return trace
+
+        try:
+            sys.settrace(trace)
+            do()
+            sys.settrace(None)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, -signal.SIGKILL), "the process failed of itself"
+    return code != 0
+
+
+# Outcomes -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_kept_is_found_again_by_the_next_run(course, journal):
+    journal.keep(ADA)
+    assert Journal(course, "softmax").done("ada") == ADA
+    assert journal.done("bob") is None
+    assert Journal(course, "other").done("ada") is None
+    journal.keep(OTHER)
+    assert journal.done("ada") == OTHER
+    assert Outcome.load(course.outcomes("softmax") / "ada.json") == OTHER
+
+
+def test_a_kill_at_any_step_leaves_the_outcome_before_or_the_new_one(journal):
+    found = []
+    for step in count(1):
+        killed = killed_at(step, lambda: journal.keep(ADA))
+        found.append(journal.done("ada"))
+        assert found[-1] or not list(journal.outcomes.glob("*.json")), "half of a file stands in its place"
+        shutil.rmtree(journal.outcomes, ignore_errors=True)
+        if not killed:
+            break
+    assert found == sorted(found, key=bool)
+    assert set(found) == {None, ADA}
+    assert len(found) > 20
+
+
+def test_a_kill_at_any_step_never_loses_the_outcome_before(journal):
+    found = []
+    for step in count(1):
+        journal.keep(ADA)
+        killed = killed_at(step, lambda: journal.keep(OTHER))
+        found.append(journal.done("ada"))
+        if not killed:
+            break
+    assert found == sorted(found, key=[ADA, OTHER].index)
+    assert set(found) == {ADA, OTHER}
+
+
+def test_what_a_killed_run_left_behind_is_in_nobodys_way(journal):
+    unfinished = journal.outcomes / ".unfinished"
+    unfinished.mkdir(parents=True)
+    (unfinished / "ada.json").write_text("{" * 10_000)
+    assert journal.done("ada") is None
+    journal.keep(ADA)
+    assert journal.done("ada") == ADA
+    assert [file.name for file in journal.outcomes.glob("*.json")] == ["ada.json"]
+
+
+def test_an_outcome_is_on_the_disk_before_it_takes_its_place(journal, monkeypatch):
+    calls = []
+    real_sync, real_replace = os.fsync, Path.replace
+    name = lambda file: os.readlink(f"/proc/self/fd/{file}")  # noqa: E731
+    monkeypatch.setattr(os, "fsync", lambda file: (calls.append(("sync", name(file))), real_sync(file)))
+    monkeypatch.setattr(Path, "replace", lambda *files: (calls.append(("move", str(files[1]))), real_replace(*files)))
+    journal.keep(ADA)
+    kept = journal.outcomes / "ada.json"
+    unfinished = journal.outcomes / ".unfinished" / "ada.json"
+    assert calls[-3:] == [("sync", str(unfinished)), ("move", str(kept)), ("sync", str(kept.parent))]
+
+
+whole = asdict(ADA)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        json.dumps(whole)[:-20],
+        "[]",
+        "null",
+        "7",
+        "[" * 100_000,
+        "\x00" * 100,
+        json.dumps({}),
+        json.dumps(whole | {"findings": None}),
+        json.dumps(whole | {"findings": [1]}),
+        json.dumps(whole | {"findings": [{"question": 1}]}),
+        json.dumps(whole | {"student": "bob"}),
+        json.dumps(whole | {"verdict": "splendid"}),
+        json.dumps(whole | {"verdict": []}),
+        json.dumps(whole | {"reason": 3}),
+        json.dumps(whole | {"digest": None}),
+        json.dumps(whole | {"unheard": "of"}),
+    ],
+)
+def test_a_broken_outcome_is_none_and_is_made_again(journal, text):
+    journal.keep(ADA)
+    (journal.outcomes / "ada.json").write_text(text)
+    assert journal.done("ada") is None
+    journal.keep(ADA)
+    assert journal.done("ada") == ADA
+
+
+def test_bytes_that_are_no_text_are_a_broken_outcome(journal):
+    journal.keep(ADA)
+    (journal.outcomes / "ada.json").write_bytes(b"\xff\xfe")
+    assert journal.done("ada") is None
+
+
+# The secret -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_keeps_its_secret_and_the_next_draws_another(course, journal):
+    seed = journal.seed
+    assert 0 <= seed < 2**128
+    assert Journal(course, "softmax").seed == journal.seed == seed
+    assert Journal(course, "other").seed != seed
+    journal.finish()
+    assert journal.seed != seed
+    journal.finish()
+    journal.finish()
+
+
+def test_secrets_use_all_their_bits(journal):
+    drawn = set()
+    for _ in range(64):
+        drawn.add(journal.seed)
+        journal.finish()
+    assert len(drawn) == 64
+    ones, zeros = 0, 0
+    for seed in drawn:
+        ones, zeros = ones | seed, zeros | ~seed
+    assert ones == 2**128 - 1
+    assert zeros % 2**128 == 2**128 - 1
+
+
+def test_nobody_else_can_read_the_secret(course, journal):
+    before = os.umask(0)
+    try:
+        seed = journal.seed
+    finally:
+        os.umask(before)
+    file = course.reports("softmax") / "seed"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.chmod(0o644)
+    assert journal.seed == seed
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_kill_at_any_step_leaves_one_secret_or_none(course, journal):
+    file, found = course.reports("softmax") / "seed", []
+    for step in count(1):
+        killed = killed_at(step, lambda: journal.seed)
+        assert {stat.S_IMODE(left.stat().st_mode) for left in file.parent.glob("seed*")} <= {0o600}
+        found.append(file.read_text() if file.exists() else None)
+        if found[-1]:
+            assert journal.seed == int(found[-1], 16), "a run that was killed goes on with the secret it had drawn"
+        journal.finish()
+        if not killed:
+            break
+    assert found[0] is None
+    assert len(found) > 20
+
+
+def test_a_kill_while_a_run_ends_leaves_its_secret_or_none(course, journal):
+    file = course.reports("softmax") / "seed"
+    for step in count(1):
+        seed = journal.seed
+        killed = killed_at(step, journal.finish)
+        assert not file.exists() or journal.seed == seed
+        if not killed:
+            break
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("text", ["", "0" * 31, "0" * 33, "x" * 32, "-" + "0" * 31, "é" * 32])
+def test_a_broken_secret_is_told(course, journal, text):
+    assert journal.seed is not None
+    (course.reports("softmax") / "seed").write_text(text)
+    with pytest.raises(GradingError, match=r"should hold 32 hexadecimal digits, and does not. Remove the file"):
+        _ = journal.seed
+
+
+# One run at a time ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def holder(course):
+    """Yield the number of a process that holds the lock, and has started a program that lives longer."""
+    reading, writing = os.pipe()
+    if (process := os.fork()) == 0:
+        try:
+            with lock(course):
+                started = subprocess.Popen(["sleep", "60"])
+                os.write(writing, f"{started.pid}\n".encode())
+                started.wait()
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with open(reading) as said:
+        started = int(said.readline())
+    yield process
+    os.kill(started, signal.SIGKILL)
+
+
+def test_a_second_run_refuses_and_says_who_it_is_until_that_one_is_killed(course, holder):
+    said = rf"in progress \(process {holder} on .+\): wait for it or stop it"
+    with pytest.raises(Busy, match=said), lock(course):
+        pass
+    with lock(replace(course, folder=course.root / "another class")):
+        pass
+    os.kill(holder, signal.SIGKILL)
+    os.waitpid(holder, 0)
+    with lock(course):
+        pass
+
+
+def test_the_lock_is_free_again_behind_the_block_whatever_happened(course):
+    def fail():
+        with lock(course):
+            with pytest.raises(Busy, match=f"process {os.getpid()} on "), lock(course):
+                pass
+            raise ZeroDivisionError
+
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            fail()
+
+
+def test_the_file_of_the_lock_may_hold_anything(course):
+    course.folder.mkdir()
+    (course.folder / "run.lock").write_bytes(b"\xff\x1b[2J" * 100_000)
+    with lock(course), pytest.raises(Busy) as refused, lock(course):
+        pass
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 200

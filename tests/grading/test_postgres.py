@@ -1,0 +1,154 @@
+"""The ledger on a real PostgreSQL server: the rows that nbgrader writes there, in one transaction."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from ledgers import (
+    ASSIGNMENT,
+    DUE,
+    LATE,
+    STORIES,
+    Fault,
+    Graded,
+    Ledgers,
+    Nbgraders,
+    contents,
+    handed_in,
+    marked,
+    raise_fault,
+    released,
+    rich_course,
+    tell,
+)
+from nbgrader.api import InvalidEntry
+from sqlalchemy import create_engine
+from sqlalchemy.exc import OperationalError
+
+from grading.course import quiet
+
+psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'psycopg[binary]'")
+
+TOLD = ["half-right", "unanswered", "late", "marked-then-better", "without-a-notebook"]
+
+
+def binaries() -> Path | None:
+    """Return the folder of the newest PostgreSQL here that can make and start a server."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name), reverse=True)
+    named = shutil.which("postgres")
+    folders += [Path(named).resolve().parent] if named else []
+    return next((folder for folder in folders if (folder / "initdb").exists()), None)
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Yield the address of a server of our own, on a socket in a folder of its own, up to the name of a database."""
+    if not (programs := binaries()):
+        pytest.skip("there is no PostgreSQL server: neither `postgres` nor /usr/lib/postgresql/*/bin/initdb")
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    user = "nobody" if os.getuid() == 0 else None  # it refuses to run as root
+    if user:
+        shutil.chown(folder, user)
+
+    def call(program, *options):
+        command = [programs / program, "-D", folder / "data", *options]
+        with (folder / "log").open("a") as log:  # not a pipe: the server would hold it open
+            subprocess.run(command, user=user, cwd=folder, stdout=log, stderr=log, check=True, timeout=60)
+
+    try:
+        call("initdb", "--username=grader", "--auth=trust", "--encoding=UTF8", "--no-sync")
+        call("pg_ctl", "-w", "start", "-o", f"-k {folder} -c listen_addresses='' -c fsync=off")
+        yield f"host={folder}&user=grader"
+        call("pg_ctl", "-w", "stop", "-m", "immediate")
+    finally:
+        shutil.rmtree(folder)
+
+
+def url(server: str, database: str) -> str:
+    return f"postgresql+psycopg:///{database}?{server}"
+
+
+def execute(server: str, statement: str) -> None:
+    engine = create_engine(url(server, "postgres"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def ways(server, tmp_path_factory):
+    course = rich_course(tmp_path_factory.mktemp("repository"), tmp_path_factory.mktemp("class"))
+    nbgraders, ours = (kind(course, ASSIGNMENT, url(server, kind.__name__.lower())) for kind in (Nbgraders, Ledgers))
+    execute(server, "CREATE DATABASE nbgraders")
+    nbgraders.register()
+    execute(server, "CREATE DATABASE ledgers TEMPLATE nbgraders")
+    return nbgraders, ours
+
+
+@pytest.fixture(scope="module")
+def ours(ways):
+    return ways[1]
+
+
+@pytest.mark.parametrize("student", TOLD)
+def test_every_row_is_nbgraders(ways, student):
+    for way in ways:
+        with quiet():
+            tell(student, STORIES[student], way)
+    nbgraders, ours = (contents(way.url) for way in ways)
+    assert ours == nbgraders
+    assert student in str(ours["grade"])
+
+
+def test_a_fault_at_any_statement_leaves_everything_as_it_was(ours):
+    notebooks = handed_in(released(ours.course, ASSIGNMENT), 0.5)
+    tell("faulty", [Graded(1, DUE), marked], ours)
+    before = contents(ours.url)
+    with ours.open() as ledger:
+        fault = Fault(ledger, raise_fault)
+        while not fault.committing:
+            fault.next()
+            with pytest.raises(RuntimeError, match="a fault"):
+                ledger.record("faulty", notebooks, LATE)
+            assert contents(ours.url) == before, fault.statements
+        assert len(fault.statements) > 5
+        fault.stop()
+        ledger.record("faulty", notebooks, LATE)
+    assert contents(ours.url) != before
+
+
+def test_a_connection_that_is_lost_leaves_everything_as_it_was_and_the_next_submission_gets_a_new_one(ours, server):
+    notebooks = handed_in(released(ours.course, ASSIGNMENT), 0.5)
+    before = contents(ours.url)
+    lost = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'ledgers'"
+    with ours.open() as ledger:
+        fault = Fault(ledger, lambda: execute(server, lost))
+        fault.at = 6
+        with pytest.raises(InvalidEntry, match="terminating connection"):
+            ledger.record("cut-off", notebooks, LATE)
+        assert contents(ours.url) == before
+        fault.stop()
+        ledger.record("cut-off", notebooks, LATE)
+    assert "cut-off" in str(contents(ours.url)["grade"])
+
+
+def test_a_person_marks_before_a_submission_is_written_or_after_and_not_meanwhile(ours):
+    tell("marked-meanwhile", [Graded(1)], ours)
+    person = create_engine(ours.url)
+
+    def mark():
+        with person.connect() as connection:
+            connection.exec_driver_sql("SET lock_timeout = '50ms'")
+            with pytest.raises(OperationalError, match="lock timeout"):
+                connection.exec_driver_sql("UPDATE grade SET manual_score = 1, needs_manual_grade = false")
+
+    with ours.open() as ledger:
+        fault = Fault(ledger, mark)
+        fault.at = 4  # the grades have been read, and nothing is written yet
+        ledger.record("marked-meanwhile", handed_in(released(ours.course, ASSIGNMENT), 0.5), None)
+        assert fault.happened
+        assert "FROM comment" in fault.statements[3]
+    person.dispose()

@@ -1,0 +1,187 @@
+"""Whatever a submission does to its process, the grader goes on in time, and knows what it was."""
+
+import os
+import sys
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from grading.sandbox import bubblewrap
+from grading.sandbox.execute import execute
+from grading.sandbox.host import Host, Stopped
+from grading.sandbox.limits import MB, Limits
+from grading.task import Question, Step, Task
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or bubblewrap.shutil.which("bwrap") is None or bubblewrap.why_not() is not None,
+    reason="no sandbox can be had here",
+)
+LIMITS = Limits(cell=10, notebook=30, grace=0.4, memory=300 * MB, cell_output=20_000, notebook_output=50_000)
+QUICK = replace(LIMITS, cell=0.4)
+CHANNEL = """
+import os
+links = {name: f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd")}
+channel = next(int(name) for name, link in links.items() if os.path.islink(link) and "socket:" in os.readlink(link))
+def send(body):
+    os.write(channel, len(body).to_bytes(4, "big") + body)
+"""
+
+
+@pytest.fixture(scope="module")
+def host():
+    with Host(LIMITS) as box:
+        box.ready()
+        yield box
+
+
+def run(host, *steps, limits=LIMITS):
+    cells = tuple(Step("", step) if isinstance(step, str) else Step("", question=step) for step in steps)
+    return execute(host, Task(cells, limits))
+
+
+def text(result, i=0) -> str:
+    return "".join(output.get("text", "") for output in result.outputs[i])
+
+
+def texts(result) -> list[str]:
+    return [text(result, i) for i in sorted(result.outputs)]
+
+
+def test_a_loop_is_interrupted_and_what_comes_after_it_still_has_its_names(host):
+    result = run(host, "x = 3\nprint('before')", "while True: pass", "print(x)", limits=QUICK)
+    assert {i: verdict for i, (verdict, _) in result.stops.items()} == {1: "timeout"}
+    assert "did not end within 0.4 seconds" in result.stops[1][1]
+    assert texts(result) == ["before\n", "", "3\n"]
+    assert result.outputs[1][-1]["ename"] == "KeyboardInterrupt"
+
+
+def test_a_cell_that_is_deaf_to_the_interrupt_is_killed_and_the_rest_runs_without_it(host):
+    deaf = "print('kept')\nwhile True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: pass"
+    result = run(host, "x = 3\nprint('once')", deaf, "print(x)", Question("str(x)"), limits=QUICK)
+    assert {i: verdict for i, (verdict, _) in result.stops.items()} == {1: "timeout"}
+    assert texts(result) == ["once\n", "kept\n", "3\n"]
+    assert result.answered[3].facts["value"] == "3"
+
+
+def test_the_notebook_has_a_deadline_of_its_own(host):
+    cells = ["import time; time.sleep(0.5); print('done')"] * 3
+    result = run(host, *cells, Question("1"), limits=replace(LIMITS, notebook=0.8))
+    assert text(result) == "done\n"
+    assert result.stops[1][0] == "timeout"
+    assert "0.8 seconds" in result.stops[1][1]
+    assert result.answered.get(3) is None or result.answered[3].facts is None
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict", "words"),
+    [
+        ("import os; os._exit(0)", "crashed", "ended the Python process"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "crashed", "SIGSEGV"),
+        ("import ctypes; ctypes.string_at(0)", "crashed", "SIGSEGV"),
+        ("import os; os.closerange(3, 256)", "crashed", ""),
+        (f"{CHANNEL}send(b'[]')", "tampered", "channel"),
+        (f"{CHANNEL}send(b'{{}}')", "tampered", "channel"),
+        (f"{CHANNEL}os.write(channel, b'\\xff' * 9)", "output-limit", "far more"),
+        ("import resource\nresource.setrlimit(resource.RLIMIT_CPU, (1, 4))\nwhile True: pass", "timeout", "processor"),
+        ("x = bytearray(10**9)", "", ""),
+    ],
+    ids=["exit", "kill", "null", "hangs up", "list", "empty", "noise", "processor", "memory"],
+)
+def test_each_end_has_its_verdict_and_the_next_cell_runs(host, source, verdict, words):
+    result = run(host, source, "print('after')")
+    found, reason = result.stops.get(0, ("", ""))
+    if verdict:
+        assert (found, words in reason) == (verdict, True)
+    else:
+        assert found in ("", "crashed")  # an error, or the end of the process: neither stops the grader
+    assert text(result, 1) == "after\n"
+
+
+def test_an_answer_with_another_number_than_the_question_had_is_tampering(host):
+    forge = f"{CHANNEL}\nclass Letter(str):\n    pass\nimport json\n"
+    forge += "class Value:\n    def __repr__(self):\n        send(json.dumps({'nonce': '0', 'value': 'a'}).encode())\n"
+    forge += "        return 'b'\nletter = Value()"
+    result = run(host, forge, Question("letter"))
+    assert result.stops[1][0] == "tampered"
+
+
+def test_output_is_cut_at_the_limit_of_a_cell_and_of_the_notebook(host):
+    result = run(host, "print('x' * 30_000)", "print('y' * 15_000)", "print('z' * 15_000)", "1 + 1", "print('w')")
+    assert 5_000 < len(text(result, 0)) <= 20_000
+    assert result.cut >= {0}
+    assert len(text(result, 1)) == 15_001
+    assert sum(len(one) for one in texts(result)) <= 50_000
+    assert result.stops == {}
+
+
+def test_a_process_that_ends_too_often_is_given_up(host):
+    result = run(host, *["import os; os._exit(1)"] * 4, Question("1"), limits=replace(LIMITS, restarts=2))
+    assert [result.stops[i][0] for i in range(3)] == ["crashed"] * 3
+    assert result.stops[4] == ("", "was not reached.")
+
+
+def test_what_was_shown_before_a_restart_is_shown_once(host):
+    result = run(host, "import os\nprint('one')", "os._exit(0)", "print('two')", "os._exit(0)", "print('three')")
+    assert [text(result, i) for i in (0, 2, 4)] == ["one\n", "two\n", "three\n"]
+
+
+def sleepers(word: str) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if word in process.cmdline():
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_no_process_survives_its_session(host):
+    word = "31415.9"
+    start = f"""import os, subprocess
+subprocess.Popen(["sleep", "{word}"])
+subprocess.Popen(["setsid", "-f", "sleep", "{word}"]).wait()
+if not os.fork():
+    os.setsid()
+    if not os.fork(): os.execvp("sleep", ["sleep", "{word}"])
+    os._exit(0)
+"""
+    with host.session() as session:
+        list(session.ask({"run": start}))
+        list(session.ask({"run": "import time; time.sleep(0.2)"}))
+        assert len(sleepers(word)) == 3
+    assert sleepers(word) == []
+
+
+def test_nothing_passes_from_one_session_to_the_next(host):
+    run(host, "import numpy as np, os, sys, attnlib\nnp.left = attnlib.left = sys.left = left = 1\n"
+        "os.environ['LEFT'] = '1'\nopen('left', 'w').close()\nprint(os.listdir())")  # fmt: skip
+    result = run(host, "import numpy as np, os, sys, attnlib\n"
+                 "print(hasattr(np, 'left'), hasattr(attnlib, 'left'), hasattr(sys, 'left'), 'left' in globals(), "
+                 "'LEFT' in os.environ, os.listdir())")  # fmt: skip
+    assert text(result) == "False False False False False []\n"
+
+
+def test_the_box_is_the_same_after_all_of_this(host):
+    processes = host._process.pid if host._process else 0
+    run(host, "import os; os._exit(0)")
+    assert (host._process.pid if host._process else 0) == processes
+    assert os.path.exists(f"/proc/{processes}")
+
+
+def test_a_box_that_somebody_kills_is_made_anew():
+    with Host(LIMITS) as box:
+        box.ready()
+        box._process.kill()
+        box._process.wait()
+        assert text(run(box, "print('again')")) == "again\n"
+
+
+def test_a_session_stops_where_its_keeper_is_killed(host):
+    with host.session() as session:
+        list(session.ask({"run": "1"}))
+        session._process.kill()
+        with pytest.raises(Stopped) as stop:
+            list(session.ask({"run": "import time; time.sleep(5)"}))
+    assert stop.value.verdict in ("crashed", "infrastructure")

@@ -1,0 +1,192 @@
+"""The selftest finds nothing in a box as it should be, and in one with a hole exactly what gets out through it."""
+
+import stat
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from holes import HoleyHost, holey_host, open_box
+
+from grading.sandbox import bubblewrap, selftest
+from grading.sandbox.bubblewrap import NoSandbox
+from grading.sandbox.host import Host
+from grading.sandbox.limits import Limits
+from grading.sandbox.selftest import missed, planted, require_walls
+from grading.sandbox.selftest.attempts.calls import CALLS
+from grading.sandbox.selftest.honest import WORKS, Work, worked
+from grading.sandbox.selftest.limits import EXCESSES, exceeded
+from grading.sandbox.selftest.plants import VARIABLE
+
+needs_a_box = pytest.mark.skipif(
+    sys.platform != "linux" or bubblewrap.shutil.which("bwrap") is None or bubblewrap.why_not() is not None,
+    reason="no sandbox can be had here",
+)
+KERNELS_OWN = {"pivot_root", "move_mount", "fsopen"}  # refused to an ordinary user in any case
+
+
+@pytest.fixture(scope="module")
+def box():
+    with planted() as plants, holey_host() as host:
+        host.ready()
+        host.plants = plants
+        yield host
+
+
+def out(host: HoleyHost, *holes: str) -> set[str]:
+    host.holes = holes
+    try:
+        return {f"{one.family} {one.name}" for one in missed(list(selftest._walls(host, host.plants)))}
+    finally:
+        host.holes = ()
+
+
+@needs_a_box
+def test_a_box_as_it_should_be_lets_nothing_out(box):
+    assert out(box) == set()
+    require_walls(box)
+
+
+@needs_a_box
+def test_without_the_filter_the_calls_get_through_and_no_other_wall_is_named(box):
+    found = out(box, "filter_calls")
+    calls = {f"call {name}" for name in CALLS.keys() - KERNELS_OWN}
+    others = {"connect kinds", "call clone", "call rights"}
+    known = {name for name in calls if name.split()[1] in ("mount", "unshare", "setns", "ptrace", "chroot", "clone3")}
+    assert known | others <= found <= calls | others | {"call x32"}
+
+
+@needs_a_box
+@pytest.mark.parametrize(
+    ("hole", "named"),
+    [
+        ("give_up_rights", {"call rights"}),
+        ("see_only_own_processes", {"read environment", "read memory", "see processes"}),
+        ("_share_no_position", {"read left behind"}),
+        ("NEWNET", {"connect neighbour"}),
+    ],
+)
+def test_a_wall_that_is_left_out_is_named(box, hole, named):
+    assert out(box, hole) == named
+
+
+@needs_a_box
+@pytest.mark.parametrize("hole", ["become", "part_from_others", "hide_memory"])
+def test_a_box_whose_walls_are_not_raised_in_full_is_not_used(box, hole):
+    box.holes = (hole,)
+    try:
+        with pytest.raises(NoSandbox, match="walls do not stand|box does not hold"):
+            require_walls(box)
+    finally:
+        box.holes = ()
+
+
+@needs_a_box
+@pytest.mark.parametrize(
+    ("kernels", "name", "instead"),
+    [("NPROC", "processes", "nothing was refused"), ("NOFILE", "open files", "nothing"), ("CPU", "limits", "False")],
+)
+def test_a_limit_that_is_forgotten_is_named(box, kernels, name, instead):
+    excess = next(one for one in EXCESSES if one.name == name)
+    box.unlimited = (kernels,)
+    try:
+        assert not (found := exceeded(box, excess)).held
+        assert found.happened.startswith(instead)
+    finally:
+        box.unlimited = ()
+    assert exceeded(box, excess).held
+
+
+@needs_a_box
+@pytest.mark.parametrize("name", ["memory", "memory of many", "memory and talk", "shared memory"])
+def test_memory_that_is_within_bounds_is_no_excess(box, name):
+    excess = next(one for one in EXCESSES if one.name == name)
+    roomy = replace(excess, limits=replace(excess.limits, memory=10**10, cell=1))
+    assert not exceeded(box, roomy).held
+    assert exceeded(box, excess).held
+
+
+@needs_a_box
+def test_honest_work_that_does_not_work_is_named(box):
+    assert worked(box, WORKS[0]).held
+    assert not worked(box, Work("numpy", "import numpy\nprint(numpy.nothing)", "1")).held
+
+
+@needs_a_box
+def test_holes_in_the_box_itself_are_named_each_by_what_gets_out(monkeypatch):
+    """One box, with everything wrong that a command line can get wrong."""
+    with planted() as plants:
+        class_folder = plants.files["class"][2]
+        more = ["--share-net"] if bubblewrap.os.getuid() else []
+        for parent in reversed(Path(class_folder).parents[:-1]):
+            more += ["--perms", "0755", "--dir", str(parent)]
+        more += ["--ro-bind", class_folder, class_folder, "--setenv", VARIABLE, plants.word]
+        more += ["--tmpfs", "/open", "--chmod", "0777", "/open"]
+        monkeypatch.setattr(selftest, "planted", lambda: nullcontext(plants))
+        with open_box(drop=("--unshare-net",), more=more), holey_host() as host:
+            host.holes = ("NEWNET",)
+            with pytest.raises(NoSandbox, match="does not hold") as error:
+                require_walls(host)
+    for named in ("read class", "read environment", "connect unix", "connect devices", "write folders"):
+        assert f"{named}: reached" in str(error.value)
+    for fine in ("read repository", "read references", "call ", "see signals"):
+        assert fine not in str(error.value)
+
+
+def wrapped(monkeypatch, tmp_path, script: str) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "bwrap: No permissions to create new namespace, likely because the kernel does not allow non-privileged user "
+        "namespaces.",
+        "bwrap: Creating new namespace failed: Operation not permitted",
+        "bwrap: setting up uid map: Permission denied",
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
+def test_what_bubblewrap_says_is_passed_on_with_what_to_do(monkeypatch, tmp_path, said):
+    wrapped(monkeypatch, tmp_path, f"echo '{said}' >&2; exit 1")
+    with Host(Limits()) as host, pytest.raises(NoSandbox) as error:
+        require_walls(host)
+    assert said in str(error.value)
+    assert "--security-opt seccomp=unconfined" in str(error.value)
+    assert "--unsandboxed" in str(error.value)
+
+
+def test_without_bubblewrap_it_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+    with Host(Limits()) as host, pytest.raises(NoSandbox, match="apt-get install bubblewrap"):
+        require_walls(host)
+
+
+def test_on_another_system_it_says_where_to_grade(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(bubblewrap.platform, "system", lambda: "Darwin")
+    with Host(Limits()) as host, pytest.raises(NoSandbox, match="this is Darwin"):
+        require_walls(host)
+
+
+@needs_a_box
+def test_the_table_names_what_got_out_and_the_status_tells(box, monkeypatch, capsys):
+    monkeypatch.setattr(selftest, "Host", lambda limits: nullcontext(box))
+    monkeypatch.setattr(selftest, "EXCESSES", EXCESSES[-1:])
+    monkeypatch.setattr(selftest, "WORKS", WORKS[:1])
+    assert selftest.selftest() == 0
+    lines = capsys.readouterr().out.splitlines()
+    total = len([line for line in lines if line.startswith("✓")])
+    assert lines[-1] == f"{total} of {total} held"
+    box.holes = ("give_up_rights",)
+    assert selftest.selftest() == 1
+    shown = capsys.readouterr().out
+    assert [line.split()[1:3] for line in shown.splitlines() if line.startswith("✗")] == [["call", "rights"]]
+    assert f"{total - 1} of {total} held" in shown
+    assert "Grade nobody's work" in shown
+    box.holes = ()
