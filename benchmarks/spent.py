@@ -37,6 +37,7 @@ WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     (grading_run, "papers", ONCE, "reading the assignment"),
     (Ledger, "__init__", ONCE, "opening the gradebook"),
     (Host, "_start", ONCE, "start of the box"),
+    (Host, "_hear_that_it_is", ONCE, "start of the box"),
     (sys.modules["attnlib.checks.examiner"], "probe", ONCE, "the judge's own answers, and those of known mistakes"),
     (Judge, "_examination", ONCE, "first examinations, the rest"),
     (submission, "admit", MAIN, "doctor"),

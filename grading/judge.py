@@ -20,6 +20,7 @@ from grading.challenge import Challenge
 from grading.course import GradingError
 from grading.sandbox.inside import wire
 from grading.task import Answered, Question
+from grading.text import printable
 
 LONGEST = 600  # characters of a text that came along
 NO_ANSWER = "NoAnswer"  # the error in a cell whose question was not answered at all
@@ -152,9 +153,7 @@ def _is_text(x: object) -> bool:
 
 def _text(x: Any) -> str | None:
     """Return text fit to be shown, None where it is no text."""
-    if not isinstance(x, str):
-        return None
-    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in x[:LONGEST])
+    return printable(x[:LONGEST], also="\n") if isinstance(x, str) else None
 
 
 def _shown(report: Report | Choice, points: float) -> list[NotebookNode]:

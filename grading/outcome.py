@@ -12,6 +12,7 @@ from attnlib.checks.report import MIME
 from grading._untyped import NotebookNode
 from grading.challenge import is_autograded
 from grading.judge import NO_ANSWER
+from grading.text import printable
 
 LONGEST = 300  # characters of a student's text in a table
 
@@ -31,7 +32,7 @@ VERDICTS = {
 
 def plain(text: str) -> str:
     """Return text of a student's making that is fit for a terminal and a table: printable, and not too long."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[:LONGEST])
+    return printable(text[:LONGEST])
 
 
 @dataclass(frozen=True)

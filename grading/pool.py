@@ -51,7 +51,10 @@ class Boxes:
         if not self._proven:
             require_walls(self._host)
             self._proven = True
-        return self._threads.submit(lambda: [execute(self._host, task) for task in tasks])
+        return self._threads.submit(self._run, tasks)
+
+    def _run(self, tasks: Sequence[Task]) -> Results:
+        return [execute(self._host, task) for task in tasks]
 
     def close(self) -> None:
         """Kill the box; what is running in it is lost."""

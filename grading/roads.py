@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from grading.mentions import Mention, Statement, names_in, statements
 from grading.names import UNKNOWN
 from grading.suspects import Level, judged
+from grading.text import printable
 
 MOST = 200  # flags of a submission; a hostile one could have as many as it has words
 WIDEST = 120  # characters of a line that are shown
@@ -80,7 +81,7 @@ def _sorted(flags: Mapping[tuple[str, int, str], Level], cells: Sequence[tuple[s
 
 def _shown(lines: Sequence[str], number: int) -> str:
     line = lines[min(number, len(lines)) - 1].strip()[:WIDEST]
-    return "".join(character if character.isprintable() else "�" for character in line)
+    return printable(line)
 
 
 def _reached(found: Sequence[Statement], expression: str) -> set[int]:

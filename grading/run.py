@@ -119,7 +119,7 @@ def _graded(
     """Grade everybody, each written down as soon as it is there, and return the outcomes."""
     outcomes: dict[str, Outcome] = {}
     waiting: dict[Future[Results], Submission] = {}
-    with _stoppable() as stopped, _bar(submissions.assignment, len(students)) as bar:
+    with _stoppable() as stopped, _bar(len(students), "student", submissions.assignment) as bar:
 
         def settle(outcome: Outcome) -> None:
             outcomes[outcome.student] = outcome
@@ -132,11 +132,11 @@ def _graded(
                     settle(submissions.settle(waiting.pop(done), done, ledger, journal))
 
         for student in students:
-            submission = submissions.admit(student)
             before = None if regrade else journal.done(student)
-            if before and before.digest == submission.digest:
+            if before and before.digest == submissions.digest(student):
                 settle(before)
             else:
+                submission = submissions.admit(student)
                 waiting[pool.submit(submission.tasks)] = submission
             settle_some(AHEAD * pool.size - 1)
         settle_some(0)
@@ -175,8 +175,8 @@ def _stoppable() -> Iterator[list[bool]]:
         signal(SIGINT, before)
 
 
-def _bar(assignment: str, total: int) -> tqdm:
-    return tqdm(total=total, unit="student", desc=assignment, dynamic_ncols=True)
+def _bar(total: int, unit: str, what: str) -> tqdm:
+    return tqdm(total=total, unit=unit, desc=what, dynamic_ncols=True, disable=not total)
 
 
 def _with_pages(
@@ -184,7 +184,7 @@ def _with_pages(
 ) -> dict[str, Outcome]:
     """Make the pages that are not there, or older than what they show, and return the outcomes as they are then."""
     wanted = [student for student in outcomes if again or _lacks_a_page(course, assignment, student)]
-    with tqdm(total=len(wanted), unit="page", desc="feedback", dynamic_ncols=True, disable=not wanted) as bar:
+    with _bar(len(wanted), "page", "feedback") as bar:
         for student, wrong in make_pages(course, assignment, wanted, jobs):
             outcome = outcomes[student]
             reason = " ".join(filter(None, [outcome.reason.partition(NO_PAGE)[0].strip(), wrong]))

@@ -1,16 +1,15 @@
 """One submission on its way: admitted by the doctor, sent away as tasks, and written down with what came back."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from hashlib import sha256
 from logging import Logger
-from typing import Any
 
 from grading._untyped import NotebookNode, is_solution, notebook_text
 from grading.course import Course
-from grading.doctor import Refused, admit
+from grading.doctor import Refused, admit, digest
 from grading.doctor.repair import Repair
 from grading.journal import Journal
 from grading.judge import Judge
@@ -59,10 +58,18 @@ class Submissions:
         asked = sha256("".join(notebook_text(paper.template) for paper in papers).encode()).hexdigest()
         self._asked = f"{asked} {'walled' if walled else UNSANDBOXED}"
 
+    def digest(self, student: str) -> str:
+        """Return the digest that :meth:`admit` would give what came, without making anything of it."""
+        folder = self.course.submitted(student, self.assignment)
+        return self._digest(digest(folder, f"{paper.name}.ipynb") for paper in self.papers)
+
+    def _digest(self, came: Iterable[str]) -> str:
+        return sha256("".join([self._asked, *came]).encode()).hexdigest()
+
     def admit(self, student: str) -> Submission:
         """Read what came. A notebook that is missing or unreadable counts as nothing, where there are others."""
         folder = self.course.submitted(student, self.assignment)
-        digest = sha256(self._asked.encode())
+        came: list[str] = []
         notebooks: dict[str, NotebookNode] = {}
         repairs: list[Repair] = []
         refusals: list[Refused] = []
@@ -70,15 +77,15 @@ class Submissions:
             try:
                 admitted = admit(folder, f"{paper.name}.ipynb", paper.template)
             except Refused as why:
-                digest.update(why.digest.encode())
+                came.append(why.digest)
                 refusals.append(why)
                 continue
-            digest.update(admitted.digest.encode())
+            came.append(admitted.digest)
             notebooks[paper.name] = admitted.notebook
             repairs += admitted.repairs
         refused = refusals[0] if refusals else None
         tasks = tuple(self._task(name, notebook) for name, notebook in notebooks.items())
-        return Submission(student, digest.hexdigest(), notebooks, tasks, tuple(repairs), refused)
+        return Submission(student, self._digest(came), notebooks, tasks, tuple(repairs), refused)
 
     def _task(self, name: str, notebook: NotebookNode) -> Task:
         return self._paper(name).task(notebook, self.judge, self.limits, walled=self.walled)
@@ -103,7 +110,8 @@ class Submissions:
         lost = next((result.lost for result in results if result.lost), "")
         if lost:
             return self._failed(submission.student, lost, ledger)
-        student, when = submission.student, submitted_at(self._folder(submission), self.log)
+        student = submission.student
+        when = submitted_at(self.course.submitted(student, self.assignment), self.log)
         if not submission.notebooks:
             assert submission.refused is not None
             self._forget(student)
@@ -149,9 +157,6 @@ class Submissions:
     def _forget(self, student: str) -> None:
         for folder in (self.course.autograded, self.course.feedback):
             shutil.rmtree(folder(student, self.assignment), ignore_errors=True)
-
-    def _folder(self, submission: Submission) -> Any:
-        return self.course.submitted(submission.student, self.assignment)
 
 
 def _is_students(cell: NotebookNode) -> bool:

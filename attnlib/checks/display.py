@@ -77,6 +77,11 @@ def reread(section: "Section") -> str:
     return f"Reread: {section} ({section.link})."
 
 
+def pointer(section: "Section | None") -> dict[str, str]:
+    """Return what to reread, for a machine: its name, and its place in the book; both empty where it is nothing."""
+    return {"section": str(section or ""), "link": section.link if section else ""}
+
+
 def link(section: "Section") -> str:
     """Return what to reread, as a paragraph of HTML with a link into the book."""
     place, book = escape(str(section)), os.environ.get(BOOK, LOCAL)

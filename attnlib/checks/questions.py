@@ -85,8 +85,7 @@ class Choice:
         """Return what a machine needs, as plain JSON values; the chosen option stands where a mistake would."""
         keys = ("score", "passed", "title", "message", "points")
         chosen = {"exercise": self.question.name, "backend": "choice", "mistake": None if self.passed else self.letter}
-        reread = {"section": str(self.section or ""), "link": self.section.link if self.section else ""}
-        return chosen | {key: getattr(self, key) for key in keys} | reread
+        return chosen | {key: getattr(self, key) for key in keys} | display.pointer(self.section)
 
     def __str__(self) -> str:
         return self.message

@@ -187,8 +187,8 @@ class Report:
     def data(self) -> dict[str, Any]:
         """Return what a machine needs of this report, as plain JSON values."""
         keys = ("exercise", "backend", "score", "passed", "mistake", "title", "message")
-        reread = {"section": str(self.section or ""), "link": self.section.link if self.section else ""}
-        return {key: getattr(self, key) for key in keys} | {"points": self.points and float(self.points)} | reread
+        points = {"points": self.points and float(self.points)}
+        return {key: getattr(self, key) for key in keys} | points | display.pointer(self.section)
 
     def __str__(self) -> str:
         return self.message

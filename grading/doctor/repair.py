@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from grading.text import printable as fit_to_print
+
 
 @dataclass(frozen=True)
 class Repair:
@@ -30,7 +32,7 @@ class Unreadable(Exception):
 def printable(text: str, most: int = 60) -> str:
     """Return text of a student's making on one line, fit for a terminal, and not too long."""
     cut = text if len(text) <= most else text[: most - 1] + "…"
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cut)
+    return fit_to_print(cut)
 
 
 def listed(names: Sequence[str], most: int = 5) -> str:

@@ -143,17 +143,13 @@ def _take(outputs: list[dict[str, Any]], message: dict[str, Any]) -> bool:
         for shown in outputs:
             if shown.get("display_id") == output["display_id"] is not None:
                 shown["data"] = output["data"]
-    elif kind == "stream" and outputs and outputs[-1]["output_type"] == "stream" and _same_stream(outputs[-1], output):
+    elif kind == "stream" and outputs and outputs[-1].get("name") == output["name"]:  # nothing else has a name
         outputs[-1]["text"] += output["text"]
     elif len(outputs) < MOST_OUTPUTS:
         outputs.append(output)
     else:
         return False
     return True
-
-
-def _same_stream(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    return bool(one["name"] == other["name"])
 
 
 def _sound(output: Any) -> dict[str, Any]:

@@ -72,11 +72,18 @@ def test_a_wall_that_is_left_out_is_named(box, hole, named):
 
 
 @needs_a_box
-@pytest.mark.parametrize("hole", ["become", "part_from_others", "hide_memory"])
-def test_a_box_whose_walls_are_not_raised_in_full_is_not_used(box, hole):
+@pytest.mark.parametrize(
+    ("hole", "said"),
+    [
+        ("become", "the box does not hold .*call root: reached setuid"),
+        ("part_from_others", "walls do not stand"),
+        ("hide_memory", "walls do not stand"),
+    ],
+)
+def test_a_box_whose_walls_are_not_raised_in_full_is_not_used(box, hole, said):
     box.holes = (hole,)
     try:
-        with pytest.raises(NoSandbox, match="walls do not stand|box does not hold"):
+        with pytest.raises(NoSandbox, match=said):
             require_walls(box)
     finally:
         box.holes = ()

@@ -18,10 +18,8 @@ from typing import Any
 
 from grading.sandbox.inside import walls
 
-HOME, SCRATCH = (
-    "/scratch",
-    ("/scratch", "/tmp", "/dev/shm", "/warm"),
-)  # what a submission may write; /warm it cannot see
+HOME = "/scratch"
+SCRATCH = (HOME, "/tmp", "/dev/shm", "/warm")  # each submission finds them empty: what it may write, and what is hidden
 CONTROL = 0  # the file descriptor that the grader speaks through
 FAILED = 70  # the exit status of a process that could not be shut in
 
@@ -39,7 +37,7 @@ def main() -> None:
         raise SystemExit(f"{threads} threads run where one has to: a forked process could hang")
     gc.collect()
     gc.freeze()
-    control.sendall(json.dumps({"ready": True, "addresses": walls.address_space()}).encode())
+    control.sendall(b"ready")
     while True:
         message, files, *_ = socket.recv_fds(control, 65_536, 2)
         if not message:
@@ -164,10 +162,10 @@ def _be_the_student(shell: Any, wanted: dict[str, Any], channel: int, walled: bo
         os.environ.update(dict.fromkeys(("HOME", "IPYTHONDIR", "XDG_CACHE_HOME"), os.getcwd()))
         os.environ["TMPDIR"] = tempfile.tempdir = "/tmp" if walled else os.getcwd()
         limits = dict(wanted["limits"])
-        if not walled:
-            limits.pop("NPROC", None)  # it would count all processes of whoever grades
         if walled:
             walls.hide_memory(hidden=False)  # from itself: /proc/self would belong to root
+        else:
+            limits.pop("NPROC", None)  # it would count all processes of whoever grades
         if addresses := walls.address_space():
             limits["AS"] = addresses + wanted["memory"]
         walls.limit(limits)
