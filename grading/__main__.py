@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from sqlalchemy.exc import SQLAlchemyError
-
-from grading.course import FOLDER, Course, GradingError, log_file
+from grading.course import FOLDER, Course, GradingError, importing, log_file
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 
@@ -26,15 +24,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except GradingError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except (OSError, SQLAlchemyError) as error:  # a full disk, a gradebook that is locked or gone
+    except KeyboardInterrupt:
+        print("stopped. What was graded is saved: run the same command again to go on from here", file=sys.stderr)
+        return 130
+    except Exception as error:
+        if not _lies_around_us(error):
+            raise
         said = f"{type(error).__name__}: {error}"
         print(
             f"error: {said}\nWhat was graded is saved. Put this right, and run the same command again", file=sys.stderr
         )
         return 1
-    except KeyboardInterrupt:
-        print("stopped. What was graded is saved: run the same command again to go on from here", file=sys.stderr)
-        return 130
+
+
+def _lies_around_us(error: Exception) -> bool:
+    """Tell a full disk, or a gradebook that is locked or gone, from a fault of the program's own."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    return isinstance(error, OSError | SQLAlchemyError)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -109,9 +116,9 @@ def _run(course: Course, asked: argparse.Namespace) -> int:
     with Host(limits, walled=walled) as host, ExitStack() as stack:
         if not asked.scheduler:
             host.launch()
-        from grading.pool import Boxes
-        from grading.run import How, run
-
+        with importing():
+            from grading.pool import Boxes
+            from grading.run import How, run
         how = How(asked.jobs, limits, asked.scheduler, asked.regrade, walled, not asked.no_feedback)
         pool = None if asked.scheduler else stack.enter_context(closing(Boxes(asked.jobs, host)))
         outcomes = run(course, asked.assignment, asked.students, how, pool=pool)

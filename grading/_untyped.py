@@ -11,6 +11,7 @@ from bleach.sanitizer import ALLOWED_TAGS as ALLOWED_TAGS  # type: ignore[import
 from dateutil.tz import gettz as gettz  # type: ignore[import-untyped]
 from nbconvert.exporters import HTMLExporter as HTMLExporter
 from nbformat import NotebookNode as NotebookNode
+from nbgrader.api import Assignment as Assignment
 from nbgrader.api import BaseCell as BaseCell
 from nbgrader.api import Comment as Comment
 from nbgrader.api import Grade as Grade

@@ -1,5 +1,6 @@
 """Where things are: the repository's assignments, and the folder in which a class leaves everything it makes."""
 
+import gc
 import logging
 import os
 import warnings
@@ -8,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy.exc import SAWarning
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
 
@@ -96,9 +96,22 @@ class Course:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Leave out the warnings that nbgrader's way of using SQLAlchemy calls forth: nobody here can act on them."""
+    from sqlalchemy.exc import SAWarning
+
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Object of type .* not in session", SAWarning)
         yield
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Look for no garbage in this block, and never among what it leaves: modules stay, and make it a long search."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @contextmanager

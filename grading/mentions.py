@@ -16,6 +16,7 @@ from grading.names import (
     Function,
     Scope,
     bind_all,
+    children,
     declared,
     folded,
     known,
@@ -163,7 +164,7 @@ class _Reader:
                 self._subscript(node, scope)
             case ast.Constant(value=str(text)) if PATH.search(text):
                 self._note(node, text, "text")
-        return self._wait(list(ast.iter_child_nodes(node)), scope)
+        return self._wait(children(node), scope)
 
     def _wait(self, nodes: Sequence[ast.AST], scope: Scope) -> None:
         self.waiting.extend((node, scope) for node in reversed(nodes))

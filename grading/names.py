@@ -17,6 +17,12 @@ PACKAGES = (  # as given cells may have imported them
 LONGEST_PATH = 200  # characters that an alias may stand for; real ones have fewer than 60
 BUILTINS = frozenset(dir(builtins)) | {"__builtins__", "__file__", "get_ipython"}
 
+BINDING = (  # the kinds of nodes that may bind a name
+    *(ast.Import, ast.ImportFrom, ast.Assign, ast.NamedExpr, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+    *(ast.Name, ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping),
+)
+SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)  # nodes with nothing in them
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
@@ -56,9 +62,22 @@ def bind_all(body: Sequence[ast.AST], scope: Scope) -> None:
     waiting = list(reversed(body))
     while waiting:
         node = waiting.pop()
-        _bind(node, scope)
+        if isinstance(node, BINDING):
+            _bind(node, scope)
         if not isinstance(node, Function | ast.ClassDef):
-            waiting.extend(reversed(list(ast.iter_child_nodes(node))))
+            waiting.extend(reversed(children(node)))
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """Return the nodes right below a node, without the signs of operators: most of the time here goes into this."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        below = getattr(node, name, None)
+        if isinstance(below, list):
+            found += [one for one in below if isinstance(one, ast.AST) and not isinstance(one, SIGNS)]
+        elif isinstance(below, ast.AST) and not isinstance(below, SIGNS):
+            found.append(below)
+    return found
 
 
 def _bind(node: ast.AST, scope: Scope) -> None:
@@ -110,7 +129,7 @@ def declared(body: Sequence[ast.AST]) -> Iterator[str]:
         if isinstance(node, ast.Global | ast.Nonlocal):
             yield from node.names
         elif isinstance(node, ast.stmt | ast.ExceptHandler) and not isinstance(node, Function | ast.ClassDef):
-            waiting.extend(ast.iter_child_nodes(node))
+            waiting.extend(children(node))
 
 
 def root_of(path: str) -> str:

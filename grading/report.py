@@ -1,10 +1,14 @@
 """What a class got: the scores of nbgrader's gradebook beside the verdicts, as rows and as a table of text."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from grading._untyped import Gradebook, MissingEntry
+from sqlalchemy import func, select
+
+from grading._untyped import Assignment, BaseCell, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 from grading.course import Course, GradingError
 from grading.outcome import Outcome
 
@@ -54,33 +58,49 @@ def rows(course: Course, assignment: str) -> list[Row]:
         raise GradingError(f"nobody was graded in {course.folder} yet: `python -m grading run {assignment}` does it")
     directory = course.config().CourseDirectory
     with Gradebook(directory.db_url, directory.course_id) as gradebook:
-        return [_row(course, assignment, Outcome.load(file), gradebook) for file in files]
+        questions = {name: i for i, name in enumerate(_questions(assignment, gradebook))}
+        grades = defaultdict(list)
+        for student, *grade in gradebook.db.execute(_grades(assignment)):
+            grades[student].append(grade)
+        penalties = {student: penalty or 0.0 for student, penalty in gradebook.db.execute(_penalties(assignment))}
+    found = []
+    for outcome in map(Outcome.load, files):
+        its = sorted(grades[outcome.student], key=lambda grade: questions[grade[0]])
+        found.append(_row(course, assignment, outcome, its, penalties.get(outcome.student, 0.0)))
+    return found
 
 
-def _row(course: Course, assignment: str, outcome: Outcome, gradebook: Gradebook) -> Row:
-    try:
-        submission = gradebook.find_submission(assignment, outcome.student)
-        grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
-        penalty = sum(notebook.late_submission_penalty or 0.0 for notebook in submission.notebooks)
-    except MissingEntry:  # the grader failed before nbgrader heard of the student
-        grades, penalty = [], 0.0
-    order = {cell: i for i, cell in enumerate(_questions(course, assignment, gradebook))}
-    grades.sort(key=lambda grade: order[grade.name])
-    folder = course.feedback(outcome.student, assignment)
-    pages = [folder / Path(name).with_suffix(".html").name for name in course.notebooks(assignment)]
-    return Row(
-        outcome,
-        {grade.name: (grade.score, grade.max_score) for grade in grades},
-        sum(grade.needs_manual_grade for grade in grades),
-        tuple(page for page in pages if page.is_file()),
-        tuple(grade.name for grade in grades if grade.needs_manual_grade),
-        penalty,
-    )
-
-
-def _questions(course: Course, assignment: str, gradebook: Gradebook) -> list[str]:
+def _questions(assignment: str, gradebook: Gradebook) -> list[str]:
     notebooks = sorted(gradebook.find_assignment(assignment).notebooks, key=lambda notebook: str(notebook.name))
     return [cell.name for notebook in notebooks for cell in notebook.source_cells]
+
+
+def _grades(assignment: str) -> Any:
+    """Return what asks for all grades of a class, with as many statements for many students as for one."""
+    grade = SubmittedAssignment.student_id, BaseCell.name, Grade.score, Grade.max_score, Grade.needs_manual_grade
+    submitted = select(*grade).select_from(Grade).join(BaseCell).join(SubmittedNotebook).join(SubmittedAssignment)
+    return submitted.join(Assignment).where(Assignment.name == assignment)
+
+
+def _penalties(assignment: str) -> Any:
+    penalty = func.sum(SubmittedNotebook.late_submission_penalty)
+    submitted = select(SubmittedAssignment.student_id, penalty).join(SubmittedNotebook).join(Assignment)
+    return submitted.where(Assignment.name == assignment).group_by(SubmittedAssignment.student_id)
+
+
+def _row(course: Course, assignment: str, outcome: Outcome, grades: Sequence[Any], penalty: float) -> Row:
+    """Return a row from grades as (question, score, points, whether a person has to read it), in their order."""
+    folder = course.feedback(outcome.student, assignment)
+    pages = [folder / Path(name).with_suffix(".html").name for name in course.notebooks(assignment)]
+    unread = tuple(name for name, _, _, is_unread in grades if is_unread)
+    return Row(
+        outcome,
+        {name: (score, most) for name, score, most, _ in grades},
+        len(unread),
+        tuple(page for page in pages if page.is_file()),
+        unread,
+        penalty,
+    )
 
 
 def points(value: float) -> str:

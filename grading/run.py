@@ -13,7 +13,7 @@ from threading import current_thread, main_thread
 
 from attnlib.checks.display import BOOK
 from grading._untyped import tqdm
-from grading.course import Course, GradingError, environment, log_file, quiet
+from grading.course import Course, GradingError, environment, importing, log_file, quiet
 from grading.journal import Journal, lock
 from grading.judge import Judge
 from grading.ledger import Ledger
@@ -110,7 +110,8 @@ def refresh(course: Course, assignment: str, jobs: int = 1) -> None:
 def _import_what_is_asked_for(asked: Sequence[Paper]) -> None:
     """Import torch, where the judge is going to need it, now: that takes seconds, in which the box starts."""
     if any(challenge.backend == "torch" for paper in asked for challenge in paper.challenges.values()):
-        import_module("torch")
+        with importing():
+            import_module("torch")
 
 
 def _graded(

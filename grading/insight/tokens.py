@@ -8,6 +8,7 @@ import io
 import keyword
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from token import COMMENT, DEDENT, ENDMARKER, INDENT, NAME, NEWLINE, NL, NUMBER, OP, STRING
 from tokenize import TokenError, TokenInfo, generate_tokens
 from typing import NamedTuple
@@ -30,7 +31,8 @@ class Token(NamedTuple):
     line: int
 
 
-def tokens(source: str) -> list[Token]:
+@lru_cache(4096)  # what many leave as it was released, is read once
+def tokens(source: str) -> tuple[Token, ...]:
     """Return the words of a program. Comments and statements that are nothing but a string are left out."""
     words: list[Token] = []
     statement: list[TokenInfo] = []
@@ -40,7 +42,7 @@ def tokens(source: str) -> list[Token]:
             statement = []
         elif token.type not in LAYOUT and not token.string.isspace():
             statement.append(token)
-    return words + _words(statement)
+    return (*words, *_words(statement))
 
 
 def _raw(source: str) -> Iterator[TokenInfo]:

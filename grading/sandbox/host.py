@@ -120,9 +120,10 @@ class Host:
             its_leash.close()
             try:
                 yield Session(ours, leash, limits, seconds or limits.notebook, lambda: _is_there(box))
-            except HostLost:
+            except HostLost as lost:
+                said = self._words().rpartition("\n")[2]
                 self._drop(box)
-                raise
+                raise HostLost(f"{lost}: {said}" if said else str(lost)) from None
             finally:
                 if not _let_go(leash):
                     self._drop(box)  # something of it may live on: a new box starts clean
@@ -134,10 +135,9 @@ class Host:
                 self._stop()
 
     def _wanted(self, folder: str, limits: Limits) -> dict[str, Any]:
-        seconds = int(limits.notebook) + 10  # the clock on the wall decides; this is for what escapes it
         # With a CORE of 0 a program that the system may have for dumps would get one all the same; with 1 it gets none.
         kernel = {"CORE": 1, "FSIZE": limits.file_size, "NOFILE": limits.files, "NPROC": limits.processes}
-        kernel |= {"CPU": seconds, "MSGQUEUE": 0, "MEMLOCK": 0}
+        kernel |= {"CPU": limits.processor, "MSGQUEUE": 0, "MEMLOCK": 0}
         sizes = {name: getattr(limits, name) for name in ("file_size", "memory", "cell_output", "notebook_output")}
         return {"uid": next(UIDS), "limits": kernel, "folder": folder, **sizes}
 
@@ -171,12 +171,17 @@ class Host:
         except OSError:
             self._ready = False
         if not self._ready:
-            assert self._said is not None
-            self._said.seek(0)
-            words = self._said.read(2000).decode("utf-8", "replace").strip()
+            words = self._words()
             self._stop()
             raise HostLost(f"the box did not start: {words or 'it said nothing'}")
         self._control.settimeout(None)
+
+    def _words(self) -> str:
+        """Return what the box has said last, of what it writes where no submission can."""
+        if self._said is None or self._said.closed:
+            return ""
+        self._said.seek(max(0, os.fstat(self._said.fileno()).st_size - 2000))
+        return self._said.read().decode("utf-8", "replace").strip()
 
     def _popen(self, kit: Path, control: socket.socket, said: IO[bytes]) -> "subprocess.Popen[bytes]":
         settings: dict[str, str] = {}
@@ -206,7 +211,7 @@ def _is_there(box: "subprocess.Popen[bytes]") -> bool:
 
 
 def _let_go(leash: socket.socket) -> bool:
-    """Have the keeper kill all that is left of a submission, and tell whether it did: it hangs up when it is done."""
+    """Have the server kill all that is left of a submission, and tell whether it did: it hangs up when it is done."""
     leash.settimeout(END)
     try:
         leash.shutdown(socket.SHUT_WR)
@@ -232,10 +237,9 @@ class Session:
     ) -> None:
         self._channel, self._leash, self.limits, self._box_is_there = channel, leash, limits, box_is_there
         self._buffer = bytearray()
-        self._process: psutil.Process | None = None
-        self._base = 0
+        self._process, self._base = _begun(leash, box_is_there)
         self.left = 0  # bytes that may still come in answer to what was asked last
-        self._look = 0.0  # when to look at the memory next
+        self._look = monotonic() + TICK  # when to look at the memory next
         self._end = monotonic() + seconds
         self.cut = False
         channel.setblocking(False)
@@ -332,43 +336,52 @@ class Session:
             if self._channel in readable or writable:
                 return
             if self._leash in readable:
-                self._heard()
+                raise self._ending()
 
-    def _heard(self) -> None:
-        """Take in what the process's keeper says: that it is up, or how the process ended."""
-        said, credentials = _received(self._leash)
-        words = said.split()
-        if b"up" in words and credentials:
-            with suppress(psutil.Error):
-                self._process = psutil.Process(credentials)
-                self._base = _own_memory(self._process)
-        if not words and not self._box_is_there():
+    def _ending(self) -> Stopped:
+        """Return how the process ended, which the server says through the leash."""
+        said = self._leash.recv(64)
+        if not said and not self._box_is_there():
             raise HostLost("the box ended")
-        if not words and self._process:
-            raise Stopped("crashed", "ended the process that keeps watch over it.")
-        if words != [b"up"]:
-            raise _how_it_ended(words)
+        return _how_it_ended(said, self.limits)
 
     def _gone(self) -> Stopped:
-        """Return how the process ended, which its keeper says soon after."""
-        try:
-            while True:
-                if not select.select([self._leash], [], [], 5)[0]:
-                    return Stopped("crashed", "closed the channel that its answers go through.")
-                self._heard()
-        except Stopped as stopped:
-            return stopped
+        """Return how a process ended that has hung up."""
+        if select.select([self._leash], [], [], 5)[0]:
+            return self._ending()
+        return Stopped("crashed", "closed the channel that its answers go through.")
 
     def _watch_memory(self) -> None:
         self._look = monotonic() + TICK
         if self._process is None:
             return
         with suppress(psutil.Error):
-            family = self._process.children(recursive=True)
+            family = [self._process, *self._process.children(recursive=True)]
             used = sum(max(0, _own_memory(process) - self._base) for process in family)
             if used > self.limits.memory * 5 // 4:
                 self._process.kill()
                 raise Stopped("out-of-memory", f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")
+
+
+def _begun(leash: socket.socket, box_is_there: Callable[[], bool]) -> tuple[psutil.Process | None, int]:
+    """Wait until a process's walls stand, and return the process, if this system names it, and the bytes it holds.
+
+    Raises:
+        HostLost: they do not.
+    """
+    leash.settimeout(START)
+    try:
+        said, sender = _received(leash)
+    except OSError as error:
+        raise HostLost(f"no walls were raised for a submission in {START:g} seconds ({error})") from None
+    if said != b"up":
+        raise HostLost("no walls could be raised for a submission" if box_is_there() else "the box ended")
+    leash.settimeout(None)
+    try:
+        process = psutil.Process(sender) if sender else None
+        return process, _own_memory(process) if process else 0
+    except psutil.Error:
+        raise HostLost("a submission's process ended before it was begun") from None
 
 
 def _received(leash: socket.socket) -> tuple[bytes, int]:
@@ -390,11 +403,12 @@ def _own_memory(process: psutil.Process) -> int:
     return 1024 * sum(int(size) for _, size, _ in sizes)
 
 
-def _how_it_ended(said: list[bytes]) -> Stopped:
-    status = int(said[-1]) if said and said[-1].lstrip(b"-").isdigit() else None
-    if status is None:
-        return Stopped("infrastructure", "the walls around its process could not be raised, or its keeper was lost.")
-    if status == -signal.SIGXCPU:
+def _how_it_ended(said: bytes, limits: Limits) -> Stopped:
+    try:
+        status, seconds = map(int, said.split())
+    except ValueError:
+        return Stopped("infrastructure", "ran in a process that was lost.")
+    if status == -signal.SIGKILL and seconds >= limits.processor:
         return Stopped("timeout", "used more processor time than a notebook may.")
     if status < 0:
         with suppress(ValueError):

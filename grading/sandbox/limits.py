@@ -1,5 +1,6 @@
 """How much a submission may take of everything."""
 
+import math
 from dataclasses import dataclass, replace
 
 MB = 1_000_000
@@ -12,6 +13,7 @@ class Limits:
     Attributes:
         cell: seconds that a cell, or the answer to a check, may take.
         notebook: seconds that all of them may take together.
+        processor: seconds of processor time that a process may take.
         grace: seconds that a cell has, once interrupted, before its process is killed.
         memory: bytes that a process may take beyond what the libraries have taken.
         processes: how many there may be at the same time.
@@ -23,6 +25,7 @@ class Limits:
 
     cell: float = 30.0
     notebook: float = 180.0
+    processor: int = 190
     grace: float = 1.0
     memory: int = 2000 * MB
     processes: int = 32
@@ -33,5 +36,7 @@ class Limits:
     restarts: int = 4
 
     def with_cell(self, seconds: float) -> "Limits":
-        """Return the same limits with another time for a cell, and as much more or less for the notebook."""
-        return replace(self, cell=seconds, notebook=self.notebook * seconds / self.cell)
+        """Return the same limits with another time for a cell, and as much more or less for all of them."""
+        times = seconds / self.cell
+        processor = math.ceil(self.processor * times)
+        return replace(self, cell=seconds, notebook=self.notebook * times, processor=processor)

@@ -144,7 +144,7 @@ def test_what_goes_beyond_256_tokens_is_cut_off(loaded):
     tokens = model.tokenize("dog " * 300)
     assert tokens == ["[CLS]", *["dog"] * 254, "[SEP]"]
     short, long = backend.numpy(model.encode(["dog " * 254, "dog " * 300]))
-    assert_array_equal(short, long)
+    near(short, long)  # how a product is summed up may depend on where an array lies in memory
 
 
 @pytest.mark.parametrize(

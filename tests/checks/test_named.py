@@ -2,11 +2,13 @@
 
 import pytest
 
+from attnlib.checks.calls import takes
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.confusion import confusion
 from attnlib.checks.examiner import Examination
 
 SEEDS = range(50)
+ASKED_AGAIN = 5  # seeds for which a mistake is asked once as a student's and once as the known one; else once as both
 
 
 @pytest.mark.timeout(900)  # the largest knows 170 mistakes, and a busy machine takes its time
@@ -16,7 +18,11 @@ def test_a_known_mistake_fails_and_is_named_as_itself_whatever_the_seed(name):
     for seed in SEEDS:
         examination = Examination(exercise, exercise.backends[0], seed)
         for mistake in exercise.mistakes:
-            report = examination.of(mistake.implementation)
+            if seed < ASKED_AGAIN:
+                report = examination.of(mistake.implementation)
+            else:
+                asked = examination.asked({name for name in exercise.extras if takes(mistake.implementation, name)})
+                report = examination.report({i: examination._answer(mistake, i) for i in asked})
             assert not report.passed, mistake.id
             assert report.mistake == mistake.id, f"seed {seed}: {mistake.id} is called\n{report.message}"
             assert report.score < 1

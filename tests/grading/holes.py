@@ -11,27 +11,44 @@ from grading.sandbox import bubblewrap, host, kit
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 
+START_WITHOUT = """
+
+def _start_with_holes(self, wanted, *rest):
+    apart = walls.fork_apart
+    if "fork_apart" in wanted["holes"]:
+        walls.fork_apart = lambda _: os.fork()
+    try:
+        _start_well(self, wanted, *rest)
+    finally:
+        walls.fork_apart = apart
+
+
+_start_well, Server._start = Server._start, _start_with_holes
+
+
+"""
+START = 'if __name__ == "__main__":'
 LEAVE_OUT = """
-def _with_holes(shell, wanted, *rest, **how):
+
+def _with_holes(wanted):
     for name in wanted["holes"]:
         nothing = 0 if name.isupper() else lambda *_: None
         (vars(walls) if hasattr(walls, name) else globals())[name] = nothing
-    _shut_in_well(shell, wanted, *rest, **how)
+    _shut_in_well(wanted)
 
 
 _shut_in_well, _shut_in = _shut_in, _with_holes
 """
-START = 'if __name__ == "__main__":'
 
 
 @contextmanager
 def holey_kit() -> Iterator[Path]:
-    """Lay out a kit whose server leaves out the walls that it is told to."""
+    """Lay out a kit whose processes leave out the walls that they are told to."""
     with kit.packed() as folder:
-        server = folder / "grading" / "sandbox" / "inside" / "server.py"
-        text = server.read_text()
-        assert START in text
-        server.write_text(text.replace(START, f"{LEAVE_OUT}\n\n{START}"))
+        server, student = (folder / "grading" / "sandbox" / "inside" / name for name in ("server.py", "student.py"))
+        before, start, after = server.read_text().partition(START)
+        server.write_text(f"{before}{START_WITHOUT}{start}{after}")
+        student.write_text(student.read_text() + LEAVE_OUT)
         yield folder
 
 

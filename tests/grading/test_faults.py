@@ -76,8 +76,9 @@ FAILED = dict.fromkeys(SCORES, "infrastructure")
 def kill_servers() -> None:
     """Kill every box of this process, as the system does when memory runs out."""
     for process in psutil.Process().children(recursive=True):
-        if "grading.sandbox.inside.server" in process.cmdline():
-            process.kill()
+        with suppress(psutil.NoSuchProcess):
+            if "grading.sandbox.inside.server" in process.cmdline():
+                process.kill()
 
 
 @contextmanager

@@ -16,9 +16,12 @@ from typing import Any, NoReturn
 
 # What the process imports, where it is installed, before any student's code runs. A function is stopped only where its
 # module is there when a challenge begins: one that is imported while it is answered would go unnoticed.
-PRELOAD = ("attnlib.heads", "attnlib.numpy", "attnlib.torch", "scipy.spatial.distance", "scipy.special")
+PRELOAD = ("attnlib.heads", "attnlib.numpy", "attnlib.torch", "scipy.special")
 # What takes too long to be imported for everybody: while a challenge is answered, it cannot be imported at all.
-LATE = ("sklearn.metrics.pairwise", "sklearn.utils.extmath", "torch.nn.attention.flex_attention")
+LATE = (
+    *("scipy.spatial.distance", "sklearn.metrics.pairwise", "sklearn.utils.extmath"),
+    "torch.nn.attention.flex_attention",
+)
 FILE, REASON = "<guard>", "the reason"
 
 

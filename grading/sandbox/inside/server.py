@@ -1,179 +1,129 @@
 """The process in the box that has everything imported already, and forks once for each submission.
 
-It never runs a student's code, and stays single-threaded: a fork of a process with threads may hang.
+It never runs a student's code, and stays single-threaded: a fork of a process with threads may hang. What the grader
+says of a submission comes through its leash: to interrupt it, or, by hanging up, to kill it and all that it started.
 """
 
-import contextlib
 import gc
 import json
 import os
 import select
 import signal
 import socket
-import stat
 import sys
-import tempfile
-import traceback
+from contextlib import suppress
 from typing import Any
 
-from grading.sandbox.inside import walls
+from grading.sandbox.inside import student, walls
 
-HOME = "/scratch"
-SCRATCH = (HOME, "/tmp", "/dev/shm", "/warm")  # each submission finds them empty: what it may write, and what is hidden
 CONTROL = 0  # the file descriptor that the grader speaks through
-FAILED = 70  # the exit status of a process that could not be shut in
 
 
 def main() -> None:
-    """Get ready, say so, and fork a process for each request until there are no more."""
+    """Get ready, say so, and serve the grader until it hangs up."""
+    gc.disable()  # what is imported stays
+    walled = "--bare" not in sys.argv
+    if walled and os.getuid():
+        walls.rule_over_processes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a submission takes it up again, while its code runs
     control = socket.socket(fileno=os.dup(CONTROL))
-    walled = "--bare" not in sys.argv
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), CONTROL)
     from grading.sandbox.inside.shell import warmed  # which imports all that an assignment may want
 
     shell = warmed()
-    threads = _threads()
-    if threads > 1:
+    if (threads := _threads()) > 1:
         raise SystemExit(f"{threads} threads run where one has to: a forked process could hang")
     gc.collect()
     gc.freeze()
+    gc.enable()
+    server = Server(shell, control, walled=walled)
     control.sendall(b"ready")
-    while True:
-        message, files, *_ = socket.recv_fds(control, 65_536, 2)
-        if not message:
-            return
-        if not (child := os.fork()):
-            control.close()
-            _shut_in(shell, json.loads(message), *files, walled=walled)
-        for file in files:
-            os.close(file)
-        os.waitpid(child, 0)
+    server.serve()
 
 
 def _threads() -> int:
     return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
 
 
-def _shut_in(shell: Any, wanted: dict[str, Any], channel: int, leash: int, *, walled: bool) -> None:
-    """Raise the walls and leave the rest to a child: the first process of a namespace is one that was born there."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), CONTROL)  # no submission is to find the grader's line to the server
-        if walled:
-            _share_no_position()
-            python = [os.path.realpath(place) for place in {sys.prefix, sys.base_prefix}]
-            walls.part_from_others(dict.fromkeys(SCRATCH, wanted["file_size"]), wanted["uid"], python)
-        if not os.fork():
-            _watch(shell, wanted, channel, socket.socket(fileno=leash), walled)
-        os._exit(0)
-    except BaseException:
-        traceback.print_exc()  # for the grader, who reads it where a box does not work
-    finally:
-        os._exit(FAILED)
+class Server:
+    """Forks a shell for each submission, and looks after the processes until each is buried."""
 
-
-def _share_no_position() -> None:
-    """Open anew what the server holds open, fonts mostly: a position is common to all forks, and could carry a word."""
-    for name in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):  # the list itself was read through one that is closed now
-            if int(name) > 2 and stat.S_ISREG(os.fstat(int(name)).st_mode):
-                own = os.open(f"/proc/self/fd/{name}", os.O_RDONLY)
-                os.dup2(own, int(name), inheritable=False)
-                os.close(own)
-
-
-def _watch(shell: Any, wanted: dict[str, Any], channel: int, leash: socket.socket, walled: bool) -> None:
-    """Start the student's process, interrupt or kill it as the grader says, and bury whatever it leaves."""
-    try:
-        if walled:
-            walls.see_only_own_processes()
-            walls.become(wanted["uid"])
-            walls.give_up_rights()
-            walls.filter_calls()
-        os.chdir(HOME if walled else wanted["folder"])
-        woken, wake = os.pipe()
-        os.set_blocking(wake, False)
-        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    def __init__(self, shell: Any, control: socket.socket, *, walled: bool) -> None:
+        self.shell, self.control, self.walled = shell, control, walled
+        self.leashes: dict[int, socket.socket] = {}  # of the processes that run, by their numbers
+        self.dying: set[int] = set()
+        self.woken, self.wake = os.pipe()
+        os.set_blocking(self.wake, False)
+        signal.set_wakeup_fd(self.wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        if walled:
-            walls.hide_memory(hidden=True)
-        student = os.fork()
-        if not student:
-            signal.set_wakeup_fd(-1)
-            for end in (woken, wake):  # or it could take the keeper's word away, and have it wait for ever
-                os.close(end)
-            leash.close()
-            _be_the_student(shell, wanted, channel, walled)
-        os.close(channel)
-        leash.sendall(b"up")
-        _until_the_end(leash, woken, student, walled)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(0)
+        self.processes = walls.own_processes() if walled else -1
 
-
-def _until_the_end(leash: socket.socket, woken: int, student: int, walled: bool) -> None:
-    status = None
-    while status is None:
-        waiting: list[Any] = [leash, woken]
-        ready, _, _ = select.select(waiting, [], [])
-        if leash in ready:
-            order = leash.recv(1)
-            if not order:
-                break
-            os.kill(student, signal.SIGINT)
-        if woken in ready:
-            os.read(woken, 64)
-            status = _buried(student)
-    _kill(student, walled)
-    if status is not None:
-        leash.sendall(f" {status}".encode())
-
-
-def _buried(student: int) -> int | None:
-    """Collect every process that has ended, and return how the student's did, if it is among them."""
-    status = None
-    while True:
-        try:
-            pid, code = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return status
-        if pid == 0:
-            return status
-        if pid == student:
-            status = os.waitstatus_to_exitcode(code)
-
-
-def _kill(student: int, walled: bool) -> None:
-    """Kill everything else in this namespace, or without one, the student's group of processes, and wait for it."""
-    try:
-        os.kill(-1, signal.SIGKILL) if walled else os.killpg(student, signal.SIGKILL)
+    def serve(self) -> None:
+        """Do what the grader asks, one thing after another."""
         while True:
-            os.waitpid(-1, 0)
-    except (ProcessLookupError, ChildProcessError):
-        return
+            held = {leash: pid for pid, leash in self.leashes.items() if pid not in self.dying}
+            waiting: list[Any] = [self.control, self.woken, *held]
+            ready, _, _ = select.select(waiting, [], [])
+            for leash in held.keys() & set(ready):
+                self._obey(held[leash], leash)
+            if self.woken in ready:
+                os.read(self.woken, 4096)
+                self._bury()
+            if self.control in ready:
+                message, files, *_ = socket.recv_fds(self.control, 65_536, 2)
+                if not message:
+                    return
+                self._start(json.loads(message), *files)
 
-
-def _be_the_student(shell: Any, wanted: dict[str, Any], channel: int, walled: bool) -> None:
-    """Become the process that a submission runs in: nothing open but its channel, and limits on everything."""
-    try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.setsid()
-        os.environ.update(dict.fromkeys(("HOME", "IPYTHONDIR", "XDG_CACHE_HOME"), os.getcwd()))
-        os.environ["TMPDIR"] = tempfile.tempdir = "/tmp" if walled else os.getcwd()
-        limits = dict(wanted["limits"])
-        if walled:
-            walls.hide_memory(hidden=False)  # from itself: /proc/self would belong to root
+    def _start(self, wanted: dict[str, Any], channel: int, leash: int) -> None:
+        """Fork a process for a submission; where that fails, the leash is hung up."""
+        ours = socket.socket(fileno=leash)
+        try:
+            pid = walls.fork_apart(self.processes) if self.walled else os.fork()
+        except OSError as error:
+            print(f"a submission's process could not be made: {error}", file=sys.stderr)
+            ours.close()
         else:
-            limits.pop("NPROC", None)  # it would count all processes of whoever grades
-        if addresses := walls.address_space():
-            limits["AS"] = addresses + wanted["memory"]
-        walls.limit(limits)
-        from grading.sandbox.inside.session import Session
+            if not pid:
+                self._let_go(keep=ours)
+                student.become(self.shell, wanted, channel, ours, walled=self.walled)
+            self.leashes[pid] = ours
+        os.close(channel)
 
-        Session(shell, channel, wanted).serve()
-    finally:
-        os._exit(0)
+    def _let_go(self, *, keep: socket.socket) -> None:
+        """Close, in a submission's process, all that is the server's: its lines to the grader, and those of others."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for line in (self.control, *self.leashes.values()):
+            line.close()
+        for file in (self.woken, self.wake, self.processes):
+            with suppress(OSError):  # there is none of the last without walls
+                os.close(file)
+
+    def _obey(self, pid: int, leash: socket.socket) -> None:
+        if leash.recv(1):
+            os.kill(pid, signal.SIGINT)
+        else:
+            self._kill(pid)
+            self.dying.add(pid)
+
+    def _kill(self, pid: int) -> None:
+        """Kill a submission's process, with whom all processes of its namespace end; without one, its group."""
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL) if self.walled else os.killpg(pid, signal.SIGKILL)
+
+    def _bury(self) -> None:
+        """Collect every process that has ended, say how, and after how much processor time, and hang up."""
+        while self.leashes:
+            pid, code, used = os.wait4(-1, os.WNOHANG)
+            if not pid:
+                return
+            if not self.walled:
+                self._kill(pid)  # what it has left
+            self.dying.discard(pid)
+            with self.leashes.pop(pid) as leash, suppress(OSError):  # the grader may be gone
+                leash.sendall(f"{os.waitstatus_to_exitcode(code)} {round(used.ru_utime + used.ru_stime)}".encode())
 
 
 if __name__ == "__main__":

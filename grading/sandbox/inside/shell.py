@@ -3,6 +3,7 @@
 import base64
 import builtins
 import contextlib
+import gc
 import getpass
 import io
 import os
@@ -29,7 +30,10 @@ WARMING = [
     "1 +",
     "1 + 1",
     "import numpy as np; np.ones(3)",
-    "import torch; torch.softmax(torch.ones(2, 3), -1) @ torch.ones(3, 2)",
+    "import torch, attnlib; torch.softmax(torch.ones(2, 3), -1) @ torch.ones(3, 2)",
+    "x = torch.ones(1, 2, 4, requires_grad=True); attnlib.scaled_dot_product_attention(x, x, x).sum().backward()",
+    "x = np.ones((1, 2, 4)); attnlib.scaled_dot_product_attention(x, x, x); attnlib.split_heads(x, 2)",
+    "torch.nn.MultiheadAttention(4, 2)(*[torch.ones(1, 2, 4)] * 3)",
     "import matplotlib.pyplot as plt; plt.imshow([[1, 2], [3, 4]]); plt.title('$x_1$'); plt.colorbar(); plt.show()",
     "plt.plot([1, 2], label='one'); plt.legend(); plt.show()",
     "from IPython.display import display, HTML; display(HTML('<b>x</b>'))",
@@ -125,6 +129,7 @@ def warmed() -> Shell:
     with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
         for source in WARMING:
             shell.run_cell(source, store_history=False)  # type: ignore[no-untyped-call]
+    gc.freeze()  # to reset it is to collect garbage, of which there is none among what was imported
     shell.reset(new_session=False)  # type: ignore[no-untyped-call]
     _ask_nobody()
     return shell

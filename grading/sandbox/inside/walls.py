@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 NEWNS, NEWUTS, NEWIPC = 0x20000, 0x4000000, 0x8000000
 NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
 NOSUID, NODEV, BIND, REC, PRIVATE = 2, 4, 4096, 16384, 1 << 18
-SET_PDEATHSIG, SET_DUMPABLE, SET_SECCOMP, CAPBSET_DROP, SET_NO_NEW_PRIVS, CAP_AMBIENT = 1, 4, 22, 24, 38, 47
+SET_DUMPABLE, SET_SECCOMP, CAPBSET_DROP, SET_NO_NEW_PRIVS, CAP_AMBIENT = 4, 22, 24, 38, 47
 CAPABILITIES_VERSION = 0x20080522
 EPERM, ENOSYS, ENETUNREACH = 1, 38, 101
 
@@ -69,21 +69,47 @@ def _bind(source: str, place: str) -> None:
     _do(libc.mount(source.encode(), place.encode(), None, ctypes.c_ulong(BIND | REC), None), f"show {place}")
 
 
+def rule_over_processes() -> None:
+    """Go on, as an ordinary user, in namespaces of users and processes of one's own, from where others can be made.
+
+    It is a fork that goes on, as the first process there; what it was forked from waits for its end, and ends as it.
+    """
+    user, group = os.getuid(), os.getgid()
+    _do(libc.unshare(NEWUSER | NEWPID), "unshare users and processes")
+    _map(user, group)
+    if child := os.fork():
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
+
+
+def own_processes() -> int:
+    """Return a file that stands for the process namespace that this process is in."""
+    return os.open("/proc/self/ns/pid", os.O_RDONLY)
+
+
+def fork_apart(own: int) -> int:
+    """Fork a process that is the first of a new process namespace, as :func:`os.fork` does.
+
+    Where it ends, all that is in the namespace does, and no process in there can signal it, unless it wants to be.
+    ``own`` stands for the namespace of the caller, see :func:`own_processes`, whose later children belong there again.
+    """
+    _do(libc.unshare(NEWPID), "unshare processes")
+    child = -1
+    try:
+        child = os.fork()
+    finally:
+        if child:
+            _do(libc.setns(own, NEWPID), "return to the own processes")
+    return child
+
+
 def part_from_others(folders: Mapping[str, int], uid: int, kept: Sequence[str] = ()) -> None:
     """Enter namespaces of one's own, with an empty folder of so many bytes in place of each of ``folders``.
 
     What is to be ``kept`` of them, such as an environment of Python's that lies in /tmp, is shown in them again.
-
-    A process that is root here does not need a user namespace for this, and enters one later, with :func:`become`. The
-    next child is the first process of the new process namespace.
     """
-    root = os.getuid() == 0
-    me, group = os.getuid(), os.getgid()
-    _do(libc.unshare(NEWNS | NEWPID | NEWNET | NEWIPC | NEWUTS | (0 if root else NEWUSER)), "unshare")
-    if not root:
-        _map(me, group)
+    _do(libc.unshare(NEWNS | NEWNET | NEWIPC | NEWUTS), "unshare")
     _mount(None, "/", REC | PRIVATE)
-    owner = uid if root else me
+    owner = uid if os.getuid() == 0 else os.getuid()
     for place, size in folders.items():
         shown = {path: os.open(path, os.O_PATH) for path in kept if path.startswith(f"{place}/")}
         _mount("tmpfs", place, NOSUID | NODEV, f"size={size},nr_inodes=10000,mode=777,uid={owner},gid={owner}")
@@ -108,24 +134,15 @@ def become(uid: int) -> None:
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
         _do(libc.prctl(SET_DUMPABLE, 1, 0, 0, 0), "dumpable")  # without it /proc/self belongs to root still
-        _do(libc.unshare(NEWUSER), "unshare the user")
-        _map(uid, uid)
+    user, group = os.getuid(), os.getgid()
+    _do(libc.unshare(NEWUSER), "unshare the user")
+    _map(user, group)
 
 
 def _map(uid: int, gid: int) -> None:
     for file, line in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{file}", "w", encoding="ascii") as stream:
             stream.write(line)
-
-
-def die_with_parent(signal: int) -> None:
-    """Have the kernel send this process a signal when its parent ends."""
-    _do(libc.prctl(SET_PDEATHSIG, signal, 0, 0, 0), "death signal")
-
-
-def hide_memory(*, hidden: bool) -> None:
-    """Let no other process of the same user look into this one, or let it again. A fork is as its parent was."""
-    _do(libc.prctl(SET_DUMPABLE, 0 if hidden else 1, 0, 0, 0), "dumpable")
 
 
 def limit(limits: Mapping[str, int]) -> None:

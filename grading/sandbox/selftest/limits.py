@@ -40,7 +40,6 @@ def _short(**changes: Any) -> Limits:
 
 SHARED = "import time\nheld = mmap.mmap(-1, 150_000_000)\nfor i in range(0, len(held), 4096): held[i] = 1\n"
 DEAF = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"
-CPU = "import resource\nresource.setrlimit(resource.RLIMIT_CPU, (1, 5))\nwhile True: pass"
 FORKS = "import os, time\nfor _ in range(40):\n    if not os.fork(): time.sleep(9)"
 FILES = "kept = [open('/dev/null') for _ in range(200)]"
 LARGE = "with open('large', 'wb') as file:\n    for _ in range(9): file.write(b'x' * 1_000_000)"
@@ -64,7 +63,8 @@ EXCESSES = (
     Excess("deaf", "a loop that lets no interrupt stop it", "timeout", [DEAF], _short(cell=0.5)),
     Excess("notebook time", "cells that are slow together", "timeout", ["import time; time.sleep(0.5)"] * 3,
            _short(notebook=1)),
-    Excess("processor time", "more seconds of it than there are", "timeout", [CPU]),
+    Excess("processor time", "more seconds of it than there are", "timeout", ["while True: pass"],
+           _short(processor=1)),
     Excess("limits", "to raise the limits again", "True", [RAISE]),
     Excess("memory", "one array", "out-of-memory", ["import numpy; numpy.ones(10**9)"]),
     Excess("memory of many", "processes that fill the memory together", "out-of-memory", [_many(FILL)]),

@@ -50,7 +50,7 @@ for _ in range(30):
     if os.fork() == 0:
         if os.fork() == 0: os._exit(0)
         os._exit(0)
-    os.wait(); time.sleep(0.01)
+    os.wait(); os.wait(); time.sleep(0.01)  # an orphan falls to the first process, which this is
 """
 MEMFD = """import ctypes, os
 libc = ctypes.CDLL(None)
@@ -91,8 +91,6 @@ for name in ("AS", "NPROC", "NOFILE", "FSIZE", "CPU", "CORE", "MEMLOCK"):
     for limit in ((resource.RLIM_INFINITY,) * 2, (resource.getrlimit(number)[1] + 1,) * 2):
         try: resource.setrlimit(number, limit); raise AssertionError(name)
         except (ValueError, OSError): pass
-    try: resource.prlimit(1, number, (0, 0)); raise AssertionError(f"the keeper's {name}")
-    except OSError: pass
 import os
 try: os.nice(-5); raise AssertionError("nice")
 except OSError: pass
@@ -120,7 +118,7 @@ CASES = (
     _cell("sleeps", "sleeps for an hour", "import time; time.sleep(3600)", "timeout", base="right", harmless=True),
     _cell("cannot-be-stopped", "ignores every signal, and sleeps", STUBBORN + "forever()", "timeout", harmless=True),
     _answer("swallows-interrupts", "catches everything, KeyboardInterrupt too", "forever()", "timeout", before=STUBBORN),
-    _cell("stops-itself", "stops its own process", "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", "timeout"),
+    _cell("stops-itself", "stops its own process", "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", "graded"),
     _cell("waits-for-input", "waits for a person in every way that there is", """import getpass, pdb, sys, os
 for ask in (input, getpass.getpass, breakpoint, sys.stdin.read, pdb.set_trace, lambda: os.read(0, 1)):
     try: ask()
@@ -133,14 +131,14 @@ for ask in (input, getpass.getpass, breakpoint, sys.stdin.read, pdb.set_trace, l
     _cell("forks-without-end", "forks in every child", "import os, time\nif os.fork() == 0:\n    while True:\n"
           "        try: os.fork()\n        except OSError: pass\ntime.sleep(60)", "timeout"),
     _cell("leaves-daemons", "leaves daemons in sessions of their own", DAEMON, "graded", base="right"),
-    _cell("puts-the-keeper-to-sleep", "drinks from the pipe that wakes the process which keeps it", DRINKS, "graded",
+    _cell("drinks-from-pipes", "drinks from every pipe that could wake the process which keeps it", DRINKS, "graded",
           "timeout", "crashed"),
-    _cell("kills-the-keeper", "sends every signal to the first process",
-          "import os\nfor number in range(1, 65):\n    try: os.kill(1, number)\n    except OSError: pass", "graded"),
+    _cell("signals-the-first-process", "sends every signal to the first process, which is its own",
+          "import os\nfor number in range(1, 65):\n    try: os.kill(1, number)\n    except (OSError, KeyboardInterrupt): pass", "graded"),
     _cell("kills-everything", "kills all that it may", "import os\nos.fork() or os._exit(0)\nos.kill(-1, 9)", "crashed", "graded", "student-error"),
     _cell("kills-its-parent", "kills its parent and its group",
-          "import os\nos.kill(os.getppid(), 9)\nos.killpg(0, 9)", "crashed"),
-    _answer("kills-itself", "kills itself", "os.kill(os.getpid(), 9)", "crashed", before="import os", base="right"),
+          "import os\nos.kill(os.getppid(), 9)\nos.killpg(0, 9)", "graded"),
+    _answer("kills-itself", "kills itself, in vain", "os.kill(os.getpid(), 9)", "graded", before="import os", base="right"),
     _answer("exits", "leaves the interpreter at once", "os._exit(0)", "crashed", before="import os", base="right", harmless=True),
     _answer("aborts", "aborts", "os.abort()", "crashed", before="import os", base="right"),
     _answer("faults", "reads from no address", "ctypes.string_at(0)", "crashed", before="import ctypes", base="right", harmless=True),
@@ -170,7 +168,8 @@ for place in ("/tmp", "/dev/shm", "/scratch", "/warm"):
     except OSError: pass
 assert written < 60_000_000, written
 for place in ("/tmp", "/dev/shm", "/scratch", "/warm"):
-    for name in os.listdir(place): os.remove(f"{place}/{name}")
+    for name in os.listdir(place):
+        if os.path.isfile(f"{place}/{name}"): os.remove(f"{place}/{name}")  # and not the way to Python
 """, base="right"),
     _cell("many-files", "makes a million empty files", """import os
 try:
@@ -208,7 +207,7 @@ for n in range(400): display(HTML(f"<b>{n}</b>" * 200))
     _cell("deep-recursion", "lifts the limit, and calls itself without end",
           "import sys\nsys.setrecursionlimit(10**9)\ndef f(): return [f()]\nf()", "crashed", "student-error",
           "out-of-memory", "timeout", base="right"),
-    _cell("raises-limits", "raises its limits, and those of the process that keeps it", PRLIMIT),
+    _cell("raises-limits", "raises its limits", PRLIMIT),
     _cell("terminal-codes", "prints codes that move a terminal's cursor and set its title",
           "print('\\x1b[2J\\x1b]0;owned\\x07\\x1b[1;1H\\r\\x08', '\\u202egnp')", base="right", harmless=True),
     _cell("odd-characters", "prints characters that are none", "print('\\ud800 \\x00 \\x0b \\ufffe')", base="right", harmless=True),

@@ -46,16 +46,17 @@ for pid in os.listdir("/proc"):
             for found in re.finditer(LETTERS + rb"[0-9a-z-]+", data): print(place, found.group())
         except OSError: pass
 """
-KEEPER = """import ctypes, os, signal
+OTHERS = """import ctypes, os
 def refused(what):
     try: what(); return False
     except OSError: return True
-secret = [refused(lambda: open("/proc/1/mem", "rb+")), refused(lambda: os.listdir("/proc/1/fd")),
-          refused(lambda: open("/proc/1/environ").read()), refused(lambda: os.readlink("/proc/1/root"))]
+assert os.getppid() == 0
 libc = ctypes.CDLL(None, use_errno=True)
-assert all(secret), secret
-assert libc.ptrace(16, 1, 0, 0) == -1
-assert libc.syscall(310, 1, 0, 0, 0, 0, 0) == -1, "process_vm_readv"
+for pid in (*range(2, 300), 2**15, -1):
+    assert refused(lambda: os.kill(pid, 0)), pid
+    assert refused(lambda: os.listdir(f"/proc/{pid}")), pid
+    assert libc.ptrace(16, pid, 0, 0) == -1
+    assert libc.syscall(310, pid, 0, 0, 0, 0, 0) == -1, "process_vm_readv"
 """
 CALLS = """import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -134,7 +135,7 @@ for place in ("/kit", "/usr", "/etc", "/", "/dev", "/proc/sys/kernel", "/lib", "
     for name in ("x.py", "sitecustomize.py", "core_pattern", "hostname"):
         try: open(os.path.join(place, name), "w").write("1"); print("WROTE", place, name)
         except OSError: pass
-for place in ("/kit/attnlib/__init__.py", os.__file__, "/proc/1/oom_score_adj", "/proc/sys/kernel/core_pattern"):
+for place in ("/kit/attnlib/__init__.py", os.__file__, "/proc/sysrq-trigger", "/proc/sys/kernel/core_pattern"):
     try: open(place, "a").write("\\n"); print("WROTE", place)
     except OSError: pass
     try: os.chmod(place, 0o777); print("WROTE", place)
@@ -177,7 +178,7 @@ for up in range(12):
     for name in ("solutions", "submitted", "gradebook.db", "autograded", "victim", ".ssh", "class", ".git", "small.ipynb"):
         if os.path.exists(os.path.join(place, name)): print("FOUND", place, name)
 for name in ("@ROOT@/grading", "@ROOT@/solutions", "/root/.ssh", "/root/.bash_history", "/etc/shadow", "/etc/passwd",
-             "/var/log", "/proc/1/cwd", "/proc/kcore", "/sys/kernel", "/boot", "/dev/mem", "/dev/vda", "/dev/kmsg"):
+             "/var/log", "/proc/kcore", "/sys/kernel", "/boot", "/dev/mem", "/dev/vda", "/dev/kmsg"):
     try: print("FOUND", name, os.listdir(name) if os.path.isdir(name) else open(name, "rb").read(10))
     except OSError: pass
 """.replace("@ROOT@", str(Path(__file__).parents[3]))
@@ -188,7 +189,7 @@ CASES = (
     Case("reads-processes", "reads the memory, files and environments of every process", {"first": MEMORY}),
     Case("reads-own-memory", "looks through the own memory while it is asked", {"softmax": OWN_MEMORY},
          loses=("softmax",)),
-    Case("reads-the-keeper", "opens the memory and the files of the process that keeps it", {"first": KEEPER}),
+    Case("reads-others", "looks for other processes by every number, and into them", {"first": OTHERS}),
     Case("reads-environment", "prints its environment, command line and mounts",
          {"first": "import os\nprint(os.environ, open('/proc/self/cmdline').read(), open('/proc/self/mountinfo').read())"}),
     Case("reads-the-catalogue", "imports, and looks for, what knows the answers", {"first": MODULES}),

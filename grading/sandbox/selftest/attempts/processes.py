@@ -2,14 +2,13 @@
 
 import ctypes
 import os
-import signal
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 Attempts = Iterator[tuple[str, Callable[[], Any]]]
-MOST = 4  # processes: its own, the keeper, and what IPython may have started
+MOST = 3  # processes: its own, and what IPython may have started
 
 
 def seen(pid: int, word: str) -> Attempts:
@@ -26,10 +25,9 @@ def _holds(path: Path, word: str) -> bool:
 
 
 def signalled(pid: int) -> Attempts:
-    """Send signals to a process of the grader's, and to the first one here, which has to survive it."""
+    """Send signals to a process of the grader's, and to every other one that can be reached."""
     yield str(pid), partial(_signalled, pid)
-    os.kill(1, signal.SIGKILL)
-    yield "the first process", lambda: not os.path.exists("/proc/1")
+    yield "everybody", partial(_signalled, -1)
 
 
 def _signalled(pid: int) -> str:
