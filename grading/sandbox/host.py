@@ -239,7 +239,7 @@ class Session:
         self._buffer = bytearray()
         self._process, self._base = _begun(leash, box_is_there)
         self.left = 0  # bytes that may still come in answer to what was asked last
-        self._look = monotonic() + TICK  # when to look at the memory next
+        self._look = monotonic() + 2 * TICK  # when to look at the memory next
         self._end = monotonic() + seconds
         self.cut = False
         channel.setblocking(False)

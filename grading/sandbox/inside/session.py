@@ -1,6 +1,7 @@
 """One submission in its own process: run cells, answer what is asked about them, and send everything to the grader."""
 
 import io
+import json
 import os
 import signal
 import socket
@@ -9,7 +10,7 @@ import tempfile
 from typing import Any
 
 from grading.sandbox.inside.answers import Answers
-from grading.sandbox.inside.wire import LENGTH, pack, unpack
+from grading.sandbox.inside.wire import LENGTH, pack
 
 CHUNK = 16_000  # characters of printed text that are gathered before they are sent
 
@@ -44,7 +45,7 @@ class Session:
 
     def _next(self) -> dict[str, Any] | None:
         head = self._read(LENGTH.size)
-        return unpack(self._read(LENGTH.unpack(head)[0])) if head else None
+        return json.loads(self._read(LENGTH.unpack(head)[0])) if head else None  # from the grader: it is sound
 
     def _read(self, size: int) -> bytes:
         parts = []

@@ -38,7 +38,10 @@ WARMING = [
     "plt.plot([1, 2], label='one'); plt.legend(); plt.show()",
     "from IPython.display import display, HTML; display(HTML('<b>x</b>'))",
 ]
-LIBRARIES = ("attnlib", "attnlib.numpy", "attnlib.torch", "attnlib.plotting", "attnlib.checks", "attnlib.checks.probe")
+LIBRARIES = (
+    *("attnlib", "attnlib.numpy", "attnlib.torch", "attnlib.plotting", "attnlib.checks", "attnlib.checks.probe"),
+    "grading.sandbox.inside.session",
+)
 
 
 class _Publisher(DisplayPublisher):

@@ -116,7 +116,8 @@ def array(x: Any) -> NDArray[Any]:
         stored = np.frombuffer(raw, dtype).reshape([shape[axis] for axis in axes])
     except (ValueError, binascii.Error):
         raise WireError("an array whose bytes do not fit its shape") from None
-    return np.array(stored.transpose(np.argsort(axes)), order="K")
+    order = sorted(range(len(axes)), key=axes.__getitem__)  # where each axis of the array lies in what is stored
+    return np.array(stored.transpose(order), order="K")
 
 
 def _are_sizes(numbers: Any) -> bool:
