@@ -155,6 +155,7 @@ def _take(outputs: list[dict[str, Any]], message: dict[str, Any]) -> bool:
 def _sound(output: Any) -> dict[str, Any]:
     """Return an output with nothing in it but what the notebook's format knows, and pages may show."""
     kind = output.get("output_type") if isinstance(output, dict) else None
+    kind = kind if isinstance(kind, str) else None  # what else came might not even be fit to be looked up
     if kind == "clear_output":
         return {"output_type": kind}
     if kind in TEXTS and all(isinstance(output.get(name), str) for name in TEXTS[kind]):

@@ -137,7 +137,7 @@ class Host:
     def _wanted(self, folder: str, limits: Limits) -> dict[str, Any]:
         # With a CORE of 0 a program that the system may have for dumps would get one all the same; with 1 it gets none.
         kernel = {"CORE": 1, "FSIZE": limits.file_size, "NOFILE": limits.files, "NPROC": limits.processes}
-        kernel |= {"CPU": limits.processor, "MSGQUEUE": 0, "MEMLOCK": 0}
+        kernel |= {"CPU": limits.processor, "MSGQUEUE": 0, "MEMLOCK": 0, "SIGPENDING": 1000}
         sizes = {name: getattr(limits, name) for name in ("file_size", "memory", "cell_output", "notebook_output")}
         return {"uid": next(UIDS), "limits": kernel, "folder": folder, **sizes}
 
@@ -178,10 +178,11 @@ class Host:
 
     def _words(self) -> str:
         """Return what the box has said last, of what it writes where no submission can."""
-        if self._said is None or self._said.closed:
-            return ""
-        self._said.seek(max(0, os.fstat(self._said.fileno()).st_size - 2000))
-        return self._said.read().decode("utf-8", "replace").strip()
+        with self._changing:
+            if self._said is None or self._said.closed:
+                return ""
+            self._said.seek(max(0, os.fstat(self._said.fileno()).st_size - 2000))
+            return self._said.read().decode("utf-8", "replace").strip()
 
     def _popen(self, kit: Path, control: socket.socket, said: IO[bytes]) -> "subprocess.Popen[bytes]":
         settings: dict[str, str] = {}
@@ -198,8 +199,9 @@ class Host:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
@@ -211,14 +213,18 @@ def _is_there(box: "subprocess.Popen[bytes]") -> bool:
 
 
 def _let_go(leash: socket.socket) -> bool:
-    """Have the server kill all that is left of a submission, and tell whether it did: it hangs up when it is done."""
+    """Have the server kill all that is left of a submission, and tell whether it did: it hangs up when it is done.
+
+    What was killed may take its time to be gone, and a box in which others are at work is not dropped for that.
+    """
     leash.settimeout(END)
+    killed = False
     try:
         leash.shutdown(socket.SHUT_WR)
-        while leash.recv(64):
-            pass
+        while said := leash.recv(64):
+            killed = killed or said != b"up"
     except TimeoutError:
-        return False
+        return killed
     except OSError:
         return True  # it had hung up before
     return True
@@ -398,7 +404,9 @@ def _own_memory(process: psutil.Process) -> int:
     try:
         lines = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return int(process.memory_info().rss)
+        with suppress(psutil.Error):
+            return int(process.memory_info().rss)
+        return 0  # it is gone; the others are not
     sizes = [line.split() for line in lines if line.startswith(("RssAnon:", "RssShmem:"))]
     return 1024 * sum(int(size) for _, size, _ in sizes)
 

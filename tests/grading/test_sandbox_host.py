@@ -1,6 +1,7 @@
 """Whatever a submission does to its process, the grader goes on in time, and knows what it was."""
 
 import os
+import socket
 import sys
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import psutil
 import pytest
 
 from grading.sandbox import bubblewrap
+from grading.sandbox import host as host_module
 from grading.sandbox.execute import execute
 from grading.sandbox.host import Host, Stopped
 from grading.sandbox.limits import MB, Limits
@@ -82,10 +84,11 @@ def test_the_notebook_has_a_deadline_of_its_own(host):
         ("import os; os.closerange(3, 256)", "crashed", ""),
         (f"{CHANNEL}send(b'[]')", "tampered", "channel"),
         (f"{CHANNEL}send(b'{{}}')", "tampered", "channel"),
+        (f'{CHANNEL}send(b\'{{"output": {{"output_type": []}}}}\')', "tampered", "channel"),
         (f"{CHANNEL}os.write(channel, b'\\xff' * 9)", "output-limit", "far more"),
         ("x = bytearray(10**9)", "", ""),
     ],
-    ids=["exit", "kill", "null", "hangs up", "list", "empty", "noise", "memory"],
+    ids=["exit", "kill", "null", "hangs up", "list", "empty", "odd kind", "noise", "memory"],
 )
 def test_each_end_has_its_verdict_and_the_next_cell_runs(host, source, verdict, words):
     result = run(host, source, "print('after')")
@@ -158,6 +161,27 @@ if not os.fork():
         list(session.ask({"run": "import time; time.sleep(0.2)"}))
         assert len(sleepers(word)) == 3
     assert sleepers(word) == []
+
+
+@pytest.mark.parametrize(("said", "is_well"), [(b"killed", True), (b"", False), (b"up", False)])
+def test_a_box_is_given_up_where_nothing_is_killed_and_not_where_something_is_slow_to_end(monkeypatch, said, is_well):
+    monkeypatch.setattr(host_module, "END", 0.2)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.send(said) if said else None
+        assert host_module._let_go(ours) is is_well
+
+
+def test_the_load_of_the_machine_cannot_be_watched(host):
+    assert text(run(host, "import os; print([*os.walk('/proc/pressure')][0][1:])")) in ("([], [])\n", "")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="an ordinary user can make no terminals for each submission")
+def test_terminals_are_those_of_one_submission(host):
+    opened = "import os, pty; pty.openpty(); print(sorted(os.listdir('/dev/pts')))"
+    with host.session() as neighbour:
+        list(neighbour.ask({"run": opened}))
+        assert text(run(host, opened)) == "['0', 'ptmx']\n"
 
 
 def test_nothing_passes_from_one_session_to_the_next(host):

@@ -102,11 +102,17 @@ class Server:
                 os.close(file)
 
     def _obey(self, pid: int, leash: socket.socket) -> None:
-        if leash.recv(1):
+        try:
+            order = leash.recv(1)
+        except OSError:  # the grader hung up with something unread
+            order = b""
+        if order:
             os.kill(pid, signal.SIGINT)
-        else:
-            self._kill(pid)
-            self.dying.add(pid)
+            return
+        self._kill(pid)
+        self.dying.add(pid)
+        with suppress(OSError):
+            leash.sendall(b"killed")
 
     def _kill(self, pid: int) -> None:
         """Kill a submission's process, with whom all processes of its namespace end; without one, its group."""
@@ -122,7 +128,10 @@ class Server:
             if not self.walled:
                 self._kill(pid)  # what it has left
             self.dying.discard(pid)
-            with self.leashes.pop(pid) as leash, suppress(OSError):  # the grader may be gone
+            leash = self.leashes.pop(pid, None)
+            if leash is None:
+                continue  # no submission's, but of one without walls, which gave us what it started
+            with leash, suppress(OSError):  # the grader may be gone
                 leash.sendall(f"{os.waitstatus_to_exitcode(code)} {round(used.ru_utime + used.ru_stime)}".encode())
 
 

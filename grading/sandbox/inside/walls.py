@@ -18,34 +18,39 @@ SET_DUMPABLE, SET_SECCOMP, CAPBSET_DROP, SET_NO_NEW_PRIVS, CAP_AMBIENT = 4, 22, 
 CAPABILITIES_VERSION = 0x20080522
 EPERM, ENOSYS, ENETUNREACH = 1, 38, 101
 
-# Numbers of system calls that no exercise needs, and that have let processes out of boxes before, or that take memory
-# which is counted as no process's.
+# Numbers of system calls that no exercise needs, and that have let processes out of boxes before, that take memory
+# which is counted as no process's or something that all processes share, or that make a process slow to end.
 DENIED = {
     "x86_64": {
-        "shmget": 29, "semget": 64, "msgget": 68, "ptrace": 101, "syslog": 103, "personality": 135,
-        "pivot_root": 155, "chroot": 161, "acct": 163, "mount": 165, "umount2": 166, "swapon": 167,
-        "swapoff": 168, "reboot": 169, "iopl": 172, "ioperm": 173, "init_module": 175, "delete_module": 176,
-        "quotactl": 179, "kexec_load": 246, "add_key": 248, "request_key": 249, "keyctl": 250, "unshare": 272,
-        "perf_event_open": 298, "fanotify_init": 300, "name_to_handle_at": 303, "open_by_handle_at": 304,
-        "setns": 308, "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313,
+        "shmget": 29, "semget": 64, "msgget": 68, "flock": 73, "ptrace": 101, "syslog": 103,
+        "personality": 135, "modify_ldt": 154, "pivot_root": 155, "chroot": 161, "sync": 162, "acct": 163,
+        "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169, "iopl": 172,
+        "ioperm": 173, "init_module": 175, "delete_module": 176, "quotactl": 179, "io_setup": 206,
+        "kexec_load": 246, "add_key": 248, "request_key": 249, "keyctl": 250, "inotify_init": 253,
+        "unshare": 272, "vmsplice": 278, "inotify_init1": 294, "perf_event_open": 298, "fanotify_init": 300,
+        "name_to_handle_at": 303, "open_by_handle_at": 304, "syncfs": 306, "setns": 308,
+        "process_vm_readv": 310, "process_vm_writev": 311, "kcmp": 312, "finit_module": 313,
         "memfd_create": 319, "bpf": 321, "userfaultfd": 323, "io_uring_setup": 425, "io_uring_enter": 426,
         "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431,
-        "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "mount_setattr": 442, "memfd_secret": 447,
+        "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "mount_setattr": 442, "quotactl_fd": 443,
+        "memfd_secret": 447,
     },
     "aarch64": {
-        "umount2": 39, "mount": 40, "pivot_root": 41, "chroot": 51, "quotactl": 60, "acct": 89,
-        "personality": 92, "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106,
-        "syslog": 116, "ptrace": 117, "reboot": 142, "msgget": 186, "semget": 190, "shmget": 194,
-        "add_key": 217, "request_key": 218, "keyctl": 219, "swapon": 224, "swapoff": 225,
-        "perf_event_open": 241, "fanotify_init": 262, "name_to_handle_at": 264, "open_by_handle_at": 265,
+        "io_setup": 0, "inotify_init1": 26, "flock": 32, "umount2": 39, "mount": 40, "pivot_root": 41,
+        "chroot": 51, "quotactl": 60, "vmsplice": 75, "sync": 81, "acct": 89, "personality": 92,
+        "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106, "syslog": 116,
+        "ptrace": 117, "reboot": 142, "msgget": 186, "semget": 190, "shmget": 194, "add_key": 217,
+        "request_key": 218, "keyctl": 219, "swapon": 224, "swapoff": 225, "perf_event_open": 241,
+        "fanotify_init": 262, "name_to_handle_at": 264, "open_by_handle_at": 265, "syncfs": 267,
         "setns": 268, "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273,
         "memfd_create": 279, "bpf": 280, "userfaultfd": 282, "io_uring_setup": 425, "io_uring_enter": 426,
         "io_uring_register": 427, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431,
-        "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "mount_setattr": 442, "memfd_secret": 447,
+        "fsmount": 432, "fspick": 433, "pidfd_getfd": 438, "mount_setattr": 442, "quotactl_fd": 443,
+        "memfd_secret": 447,
     },
 }  # fmt: skip
-# Its name to seccomp, and the calls socket, clone and prlimit64.
-MACHINE = {"x86_64": (0xC000003E, 41, 56, 302), "aarch64": (0xC00000B7, 198, 220, 261)}
+# Its name to seccomp, and the calls socket, socketpair, clone and prlimit64.
+MACHINE = {"x86_64": (0xC000003E, 41, 53, 56, 302), "aarch64": (0xC00000B7, 198, 199, 220, 261)}
 CLONE3 = 435
 AF_UNIX = 1
 NEW_NAMESPACES = 0x7E020000  # any CLONE_NEW…
@@ -117,14 +122,15 @@ def part_from_others(folders: Mapping[str, int], uid: int, kept: Sequence[str] =
             os.makedirs(path, 0o755)
             _bind(f"/proc/self/fd/{seen}", path)
             os.close(seen)
+    if os.getuid() == 0:  # for an ordinary user the kernel makes no others
+        _mount("devpts", "/dev/pts", NOSUID, "newinstance,ptmxmode=0666,mode=600")
 
 
 def see_only_own_processes() -> None:
-    """Show the processes of this namespace in /proc, or, where the kernel forbids that, none at all."""
-    try:
-        _mount("proc", "/proc", NOSUID | NODEV)
-    except OSError:
-        _mount("tmpfs", "/proc", NOSUID | NODEV, "size=4k,mode=555")
+    """Show the processes of this namespace in /proc, and nothing there to watch the machine with."""
+    _mount("proc", "/proc", NOSUID | NODEV)
+    if os.path.isdir("/proc/pressure"):  # each watch takes long to end, and so would who holds many of them
+        _mount("tmpfs", "/proc/pressure", NOSUID | NODEV, "size=4k,mode=555")
 
 
 def become(uid: int) -> None:
@@ -189,7 +195,7 @@ def filter_calls() -> None:
 
 def _filter() -> bytes:
     """Return the filter for this machine as a program of the Berkeley packet filter."""
-    architecture, socket, clone, prlimit = MACHINE[platform.machine()]
+    architecture, socket, socketpair, clone, prlimit = MACHINE[platform.machine()]
     load, equal, at_least, any_bit, leave = 0x20, 0x15, 0x35, 0x45, 0x06
     allow, refuse, kill = 0x7FFF0000, 0x00050000, 0x80000000
     number, machine, first_argument = 0, 4, 16
@@ -198,7 +204,7 @@ def _filter() -> bytes:
     for call in DENIED[platform.machine()].values():
         lines += [(equal, 0, 1, call), (leave, 0, 0, refuse | EPERM)]
     lines += [(equal, 0, 1, CLONE3), (leave, 0, 0, refuse | ENOSYS)]  # its flags lie in memory; libraries fall back
-    lines += [(equal, 0, 4, socket), (load, 0, 0, first_argument), (equal, 1, 0, AF_UNIX)]
+    lines += [(equal, 1, 0, socket), (equal, 0, 4, socketpair), (load, 0, 0, first_argument), (equal, 1, 0, AF_UNIX)]
     lines += [(leave, 0, 0, refuse | ENETUNREACH), (leave, 0, 0, allow)]
     lines += [(equal, 0, 4, prlimit), (load, 0, 0, first_argument), (equal, 1, 0, 0)]  # 0 is the process itself
     lines += [(leave, 0, 0, refuse | EPERM), (leave, 0, 0, allow)]

@@ -41,6 +41,7 @@ WORKS = (
     Work("display", "from IPython.display import HTML, display\ndisplay(HTML('<b>bold</b>'))", "text/html"),
     Work("value", "1 + 1", "text/plain"),
     Work("program", "import subprocess\nprint(subprocess.run(['true']).returncode)", "0"),
+    Work("line for the shell", "!echo there", "there"),
     Work("temporary file", FILE, "kept"),
     Work("threads", THREADS, "10"),
     Work("processor", BLAS, "{1}"),

@@ -46,6 +46,12 @@ CALLS: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "personality": (135, 92, (0xFFFFFFFF,)),
     "memfd_create": (319, 279, (BAD, 0)),
     "shmget": (29, 194, (BAD, 0, 0)),
+    "vmsplice": (278, 75, (BAD, 0, 0, 0)),
+    "flock": (73, 32, (BAD, 0)),
+    "inotify_init1": (294, 26, (BAD,)),
+    "io_setup": (206, 0, (0, BAD)),
+    "syncfs": (306, 267, (BAD,)),
+    "quotactl_fd": (443, 443, (BAD, 0, 0, 0)),
     "clone3": (435, 435, (BAD, 0)),
 }
 REFUSED = {errno.EPERM, errno.ENOSYS}
