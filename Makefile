@@ -25,7 +25,7 @@ export PYTHONHASHSEED := 0
 unexport ATTENTION_DB
 
 .DEFAULT_GOAL := all
-.PHONY: all test checks help book pdf serve exercises grade bench lock clean chromium bubblewrap selftest
+.PHONY: all test library help book pdf serve exercises grade bench lock clean chromium bubblewrap selftest
 .DELETE_ON_ERROR:
 .PRECIOUS: $(EXERCISES)
 
@@ -46,12 +46,12 @@ test: $(READY) chromium bubblewrap ## set up and check everything: lint, types, 
 	ruff check
 	ruff format --check
 	mypy
-	@# One core builds the book; the others test the checks meanwhile, which takes as long and needs no book.
-	@$(MAKE) --no-print-directory -j 2 book checks
-	$(PYTEST) -n auto tests/attnlib tests/grading tests/book tests/exercises tests/house
+	@# One core builds the book; the others test the library meanwhile, which needs no book.
+	@$(MAKE) --no-print-directory -j 2 book library
+	$(PYTEST) -n auto tests/checks tests/grading tests/book tests/exercises tests/house
 
-checks: $(READY) ## test the checks of the exercises alone
-	$(PYTEST) -n $$(python -c "import os; print(max(1, (os.cpu_count() or 2) - 1))") tests/checks
+library: $(READY) ## test the library alone
+	$(PYTEST) -n $$(python -c "import os; print(max(1, (os.cpu_count() or 2) - 1))") tests/attnlib
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
