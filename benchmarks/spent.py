@@ -10,7 +10,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,6 @@ class Clock:
 
     def __init__(self) -> None:
         self.spent: dict[tuple[str, str], float] = defaultdict(float)
-        self.held: tuple[str, str] | None = None  # what the time counts as, whatever is going on
         self._inside: list[tuple[str, str]] = []
         self._since = 0.0
 
@@ -86,7 +85,7 @@ class Clock:
         """Put the time since the last tick to what is going on."""
         now = time.perf_counter()
         if self._inside:
-            self.spent[self.held or self._inside[-1]] += now - self._since
+            self.spent[self._inside[-1]] += now - self._since
         self._since = now
 
 
@@ -108,7 +107,6 @@ def watch() -> None:
     for owner, name, table, what in WATCHED:
         setattr(owner, name, _timed(getattr(owner, name), (table, what)))
     Host.session = _session(Host.session)
-    Session._heard = _heard(Session._heard)
 
 
 def _timed(function: Callable[..., Any], what: tuple[str, str]) -> Callable[..., Any]:
@@ -121,33 +119,14 @@ def _timed(function: Callable[..., Any], what: tuple[str, str]) -> Callable[...,
 
 
 def _session(session: Callable[..., Any]) -> Callable[..., Any]:
-    """Count the time from the request for a process until it says that it is up as that of the fork."""
+    """Count as that of the fork what it takes to begin and to end a session, and no cell or answer is in."""
 
     @contextmanager
     def timed(host: Host, *given: Any) -> Iterator[Session]:
         clock = CLOCKS.clock
-        if clock.is_once():  # to probe the walls
-            with session(host, *given) as begun:
-                yield begun
-            return
-        with clock.during((BOX, FORK)), session(host, *given) as begun:
-            clock.tick()
-            clock.held = (BOX, FORK)
-            try:
-                yield begun
-            finally:
-                clock.tick()
-                clock.held = None  # where nothing was asked, nothing was heard
-
-    return timed
-
-
-def _heard(heard: Callable[[Session], None]) -> Callable[[Session], None]:
-    def timed(session: Session) -> None:
-        clock = CLOCKS.clock
-        clock.tick()
-        clock.held = None
-        heard(session)
+        what = nullcontext() if clock.is_once() else clock.during((BOX, FORK))  # once: to probe the walls
+        with what, session(host, *given) as begun:
+            yield begun
 
     return timed
 
