@@ -1,5 +1,6 @@
 """A cell shows in the box what it shows in a notebook: compared with a real kernel, which nbclient runs."""
 
+import os
 import re
 import sys
 from base64 import b64decode
@@ -63,7 +64,9 @@ def there() -> dict[str, list]:
     """What the same cells show in a kernel."""
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS.values()]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True).execute()
+    # A kernel shows figures where nobody has chosen another backend for it.
+    own = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True).execute(env=own)
     return {name: cell.outputs for name, cell in zip(CELLS, notebook.cells, strict=True)}
 
 
