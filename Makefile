@@ -94,6 +94,8 @@ $(READY): requirements.txt pyproject.toml
 	.venv/bin/python -m pip install --disable-pip-version-check --no-deps -r requirements.txt
 	.venv/bin/python -m pip install --disable-pip-version-check $$(grep '^torch==' requirements.txt)
 	.venv/bin/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@# Which fonts there are takes matplotlib a while to find out, and each sandbox would have to.
+	@env -u XDG_DATA_HOME HOME=/nonexistent MPLCONFIGDIR=.venv/share/matplotlib .venv/bin/python -c "import matplotlib.font_manager"
 	@# A sandbox that root starts runs as somebody else, who has to be able to read this.
 	@chmod -R go+rX .venv
 	@touch $@

@@ -12,18 +12,20 @@ from typing import Any
 import numpy as np
 
 from attnlib._arrays import library_of
-from attnlib.checks.calls import Given
+from attnlib.checks.calls import NOTHING, Around, Given
 from attnlib.checks.exercise import Implementation
 
 
-def of_cache(implementation: Implementation, inputs: Given, options: Given, setup: Given) -> tuple[Any, dict[str, Any]]:
+def of_cache(
+    implementation: Implementation, inputs: Given, options: Given, setup: Given, around: Around = NOTHING
+) -> tuple[Any, dict[str, Any]]:
     """Make a cache, append chunk after chunk, and return the lengths from the beginning on and the last result.
 
     Where there is a chunk named ``other``, a second cache gets it in between.
     """
     chunks = [chunk for name, chunk in inputs.items() if name != "other"]
     other = inputs.get("other")
-    with _restored(implementation):
+    with around, _restored(implementation):
         kind = _isolated(implementation)
         cache, results = kind(), []
         counts = [_length(cache)]

@@ -1,28 +1,32 @@
 """How an implementation is asked: a function by one call; a class by making it, giving it weights, and calling that.
 
 This runs beside a student's code, with inputs in the backend's arrays. It returns what came back, and the arrays whose
-gradients may be asked for, by name.
+gradients may be asked for, by name. ``around`` is a context that is opened while an answer is worked out.
 """
 
 import inspect
 from collections.abc import Callable, Mapping, Set
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from attnlib._arrays import is_torch
 
 Given = Mapping[str, Any]
-Call = Callable[[Callable[..., Any], Given, Given, Given], tuple[Any, dict[str, Any]]]
+Around = AbstractContextManager[Any]
+Call = Callable[[Callable[..., Any], Given, Given, Given, Around], tuple[Any, dict[str, Any]]]
+NOTHING: Around = nullcontext()
 
 
 def of_function(
-    implementation: Callable[..., Any], inputs: Given, options: Given, setup: Given
+    implementation: Callable[..., Any], inputs: Given, options: Given, setup: Given, around: Around = NOTHING
 ) -> tuple[Any, dict[str, Any]]:
     """Call a function once: inputs by position, options by keyword."""
-    return implementation(*inputs.values(), **options), leaves(inputs)
+    with around:
+        return implementation(*inputs.values(), **options), leaves(inputs)
 
 
 def of_module(
-    implementation: Callable[..., Any], inputs: Given, options: Given, setup: Given
+    implementation: Callable[..., Any], inputs: Given, options: Given, setup: Given, around: Around = NOTHING
 ) -> tuple[Any, dict[str, Any]]:
     """Make a module (numbers of the setup by position), load the first input, its weights, and call it."""
     if hasattr(implementation, "forward") and not isinstance(implementation, type):
@@ -32,7 +36,9 @@ def of_module(
     module = implementation(*numbers, **{name: x for name, x in setup.items() if type(x) is not int})
     parameters = _load(module, weights)
     arrays = dict(others)
-    return module(*arrays.values(), **options), leaves(arrays) | parameters
+    with around:
+        returned = module(*arrays.values(), **options)
+    return returned, leaves(arrays) | parameters
 
 
 def leaves(given: Given) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlib._arrays import is_torch
-from attnlib.checks.calls import Call
+from attnlib.checks.calls import NOTHING, Around, Call
 from attnlib.checks.exercise import Case, Implementation
 
 LIBRARIES = (Path(__file__).parents[1], *map(Path, {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}))
@@ -57,8 +57,10 @@ class Asked(Protocol):
         """Return the names of what comes back for a case."""
 
 
-def probe(implementation: Implementation, case: Case, exercise: Asked, *, backend: str = "numpy") -> Answer:
-    """Call ``implementation`` on fresh copies of the case's inputs and collect the named outputs.
+def probe(
+    implementation: Implementation, case: Case, exercise: Asked, *, backend: str = "numpy", around: Around = NOTHING
+) -> Answer:
+    """Call ``implementation`` on fresh copies of the case's inputs, within ``around``, and collect the named outputs.
 
     What it prints is dropped here, and warnings are no errors: both show wherever the function is called directly.
     """
@@ -66,7 +68,7 @@ def probe(implementation: Implementation, case: Case, exercise: Asked, *, backen
     options = _to_backend(case.options, backend, grad=False)
     try:
         with _calm(backend):
-            returned, leaves = exercise.call(implementation, given, options, copy.deepcopy(case.setup))
+            returned, leaves = exercise.call(implementation, given, options, copy.deepcopy(case.setup), around)
             answer = _collect(returned, exercise.outputs_of(case), backend, exercise.plain)
             if case.upstream is not None and answer.problem is None:
                 answer = _with_gradients(answer, returned, leaves, case.upstream)

@@ -2,14 +2,15 @@
 
 A Python function gets other code for that time, so that it raises by whatever name or reference it is called, also by
 one that was taken before. Of a class, all functions in its body get it. What torch has in C is stopped on its way
-through torch's own hook, which sees functions and methods of tensors alike; a function in C of any other module is
-replaced in that module. This keeps nobody out who means to get past it: it makes sure that a shortcut is not taken
-unawares, or without a trace in the source.
+through torch's own hook, which sees functions and methods of tensors alike. That slows down all of them, so it is there
+only while an answer is worked out, and not while a module is made or given its weights. A function in C of any other
+module is replaced in that module. This keeps nobody out who means to get past it: it makes sure that a shortcut is not
+taken unawares, or without a trace in the source.
 """
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NoReturn
@@ -30,11 +31,12 @@ class Forbidden(RuntimeError):
 
 
 @contextmanager
-def forbidding(names: Sequence[str]) -> Iterator[None]:
+def forbidding(names: Sequence[str]) -> Iterator[AbstractContextManager[Any]]:
     """Let the functions and classes of these names, such as ``"torch.Tensor.softmax"``, raise while this is open.
 
-    A name whose module has not been imported is left out; one of the late modules cannot be imported meanwhile. Calls
-    may be nested; afterwards all is as it was before.
+    Those that torch has in C do so within the context that this yields, which may be opened again and again. A name
+    whose module has not been imported is left out; one of the late modules cannot be imported meanwhile. Calls may be
+    nested; afterwards all is as it was before.
 
     Raises:
         Forbidden: one of them was called.
@@ -57,9 +59,7 @@ def forbidding(names: Sequence[str]) -> Iterator[None]:
             elif callable(found) and not functions:
                 stack.callback(setattr, owner, last, found)
                 setattr(owner, last, _refusal(reason))
-        if of_torch:
-            stack.enter_context(_watch(of_torch))
-        yield
+        yield _watch(of_torch) if of_torch else nullcontext()
 
 
 def _find(name: str) -> tuple[Any, Any]:
@@ -126,7 +126,7 @@ def _watch(reasons: Mapping[str, str]) -> AbstractContextManager[Any]:
             reason = reasons.get(_plain(func))
             if reason is not None:
                 raise Forbidden(reason)
-            return func(*args, **(kwargs or {}))
+            return func(*args, **kwargs) if kwargs else func(*args)
 
     watch: AbstractContextManager[Any] = Watch()
     return watch

@@ -34,8 +34,8 @@ WARMING = [
     "x = torch.ones(1, 2, 4, requires_grad=True); attnlib.scaled_dot_product_attention(x, x, x).sum().backward()",
     "x = np.ones((1, 2, 4)); attnlib.scaled_dot_product_attention(x, x, x); attnlib.split_heads(x, 2)",
     "torch.nn.MultiheadAttention(4, 2)(*[torch.ones(1, 2, 4)] * 3)",
-    "import matplotlib.pyplot as plt; plt.imshow([[1, 2], [3, 4]]); plt.title('$x_1$'); plt.colorbar(); plt.show()",
-    "plt.plot([1, 2], label='one'); plt.legend(); plt.show()",
+    "import matplotlib.pyplot as plt; plt.figure(figsize=(1, 1)); plt.imshow([[1, 2], [3, 4]]); plt.title('$x_1$')\n"
+    "plt.plot([0, 1], label='one'); plt.legend(); plt.show()",
     "from IPython.display import display, HTML; display(HTML('<b>x</b>'))",
 ]
 LIBRARIES = (
