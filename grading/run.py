@@ -109,7 +109,8 @@ def refresh(course: Course, assignment: str, jobs: int = 1) -> None:
 
 def _import_what_is_asked_for(asked: Sequence[Paper]) -> None:
     """Import torch, where the judge is going to need it, now: that takes seconds, in which the box starts."""
-    if any(challenge.backend == "torch" for paper in asked for challenge in paper.challenges.values()):
+    in_torch = (c.exercise for paper in asked for c in paper.challenges.values() if c.backend == "torch")
+    if any(exercise and exercise.takes_autograd for exercise in in_torch):
         with importing():
             import_module("torch")
 

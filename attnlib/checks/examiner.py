@@ -16,7 +16,7 @@ from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.catalogue.gradients import CUT_OFF, GRADIENTS
 from attnlib.checks.exercise import Case, Exercise, Implementation, Mistake
 from attnlib.checks.invariants import what_broke
-from attnlib.checks.probe import Answer, probe
+from attnlib.checks.probe import GRADIENT_OF, Answer, probe
 from attnlib.checks.report import Finding, Report
 
 TOLERANCE = {np.dtype(np.float64): 1e-5, np.dtype(np.float32): 1e-4}
@@ -184,10 +184,14 @@ def _with_gradients(exercise: Exercise, case: Case, rng: np.random.Generator) ->
 
 
 def _expected(exercise: Exercise, case: Case) -> Answer:
-    """Return the reference's answer: in float64 for numbers, by autograd in torch for gradients."""
+    """Return the reference's answer: in float64, with gradients by hand or by autograd in torch."""
     exact = replace(case, inputs=_exact(case.inputs), options=_exact(case.options))
     if case.upstream is None:
         return probe(exercise.reference, exact, exercise)
+    if exercise.by_hand:
+        numbers = probe(exercise.reference, replace(exact, upstream=None), exercise)
+        gradients = exercise.by_hand(exact.inputs, exact.setup, case.upstream)
+        return Answer(numbers.arrays | {GRADIENT_OF + name: x for name, x in gradients.items()}, numbers.problem)
     return probe(exercise.reference_in("torch"), exact, exercise, backend="torch")
 
 

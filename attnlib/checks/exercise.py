@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import attnlib
 import attnlib.numpy
-from attnlib.checks.calls import Call, of_function
+from attnlib.checks.calls import Call, Given, of_function
 
 Implementation = Callable[..., Any]
 
@@ -98,6 +98,9 @@ class Mistake:
     implementation: Implementation = field(repr=False)
 
 
+Gradients = dict[str, NDArray[Any]]
+
+
 @dataclass(frozen=True)
 class Exercise:
     """All that is known about one exercise.
@@ -110,8 +113,9 @@ class Exercise:
     have an argument of that name. ``call`` says how an implementation is asked, which for a class is more than one
     call. ``plain`` allows numbers, True, False and tuples where else arrays are needed. ``in_torch`` is the reference
     for torch where it is not the same as for NumPy; where ``backends`` lacks one, the exercise is not asked in it.
-    Without ``gradients``, torch is asked for numbers alone. ``solved_by`` names, with their modules, what would solve
-    the exercise or its essence in one call, beside attnlib's own of the exercise's name.
+    Without ``gradients``, torch is asked for numbers alone. ``by_hand`` works out those that are expected, where that
+    is not left to autograd, see :mod:`attnlib.checks.catalogue.by_hand`. ``solved_by`` names, with their modules, what
+    would solve the exercise or its essence in one call, beside attnlib's own of the exercise's name.
     """
 
     name: str
@@ -128,7 +132,13 @@ class Exercise:
     in_torch: Callable[[], Implementation] | None = None
     backends: tuple[str, ...] = ("numpy", "torch")
     gradients: bool = True
+    by_hand: Callable[[Given, Given, Given], Gradients] | None = None
     solved_by: tuple[str, ...] = ()
+
+    @property
+    def takes_autograd(self) -> bool:
+        """Whether an examination in torch imports torch, to work out the gradients that are expected."""
+        return self.gradients and self.by_hand is None
 
     @property
     def forbidden(self) -> tuple[str, ...]:

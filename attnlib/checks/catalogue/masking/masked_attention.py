@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import attnlib
+from attnlib.checks.catalogue.by_hand import through_attention
 from attnlib.checks.catalogue.masking.sections import BY_HAND, EMPTY, FINITE, KINDS, LEAKS, NOT_AFTER, POLARITY
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SCALE, SOFTMAX, WEIGHTED_SUM
 from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistakes
@@ -991,5 +992,6 @@ EXERCISE = Exercise(
     "other. Which of them is the first that differs from what you have on paper?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
+    by_hand=through_attention,
     solved_by=ATTENDS,
 )

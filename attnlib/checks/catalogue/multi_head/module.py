@@ -9,6 +9,7 @@ import numpy as np
 import attnlib
 import attnlib.numpy
 from attnlib.checks.calls import of_module
+from attnlib.checks.catalogue.by_hand import through_heads
 from attnlib.checks.catalogue.multi_head import multi_head_attention
 from attnlib.checks.catalogue.multi_head.sections import COUNTING, MULTI_HEAD, OUTPUT_PROJECTION, SCALE
 from attnlib.checks.catalogue.multi_head.steps import BySteps, Steps
@@ -592,5 +593,6 @@ EXERCISE = Exercise(
     mistakes=(*MISTAKES, *(_in_a_module(m) for m in multi_head_attention.MISTAKES if m.id in SHARED)),
     extras=("need_weights", "attn_mask", "is_causal"),
     call=of_module,
+    by_hand=through_heads,
     solved_by=ATTENDS_WITH_HEADS,
 )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import attnlib
+from attnlib.checks.catalogue.by_hand import through_rope
 from attnlib.checks.catalogue.positions.sections import PAIRS, ROPE
 from attnlib.checks.exercise import Case, Exercise, Mistakes
 
@@ -945,4 +946,5 @@ EXERCISE = Exercise(
     "(8, 19). Print the two parts of x, and the two new parts, before you join them. Which is the first to differ?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
+    by_hand=through_rope,
 )

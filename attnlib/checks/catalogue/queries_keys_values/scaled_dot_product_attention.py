@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import attnlib
+from attnlib.checks.catalogue.by_hand import through_scaled_attention
 from attnlib.checks.catalogue.queries_keys_values.sections import (
     AFTERWARDS,
     ALIGNED,
@@ -1325,5 +1326,6 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     extras=("attn_mask", "is_causal", "q_offset", "return_weights"),
+    by_hand=through_scaled_attention,
     solved_by=ATTENDS,
 )

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import attnlib
+from attnlib.checks.catalogue.by_hand import through_attention
 from attnlib.checks.catalogue.self_attention.dot import views
 from attnlib.checks.catalogue.self_attention.sections import ATTENTION, OVERFLOW, SCALE, SCORES, SOFTMAX, WEIGHTED_SUM
 from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistakes
@@ -1153,5 +1154,6 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     extras=("mask", "score"),
+    by_hand=through_attention,
     solved_by=ATTENDS,
 )
