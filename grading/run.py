@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, closing, contextmanager
@@ -28,6 +29,7 @@ from grading.submission import Submission, Submissions
 
 LONGEST = 200  # bytes of a student's name; a file is named after it, and 255 is what file systems take
 AHEAD = 2  # submissions that wait for each box: enough that none stands idle
+EARLY = 32  # submissions that are read before the first of them is run: it takes a box seconds to start
 PATIENCE = 0.5  # seconds between looks whether somebody has asked the run to stop
 
 
@@ -133,14 +135,24 @@ def _graded(
                 for done in wait(waiting, PATIENCE, FIRST_COMPLETED).done:
                     settle(submissions.settle(waiting.pop(done), done, ledger, journal))
 
+        def run(submission: Submission) -> None:
+            settle_some(AHEAD * pool.size - 1)
+            if not stopped:
+                waiting[pool.submit(submission.tasks)] = submission
+
+        read: deque[Submission] = deque()
         for student in students:
             before = None if regrade else journal.done(student)
             if before and before.digest == submissions.digest(student):
                 settle(before)
             else:
-                submission = submissions.admit(student)
-                waiting[pool.submit(submission.tasks)] = submission
-            settle_some(AHEAD * pool.size - 1)
+                read.append(submissions.admit(student))
+            if len(read) == EARLY:
+                run(read.popleft())
+            if stopped:
+                break
+        while read and not stopped:
+            run(read.popleft())
         settle_some(0)
         if stopped:
             raise Interrupted(len(outcomes), len(students))

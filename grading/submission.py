@@ -29,13 +29,14 @@ MOST_FLAGS = 12  # of a submission
 
 @dataclass(frozen=True)
 class Submission:
-    """What a student handed in, made fit to be run; or why it cannot be, in ``refused``."""
+    """What a student handed in, made fit to be run; or why it cannot be, in ``refused``. ``roads`` are worth a look."""
 
     student: str
     digest: str
     notebooks: dict[str, NotebookNode] = field(default_factory=dict)
     tasks: tuple[Task, ...] = ()
     repairs: tuple[Repair, ...] = ()
+    roads: tuple[str, ...] = ()
     refused: Refused | None = None
 
 
@@ -85,7 +86,19 @@ class Submissions:
             repairs += admitted.repairs
         refused = refusals[0] if refusals else None
         tasks = tuple(self._task(name, notebook) for name, notebook in notebooks.items())
-        return Submission(student, self._digest(came), notebooks, tasks, tuple(repairs), refused)
+        roads = tuple(road for name, notebook in notebooks.items() for road in self._roads(student, name, notebook))
+        return Submission(student, self._digest(came), notebooks, tasks, tuple(repairs), roads, refused)
+
+    def _roads(self, student: str, name: str, notebook: NotebookNode) -> list[str]:
+        """Return why an instructor should look at a notebook's code."""
+        cells = [(str(cell.id), cell.source) for cell in notebook.cells if _is_students(cell)]
+        forbidden = {c.expression: c.exercise.forbidden for c in self._paper(name).challenges.values() if c.exercise}
+        try:
+            found = other_roads(cells, forbidden)
+        except Exception:  # one student's code, whatever it is, must not keep the others from being graded
+            self.log.exception("the code of %s could not be looked through", student)
+            return ["its code could not be looked through, and the log says why"]
+        return [f"{f.why}: cell {f.cell}, line {f.line}: {f.text}" for f in found if f.level == "suspicious"]
 
     def _task(self, name: str, notebook: NotebookNode) -> Task:
         return self._paper(name).task(notebook, self.judge, self.limits, walled=self.walled)
@@ -135,15 +148,9 @@ class Submissions:
 
     def _flags(self, submission: Submission) -> list[str]:
         """Return why an instructor should look at a submission."""
-        flags = [] if self.walled else [UNSANDBOXED]
-        for name, notebook in submission.notebooks.items():
-            cells = [(str(cell.id), cell.source) for cell in notebook.cells if _is_students(cell)]
-            forbidden = {
-                c.expression: c.exercise.forbidden for c in self._paper(name).challenges.values() if c.exercise
-            }
-            found = other_roads(cells, forbidden)
-            flags += [f"{f.why}: cell {f.cell}, line {f.line}: {f.text}" for f in found if f.level == "suspicious"]
-        return [*flags[:MOST_FLAGS], *(str(repair.text) for repair in submission.repairs[:MOST_FLAGS])]
+        bare = [] if self.walled else [UNSANDBOXED]
+        repairs = (str(repair.text) for repair in submission.repairs[:MOST_FLAGS])
+        return [*[*bare, *submission.roads][:MOST_FLAGS], *repairs]
 
     def _failed(self, student: str, reason: str, ledger: Ledger) -> Outcome:
         """Say that the grader failed on a student, and leave no earlier grade that could be taken for this one's."""

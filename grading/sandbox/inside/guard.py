@@ -10,19 +10,24 @@ taken unawares, or without a trace in the source.
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
+from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NoReturn
 
-# What the process imports, where it is installed, before any student's code runs. A function is stopped only where its
-# module is there when a challenge begins: one that is imported while it is answered would go unnoticed.
-PRELOAD = ("attnlib.heads", "attnlib.numpy", "attnlib.torch", "scipy.special")
-# What takes too long to be imported for everybody: while a challenge is answered, it cannot be imported at all.
-LATE = (
-    *("scipy.spatial.distance", "sklearn.metrics.pairwise", "sklearn.utils.extmath"),
-    "torch.nn.attention.flex_attention",
-)
+# What the process imports before any student's code runs. A function is stopped only where its module is there when a
+# challenge begins: one that is imported while it is answered would go unnoticed.
+PRELOAD = ("attnlib.heads", "attnlib.numpy", "attnlib.torch")
+# What takes too long to be imported for everybody: it is for those whose cells have this word in them. For anybody else
+# it cannot be imported at all while a challenge is answered.
+LATE = {
+    "scipy.spatial.distance": "scipy",
+    "scipy.special": "scipy",
+    "sklearn.metrics.pairwise": "sklearn",
+    "sklearn.utils.extmath": "sklearn",
+    "torch.nn.attention.flex_attention": "flex_attention",
+}
 FILE, REASON = "<guard>", "the reason"
 
 
@@ -30,13 +35,21 @@ class Forbidden(RuntimeError):
     """An answer called what would solve its exercise."""
 
 
+def import_what_is_mentioned(source: str) -> None:
+    """Import the late modules that a cell speaks of, so that what they have to forbid is there to be stopped."""
+    for module, word in LATE.items():
+        if word in source and module not in sys.modules:
+            with suppress(ImportError):
+                import_module(module)
+
+
 @contextmanager
 def forbidding(names: Sequence[str]) -> Iterator[AbstractContextManager[Any]]:
     """Let the functions and classes of these names, such as ``"torch.Tensor.softmax"``, raise while this is open.
 
     Those that torch has in C do so within the context that this yields, which may be opened again and again. A name
-    whose module has not been imported is left out; one of the late modules cannot be imported meanwhile. Calls may be
-    nested; afterwards all is as it was before.
+    whose module has not been imported is left out; a late module that is not there cannot be imported meanwhile. Calls
+    may be nested; afterwards all is as it was before.
 
     Raises:
         Forbidden: one of them was called.

@@ -10,6 +10,7 @@ import tempfile
 from typing import Any
 
 from grading.sandbox.inside.answers import Answers
+from grading.sandbox.inside.guard import import_what_is_mentioned
 from grading.sandbox.inside.wire import LENGTH, pack
 
 CHUNK = 16_000  # characters of printed text that are gathered before they are sent
@@ -62,6 +63,7 @@ class Session:
         self.shown, self.cut = 0, False
         self.shell.source = source
         try:
+            import_what_is_mentioned(source)
             self.shell.run_cell(source, store_history=False)
         finally:
             self._send_written()
