@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from traitlets.config import Config
-from traitlets.config.loader import PyFileConfigLoader
+if TYPE_CHECKING:
+    from traitlets.config import Config
 
 FOLDER = "ATTENTION_CLASS"  # the environment variable that names the class's folder
 CONFIG = "nbgrader_config.py"
@@ -86,8 +87,10 @@ class Course:
         """Return the file that says what happened while an assignment was graded."""
         return self.folder / "logs" / f"{assignment}.log"
 
-    def config(self) -> Config:
+    def config(self) -> "Config":
         """Return nbgrader's configuration for this class, read from the same file as nbgrader's own commands do."""
+        from traitlets.config.loader import PyFileConfigLoader
+
         with environment(FOLDER, str(self.folder)):
             config: Config = PyFileConfigLoader(CONFIG, path=str(self.root)).load_config()
         return config

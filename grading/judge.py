@@ -19,6 +19,7 @@ from grading._untyped import NotebookNode, new_output
 from grading.challenge import Challenge
 from grading.course import GradingError
 from grading.sandbox.inside import wire
+from grading.sandbox.inside.frames import WireError
 from grading.task import Answered, Question
 from grading.text import printable
 
@@ -139,7 +140,7 @@ def _read(message: Any) -> Answer:
         return Answer(problem="sent no answer")
     try:
         read = {name: wire.array(x) for name, x in arrays.items()}
-    except wire.WireError as error:
+    except WireError as error:
         return Answer(problem=f"sent {error}")
     changed = message.get("changed")
     names = tuple(filter(_is_text, changed)) if isinstance(changed, list) else ()

@@ -23,7 +23,7 @@ import psutil  # type: ignore[import-untyped]
 
 from grading.course import GradingError
 from grading.sandbox import bubblewrap
-from grading.sandbox.inside import wire
+from grading.sandbox.inside import frames
 from grading.sandbox.kit import packed
 from grading.sandbox.limits import Limits
 
@@ -250,7 +250,7 @@ class Session:
         self.cut = False
         channel.setblocking(False)
 
-    def ask(self, message: dict[str, Any], most: int = wire.MOST_BYTES) -> Iterator[dict[str, Any]]:
+    def ask(self, message: dict[str, Any], most: int = frames.MOST_BYTES) -> Iterator[dict[str, Any]]:
         """Send a message, and yield what comes back, at most so many bytes, until it is done.
 
         ``cut`` then says whether the process kept back what would have been too much output.
@@ -286,7 +286,7 @@ class Session:
         return f"did not end within {self.limits.cell:g} seconds. Is there a loop that never ends?"
 
     def _send(self, message: dict[str, Any], deadline: float) -> None:
-        waiting = memoryview(wire.pack(message))
+        waiting = memoryview(frames.pack(message))
         while waiting:
             try:
                 self._wait(deadline, write=True)
@@ -301,9 +301,9 @@ class Session:
 
     def _message(self, deadline: float) -> dict[str, Any]:
         """Return the next message. What has come of it stays, where it is not complete in time."""
-        start = wire.LENGTH.size
+        start = frames.LENGTH.size
         self._gather(start, deadline)
-        (length,) = wire.LENGTH.unpack(self._buffer[:start])
+        (length,) = frames.LENGTH.unpack(self._buffer[:start])
         if length > self.left:
             raise Stopped("output-limit", "sent far more than its output may be.")
         self._gather(start + length, deadline)
@@ -311,8 +311,8 @@ class Session:
         del self._buffer[: start + length]
         self.left -= length
         try:
-            return wire.unpack(body)
-        except wire.WireError:
+            return frames.unpack(body)
+        except frames.WireError:
             raise Stopped("tampered", "wrote into the channel that its answers go through.") from None
 
     def _gather(self, size: int, deadline: float) -> None:

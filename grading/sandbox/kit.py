@@ -6,11 +6,9 @@ Not the exercises: they hold the references and the known mistakes. Not the repo
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-import attnlib
-import grading
 
 ASKING = ("exercise.py", "calls.py", "cache_calls.py", "given.py", "probe.py")  # of attnlib.checks
 STAND_IN = "checks.py"  # in place of attnlib.checks itself
@@ -21,7 +19,7 @@ def packed() -> Iterator[Path]:
     """Lay out the kit in a folder that is gone afterwards, and return the folder: it belongs on Python's path."""
     with TemporaryDirectory(prefix="kit-") as folder:
         kit = Path(folder)
-        library, inside = Path(attnlib.__file__).parent, Path(grading.__file__).parent / "sandbox" / "inside"
+        library, inside = _folder("attnlib"), _folder("grading") / "sandbox" / "inside"
         no_checks = shutil.ignore_patterns("checks", "__pycache__")
         shutil.copytree(library, kit / "attnlib", ignore=no_checks)
         (kit / "attnlib" / "checks").mkdir()
@@ -33,3 +31,11 @@ def packed() -> Iterator[Path]:
             (package / "__init__.py").touch()
         kit.chmod(0o755)  # whoever runs in the box is somebody else
         yield kit
+
+
+def _folder(package: str) -> Path:
+    """Return where a package lies, without importing it: that takes time in which the box could start."""
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent

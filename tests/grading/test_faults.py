@@ -28,7 +28,7 @@ from grading.report import rows
 from grading.run import How, run
 from grading.sandbox import host
 from grading.sandbox.bubblewrap import NoSandbox
-from grading.sandbox.inside import wire
+from grading.sandbox.inside import frames
 from grading.submission import Submissions
 
 pytestmark = pytest.mark.timeout(300)
@@ -86,7 +86,7 @@ def killing(when: Callable[[int], bool]) -> Iterator[list[int]]:
     """Kill the boxes as soon as a question is asked, if its number says so."""
     asked, ask = [0], host.Session.ask
 
-    def killed(self, message, most=wire.MOST_BYTES):
+    def killed(self, message, most=frames.MOST_BYTES):
         asked[0] += 1
         if when(asked[0]):
             kill_servers()

@@ -13,8 +13,9 @@ from hypothesis.extra import numpy as arrays
 from attnlib.checks.catalogue import CATALOGUE
 from grading.challenge import Challenge
 from grading.judge import Judge
-from grading.sandbox.inside import wire
-from grading.sandbox.inside.wire import KINDS, WireError, array, decode, encode, pack, unpack
+from grading.sandbox.inside import frames, wire
+from grading.sandbox.inside.frames import WireError, pack, unpack
+from grading.sandbox.inside.wire import KINDS, array, decode, encode
 
 SLOW_HERE = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 ARRAYS = st.sampled_from(sorted(KINDS)).flatmap(
@@ -43,9 +44,9 @@ JSON = st.recursive(
 def through(x):
     """Send a value, as bytes, and return what arrives."""
     body = pack({"x": encode(x)})
-    (length,) = wire.LENGTH.unpack(body[: wire.LENGTH.size])
-    assert length == len(body) - wire.LENGTH.size
-    return decode(unpack(body[wire.LENGTH.size :])["x"])
+    (length,) = frames.LENGTH.unpack(body[: frames.LENGTH.size])
+    assert length == len(body) - frames.LENGTH.size
+    return decode(unpack(body[frames.LENGTH.size :])["x"])
 
 
 def assert_same(one, other):
@@ -109,8 +110,8 @@ def test_every_case_of_every_exercise_arrives_as_it_was(name, backend):
     question = Judge(11).question(Challenge("cell", "answer", 1.0, exercise=CATALOGUE[name], backend=backend))
     assert backend in question.cases
     for case in question.cases[backend]:
-        body = pack({"case": case})[wire.LENGTH.size :]
-        assert len(body) < wire.MOST_BYTES
+        body = pack({"case": case})[frames.LENGTH.size :]
+        assert len(body) < frames.MOST_BYTES
         arrived = unpack(body)["case"]
         assert arrived == json.loads(json.dumps(case))
         assert_same(decode(encode(decode(arrived))), decode(arrived))

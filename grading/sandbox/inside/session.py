@@ -10,8 +10,8 @@ import tempfile
 from typing import Any
 
 from grading.sandbox.inside.answers import Answers
+from grading.sandbox.inside.frames import LENGTH, pack
 from grading.sandbox.inside.guard import import_what_is_mentioned
-from grading.sandbox.inside.wire import LENGTH, pack
 
 CHUNK = 16_000  # characters of printed text that are gathered before they are sent
 
