@@ -44,7 +44,7 @@ WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     (Paper, "task", MAIN, "task"),
     (Paper, "marked", MAIN, "notebook marked"),
     (Judge, "outputs", MAIN, "judge"),
-    (submission.Submissions, "_flags", MAIN, "flags"),
+    (submission.Submissions, "_roads", MAIN, "flags"),
     (submission, "findings", MAIN, "findings"),
     (submission, "notebook_text", MAIN, "notebook written"),
     (submission, "place", MAIN, "notebook written"),

@@ -10,6 +10,7 @@ a third of the class shares; and a pair is a reason to look, not a verdict.
 Source: Schleimer, Wilkerson and Aiken, Winnowing: Local Algorithms for Document Fingerprinting (SIGMOD 2003).
 """
 
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,12 +84,14 @@ def likeness(course: Course, assignment: str, students: Iterable[str]) -> Likene
 
 
 class Text:
-    """A submission: its cells, and for each the words, and the runs of GRAM words by the number of their first one."""
+    """A submission: its cells, and for each the runs of GRAM words by the number of their first one.
+
+    There are as many as there are students, all at once: what can be had again from a cell's source is not kept.
+    """
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         self.cells = cells
-        self.words = [tokens(cell.source) for cell in cells]
-        self.runs = [_runs(words) for words in self.words]
+        self.runs = [array("I", _runs(tokens(cell.source))) for cell in cells]
 
     def all_runs(self) -> set[int]:
         """Return the runs of all cells."""
@@ -105,36 +108,34 @@ class _Class:
 
     def __init__(self, everybody: Mapping[str, Sequence[Cell]], released: Iterable[str]) -> None:
         self.texts = {student: Text(cells) for student, cells in everybody.items()}
-        runs = {student: text.all_runs() for student, text in self.texts.items()}
-        count = Counter(run for some in runs.values() for run in some)
+        count = Counter(run for text in self.texts.values() for run in text.all_runs())
         n = len(self.texts)
         self.ignored = {run for source in released for run in _runs(tokens(source))}
         self.ignored |= {run for run, students in count.items() if students > max(2, n / 3)}
         self.rare = {run for run, students in count.items() if students <= max(2, min(RARE, n // 10))} - self.ignored
-        self.runs = {student: some - self.ignored for student, some in runs.items()}
         self.fingerprints = {student: self._fingerprints(text) for student, text in self.texts.items()}
 
-    def _fingerprints(self, text: Text) -> set[int]:
+    def _fingerprints(self, text: Text) -> "array[int]":
         parts = (part for runs in text.runs for part in _parts(runs, self.ignored))
-        return {run for part in parts for run in winnow(part)}
+        return array("I", {run for part in parts for run in winnow(part)})
 
     def candidates(self) -> Iterator[tuple[str, str]]:
         """Yield the pairs that share rare fingerprints enough, without a look at all other pairs."""
         who: defaultdict[int, list[str]] = defaultdict(list)
         for student in sorted(self.texts):
-            for run in self.fingerprints[student] & self.rare:
+            for run in self.rare.intersection(self.fingerprints[student]):
                 who[run].append(student)
         shared = Counter(pair for students in who.values() for pair in combinations(students, 2))
         yield from (pair for pair, times in shared.items() if times >= DISTINCTIVE // (GRAM + WINDOW - 1))
 
     def pair(self, first: str, second: str) -> Pair | None:
         """Return what two students share, or None where it is too little to speak of."""
-        one, other = self.fingerprints[first], self.fingerprints[second]
+        one, other = set(self.fingerprints[first]), set(self.fingerprints[second])
         alike = len(one & other) / min(len(one), len(other))
         if alike < ALIKE:
             return None
-        common = self.runs[first] & self.runs[second]
         texts = self.texts[first], self.texts[second]
+        common = (texts[0].all_runs() & texts[1].all_runs()) - self.ignored
         words, distinctive = (min(self._words(text, runs) for text in texts) for runs in (common, common & self.rare))
         if distinctive < DISTINCTIVE:
             return None
@@ -203,7 +204,7 @@ def _passage(first: Text, second: Text, cells: tuple[int, int], starts: list[tup
 
 def _lines(text: Text, cell: int, starts: Sequence[int]) -> str:
     """Return the lines of a cell from the first to the last of the runs that start there."""
-    words = text.words[cell]
+    words = tokens(text.cells[cell].source)
     first, last = words[min(starts)].line, words[max(starts) + GRAM - 1].line
     lines = text.cells[cell].source.splitlines()[first - 1 : last]
     more = [f"… {len(lines) - LINES} more lines"] if len(lines) > LINES else []

@@ -31,7 +31,7 @@ class Token(NamedTuple):
     line: int
 
 
-@lru_cache(4096)  # what many leave as it was released, is read once
+@lru_cache(256)  # what many leave as it was released, is read once
 def tokens(source: str) -> tuple[Token, ...]:
     """Return the words of a program. Comments and statements that are nothing but a string are left out."""
     words: list[Token] = []
