@@ -19,7 +19,8 @@ from grading.course import Course, log_file
 from grading.release import register
 
 ROOT = Path(__file__).parents[1]
-TICK = 0.1  # seconds between looks at how far a run is, and what memory it takes
+TICK = 1.0  # seconds between looks at how far a run is: they take time that is measured
+MEMORY_TICK = 0.1  # the same where the memory is looked at, too
 PLAIN = """c = get_config()
 c.CourseDirectory.course_id = "attention"
 c.CourseDirectory.root = {root!r}
@@ -133,7 +134,7 @@ def run(side: Side, total: int, label: str, *, memory: bool = False) -> Measured
         begin = time.perf_counter()
         process = subprocess.Popen(side.command, cwd=where, env=environment(), stdout=stream, stderr=stream)
         family = own = 0.0
-        while not _ended(process):
+        while not _ended(process, MEMORY_TICK if memory else TICK):
             bar.update(side.graded() - bar.n)
             if memory:
                 resident = _resident(process.pid)
@@ -146,10 +147,10 @@ def run(side: Side, total: int, label: str, *, memory: bool = False) -> Measured
     return Measured(seconds, family, own)
 
 
-def _ended(process: "subprocess.Popen[bytes]") -> bool:
-    """Wait a little, or until a process has ended; return whether it has."""
+def _ended(process: "subprocess.Popen[bytes]", seconds: float) -> bool:
+    """Wait so long, or until a process has ended; return whether it has."""
     try:
-        process.wait(TICK)
+        process.wait(seconds)
     except subprocess.TimeoutExpired:
         return False
     return True
