@@ -139,7 +139,7 @@ def _watch(reasons: Mapping[str, str]) -> AbstractContextManager[Any]:
             reason = reasons.get(_plain(func))
             if reason is not None:
                 raise Forbidden(reason)
-            return func(*args, **kwargs) if kwargs else func(*args)
+            return func(*args, **(kwargs or {}))
 
     watch: AbstractContextManager[Any] = Watch()
     return watch
