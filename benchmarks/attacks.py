@@ -2,20 +2,23 @@
 
 nbgrader runs as it comes, on the same notebooks, whose graded cells call the course's checks in the student's kernel.
 Nothing keeps an attack from the machine there, so only those are tried that do it no harm. All is written to a
-temporary folder. A minute for three attacks; `--only 'forge-*'` tries some of them.
+temporary folder. All take ten minutes; `--only 'forge-*'` tries some of them, `--write` keeps the table in attacks.md.
 """
 
 import argparse
+import html
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import psutil
+import timing
 from tqdm import tqdm
 
 REPOSITORY = Path(__file__).parents[1]
@@ -32,6 +35,16 @@ from grading.course import Course  # noqa: E402
 LONGEST = 60.0  # seconds until a run on one submission counts as hung
 FULL = float(sum(POINTS.values()))
 NOT_TRIED = "not tried"
+KEPT = REPOSITORY / "benchmarks" / "attacks.md"
+HEAD = """# Attacks
+
+Made by `python benchmarks/attacks.py --write`. {date}, {machine}.
+
+Each attack is an honest submission, right or wrong, that was changed, for a small assignment of {full:g} points. In
+brackets stands what it earned; *forged* is what earned more than the honest submission it was made of. *Not tried* on
+stock nbgrader is what could harm the machine there, hands in no notebook, or talks to a channel that nbgrader does not
+have. *Run stopped*: `nbgrader autograde` ended with an error, and left no mark.
+"""
 STOCK = """c = get_config()
 c.CourseDirectory.root = {folder!r}
 c.CourseDirectory.source_directory = {source!r}
@@ -58,14 +71,21 @@ class Came:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="*", metavar="PATTERN", help="names of attacks (default: all)")
-    only = parser.parse_args().only
-    families = {family: [case for case in cases if fnmatchcase(case.name, only)] for family, cases in FAMILIES.items()}
+    parser.add_argument("--write", action="store_true", help="keep the table in benchmarks/attacks.md")
+    given = parser.parse_args()
+    families = {
+        family: [case for case in cases if fnmatchcase(case.name, given.only)] for family, cases in FAMILIES.items()
+    }
     with TemporaryDirectory(prefix="attacks-") as folder:
         ours = by_ours(Path(folder) / "ours", [case for cases in families.values() for case in cases])
         stock = by_stock(
             Path(folder) / "stock", [case for cases in families.values() for case in cases if case.harmless]
         )
-        print("\n".join(table(families, ours, stock)))
+    text = "\n".join(table(families, ours, stock))
+    print(f"\n{text}")
+    if given.write:
+        head = HEAD.format(date=date.today(), machine=timing.machine(), full=FULL)
+        KEPT.write_text(f"{head}\n{text}\n", encoding="utf-8")
 
 
 def honest() -> list[Case]:
@@ -138,7 +158,7 @@ def _nbgrader(place: Path, *arguments: str) -> int | None:
 
 def table(families: dict[str, list[Case]], ours: dict[str, Came], stock: dict[str, Came]) -> Iterator[str]:
     """Yield the rows of a table, and below it how many attacks came to what."""
-    yield "\n| attack | what it does | stock nbgrader | this grader |\n|---|---|---|---|"
+    yield "| attack | what it does | stock nbgrader | this grader |\n|---|---|---|---|"
     forged, tried = {"stock nbgrader": 0, "this grader": 0}, 0
     for cases in families.values():
         for case in cases:
@@ -149,7 +169,7 @@ def table(families: dict[str, list[Case]], ours: dict[str, Came], stock: dict[st
                 forged[name] += word.startswith("FORGED")
                 words.append(word)
             tried += case.harmless
-            yield f"| {case.name} | {case.does} | {' | '.join(words)} |"
+            yield f"| {html.escape(case.name, quote=False)} | {case.does} | {' | '.join(words)} |"
     yield f"\nForged on stock nbgrader: {forged['stock nbgrader']} of {tried} tried."
     yield f"Forged on this grader: {forged['this grader']} of {sum(map(len, families.values()))}."
 
