@@ -1,68 +1,7 @@
 """Every page in a real browser: no errors, no requests to other hosts, no sideways scrolling on a phone."""
 
-import contextlib
-import functools
-import http.server
-import threading
-
 import pytest
-from pages import HTML, pages
-from print import chromium
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        """Keep the test's output free of requests."""
-
-
-@pytest.fixture(scope="module")
-def site():
-    handler = functools.partial(Quiet, directory=HTML)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with contextlib.ExitStack() as stack:
-        try:
-            browser = stack.enter_context(chromium())
-        except FileNotFoundError as none:
-            pytest.skip(str(none))
-        yield browser
-
-
-@pytest.fixture
-def opened(browser, site):
-    """Open a page, and hand back the page and everything that went wrong on it."""
-    contexts = []
-
-    def open_page(address, *, width=1280, scheme="light"):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        contexts.append(context)
-        page, wrong = context.new_page(), []
-        page.on("pageerror", lambda error: wrong.append(f"page error: {error}"))
-        page.on("console", lambda message: wrong.append(report(message)) if message.type == "error" else None)
-        page.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
-        page.on(
-            "response", lambda answer: wrong.append(f"{answer.status}: {answer.url}") if answer.status > 399 else None
-        )
-        page.on("request", lambda request: wrong.append(f"foreign: {request.url}") if foreign(request.url) else None)
-        page.goto(site + address)
-        page.wait_for_load_state("networkidle")
-        return page, wrong
-
-    def report(message):
-        return f"console: {message.text} ({message.location['url']})"
-
-    def foreign(url):
-        return not url.startswith((site, "data:", "blob:"))
-
-    yield open_page
-    for context in contexts:
-        context.close()
+from pages import pages
 
 
 @pytest.mark.parametrize("address", pages())

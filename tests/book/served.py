@@ -1,0 +1,53 @@
+"""The built book as a web server hands it out: compressed."""
+
+import contextlib
+import functools
+import gzip
+import http.server
+import io
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+PLAIN = ("text/", "application/javascript", "application/json", "image/svg+xml")
+
+
+class Compressing(http.server.SimpleHTTPRequestHandler):
+    """Sends text as gzip to whoever takes it, and says nothing in the terminal."""
+
+    protocol_version = "HTTP/1.1"  # keeps connections open, as every server does
+
+    def send_head(self):
+        """Send the head of the answer, and return its body."""
+        path = Path(self.translate_path(self.path))
+        kind = self.guess_type(str(path))
+        if not (path.is_file() and kind.startswith(PLAIN) and "gzip" in self.headers.get("Accept-Encoding", "")):
+            return super().send_head()
+        body = packed(path, path.stat().st_mtime_ns)
+        self.send_response(200)
+        self.send_header("Content-Type", kind if "charset" in kind else f"{kind}; charset=utf-8")
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Vary", "Accept-Encoding")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        return io.BytesIO(body)
+
+    def log_message(self, *_):
+        """Keep the test's output free of requests."""
+
+
+@functools.lru_cache(maxsize=256)
+def packed(path: Path, _changed: int) -> bytes:
+    return gzip.compress(path.read_bytes(), 6)
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder on this machine; yield its address, which ends in a slash."""
+    handler = functools.partial(Compressing, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
