@@ -14,7 +14,7 @@ PAGES := $(wildcard book/*.md)
 BUILD := jupyter-book build . --warningiserror --nitpick --keep-going
 SAMPLE := _build/sample
 GRADES := $(SAMPLE)/reports/$(ASSIGNMENT)/grades.html
-PYTEST := pytest --dist loadfile --no-loadscope-reorder
+PYTEST := pytest -n auto --dist loadfile --no-loadscope-reorder
 SOLUTIONS := $(wildcard solutions/*/*.ipynb)
 EXERCISES := $(SOLUTIONS:solutions/%=exercises/%)
 GRADING := $(shell find grading -type f -not -name '*.pyc') nbgrader_config.py
@@ -25,7 +25,7 @@ export PYTHONHASHSEED := 0
 unexport ATTENTION_DB
 
 .DEFAULT_GOAL := all
-.PHONY: all test library help book pdf serve exercises grade bench lock clean chromium bubblewrap selftest
+.PHONY: all test lint library help book pdf serve exercises grade bench lock clean chromium bubblewrap selftest
 .DELETE_ON_ERROR:
 .PRECIOUS: $(EXERCISES)
 
@@ -42,16 +42,19 @@ all: $(BOOK) $(EXERCISES) $(GRADES) ## set up, build the book, generate the exer
 	@echo "  a student's feedback    $(CURDIR)/$(SAMPLE)/feedback/dmitri/$(ASSIGNMENT)/self-attention.html"
 	@echo "  the exercises           .venv/bin/jupyter lab $(firstword $(EXERCISES))"
 
-test: $(READY) chromium bubblewrap ## set up and check everything: lint, types, tests, notebooks, book
+test: ## set up and check everything: lint, types, tests, notebooks, book
+	@$(MAKE) --no-print-directory -j 2 lint chromium
+	@# One process builds the book; what needs no book is tested meanwhile, the longest file first.
+	@$(MAKE) --no-print-directory -j 2 book library
+	$(PYTEST) tests/grading tests/book tests/exercises tests/house
+
+lint: $(READY)
 	ruff check
 	ruff format --check
 	mypy
-	@# One core builds the book; the others test the library meanwhile, which needs no book.
-	@$(MAKE) --no-print-directory -j 2 book library
-	$(PYTEST) -n auto tests/checks tests/grading tests/book tests/exercises tests/house
 
-library: $(READY) ## test the library alone
-	$(PYTEST) -n $$(python -c "import os; print(max(1, (os.cpu_count() or 2) - 1))") tests/attnlib
+library: $(READY) ## test the library and its checks alone
+	$(PYTEST) tests/checks/test_named.py tests/checks tests/attnlib
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -139,7 +142,7 @@ bubblewrap:
 	echo "No bubblewrap: student code cannot be shut in. Install it (Debian and Ubuntu: sudo apt-get install bubblewrap)"
 
 # The tests of the built pages need a browser. Without one they are skipped, and say so.
-chromium:
+chromium: | bubblewrap
 	@for b in chromium chromium-browser google-chrome; do command -v $$b >/dev/null && exit 0; done; \
 	test -n "$(CHROMIUM)" && exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

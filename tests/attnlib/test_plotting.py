@@ -183,8 +183,9 @@ def test_a_picture_is_a_png_for_those_who_show_no_html(figure):
 
 def test_showing_a_pyplot_figure_closes_it():
     drawn, _ = plt.subplots()
+    assert plt.fignum_exists(drawn.number)
     show(drawn, "an empty plot")
-    assert not plt.get_fignums()
+    assert not plt.fignum_exists(drawn.number)
 
 
 # Large tables and long words
