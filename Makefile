@@ -14,7 +14,6 @@ PAGES := $(wildcard book/*.md)
 BUILD := jupyter-book build . --warningiserror --nitpick --keep-going
 SAMPLE := _build/sample
 GRADES := $(SAMPLE)/reports/$(ASSIGNMENT)/grades.html
-PYTEST := pytest -n auto --dist loadfile --no-loadscope-reorder
 SOLUTIONS := $(wildcard solutions/*/*.ipynb)
 EXERCISES := $(SOLUTIONS:solutions/%=exercises/%)
 GRADING := $(shell find grading -type f -not -name '*.pyc') nbgrader_config.py
@@ -44,9 +43,11 @@ all: $(BOOK) $(EXERCISES) $(GRADES) ## set up, build the book, generate the exer
 
 test: ## set up and check everything: lint, types, tests, notebooks, book
 	@$(MAKE) --no-print-directory -j 2 lint chromium
-	@# One process builds the book; what needs no book is tested meanwhile, the longest file first.
+	@# One process builds the book; what needs no book is tested meanwhile.
 	@$(MAKE) --no-print-directory -j 2 book library
-	$(PYTEST) tests/grading tests/book tests/exercises tests/house
+	@# What the tests of a file share takes long to make here, so that a file stays together; the longest comes first.
+	pytest -n auto --dist loadfile --no-loadscope-reorder tests/grading/test_whole_course.py \
+		tests/grading tests/book tests/exercises tests/house
 
 lint: $(READY)
 	ruff check
@@ -54,7 +55,7 @@ lint: $(READY)
 	mypy
 
 library: $(READY) ## test the library and its checks alone
-	$(PYTEST) tests/checks/test_named.py tests/checks tests/attnlib
+	pytest -n auto --dist worksteal tests/checks/test_named.py tests/checks tests/attnlib
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'

@@ -54,7 +54,7 @@ th, td { padding: .4rem .8rem .4rem 0; border-bottom: 1px solid var(--line); tex
 thead th { border-bottom-width: 2px; font-weight: 600; vertical-align: bottom; }
 tbody th { font-weight: 500; }
 tbody th:not(.number), td:not(.number) { min-width: 7.5rem; }
-td:last-child:not(.number) { min-width: 13rem; }
+td:last-child:not(.number) { min-width: 20rem; }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 details { margin: .4rem 0; }
 summary { padding: .2rem 0; cursor: pointer; }
