@@ -22,7 +22,7 @@ from typing import IO, Any
 import psutil  # type: ignore[import-untyped]
 
 from grading.course import GradingError
-from grading.sandbox import bubblewrap
+from grading.sandbox import bubblewrap, memory
 from grading.sandbox.inside import frames
 from grading.sandbox.kit import packed
 from grading.sandbox.limits import Limits
@@ -244,6 +244,7 @@ class Session:
         self._channel, self._leash, self.limits, self._box_is_there = channel, leash, limits, box_is_there
         self._buffer = bytearray()
         self._process, self._base = _begun(leash, box_is_there)
+        self._shared = memory.shared_by_all()
         self.left = 0  # bytes that may still come in answer to what was asked last
         self._look = monotonic() + 2 * TICK  # when to look at the memory next
         self._end = monotonic() + seconds
@@ -363,8 +364,10 @@ class Session:
             return
         with suppress(psutil.Error):
             family = [self._process, *self._process.children(recursive=True)]
-            used = sum(max(0, _own_memory(process) - self._base) for process in family)
-            if used > self.limits.memory * 5 // 4:
+            held: float = memory.together(family) if family[1:] else memory.alone(self._process)
+            if memory.shared_by_all() - self._shared > self.limits.memory // 10:
+                held += memory.shared_by(family)
+            if held - self._base > self.limits.memory * 5 // 4:
                 self._process.kill()
                 raise Stopped("out-of-memory", f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")
 
@@ -385,7 +388,7 @@ def _begun(leash: socket.socket, box_is_there: Callable[[], bool]) -> tuple[psut
     leash.settimeout(None)
     try:
         process = psutil.Process(sender) if sender else None
-        return process, _own_memory(process) if process else 0
+        return process, memory.alone(process) if process else 0
     except psutil.Error:
         raise HostLost("a submission's process ended before it was begun") from None
 
@@ -397,18 +400,6 @@ def _received(leash: socket.socket) -> tuple[bytes, int]:
     said, extra, *_ = leash.recvmsg(64, socket.CMSG_SPACE(struct.calcsize("3i")))
     numbers = [struct.unpack("3i", data)[0] for _, kind, data in extra if kind == socket.SCM_CREDENTIALS]
     return said, numbers[0] if numbers else 0
-
-
-def _own_memory(process: psutil.Process) -> int:
-    """Return the bytes that a process holds, without the files that it has mapped, where the system tells."""
-    try:
-        lines = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        with suppress(psutil.Error):
-            return int(process.memory_info().rss)
-        return 0  # it is gone; the others are not
-    sizes = [line.split() for line in lines if line.startswith(("RssAnon:", "RssShmem:"))]
-    return 1024 * sum(int(size) for _, size, _ in sizes)
 
 
 def _how_it_ended(said: bytes, limits: Limits) -> Stopped:

@@ -69,6 +69,26 @@ for _ in range(6):
         time.sleep(30); os._exit(0)
 time.sleep(30)
 """
+GIVEN_BACK = """import mmap, os, time
+for _ in range(6):
+    if os.fork() == 0:
+        area = mmap.mmap(-1, 300_000_000)
+        for _ in range(30): area.write(bytes(10_000_000))
+        area.madvise(mmap.MADV_DONTNEED)  # it is no longer this process's, and still there
+        time.sleep(30); os._exit(0)
+time.sleep(30)
+"""
+INHERITED = """import ctypes, os, time
+for _ in range(8):
+    if os.fork() == 0:
+        for line in open("/proc/self/maps").readlines():
+            place, rights, *_ = line.split()
+            begin, end = (int(address, 16) for address in place.split("-"))
+            for at in range(begin, end, 4096) if rights == "rw-p" else ():
+                ctypes.memmove(at, at, 1)  # what was shared with the box becomes its own
+        time.sleep(30); os._exit(0)
+time.sleep(30)
+"""
 SEGMENTS = """import ctypes
 libc = ctypes.CDLL(None)
 libc.shmat.restype = ctypes.c_void_p
@@ -155,6 +175,10 @@ for ask in (input, getpass.getpass, breakpoint, sys.stdin.read, pdb.set_trace, l
             "out-of-memory", base="right"),
     _cell("fills-files-in-memory", "fills files that lie in memory alone", MEMFD, "graded", "student-error"),
     _cell("fills-shared-memory", "has many processes fill memory that is shared", SHARED, "out-of-memory"),
+    _cell("gives-memory-back", "has many processes fill memory that is shared, and give it back", GIVEN_BACK,
+          "out-of-memory"),
+    _cell("rewrites-what-it-inherits", "has many processes make their own what they shared with the box", INHERITED,
+          "out-of-memory"),
     _cell("fills-segments", "takes segments of shared memory", SEGMENTS),
     _cell("talks-while-it-fills", "prints all the time, so that nobody looks, while its children fill the memory", TALKS,
           "out-of-memory"),

@@ -1,0 +1,116 @@
+"""What processes hold together, against what they have been told to take."""
+
+import math
+import mmap
+import os
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from grading.sandbox import memory
+
+MB = 1_000_000
+TAKE = 100 * MB
+READY = "print('ready', flush=True); input()"
+FAMILY = f"""
+import os, sys
+mine = bytearray(os.urandom(1)) * {TAKE}
+for _ in range(3):
+    if os.fork() == 0:
+        for at in range(0, len(mine) if sys.argv[1] == "rewritten" else 0, 4096): mine[at] ^= 1
+        os.close(0)
+        print("child", flush=True)
+        os.read(int(sys.argv[2]), 1); os._exit(0)
+print("parent", flush=True); input()
+"""
+AREA = f"""
+import ctypes, mmap, os
+area = mmap.mmap(-1, {TAKE})
+for _ in range(10): area.write(bytes({TAKE // 10}))
+"""
+LEAVE_A_PAGE = f"""
+at = ctypes.addressof(ctypes.c_char.from_buffer(area))
+assert ctypes.CDLL(None).munmap(ctypes.c_void_p(at), {TAKE - TAKE % mmap.PAGESIZE}) == 0
+"""
+
+
+@pytest.fixture
+def started():
+    """Start a process, wait until it has done what it should and says so, and hand it back with its children."""
+    processes = []
+    until, end = os.pipe()
+
+    def start(source, *arguments, lines=1):
+        process = subprocess.Popen(
+            [sys.executable, "-c", source, *arguments, str(until)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[until],
+        )
+        processes.append(process)
+        for _ in range(lines):
+            assert process.stdout.readline()
+        parent = psutil.Process(process.pid)
+        return [parent, *parent.children(recursive=True)]
+
+    yield start
+    os.close(end)
+    os.close(until)
+    for process in processes:
+        process.communicate(b"\n")
+
+
+def test_what_processes_share_counts_once(started):
+    family = started(FAMILY, "shared", lines=4)
+    assert len(family) == 4
+    assert sum(memory.alone(one) for one in family) > 4 * TAKE
+    assert TAKE < memory.together(family) < 1.5 * TAKE
+
+
+def test_what_they_have_made_their_own_counts_for_each(started):
+    family = started(FAMILY, "rewritten", lines=4)
+    assert 4 * TAKE < memory.together(family) < 4.5 * TAKE
+
+
+def test_shared_memory_that_was_given_back_still_counts(started):
+    before = memory.shared_by_all()
+    family = started(f"{AREA}area.madvise(mmap.MADV_DONTNEED)\n{READY}")
+    assert memory.alone(family[0]) < TAKE
+    assert memory.shared_by(family) == pytest.approx(TAKE, rel=0.01)
+    assert memory.shared_by_all() - before > TAKE / 2  # others may have let go of some meanwhile
+
+
+def test_what_several_have_mapped_counts_once(started):
+    family = started(f"{AREA}os.fork() or os.read(int(os.sys.argv[1]), 1) or os._exit(0)\n{READY}")
+    assert len(family) == 2
+    assert memory.shared_by(family) == pytest.approx(TAKE, rel=0.01)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is told how much is held behind a page")
+def test_one_page_holds_all_of_it(started):
+    family = started(f"{AREA}{LEAVE_A_PAGE}{READY}")
+    assert memory.shared_by(family) == pytest.approx(TAKE, rel=0.01)
+
+
+def test_a_file_that_is_mapped_is_no_memory(started, tmp_path):
+    (tmp_path / "file").write_bytes(bytes(TAKE))
+    opened = f"import mmap; file = open({str(tmp_path / 'file')!r}, 'r+b')"
+    family = started(f"{opened}; area = mmap.mmap(file.fileno(), 0); area.write(b'1' * {TAKE})\n{READY}")
+    assert memory.shared_by(family) == 0
+    assert memory.together(family) < TAKE
+
+
+def test_a_list_of_mappings_without_end_counts_as_all_there_is(started, monkeypatch):
+    family = started(READY)
+    assert memory.shared_by(family) == 0
+    monkeypatch.setattr(memory, "LONGEST", 100)
+    assert memory.shared_by(family) == math.inf
+
+
+def test_who_has_ended_holds_nothing(started):
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    family = [psutil.Process(process.pid)]
+    process.wait()
+    assert memory.together(family) == memory.shared_by(family) == 0
