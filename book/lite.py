@@ -14,6 +14,7 @@ import sys
 from importlib.metadata import distribution
 from pathlib import Path
 
+from jupyterlite_pyodide_kernel.constants import PYODIDE_VERSION
 from wheel.wheelfile import WheelFile
 
 ROOT = Path(__file__).parents[1]
@@ -46,11 +47,12 @@ def build(site: Path, pyodide: str | None = None) -> None:
     if done.returncode:
         sys.exit(f"{done.stdout}\nJupyterLite could not be built")
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
-    print(f"{site}: the exercises for a browser, {size / 1e6:.0f} MB")
+    origin = f"carried along from {pyodide}" if pyodide else "from cdn.jsdelivr.net"
+    print(f"{site}: the exercises for a browser, {size / 1e6:.0f} MB; Pyodide {PYODIDE_VERSION} {origin}")
 
 
 def released() -> list[Path]:
-    """Return the notebooks that students get: those of exercises/ that are generated from solutions/, and nothing else."""
+    """Return the notebooks that students get: those of exercises/ that solutions/ generates, and nothing else."""
     solutions = ROOT / "solutions"
     return [ROOT / "exercises" / path.relative_to(solutions) for path in sorted(solutions.glob("*/*.ipynb"))]
 
@@ -85,7 +87,11 @@ def installed_wheel(name: str, folder: Path) -> Path:
     path = folder / f"{name.replace('-', '_')}-{package.version}-py3-none-any.whl"
     with WheelFile(path, "w") as wheel:
         for file in package.files or []:
-            if file.parts[0] != ".." and file.suffix != ".pyc" and file.name not in ("RECORD", "INSTALLER", "REQUESTED"):
+            if (
+                file.parts[0] != ".."
+                and file.suffix != ".pyc"
+                and file.name not in ("RECORD", "INSTALLER", "REQUESTED")
+            ):
                 wheel.write(package.locate_file(file), file.as_posix())
     return path
 
@@ -93,7 +99,12 @@ def installed_wheel(name: str, folder: Path) -> Path:
 def runs(attnlib: str) -> dict[str, object]:
     """Return what the site does when it runs."""
     kernel = {"disablePyPIFallback": True, "loadPyodideOptions": {"packages": [*LOADED, f"{WHEELS}/{attnlib}"]}}
-    about = {"appName": "Attention: the exercises", "appUrl": "./tree", "faviconUrl": "./tree/favicon.ico", "litePluginSettings": {KERNEL: kernel}}
+    about = {
+        "appName": "Attention: the exercises",
+        "appUrl": "./tree",
+        "faviconUrl": "./tree/favicon.ico",
+        "litePluginSettings": {KERNEL: kernel},
+    }
     # The environment's extensions of JupyterLab are for servers; that of nbgrader would show buttons that do nothing.
     disabled = ["@jupyter/nbgrader", "@jupyterlab/apputils-extension:announcements"]
     return {"jupyter-lite-schema-version": 0, "jupyter-config-data": about | {"disabledExtensions": disabled}}
@@ -117,6 +128,7 @@ def made_of(site: Path, pyodide: str | None) -> dict[str, object]:
 
 
 def write(name: str, text: object) -> None:
+    """Write a file of JSON where the site is made from."""
     (STAGE / name).write_text(json.dumps(text, indent=1), encoding="utf-8")
 
 

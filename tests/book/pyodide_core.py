@@ -1,7 +1,7 @@
 """Python for a browser without its usual host: Pyodide's core from npm, and what its kernel needs from PyPI.
 
-That is all pure Python, in the versions that Pyodide lists; NumPy, which is compiled for it, is on neither. A folder that
-``PYODIDE`` names, a release of Pyodide unpacked, is taken as it is: it has everything.
+That is all pure Python, in the versions that Pyodide lists; NumPy, which is compiled for it, is on neither. A folder
+that ``PYODIDE`` names, a release of Pyodide unpacked, is taken as it is: it has everything.
 """
 
 import hashlib
@@ -56,7 +56,18 @@ def fetch_packages(folder: Path) -> None:
     for name in wanted:
         depends = [one.lower().replace("_", "-") for one in lock["packages"][name]["depends"]]
         wanted += [one for one in depends if one not in wanted]
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--platform", "any"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--platform",
+        "any",
+    ]
     pins = [f"{name}=={lock['packages'][name]['version']}" for name in wanted]
     fetch([*pip, "--python-version", "3.14", "--implementation", "py", "--abi", "none", *pins], folder)
     for name in wanted:
