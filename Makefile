@@ -123,7 +123,7 @@ $(BOOK): _build/.fresh $(PAGES) $(EXERCISES) | bubblewrap
 	@touch $@
 
 # JupyterLite, with the exercises and attnlib in it; the pages lead there.
-$(LITE): _build/.fresh $(EXERCISES) book/lite.py book/lite.md pyproject.toml
+$(LITE): _build/.fresh $(EXERCISES) book/lite.py book/lite.html pyproject.toml
 	@python book/lite.py $(@D)
 	@touch $@
 

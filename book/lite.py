@@ -11,19 +11,22 @@ import os
 import shutil
 import subprocess
 import sys
+from html import escape
 from importlib.metadata import distribution
 from pathlib import Path
+from string import Template
 
 from jupyterlite_pyodide_kernel.constants import PYODIDE_VERSION
 from wheel.wheelfile import WheelFile
 
 ROOT = Path(__file__).parents[1]
 STAGE = ROOT / "_build" / "lite"  # what the site is made from
-ABOUT = Path(__file__).with_name("lite.md")
+FRONT = Path(__file__).with_name("lite.html")  # the page that lists the exercises
 EXTENSION = Path(sys.prefix) / "share/jupyter/labextensions/@jupyterlite/pyodide-kernel-extension"
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 WHEELS = "../../../../pypi"  # seen from the program of the extension that starts Python
 LOADED = ["numpy", "matplotlib"]  # of Pyodide, before the first cell; attnlib needs both
+INSTALLED = ("RECORD", "INSTALLER", "REQUESTED")  # written by whoever installs a package
 APPS = ["notebooks", "tree"]  # a notebook to a page, and the list of them
 SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {"autosaveInterval": 5},
@@ -46,6 +49,7 @@ def build(site: Path, pyodide: str | None = None) -> None:
     done = subprocess.run(command, cwd=STAGE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         sys.exit(f"{done.stdout}\nJupyterLite could not be built")
+    (site / "index.html").write_text(front(pyodide is not None), encoding="utf-8")
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     origin = f"carried along from {pyodide}" if pyodide else "from cdn.jsdelivr.net"
     print(f"{site}: the exercises for a browser, {size / 1e6:.0f} MB; Pyodide {PYODIDE_VERSION} {origin}")
@@ -63,7 +67,18 @@ def contents() -> None:
         place = STAGE / "files" / notebook.relative_to(ROOT / "exercises")
         place.parent.mkdir(parents=True)
         shutil.copyfile(notebook, place)
-    shutil.copyfile(ABOUT, STAGE / "files" / "README.md")
+
+
+def front(carried: bool) -> str:
+    """Return the page at the site's own address."""
+    items = []
+    for notebook in released():
+        title = json.loads(notebook.read_text(encoding="utf-8"))["cells"][0]["source"][0].removeprefix("# ").strip()
+        address = f"notebooks/index.html?path={notebook.relative_to(ROOT / 'exercises').as_posix()}"
+        items.append(f'<li><a href="{escape(address)}">{escape(title)}</a></li>')
+    foreign = "Python is loaded from another host, cdn.jsdelivr.net, when a notebook is opened."
+    python = f"{'Python comes with this site.' if carried else foreign} The first time, that takes 10 to 20 seconds."
+    return Template(FRONT.read_text(encoding="utf-8")).substitute(exercises="\n".join(items), python=python)
 
 
 def attnlib_wheel(folder: Path) -> Path:
@@ -87,11 +102,7 @@ def installed_wheel(name: str, folder: Path) -> Path:
     path = folder / f"{name.replace('-', '_')}-{package.version}-py3-none-any.whl"
     with WheelFile(path, "w") as wheel:
         for file in package.files or []:
-            if (
-                file.parts[0] != ".."
-                and file.suffix != ".pyc"
-                and file.name not in ("RECORD", "INSTALLER", "REQUESTED")
-            ):
+            if file.suffix != ".pyc" and file.name not in INSTALLED and file.parts[0] != "..":
                 wheel.write(package.locate_file(file), file.as_posix())
     return path
 

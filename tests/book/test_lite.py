@@ -268,10 +268,20 @@ def released() -> Path:
     return ROOT / "exercises" / EXERCISES[1]
 
 
-def test_the_address_of_the_site_lists_the_exercises(visitor, site):
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_address_of_the_site_lists_the_exercises_and_says_what_is_loaded(opened, scheme):
+    page, wrong = opened("lite/", scheme=scheme, width=360)
+    listed = page.locator("ol a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    assert listed == [f"notebooks/index.html?path={notebook}" for notebook in EXERCISES]
+    assert "cdn.jsdelivr.net" in page.inner_text("main")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert not wrong
+
+
+def test_the_list_of_files_opens_without_another_host(visitor, site):
     context, wrong = visitor
     page = context.new_page()
-    page.goto(f"{site}lite/")
+    page.goto(f"{site}lite/tree/index.html")
     for notebook in EXERCISES:
         page.get_by_text(notebook.parts[0], exact=True).wait_for()
     page.close()
