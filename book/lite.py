@@ -49,6 +49,8 @@ def build(site: Path, pyodide: str | None = None) -> None:
     done = subprocess.run(command, cwd=STAGE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         sys.exit(f"{done.stdout}\nJupyterLite could not be built")
+    for app in APPS:
+        name_icon(site / app / "index.html")
     (site / "index.html").write_text(front(pyodide is not None), encoding="utf-8")
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     origin = f"carried along from {pyodide}" if pyodide else "from cdn.jsdelivr.net"
@@ -79,6 +81,13 @@ def front(carried: bool) -> str:
     foreign = "Python is loaded from another host, cdn.jsdelivr.net, when a notebook is opened."
     python = f"{'Python comes with this site.' if carried else foreign} The first time, that takes 10 to 20 seconds."
     return Template(FRONT.read_text(encoding="utf-8")).substitute(exercises="\n".join(items), python=python)
+
+
+def name_icon(page: Path) -> None:
+    """Say where a page's icon is: until its program does, browsers ask for one at the root of the host, where none is."""
+    html = page.read_text(encoding="utf-8")
+    assert html.count("<head>") == 1, f"{page} begins otherwise than expected"
+    page.write_text(html.replace("<head>", '<head>\n    <link rel="icon" href="favicon.ico">'), encoding="utf-8")
 
 
 def attnlib_wheel(folder: Path) -> Path:
