@@ -31,7 +31,21 @@ APPS = ["notebooks", "tree"]  # a notebook to a page, and the list of them
 SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {"autosaveInterval": 5},
     "@jupyterlab/notebook-extension:tracker": {"autoStartDefaultKernel": True},
+    "@jupyterlab/mainmenu-extension:plugin": {
+        "menus": [
+            {"id": "jp-mainmenu-file", "items": [{"command": "filemenu:create-console", "disabled": True, "rank": 2.1}]}
+        ]
+    },
 }
+DISABLED = [
+    "@jupyter/nbgrader",  # its buttons want a server; so that they stay away, whatever comes from the environment
+    "@jupyterlab/apputils-extension:announcements",  # asks another host
+    "@jupyterlab/console-extension",  # what opens in a program that is left out, and would lead nowhere
+    "@jupyter-notebook/console-extension",
+    "@jupyterlab/notebook-extension:code-console",
+    "@jupyterlab/fileeditor-extension",
+    "@jupyter-notebook/application-extension:tree-updater",  # shows addresses that no server has
+]
 
 
 def build(site: Path, pyodide: str | None = None) -> None:
@@ -84,7 +98,7 @@ def front(carried: bool) -> str:
 
 
 def name_icon(page: Path) -> None:
-    """Say where a page's icon is: until its program does, browsers ask for one at the root of the host, where none is."""
+    """Say where a page's icon is: until its program does, browsers ask for one at the root of the host."""
     html = page.read_text(encoding="utf-8")
     assert html.count("<head>") == 1, f"{page} begins otherwise than expected"
     page.write_text(html.replace("<head>", '<head>\n    <link rel="icon" href="favicon.ico">'), encoding="utf-8")
@@ -125,9 +139,7 @@ def runs(attnlib: str) -> dict[str, object]:
         "faviconUrl": "./tree/favicon.ico",
         "litePluginSettings": {KERNEL: kernel},
     }
-    # The environment's extensions of JupyterLab are for servers; that of nbgrader would show buttons that do nothing.
-    disabled = ["@jupyter/nbgrader", "@jupyterlab/apputils-extension:announcements"]
-    return {"jupyter-lite-schema-version": 0, "jupyter-config-data": about | {"disabledExtensions": disabled}}
+    return {"jupyter-lite-schema-version": 0, "jupyter-config-data": about | {"disabledExtensions": DISABLED}}
 
 
 def made_of(site: Path, pyodide: str | None) -> dict[str, object]:
