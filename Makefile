@@ -9,6 +9,7 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 ASSIGNMENT := 02-self-attention
 READY := .venv/.ready
 BOOK := _build/html/index.html
+LITE := _build/html/lite/jupyter-lite.json
 PDF := _build/attention.pdf
 PAGES := $(wildcard book/*.md)
 BUILD := jupyter-book build . --warningiserror --nitpick --keep-going
@@ -24,7 +25,7 @@ export PYTHONHASHSEED := 0
 unexport ATTENTION_DB
 
 .DEFAULT_GOAL := all
-.PHONY: all test lint library help book pdf serve exercises grade bench lock clean chromium bubblewrap selftest
+.PHONY: all test lint library help book lite pdf serve exercises grade bench lock clean chromium bubblewrap selftest
 .DELETE_ON_ERROR:
 .PRECIOUS: $(EXERCISES)
 
@@ -32,7 +33,7 @@ unexport ATTENTION_DB
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-all: $(BOOK) $(EXERCISES) $(GRADES) ## set up, build the book, generate the exercises, grade a sample class
+all: $(BOOK) $(LITE) $(EXERCISES) $(GRADES) ## set up, build the book, generate the exercises, grade a sample class
 	@python -m grading report $(ASSIGNMENT) --course $(SAMPLE)
 	@echo
 	@echo "Look here:"
@@ -60,11 +61,15 @@ library: $(READY) ## test the library and its checks alone
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-book: $(BOOK) ## build the book into _build/html, warnings as errors
+book: $(BOOK) $(LITE) ## build the book into _build/html, warnings as errors, with the exercises for a browser
+
+lite: $(BOOK) ## build the exercises for a browser once more; PYODIDE=ARCHIVE lets the site carry its own Python
+	python book/lite.py $(dir $(LITE)) $(if $(PYODIDE),--pyodide "$(PYODIDE)")
+	@touch $(LITE)
 
 pdf: chromium $(PDF) ## print the book into _build/attention.pdf
 
-serve: $(BOOK) ## show the book at http://localhost:8000
+serve: $(BOOK) $(LITE) ## show the book at http://localhost:8000
 	python -m http.server --bind 127.0.0.1 --directory _build/html 8000
 
 exercises: $(EXERCISES) ## generate exercises/ from solutions/
@@ -109,12 +114,17 @@ _build/.executed: $(READY) $(LIBRARY) $(GRADING) book/page.py
 	@mkdir -p _build && rm -rf _build/.jupyter_cache && touch $@
 
 # These change every page; a page that changed alone is the only one to be built again.
-_build/.fresh: _build/.executed _config.yml _toc.yml $(wildcard book/*.bib book/_static/* book/_extra/*)
+_build/.fresh: _build/.executed _config.yml _toc.yml book/in_browser.py $(wildcard book/*.bib book/_static/* book/_extra/*)
 	@rm -rf _build/html _build/.doctrees && touch $@
 
 # After an error the next build reads everything: an unchanged page with a broken reference would be passed over.
 $(BOOK): _build/.fresh $(PAGES) $(EXERCISES) | bubblewrap
 	@$(BUILD) || { rm -rf _build/.doctrees $@; exit 1; }
+	@touch $@
+
+# JupyterLite, with the exercises and attnlib in it; the pages lead there.
+$(LITE): _build/.fresh $(EXERCISES) book/lite.py book/lite.html pyproject.toml
+	@python book/lite.py $(@D)
 	@touch $@
 
 $(PDF): $(BOOK) book/print.py book/print.css

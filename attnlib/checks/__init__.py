@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from attnlib.checks import browser
 from attnlib.checks.catalogue import QUESTIONS
 from attnlib.checks.examiner import examine, exercises
 from attnlib.checks.exercise import Implementation
@@ -42,7 +43,7 @@ def check(name: str, implementation: Implementation, *, points: float = 1, hint:
         **options: ``backend`` and ``seed``, as for :func:`examine`.
 
     Returns:
-        ``score * points``.
+        ``score * points``; 0 for a torch exercise in a browser, where there is no torch: it is left out, and says so.
 
     Raises:
         CheckFailed: nothing was earned. The report has been shown by then.
@@ -59,6 +60,9 @@ def check(name: str, implementation: Implementation, *, points: float = 1, hint:
     _require_positive(points)
     if hint not in (1, 2):
         raise ValueError(f"hint is {hint!r}, but there are two: hint=1 and hint=2")
+    if options.get("backend") == "torch" and browser.without_torch():
+        print(browser.left_out())
+        return 0.0
     report = replace(examine(name, implementation, **options), points=float(points), hints=int(hint))
     _show(report)
     if report.score == 0:
@@ -105,3 +109,6 @@ def _show(report: Report | Choice) -> None:
         ipython.display.display(report)
     else:
         print(report)
+
+
+browser.begin()

@@ -63,7 +63,8 @@ def links(page):
     """The links of a page within the book: (page, id), the id empty where there is none."""
     for address in re.findall(r'<a\b[^>]*?href="([^"]+)"', text(page)):
         if not re.match(r"[a-z]+:", address):
-            path, _, fragment = address.partition("#")
+            address, _, fragment = address.partition("#")
+            path = address.partition("?")[0]
             target = Path(HTML / page).parent / path if path else HTML / page
             yield target.resolve(), unquote(fragment)
 
@@ -123,7 +124,7 @@ def test_no_solution_is_published(solution):
 
 
 def test_a_broken_reference_stops_the_build(tmp_path):
-    for name in ("_config.yml", "book/_static", "book/references.bib"):
+    for name in ("_config.yml", "book/_static", "book/in_browser.py", "book/references.bib"):
         target = tmp_path / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(ROOT / name, target) if (ROOT / name).is_dir() else shutil.copy(ROOT / name, target)

@@ -1,0 +1,87 @@
+"""The way from a page of the book to its exercise in the browser, which ``book/lite.py`` builds beside the pages.
+
+``{in-browser} FOLDER/NOTEBOOK`` puts it into a chapter; an assignment's own page gets it below its title, so that the
+notebook itself stays what students are given. In other formats than HTML there is none.
+"""
+
+from typing import Any
+from urllib.parse import quote
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.docutils import SphinxDirective
+from sphinx.util.osutil import relative_uri
+
+ASSIGNMENTS = "exercises/"
+NOTEBOOK = "lite/notebooks/index.html"
+ABOUT, INSTALL = "book/start#in-your-browser", "book/start#for-students"
+
+
+class in_browser(nodes.General, nodes.Element):
+    """The place of the link, and the ``notebook`` that it opens."""
+
+
+class InBrowser(SphinxDirective):
+    """Marks the place in a chapter."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the mark."""
+        return [in_browser(notebook=self.arguments[0])]
+
+
+def below_title(app: Sphinx, doctree: nodes.document) -> None:
+    """Mark the place in an assignment."""
+    page = app.env.docname
+    title = doctree.next_node(nodes.title)
+    if page.startswith(ASSIGNMENTS) and title is not None:
+        mark = in_browser(notebook=page.removeprefix(ASSIGNMENTS))
+        title.parent.insert(title.parent.index(title) + 1, mark)
+
+
+class Lead(SphinxPostTransform):
+    """Puts the link, and what has to be known of it, in the place of the mark."""
+
+    default_priority = 5
+
+    def run(self, **_: Any) -> None:
+        """Replace the marks of a page."""
+        for mark in list(self.document.findall(in_browser)):
+            mark.replace_self([self.box(mark["notebook"])] if self.app.builder.name == "html" else [])
+
+    def box(self, notebook: str) -> nodes.Node:
+        """Return the link and a sentence."""
+        here = self.app.builder.get_target_uri(self.env.docname)
+        opens = f"{relative_uri(here, NOTEBOOK)}?path={quote(notebook)}.ipynb"
+        sentence = nodes.paragraph(
+            "",
+            "",
+            nodes.Text("It loads Python from another host, cdn.jsdelivr.net (10 to 20 seconds the first time), keeps "),
+            nodes.Text(
+                "your work in this browser until you download it to hand it in (File ▸ Download), and leaves what "
+            ),
+            nodes.Text("needs PyTorch to a "),
+            self.link(here, INSTALL, "local install"),
+            nodes.Text(": "),
+            self.link(here, ABOUT, "how it works"),
+            nodes.Text("."),
+        )
+        title = nodes.reference("", "Do this exercise in your browser", refuri=opens, internal=True)
+        return nodes.container("", nodes.paragraph("", "", title), sentence, classes=["in-browser"])
+
+    def link(self, here: str, place: str, text: str) -> nodes.reference:
+        """Return a link to a section of the book."""
+        page, _, section = place.partition("#")
+        address = f"{relative_uri(here, self.app.builder.get_target_uri(page))}#{section}"
+        return nodes.reference("", text, refuri=address, internal=True)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx."""
+    app.add_node(in_browser)
+    app.add_directive("in-browser", InBrowser)
+    app.add_post_transform(Lead)
+    app.connect("doctree-read", below_title)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

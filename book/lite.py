@@ -1,0 +1,172 @@
+"""The exercises in a browser: build JupyterLite, with the released notebooks and attnlib in it.
+
+``python book/lite.py SITE/lite`` builds it. Its Python (Pyodide) comes from another host, as the pages say that lead
+there. With ``--pyodide ARCHIVE``, a release of the Pyodide that fits, Python is part of the site, and no other host is
+asked for anything.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from html import escape
+from importlib.metadata import distribution
+from pathlib import Path
+from string import Template
+
+from jupyterlite_pyodide_kernel.constants import PYODIDE_VERSION
+from wheel.wheelfile import WheelFile
+
+ROOT = Path(__file__).parents[1]
+STAGE = ROOT / "_build" / "lite"  # what the site is made from
+FRONT = Path(__file__).with_name("lite.html")  # the page that lists the exercises
+EXTENSION = Path(sys.prefix) / "share/jupyter/labextensions/@jupyterlite/pyodide-kernel-extension"
+KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
+WHEELS = "../../../../pypi"  # seen from the program of the extension that starts Python
+LOADED = ["numpy", "matplotlib"]  # of Pyodide, before the first cell; attnlib needs both
+INSTALLED = ("RECORD", "INSTALLER", "REQUESTED")  # written by whoever installs a package
+APPS = ["notebooks", "tree"]  # a notebook to a page, and the list of them
+SETTINGS = {
+    "@jupyterlab/docmanager-extension:plugin": {"autosaveInterval": 5},
+    "@jupyterlab/notebook-extension:tracker": {"autoStartDefaultKernel": True},
+    "@jupyterlab/mainmenu-extension:plugin": {
+        "menus": [
+            {"id": "jp-mainmenu-file", "items": [{"command": "filemenu:create-console", "disabled": True, "rank": 2.1}]}
+        ]
+    },
+}
+DISABLED = [
+    "@jupyter/nbgrader",  # its buttons want a server; so that they stay away, whatever comes from the environment
+    "@jupyterlab/apputils-extension:announcements",  # asks another host
+    "@jupyterlab/console-extension",  # what opens in a program that is left out, and would lead nowhere
+    "@jupyter-notebook/console-extension",
+    "@jupyterlab/notebook-extension:code-console",
+    "@jupyterlab/fileeditor-extension",
+    "@jupyter-notebook/application-extension:tree-updater",  # shows addresses that no server has
+]
+
+
+def build(site: Path, pyodide: str | None = None) -> None:
+    """Build JupyterLite into a folder."""
+    shutil.rmtree(STAGE, ignore_errors=True)
+    STAGE.mkdir(parents=True)
+    contents()
+    wheel = attnlib_wheel(STAGE / "pypi")
+    installed_wheel("comm", STAGE / "pypi")  # the kernel wants it, and Pyodide does not have it
+    write("jupyter-lite.json", runs(wheel.name))
+    write("overrides.json", SETTINGS)
+    write("jupyter_lite_config.json", made_of(site, pyodide))
+    shutil.rmtree(site, ignore_errors=True)
+    command = [sys.executable, "-m", "jupyterlite_core", "build", "--config", STAGE / "jupyter_lite_config.json"]
+    done = subprocess.run(command, cwd=STAGE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{done.stdout}\nJupyterLite could not be built")
+    for app in APPS:
+        name_icon(site / app / "index.html")
+    (site / "index.html").write_text(front(pyodide is not None), encoding="utf-8")
+    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
+    origin = f"carried along from {pyodide}" if pyodide else "from cdn.jsdelivr.net"
+    print(f"{site}: the exercises for a browser, {size / 1e6:.0f} MB; Pyodide {PYODIDE_VERSION} {origin}")
+
+
+def released() -> list[Path]:
+    """Return the notebooks that students get: those of exercises/ that solutions/ generates, and nothing else."""
+    solutions = ROOT / "solutions"
+    return [ROOT / "exercises" / path.relative_to(solutions) for path in sorted(solutions.glob("*/*.ipynb"))]
+
+
+def contents() -> None:
+    """Lay out the files that the site shows."""
+    for notebook in released():
+        place = STAGE / "files" / notebook.relative_to(ROOT / "exercises")
+        place.parent.mkdir(parents=True)
+        shutil.copyfile(notebook, place)
+
+
+def front(carried: bool) -> str:
+    """Return the page at the site's own address."""
+    items = []
+    for notebook in released():
+        title = json.loads(notebook.read_text(encoding="utf-8"))["cells"][0]["source"][0].removeprefix("# ").strip()
+        address = f"notebooks/index.html?path={notebook.relative_to(ROOT / 'exercises').as_posix()}"
+        items.append(f'<li><a href="{escape(address)}">{escape(title)}</a></li>')
+    foreign = "Python is loaded from another host, cdn.jsdelivr.net, when a notebook is opened."
+    python = f"{'Python comes with this site.' if carried else foreign} The first time, that takes 10 to 20 seconds."
+    return Template(FRONT.read_text(encoding="utf-8")).substitute(exercises="\n".join(items), python=python)
+
+
+def name_icon(page: Path) -> None:
+    """Say where a page's icon is: until its program does, browsers ask for one at the root of the host."""
+    html = page.read_text(encoding="utf-8")
+    assert html.count("<head>") == 1, f"{page} begins otherwise than expected"
+    page.write_text(html.replace("<head>", '<head>\n    <link rel="icon" href="favicon.ico">'), encoding="utf-8")
+
+
+def attnlib_wheel(folder: Path) -> Path:
+    """Make a wheel of attnlib alone: what grades a class has no place in a browser."""
+    source = STAGE / "attnlib"
+    shutil.copytree(ROOT / "attnlib", source / "attnlib", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copyfile(ROOT / name, source / name)
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
+    pip += ["--no-deps", "--no-build-isolation", "--wheel-dir", folder, source]
+    # The same bytes for the same files, so that browsers keep what they have.
+    subprocess.run(pip, env=os.environ | {"SOURCE_DATE_EPOCH": "315532800"}, check=True)
+    shutil.rmtree(source)
+    (wheel,) = folder.glob("attnlib-*.whl")
+    return wheel
+
+
+def installed_wheel(name: str, folder: Path) -> Path:
+    """Make a wheel of a package in pure Python that is installed here."""
+    package = distribution(name)
+    path = folder / f"{name.replace('-', '_')}-{package.version}-py3-none-any.whl"
+    with WheelFile(path, "w") as wheel:
+        for file in package.files or []:
+            if file.suffix != ".pyc" and file.name not in INSTALLED and file.parts[0] != "..":
+                wheel.write(package.locate_file(file), file.as_posix())
+    return path
+
+
+def runs(attnlib: str) -> dict[str, object]:
+    """Return what the site does when it runs."""
+    kernel = {"disablePyPIFallback": True, "loadPyodideOptions": {"packages": [*LOADED, f"{WHEELS}/{attnlib}"]}}
+    about = {
+        "appName": "Attention: the exercises",
+        "appUrl": "./tree",
+        "faviconUrl": "./tree/favicon.ico",
+        "litePluginSettings": {KERNEL: kernel},
+    }
+    return {"jupyter-lite-schema-version": 0, "jupyter-config-data": about | {"disabledExtensions": DISABLED}}
+
+
+def made_of(site: Path, pyodide: str | None) -> dict[str, object]:
+    """Return what the site is made of."""
+    lite = {
+        "lite_dir": str(STAGE),
+        "output_dir": str(site.resolve()),
+        "cache_dir": str(STAGE / ".cache"),
+        "contents": ["files"],
+        "apps": APPS,
+        "ignore_sys_prefix": ["federated_extensions"],
+        "federated_extensions": [str(EXTENSION)],
+        "no_sourcemaps": True,
+        "no_unused_shared_packages": True,
+    }
+    local = {"PyodideAddon": {"pyodide_url": str(Path(pyodide).resolve())}} if pyodide else {}
+    return {"LiteBuildConfig": lite} | local
+
+
+def write(name: str, text: object) -> None:
+    """Write a file of JSON where the site is made from."""
+    (STAGE / name).write_text(json.dumps(text, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("site", type=Path, help="the folder to build into")
+    parser.add_argument("--pyodide", metavar="ARCHIVE", help="a release of Pyodide (.tar.bz2) to carry along")
+    arguments = parser.parse_args()
+    build(arguments.site, arguments.pyodide)

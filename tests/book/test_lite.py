@@ -1,0 +1,321 @@
+"""The exercises in a browser: what the site carries, and that a notebook opens there, runs, and is kept."""
+
+import email
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+import pytest
+from jupyterlite_pyodide_kernel.constants import PYODIDE_CDN_URL
+from packaging.requirements import Requirement
+from pages import HTML, ROOT, lessons, source, text
+from pyodide_core import distribution
+
+import attnlib
+
+LITE = HTML / "lite"
+EXERCISES = sorted(path.relative_to(ROOT / "exercises") for path in (ROOT / "exercises").glob("*/*.ipynb"))
+KINDS = {".mjs": "text/javascript", ".wasm": "application/wasm", ".json": "application/json"}
+OUTPUT = ".jp-OutputArea-output"
+KERNEL = "@jupyterlite/pyodide-kernel-extension"
+
+
+def settings() -> dict:
+    return json.loads((LITE / "jupyter-lite.json").read_text(encoding="utf-8"))["jupyter-config-data"]
+
+
+def test_the_site_carries_the_exercises_and_no_other_notebook():
+    files = LITE / "files"
+    assert sorted(path.relative_to(files) for path in files.rglob("*.ipynb")) == EXERCISES
+    assert len(EXERCISES) == 7
+    for notebook in EXERCISES:
+        assert (files / notebook).read_bytes() == (ROOT / "exercises" / notebook).read_bytes()
+
+
+def test_no_line_of_a_solution_is_in_the_site():
+    taught = "".join(map(source, lessons())) + "".join(
+        path.read_text() for path in (ROOT / "attnlib").rglob("*.py")
+    )  # which is installed wherever the exercises are done
+    secret = set()
+    for path in (ROOT / "solutions").glob("*/*.ipynb"):
+        for cell in nbformat.read(path, as_version=4).cells:
+            for block in re.findall(r"BEGIN SOLUTION\n(.*?)### END SOLUTION", cell.source, re.DOTALL):
+                secret |= {line.strip() for line in block.splitlines() if len(line.strip()) > 25}
+    secret = {line for line in secret if line not in taught}
+    assert len(secret) > 50
+    added = [path for path in LITE.rglob("*") if path.is_file() and path.relative_to(LITE).parts[0] != "build"]
+    plain = [path.read_bytes() for path in added if path.suffix != ".whl"]  # in build/ lies JupyterLite itself
+    packed = [archive.read(name) for archive in wheels() for name in archive.namelist()]
+    published = b"\n".join([*plain, *packed]).replace(b'\\"', b'"').decode(errors="ignore")
+    assert not {line for line in secret if line in published}
+    assert "BEGIN SOLUTION\\n" not in published
+
+
+def wheels() -> list[zipfile.ZipFile]:
+    return [zipfile.ZipFile(path) for path in sorted((LITE / "pypi").glob("*.whl"))]
+
+
+def test_attnlib_is_there_as_it_is_here_and_alone():
+    wheel = zipfile.ZipFile(LITE / "pypi" / f"attnlib-{attnlib.__version__}-py3-none-any.whl")
+    about = f"attnlib-{attnlib.__version__}.dist-info/"
+    carried = {name: wheel.read(name) for name in wheel.namelist() if not name.startswith(about)}
+    library = [path for path in (ROOT / "attnlib").rglob("*") if path.suffix in {".py", ".txt", ".typed"}]
+    assert carried == {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in library}
+    asked = map(Requirement, email.message_from_bytes(wheel.read(f"{about}METADATA")).get_all("Requires-Dist"))
+    there = {"sys_platform": "emscripten", "extra": ""}
+    assert [one.name for one in asked if not one.marker or one.marker.evaluate(there)] == ["numpy"]
+
+
+def test_attnlib_is_loaded_before_the_first_cell():
+    *of_pyodide, ours = settings()["litePluginSettings"][f"{KERNEL}:kernel"]["loadPyodideOptions"]["packages"]
+    assert of_pyodide == ["numpy", "matplotlib"]
+    (program,) = (LITE / "extensions" / KERNEL / "static").glob("comlink.worker.*.js")
+    assert (program.parent / ours).resolve().is_file()
+
+
+def test_what_needs_a_server_is_not_there():
+    assert [one["name"] for one in settings()["federated_extensions"]] == [KERNEL]
+    assert "@jupyter/nbgrader" in settings()["disabledExtensions"]
+    assert not [path for path in LITE.rglob("*") if "nbgrader" in path.name or path.suffix == ".map"]
+
+
+@pytest.mark.parametrize("notebook", EXERCISES, ids=lambda path: path.stem)
+def test_the_chapter_and_the_page_of_an_assignment_lead_to_its_notebook(notebook):
+    page = f"exercises/{notebook.with_suffix('.html')}"
+    chapters = [f"{one}.html" for one in lessons() if f'href="../{page}"' in re.sub(r"<nav.*?</nav>", "", article(one))]
+    assert chapters
+    leading = [one for one in [page, *chapters] if addresses(one)]
+    assert leading[0] == page
+    assert len(leading) > 1
+    for one in leading:
+        (address,) = addresses(one)
+        path, _, asked = address.partition("?path=")
+        assert ((HTML / one).parent / path).resolve() == LITE / "notebooks" / "index.html"
+        assert one != page or asked == str(notebook)
+        assert (LITE / "files" / asked).is_file()
+
+
+def article(lesson: str) -> str:
+    return text(f"{lesson}.html").partition('<article class="bd-article"')[2]
+
+
+def addresses(page: str) -> list[str]:
+    return re.findall(r'href="([^"]+)">Do this exercise in your browser<', text(page))
+
+
+def test_each_exercise_has_one_chapter_that_leads_to_it():
+    asked = sorted(a.partition("?path=")[2] for one in lessons() for a in addresses(f"{one}.html"))
+    assert asked == [str(notebook) for notebook in EXERCISES]
+
+
+def test_the_tasks_that_need_an_install_are_listed_for_each_assignment():
+    rows = re.findall(r"^\| \[\]\(\.\./exercises/(\S+)\) \| (.*?) \|$", source("book/start"), re.MULTILINE)
+    assert [name for name, _ in rows] == [str(notebook) for notebook in EXERCISES]
+    for name, listed in rows:
+        numbers = {n for a, b in re.findall(r"\b(\d+)(?: to (\d+))?", listed) for n in range(int(a), int(b or a) + 1)}
+        assert torch_tasks(ROOT / "solutions" / name) <= numbers - {91}, name
+
+
+def torch_tasks(notebook: Path) -> set[int]:
+    """The numbers of the tasks whose code mentions torch."""
+    found, task = set(), 0
+    for cell in nbformat.read(notebook, as_version=4).cells:
+        heading = re.match(r"## (\d+)\.", cell.source)
+        task = int(heading.group(1)) if heading else task
+        if cell.cell_type == "code" and re.search(r"\btorch\b", cell.source):
+            found.add(task)
+    return found
+
+
+def test_a_site_that_carries_its_own_python_names_no_other_host(tmp_path):
+    made = tmp_path / "pyodide"
+    made.mkdir()
+    for name in ("pyodide.mjs", "pyodide-lock.json"):
+        (made / name).write_text("{}")
+    with tarfile.open(tmp_path / "release.tar.bz2", "w:bz2") as archive:
+        archive.add(made, "pyodide")
+    build = [sys.executable, ROOT / "book" / "lite.py", tmp_path / "lite", "--pyodide", "release.tar.bz2"]
+    done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    config = json.loads((tmp_path / "lite" / "jupyter-lite.json").read_text())["jupyter-config-data"]
+    kernel = config["litePluginSettings"][f"{KERNEL}:kernel"]
+    assert kernel["pyodideUrl"] == "./static/pyodide/pyodide.mjs"
+    assert (tmp_path / "lite" / kernel["pyodideUrl"]).read_text() == "{}"
+    assert kernel["disablePyPIFallback"] is True
+
+
+def test_the_documented_command_carries_it():
+    (command,) = re.findall(r"^make lite PYODIDE=\S+$", source("book/start"), re.MULTILINE)
+    would = subprocess.run([*command.split(), "-n"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert f'book/lite.py _build/html/lite/ --pyodide "{command.partition("=")[2]}"' in would
+
+
+@pytest.fixture(scope="module")
+def python():
+    try:
+        return distribution()
+    except FileNotFoundError as none:
+        pytest.skip(str(none))
+
+
+@pytest.fixture(scope="module")
+def visitor(browser, site, python):
+    """A reader's browser, in which Pyodide's address is answered from a folder; and what went wrong in it."""
+    wrong = []
+
+    def answer(route):
+        file = python / route.request.url.rpartition("/")[2]
+        head = {"Access-Control-Allow-Origin": "*"}
+        if file.is_file():
+            route.fulfill(path=file, headers=head, content_type=KINDS.get(file.suffix, "application/octet-stream"))
+        else:
+            route.fulfill(status=404, headers=head)  # what is compiled: NumPy, and what stands on it
+
+    def asked(request):
+        if not request.url.startswith((site, "data:", "blob:", PYODIDE_CDN_URL)):
+            wrong.append(f"foreign: {request.url}")
+
+    def answered(response):
+        if response.status > 399 and response.url.startswith(site):
+            wrong.append(f"{response.status}: {response.url}")
+
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.route(f"{PYODIDE_CDN_URL}/**", answer)
+    context.on("request", asked)
+    context.on("response", answered)
+    context.on("weberror", lambda error: wrong.append(f"page error: {error.error}"))
+    yield context, wrong
+    context.close()
+
+
+@contextmanager
+def visit(visitor, site, notebook=EXERCISES[1]):
+    """Open an exercise from its page of the book, as a reader does, and close it again."""
+    context, wrong = visitor
+    page = context.new_page()
+    page.set_default_timeout(120_000)
+    page.goto(f"{site}exercises/{notebook.with_suffix('.html')}")
+    page.get_by_role("link", name="Do this exercise in your browser").click()
+    page.get_by_role("heading", name="Exercises: self-attention").wait_for()
+    page.get_by_text("Python (Pyodide)").wait_for()
+    yield page
+    assert not wrong
+    page.close()
+
+
+def run(page, code):
+    """Run code in a new cell above all others, and return what comes out below it."""
+    page.get_by_role("heading", name="Exercises: self-attention").click()
+    page.keyboard.press("Escape")
+    for key in ("Control+Home", "a", "Enter"):
+        page.keyboard.press(key)
+    page.keyboard.insert_text(f"{code}\nprint('done', {len(code)})")
+    page.keyboard.press("Shift+Enter")
+    output = page.locator(OUTPUT, has_text=f"done {len(code)}")
+    output.wait_for()
+    return output.inner_text()
+
+
+# The part of attnlib that leaves torch out, without the rest, which wants NumPy.
+ALONE = """\
+import importlib.util, sys, types
+sys.modules["attnlib.checks.display"] = types.SimpleNamespace(BOOK="ATTENTION_BOOK")
+spec = importlib.util.spec_from_file_location("alone", next(
+    f"{place}/attnlib/checks/browser.py" for place in sys.path if place.endswith("site-packages")
+))
+alone = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(alone)
+alone.begin()
+import os
+print(sys.platform, os.environ["ATTENTION_BOOK"])"""
+
+
+def test_an_exercise_opens_runs_leaves_torch_out_is_kept_and_can_be_downloaded(visitor, site, tmp_path):
+    with visit(visitor, site) as page:
+        assert page.get_by_role("button", name="Validate").count() == 0
+        assert page.get_by_text("Formgrader").count() == 0
+        assert "42" in run(page, "print(6 * 7)")
+        assert f"emscripten {site.rstrip('/')}\n" in run(page, ALONE)
+        assert "This cell is left out" not in run(page, "x = 1")
+        said = run(page, "import torch\n\ndef twice(y):\n    return torch.add(y, y)\n\n")
+        assert said.startswith("There is no PyTorch in a browser. A part of this cell is left out")
+        page.keyboard.press("Control+s")
+        page.get_by_text(re.compile("Last Checkpoint: (now|.* seconds? ago)")).wait_for()
+        with page.expect_download() as download:
+            page.get_by_role("menuitem", name="File").click()
+            page.get_by_role("menuitem", name="Download", exact=True).click()
+        download.value.save_as(tmp_path / "mine.ipynb")
+    mine, given = (nbformat.read(path, as_version=4).cells for path in (tmp_path / "mine.ipynb", released()))
+    assert [cell.source for cell in mine if "torch.add" in cell.source or "6 * 7" in cell.source]
+    marked = [
+        {cell.id: cell.metadata.nbgrader for cell in cells if "nbgrader" in cell.metadata} for cells in (mine, given)
+    ]
+    assert marked[0] == marked[1]
+    with visit(visitor, site) as page:
+        page.get_by_text("print(6 * 7)").wait_for()
+        page.locator(OUTPUT, has_text="42").wait_for()
+        page.set_viewport_size({"width": 360, "height": 740})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    with fresh_copy(visitor, site) as page:
+        assert page.get_by_text("print(6 * 7)").count() == 0
+
+
+@contextmanager
+def fresh_copy(visitor, site):
+    """Delete an exercise in the list of files, and open it again."""
+    context, wrong = visitor
+    page = context.new_page()
+    page.goto(f"{site}lite/tree/index.html")
+    page.get_by_text(EXERCISES[1].parts[0], exact=True).dblclick()
+    page.get_by_text(EXERCISES[1].name, exact=True).click()
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").wait_for(state="detached")
+    page.goto(f"{site}lite/notebooks/index.html?path={EXERCISES[1]}")
+    page.get_by_role("heading", name="Exercises: self-attention").wait_for()
+    page.get_by_text("attnlib.checks import check").wait_for()
+    yield page
+    assert not wrong
+    page.close()
+
+
+def released() -> Path:
+    return ROOT / "exercises" / EXERCISES[1]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_address_of_the_site_lists_the_exercises_and_says_what_is_loaded(opened, scheme):
+    page, wrong = opened("lite/", scheme=scheme, width=360)
+    listed = page.locator("ol a").evaluate_all("links => links.map(link => link.getAttribute('href'))")
+    assert listed == [f"notebooks/index.html?path={notebook}" for notebook in EXERCISES]
+    assert "cdn.jsdelivr.net" in page.inner_text("main")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert not wrong
+
+
+def test_the_list_of_files_opens_without_another_host(visitor, site):
+    context, wrong = visitor
+    page = context.new_page()
+    page.goto(f"{site}lite/tree/index.html")
+    for notebook in EXERCISES:
+        page.get_by_text(notebook.parts[0], exact=True).wait_for()
+    page.close()
+    assert not wrong
+
+
+@pytest.mark.skipif("PYODIDE" not in os.environ, reason="NumPy for browsers is on no registry: set PYODIDE=/a/release")
+def test_a_check_speaks_in_the_browser(visitor, site):
+    answer = "def softmax(x, axis=-1):\n    e = np.exp(x - x.max(axis, keepdims=True))\n"
+    answer += "    return e / e.sum(axis, keepdims=True)"
+    with visit(visitor, site) as page:
+        imports = "import numpy as np\nfrom attnlib.checks import check"
+        run(page, f"{imports}\n\n{answer}\n\nprint(check('softmax', softmax, points=4))")
+        page.locator(OUTPUT, has_text="softmax: right").wait_for()
+        assert "There is no PyTorch" in run(page, "check('attention', softmax, backend='torch')")

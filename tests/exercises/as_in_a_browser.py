@@ -1,0 +1,69 @@
+"""Run a notebook as Python in a browser does: no torch, none of what is not carried there. Prints what came of each cell.
+
+``python as_in_a_browser.py NOTEBOOK…``: for each a line of JSON, with a list of {id, said, earned, error}. Each runs in a
+process of its own, which begins where all that takes long is imported.
+"""
+
+import contextlib
+import io
+import json
+import os
+import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
+from types import SimpleNamespace
+
+import matplotlib
+import numpy  # noqa: F401 (what a browser has is imported while this is still another platform)
+from IPython.core.interactiveshell import InteractiveShell
+from matplotlib import pyplot  # noqa: F401
+
+NOT_THERE = {"torch", "threadpoolctl", "array_api_compat", "safetensors", "tokenizers", "latex2mathml", "grading"}
+WORKER = "https://example.org/course/lite/extensions/@jupyterlite/pyodide-kernel-extension/static/comlink.worker.js"
+
+
+class Carried:
+    """Finds modules as ever, but for those that are not there."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return None if name.partition(".")[0] in NOT_THERE else PathFinder.find_spec(name, path, target)
+
+
+def in_a_browser() -> InteractiveShell:
+    """Make this process look like a browser's Python, and return the shell that its notebook runs in."""
+    matplotlib.use("agg")
+    os.environ.pop("ATTENTION_BOOK", None)
+    sys.meta_path[:] = [Carried if finder is PathFinder else finder for finder in sys.meta_path]
+    sys.meta_path[:] = [one for one in sys.meta_path if "editable" not in str(one).lower()]
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    sys.modules["js"] = SimpleNamespace(location=SimpleNamespace(href=WORKER))
+    sys.platform = "emscripten"
+    return InteractiveShell.instance()
+
+
+def ran(shell: InteractiveShell, source: str) -> dict[str, object]:
+    """Run a cell; return what it said, the number that it ended in, and the error that it raised."""
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(said):
+        result = shell.run_cell(source)
+    error = result.error_before_exec or result.error_in_exec
+    earned = result.result if isinstance(result.result, float) else None
+    return {"said": said.getvalue(), "earned": earned, "error": error and type(error).__name__}
+
+
+def run(notebook: Path) -> None:
+    """Run a notebook's cells, and print what came of them."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    shell = in_a_browser()
+    codes = [cell for cell in cells if cell["cell_type"] == "code"]
+    print(json.dumps([{"id": cell["id"], **ran(shell, "".join(cell["source"]))} for cell in codes]), flush=True)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        child = os.fork()
+        if child == 0:
+            run(Path(name))
+            os._exit(0)
+        if os.waitpid(child, 0)[1]:
+            sys.exit(f"{name} did not get to its end")

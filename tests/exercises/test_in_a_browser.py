@@ -1,0 +1,125 @@
+"""In a browser there is no torch: every notebook runs there from top to bottom, and says what it leaves out."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from grading.course import Course
+
+COURSE = Course.at(Path(__file__).parents[2])
+NOTEBOOKS = sorted(COURSE.root.glob("solutions/*/*.ipynb"))
+TORCH_TASKS = {
+    "01-context-vectors": {"bahdanau-torch-check"},
+    "02-self-attention": {"torch-attention-check"},
+    "03-queries-keys-values": {"torch-attention-check"},
+    "04-multi-head": {"module-check"},
+    "05-masking": {"torch-check"},
+    "06-positions": {"bug-check"},
+    "07-transformer": {"multi-head-check", "block-check"},
+}
+SAYS = "There is no PyTorch in a browser."
+READ = "from attnlib.checks import check, examine"
+
+
+def in_a_browser(*notebooks: Path) -> list[dict[str, dict]]:
+    command = [sys.executable, Path(__file__).with_name("as_in_a_browser.py"), *notebooks]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return [{cell["id"]: cell for cell in json.loads(line)} for line in result.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def ran() -> dict[Path, dict[str, dict]]:
+    """What came of every notebook, with right answers and as released."""
+    every = [*NOTEBOOKS, *map(released, NOTEBOOKS)]
+    return dict(zip(every, in_a_browser(*every), strict=True))
+
+
+def released(solution: Path) -> Path:
+    return COURSE.root / "exercises" / solution.relative_to(COURSE.root / "solutions")
+
+
+def written(folder: Path, *cells: str) -> Path:
+    made = [nbformat.v4.new_code_cell(source, id=f"cell-{n}") for n, source in enumerate(cells)]
+    nbformat.write(nbformat.v4.new_notebook(cells=made), folder / "some.ipynb")
+    return folder / "some.ipynb"
+
+
+def said(folder: Path, *cells: str) -> list[dict]:
+    (ran,) = in_a_browser(written(folder, *cells))
+    return list(ran.values())
+
+
+def graded(notebook: Path) -> dict[str, float]:
+    cells = nbformat.read(notebook, as_version=4).cells
+    wanted = [c for c in cells if c.cell_type == "code" and c.metadata.get("nbgrader", {}).get("grade")]
+    return {cell.id: cell.metadata.nbgrader.points for cell in wanted}
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_right_answers_earn_all_points_but_those_for_torch_which_say_why(notebook, ran):
+    cells = ran[notebook]
+    assert {name: cell["error"] for name, cell in cells.items() if cell["error"]} == {}
+    torch_tasks = TORCH_TASKS[notebook.parent.name]
+    for name, points in graded(notebook).items():
+        if name in torch_tasks:
+            assert SAYS in cells[name]["said"], name
+            assert not cells[name]["earned"]
+        else:
+            assert SAYS not in cells[name]["said"], name
+            assert cells[name]["earned"] == points
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_as_released_misses_its_answers_and_nothing_else(notebook, ran):
+    cells = ran[released(notebook)]
+    assert {cell["error"] for cell in cells.values()} <= {None, "NotImplementedError", "CheckFailed"}
+    for name in TORCH_TASKS[notebook.parent.name]:
+        assert cells[name]["error"] is None
+        assert SAYS in cells[name]["said"]
+
+
+def test_what_needs_what_is_not_there_is_left_out_and_the_rest_of_a_cell_runs(tmp_path):
+    cells = said(
+        tmp_path,
+        "import numpy as np\nfrom attnlib.checks import check",
+        "import math, torch\nx = torch.ones(3)\nprint('e is', round(math.e, 2))",
+        "def twice(y):\n    return y + x\n\ndef thrice(x):\n    return 3 * x\n\nprint(thrice(2))",
+        "twice(1)",
+        "x = 5\nprint('x is', x)",
+        "print(x + 1)",
+        "try:\n    import torch\nexcept ImportError:\n    print('without')",
+        "def broken(:",
+        "x, x = 1, lambda a, a: 2",
+    )
+    texts = [cell["said"] for cell in cells]
+    assert [SAYS in text for text in texts] == [False, True, True, True, False, False, False, False, False]
+    assert "A part of this cell is left out" in texts[1]
+    assert texts[1].endswith("e is 2.72\n")
+    assert texts[2].endswith("6\n")
+    assert "This cell is left out" in texts[3]
+    assert texts[4:7] == ["x is 5\n", "6\n", "without\n"]
+    assert [cell["error"] for cell in cells] == [None] * 7 + ["SyntaxError"] * 2
+
+
+def test_a_check_in_torch_says_so_whatever_it_is_given(tmp_path):
+    (_, cell) = said(tmp_path, READ, "check('softmax', lambda x, axis=-1: x, backend='torch', points=3)")
+    assert (cell["earned"], cell["error"]) == (0.0, None)
+    assert cell["said"].startswith(SAYS)
+
+
+def test_reports_link_to_the_book_that_the_notebook_was_opened_from(tmp_path):
+    (_, cell) = said(tmp_path, READ, "print(examine('softmax', lambda x, axis=-1: x)._repr_mimebundle_()['text/html'])")
+    assert "href='https://example.org/course/book/self-attention.html#" in cell["said"]
+
+
+def test_where_there_is_torch_or_no_browser_nothing_is_left_out():
+    shown = "from attnlib.checks import browser; import IPython; print(browser.without_torch())"
+    made = "from IPython.core.interactiveshell import InteractiveShell as S; s = S.instance(); "
+    after = "import attnlib.checks; print(s.ast_transformers)"
+    result = subprocess.run([sys.executable, "-c", f"{made}{after}; {shown}"], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["[]", "False"]
