@@ -19,7 +19,7 @@ from attnlib.embeddings import ppmi_vectors, small_town
 from attnlib.plotting import heatmap, use_style
 
 LOGO = Path(__file__).parent / "_static" / "logo.svg"
-WORDS = "bark is very cute and he is a dog".split()
+WORDS = ["bark", "is", "very", "cute", "and", "he", "is", "a", "dog"]
 PAPER, BLUE, GREY = "#ffffff", "#3b82c4", "#5a6472"
 MARGIN = 0.055  # of the card's width
 
