@@ -29,6 +29,11 @@ AT_ONCE = "documentation_options.js"
 MENDED = (
     # A head cell without text heads nothing.
     (re.compile(r'<th class="head([^"]*)">\s*(?:<p>\s*</p>)?\s*</th>'), r'<td class="head\1"></td>'),
+    # How large a picture is, for the style sheet, which leaves it room before it is drawn.
+    (
+        re.compile(r'(<div class="picture")([^>]*>\s*<svg [^>]*?\bviewBox="0 0 ([\d.]+) ([\d.]+)")'),
+        r'\1 style="--wide: \3; --high: \4"\2',
+    ),
     # Docutils' role for a source is deprecated, and a list needs items.
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
 )
@@ -110,7 +115,9 @@ def finish(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], 
         context["body"] = mended(context["body"])
     if "generate_toctree_html" in context:
         context["generate_toctree_html"] = with_named_arrows(context["generate_toctree_html"])
-    for script in context["script_files"]:
+    scripts = context["script_files"]
+    scripts[:] = [script for script in scripts if "mathjax/" not in str(getattr(script, "filename", ""))]
+    for script in scripts:
         if getattr(script, "filename", "") and not str(script.filename).endswith(AT_ONCE):
             script.attributes["defer"] = "defer"
 
@@ -137,14 +144,8 @@ def complete(app: Sphinx, error: Exception | None) -> None:
         write_map(app)
 
 
-def use_small_mathjax(app: Sphinx, config: Any) -> None:
-    """Load MathJax in pieces: without its menu it is half as large."""
-    config.mathjax_path = "mathjax/startup.js"
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect all this."""
-    app.connect("config-inited", use_small_mathjax, priority=900)
     app.connect("html-page-context", finish, priority=900)  # after the themes
     app.connect("build-finished", complete, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

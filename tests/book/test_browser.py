@@ -11,7 +11,7 @@ from pages import pages
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 RUN_AXE = "axe.run(document, {resultTypes: ['violations']}).then(found => found.violations)"
-TYPESET = "window.MathJax?.startup?.promise"  # kept when the last formula is there
+TYPESET = "window.typesetAll?.()"  # every formula, not only those that one has come near
 SETTLED = "new Promise(next => setTimeout(next, 400))"  # the theme looks anew at what scrolls a while after a resize
 WATCH_SHIFTS = """
     window.shifted = 0;

@@ -20,7 +20,7 @@ def pdf(browser, site):
         page = context.new_page()
         page.goto(site + CHAPTER)
         page.wait_for_load_state("networkidle")
-        page.evaluate("window.MathJax.startup.promise")
+        page.evaluate("window.typesetAll()")
         page.evaluate("addEventListener('beforeprint', () => { window.ink = getComputedStyle(document.body).color })")
         printed = PdfReader(io.BytesIO(page.pdf(**PAPER)))
         printed.ink, printed.theme = page.evaluate("[window.ink, document.documentElement.dataset.theme]")
