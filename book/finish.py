@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from icons import keep_used_icons
 from markupsafe import Markup
 from sphinx.application import Sphinx
+from trim import trim
 
 LONGEST = 180  # characters of a description: what search engines show
 CARD = {"image": "_static/social.png", "image:width": "1200", "image:height": "630"}
@@ -140,7 +140,7 @@ def write_map(app: Sphinx) -> None:
 def complete(app: Sphinx, error: Exception | None) -> None:
     """Complete the site once all its pages are written."""
     if error is None and app.builder.format == "html":
-        keep_used_icons(Path(app.outdir))
+        trim(Path(app.outdir))
         write_map(app)
 
 
