@@ -37,6 +37,9 @@ MENDED = (
     # Docutils' role for a source is deprecated, and a list needs items.
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
 )
+# TeX is longer than what it says: the style sheet gives a formula in a line the room for so many letters at first.
+FORMULA = re.compile(r'<span class="math notranslate nohighlight">(\\\(.*?\\\))</span>', re.DOTALL)
+UNSEEN = re.compile(r"\\(?:math|text|operatorname|left|right|big)\w*|\\[(),;:! ]|[{}\s^_&]")
 # Sphinx writes a long signature as a list of definitions without terms, within the term that it belongs to.
 SIGNATURE = re.compile(r'<dt class="sig [^>]*>.*?</dt>', re.DOTALL)
 LINES = (
@@ -85,7 +88,13 @@ def mended(body: str) -> str:
     """Return the body of a page with the markup that screen readers stumble over put right."""
     for wrong, right in MENDED:
         body = wrong.sub(right, body)
+    body = FORMULA.sub(_with_room, body)
     return SIGNATURE.sub(lambda found: _lines(found[0]), body)
+
+
+def _with_room(formula: re.Match[str]) -> str:
+    letters = len(re.sub(r"\\[A-Za-z]+", "x", UNSEEN.sub("", unescape(formula[1]))))
+    return f'<span class="math notranslate nohighlight" style="--letters: {letters}">{formula[1]}</span>'
 
 
 def _lines(signature: str) -> str:
