@@ -114,7 +114,8 @@ _build/.executed: $(READY) $(LIBRARY) $(GRADING) book/page.py
 	@mkdir -p _build && rm -rf _build/.jupyter_cache && touch $@
 
 # These change every page; a page that changed alone is the only one to be built again.
-_build/.fresh: _build/.executed _config.yml _toc.yml book/in_browser.py $(wildcard book/*.bib book/_static/* book/_extra/*)
+_build/.fresh: _build/.executed _config.yml _toc.yml \
+		$(wildcard book/*.bib book/in_browser.py book/finish.py book/trim.py book/_static/* book/_extra/* book/_templates/*)
 	@rm -rf _build/html _build/.doctrees && touch $@
 
 # After an error the next build reads everything: an unchanged page with a broken reference would be passed over.
@@ -127,7 +128,7 @@ $(LITE): _build/.fresh $(EXERCISES) book/lite.py book/lite.html pyproject.toml
 	@python book/lite.py $(@D)
 	@touch $@
 
-$(PDF): $(BOOK) book/print.py book/print.css
+$(PDF): $(BOOK) book/print.py
 	@$(BUILD) --builder singlehtml || { rm -rf _build/.doctrees; exit 1; }
 	python book/print.py _build/singlehtml $@
 

@@ -1,4 +1,7 @@
-"""Print the book, built as one page, with Chromium: ``python book/print.py _build/singlehtml BOOK.pdf``."""
+"""Print the book, built as one page, with Chromium: ``python book/print.py _build/singlehtml BOOK.pdf``.
+
+How it looks on paper is said where it is said for each page: in ``_static/print.css`` and ``_static/course.js``.
+"""
 
 import os
 import shutil
@@ -11,10 +14,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-STYLE = Path(__file__).with_name("print.css")
-# What a reader opens by a click is open on paper; only the code that a page hides stays hidden.
-OPEN = "document.querySelectorAll('details:not(.above-input)').forEach(one => one.open = true)"
-TYPESET = "window.MathJax.startup.promise"
+TYPESET = "window.typesetAll()"
 PAGE_NUMBER = '<div style="width: 100%; font-size: 8px; text-align: center"><span class="pageNumber"></span></div>'
 
 
@@ -38,8 +38,6 @@ def main(site: Path, pdf: Path) -> None:
         tab.set_default_timeout(300_000)
         tab.goto(page.resolve().as_uri())
         tab.evaluate(TYPESET)
-        tab.add_style_tag(content=STYLE.read_text(encoding="utf-8"))
-        tab.evaluate(OPEN)
         tab.pdf(
             path=pdf,
             format="A4",

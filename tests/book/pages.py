@@ -1,6 +1,9 @@
 """The built book, as files: which pages there are and what stands in them."""
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -32,3 +35,21 @@ def lessons() -> list[str]:
 
 def source(name: str) -> str:
     return (ROOT / f"{name}.md").read_text(encoding="utf-8")
+
+
+def build_small(folder: Path, page: str, **html: str) -> subprocess.CompletedProcess[str]:
+    """Build a book of one page in this folder, as make builds the real one; ``html`` changes settings of that name."""
+    for name in ("book/_static", "book/_extra", "book/_templates"):
+        shutil.copytree(ROOT / name, folder / name)
+    for name in ("_config.yml", "book/references.bib", "book/finish.py", "book/in_browser.py", "book/trim.py"):
+        shutil.copy(ROOT / name, folder / name)
+    config = (folder / "_config.yml").read_text()
+    for name, value in html.items():
+        config, changed = re.subn(rf"^  {name}: .*$", f"  {name}: {value}", config, flags=re.MULTILINE)
+        assert changed == 1, f"_config.yml has no line for {name}"
+    (folder / "_config.yml").write_text(config)
+    (folder / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
+    (folder / "book" / "index.md").write_text(page)
+    command = re.search(r"jupyter-book (build .*)", (ROOT / "Makefile").read_text()).group(1).split()
+    program = Path(sys.executable).with_name("jupyter-book")
+    return subprocess.run([program, *command], cwd=folder, capture_output=True, text=True, check=False)

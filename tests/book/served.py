@@ -32,6 +32,18 @@ class Compressing(http.server.SimpleHTTPRequestHandler):
         self.end_headers()
         return io.BytesIO(body)
 
+    def send_error(self, code, message=None, explain=None):
+        """Send the site's own page where there is nothing, as servers of static files do."""
+        lost = Path(self.directory, "404.html")
+        if code != 404 or not lost.is_file():
+            return super().send_error(code, message, explain)
+        body = lost.read_bytes()
+        self.send_response(404)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
     def log_message(self, *_):
         """Keep the test's output free of requests."""
 

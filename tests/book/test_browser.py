@@ -1,18 +1,115 @@
-"""Every page in a real browser: no errors, no requests to other hosts, no sideways scrolling on a phone."""
+"""Every page in a real browser: no errors, no other host, no sideways scrolling; small, and open to everybody."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import axe_playwright_python
 import pytest
-from pages import pages
+from conftest import tab
+from fontTools.ttLib import TTFont
+from pages import HTML, pages
+
+AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+RUN_AXE = "axe.run(document, {resultTypes: ['violations']}).then(found => found.violations)"
+TYPESET = "window.typesetAll?.()"  # every formula, not only those that one has come near
+SETTLED = "new Promise(next => setTimeout(next, 400))"  # the theme looks anew at what scrolls a while after a resize
+WATCH_SHIFTS = """
+    window.shifted = 0;
+    new PerformanceObserver(list => list.getEntries().forEach(one => { window.shifted += one.value }))
+        .observe({type: 'layout-shift', buffered: true});
+"""
+# What has no size of its own before it is loaded. An SVG that stands in the page itself is there with it.
+UNSIZED = """[...document.querySelectorAll('img, video, iframe')].filter(one => {
+    const style = one.computedStyleMap(), has = name => String(style.get(name)) !== 'auto';
+    return one.checkVisibility() && !(has('width') && has('height')) && !has('aspect-ratio');
+}).map(one => one.outerHTML.slice(0, 200))"""
+HEAVIEST = 1_000_000  # bytes, compressed, with nothing in the browser's cache
+MOST_SHIFT = 0.1  # what counts as good
 
 
-@pytest.mark.parametrize("address", pages())
-def test_a_page_has_no_errors_asks_no_other_host_and_fits_a_phone(opened, address):
-    page, wrong = opened(address)
+@dataclass
+class Visit:
+    """What was found on a page: read on a phone by day, and at night on a wide screen."""
+
+    wrong: list[str]
+    weights: dict[str, int]
+    shift: float
+    width_on_phone: int
+    formulas_wrong: int
+    unsized: list[str]
+    barriers: dict[str, list[str]]
+    papers: dict[str, int]
+
+
+@pytest.fixture(scope="module", params=pages())
+def visit(request, browser, site) -> Iterator[Visit]:
+    with tab(browser, site, request.param, width=360, before=WATCH_SHIFTS) as (page, wrong, loads):
+        page.evaluate(TYPESET)
+        yield look_around(page, wrong, loads)
+
+
+def look_around(page, wrong, loads) -> Visit:
+    weights = {load.url: weight(load.sizes()) for load in loads if load.url.startswith("http")}
+    shift, width = page.evaluate("[window.shifted, document.documentElement.scrollWidth]")
+    formulas_wrong, unsized = page.locator("mjx-merror").count(), page.evaluate(UNSIZED)
+    page.evaluate(AXE)
+    barriers = {"light, phone": violations(page)}
+    papers = {"light": brightness(page)}
     page.emulate_media(color_scheme="dark")
-    page.set_viewport_size({"width": 360, "height": 740})
-    page.evaluate("window.MathJax?.startup?.promise")  # until every formula is typeset
-    assert not wrong
-    assert page.locator("mjx-merror").count() == 0
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.evaluate(SETTLED)
+    barriers["dark, wide"] = violations(page)
+    papers["dark"] = brightness(page)
+    return Visit(list(wrong), weights, shift, width, formulas_wrong, unsized, barriers, papers)
+
+
+def weight(sizes: dict[str, int]) -> int:
+    """Return the bytes of an answer, as they went over the line."""
+    return sizes["responseHeadersSize"] + sizes["responseBodySize"]
+
+
+def violations(page) -> list[str]:
+    """What axe finds, of any impact, with the first places of each."""
+    return [
+        f"{one['id']} ({one['impact']}), {len(one['nodes'])} times: {[node['target'] for node in one['nodes'][:3]]}"
+        for one in page.evaluate(RUN_AXE)
+    ]
+
+
+def brightness(page) -> int:
+    """How light the page is, from 0 to 765."""
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return sum(map(int, paper.removeprefix("rgb(").removesuffix(")").split(",")))
+
+
+def test_a_page_has_no_errors_and_asks_no_other_host(visit):
+    assert not visit.wrong
+
+
+def test_every_formula_is_understood(visit):
+    assert visit.formulas_wrong == 0
+
+
+def test_a_page_fits_a_phone(visit):
+    assert visit.width_on_phone <= 360
+
+
+def test_a_page_is_light(visit):
+    total = sum(visit.weights.values())
+    heaviest = sorted(visit.weights.items(), key=lambda item: -item[1])[:5]
+    assert 10_000 < total < HEAVIEST, f"{total / 1000:.0f} kB; the heaviest: {heaviest}"
+
+
+def test_nothing_jumps_while_a_page_loads(visit):
+    assert not visit.unsized
+    assert visit.shift < MOST_SHIFT
+
+
+def test_a_page_has_no_barriers_in_light_and_in_dark(visit):
+    assert visit.papers["light"] > 700
+    assert visit.papers["dark"] < 100
+    assert visit.barriers == {"light, phone": [], "dark, wide": []}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -28,14 +125,52 @@ def test_pictures_take_the_ink_of_the_page(opened, scheme):
 
 def test_formulas_are_typeset(opened):
     page, _ = opened("book/self-attention.html")
-    page.wait_for_selector("mjx-container")
-    assert page.locator("mjx-container").count() > 30
+    page.evaluate(TYPESET)
+    assert page.locator("mjx-container").count() == page.locator("span.math, div.math").count() > 30
 
 
-def test_a_tool_that_looks_for_errors_finds_a_planted_one(opened, site):
+def test_icons_are_letters_of_a_font_that_has_them(opened):
+    page, _ = opened("book/self-attention.html")
+    font = TTFont(next((HTML / "_static" / "vendor" / "fontawesome" / "webfonts").iterdir())).getBestCmap()
+    drawn = page.evaluate(
+        "[...document.querySelectorAll('.fa-solid')].map(one => getComputedStyle(one, '::before'))"
+        ".map(style => [style.content, style.fontFamily])"
+    )
+    assert len(drawn) > 10
+    for content, family in drawn:
+        assert family == '"Font Awesome 6 Free"'
+        assert ord(content.strip('"')) in font
+
+
+@pytest.mark.parametrize("address", ["no-such-page.html", "book/deeper/still/nothing"])
+def test_an_address_that_leads_nowhere_shows_a_page_of_the_book(opened, site, address):
+    page, wrong = opened(address)
+    assert [one for one in wrong if "404" not in one] == []
+    assert page.locator("h1").inner_text() == "This page is not there"
+    assert page.evaluate("getComputedStyle(document.querySelector('main')).display") != "block"  # the style is there
+    page.locator("article input[name=q]").fill("softmax")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#search-results li")
+    assert page.url.startswith(f"{site}search.html")
+
+
+def test_a_tool_that_looks_for_errors_finds_a_planted_one(opened):
     page, wrong = opened("book/index.html")
     page.evaluate("setTimeout(() => { throw new Error('planted') })")
     page.evaluate("fetch('http://127.0.0.1:9/').catch(() => 0)")
     page.wait_for_timeout(200)
     assert any("planted" in one for one in wrong)
     assert any(one.startswith("foreign") for one in wrong)
+
+
+def test_a_planted_barrier_is_found_in_the_scheme_that_it_stands_in(opened):
+    page, _ = opened("book/changelog.html")
+    page.add_style_tag(content="html[data-theme=dark] .bd-article p { color: #333 }")
+    page.add_style_tag(content=".bd-article img { width: auto; height: auto }")
+    plant = "document.querySelector('.bd-article').insertAdjacentHTML('beforeend', '<img src=data:,>')"
+    page.evaluate(plant)
+    page.evaluate(AXE)
+    assert [one.split()[0] for one in violations(page)] == ["image-alt"]
+    assert len(page.evaluate(UNSIZED)) == 1
+    page.emulate_media(color_scheme="dark")
+    assert [one.split()[0] for one in violations(page)] == ["color-contrast", "image-alt"]
