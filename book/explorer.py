@@ -1,7 +1,7 @@
 """Attention that a reader can change: what a page needs for its ``<attention-explorer>`` and ``<attention-heads>``.
 
-The elements themselves are in ``_static/explorer``. What is written here is their configuration, and inside it tables that
-attnlib computed while the book was built: whoever has no JavaScript reads those.
+The elements themselves are in ``_static/explorer``. What is written here is their configuration, and inside it tables
+that attnlib computed while the book was built: whoever has no JavaScript reads those.
 
 Dimensions: T words, D numbers a word, H heads, L layers.
 """
@@ -18,9 +18,14 @@ from numpy.typing import ArrayLike, NDArray
 import attnlib
 
 HERE = "../_static/explorer"  # seen from a page of the book
+NOTE = (
+    "Computed while the book was built. Where JavaScript runs, and the page comes from a web server "
+    "(<code>make serve</code>), there is more here to choose and to change."
+)
 STEPS = 1000  # weights of heads are kept as whole thousandths
 SETTINGS = {
-    "similarity": "scaled_dot", "scale": None, "bandwidth": 1.0, "heads": 1, "mask": "none", "length": None, "positions": "none",
+    "similarity": "scaled_dot", "scale": None, "bandwidth": 1.0,
+    "heads": 1, "mask": "none", "length": None, "positions": "none",
 }  # fmt: skip
 CONTROLS = ("similarity", "width", "heads", "mask", "positions")
 
@@ -39,7 +44,8 @@ def explorer(
 
     Args:
         words: the sentence, words apart by spaces.
-        tables: ``{"x"}`` (T, D); with ``"wq", "wk", "wv"`` (D, ...) that make queries, keys and values of it; or ``{"q", "k", "v"}``.
+        tables: ``{"x"}`` (T, D); with ``"wq", "wk", "wv"`` (D, ...) that make queries, keys and values of it; or
+            ``{"q", "k", "v"}``.
         caption: what the page's example is.
         controls: those that the reader has met, of CONTROLS.
         query: the word whose row is looked at first.
@@ -66,8 +72,7 @@ def explorer(
         weights_table(head, labels, labels, f"{caption}: weights" + (f" of head {h}" if len(weights) > 1 else ""))
         for h, head in enumerate(weights)
     )
-    note = "Computed by <code>attnlib</code> while the book was built. With JavaScript, and from a web server, they can be changed here."
-    return Markup("attention-explorer", "explorer.js", config, f"{tables_html}<p>{note}</p>", caption)
+    return Markup("attention-explorer", "explorer.js", config, tables_html, caption)
 
 
 def attended(
@@ -81,7 +86,7 @@ def attended(
     length: int | None,
     positions: str,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Compute with attnlib what the element computes with the same settings: weights (H, T, T) and context (T, H*D)."""
+    """Compute with attnlib what the element does with the same settings: weights (H, T, T) and context (T, H*D)."""
     score = {
         "scaled_dot": partial(attnlib.scaled_dot, scale=scale),
         "gaussian": partial(attnlib.gaussian, bandwidth=bandwidth),
@@ -111,7 +116,9 @@ def _projected(tables: Mapping[str, NDArray[np.float64]], positions: str) -> lis
     return [x @ tables[f"w{name}"] if f"w{name}" in tables else x for name in "qkv"]
 
 
-def heads(attended_to: Mapping[str, tuple[Sequence[str], ArrayLike]], *, caption: str, layer: int, head: int) -> "Markup":
+def heads(
+    attended_to: Mapping[str, tuple[Sequence[str], ArrayLike]], *, caption: str, layer: int, head: int
+) -> "Markup":
     """Return a view of all heads of a model, opened on the first sentence and one head.
 
     Args:
@@ -125,12 +132,19 @@ def heads(attended_to: Mapping[str, tuple[Sequence[str], ArrayLike]], *, caption
         for sentence, (tokens, weights) in attended_to.items()
     ]
     L, H = np.shape(next(iter(attended_to.values()))[1])[:2]
-    config = {"caption": caption, "layers": L, "heads": H, "layer": layer, "head": head, "steps": STEPS, "sentences": sentences}
+    config = {
+        "caption": caption,
+        "layers": L,
+        "heads": H,
+        "layer": layer,
+        "head": head,
+        "steps": STEPS,
+        "sentences": sentences,
+    }
     (first, (tokens, weights)), *_ = attended_to.items()
     title = f"Weights of layer {layer}, head {head} on “{first}”"
     table = weights_table(np.asarray(weights)[layer, head], tokens, tokens, title)
-    note = "Computed while the book was built. With JavaScript, and from a web server, every layer, head and sentence can be chosen here."
-    return Markup("attention-heads", "heads.js", config, f"{table}<p>{note}</p>", caption)
+    return Markup("attention-heads", "heads.js", config, table, caption)
 
 
 def packed(weights: NDArray[Any]) -> str:
@@ -151,7 +165,8 @@ def weights_table(weights: NDArray[Any], queries: Sequence[str], keys: Sequence[
         for query, row in zip(queries, weights, strict=True)
     )
     return (
-        f'<div class="attn-scroll" tabindex="0" role="group" aria-label="{html.escape(title)}"><table class="attn-table">'
+        f'<div class="attn-scroll" tabindex="0" role="group" aria-label="{html.escape(title)}">'
+        '<table class="attn-table">'
         f"<caption>{html.escape(title)}. Rows are queries, columns are keys.</caption>"
         f"<thead><tr><td>query ↓ key →</td>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
@@ -172,5 +187,5 @@ class Markup:
         return (
             f'<link rel="stylesheet" href="{HERE}/explorer.css">'
             f'<script type="module" src="{HERE}/{self.module}"></script>'
-            f'<{self.tag}><script type="application/json">{data}</script>{self.fallback}</{self.tag}>'
+            f'<{self.tag}><script type="application/json">{data}</script>{self.fallback}<p>{NOTE}</p></{self.tag}>'
         )

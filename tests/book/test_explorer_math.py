@@ -44,9 +44,7 @@ T, D, D_K, D_V = 5, 8, 4, 3
 
 def in_node(states, folder=MODULE.parent):
     """Compute each state with the module in a folder."""
-    plain = [
-        state | {"tables": {name: table.tolist() for name, table in state["tables"].items()}} for state in states
-    ]
+    plain = [state | {"tables": {name: table.tolist() for name, table in state["tables"].items()}} for state in states]
     for state in plain:
         if state["length"] is None:
             del state["length"]
@@ -161,7 +159,9 @@ def test_what_cannot_be_computed_is_said_in_words(tmp_path):
         {"tables": x, "heads": 3, "positions": "rope"},
         {"tables": x, "heads": 3},
     ]
-    run = 'import {problem} from "./attention.js"; console.log(JSON.stringify(JSON.parse(process.argv[1]).map(problem)))'
+    run = (
+        'import {problem} from "./attention.js"; console.log(JSON.stringify(JSON.parse(process.argv[1]).map(problem)))'
+    )
     done = subprocess.run(
         [NODE, "--input-type=module", "-e", run, "--", json.dumps(states)],
         cwd=tmp_path, capture_output=True, text=True, check=True,

@@ -4,7 +4,7 @@
 import { explore, problem } from "./attention.js";
 import { Guess, verdict } from "./guess.js";
 import { LIMIT, Notes, NumberTable, number } from "./inputs.js";
-import { HeatTable, Summary, configuration, h, inWords, shown } from "./table.js";
+import { HeatTable, Summary, configuration, h, inWords, labelled, shown } from "./table.js";
 
 const MOST_WORDS = 12;
 const MOST_NUMBERS = 8;
@@ -102,7 +102,7 @@ class AttentionExplorer extends HTMLElement {
 
   makeSentence() {
     this.sentence = h("input", { type: "text", maxlength: 120, autocomplete: "off", spellcheck: "false", input: () => this.readSentence() });
-    return h("label", { class: "attn-sentence" }, "Sentence", this.sentence);
+    return labelled("Sentence", this.sentence, { class: "attn-field attn-sentence" });
   }
 
   makeControls() {
@@ -119,7 +119,7 @@ class AttentionExplorer extends HTMLElement {
     const select = h("select", { change: () => this.readChoice(name) });
     this.choices[name] = select;
     this.offer(select, options);
-    return h("label", {}, label, select);
+    return labelled(label, select);
   }
 
   offer(select, options) {
@@ -129,12 +129,12 @@ class AttentionExplorer extends HTMLElement {
   makeField(name) {
     const { label, empty } = FIELDS[name];
     this.fields[name] = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", size: 6, placeholder: empty, input: () => this.readField(name) });
-    return h("label", {}, label, this.fields[name]);
+    return labelled(label, this.fields[name]);
   }
 
   makeSwitch() {
     this.predict = h("input", { type: "checkbox", role: "switch", change: () => this.update() });
-    return h("label", { class: "attn-switch" }, this.predict, "Predict first");
+    return labelled("Predict first", this.predict, { class: "attn-field attn-switch" });
   }
 
   makeTables() {
@@ -202,7 +202,7 @@ class AttentionExplorer extends HTMLElement {
   reshape(words, width) {
     const { tables } = this.state;
     const perWord = PER_WORD.filter((name) => tables[name]);
-    told(this.state.words).forEach((key, i) => this.known.set(key, perWord.map((name) => tables[name][i])));
+    told(this.state.words).forEach((key, i) => this.remember(key, perWord.map((name) => tables[name][i])));
     const keys = told(words);
     const row = (table, name, word, i) => {
       const rows = this.known.get(keys[i]) ?? this.known.get(`${word} 0`);
@@ -210,6 +210,12 @@ class AttentionExplorer extends HTMLElement {
     };
     const renewed = perWord.map((name, table) => [name, words.map((word, i) => row(table, name, word, i))]);
     this.state = { ...this.state, words, tables: { ...tables, ...Object.fromEntries(renewed) } };
+  }
+
+  /** Keep the numbers of a word; columns that were cut off come back when the vectors are made wider again. */
+  remember(key, rows) {
+    const before = this.known.get(key);
+    this.known.set(key, rows.map((row, n) => [...row, ...(before?.[n].slice(row.length) ?? [])]));
   }
 
   readChoice(name) {

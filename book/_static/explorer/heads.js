@@ -1,6 +1,6 @@
 // <attention-heads>: what every head of a real model attends to. The weights were computed while the book was built.
 
-import { HeatTable, Summary, configuration, h, inWords, shown } from "./table.js";
+import { HeatTable, Summary, configuration, h, inWords, labelled, shown } from "./table.js";
 
 const SIDE = 24; // of a small picture, in pixels
 
@@ -59,7 +59,7 @@ class AttentionHeads extends HTMLElement {
       this.choose({ sentence: Number(event.target.value) });
       this.draw();
     };
-    return h("label", {}, "Sentence", h("select", { change }, ...options));
+    return labelled("Sentence", h("select", { change }, ...options));
   }
 
   /** The grid of small pictures: a row a layer, a column a head. */

@@ -16,6 +16,14 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+let serial = 0;
+
+/** A control under its label. */
+export function labelled(text, control, attributes = {}) {
+  control.id = `attn-field-${serial++}`;
+  return h("div", { class: "attn-field", ...attributes }, h("label", { for: control.id }, text), control);
+}
+
 /** The JSON that Python wrote into an element. */
 export const configuration = (element) => JSON.parse(element.querySelector('script[type="application/json"]').textContent);
 
