@@ -105,7 +105,7 @@ _build/.executed: $(READY) $(LIBRARY) $(GRADING) book/page.py book/explorer.py
 	@mkdir -p _build && rm -rf _build/.jupyter_cache && touch $@
 
 # These change every page; a page that changed alone is the only one to be built again.
-_build/.fresh: _build/.executed _config.yml _toc.yml $(wildcard book/*.bib book/_static/* book/_static/*/* book/_extra/*)
+_build/.fresh: _build/.executed _config.yml _toc.yml book/modules.py $(wildcard book/*.bib book/_static/* book/_static/*/* book/_extra/*)
 	@rm -rf _build/html _build/.doctrees && touch $@
 
 # After an error the next build reads everything: an unchanged page with a broken reference would be passed over.

@@ -4,13 +4,8 @@ Twelve words of eight numbers, in two heads, with ALiBi and a mask. The first co
 mathematics, and writing what has changed into the page. The second also has the browser lay it out, at once.
 """
 
-import functools
-import http.server
-import shutil
 import statistics
 import sys
-import tempfile
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +15,7 @@ BOOK = Path(__file__).parents[1] / "book"
 sys.path.insert(0, str(BOOK))
 
 from explorer import CONTROLS, explorer  # noqa: E402
+from modules import in_one_piece  # noqa: E402
 from print import chromium  # noqa: E402
 
 WORDS, WIDTH, UPDATES = 12, 8, 200
@@ -45,47 +41,32 @@ async ({ updates, layout, sentence }) => {
 """
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files without a word."""
-
-    def log_message(self, *_):
-        """Keep the terminal free of requests."""
-
-
-def page(folder: Path) -> str:
-    """Write a page with an explorer of that size into a folder; return its address within it."""
-    shutil.copytree(BOOK / "_static" / "explorer", folder / "_static" / "explorer")
-    (folder / "book").mkdir()
+def page() -> str:
+    """Return a page with an explorer of that size, complete in itself."""
     vectors = {"x": np.random.default_rng(0).normal(size=(WORDS, WIDTH))}
     words = " ".join(f"word{n}" for n in range(WORDS))
     settings = {"heads": 2, "mask": "both", "positions": "alibi"}
     markup = explorer(words, vectors, caption="A measurement", controls=CONTROLS, query="word0", **settings)
-    body = markup._repr_mimebundle_()["text/html"]
-    (folder / "book" / "page.html").write_text(f'<!doctype html><meta charset="utf-8"><body>{body}', encoding="utf-8")
-    return "book/page.html"
+    style = (BOOK / "_static" / "explorer" / "explorer.css").read_text(encoding="utf-8")
+    module = f'<script type="module">{in_one_piece("explorer/explorer.js")}</script>'
+    return f"<!doctype html><style>{style}</style><body>{markup._repr_mimebundle_()['text/html']}{module}"
 
 
 def main() -> None:
     """Print the median and the 95th percentile of each."""
-    with tempfile.TemporaryDirectory() as name, chromium() as browser:
-        address = page(Path(name))
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=name)) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            tab = browser.new_page(viewport={"width": 1280, "height": 900})
-            tab.goto(f"http://127.0.0.1:{server.server_port}/{address}")
-            tab.locator(".attn").wait_for()
-            print(
-                f"{WORDS} words x {WIDTH} numbers, 2 heads, {UPDATES} updates; Chromium {browser.version}, {timing.machine()}"
-            )
-            print(f"{'milliseconds':34} {'update':>16} {'with layout':>16}")
-            for what, sentence in (("a number of a vector changes", False), ("all words change", True)):
-                cells = []
-                for layout in (False, True):
-                    options = {"updates": UPDATES, "layout": layout, "sentence": sentence}
-                    times = sorted(tab.evaluate(MEASURE, options))
-                    cells.append(f"{statistics.median(times):.1f}, 95 %: {times[int(0.95 * len(times))]:.1f}")
-                print(f"{what:34} {cells[0]:>16} {cells[1]:>16}")
-            server.shutdown()
+    with chromium() as browser:
+        tab = browser.new_page(viewport={"width": 1280, "height": 900})
+        tab.set_content(page())
+        tab.locator(".attn").wait_for()
+        print(f"{WORDS} words x {WIDTH} numbers, 2 heads, {UPDATES} updates of each kind")
+        print(f"Chromium {browser.version}, {timing.machine()}")
+        print(f"{'milliseconds':34} {'update':>16} {'with layout':>16}")
+        for what, sentence in (("a number of a vector changes", False), ("all words change", True)):
+            cells = []
+            for layout in (False, True):
+                times = sorted(tab.evaluate(MEASURE, {"updates": UPDATES, "layout": layout, "sentence": sentence}))
+                cells.append(f"{statistics.median(times):.1f}, 95 %: {times[int(0.95 * len(times))]:.1f}")
+            print(f"{what:34} {cells[0]:>16} {cells[1]:>16}")
 
 
 if __name__ == "__main__":

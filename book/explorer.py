@@ -17,11 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import attnlib
 
-HERE = "../_static/explorer"  # seen from a page of the book
-NOTE = (
-    "Computed while the book was built. Where JavaScript runs, and the page comes from a web server "
-    "(<code>make serve</code>), there is more here to choose and to change."
-)
+NOTE = "Computed while the book was built. Where JavaScript runs, there is more here to choose and to change."
 STEPS = 1000  # weights of heads are kept as whole thousandths
 SETTINGS = {
     "similarity": "scaled_dot", "scale": None, "bandwidth": 1.0,
@@ -72,7 +68,7 @@ def explorer(
         weights_table(head, labels, labels, f"{caption}: weights" + (f" of head {h}" if len(weights) > 1 else ""))
         for h, head in enumerate(weights)
     )
-    return Markup("attention-explorer", "explorer.js", config, tables_html, caption)
+    return Markup("attention-explorer", config, tables_html, caption)
 
 
 def attended(
@@ -144,17 +140,17 @@ def heads(
     (first, (tokens, weights)), *_ = attended_to.items()
     title = f"Weights of layer {layer}, head {head} on “{first}”"
     table = weights_table(np.asarray(weights)[layer, head], tokens, tokens, title)
-    return Markup("attention-heads", "heads.js", config, table, caption)
+    return Markup("attention-heads", config, table, caption)
 
 
 def packed(weights: NDArray[Any]) -> str:
-    """Write weights (..., T) as whole thousandths whose rows still sum to one: the largest remainders are rounded up."""
+    """Write weights (..., T) as whole thousandths whose rows still sum to 1: the largest remainders are rounded up."""
     exact = weights.astype(float) * STEPS
     whole = np.floor(exact)
     missing = np.rint(exact.sum(-1) - whole.sum(-1)).astype(int)[..., None]
     place = np.argsort(np.argsort(whole - exact, axis=-1, kind="stable"), axis=-1)
     thousandths = (whole + (place < missing)).astype(int)
-    return " ".join(str(n) if n else "" for n in thousandths.ravel())  # most are 0, and nothing is shorter than nothing
+    return " ".join(str(n) if n else "" for n in thousandths.ravel())  # most are 0
 
 
 def weights_table(weights: NDArray[Any], queries: Sequence[str], keys: Sequence[str], title: str) -> str:
@@ -173,10 +169,10 @@ def weights_table(weights: NDArray[Any], queries: Sequence[str], keys: Sequence[
 
 
 class Markup:
-    """An element as it stands on a page: its configuration, what it shows without JavaScript, and its module."""
+    """An element as it stands on a page: its configuration, and what it shows without JavaScript."""
 
-    def __init__(self, tag: str, module: str, config: Mapping[str, Any], fallback: str, text: str) -> None:
-        self.tag, self.module, self.config, self.fallback, self.text = tag, module, config, fallback, text
+    def __init__(self, tag: str, config: Mapping[str, Any], fallback: str, text: str) -> None:
+        self.tag, self.config, self.fallback, self.text = tag, config, fallback, text
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/html": self._html(), "text/plain": self.text}
@@ -184,8 +180,4 @@ class Markup:
     def _html(self) -> str:
         # Nothing in JSON ends a script but "<": escaped, no word of a sentence can.
         data = json.dumps(self.config, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-        return (
-            f'<link rel="stylesheet" href="{HERE}/explorer.css">'
-            f'<script type="module" src="{HERE}/{self.module}"></script>'
-            f'<{self.tag}><script type="application/json">{data}</script>{self.fallback}<p>{NOTE}</p></{self.tag}>'
-        )
+        return f'<{self.tag}><script type="application/json">{data}</script>{self.fallback}<p>{NOTE}</p></{self.tag}>'

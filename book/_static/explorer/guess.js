@@ -2,12 +2,12 @@
 
 import { best, h, shown } from "./table.js";
 
-let serial = 0;
+let guesses = 0; // so far on the page
 
 export class Guess {
   /** @param {object} options nothing: whether "no word" may be the answer; reveal: called with a guess; again: called for the next one */
   constructor({ nothing, reveal, again }) {
-    Object.assign(this, { nothing, name: `attn-guess-${serial++}` });
+    Object.assign(this, { nothing, name: `attn-guess-${guesses++}` });
     this.legend = h("legend");
     this.choices = h("div", { class: "attn-choices" });
     this.submit = h("button", { type: "submit" }, "Show the weights");

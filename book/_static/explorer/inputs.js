@@ -4,12 +4,12 @@ import { h } from "./table.js";
 
 export const LIMIT = 1000;
 
-let serial = 0;
+let notes = 0; // so far on the page
 
 /** Keeps track of fields that hold something wrong, and says what. Their last good values stay in force. */
 export class Notes {
   constructor() {
-    this.element = h("p", { class: "attn-message", id: `attn-message-${serial++}`, "aria-live": "polite" });
+    this.element = h("p", { class: "attn-message", id: `attn-message-${notes++}`, "aria-live": "polite" });
     this.wrong = new Map();
   }
 

@@ -16,11 +16,11 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-let serial = 0;
+let controls = 0; // so far on the page
 
 /** A control under its label. */
 export function labelled(text, control, attributes = {}) {
-  control.id = `attn-field-${serial++}`;
+  control.id = `attn-field-${controls++}`;
   return h("div", { class: "attn-field", ...attributes }, h("label", { for: control.id }, text), control);
 }
 
