@@ -234,7 +234,7 @@ def test_an_edited_matrix_of_values_changes_the_context_alone(at):
     before = explorer.table("^Weights")
     for i, row in enumerate(MATRICES["wv"]):
         for j, value in enumerate(row):
-            field = explorer.element.locator("table", has_text="Matrix W^V").locator("input").nth(3 * i + j)
+            field = explorer.element.locator("table", has_text="Matrix W_V").locator("input").nth(3 * i + j)
             field.focus()
             explorer.page.keyboard.press("Control+a")
             explorer.page.keyboard.type(str(2 * value))

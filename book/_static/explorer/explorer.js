@@ -32,9 +32,9 @@ const FIELDS = {
 
 const TABLES = {
   x: ["Word vectors X", "word"],
-  wq: ["Matrix W^Q", "row"],
-  wk: ["Matrix W^K", "row"],
-  wv: ["Matrix W^V", "row"],
+  wq: ["Matrix W_Q", "row"],
+  wk: ["Matrix W_K", "row"],
+  wv: ["Matrix W_V", "row"],
   q: ["Queries", "word"],
   k: ["Keys", "word"],
   v: ["Values", "word"],
@@ -350,7 +350,7 @@ class AttentionExplorer extends HTMLElement {
     const applied = [positions === "alibi" && "ALiBi", mask !== "none" && "the mask"].filter(Boolean).join(" and ");
     const split = heads > 1 ? "; 1:2 is component 2 of head 1" : "";
     return {
-      q: "Queries, X times W^Q", k: "Keys, X times W^K", v: "Values, X times W^V",
+      q: "Queries, X times W_Q", k: "Keys, X times W_K", v: "Values, X times W_V",
       scores: `Scores${head}: ${formula}${clock}`,
       masked: `Scores${head} after ${applied || "no mask and no bias: as they were"}`,
       weights: `Weights${head}: softmax of each row`,

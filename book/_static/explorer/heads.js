@@ -72,9 +72,10 @@ class AttentionHeads extends HTMLElement {
     const rows = this.buttons.map((row, l) => h("tr", {}, h("th", { scope: "row" }, String(l)), ...row.map((one) => h("td", {}, one))));
     const names = Array.from({ length: heads }, (_, n) => h("th", { scope: "col" }, String(n)));
     const table = h("table", { class: "attn-overview" },
-      h("caption", {}, "All heads; arrow keys go from one to the next. In each, rows are queries and columns are keys."),
+      h("caption", {}, "All heads"),
       h("thead", {}, h("tr", {}, h("td", {}, "layer ↓ head →"), ...names)), h("tbody", { keydown: (event) => this.move(event) }, ...rows));
-    return h("div", { class: "attn-scroll" }, table);
+    const how = h("p", {}, "Arrow keys lead from one head to the next. In each picture, rows are queries and columns are keys.");
+    return h("div", {}, h("div", { class: "attn-scroll" }, table), how);
   }
 
   move(event) {
@@ -115,7 +116,7 @@ class AttentionHeads extends HTMLElement {
     this.buttons.flat().forEach((button) => Object.assign(button, { tabIndex: -1, ariaPressed: "false" }));
     Object.assign(this.buttons[layer][head], { tabIndex: 0, ariaPressed: "true" });
     this.name.textContent = `Layer ${layer}, head ${head}: ${habit(this.weights)}.`;
-    this.table.caption.textContent = `Weights of layer ${layer}, head ${head}. Rows are queries, columns are keys.`;
+    this.table.caption.textContent = `Weights of layer ${layer}, head ${head}`;
     this.table.label(tokens, tokens);
     this.table.fill(this.weights, 1);
     this.tell();
