@@ -123,7 +123,7 @@ def test_no_solution_is_published(solution):
 
 
 def test_a_broken_reference_stops_the_build(tmp_path):
-    for name in ("_config.yml", "book/_static", "book/references.bib"):
+    for name in ("_config.yml", "book/_static", "book/modules.py", "book/references.bib"):
         target = tmp_path / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copytree(ROOT / name, target) if (ROOT / name).is_dir() else shutil.copy(ROOT / name, target)
