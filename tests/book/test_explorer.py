@@ -591,7 +591,7 @@ def test_every_head_of_every_layer_is_chosen_by_keyboard_and_shows_the_models_we
 
 def test_sentences_are_chosen_by_keyboard(view, minilm):
     page, heads, _ = view
-    select = heads.get_by_label("Sentence")
+    select = heads.get_by_label("Sentence", exact=True)
     select.focus()
     page.keyboard.press("Home")
     for sentence in SENTENCES:

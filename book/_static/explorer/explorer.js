@@ -342,7 +342,7 @@ class AttentionExplorer extends HTMLElement {
     const width = this.result.q[0].length / heads;
     const formula = {
       dot: "dot products",
-      scaled_dot: `dot products times ${scale === null ? `1/√${width}` : shown(scale)}`,
+      scaled_dot: `dot products times ${scale === null ? `1/\u2060√${width}` : shown(scale)}`,
       cosine: "cosines",
       gaussian: "minus the squared distance, over twice the squared bandwidth",
     }[similarity];
