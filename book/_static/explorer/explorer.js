@@ -242,7 +242,7 @@ class AttentionExplorer extends HTMLElement {
     const field = this.fields[name];
     const { value, message } = empty && field.value.trim() === "" ? { value: null } : number(field.value, low, high);
     const whole = name === "length" && value !== undefined && !Number.isInteger(value);
-    this.notes[0].set(field, whole ? `“${field.value}” came, but a whole number is needed.` : message);
+    this.notes[0].set(field, whole ? `“${field.value}” came, but a whole number is needed. Until then the last good one counts.` : message);
     if (message || whole) return;
     this.state[name] = value;
     this.update();
