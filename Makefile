@@ -110,12 +110,12 @@ $(READY): requirements.txt pyproject.toml
 	@touch $@
 
 # Executed pages are cached by their own text: a change of the library, or of what they share, throws them all away.
-_build/.executed: $(READY) $(LIBRARY) $(GRADING) book/page.py
+_build/.executed: $(READY) $(LIBRARY) $(GRADING) book/page.py book/explorer.py
 	@mkdir -p _build && rm -rf _build/.jupyter_cache && touch $@
 
 # These change every page; a page that changed alone is the only one to be built again.
-_build/.fresh: _build/.executed _config.yml _toc.yml \
-		$(wildcard book/*.bib book/in_browser.py book/finish.py book/trim.py book/_static/* book/_extra/* book/_templates/*)
+_build/.fresh: _build/.executed _config.yml _toc.yml $(wildcard book/*.bib book/_static/* book/_static/*/* book/_extra/* \
+		book/_templates/* book/in_browser.py book/modules.py book/finish.py book/trim.py)
 	@rm -rf _build/html _build/.doctrees && touch $@
 
 # After an error the next build reads everything: an unchanged page with a broken reference would be passed over.

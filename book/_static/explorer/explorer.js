@@ -1,0 +1,374 @@
+// <attention-explorer>: attention on one sentence, every step of it, with numbers that the reader can change.
+// Its configuration is written by book/explorer.py; nothing is kept beyond the page.
+
+import { explore, problem } from "./attention.js";
+import { Guess, verdict } from "./guess.js";
+import { LIMIT, Notes, NumberTable, number } from "./inputs.js";
+import { HeatTable, Summary, configuration, h, inWords, labelled, shown } from "./table.js";
+
+const MOST_WORDS = 12;
+const MOST_NUMBERS = 8;
+
+const CHOICES = {
+  similarity: {
+    label: "Similarity",
+    options: { dot: "dot product", scaled_dot: "scaled dot product", cosine: "cosine", gaussian: "Gaussian" },
+  },
+  width: { label: "Numbers a word", options: upTo(MOST_NUMBERS) },
+  heads: { label: "Heads", options: upTo(4) },
+  mask: { label: "Mask", options: { none: "none", causal: "causal", padding: "padding", both: "causal and padding" } },
+  positions: {
+    label: "Positions",
+    options: { none: "none", sinusoidal: "sinusoidal, added", rope: "RoPE", alibi: "ALiBi" },
+  },
+};
+
+// Numbers that belong to one setting of a choice.
+const FIELDS = {
+  scale: { label: "Scale", of: "similarity", when: ["scaled_dot"], low: -LIMIT, high: LIMIT, empty: "1/√width" },
+  bandwidth: { label: "Bandwidth", of: "similarity", when: ["gaussian"], low: 0.01, high: LIMIT },
+  length: { label: "Words that are real", of: "mask", when: ["padding", "both"], low: 0 },
+};
+
+const TABLES = {
+  x: ["Word vectors X", "word"],
+  wq: ["Matrix W_Q", "row"],
+  wk: ["Matrix W_K", "row"],
+  wv: ["Matrix W_V", "row"],
+  q: ["Queries", "word"],
+  k: ["Keys", "word"],
+  v: ["Values", "word"],
+};
+const PER_WORD = ["x", "q", "k", "v"];
+
+function upTo(n) {
+  return Object.fromEntries(Array.from({ length: n }, (_, i) => [i + 1, String(i + 1)]));
+}
+
+const counted = (n) => Array.from({ length: n }, (_, d) => String(d + 1));
+
+/** A number from -2 to 2 for a word that is not in the example, made from its letters: always the same. */
+export function fromLetters(word, table, column) {
+  let hash = 2166136261;
+  for (const letter of `${table}${column}${word}`) hash = Math.imul(hash ^ letter.codePointAt(0), 16777619);
+  return (((hash >>> 13) % 9) - 4) / 2;
+}
+
+/** Tell equal words apart by how many came before: the, train, the -> "the 0", "train 0", "the 1". */
+const told = (words) => words.map((word, i) => `${word} ${words.slice(0, i).filter((other) => other === word).length}`);
+
+class AttentionExplorer extends HTMLElement {
+  connectedCallback() {
+    if (this.config) return;
+    this.config = configuration(this);
+    this.build();
+    this.reset();
+  }
+
+  /** Go back to the page's example. */
+  reset() {
+    const { words, tables, settings, query, predict } = structuredClone(this.config);
+    this.known = new Map();
+    this.notes.forEach((notes) => notes.clear());
+    this.state = { ...settings, words, tables, length: settings.length ?? words.length };
+    Object.assign(this, { picked: query, over: null, head: 0 });
+    this.predict.checked = predict;
+    this.sentence.value = words.join(" ");
+    this.showSettings();
+    this.showTables();
+    this.update();
+  }
+
+  // ---- what it is made of
+
+  build() {
+    this.notes = [new Notes(), new Notes()];
+    this.summary = new Summary();
+    this.guess = new Guess({
+      nothing: this.config.controls.includes("mask"),
+      reveal: (guess) => this.reveal(guess),
+      again: () => this.again(),
+    });
+    this.panels = this.makePanels();
+    const again = h("button", { type: "button", click: () => this.reset() }, "Reset");
+    this.replaceChildren(
+      h("div", { class: "attn", role: "group", "aria-label": this.config.caption },
+        h("div", { class: "attn-controls" }, this.makeSentence(), ...this.makeControls(), this.makeSwitch(), again),
+        this.notes[0].element, this.makeTables(), this.guess.element,
+        h("div", { class: "attn-panels" }, ...Object.values(this.panels).map((panel) => panel.element)),
+        this.summary.element),
+    );
+  }
+
+  makeSentence() {
+    this.sentence = h("input", { type: "text", maxlength: 120, autocomplete: "off", spellcheck: "false", input: () => this.readSentence() });
+    return labelled("Sentence", this.sentence, { class: "attn-field attn-sentence" });
+  }
+
+  makeControls() {
+    this.choices = {};
+    this.fields = {};
+    return this.config.controls.flatMap((name) => [
+      this.makeChoice(name, CHOICES[name]),
+      ...Object.keys(FIELDS).filter((field) => FIELDS[field].of === name).map((field) => this.makeField(field)),
+      ...(name === "heads" ? [this.makeChoice("head", { label: "Head shown", options: {} })] : []),
+    ]);
+  }
+
+  makeChoice(name, { label, options }) {
+    const select = h("select", { change: () => this.readChoice(name) });
+    this.choices[name] = select;
+    this.offer(select, options);
+    return labelled(label, select);
+  }
+
+  offer(select, options) {
+    select.replaceChildren(...Object.entries(options).map(([value, text]) => h("option", { value }, text)));
+  }
+
+  makeField(name) {
+    const { label, empty } = FIELDS[name];
+    this.fields[name] = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", size: 6, placeholder: empty, input: () => this.readField(name) });
+    return labelled(label, this.fields[name]);
+  }
+
+  makeSwitch() {
+    this.predict = h("input", { type: "checkbox", role: "switch", change: () => this.update() });
+    return labelled("Predict first", this.predict, { class: "attn-field attn-switch" });
+  }
+
+  makeTables() {
+    this.editors = Object.fromEntries(
+      Object.keys(this.config.tables).map((name) => [name, this.makeEditor(name)]),
+    );
+    return h("details", { class: "attn-vectors", open: true },
+      h("summary", {}, "The numbers: change any of them"),
+      this.notes[1].element,
+      h("div", { class: "attn-panels" }, ...Object.values(this.editors).map((editor) => editor.element)),
+      h("p", {}, "A word that is not in the example gets numbers made from its letters, always the same ones."));
+  }
+
+  makeEditor(name) {
+    const changed = (i, j, value) => {
+      this.state.tables[name][i][j] = value;
+      this.update();
+    };
+    const [title, rows] = TABLES[name];
+    return new NumberTable({ title, rows, columns: "component", notes: this.notes[1], changed });
+  }
+
+  makePanels() {
+    const look = (row, how) => this.look(row, how);
+    const heat = (columns, total = false) => new HeatTable({ rows: "query", columns, total, look });
+    const perWord = () => new HeatTable({ rows: "word", columns: "component", look });
+    const { controls, tables } = this.config;
+    return {
+      ...(tables.wq ? { q: perWord(), k: perWord(), v: perWord() } : {}),
+      scores: heat("key"),
+      ...(controls.includes("mask") || controls.includes("positions") ? { masked: heat("key") } : {}),
+      weights: heat("key", true),
+      context: heat("component"),
+    };
+  }
+
+  // ---- what the reader does
+
+  /** Take new settings if they can be computed with; else say at the field why not, and keep the old ones. */
+  take(field, change) {
+    const state = { ...this.state, ...change };
+    const message = problem(state);
+    this.notes[0].set(field, message && `${message}.`);
+    if (!message) this.state = state;
+    return !message;
+  }
+
+  readSentence() {
+    const words = this.sentence.value.split(/\s+/).filter(Boolean);
+    const wrong = words.length < 1 || words.length > MOST_WORDS;
+    this.notes[0].set(this.sentence, wrong ? `${words.length} words came, but 1 to ${MOST_WORDS} are needed.` : null);
+    if (wrong) return;
+    const { length } = this.state;
+    const all = length >= this.state.words.length; // nothing was padding
+    this.reshape(words, null);
+    this.state.length = all ? words.length : Math.min(length, words.length);
+    this.picked = Math.min(this.picked, words.length - 1);
+    this.over = null;
+    this.showSettings();
+    this.showTables();
+    this.update();
+  }
+
+  /** Give the sentence other words, or the vectors another width; what is known of a word stays with it. */
+  reshape(words, width) {
+    const { tables } = this.state;
+    const perWord = PER_WORD.filter((name) => tables[name]);
+    told(this.state.words).forEach((key, i) => this.remember(key, perWord.map((name) => tables[name][i])));
+    const keys = told(words);
+    const row = (table, name, word, i) => {
+      const rows = this.known.get(keys[i]) ?? this.known.get(`${word} 0`);
+      return Array.from({ length: width ?? tables[name][0].length }, (_, d) => rows?.[table][d] ?? fromLetters(word, name, d));
+    };
+    const renewed = perWord.map((name, table) => [name, words.map((word, i) => row(table, name, word, i))]);
+    this.state = { ...this.state, words, tables: { ...tables, ...Object.fromEntries(renewed) } };
+  }
+
+  /** Keep the numbers of a word; columns that were cut off come back when the vectors are made wider again. */
+  remember(key, rows) {
+    const before = this.known.get(key);
+    this.known.set(key, rows.map((row, n) => [...row, ...(before?.[n].slice(row.length) ?? [])]));
+  }
+
+  readChoice(name) {
+    const select = this.choices[name];
+    const value = /^\d+$/.test(select.value) ? Number(select.value) : select.value;
+    if (name === "head") this.head = value;
+    else if (name === "width") this.readWidth(select, value);
+    else if (this.take(select, { [name]: value })) this.head = Math.min(this.head, this.state.heads - 1);
+    this.showSettings();
+    this.update();
+  }
+
+  readWidth(select, width) {
+    const before = this.state;
+    this.reshape(before.words, width);
+    const after = this.state;
+    this.state = before;
+    if (this.take(select, { tables: after.tables })) this.showTables();
+  }
+
+  readField(name) {
+    const { low, empty } = FIELDS[name];
+    const high = name === "length" ? this.state.words.length : FIELDS[name].high;
+    const field = this.fields[name];
+    const { value, message } = empty && field.value.trim() === "" ? { value: null } : number(field.value, low, high);
+    const whole = name === "length" && value !== undefined && !Number.isInteger(value);
+    this.notes[0].set(field, whole ? `“${field.value}” came, but a whole number is needed. Until then the last good one counts.` : message);
+    if (message || whole) return;
+    this.state[name] = value;
+    this.update();
+  }
+
+  look(row, how) {
+    if (how === "pick" && row !== this.picked) {
+      this.picked = row;
+      if (this.hiding) this.ask();
+    }
+    this.over = how === "pick" ? null : row;
+    this.tell();
+  }
+
+  // ---- predict first
+
+  ask() {
+    const { words, heads } = this.state;
+    this.guess.ask(words[this.picked], words, heads > 1 ? this.head : null);
+  }
+
+  reveal(guess) {
+    if (guess === null) {
+      this.guess.say("Choose a word first.", true);
+      return;
+    }
+    const { weights, masked } = this.result.heads[this.head];
+    const { words } = this.state;
+    this.hide(false);
+    const row = { weights: weights[this.picked], scores: masked[this.picked], words };
+    this.guess.say(verdict(guess, words[this.picked], row), false);
+    this.guess.next.focus();
+    this.tell();
+  }
+
+  again() {
+    this.picked = (this.picked + 1) % this.state.words.length;
+    this.update();
+    this.guess.choices.querySelector("input").focus();
+  }
+
+  hide(hiding) {
+    this.hiding = hiding;
+    for (const name of ["masked", "weights", "context"]) this.panels[name]?.element.toggleAttribute("hidden", hiding);
+  }
+
+  // ---- what is shown
+
+  showSettings() {
+    const { heads, tables } = this.state;
+    if (this.choices.head) this.offer(this.choices.head, Object.fromEntries(Array.from({ length: heads }, (_, n) => [n, String(n)])));
+    const values = { ...this.state, head: this.head, width: tables.x?.[0].length };
+    for (const [name, select] of Object.entries(this.choices)) {
+      if (!this.notes[0].wrong.has(select)) select.value = String(values[name]);
+    }
+    if (this.choices.head) this.choices.head.parentElement.hidden = heads === 1;
+    for (const [name, field] of Object.entries(this.fields)) {
+      field.parentElement.hidden = !FIELDS[name].when.includes(values[FIELDS[name].of]);
+      if (!this.notes[0].wrong.has(field)) field.value = values[name] ?? "";
+    }
+  }
+
+  showTables() {
+    const { tables, words } = this.state;
+    for (const [name, editor] of Object.entries(this.editors)) {
+      const rows = PER_WORD.includes(name) ? words : counted(tables[name].length);
+      editor.show(tables[name], rows, counted(tables[name][0].length));
+    }
+  }
+
+  /** Compute everything, and write what has changed. */
+  update() {
+    const { words } = this.state;
+    this.result = explore(this.state);
+    const shownHead = { ...this.result, ...this.result.heads[this.head], context: this.result.context };
+    for (const [name, panel] of Object.entries(this.panels)) {
+      const across = panel.columnKind === "key" ? words : this.components(name);
+      panel.caption.textContent = this.title(name);
+      panel.label(words, across);
+      panel.fill(shownHead[name], name === "weights" ? 1 : undefined);
+    }
+    this.guess.element.hidden = !this.predict.checked;
+    this.hide(this.predict.checked);
+    if (this.hiding) this.ask();
+    this.tell();
+  }
+
+  components(name) {
+    const { heads } = this.state;
+    const width = this.result[name][0].length / heads;
+    return Array.from({ length: heads * width }, (_, n) => (heads > 1 ? `${Math.floor(n / width)}:${(n % width) + 1}` : `${n + 1}`));
+  }
+
+  title(name) {
+    const { heads, similarity, positions, mask, scale } = this.state;
+    const head = heads > 1 ? ` of head ${this.head}` : "";
+    const width = this.result.q[0].length / heads;
+    const formula = {
+      dot: "dot products",
+      scaled_dot: `dot products times ${scale === null ? `1/\u2060√${width}` : shown(scale)}`,
+      cosine: "cosines",
+      gaussian: "minus the squared distance, over twice the squared bandwidth",
+    }[similarity];
+    const clock = { sinusoidal: ", positions added to the words", rope: ", queries and keys turned by RoPE" }[positions] ?? "";
+    const applied = [positions === "alibi" && "ALiBi", mask !== "none" && "the mask"].filter(Boolean).join(" and ");
+    const split = heads > 1 ? "; 1:2 is component 2 of head 1" : "";
+    return {
+      q: "Queries, X times W_Q", k: "Keys, X times W_K", v: "Values, X times W_V",
+      scores: `Scores${head}: ${formula}${clock}`,
+      masked: `Scores${head} after ${applied || "no mask and no bias: as they were"}`,
+      weights: `Weights${head}: softmax of each row`,
+      context: `Context: weights times values${split}`,
+    }[name];
+  }
+
+  tell() {
+    const { words, heads } = this.state;
+    const row = this.over ?? this.picked;
+    Object.values(this.panels).forEach((panel) => panel.mark(row, this.picked));
+    if (this.hiding) {
+      this.summary.say(`The weights of “${words[row]}” are hidden until you have guessed.`);
+      return;
+    }
+    const each = this.result.heads.map(({ weights }, n) => (heads > 1 ? `Head ${n}: ` : "") + inWords(words[row], weights[row], words));
+    this.summary.say(each.join(" "));
+  }
+}
+
+customElements.define("attention-explorer", AttentionExplorer);

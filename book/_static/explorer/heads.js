@@ -1,0 +1,139 @@
+// <attention-heads>: what every head of a real model attends to. The weights were computed while the book was built.
+
+import { HeatTable, Summary, configuration, h, inWords, labelled, shown } from "./table.js";
+
+const SIDE = 24; // of a small picture, in pixels
+
+/** Weights written as whole steps, nothing for 0 -> heads of each layer, (L, H, T, T). */
+export function unpacked(text, { layers, heads, steps }, size) {
+  const numbers = text.split(" ").map((n) => Number(n) / steps);
+  const row = (start) => numbers.slice(start, start + size);
+  const table = (n) => Array.from({ length: size }, (_, i) => row((n * size + i) * size));
+  return Array.from({ length: layers }, (_, l) => Array.from({ length: heads }, (_, n) => table(l * heads + n)));
+}
+
+const mean = (numbers) => numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
+
+// Each habit is the mean weight that tokens give to one place. The first and the last token are marks, not words.
+const HABITS = {
+  "the token itself": (w) => mean(w.map((row, i) => row[i])),
+  "the token before": (w) => mean(w.slice(1).map((row, i) => row[i])),
+  "the token after": (w) => mean(w.slice(0, -1).map((row, i) => row[i + 1])),
+  "the first token": (w) => mean(w.slice(1).map((row) => row[0])),
+  "the last token": (w) => mean(w.slice(0, -1).map((row) => row.at(-1))),
+};
+
+/** Among how many keys a row divides its attention, on average: exp of its entropy. */
+const spread = (w) =>
+  mean(w.map((row) => Math.exp(-row.reduce((sum, p) => sum + (p > 0 ? p * Math.log(p) : 0), 0))));
+
+/** What a head mostly does on a sentence, measured: its strongest habit if that takes half of the weight, else its spread. */
+export function habit(weights) {
+  const [name, share] = Object.entries(HABITS)
+    .map(([each, measure]) => [each, measure(weights)])
+    .reduce((a, b) => (b[1] > a[1] ? b : a));
+  return share >= 0.5 ? `mostly ${name}, ${shown(share)} of 1` : `spread over ${spread(weights).toFixed(1)} tokens`;
+}
+
+class AttentionHeads extends HTMLElement {
+  connectedCallback() {
+    if (this.config) return;
+    this.config = configuration(this);
+    this.decoded = this.config.sentences.map(({ tokens, weights }) => unpacked(weights, this.config, tokens.length));
+    Object.assign(this, { at: { sentence: 0, layer: this.config.layer, head: this.config.head }, picked: 1, over: null });
+    this.table = new HeatTable({ rows: "query", columns: "key", total: true, look: (i, how) => this.look(i, how) });
+    this.summary = new Summary();
+    this.name = h("p", { class: "attn-name" });
+    this.replaceChildren(
+      h("div", { class: "attn", role: "group", "aria-label": this.config.caption },
+        h("div", { class: "attn-controls" }, this.chooser()), this.overview(), this.name, this.table.element, this.summary.element),
+    );
+    this.draw();
+    this.choose({});
+  }
+
+  chooser() {
+    const options = this.config.sentences.map(({ sentence }, n) => h("option", { value: n }, sentence));
+    const change = (event) => {
+      Object.assign(this, { picked: 1, over: null });
+      this.choose({ sentence: Number(event.target.value) });
+      this.draw();
+    };
+    return labelled("Sentence", h("select", { change }, ...options));
+  }
+
+  /** The grid of small pictures: a row a layer, a column a head. */
+  overview() {
+    const { layers, heads } = this.config;
+    const button = (layer, head) =>
+      h("button", { type: "button", class: "attn-small", tabindex: -1, click: () => this.choose({ layer, head }), focus: () => this.choose({ layer, head }) },
+        h("canvas", { width: 2 * SIDE, height: 2 * SIDE, "aria-hidden": "true" }));
+    this.buttons = Array.from({ length: layers }, (_, l) => Array.from({ length: heads }, (_, n) => button(l, n)));
+    const rows = this.buttons.map((row, l) => h("tr", {}, h("th", { scope: "row" }, String(l)), ...row.map((one) => h("td", {}, one))));
+    const names = Array.from({ length: heads }, (_, n) => h("th", { scope: "col" }, String(n)));
+    const table = h("table", { class: "attn-overview" },
+      h("caption", {}, "All heads"),
+      h("thead", {}, h("tr", {}, h("td", {}, "layer ↓ head →"), ...names)), h("tbody", { keydown: (event) => this.move(event) }, ...rows));
+    const how = h("p", {}, "Arrow keys lead from one head to the next. In each picture, rows are queries and columns are keys.");
+    return h("div", {}, h("div", { class: "attn-scroll" }, table), how);
+  }
+
+  move(event) {
+    const { layers, heads } = this.config;
+    const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key] ?? [0, 0];
+    if (!down && !right) return;
+    event.preventDefault();
+    const [layer, head] = [this.at.layer + down, this.at.head + right];
+    if (layer >= 0 && layer < layers && head >= 0 && head < heads) this.buttons[layer][head].focus();
+  }
+
+  /** Draw the small pictures of the sentence. The shade is transparent: it reads on a light page and on a dark one. */
+  draw() {
+    this.buttons.forEach((row, l) =>
+      row.forEach((button, n) => {
+        const weights = this.decoded[this.at.sentence][l][n];
+        button.setAttribute("aria-label", `Layer ${l}, head ${n}: ${habit(weights)}`);
+        button.title = button.getAttribute("aria-label");
+        const canvas = button.firstChild;
+        const context = canvas.getContext("2d");
+        const side = canvas.width / weights.length;
+        context.clearRect(0, 0, canvas.width, canvas.height);
+        weights.forEach((line, i) =>
+          line.forEach((w, j) => {
+            context.fillStyle = `rgb(59 130 196 / ${w})`;
+            context.fillRect(j * side, i * side, side, side);
+          }),
+        );
+      }),
+    );
+  }
+
+  choose(chosen) {
+    Object.assign(this.at, chosen);
+    const { sentence, layer, head } = this.at;
+    const { tokens } = this.config.sentences[sentence];
+    this.weights = this.decoded[sentence][layer][head];
+    this.buttons.flat().forEach((button) => Object.assign(button, { tabIndex: -1, ariaPressed: "false" }));
+    Object.assign(this.buttons[layer][head], { tabIndex: 0, ariaPressed: "true" });
+    this.name.textContent = `Layer ${layer}, head ${head}: ${habit(this.weights)}.`;
+    this.table.caption.textContent = `Weights of layer ${layer}, head ${head}`;
+    this.table.label(tokens, tokens);
+    this.table.fill(this.weights, 1);
+    this.tell();
+  }
+
+  look(row, how) {
+    if (how === "pick") this.picked = row;
+    this.over = how === "pick" ? null : row;
+    this.tell();
+  }
+
+  tell() {
+    const { tokens } = this.config.sentences[this.at.sentence];
+    const row = this.over ?? this.picked;
+    this.table.mark(row, this.picked);
+    this.summary.say(`Layer ${this.at.layer}, head ${this.at.head}: ${inWords(tokens[row], this.weights[row], tokens)}`);
+  }
+}
+
+customElements.define("attention-heads", AttentionHeads);

@@ -1,0 +1,163 @@
+// What the explorer and the head view share: tables of shaded numbers, a row that is looked at, and what is said of it.
+
+const POSITIVE = "59 130 196"; // the colours of attnlib.plotting.heatmap; with ink on the strongest shade the contrast is
+const NEGATIVE = "200 100 28"; // above 4.5:1, in light and in dark
+const STRONGEST = 0.65;
+
+/** Make an element: h("th", {scope: "row"}, "text", child). What is a function becomes a listener. */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value != null) element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+let controls = 0; // so far on the page
+
+/** A control under its label. */
+export function labelled(text, control, attributes = {}) {
+  control.id = `attn-field-${controls++}`;
+  return h("div", { class: "attn-field", ...attributes }, h("label", { for: control.id }, text), control);
+}
+
+/** The JSON that Python wrote into an element. */
+export const configuration = (element) => JSON.parse(element.querySelector('script[type="application/json"]').textContent);
+
+/** A number for a cell: two decimals, and a power of ten where it would not fit. */
+export function shown(x) {
+  if (x === -Infinity) return "−∞";
+  const text = Math.abs(x) >= 1e5 ? x.toExponential(1) : x.toFixed(2);
+  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
+}
+
+const hidden = (text) => h("span", { class: "attn-hidden" }, text);
+
+/** A table of shaded numbers whose rows can be looked at. Numbers are written in place; cells are made when its size changes. */
+export class HeatTable {
+  /**
+   * @param {object} options rows and columns: what they are ("query", "key"); total: whether a last column has the sums;
+   *   look(i, how): called when a row is picked ("pick"), or the pointer is on it ("over"), or has left (i is null)
+   */
+  constructor({ rows, columns, total = false, look }) {
+    Object.assign(this, { rowKind: rows, columnKind: columns, total, look, row: 0 });
+    this.caption = h("caption");
+    this.head = h("tr");
+    this.body = h("tbody");
+    const table = h("table", { class: "attn-table" }, this.caption, h("thead", {}, this.head), this.body);
+    this.scroll = h("div", { class: "attn-scroll" }, table);
+    this.element = h("div", { class: "attn-panel" }, this.scroll);
+    this.listen();
+  }
+
+  listen() {
+    const row = (event) => event.target.closest("tbody tr")?.sectionRowIndex;
+    this.body.addEventListener("pointerover", (event) => this.look(row(event) ?? null, "over"));
+    this.body.addEventListener("pointerleave", () => this.look(null, "over"));
+    this.body.addEventListener("click", (event) => row(event) !== undefined && this.look(row(event), "pick"));
+    this.body.addEventListener("focusin", (event) => this.look(row(event), "pick"));
+    this.body.addEventListener("keydown", (event) => this.move(event));
+  }
+
+  move(event) {
+    const last = this.buttons.length - 1;
+    const to = { ArrowUp: this.row - 1, ArrowDown: this.row + 1, Home: 0, End: last }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    this.buttons[Math.max(0, Math.min(last, to))].focus();
+  }
+
+  /** Give the table its rows and columns. */
+  label(rows, columns) {
+    if (this.buttons?.length !== rows.length || this.names?.length !== columns.length) this.rebuild(rows.length, columns.length);
+    this.buttons.forEach((button, i) => (button.lastChild.data = rows[i]));
+    this.names.forEach((name, j) => (name.data = columns[j]));
+  }
+
+  rebuild(rows, columns) {
+    this.buttons = Array.from({ length: rows }, () =>
+      h("button", { type: "button", tabindex: -1, "aria-pressed": "false" }, hidden(`${this.rowKind}: `), ""),
+    );
+    this.names = Array.from({ length: columns }, () => document.createTextNode(""));
+    this.cells = this.buttons.map(() => Array.from({ length: columns }, () => h("td", {}, "")));
+    this.sums = this.total ? this.buttons.map(() => h("td", { class: "attn-sum" }, "")) : [];
+    this.written = this.cells.map((row) => row.map(() => ""));
+    this.head.replaceChildren(
+      h("td", {}, `${this.rowKind} ↓ ${this.columnKind} →`),
+      ...this.names.map((name) => h("th", { scope: "col" }, hidden(`${this.columnKind}: `), name)),
+      ...(this.total ? [h("th", { scope: "col" }, "sum")] : []),
+    );
+    this.lines = this.buttons.map((button, i) =>
+      h("tr", {}, h("th", { scope: "row" }, button), ...this.cells[i], ...this.sums.slice(i, i + 1)),
+    );
+    this.body.replaceChildren(...this.lines);
+  }
+
+  /** Write the numbers. The shade is of the share of full, by default of the largest number. */
+  fill(values, full = largest(values)) {
+    values.forEach((row, i) => {
+      row.forEach((value, j) => this.write(i, j, value, full));
+      if (this.total) this.sums[i].firstChild.data = shown(row.reduce((sum, w) => sum + w, 0));
+    });
+  }
+
+  write(i, j, value, full) {
+    const text = shown(value);
+    const share = Number.isFinite(value) && full ? Math.min(1, Math.abs(value) / full) : 0;
+    const shade = `rgb(${value < 0 ? NEGATIVE : POSITIVE} / ${(STRONGEST * share).toFixed(2)})`;
+    if (this.written[i][j] === text + shade) return;
+    this.written[i][j] = text + shade;
+    this.cells[i][j].firstChild.data = text;
+    this.cells[i][j].style.backgroundColor = shade;
+  }
+
+  /** Set apart the row that is looked at; the one that was picked is where the Tab key leads. */
+  mark(looked, picked) {
+    this.row = picked;
+    this.lines.forEach((line, i) => line.classList.toggle("attn-looked", i === looked));
+    this.buttons.forEach((button, i) => {
+      button.tabIndex = i === picked ? 0 : -1;
+      button.setAttribute("aria-pressed", String(i === picked));
+    });
+  }
+}
+
+const largest = (values) => Math.max(0, ...values.flat().filter(Number.isFinite).map(Math.abs));
+
+const quoted = (words) => words.map((word) => `“${word}”`).join(words.length > 2 ? ", " : " and ");
+
+/** The places of the largest of some numbers: several where they are equal but for rounding. */
+export function best(numbers) {
+  const top = Math.max(...numbers);
+  return numbers.flatMap((x, j) => (top - x <= 1e-9 ? [j] : []));
+}
+
+/** Say in words what a row of weights does. */
+export function inWords(word, weights, words) {
+  const places = best(weights);
+  if (weights[places[0]] === 0) return `“${word}” may attend to nothing: all its weights are 0, and so is its context.`;
+  const first = quoted(places.map((j) => words[j]));
+  const each = places.length > 1 ? "equally at " : "most at ";
+  const rest = weights.map((w, j) => [w, words[j], j]).filter(([w, , j]) => !places.includes(j) && w >= 0.005);
+  rest.sort((a, b) => b[0] - a[0]);
+  const then = rest.slice(0, 2).map(([w, other]) => `“${other}” ${shown(w)}`);
+  return `“${word}” looks ${each}${first}: weight ${shown(weights[places[0]])} of 1${then.length ? `, then ${then.join(", ")}` : ""}.`;
+}
+
+/** A line that is read aloud when it changes, but no more than a few times a second. */
+export class Summary {
+  constructor() {
+    this.element = h("p", { class: "attn-summary", "aria-live": "polite" });
+  }
+
+  say(text) {
+    this.next = text;
+    this.waiting ??= setTimeout(() => {
+      this.waiting = null;
+      if (this.element.textContent !== this.next) this.element.textContent = this.next;
+    }, 300);
+  }
+}
