@@ -41,8 +41,8 @@ def build_small(folder: Path, page: str, **html: str) -> subprocess.CompletedPro
     """Build a book of one page in this folder, as make builds the real one; ``html`` changes settings of that name."""
     for name in ("book/_static", "book/_extra", "book/_templates"):
         shutil.copytree(ROOT / name, folder / name)
-    for name in ("_config.yml", "book/references.bib", "book/finish.py", "book/in_browser.py", "book/modules.py", "book/trim.py"):
-        shutil.copy(ROOT / name, folder / name)
+    for path in (ROOT / "_config.yml", *ROOT.glob("book/*.bib"), *ROOT.glob("book/*.py")):
+        shutil.copy(path, folder / path.relative_to(ROOT))
     config = (folder / "_config.yml").read_text()
     for name, value in html.items():
         config, changed = re.subn(rf"^  {name}: .*$", f"  {name}: {value}", config, flags=re.MULTILINE)
