@@ -7,11 +7,13 @@ from grading.doctor.cells import Cell
 from grading.doctor.recognise import Asked
 from grading.doctor.repair import Repair, counted, listed, printable
 
+IN_THE_BROWSER = "python"  # the kernel of JupyterLite, which is the same language: nothing to tell the instructor of
+
 
 def another_kernel(came: object, template: NotebookNode) -> Iterator[Repair]:
     """Report a kernel that is not the assignment's."""
     wanted = template.metadata.get("kernelspec", {}).get("name")
-    if came != wanted:
+    if came not in (wanted, IN_THE_BROWSER):
         named = f"the kernel {printable(came)}" if isinstance(came, str) else "no kernel"
         yield Repair("kernelspec", f"The notebook names {named}; it is graded with {wanted}.")
 

@@ -473,6 +473,14 @@ def test_the_kernel_is_the_assignments(hand_in, kernel):
     assert kinds(hand_in(json.dumps(notebook))) == {"kernelspec"}
 
 
+def test_a_notebook_from_the_browser_needs_no_repair(hand_in):
+    notebook = answered()
+    notebook.metadata.kernelspec = {"name": "python", "display_name": "Python (Pyodide)", "language": "python"}
+    admitted = hand_in(json.dumps(notebook))
+    assert kinds(admitted) == set()
+    assert points(admitted) == [2, 2, 2]
+
+
 @pytest.mark.parametrize("source", [3, None, {"a": 1}, ["x", 3, ["y"]]])
 def test_a_source_that_is_no_text_costs_itself(hand_in, source):
     notebook = answered()
