@@ -23,6 +23,7 @@ OUR_OWN = {  # pages that nobody wrote
     "py-modindex": "The Python modules of attnlib, the library of the course on attention.",
     "search": "Search the chapters, the exercises and the library of the course on attention.",
 }
+BOX = re.compile(r'<div class="in-browser.*?</div>', re.DOTALL)  # the same on many pages: book/in_browser.py
 # Inline scripts read what this one says, so it cannot wait for the page.
 AT_ONCE = "documentation_options.js"
 
@@ -62,7 +63,7 @@ def description(pagename: str, context: dict[str, Any]) -> str:
     said = re.search(r'<meta content="([^"]*)" name="description"', context.get("metatags", ""))
     if said:
         return unescape(said[1])
-    paragraph = re.search(r"<p>(.{40,}?)</p>", context.get("body", ""), re.DOTALL)
+    paragraph = re.search(r"<p>(.{40,}?)</p>", BOX.sub("", context.get("body", "")), re.DOTALL)
     text = OUR_OWN.get(pagename) or (plain(paragraph[1]) if paragraph else "")
     return text if len(text) <= LONGEST else text[: LONGEST - 1].rpartition(" ")[0].rstrip(".,;:") + "…"
 

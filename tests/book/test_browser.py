@@ -2,18 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-import axe_playwright_python
 import pytest
+from axe import AXE, go_dark, violations
 from conftest import tab
 from fontTools.ttLib import TTFont
 from pages import HTML, pages
 
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-RUN_AXE = "axe.run(document, {resultTypes: ['violations']}).then(found => found.violations)"
 TYPESET = "window.typesetAll?.()"  # every formula, not only those that one has come near
-SETTLED = "new Promise(next => setTimeout(next, 400))"  # the theme looks anew at what scrolls a while after a resize
 WATCH_SHIFTS = """
     window.shifted = 0;
     new PerformanceObserver(list => list.getEntries().forEach(one => { window.shifted += one.value }))
@@ -56,9 +52,8 @@ def look_around(page, wrong, loads) -> Visit:
     page.evaluate(AXE)
     barriers = {"light, phone": violations(page)}
     papers = {"light": brightness(page)}
-    page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 1280, "height": 900})
-    page.evaluate(SETTLED)
+    go_dark(page)
     barriers["dark, wide"] = violations(page)
     papers["dark"] = brightness(page)
     return Visit(list(wrong), weights, shift, width, formulas_wrong, unsized, barriers, papers)
@@ -67,14 +62,6 @@ def look_around(page, wrong, loads) -> Visit:
 def weight(sizes: dict[str, int]) -> int:
     """Return the bytes of an answer, as they went over the line."""
     return sizes["responseHeadersSize"] + sizes["responseBodySize"]
-
-
-def violations(page) -> list[str]:
-    """What axe finds, of any impact, with the first places of each."""
-    return [
-        f"{one['id']} ({one['impact']}), {len(one['nodes'])} times: {[node['target'] for node in one['nodes'][:3]]}"
-        for one in page.evaluate(RUN_AXE)
-    ]
 
 
 def brightness(page) -> int:
@@ -172,5 +159,5 @@ def test_a_planted_barrier_is_found_in_the_scheme_that_it_stands_in(opened):
     page.evaluate(AXE)
     assert [one.split()[0] for one in violations(page)] == ["image-alt"]
     assert len(page.evaluate(UNSIZED)) == 1
-    page.emulate_media(color_scheme="dark")
+    go_dark(page)
     assert [one.split()[0] for one in violations(page)] == ["color-contrast", "image-alt"]
