@@ -58,11 +58,9 @@ class Lead(SphinxPostTransform):
         sentence = nodes.paragraph(
             "",
             "",
-            nodes.Text("It loads Python from another host, cdn.jsdelivr.net (10 to 20 seconds the first time), keeps "),
-            nodes.Text(
-                "your work in this browser until you download it to hand it in (File ▸ Download), and leaves what "
-            ),
-            nodes.Text("needs PyTorch to a "),
+            nodes.Text("It loads Python, the first time for 10 to 20 seconds (from cdn.jsdelivr.net, "),
+            nodes.Text("unless this site carries it along), keeps your work in this browser until you download "),
+            nodes.Text("it to hand it in (File ▸ Download), and leaves what needs PyTorch to a "),
             self.link(here, INSTALL, "local install"),
             nodes.Text(": "),
             self.link(here, ABOUT, "how it works"),
