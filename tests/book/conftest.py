@@ -43,9 +43,12 @@ def tab(browser, site, address, *, width=1280, scheme="light", before=""):
         def foreign(url):
             return not url.startswith((site, "data:", "blob:"))
 
+        def lost(request):  # and not given up by a page that leads to the next
+            return request.failure != "net::ERR_ABORTED"
+
         page.on("pageerror", lambda error: wrong.append(f"page error: {error}"))
         page.on("console", lambda message: wrong.append(report(message)) if message.type == "error" else None)
-        page.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}"))
+        page.on("requestfailed", lambda request: wrong.append(f"failed: {request.url}") if lost(request) else None)
         page.on(
             "response", lambda answer: wrong.append(f"{answer.status}: {answer.url}") if answer.status > 399 else None
         )

@@ -1,6 +1,12 @@
-"""What is left out of the theme's style sheet is what no page can need."""
+"""What is left out of the theme's style sheet, and of code, is what no page can need."""
+
+import re
 
 import pytest
+from finish import PLAIN
+from pages import HTML, text
+from pygments.styles import get_style_by_name
+from pygments.token import STANDARD_TYPES
 from trim import used_rules
 
 
@@ -22,3 +28,14 @@ from trim import used_rules
 )
 def test_rules_stay_whose_classes_occur(style, words, left):
     assert used_rules(style, words) == left
+
+
+@pytest.mark.parametrize("style", ["a11y-high-contrast-light", "a11y-high-contrast-dark"])
+def test_what_is_left_without_an_element_in_code_has_the_colour_of_text(style):
+    colours = {name: get_style_by_name(style).style_for_token(token) for token, name in STANDARD_TYPES.items()}
+    assert all(colours[name] == colours[""] for name in PLAIN)
+    sheet = (HTML / "_static" / "pygments.css").read_text().lower()
+    assert f".highlight .n {{ color: #{colours['n']['color'].lower()} }}" in sheet
+    code = "".join(re.findall(r'<div class="highlight">.*?</div>', text("book/masks.html"), re.DOTALL))
+    assert len(re.findall('<span class="[a-z0-9]+">', code)) > 500
+    assert not re.findall(f'<span class="(?:{"|".join(PLAIN)})">', code)

@@ -8,6 +8,7 @@ import textwrap
 import numpy as np
 import pytest
 import torch
+from mistakes import of_every_mistake
 from right import RIGHT
 from strangers import STRANGERS
 
@@ -18,9 +19,6 @@ from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.examiner import Examination
 
 SEEDS = range(50)
-MISTAKES = [
-    pytest.param(name, m, id=f"{name}-{m.id}") for name, exercise in CATALOGUE.items() for m in exercise.mistakes
-]
 OTHERS = [
     pytest.param(name, *f, id=f"{name}-{text}") for name, others in STRANGERS.items() for text, f in others.items()
 ]
@@ -68,7 +66,7 @@ def test_an_exercise_knows_many_mistakes_by_unique_names(name):
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", one) for one in ids)
 
 
-@pytest.mark.parametrize(("name", "mistake"), MISTAKES)
+@of_every_mistake
 def test_a_mistake_says_what_was_wrong_in_whole_sentences(name, mistake):
     assert mistake.says.endswith(".")
     assert mistake.says[0].isupper() or mistake.says[0] in "`."
@@ -78,7 +76,7 @@ def test_a_mistake_says_what_was_wrong_in_whole_sentences(name, mistake):
     assert mistake.more.endswith(("?", "."))
 
 
-@pytest.mark.parametrize(("name", "mistake"), MISTAKES)
+@of_every_mistake
 def test_a_hint_is_no_solution(name, mistake):
     lines = {re.sub(r"\s", "", line) for line in _statements(CATALOGUE[name].reference)}
     for hint in (mistake.hint, mistake.more):

@@ -14,6 +14,7 @@ import nbclient
 import nbformat
 import numpy as np
 import pytest
+from mistakes import of_every_mistake
 from nbgrader.utils import determine_grade
 
 import attnlib
@@ -24,9 +25,6 @@ from attnlib.checks.examiner import Examination
 ROOT = Path(__file__).parents[2]
 NUMBERS = re.compile(r"-?\d+(?:\.\d*)?(?:e[-+]\d+)?|nan|inf|True|False")
 MIME = "application/vnd.attnlib.report+json"
-MISTAKES = [
-    pytest.param(name, m, id=f"{name}-{m.id}") for name, exercise in CATALOGUE.items() for m in exercise.mistakes
-]
 
 
 def report_of(name, mistake):
@@ -72,7 +70,7 @@ def parse(html):
 # The message --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "mistake"), MISTAKES)
+@of_every_mistake
 def test_a_message_has_the_idea_the_case_the_section_and_a_hint(name, mistake):
     report = report_of(name, mistake)
     assert name in report.headline()
@@ -84,7 +82,7 @@ def test_a_message_has_the_idea_the_case_the_section_and_a_hint(name, mistake):
     assert mistake.hint in report.message
 
 
-@pytest.mark.parametrize(("name", "mistake"), MISTAKES)
+@of_every_mistake
 def test_numbers_that_differ_are_shown_expected_beside_got(name, mistake):
     report = report_of(name, mistake)
     comparison = report.finding.comparison()
@@ -96,7 +94,7 @@ def test_numbers_that_differ_are_shown_expected_beside_got(name, mistake):
     assert f"first difference at {comparison.first}" in report.message
 
 
-@pytest.mark.parametrize(("name", "mistake"), MISTAKES)
+@of_every_mistake
 def test_a_message_never_contains_code_of_an_answer(name, mistake):
     report = report_of(name, mistake)
     squeezed = re.sub(r"\s", "", report.message.replace(_own_line(report), ""))
@@ -195,7 +193,7 @@ def test_html_is_escaped():
     assert "script" not in parse(html).tags
 
 
-@pytest.mark.parametrize(("name", "mistake"), MISTAKES)
+@of_every_mistake
 def test_html_is_well_formed_and_asks_for_nothing_from_outside(name, mistake):
     html = bundle(replace(report_of(name, mistake), points=3))["text/html"]
     parsed = parse(html)
@@ -223,7 +221,7 @@ def test_html_is_well_formed_and_asks_for_nothing_from_outside(name, mistake):
     assert "@import" not in html
 
 
-@pytest.mark.parametrize(("name", "mistake"), MISTAKES)
+@of_every_mistake
 def test_html_shades_but_never_covers_the_page_so_that_dark_mode_stays_readable(name, mistake):
     html = bundle(report_of(name, mistake))["text/html"]
     for style in re.findall(r"style='([^']*)'", html):
