@@ -48,7 +48,7 @@ test: ## set up and check everything: lint, types, tests, notebooks, book
 	@$(MAKE) --no-print-directory -j 2 book library
 	@# What the tests of a file share takes long to make here, so that a file stays together; the longest comes first.
 	pytest -n auto --dist loadfile --no-loadscope-reorder tests/grading/test_whole_course.py \
-		tests/grading tests/book tests/exercises tests/house
+		tests/book/test_browser.py tests/grading tests/book tests/exercises tests/house
 
 lint: $(READY)
 	ruff check
