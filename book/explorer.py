@@ -23,6 +23,11 @@ SETTINGS = {
     "similarity": "scaled_dot", "scale": None, "bandwidth": 1.0,
     "heads": 1, "mask": "none", "length": None, "positions": "none",
 }  # fmt: skip
+OPTIONS = {
+    "similarity": ("dot", "scaled_dot", "cosine", "gaussian"),
+    "mask": ("none", "causal", "padding", "both"),
+    "positions": ("none", "sinusoidal", "rope", "alibi"),
+}
 CONTROLS = ("similarity", "width", "heads", "mask", "positions")
 
 
@@ -54,8 +59,13 @@ def explorer(
     unknown = {*controls} - {*CONTROLS} | {*settings} - {*SETTINGS}
     if unknown:
         raise ValueError(f"{', '.join(sorted(unknown))} came, but there are {', '.join([*CONTROLS, *SETTINGS])}")
+    for name, options in OPTIONS.items():
+        if settings.get(name, SETTINGS[name]) not in options:
+            raise ValueError(f"{name} is {settings[name]!r}, but one of {', '.join(options)} is needed")
     numbers = {name: np.asarray(table, float) for name, table in tables.items()}
     labels, settings = words.split(), SETTINGS | settings
+    if query not in labels:
+        raise ValueError(f"query is {query!r}, but a word of the sentence is needed: {words}")
     for name in {*numbers} & {"x", "q", "k", "v"}:
         if len(numbers[name]) != len(labels):
             raise ValueError(f"{name} has shape {numbers[name].shape}, but there are {len(labels)} words: one row each")

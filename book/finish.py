@@ -12,9 +12,12 @@ from urllib.parse import urljoin, urlsplit
 
 from markupsafe import Markup
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from trim import trim
 
-LONGEST = 180  # characters of a description: what search engines show
+SHORTEST, LONGEST = 40, 180  # characters of a description: what search engines show
+SAID = re.compile(r'<meta content="([^"]*)"(?: lang="\w+")? name="description"')  # as Sphinx writes what a page says
+PARAGRAPH = re.compile(r"<p>((?:(?!</p>).)*)</p>", re.DOTALL)
 CARD = {"image": "_static/social.png", "image:width": "1200", "image:height": "630"}
 CARD_ALT = "The title of the course beside a table of attention weights: each word of a sentence looks at every other."
 OUR_OWN = {  # pages that nobody wrote
@@ -54,7 +57,7 @@ LINES = (
     ("</dd>", "</span>"),
 )
 # The arrow that opens the sections of a chapter in the contents says nothing to who cannot see it.
-ARROW = re.compile(r'(<a class="[^"]*\binternal\b[^"]*"[^>]*>(.*?)</a><details[^>]*><summary)>', re.DOTALL)
+ARROW = re.compile(r'(<a class="[^"]*\binternal\b[^"]*"[^>]*>((?:(?!</a>).)*)</a><details[^>]*><summary)>', re.DOTALL)
 
 
 def plain(html: str) -> str:
@@ -64,11 +67,11 @@ def plain(html: str) -> str:
 
 def description(pagename: str, context: dict[str, Any]) -> str:
     """Return what a page is about: as it says itself, or its first paragraph, up to the last word that fits."""
-    said = re.search(r'<meta content="([^"]*)" name="description"', context.get("metatags", ""))
+    said = SAID.search(context.get("metatags", ""))
     if said:
         return unescape(said[1])
-    paragraph = re.search(r"<p>(.{40,}?)</p>", BOX.sub("", context.get("body", "")), re.DOTALL)
-    text = OUR_OWN.get(pagename) or (plain(paragraph[1]) if paragraph else "")
+    paragraphs = map(plain, PARAGRAPH.findall(BOX.sub("", context.get("body", ""))))
+    text = OUR_OWN.get(pagename) or next((one for one in paragraphs if len(one) >= SHORTEST), "")
     return text if len(text) <= LONGEST else text[: LONGEST - 1].rpartition(" ")[0].rstrip(".,;:") + "…"
 
 
@@ -81,9 +84,7 @@ def tags(app: Sphinx, pagename: str, context: dict[str, Any]) -> str:
     graph = {"title": title, "description": about, "type": "article", "site_name": app.config.html_title}
     graph |= address | card | {"image:alt": CARD_ALT}
     lines = (
-        []
-        if 'name="description"' in context.get("metatags", "")
-        else [f'<meta name="description" content="{escape(about)}" />']
+        [] if SAID.search(context.get("metatags", "")) else [f'<meta name="description" content="{escape(about)}" />']
     )
     lines += [f'<meta property="og:{name}" content="{escape(value)}" />' for name, value in graph.items()]
     return "\n".join([*lines, '<meta name="twitter:card" content="summary_large_image" />'])
@@ -136,6 +137,12 @@ def finish(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], 
             script.attributes["defer"] = "defer"
 
 
+def with_slash(_app: Sphinx, config: Config) -> None:
+    """Have the address of the site end in a slash: without one, addresses within it would miss its last folder."""
+    if config.html_baseurl:
+        config.html_baseurl = config.html_baseurl.rstrip("/") + "/"
+
+
 def write_map(app: Sphinx) -> None:
     """Tell search engines which pages there are, if it is known where the book will stand."""
     base = app.config.html_baseurl
@@ -160,6 +167,7 @@ def complete(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Connect all this."""
+    app.connect("config-inited", with_slash)
     app.connect("html-page-context", finish, priority=900)  # after the themes
     app.connect("build-finished", complete, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

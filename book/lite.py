@@ -50,6 +50,8 @@ DISABLED = [
 
 def build(site: Path, pyodide: str | None = None) -> None:
     """Build JupyterLite into a folder."""
+    if pyodide and not Path(pyodide).is_file():
+        sys.exit(f"{pyodide} came, but a release of Pyodide {PYODIDE_VERSION} is needed, as one file (.tar.bz2)")
     shutil.rmtree(STAGE, ignore_errors=True)
     STAGE.mkdir(parents=True)
     contents()

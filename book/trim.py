@@ -18,6 +18,9 @@ OURS = (
 )
 RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 COMMA = re.compile(r",(?![^()]*\))")  # between two selectors
+# A list with brackets within its brackets: such a rule stays as it is.
+DEEP = re.compile(r"\([^()]*\([^()]*,|,[^()]*\([^()]*\)[^()]*\)")
+ATTRIBUTE = re.compile(r"\[[^]]*\]")
 CONDITION = re.compile(r":(?:not|is|where|has)\([^()]*(?:\([^()]*\)[^()]*)*\)")
 CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -52,9 +55,10 @@ def used_rules(style: str, words: set[str]) -> str:
         return name in words or any("-".join(parts[:count]) in words for count in range(2, len(parts)))
 
     def kept(rule: re.Match[str]) -> str:
-        if rule[1].lstrip().startswith("@"):
+        if rule[1].lstrip().startswith("@") or DEEP.search(rule[1]):
             return rule[0]
-        selectors = [one for one in COMMA.split(rule[1]) if all(map(occurs, CLASS.findall(CONDITION.sub("", one))))]
+        plain = [(one, ATTRIBUTE.sub("", CONDITION.sub("", one))) for one in COMMA.split(rule[1])]
+        selectors = [one for one, simple in plain if all(map(occurs, CLASS.findall(simple)))]
         return f"{','.join(selectors)}{{{rule[2]}}}" if selectors else ""
 
     licences = "".join(COMMENT.findall(style))

@@ -96,7 +96,8 @@ def _imports_torch(statement: ast.stmt) -> bool:
     """Tell whether a statement imports torch, anywhere in it, or uses our module that does."""
     for node in ast.walk(statement):
         named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        named += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            named += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         named += [ast.unparse(node)] if isinstance(node, ast.Attribute) else []
         if any(name in (TORCH, OURS) or name.startswith(f"{TORCH}.") for name in named):
             return True

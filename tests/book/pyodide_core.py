@@ -24,6 +24,8 @@ KERNEL = ["ipython", "jedi", "micropip"]  # what the kernel asks for; with them 
 def distribution() -> Path:
     """Return a folder with what Pyodide's address has; FileNotFoundError says why there is none."""
     given = os.environ.get("PYODIDE")
+    if given and not (Path(given) / LISTED).is_file():
+        raise FileNotFoundError(f"PYODIDE is {given}, but for the tests it has to be a folder with {LISTED} in it")
     if given:
         return Path(given)
     if not CORE.is_dir():

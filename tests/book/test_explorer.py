@@ -10,6 +10,7 @@ from axe import AXE, go_dark, violations
 from explorer import STEPS, attended, explorer, packed
 from pages import HTML, pages, text
 
+import attnlib
 from attnlib.minilm import load_minilm
 
 BY_HAND = {"x": [[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]]}
@@ -289,7 +290,10 @@ def test_masks(at, option, mask, length):
         {name: np.asarray(t, float) for name, t in MASKED.items()},
         **PLAIN | {"similarity": "dot", "mask": mask, "length": length},
     )
-    np.testing.assert_array_equal(np.isneginf(explorer.table("after")), weights[0] == 0)
+    masked = explorer.element.locator("caption", has_text="after the mask")
+    assert masked.is_visible() == (mask != "none")  # else it would only repeat the scores
+    if mask != "none":
+        np.testing.assert_array_equal(np.isneginf(explorer.table("after the mask")), weights[0] == 0)
 
 
 def test_a_word_that_may_attend_to_nothing_is_said_to(at):
@@ -317,12 +321,59 @@ def test_positions(at, option, positions, heads):
     explorer.agrees(WHO, positions=positions, heads=heads, mask="causal")
 
 
-def test_rope_says_that_it_needs_pairs(at):
+def test_rope_says_that_it_needs_pairs_and_comes_into_force_where_it_gets_them(at):
     explorer = at("positions")
     explorer.choose("Heads", "4")
     explorer.choose("Positions", "RoPE")
     assert "RoPE turns pairs" in explorer.message()
     explorer.agrees(WHO, heads=4, positions="sinusoidal")  # the arrow keys came by it
+    explorer.choose("Heads", "2")
+    assert not explorer.message()
+    explorer.agrees(WHO, heads=2, positions="rope")
+
+
+def test_what_positions_make_of_the_words_is_shown(at):
+    explorer = at("positions")
+    x = np.array(WHO["x"], float)
+    explorer.choose("Positions", "sinusoidal, added")
+    near(explorer.table("^Words plus positions"), x + attnlib.sinusoidal_positions(*x.shape))
+    _, context = attended({"x": x}, **PLAIN | {"positions": "sinusoidal"})
+    near(explorer.table("^Context: weights times words plus positions"), context)
+    explorer.choose("Positions", "RoPE")
+    near(explorer.table("^Words turned"), attnlib.apply_rope(x, *attnlib.rope_tables(np.arange(3), 4)))
+    explorer.choose("Positions", "ALiBi")
+    assert not explorer.element.locator("caption", has_text="Words ").is_visible()
+
+
+def test_a_complaint_ends_with_its_field_or_its_cause(at):
+    explorer = at("positions")
+    explorer.type("Scale", "abc")
+    assert "Scale: “abc” came" in explorer.message()
+    explorer.choose("Similarity", "cosine")
+    assert not explorer.message()
+    explorer.choose("Mask", "padding")
+    explorer.type("Words that are real", 5)
+    assert "Words that are real: “5” came, but a number from 0 to 3 is needed" in explorer.message()
+    explorer.type("Sentence", "a b c d e f")
+    assert not explorer.message()
+    explorer.agrees({"x": explorer.vectors()}, similarity="cosine", mask="padding", length=5)
+
+
+def test_a_sentence_that_is_typed_anew_keeps_its_padding_and_the_word_that_is_looked_at(at):
+    explorer = at("positions")
+    explorer.choose("Mask", "padding")
+    explorer.type("Words that are real", 2)
+    explorer.type("Sentence", "man bites dog")  # letter by letter: for a while there is one word
+    explorer.agrees({"x": explorer.vectors()}, mask="padding", length=2)
+    explorer.summary("“dog” looks most at")
+
+
+def test_equal_words_are_told_apart(at):
+    explorer = at("positions")
+    explorer.type("Sentence", "the dog bites the man")
+    names = explorer.element.locator("table", has_text="Weights:").locator("tbody button").all_text_contents()
+    assert names == [f"query: {word}" for word in ("the₁", "dog", "bites", "the₂", "man")]
+    assert explorer.element.get_by_label("the₂, component 1", exact=True).count() == 1
 
 
 def test_words_keep_their_vectors_when_the_sentence_changes(at):
@@ -376,7 +427,7 @@ def test_what_is_no_number_is_marked_and_the_last_good_value_stays(at, bad):
     assert field.get_attribute("aria-invalid") == "true"
     said = explorer.page.locator(f"#{field.get_attribute('aria-describedby')}").inner_text()
     assert (f"“{bad}” came" if bad else "Nothing came") in said
-    assert "a number from −1000 to 1000 is needed" in said
+    assert f"a number from −1000 to 1000 is needed{', its decimals after a point' if ',' in bad else ''}." in said
     x = np.array(WHO["x"], float)
     x[0, 0] = {"1e308": 1000, "1,5": 1}.get(bad, 3)  # while they were typed, 1e3 and 1 were good
     explorer.type("dog, component 2", 0)
@@ -433,6 +484,30 @@ def test_a_guess_that_is_masked_is_told_so(at):
     assert verdict == "Not so: “left” is masked. Its score is −∞, so its weight is 0; “train” gets 0.67."
 
 
+def test_of_several_heads_the_one_is_revealed_that_was_guessed(at):
+    explorer = at("many-heads")
+    explorer.choose("Heads", "3")
+    guess(explorer, "Bark")
+    verdict = explorer.element.locator(".attn-verdict").inner_text()
+    assert "The next are “cute”, “he”, “dog”." in verdict
+    explorer.summary("“dog” looks most at “Bark”: weight 0.99 of 1.")
+    assert "Head" not in explorer.element.locator(".attn-summary").inner_text()
+    _, context = attended(
+        {name: np.asarray(t, float) for name, t in DOG.items()}, **PLAIN | {"similarity": "dot", "heads": 3}
+    )
+    near(explorer.table("^Context of head 0"), context[:, :1])
+
+
+def test_a_difference_that_no_power_holds_is_told_by_its_length(at):
+    explorer = at("self-attention")
+    explorer.type("first, component 1", 1000)
+    explorer.type("Scale", 1000)
+    guess(explorer, "second")
+    verdict = explorer.element.locator(".attn-verdict").inner_text()
+    assert "Infinity" not in verdict
+    assert re.search(r"a weight more than 10\^\d\d\d,\d\d\d times as large", verdict)
+
+
 def test_either_of_two_that_tie_is_right(at):
     for word in ("second", "third"):
         explorer = at("self-attention")
@@ -475,8 +550,8 @@ def test_rows_are_looked_at_by_arrow_keys_and_are_said_in_words(at):
     explorer.page.keyboard.press("ArrowDown")
     explorer.page.keyboard.press("ArrowDown")  # there is no further row
     explorer.summary("“man” looks most at “man”: weight 0.69 of 1, then “dog” 0.25, “bites” 0.06.")
-    looked = explorer.element.locator(".attn-looked th").all_text_contents()
-    assert looked == ["query: man"] * 4  # in every table
+    looked = explorer.element.locator(".attn-panel:visible .attn-looked th").all_text_contents()
+    assert looked == ["query: man"] * 3  # in every table
     explorer.page.keyboard.press("Home")
     explorer.summary("“dog” looks most at “dog”")
     explorer.page.keyboard.press("End")
@@ -486,7 +561,7 @@ def test_rows_are_looked_at_by_arrow_keys_and_are_said_in_words(at):
 def test_a_row_under_the_pointer_is_looked_at_and_what_is_read_aloud_does_not_chatter(at):
     explorer = at("positions")
     explorer.element.locator("table", has_text="Weights:").locator("tbody tr").nth(1).hover()
-    assert explorer.element.locator(".attn-looked").count() == 4
+    assert explorer.element.locator(".attn-panel:visible .attn-looked").count() == 3
     explorer.summary("“bites” looks most at “bites”")
     explorer.page.evaluate("""
         window.said = 0;
@@ -596,7 +671,9 @@ def test_sentences_are_chosen_by_keyboard(view, minilm):
     page.keyboard.press("Home")
     for sentence in SENTENCES:
         tokens, weights = minilm.attention_weights(sentence)
-        assert heads.locator(".attn-panel tbody button").all_text_contents() == [f"query: {t}" for t in tokens]
+        shown = heads.locator(".attn-panel tbody button").all_text_contents()
+        assert [re.sub("[₀-₉]+$", "", name) for name in shown] == [f"query: {t}" for t in tokens]
+        assert len(set(shown)) == len(tokens)
         np.testing.assert_allclose(numbers(heads)[:, :-1], weights[0, 2], rtol=0, atol=0.0061)
         page.keyboard.press("ArrowDown")
 
@@ -629,7 +706,7 @@ def test_the_name_of_a_head_says_what_it_does(view, minilm):
 def test_a_token_under_the_pointer_shows_its_row(view):
     _, heads, _ = view
     heads.locator(".attn-panel tbody tr").nth(5).hover()
-    heads.locator(".attn-summary", has_text="Layer 0, head 2: “station” looks most at “the”").wait_for(timeout=3000)
+    heads.locator(".attn-summary", has_text="Layer 0, head 2: “station” looks most at “the₂”").wait_for(timeout=3000)
     assert heads.locator(".attn-looked").count() == 1
 
 
@@ -747,6 +824,10 @@ def test_no_word_ends_the_script_that_holds_it():
         ({"controls": ["colour"]}, "colour came"),
         ({"sharpness": 2}, "sharpness came"),
         ({"tables": {"x": [[1.0]]}}, "2 words"),
+        ({"similarity": "dott"}, "'dott', but one of dot, scaled_dot, cosine, gaussian"),
+        ({"mask": "causl"}, "'causl', but one of none, causal, padding, both"),
+        ({"positions": "alibii"}, "'alibii', but one of none, sinusoidal, rope, alibi"),
+        ({"query": "z"}, "query is 'z', but a word of the sentence is needed: a b"),
     ],
 )
 def test_what_does_not_fit_is_refused(wrong, message):

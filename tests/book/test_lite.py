@@ -115,25 +115,6 @@ def test_each_exercise_has_one_chapter_that_leads_to_it():
     assert asked == [str(notebook) for notebook in EXERCISES]
 
 
-def test_the_tasks_that_need_an_install_are_listed_for_each_assignment():
-    rows = re.findall(r"^\| \[\]\(\.\./exercises/(\S+)\) \| (.*?) \|$", source("book/start"), re.MULTILINE)
-    assert [name for name, _ in rows] == [str(notebook) for notebook in EXERCISES]
-    for name, listed in rows:
-        numbers = {n for a, b in re.findall(r"\b(\d+)(?: to (\d+))?", listed) for n in range(int(a), int(b or a) + 1)}
-        assert torch_tasks(ROOT / "solutions" / name) <= numbers - {91}, name
-
-
-def torch_tasks(notebook: Path) -> set[int]:
-    """The numbers of the tasks whose code mentions torch."""
-    found, task = set(), 0
-    for cell in nbformat.read(notebook, as_version=4).cells:
-        heading = re.match(r"## (\d+)\.", cell.source)
-        task = int(heading.group(1)) if heading else task
-        if cell.cell_type == "code" and re.search(r"\btorch\b", cell.source):
-            found.add(task)
-    return found
-
-
 def test_a_site_that_carries_its_own_python_names_no_other_host(tmp_path):
     made = tmp_path / "pyodide"
     made.mkdir()
@@ -149,6 +130,15 @@ def test_a_site_that_carries_its_own_python_names_no_other_host(tmp_path):
     assert kernel["pyodideUrl"] == "./static/pyodide/pyodide.mjs"
     assert (tmp_path / "lite" / kernel["pyodideUrl"]).read_text() == "{}"
     assert kernel["disablePyPIFallback"] is True
+
+
+def test_an_archive_that_is_not_there_is_named_and_the_site_stays(tmp_path):
+    (tmp_path / "lite").mkdir()
+    build = [sys.executable, ROOT / "book" / "lite.py", tmp_path / "lite", "--pyodide", "no-such.tar.bz2"]
+    done = subprocess.run(build, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("no-such.tar.bz2 came, but a release of Pyodide")
+    assert (tmp_path / "lite").is_dir()
 
 
 def test_the_documented_command_carries_it():

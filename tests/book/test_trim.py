@@ -19,6 +19,8 @@ from trim import used_rules
         ("@media (min-width:9px){.a{x:1}.b{x:2}}", {"b"}, "@media (min-width:9px){.b{x:2}}"),
         ("p:not(.a){x:1}", set(), "p:not(.a){x:1}"),
         (".a:is(.b,.c) .d{x:1}", {"a", "d"}, ".a:is(.b,.c) .d{x:1}"),
+        (":is(.a,.b:not(.c)) p{x:1}.b{x:2}", {"a"}, ":is(.a,.b:not(.c)) p{x:1}"),
+        ('a[href$=".pdf"]{x:1}', set(), 'a[href$=".pdf"]{x:1}'),
         (".bs-tip-auto{x:1}.bs-other{x:2}", {"bs-tip", "bs"}, ".bs-tip-auto{x:1}"),
         ("@keyframes turn{0%{x:1}to{x:2}}", set(), "@keyframes turn{0%{x:1}to{x:2}}"),
         ('@font-face{src:url("a.woff")}', set(), '@font-face{src:url("a.woff")}'),

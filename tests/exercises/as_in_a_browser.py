@@ -18,16 +18,22 @@ import numpy  # noqa: F401 (what a browser has is imported while this is still a
 from IPython.core.interactiveshell import InteractiveShell
 from matplotlib import pyplot  # noqa: F401
 
-NOT_THERE = {"torch", "threadpoolctl", "array_api_compat", "safetensors", "tokenizers", "latex2mathml", "grading"}
+CARRIED = {"attnlib", "numpy", "matplotlib", "mpl_toolkits", "IPython", "comm"}
+DEPENDED_ON = {  # by those, in Pyodide too
+    *("PIL", "contourpy", "cycler", "dateutil", "fontTools", "kiwisolver", "packaging", "pyparsing", "six"),
+    *("asttokens", "decorator", "executing", "jedi", "matplotlib_inline", "parso", "prompt_toolkit", "pure_eval"),
+    *("pygments", "stack_data", "traitlets", "wcwidth", "ipython_pygments_lexers", "psutil"),
+}
+THERE = CARRIED | DEPENDED_ON | sys.stdlib_module_names
 WORKER = "https://example.org/course/lite/extensions/@jupyterlite/pyodide-kernel-extension/static/comlink.worker.js"
 
 
 class Carried:
-    """Finds modules as ever, but for those that are not there."""
+    """Finds modules as ever, but no others than those that are there."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        return None if name.partition(".")[0] in NOT_THERE else PathFinder.find_spec(name, path, target)
+        return PathFinder.find_spec(name, path, target) if name.partition(".")[0] in THERE else None
 
 
 def in_a_browser() -> InteractiveShell:

@@ -1,6 +1,7 @@
 """In a browser there is no torch: every notebook runs there from top to bottom, and says what it leaves out."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -74,6 +75,29 @@ def test_right_answers_earn_all_points_but_those_for_torch_which_say_why(noteboo
             assert cells[name]["earned"] == points
 
 
+def test_the_book_lists_the_tasks_that_are_left_out(ran):
+    start = (COURSE.root / "book" / "start.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[\]\(\.\./exercises/(\S+)\) \| ([^(|]*)(?:\([^)]*\))?([^|]*) \|$", start, re.MULTILINE)
+    listed = {name: numbers(before + after) for name, before, after in rows}
+    assert listed == {str(path.relative_to(path.parents[1])): left_out(path, ran[path]) for path in NOTEBOOKS}
+
+
+def numbers(listed: str) -> set[int]:
+    """Return 1, 2, 3 and 7 for the text "1 to 3, 7"."""
+    return {n for a, b in re.findall(r"\b(\d+)(?: to (\d+))?", listed) for n in range(int(a), int(b or a) + 1)}
+
+
+def left_out(notebook: Path, cells: dict[str, dict]) -> set[int]:
+    """Return the numbers of the tasks of which something is left out."""
+    found, task = set(), 0
+    for cell in nbformat.read(notebook, as_version=4).cells:
+        heading = re.match(r"## (\d+)\.", cell.source)
+        task = int(heading[1]) if heading else task
+        if SAYS in cells.get(cell.id, {"said": ""})["said"]:
+            found.add(task)
+    return found
+
+
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_as_released_misses_its_answers_and_nothing_else(notebook, ran):
     cells = ran[released(notebook)]
@@ -93,17 +117,23 @@ def test_what_needs_what_is_not_there_is_left_out_and_the_rest_of_a_cell_runs(tm
         "x = 5\nprint('x is', x)",
         "print(x + 1)",
         "try:\n    import torch\nexcept ImportError:\n    print('without')",
+        "from attnlib import softmax, torch",
         "def broken(:",
         "x, x = 1, lambda a, a: 2",
     )
     texts = [cell["said"] for cell in cells]
-    assert [SAYS in text for text in texts] == [False, True, True, True, False, False, False, False, False]
+    assert [SAYS in text for text in texts] == [False, True, True, True, False, False, False, True, False, False]
     assert "A part of this cell is left out" in texts[1]
     assert texts[1].endswith("e is 2.72\n")
     assert texts[2].endswith("6\n")
     assert "This cell is left out" in texts[3]
     assert texts[4:7] == ["x is 5\n", "6\n", "without\n"]
-    assert [cell["error"] for cell in cells] == [None] * 7 + ["SyntaxError"] * 2
+    assert [cell["error"] for cell in cells] == [None] * 8 + ["SyntaxError"] * 2
+
+
+def test_what_the_site_does_not_carry_is_not_there(tmp_path):
+    cells = said(tmp_path, "import scipy", "import nbgrader", "from matplotlib import pyplot; pyplot.subplots()")
+    assert [cell["error"] for cell in cells] == ["ModuleNotFoundError", "ModuleNotFoundError", None]
 
 
 def test_a_check_in_torch_says_so_whatever_it_is_given(tmp_path):

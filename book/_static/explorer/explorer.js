@@ -4,7 +4,7 @@
 import { explore, problem } from "./attention.js";
 import { Guess, verdict } from "./guess.js";
 import { LIMIT, Notes, NumberTable, number } from "./inputs.js";
-import { HeatTable, Summary, configuration, h, inWords, labelled, shown } from "./table.js";
+import { HeatTable, Summary, configuration, distinct, h, inWords, labelled, shown } from "./table.js";
 
 const MOST_WORDS = 12;
 const MOST_NUMBERS = 8;
@@ -41,6 +41,12 @@ const TABLES = {
 };
 const PER_WORD = ["x", "q", "k", "v"];
 
+// What positions make of the words, before any score.
+const PLACED = {
+  sinusoidal: "Words plus positions, X + P: queries, keys and values",
+  rope: "Words turned by their positions: queries and keys",
+};
+
 function upTo(n) {
   return Object.fromEntries(Array.from({ length: n }, (_, i) => [i + 1, String(i + 1)]));
 }
@@ -70,8 +76,10 @@ class AttentionExplorer extends HTMLElement {
     const { words, tables, settings, query, predict } = structuredClone(this.config);
     this.known = new Map();
     this.notes.forEach((notes) => notes.clear());
-    this.state = { ...settings, words, tables, length: settings.length ?? words.length };
-    Object.assign(this, { picked: query, over: null, head: 0 });
+    this.state = { ...settings, words, tables };
+    Object.assign(this, { real: settings.length, head: 0 }); // real: how many words are, as the reader wants it; null is all
+    this.pick(query);
+    this.countReal();
     this.predict.checked = predict;
     this.sentence.value = words.join(" ");
     this.showSettings();
@@ -164,6 +172,7 @@ class AttentionExplorer extends HTMLElement {
     const { controls, tables } = this.config;
     return {
       ...(tables.wq ? { q: perWord(), k: perWord(), v: perWord() } : {}),
+      ...(tables.x && controls.includes("positions") ? { placed: perWord() } : {}),
       scores: heat("key"),
       ...(controls.includes("mask") || controls.includes("positions") ? { masked: heat("key") } : {}),
       weights: heat("key", true),
@@ -187,15 +196,23 @@ class AttentionExplorer extends HTMLElement {
     const wrong = words.length < 1 || words.length > MOST_WORDS;
     this.notes[0].set(this.sentence, wrong ? `${words.length} words came, but 1 to ${MOST_WORDS} are needed.` : null);
     if (wrong) return;
-    const { length } = this.state;
-    const all = length >= this.state.words.length; // nothing was padding
     this.reshape(words, null);
-    this.state.length = all ? words.length : Math.min(length, words.length);
-    this.picked = Math.min(this.picked, words.length - 1);
-    this.over = null;
+    this.countReal();
+    const same = told(words).indexOf(this.pickedWord); // it may come back as the reader goes on typing
+    Object.assign(this, { picked: same < 0 ? Math.min(this.picked, words.length - 1) : same, over: null });
     this.showSettings();
     this.showTables();
     this.update();
+    if (this.notes[0].wrong.has(this.fields.length)) this.readField("length");
+  }
+
+  countReal() {
+    const all = this.state.words.length;
+    this.state.length = Math.min(this.real ?? all, all);
+  }
+
+  pick(row) {
+    Object.assign(this, { picked: row, pickedWord: told(this.state.words)[row], over: null });
   }
 
   /** Give the sentence other words, or the vectors another width; what is known of a word stays with it. */
@@ -219,13 +236,20 @@ class AttentionExplorer extends HTMLElement {
   }
 
   readChoice(name) {
+    this.choose(name);
+    for (const [other, select] of Object.entries(this.choices)) {
+      if (other !== name && this.notes[0].wrong.has(select)) this.choose(other); // what it did not fit may be gone
+    }
+    this.showSettings();
+    this.update();
+  }
+
+  choose(name) {
     const select = this.choices[name];
     const value = /^\d+$/.test(select.value) ? Number(select.value) : select.value;
     if (name === "head") this.head = value;
     else if (name === "width") this.readWidth(select, value);
     else if (this.take(select, { [name]: value })) this.head = Math.min(this.head, this.state.heads - 1);
-    this.showSettings();
-    this.update();
   }
 
   readWidth(select, width) {
@@ -237,31 +261,32 @@ class AttentionExplorer extends HTMLElement {
   }
 
   readField(name) {
-    const { low, empty } = FIELDS[name];
+    const { label, low, empty } = FIELDS[name];
     const high = name === "length" ? this.state.words.length : FIELDS[name].high;
     const field = this.fields[name];
     const { value, message } = empty && field.value.trim() === "" ? { value: null } : number(field.value, low, high);
     const whole = name === "length" && value !== undefined && !Number.isInteger(value);
-    this.notes[0].set(field, whole ? `“${field.value}” came, but a whole number is needed. Until then the last good one counts.` : message);
-    if (message || whole) return;
+    const wrong = whole ? `“${field.value}” came, but a whole number is needed. Until then the last good one counts.` : message;
+    this.notes[0].set(field, wrong && `${label}: ${wrong}`);
+    if (wrong) return;
+    if (name === "length") this.real = value < this.state.words.length ? value : null;
     this.state[name] = value;
     this.update();
   }
 
   look(row, how) {
-    if (how === "pick" && row !== this.picked) {
-      this.picked = row;
-      if (this.hiding) this.ask();
-    }
-    this.over = how === "pick" ? null : row;
+    const asked = this.hiding && how === "pick" && row !== this.picked;
+    if (how === "pick") this.pick(row);
+    else this.over = row;
+    if (asked) this.ask();
     this.tell();
   }
 
   // ---- predict first
 
   ask() {
-    const { words, heads } = this.state;
-    this.guess.ask(words[this.picked], words, heads > 1 ? this.head : null);
+    const words = distinct(this.state.words);
+    this.guess.ask(words[this.picked], words, this.state.heads > 1 ? this.head : null);
   }
 
   reveal(guess) {
@@ -270,7 +295,7 @@ class AttentionExplorer extends HTMLElement {
       return;
     }
     const { weights, masked } = this.result.heads[this.head];
-    const { words } = this.state;
+    const words = distinct(this.state.words);
     this.hide(false);
     const row = { weights: weights[this.picked], scores: masked[this.picked], words };
     this.guess.say(verdict(guess, words[this.picked], row), false);
@@ -279,14 +304,18 @@ class AttentionExplorer extends HTMLElement {
   }
 
   again() {
-    this.picked = (this.picked + 1) % this.state.words.length;
+    this.pick((this.picked + 1) % this.state.words.length);
     this.update();
     this.guess.choices.querySelector("input").focus();
   }
 
   hide(hiding) {
     this.hiding = hiding;
-    for (const name of ["masked", "weights", "context"]) this.panels[name]?.element.toggleAttribute("hidden", hiding);
+    const { mask, positions } = this.state;
+    const needless = { masked: mask === "none" && positions !== "alibi", placed: !(positions in PLACED) };
+    for (const [name, panel] of Object.entries(this.panels)) {
+      panel.element.hidden = needless[name] || (hiding && ["masked", "weights", "context"].includes(name));
+    }
   }
 
   // ---- what is shown
@@ -301,6 +330,7 @@ class AttentionExplorer extends HTMLElement {
     if (this.choices.head) this.choices.head.parentElement.hidden = heads === 1;
     for (const [name, field] of Object.entries(this.fields)) {
       field.parentElement.hidden = !FIELDS[name].when.includes(values[FIELDS[name].of]);
+      if (field.parentElement.hidden) this.notes[0].set(field, null);
       if (!this.notes[0].wrong.has(field)) field.value = values[name] ?? "";
     }
   }
@@ -308,21 +338,24 @@ class AttentionExplorer extends HTMLElement {
   showTables() {
     const { tables, words } = this.state;
     for (const [name, editor] of Object.entries(this.editors)) {
-      const rows = PER_WORD.includes(name) ? words : counted(tables[name].length);
+      const rows = PER_WORD.includes(name) ? distinct(words) : counted(tables[name].length);
       editor.show(tables[name], rows, counted(tables[name][0].length));
     }
   }
 
   /** Compute everything, and write what has changed. */
   update() {
-    const { words } = this.state;
+    const words = distinct(this.state.words);
     this.result = explore(this.state);
-    const shownHead = { ...this.result, ...this.result.heads[this.head], context: this.result.context };
+    const { q, k, v, context, heads } = this.result;
+    const placed = this.state.positions === "rope" ? q : v;
+    // Who predicts one head is not yet shown what the others make of it.
+    const tables = { q, k, v, placed, ...heads[this.head], ...(this.alone() ? {} : { context }) };
     for (const [name, panel] of Object.entries(this.panels)) {
-      const across = panel.columnKind === "key" ? words : this.components(name);
+      const across = panel.columnKind === "key" ? words : this.components(name, tables[name]);
       panel.caption.textContent = this.title(name);
       panel.label(words, across);
-      panel.fill(shownHead[name], name === "weights" ? 1 : undefined);
+      panel.fill(tables[name], name === "weights" ? 1 : undefined);
     }
     this.guess.element.hidden = !this.predict.checked;
     this.hide(this.predict.checked);
@@ -330,10 +363,16 @@ class AttentionExplorer extends HTMLElement {
     this.tell();
   }
 
-  components(name) {
+  /** Whether one head of several is shown without the others. */
+  alone() {
+    return this.predict.checked && this.state.heads > 1;
+  }
+
+  components(name, [row]) {
     const { heads } = this.state;
-    const width = this.result[name][0].length / heads;
-    return Array.from({ length: heads * width }, (_, n) => (heads > 1 ? `${Math.floor(n / width)}:${(n % width) + 1}` : `${n + 1}`));
+    const [first, shownHeads] = name === "context" && this.alone() ? [this.head, 1] : [0, heads];
+    const width = row.length / shownHeads;
+    return row.map((_, n) => (heads > 1 ? `${first + Math.floor(n / width)}:${(n % width) + 1}` : `${n + 1}`));
   }
 
   title(name) {
@@ -346,28 +385,31 @@ class AttentionExplorer extends HTMLElement {
       cosine: "cosines",
       gaussian: "minus the squared distance, over twice the squared bandwidth",
     }[similarity];
+    const values = positions === "sinusoidal" && this.panels.placed ? "words plus positions" : "values";
     const clock = { sinusoidal: ", positions added to the words", rope: ", queries and keys turned by RoPE" }[positions] ?? "";
     const applied = [positions === "alibi" && "ALiBi", mask !== "none" && "the mask"].filter(Boolean).join(" and ");
     const split = heads > 1 ? "; 1:2 is component 2 of head 1" : "";
     return {
       q: "Queries, X times W_Q", k: "Keys, X times W_K", v: "Values, X times W_V",
       scores: `Scores${head}: ${formula}${clock}`,
-      masked: `Scores${head} after ${applied || "no mask and no bias: as they were"}`,
+      placed: PLACED[positions],
+      masked: `Scores${head} after ${applied}`,
       weights: `Weights${head}: softmax of each row`,
-      context: `Context: weights times values${split}`,
+      context: `Context${this.alone() ? head : ""}: weights times ${values}${split}`,
     }[name];
   }
 
   tell() {
-    const { words, heads } = this.state;
+    const words = distinct(this.state.words);
     const row = this.over ?? this.picked;
     Object.values(this.panels).forEach((panel) => panel.mark(row, this.picked));
     if (this.hiding) {
       this.summary.say(`The weights of “${words[row]}” are hidden until you have guessed.`);
       return;
     }
-    const each = this.result.heads.map(({ weights }, n) => (heads > 1 ? `Head ${n}: ` : "") + inWords(words[row], weights[row], words));
-    this.summary.say(each.join(" "));
+    const { heads } = this.result;
+    const each = heads.map(({ weights }, n) => (heads.length > 1 ? `Head ${n}: ` : "") + inWords(words[row], weights[row], words));
+    this.summary.say(this.alone() ? each[this.head] : each.join(" "));
   }
 }
 

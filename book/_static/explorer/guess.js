@@ -1,6 +1,6 @@
 // Predict first: the weights stay hidden until the reader has said where most of them will go.
 
-import { best, h, shown } from "./table.js";
+import { best, h, quoted, shown } from "./table.js";
 
 let guesses = 0; // so far on the page
 
@@ -47,21 +47,34 @@ export function verdict(guess, word, { weights, scores, words }) {
   }
   const [top] = places;
   const name = (j) => `“${words[j]}”`;
-  const winner = `${places.map(name).join(" and ")} ${places.length > 1 ? "get" : "gets"} ${shown(weights[top])}`;
-  if (places.includes(guess)) return `Right: ${winner}. ${lead(top, places, scores, name)}`;
+  const winner = `${quoted(places.map((j) => words[j]))} ${places.length > 1 ? "get" : "gets"} ${shown(weights[top])}`;
+  if (places.includes(guess)) return `Right: ${winner}. ${lead(top, places, scores, words)}`;
   if (guess === -1) return `Not so: ${winner}, for there is a score that is not −∞.`;
   const yours = `${name(guess)} gets ${shown(weights[guess])}`;
   if (scores[guess] === -Infinity) return `Not so: ${name(guess)} is masked. Its score is −∞, so its weight is 0; ${winner}.`;
   return `Not so: ${yours}, and ${winner}. ${factor(scores[top], scores[guess])}`;
 }
 
-function lead(top, places, scores, name) {
-  const others = scores.flatMap((s, j) => (places.includes(j) || s === -Infinity ? [] : [j]));
-  if (!others.length) return "There is nothing else to attend to.";
-  const second = others.reduce((a, b) => (scores[b] > scores[a] ? b : a));
-  return `The next is ${name(second)}. ${factor(scores[top], scores[second])}`;
+function lead(top, places, scores, words) {
+  const others = scores.map((score, j) => (places.includes(j) ? -Infinity : score));
+  const next = best(others);
+  if (others[next[0]] === -Infinity) return "There is nothing else to attend to.";
+  const named = quoted(next.map((j) => words[j]));
+  return `The next ${next.length > 1 ? "are" : "is"} ${named}. ${factor(scores[top], scores[next[0]])}`;
 }
 
-const factor = (one, other) =>
-  `The scores are ${shown(one)} and ${shown(other)}; the difference of ${shown(one - other)} makes a weight ` +
-  `e^${shown(one - other)} = ${shown(Math.exp(one - other))} times as large.`;
+const MOST = 11; // of a difference of scores, for which the factor is still written out
+
+function factor(one, other) {
+  const difference = one - other;
+  const times =
+    difference > MOST
+      ? `more than 10^${whole(difference / Math.LN10)} times as large`
+      : `e^${shown(difference)} = ${shown(Math.exp(difference))} times as large`;
+  return `The scores are ${inText(one)} and ${inText(other)}; the difference of ${inText(difference)} makes a weight ${times}.`;
+}
+
+const whole = (x) => Math.trunc(x).toLocaleString("en").replace("-", "−");
+
+/** A number within a sentence: large ones are not written as powers of ten beside powers of e. */
+const inText = (x) => (Math.abs(x) >= 1e5 ? whole(x) : shown(x));

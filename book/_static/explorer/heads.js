@@ -1,6 +1,6 @@
 // <attention-heads>: what every head of a real model attends to. The weights were computed while the book was built.
 
-import { HeatTable, Summary, configuration, h, inWords, labelled, shown } from "./table.js";
+import { HeatTable, Summary, configuration, distinct, h, inWords, labelled, shown } from "./table.js";
 
 const SIDE = 24; // of a small picture, in pixels
 
@@ -39,6 +39,7 @@ class AttentionHeads extends HTMLElement {
   connectedCallback() {
     if (this.config) return;
     this.config = configuration(this);
+    this.words = this.config.sentences.map(({ tokens }) => distinct(tokens));
     this.decoded = this.config.sentences.map(({ tokens, weights }) => unpacked(weights, this.config, tokens.length));
     Object.assign(this, { at: { sentence: 0, layer: this.config.layer, head: this.config.head }, picked: 1, over: null });
     this.table = new HeatTable({ rows: "query", columns: "key", total: true, look: (i, how) => this.look(i, how) });
@@ -111,7 +112,7 @@ class AttentionHeads extends HTMLElement {
   choose(chosen) {
     Object.assign(this.at, chosen);
     const { sentence, layer, head } = this.at;
-    const { tokens } = this.config.sentences[sentence];
+    const tokens = this.words[sentence];
     this.weights = this.decoded[sentence][layer][head];
     this.buttons.flat().forEach((button) => Object.assign(button, { tabIndex: -1, ariaPressed: "false" }));
     Object.assign(this.buttons[layer][head], { tabIndex: 0, ariaPressed: "true" });
@@ -129,7 +130,7 @@ class AttentionHeads extends HTMLElement {
   }
 
   tell() {
-    const { tokens } = this.config.sentences[this.at.sentence];
+    const tokens = this.words[this.at.sentence];
     const row = this.over ?? this.picked;
     this.table.mark(row, this.picked);
     this.summary.say(`Layer ${this.at.layer}, head ${this.at.head}: ${inWords(tokens[row], this.weights[row], tokens)}`);

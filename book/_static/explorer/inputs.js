@@ -39,7 +39,8 @@ export function number(text, low = -LIMIT, high = LIMIT) {
   const value = plain === "" ? NaN : Number(plain);
   if (value >= low && value <= high) return { value };
   const came = plain === "" ? "Nothing" : `“${text.trim()}”`;
-  return { message: `${came} came, but a number from ${String(low).replace("-", "−")} to ${high} is needed. Until then the last good one counts.` };
+  const needed = `a number from ${String(low).replace("-", "−")} to ${high} is needed${plain.includes(",") ? ", its decimals after a point" : ""}`;
+  return { message: `${came} came, but ${needed}. Until then the last good one counts.` };
 }
 
 const written = (x) => String(Number(x.toFixed(4)));

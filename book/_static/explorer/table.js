@@ -127,7 +127,17 @@ export class HeatTable {
 
 const largest = (values) => Math.max(0, ...values.flat().filter(Number.isFinite).map(Math.abs));
 
-const quoted = (words) => words.map((word) => `“${word}”`).join(words.length > 2 ? ", " : " and ");
+export const quoted = (words) => words.map((word) => `“${word}”`).join(words.length > 2 ? ", " : " and ");
+
+/** Number words that occur more than once, so that they can be told apart: the, train, the -> the₁, train, the₂. */
+export function distinct(words) {
+  const seen = new Map();
+  return words.map((word) => {
+    seen.set(word, (seen.get(word) ?? 0) + 1);
+    const digits = [...String(seen.get(word))].map((digit) => String.fromCodePoint(0x2080 + Number(digit)));
+    return words.indexOf(word) === words.lastIndexOf(word) ? word : word + digits.join("");
+  });
+}
 
 /** The places of the largest of some numbers: several where they are equal but for rounding. */
 export function best(numbers) {
