@@ -490,8 +490,8 @@ def test_of_several_heads_the_one_is_revealed_that_was_guessed(at):
     guess(explorer, "Bark")
     verdict = explorer.element.locator(".attn-verdict").inner_text()
     assert "The next are “cute”, “he”, “dog”." in verdict
-    explorer.summary("“dog” looks most at “Bark”: weight 0.99 of 1.")
-    assert "Head" not in explorer.element.locator(".attn-summary").inner_text()
+    explorer.summary("Head 0: “dog” looks most at “Bark”: weight 0.99 of 1.")
+    assert "Head 1" not in explorer.element.locator(".attn-summary").inner_text()
     _, context = attended(
         {name: np.asarray(t, float) for name, t in DOG.items()}, **PLAIN | {"similarity": "dot", "heads": 3}
     )

@@ -203,7 +203,7 @@ class AttentionExplorer extends HTMLElement {
     this.showSettings();
     this.showTables();
     this.update();
-    if (this.notes[0].wrong.has(this.fields.length)) this.readField("length");
+    if (this.notes[0].wrong.has(this.fields.length)) this.readField("length", true);
   }
 
   countReal() {
@@ -260,7 +260,8 @@ class AttentionExplorer extends HTMLElement {
     if (this.take(select, { tables: after.tables })) this.showTables();
   }
 
-  readField(name) {
+  /** Take the number of a field; again if it was refused, and the sentence has changed since. */
+  readField(name, again = false) {
     const { label, low, empty } = FIELDS[name];
     const high = name === "length" ? this.state.words.length : FIELDS[name].high;
     const field = this.fields[name];
@@ -269,7 +270,7 @@ class AttentionExplorer extends HTMLElement {
     const wrong = whole ? `“${field.value}” came, but a whole number is needed. Until then the last good one counts.` : message;
     this.notes[0].set(field, wrong && `${label}: ${wrong}`);
     if (wrong) return;
-    if (name === "length") this.real = value < this.state.words.length ? value : null;
+    if (name === "length") this.real = again || value < this.state.words.length ? value : null;
     this.state[name] = value;
     this.update();
   }
