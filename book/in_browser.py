@@ -58,11 +58,11 @@ class Lead(SphinxPostTransform):
         sentence = nodes.paragraph(
             "",
             "",
-            nodes.Text("It loads Python, the first time for 10 to 20 seconds (from cdn.jsdelivr.net, "),
-            nodes.Text("unless this site carries it along), keeps your work in this browser until you download "),
-            nodes.Text("it to hand it in (File ▸ Download), and leaves what needs PyTorch to a "),
+            nodes.Text("Python is loaded first, which takes 10 to 20 seconds: from cdn.jsdelivr.net, or from here if "),
+            nodes.Text("this site carries it. Your work stays in this browser until you download it to hand it in "),
+            nodes.Text("(File ▸ Download). Tasks that need PyTorch need a "),
             self.link(here, INSTALL, "local install"),
-            nodes.Text(": "),
+            nodes.Text("; here is "),
             self.link(here, ABOUT, "how it works"),
             nodes.Text("."),
         )

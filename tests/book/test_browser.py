@@ -129,6 +129,17 @@ def test_icons_are_letters_of_a_font_that_has_them(opened):
         assert ord(content.strip('"')) in font
 
 
+def test_a_wide_formula_begins_at_its_beginning_on_a_phone(opened):
+    page, _ = opened("book/self-attention.html", width=360)
+    page.evaluate(TYPESET)
+    starts = page.locator("div.math").evaluate_all(
+        "boxes => boxes.map(box => box.querySelector('mjx-math').getBoundingClientRect().left"
+        " - box.getBoundingClientRect().left)"
+    )
+    assert len(starts) > 10
+    assert min(starts) >= 0
+
+
 @pytest.mark.parametrize("address", ["no-such-page.html", "book/deeper/still/nothing"])
 def test_an_address_that_leads_nowhere_shows_a_page_of_the_book(opened, site, address):
     page, wrong = opened(address)

@@ -26,6 +26,16 @@ def test_a_search_lists_the_page_that_it_should(opened, words, chapter):
     assert not wrong
 
 
+def test_an_excerpt_is_from_the_text_of_the_page(opened):
+    page, wrong = opened("search.html?q=causal+mask")
+    page.wait_for_selector("#search-results li .context")
+    expect(page.locator("#search-results .search-summary")).to_contain_text("found", timeout=20_000)
+    excerpts = page.locator("#search-results .context").all_inner_texts()
+    assert any("causal" in one.lower() for one in excerpts)
+    assert not [one for one in excerpts if "Contents" in one or ".pdf" in one]
+    assert not wrong
+
+
 def test_a_hit_opens_with_the_word_highlighted(opened):
     page, wrong = opened("index.html")
     search(page, "softmax")
