@@ -1,5 +1,7 @@
 """The explorer and the head view on the built pages: every control by keyboard, its numbers against attnlib's, axe."""
 
+import contextlib
+import functools
 import gzip
 import json
 import re
@@ -7,6 +9,7 @@ import re
 import numpy as np
 import pytest
 from axe import AXE, go_dark, violations
+from conftest import tab
 from explorer import STEPS, attended, explorer, packed
 from pages import HTML, pages, text
 
@@ -128,19 +131,8 @@ def near(shown, right):
 @pytest.fixture(scope="module")
 def kept(browser, site):
     """Pages that stay open from test to test, each with what went wrong on it."""
-    context, pages = browser.new_context(viewport={"width": 1280, "height": 900}), {}
-
-    def open_once(chapter):
-        if chapter not in pages:
-            page, wrong = context.new_page(), []
-            page.on("pageerror", lambda error: wrong.append(f"page error: {error}"))
-            page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-            page.goto(f"{site}book/{chapter}.html")
-            pages[chapter] = page, wrong
-        return pages[chapter]
-
-    yield open_once
-    context.close()
+    with contextlib.ExitStack() as tabs:
+        yield functools.cache(lambda chapter: tabs.enter_context(tab(browser, site, f"book/{chapter}.html"))[:2])
 
 
 @pytest.fixture
