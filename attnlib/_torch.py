@@ -11,6 +11,7 @@ from attnlib._arrays import at_least_float32, autocasts, broadcast_shape
 from attnlib.masks import combine_masks, window_mask
 
 LONG = 2**17  # scores of a head from which a loop over the heads is faster than one product of them all
+ROWS = 512  # of scores that are made, used and left while they lie in the cache
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:
@@ -112,8 +113,7 @@ def _step_by_step(
         q, k, v = _grouped_heads(q, H_key), k.unsqueeze(-3), v.unsqueeze(-3)
         if mask is not None and mask.ndim > 2:
             mask = _grouped_heads(mask.expand(*mask.shape[:-3], query.shape[-3], *mask.shape[-2:]), H_key)
-    q = (q * scale).contiguous()  # heads cut from wide vectors lie apart: a copy costs less than the product then gains
-    scores = q @ k.transpose(-1, -2)
+    scores = _scaled(q, scale) @ k.transpose(-1, -2)
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     scores, nothing = _masked_scores(scores, mask)
@@ -156,19 +156,30 @@ def _worth_a_loop(query: Tensor, key: Tensor, value: Tensor) -> bool:
 
 
 def _head_by_head(query: Tensor, key: Tensor, value: Tensor, scale: float) -> tuple[Tensor, Tensor]:
-    """Return context and weights: the scores of a head stay in the processor's cache until its context is there."""
+    """Return context and weights: of some rows of a head at a time, whose scores stay in the processor's cache."""
     *lead, T, _ = query.shape
-    scaled = torch.mul(query, scale, out=query.new_empty(query.shape))  # contiguous, where cut from wide vectors too
     weights = query.new_empty((*lead, T, key.shape[-2]))
     # In memory the contexts of all heads stand side by side, as merge_heads puts them.
     context = query.new_empty((*lead[:-1], T, *lead[-1:], value.shape[-1]))
     context = context.transpose(-3, -2) if lead else context
     for head in product(*map(range, lead)):
-        scores = weights[head]
-        torch.mm(scaled[head], key[head].T, out=scores)
-        torch.softmax(scores, dim=-1, out=scores)
-        torch.mm(scores, value[head], out=context[head])
+        keys, values = key[head].T, value[head]
+        parts = (torch.split(x[head], ROWS) for x in (query, weights, context))
+        for queries, scores, out in zip(*parts, strict=True):
+            torch.addmm(scores, queries, keys, beta=0, alpha=scale, out=scores)
+            torch.softmax(scores, dim=-1, out=scores)
+            torch.mm(scores, values, out=out)
     return context, weights
+
+
+def _scaled(query: Tensor, scale: float) -> Tensor:
+    """Return the queries times ``scale``, one after the other in memory.
+
+    Those of a head lie apart where heads were cut from wide vectors: a copy costs less than the product then gains.
+    """
+    if _followed(query):
+        return (query * scale).contiguous()
+    return torch.mul(query, scale, out=query.new_empty(query.shape))
 
 
 def _softmax_of_own(scores: Tensor) -> Tensor:

@@ -81,9 +81,9 @@ def numpy_case(T: int, causal: bool, clock: timing.Clock) -> dict[str, float]:
         "matrix products": lambda: products(x, causal),
     }
     slow = {"NumPy, in place": lambda: in_place(x, causal), "NumPy, plain": lambda: plain(x, causal)}
-    times = timing.in_turn(
-        rivals, clock, seconds=15 if T < 4096 else 40
-    )  # many turns: the slow ones would make them few
+    if T < 2048:
+        return timing.in_turn(rivals | slow, clock, seconds=20)
+    times = timing.in_turn(rivals, clock, seconds=15 if T < 4096 else 40)  # the slow ones would leave it few turns
     return times | timing.in_turn(slow, clock, seconds=5)
 
 

@@ -2,12 +2,14 @@
 
 import os
 import platform
+import random
 import statistics
 import time
 from collections.abc import Callable, Mapping
 
 Clock = Callable[[], float]
 CPU, WALL = time.process_time, time.perf_counter
+PAUSE = 0.03  # seconds: longer than OpenBLAS and OpenMP wait busily
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -16,18 +18,25 @@ def in_turn(
 ) -> dict[str, float]:
     """Return the median seconds of a call of each, called in turn for about ``seconds`` in all, at least 5 times.
 
-    Of very short calls, ``calls`` are measured together.
+    Of very short calls, ``calls`` are measured together. Where threads help, those of one library still wait busily when
+    the other's call begins, and slow it down several times: so there is a pause, and as long a time of calls that are not
+    measured.
     """
     times: dict[str, list[float]] = {name: [] for name in rivals}
     begin = time.perf_counter()
     for function in rivals.values():
         function()  # warm up
-    once = (time.perf_counter() - begin) * calls
-    names = list(rivals)
-    for n in range(max(5, min(400, int(seconds / once)))):
-        turn = n % len(names)  # who comes after whom changes: one's leavings in the cache are another's start
-        for name in (names[turn:] + names[:turn])[:: 1 if n % 2 else -1]:
+    once = (time.perf_counter() - begin) * calls + (clock is WALL) * len(rivals) * 2 * PAUSE
+    shuffled = random.Random(0)
+    for _ in range(max(5, min(400, int(seconds / once)))):
+        # Who comes after whom changes: one's leavings in the cache are another's start.
+        for name in shuffled.sample(list(rivals), len(rivals)):
             function = rivals[name]
+            if clock is WALL:
+                time.sleep(PAUSE)
+                awake = time.perf_counter() + PAUSE
+                while time.perf_counter() < awake:
+                    function()
             start = clock()
             for _ in range(calls):
                 function()

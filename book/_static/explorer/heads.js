@@ -2,7 +2,7 @@
 
 import { HeatTable, Summary, configuration, distinct, h, inWords, labelled, shown } from "./table.js";
 
-const SIDE = 24; // of a small picture, in pixels
+const SHADE = [59, 130, 196]; // of the small pictures: transparent by weight, it reads on a light page and on a dark one
 
 /** Weights written as whole steps, nothing for 0 -> heads of each layer, (L, H, T, T). */
 export function unpacked(text, { layers, heads, steps }, size) {
@@ -40,7 +40,7 @@ class AttentionHeads extends HTMLElement {
     if (this.config) return;
     this.config = configuration(this);
     this.words = this.config.sentences.map(({ tokens }) => distinct(tokens));
-    this.decoded = this.config.sentences.map(({ tokens, weights }) => unpacked(weights, this.config, tokens.length));
+    this.decoded = []; // of the sentences that were shown
     Object.assign(this, { at: { sentence: 0, layer: this.config.layer, head: this.config.head }, picked: 1, over: null });
     this.table = new HeatTable({ rows: "query", columns: "key", total: true, look: (i, how) => this.look(i, how) });
     this.summary = new Summary();
@@ -51,6 +51,12 @@ class AttentionHeads extends HTMLElement {
     );
     this.draw();
     this.choose({});
+  }
+
+  /** The weights of all heads on the sentence that is shown, (L, H, T, T). */
+  get heads() {
+    const { tokens, weights } = this.config.sentences[this.at.sentence];
+    return (this.decoded[this.at.sentence] ??= unpacked(weights, this.config, tokens.length));
   }
 
   chooser() {
@@ -68,7 +74,7 @@ class AttentionHeads extends HTMLElement {
     const { layers, heads } = this.config;
     const button = (layer, head) =>
       h("button", { type: "button", class: "attn-small", tabindex: -1, click: () => this.choose({ layer, head }), focus: () => this.choose({ layer, head }) },
-        h("canvas", { width: 2 * SIDE, height: 2 * SIDE, "aria-hidden": "true" }));
+        h("canvas", { "aria-hidden": "true" }));
     this.buttons = Array.from({ length: layers }, (_, l) => Array.from({ length: heads }, (_, n) => button(l, n)));
     const rows = this.buttons.map((row, l) => h("tr", {}, h("th", { scope: "row" }, String(l)), ...row.map((one) => h("td", {}, one))));
     const names = Array.from({ length: heads }, (_, n) => h("th", { scope: "col" }, String(n)));
@@ -88,23 +94,18 @@ class AttentionHeads extends HTMLElement {
     if (layer >= 0 && layer < layers && head >= 0 && head < heads) this.buttons[layer][head].focus();
   }
 
-  /** Draw the small pictures of the sentence. The shade is transparent: it reads on a light page and on a dark one. */
+  /** Name all heads and draw their small pictures, a pixel a weight. */
   draw() {
-    this.buttons.forEach((row, l) =>
-      row.forEach((button, n) => {
-        const weights = this.decoded[this.at.sentence][l][n];
-        button.setAttribute("aria-label", `Layer ${l}, head ${n}: ${habit(weights)}`);
-        button.title = button.getAttribute("aria-label");
-        const canvas = button.firstChild;
-        const context = canvas.getContext("2d");
-        const side = canvas.width / weights.length;
-        context.clearRect(0, 0, canvas.width, canvas.height);
-        weights.forEach((line, i) =>
-          line.forEach((w, j) => {
-            context.fillStyle = `rgb(59 130 196 / ${w})`;
-            context.fillRect(j * side, i * side, side, side);
-          }),
-        );
+    this.heads.forEach((row, l) =>
+      row.forEach((weights, n) => {
+        const button = this.buttons[l][n];
+        const name = `Layer ${l}, head ${n}: ${habit(weights)}`;
+        Object.assign(button, { ariaLabel: name, title: name });
+        const size = weights.length;
+        const pixels = new ImageData(size, size);
+        weights.flat().forEach((w, at) => pixels.data.set([...SHADE, 255 * w], 4 * at));
+        const canvas = Object.assign(button.firstChild, { width: size, height: size });
+        canvas.getContext("2d", { willReadFrequently: true }).putImageData(pixels, 0, 0); // 72 of them: not on a GPU
       }),
     );
   }
@@ -113,7 +114,7 @@ class AttentionHeads extends HTMLElement {
     Object.assign(this.at, chosen);
     const { sentence, layer, head } = this.at;
     const tokens = this.words[sentence];
-    this.weights = this.decoded[sentence][layer][head];
+    this.weights = this.heads[layer][head];
     this.buttons.flat().forEach((button) => Object.assign(button, { tabIndex: -1, ariaPressed: "false" }));
     Object.assign(this.buttons[layer][head], { tabIndex: 0, ariaPressed: "true" });
     this.name.textContent = `Layer ${layer}, head ${head}: ${habit(this.weights)}.`;
