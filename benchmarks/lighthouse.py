@@ -24,9 +24,14 @@ from print import FLAGS, NAMES  # noqa: E402
 from served import served  # noqa: E402
 
 LIGHTHOUSE = "lighthouse@12.8.2"
+CHAPTERS = (
+    *("context-vectors", "self-attention", "queries-keys-values", "many-heads", "masks", "positions", "transformer"),
+    *("fast-and-exact", "slips"),
+)
 PAGES = (
-    *("book/index.html", "book/self-attention.html", "book/transformer.html"),
-    *("exercises/02-self-attention/self-attention.html", "search.html"),
+    "book/index.html",
+    *(f"book/{chapter}.html" for chapter in CHAPTERS),
+    *("book/api.html", "exercises/02-self-attention/self-attention.html", "search.html"),
 )
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
 METRICS = {  # heading: audit, and what its number is divided by
@@ -91,7 +96,7 @@ def write(text: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pages", nargs="*", default=PAGES, help="addresses below _build/html (default: five kinds)")
+    parser.add_argument("pages", nargs="*", default=PAGES, help="addresses below _build/html (default: the chapters and some others)")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each page (default: %(default)s)")
     parser.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
     given = parser.parse_args()

@@ -18,9 +18,9 @@ def in_turn(
 ) -> dict[str, float]:
     """Return the median seconds of a call of each, called in turn for about ``seconds`` in all, at least 5 times.
 
-    Of very short calls, ``calls`` are measured together. Where threads help, those of one library still wait busily when
-    the other's call begins, and slow it down several times: so there is a pause, and as long a time of calls that are not
-    measured.
+    Of very short calls, ``calls`` are measured together. Where threads help, those of one library still wait busily
+    when the other's call begins, and slow it down several times: so there is a pause, and then as long a time of calls
+    that are not measured.
     """
     times: dict[str, list[float]] = {name: [] for name in rivals}
     begin = time.perf_counter()

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from markupsafe import Markup
+from pictures import slimmed
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from trim import trim
@@ -91,11 +92,11 @@ def tags(app: Sphinx, pagename: str, context: dict[str, Any]) -> str:
 
 
 def mended(body: str) -> str:
-    """Return the body of a page with the markup that screen readers stumble over put right."""
+    """Return the body of a page with the markup that screen readers stumble over put right, and small pictures."""
     for wrong, right in MENDED:
         body = wrong.sub(right, body)
     body = FORMULA.sub(_with_room, body)
-    return SIGNATURE.sub(lambda found: _lines(found[0]), body)
+    return slimmed(SIGNATURE.sub(lambda found: _lines(found[0]), body))
 
 
 def _with_room(formula: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""What the theme brings and no page uses is left out: of 700 kB, compressed, some 20 remain."""
+"""What the theme brings and no page uses, or needs, is left out: of 700 kB, compressed, some 20 remain."""
 
 import logging
 import re
@@ -9,6 +9,10 @@ from fontTools import subset
 
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
 STYLE = Path("styles", "pydata-sphinx-theme.css")
+SCRIPT = Path("scripts", "pydata-sphinx-theme.js")
+# Its function that looks, whenever anything on a page changes, at every box of code and output: for that the whole page
+# has to be laid out. _static/course.js does the same for the boxes that change.
+STOPS = re.compile(r'(function \w+\(\)\{)const e=\(\)=>\{document\.querySelectorAll\(\["pre",.*?,e\(\)\}')
 FONTS = Path("vendor", "fontawesome", "webfonts")
 FONT = "icons.woff"
 FACE = re.compile(r"@font-face\{[^}]*Font ?Awesome[^}]*\}")
@@ -32,7 +36,8 @@ SIGN = re.compile(r"\\([ef][0-9a-f]{3})\b|([\ue000-\uf8ff])")  # of the font, es
 def trim(site: Path) -> None:
     """Write the theme's style sheet anew, with the rules that some page may need, and its icons, with those that occur.
 
-    Both are read where the theme is installed, so that it does not matter what an earlier build has left here.
+    Its script loses what slows a page down. All are read where the theme is installed, so that it does not matter what
+    an earlier build has left here.
     """
     static = site / "_static"
     pages = [path for path in site.rglob("*.html") if not {"_static", "lite"} & set(path.relative_to(site).parts)]
@@ -40,11 +45,20 @@ def trim(site: Path) -> None:
     words = {word for path in (*pages, *scripts) for word in WORD.findall(path.read_text(encoding="utf-8"))}
     style = used_rules(FACE.sub("", (THEME / STYLE).read_text(encoding="utf-8")), words) + OURS
     (static / STYLE).write_text(style, encoding="utf-8")
+    (static / SCRIPT).write_text(without_stops((THEME / SCRIPT).read_text(encoding="utf-8")), encoding="utf-8")
     style += (static / "styles" / "sphinx-book-theme.css").read_text(encoding="utf-8")
     signs = {int(escaped, 16) if escaped else ord(plain) for escaped, plain in SIGN.findall(style)}
     for unused in [*(static / FONTS).glob("fa-*"), *(static / "scripts").glob("fontawesome.js*")]:
         unused.unlink()
     write_font(THEME / FONTS / "fa-solid-900.ttf", static / FONTS / FONT, signs)
+
+
+def without_stops(script: str) -> str:
+    """Return the theme's script without the function that makes stops of the tab key."""
+    script, found = STOPS.subn(r"\1}", script)
+    if found != 1:
+        raise ValueError(f"{THEME / SCRIPT} has {found} functions that make stops of the tab key, not the one expected")
+    return script
 
 
 def used_rules(style: str, words: set[str]) -> str:

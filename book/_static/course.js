@@ -10,10 +10,9 @@
 
   // Only what is wider than its box can be scrolled, and only that should stop the tab key.
   const sizes = new ResizeObserver((changes) => {
-    for (const box of new Set(changes.map(({ target }) => target.closest(SCROLLS)))) {
-      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
-      else box.removeAttribute("tabindex");
-    }
+    const boxes = [...new Set(changes.map(({ target }) => target.closest(SCROLLS)))];
+    const wide = boxes.map((box) => box.scrollWidth > box.clientWidth); // all are asked before one is changed
+    boxes.forEach((box, n) => (wide[n] ? (box.tabIndex = 0) : box.removeAttribute("tabindex")));
   });
 
   function watch(box) {
@@ -67,16 +66,21 @@
     return typeset;
   }
 
-  const near = new IntersectionObserver(
-    (seen) => ask(seen.filter((one) => one.isIntersecting).map((one) => one.target)),
-    { rootMargin: "100% 0%" },
-  );
+  let near; // who moves is followed by formulas a screen ahead; before that, those on the first screen do
+  function follow(formulas, ahead) {
+    near?.disconnect();
+    near = new IntersectionObserver((seen) => ask(seen.filter((one) => one.isIntersecting).map((one) => one.target)), {
+      rootMargin: `${ahead} 0%`,
+    });
+    formulas.forEach((one) => near.observe(one));
+  }
 
   document.addEventListener("DOMContentLoaded", () => {
     document.querySelectorAll(SCROLLS).forEach(watch);
     reachPictures();
     const formulas = [...document.querySelectorAll("span.math, div.math")];
-    formulas.forEach((one) => near.observe(one));
+    follow(formulas, "0%");
+    addEventListener("scroll", () => follow(formulas, "100%"), { once: true, passive: true });
     window.typesetAll = () => ask(formulas);
     setTimeout(window.typesetAll, LATER);
   });

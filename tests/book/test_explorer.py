@@ -695,6 +695,24 @@ def test_the_name_of_a_head_says_what_it_does(view, minilm):
     assert names[2].startswith("Layer 0, head 2: mostly the token before, 1.00 of 1") or "the token before" in names[2]
 
 
+def test_a_small_picture_has_a_pixel_for_each_weight(view, minilm):
+    _, heads, _ = view
+    heads.get_by_label("Sentence", exact=True).select_option(label=SENTENCES[1])
+    _, weights = minilm.attention_weights(SENTENCES[1])
+    drawn = heads.locator("canvas").evaluate_all(
+        "all => all.map(c => [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data])"
+    )
+    shades = np.array(drawn).reshape(6, 12, *weights.shape[2:], 4)
+    np.testing.assert_allclose(shades[..., 3] / 255, weights, rtol=0, atol=0.006)
+
+
+def test_on_a_phone_the_corner_of_the_overview_keeps_its_words_whole(opened):
+    page, _ = opened("book/transformer.html", width=390)
+    corner = page.locator(".attn-overview thead td").bounding_box()
+    assert corner["width"] > 30  # "layer ↓"
+    assert corner["height"] < 60  # not a letter a line
+
+
 def test_a_token_under_the_pointer_shows_its_row(view):
     _, heads, _ = view
     heads.locator(".attn-panel tbody tr").nth(5).hover()

@@ -7,7 +7,7 @@ from finish import PLAIN
 from pages import HTML, text
 from pygments.styles import get_style_by_name
 from pygments.token import STANDARD_TYPES
-from trim import used_rules
+from trim import SCRIPT, THEME, used_rules, without_stops
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,40 @@ def test_what_is_left_without_an_element_in_code_has_the_colour_of_text(style):
     code = "".join(re.findall(r'<div class="highlight">.*?</div>', text("book/masks.html"), re.DOTALL))
     assert len(re.findall('<span class="[a-z0-9]+">', code)) > 500
     assert not re.findall(f'<span class="(?:{"|".join(PLAIN)})">', code)
+
+
+def test_the_themes_script_loses_one_function_and_runs(opened):
+    theirs = (THEME / SCRIPT).read_text(encoding="utf-8")
+    ours = (HTML / "_static" / SCRIPT).read_text(encoding="utf-8")
+    assert ours == without_stops(theirs)
+    assert 300 < len(theirs) - len(ours) < 600
+    page, wrong = opened("book/masks.html")
+    page.locator(".theme-switch-button:visible").first.click()
+    assert page.evaluate("document.documentElement.dataset.mode") in ("light", "dark")
+    assert not wrong
+
+
+def test_another_script_of_the_theme_is_refused():
+    with pytest.raises(ValueError, match="0 functions that make stops of the tab key"):
+        without_stops("function other(){}")
+
+
+BOXES = """[...document.querySelectorAll('pre')].filter(box => !box.closest('details:not([open])'))
+    .map(box => [box.scrollWidth > box.clientWidth, box.tabIndex === 0])"""
+
+
+def test_what_scrolls_is_a_stop_of_the_tab_key_and_what_does_not_is_none(opened):
+    page, _ = opened("book/masks.html", width=360)
+
+    def scrolls():
+        page.wait_for_function(f"{BOXES}.every(([wide, stop]) => wide === stop)", timeout=5000)
+        return [wide for wide, _ in page.evaluate(BOXES)]
+
+    narrow = scrolls()
+    assert any(narrow)
+    assert not all(narrow)
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    opened_up = scrolls()
+    assert sum(opened_up) > sum(narrow)
+    page.set_viewport_size({"width": 1500, "height": 900})
+    assert sum(scrolls()) < sum(opened_up)

@@ -1,0 +1,84 @@
+"""Pictures as a page needs them: a third of what matplotlib writes, which was the larger half of a chapter.
+
+Each picture comes with the outlines of its letters, with a group and a name for everything, with six decimals and a
+style for the whole page. Here the letters of a page are outlined once, and the rest goes.
+"""
+
+import re
+from xml.etree import ElementTree as Tree
+
+SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
+PICTURE = re.compile(r'(?<=<div class="picture")([^>]*>)\s*(<svg\b.*?</svg>)', re.DOTALL)
+OUTLINE = "scale(0.015625)"  # how matplotlib transforms a letter's outline, and nothing else
+STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # this says _static/course.css, for all pictures
+NUMBER = re.compile(r"-?\d+\.\d{3,}")
+PLACE = re.compile(r"translate\([^)]*\)")
+NAMED = re.compile(r'(?:href="|url\()#([^")]+)')
+SPACES = re.compile(r"\s+")
+
+Tree.register_namespace("", SVG[1:-1])
+
+
+def slimmed(body: str) -> str:
+    """Return the body of a page with its pictures made small."""
+    letters: dict[str, str] = {}  # outline: name on this page
+    body = PICTURE.sub(lambda found: found[1] + _slim(found[2], letters), body)
+    outlines = "".join(f'<path id="{name}" d="{d}" transform="{OUTLINE}"/>' for d, name in letters.items())
+    return f'<svg style="display: none" aria-hidden="true"><defs>{outlines}</defs></svg>{body}' if letters else body
+
+
+def _slim(picture: str, letters: dict[str, str]) -> str:
+    root = Tree.fromstring(picture)
+    outlines = {}  # name in the picture: name on the page, none for a space
+    for path in root.iter(f"{SVG}path"):
+        if path.get("transform") == OUTLINE:
+            d = SPACES.sub(" ", path.get("d", "")).strip()
+            outlines[path.attrib["id"]] = letters.setdefault(d, f"letter-{len(letters)}") if d else None
+    for element in root.iter():
+        if element.tag == f"{SVG}style" and element.text != STYLE:
+            raise ValueError(f"a picture has the style {element.text!r}, which would hold for the whole page")
+        element.text = element.tail = None
+        _shorten(element, outlines)
+    needed = set(NAMED.findall(Tree.tostring(root, encoding="unicode")))
+    for element in root.iter():
+        if element.get("id") not in needed:
+            element.attrib.pop("id", None)
+    _drop(root)
+    return Tree.tostring(root, encoding="unicode")
+
+
+def _shorten(element: Tree.Element, outlines: dict[str, str | None]) -> None:
+    """Round places to hundredths of a point, and point to the page's outlines."""
+    of = element.attrib
+    for name in ("x", "y", "d"):
+        if name in of:
+            of[name] = SPACES.sub(" ", _rounded(of[name])).strip()
+    if "transform" in of:
+        of["transform"] = PLACE.sub(lambda found: _rounded(found[0]), of["transform"])
+    if to := of.pop(f"{XLINK}href", None):
+        of["href"] = SPACES.sub("", to)
+    name = of.get("href", "").removeprefix("#")
+    if name in outlines:
+        of["href"] = f"#{outlines[name]}" if outlines[name] else ""
+
+
+def _rounded(text: str) -> str:
+    return NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), text)
+
+
+def _drop(parent: Tree.Element) -> None:
+    """Take out what shows nothing: outlines, which the page has, spaces, and groups that say nothing of their parts."""
+    kept: list[Tree.Element] = []
+    for child in parent:
+        _drop(child)
+        kind = child.tag.removeprefix(SVG)
+        if kind == "g" and not child.attrib:
+            kept += child
+        elif not (
+            child.get("transform") == OUTLINE
+            or (kind == "use" and not child.get("href"))
+            or (kind == "defs" and not len(child))
+            or kind == "style"
+        ):
+            kept.append(child)
+    parent[:] = kept

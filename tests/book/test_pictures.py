@@ -1,0 +1,99 @@
+"""A picture made small looks as matplotlib drew it, and stands on its page with every other."""
+
+import io
+import re
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from finish import mended
+from pages import HTML, pages, text
+from pictures import OUTLINE, slimmed
+
+from attnlib.plotting import Picture, head_grid, head_view, heatmap, use_style
+
+CSS = (HTML / "_static" / "course.css").read_text(encoding="utf-8")
+
+
+def html(figure):
+    return Picture(figure, "a picture")._repr_mimebundle_()["text/html"]
+
+
+def curves():
+    figure, ax = plt.subplots(figsize=(5, 3))
+    ax.plot([0, 1, 2.5], [1, 0.123456, 0.7], marker="o", linestyle="--", linewidth=7, label=r"$x_i^{2}$ of two words")
+    ax.fill_between([0, 1, 2.5], [0.2, 0.1, 0.4], hatch="//", alpha=0.4)
+    ax.set(title="√2 — a − b", xlabel="no  letters", yscale="log")
+    ax.legend()
+    return figure
+
+
+@pytest.fixture(params=["table", "many small tables", "lines", "curves"])
+def figure(request):
+    weights = np.random.default_rng(0).dirichlet(np.ones(5), size=(2, 3, 4))
+    words = ["the", "cat", "has", "slept"], ["der", "Kater", "hat", "sehr", "“gut”"]
+    with plt.rc_context():
+        use_style()
+        drawn = {
+            "table": lambda: heatmap(weights[0, 0], *words, title="a table").figure,
+            "many small tables": lambda: head_grid(weights, *words),
+            "lines": lambda: head_view(weights[0], *words).figure,
+            "curves": curves,
+        }[request.param]()
+        yield drawn
+        plt.close(drawn)
+
+
+def seen(browser, picture):
+    with browser.new_context(viewport={"width": 700, "height": 900}, device_scale_factor=2) as context:
+        page = context.new_page()
+        page.set_content(f"<!doctype html><style>{CSS}</style>{picture}")
+        return plt.imread(io.BytesIO(page.locator(".picture").screenshot()))[..., :3]
+
+
+def test_a_small_picture_looks_the_same(browser, figure):
+    whole = html(figure)
+    small = mended(whole)
+    assert len(small) < 0.75 * len(whole)
+    before, after = seen(browser, whole), seen(browser, small)
+    assert before.shape == after.shape
+    assert before.std() > 0.05, "there is something to see"
+    difference = abs(before - after)
+    assert difference.mean() < 0.002  # a place moves by a two-hundredth of a point
+    assert (difference.max(axis=-1) > 0.25).mean() < 0.0005
+
+
+def test_two_pictures_share_their_letters_and_nothing_else():
+    with plt.rc_context():
+        use_style()
+        both = slimmed("<p>" + html(curves()) + html(heatmap([[1.0]], ["cat"], ["cat"]).figure) + "</p>")
+        plt.close("all")
+    outlines = re.findall(rf'<path id="(letter-\d+)" d="([^"]+)" transform="{re.escape(OUTLINE)}"/>', both)
+    assert len({d for _, d in outlines}) == len(outlines) == both.count(OUTLINE) > 10
+    assert both.startswith("<svg")
+    assert not re.search("<style|<!--|xlink|metadata", both)
+    sound(both)
+
+
+def test_on_every_page_what_pictures_refer_to_is_there():
+    assert sum(sound(text(page)) for page in pages()) > 10_000
+
+
+def sound(page):
+    """Look whether all that is named is there, once; return how often something is named."""
+    names = re.findall(r'\bid="([^"]+)"', "".join(re.findall(r"<svg\b.*?</svg>", page, re.DOTALL)))
+    assert len(set(names)) == len(names)
+    wanted = re.findall(r'<use\b[^>]* href="([^"]*)"', page) + re.findall(r"url\((#[^)]+)\)", page)
+    assert {name.removeprefix("#") for name in wanted} <= set(names)
+    return len(wanted)
+
+
+def test_a_page_without_pictures_stays_as_it_is():
+    assert slimmed("<p>No <svg></svg> of ours.</p>") == "<p>No <svg></svg> of ours.</p>"
+
+
+def test_a_picture_that_styles_the_whole_page_is_refused():
+    with pytest.raises(ValueError, match="would hold for the whole page"):
+        slimmed(
+            '<div class="picture"><svg xmlns="http://www.w3.org/2000/svg"><style>p {color: red}</style></svg></div>'
+        )
