@@ -105,7 +105,7 @@ def layer_case(T: int, need_weights: bool, clock: timing.Clock) -> dict[str, flo
         "torch": lambda: theirs(x, x, x, need_weights=need_weights, average_attn_weights=False),
     }
     with torch.inference_mode():
-        return timing.in_turn(rivals, clock, seconds=15)
+        return timing.in_turn(rivals, clock, seconds=40)
 
 
 def graphics_card() -> list[str]:

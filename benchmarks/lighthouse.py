@@ -96,7 +96,9 @@ def write(text: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pages", nargs="*", default=PAGES, help="addresses below _build/html (default: the chapters and some others)")
+    parser.add_argument(
+        "pages", nargs="*", default=PAGES, help="addresses below _build/html (default: the chapters and some others)"
+    )
     parser.add_argument("--repeats", type=int, default=3, help="runs of each page (default: %(default)s)")
     parser.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
     given = parser.parse_args()

@@ -738,11 +738,13 @@ def test_packed_weights_still_sum_to_one_and_are_near():
     assert abs(whole / STEPS - weights).max() < 1 / STEPS
 
 
-def test_the_data_of_all_heads_is_small():
-    (data,) = re.findall(
-        r'<attention-heads><script type="application/json">(.*?)</script>', text("book/transformer.html")
-    )
-    assert len(gzip.compress(data.encode(), 6)) < 100_000
+def test_the_weights_of_all_heads_are_few_and_no_part_of_the_page():
+    page, file = text("book/transformer.html"), "explorer/book-transformer.js"
+    assert '<attention-heads><script type="application/json"></script>' in page
+    assert page.index(file) < page.index('<script type="module">')
+    script = (HTML / "_static" / file).read_text(encoding="utf-8")
+    assert len(gzip.compress(script.encode(), 6)) < 100_000
+    (data,) = json.loads(re.search(r"const weights = (.*);", script)[1])
     assert len(json.loads(data)["sentences"]) == len(SENTENCES)
 
 

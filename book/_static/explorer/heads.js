@@ -80,7 +80,7 @@ class AttentionHeads extends HTMLElement {
     const names = Array.from({ length: heads }, (_, n) => h("th", { scope: "col" }, String(n)));
     const table = h("table", { class: "attn-overview" },
       h("caption", {}, "All heads"),
-      h("thead", {}, h("tr", {}, h("td", {}, "layer ↓ head →"), ...names)), h("tbody", { keydown: (event) => this.move(event) }, ...rows));
+      h("thead", {}, h("tr", {}, h("td", {}, "layer\u00a0↓ head\u00a0→"), ...names)), h("tbody", { keydown: (event) => this.move(event) }, ...rows));
     const how = h("p", {}, "Arrow keys lead from one head to the next. In each picture, rows are queries and columns are keys.");
     return h("div", {}, h("div", { class: "attn-scroll" }, table), how);
   }
