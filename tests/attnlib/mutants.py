@@ -200,7 +200,7 @@ TORCH = [
         "mask is None and left is None and right == 0",
         "mask is None and right == 0",
     ),
-    torch("no scale step by step", "q = (q * scale).contiguous()", "q = q.contiguous()"),
+    torch("no scale step by step", "scores = _scaled(q, scale) @", "scores = q @"),
     torch(
         "the scale forgotten by the fused operation",
         "F.scaled_dot_product_attention(q, k, v, mask, dropout_p, causal, scale=scale, enable_gqa=",
