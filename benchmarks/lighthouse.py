@@ -20,17 +20,14 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "book"), str(ROOT / "book")]  # the server and the browser of the book's tests
 
+from pages import lessons  # noqa: E402
 from print import FLAGS, NAMES  # noqa: E402
 from served import served  # noqa: E402
 
 LIGHTHOUSE = "lighthouse@12.8.2"
-CHAPTERS = (
-    *("context-vectors", "self-attention", "queries-keys-values", "many-heads", "masks", "positions", "transformer"),
-    *("fast-and-exact", "slips"),
-)
 PAGES = (
     "book/index.html",
-    *(f"book/{chapter}.html" for chapter in CHAPTERS),
+    *(f"{lesson}.html" for lesson in lessons()),
     *("book/api.html", "exercises/02-self-attention/self-attention.html", "search.html"),
 )
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")

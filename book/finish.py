@@ -36,11 +36,6 @@ PLAIN = ("n", "nn", "nx", "p", "pm", "w")  # classes of Pygments
 MENDED = (
     # A head cell without text heads nothing.
     (re.compile(r'<th class="head([^"]*)">\s*(?:<p>\s*</p>)?\s*</th>'), r'<td class="head\1"></td>'),
-    # How large a picture is, for the style sheet, which leaves it room before it is drawn.
-    (
-        re.compile(r'(<div class="picture")([^>]*>\s*<svg [^>]*?\bviewBox="0 0 ([\d.]+) ([\d.]+)")'),
-        r'\1 style="--wide: \3; --high: \4"\2',
-    ),
     # Names and brackets in code have the colour of text. A page without an element for each has a quarter fewer.
     (re.compile(rf'<span class="(?:{"|".join(PLAIN)})">([^<]*)</span>'), r"\1"),
     # Docutils' role for a source is deprecated, and a list needs items.

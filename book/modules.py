@@ -14,7 +14,7 @@ from typing import Any
 
 STATIC = Path(__file__).with_name("_static")
 ELEMENTS = {"attention-explorer": "explorer/explorer.js", "attention-heads": "explorer/heads.js"}
-HEADS = re.compile(r'(?<=<attention-heads><script type="application/json">)(.*?)(?=</script>)', re.DOTALL)
+HEADS = re.compile(r'(?<=<attention-heads><script type="application/json">).*?(?=</script>)', re.DOTALL)
 FILL = """document.querySelectorAll("attention-heads > script").forEach((one, n) => (one.textContent = weights[n]));"""
 IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""Pictures as a page needs them: a third of what matplotlib writes, which was the larger half of a chapter.
+"""Pictures as a page needs them: half of what matplotlib writes, which was the larger half of a chapter.
 
 Each picture comes with the outlines of its letters, with a group and a name for everything, with six decimals and a
 style for the whole page. Here the letters of a page are outlined once, and the rest goes.
@@ -9,6 +9,7 @@ from xml.etree import ElementTree as Tree
 
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 PICTURE = re.compile(r'(?<=<div class="picture")([^>]*>)\s*(<svg\b.*?</svg>)', re.DOTALL)
+SIZE = re.compile(r'\bviewBox="0 0 ([\d.]+) ([\d.]+)"')
 OUTLINE = "scale(0.015625)"  # how matplotlib transforms a letter's outline, and nothing else
 STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # this says _static/course.css, for all pictures
 NUMBER = re.compile(r"-?\d+\.\d{3,}")
@@ -20,11 +21,17 @@ Tree.register_namespace("", SVG[1:-1])
 
 
 def slimmed(body: str) -> str:
-    """Return the body of a page with its pictures made small."""
+    """Return the body of a page with its pictures made small, each in a box that says how large it is."""
     letters: dict[str, str] = {}  # outline: name on this page
-    body = PICTURE.sub(lambda found: found[1] + _slim(found[2], letters), body)
+    body = PICTURE.sub(lambda found: _room(found[2]) + found[1] + _slim(found[2], letters), body)
     outlines = "".join(f'<path id="{name}" d="{d}" transform="{OUTLINE}"/>' for d, name in letters.items())
     return f'<svg style="display: none" aria-hidden="true"><defs>{outlines}</defs></svg>{body}' if letters else body
+
+
+def _room(picture: str) -> str:
+    """Return what the style sheet reads to leave a picture room before it is drawn; nothing if it does not say."""
+    size = SIZE.search(picture)
+    return f' style="--wide: {size[1]}; --high: {size[2]}"' if size else ""
 
 
 def _slim(picture: str, letters: dict[str, str]) -> str:
