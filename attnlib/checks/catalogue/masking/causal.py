@@ -13,19 +13,25 @@ MISTAKES = Mistakes()
 
 
 def inputs(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield the cases: squares, then T and S that differ, then offsets of both signs. Nothing is random here."""
+    """Yield the cases: squares, then T and S that differ, then offsets of both signs. All but the first are drawn.
+
+    A mask follows from its sizes alone, so these come from a wide range: no table of known answers helps.
+    """
     yield Case("T=3", SQUARES, {"T": 3})
-    yield Case("T=5", SQUARES, {"T": 5})
+    one, other, few, many = (int(n) for n in np.sort(rng.permutation(np.arange(5, 60))[:4]))
+    yield Case(f"T={other}", SQUARES, {"T": other})
     yield Case("a single token, T=1", SQUARES, {"T": 1})
-    yield Case("T=4 and S=4", SQUARES, {"T": 4, "S": 4})
-    yield Case("T=2 queries and S=5 keys", SIZES, {"T": 2, "S": 5})
-    yield Case("T=5 queries and S=2 keys", SIZES, {"T": 5, "S": 2})
-    yield Case("T=1 query and S=4 keys", SIZES, {"T": 1, "S": 4})
+    yield Case(f"T={many} and S={many}", SQUARES, {"T": many, "S": many})
+    yield Case(f"T={few} queries and S={many} keys", SIZES, {"T": few, "S": many})
+    yield Case(f"T={few} queries and S={one} keys", SIZES, {"T": few, "S": one})
+    yield Case(f"T=1 query and S={other} keys", SIZES, {"T": 1, "S": other})
     yield Case("T=2, S=5 and q_offset=1", OFFSETS, {"T": 2, "S": 5}, {"q_offset": 1})
-    yield Case("T=1, S=6 and q_offset=5, as in decoding", OFFSETS, {"T": 1, "S": 6}, {"q_offset": 5})
-    yield Case("T=2, S=7 and q_offset=4", OFFSETS, {"T": 2, "S": 7}, {"q_offset": 4})
-    yield Case("T=4 and q_offset=2, without S", OFFSETS, {"T": 4}, {"q_offset": 2})
-    yield Case("T=4, S=3 and q_offset=-2, so that two queries see nothing", OFFSETS, {"T": 4, "S": 3}, {"q_offset": -2})
+    decoding = {"T": 1, "S": one + 1}
+    yield Case(f"T=1, S={one + 1} and q_offset={one}, as in decoding", OFFSETS, decoding, {"q_offset": one})
+    yield Case(f"T=2, S={many} and q_offset={one}", OFFSETS, {"T": 2, "S": many}, {"q_offset": one})
+    yield Case(f"T={few} and q_offset=2, without S", OFFSETS, {"T": few}, {"q_offset": 2})
+    before = f"T={other}, S={one} and q_offset=-2, so that two queries see nothing"
+    yield Case(before, OFFSETS, {"T": other, "S": one}, {"q_offset": -2})
 
 
 def _places(T, S):

@@ -1,6 +1,7 @@
 """padding_mask(lengths, S)."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +16,24 @@ MISTAKES = Mistakes()
 def inputs(rng: np.random.Generator) -> Iterator[Case]:
     """Yield the cases: the two sentences of the chapter, then more of them, lists, and lengths at the borders."""
     yield Case("lengths 3 and 5, and S=5", NUMBERS, {"lengths": np.array([3, 5]), "S": 5}, unchanged=True)
-    yield Case("lengths 2, 4 and 1, and S=6", NUMBERS, {"lengths": np.array([2, 4, 1]), "S": 6})
-    yield Case("four sentences in three columns", NUMBERS, {"lengths": np.array([1, 3, 2, 1], dtype=np.int32), "S": 3})
-    yield Case("the lengths as a list", LISTS, {"lengths": [2, 3, 1, 4], "S": 7})
-    yield Case("one sentence in a list", LISTS, {"lengths": [2], "S": 4})
-    yield Case("a sentence of length 0", EDGES, {"lengths": np.array([2, 0, 3]), "S": 4})
-    yield Case("every sentence full", EDGES, {"lengths": np.array([4, 4, 4]), "S": 4})
+    yield Case("three sentences", NUMBERS, _sentences(rng, 3, 40))
+    columns = int(rng.integers(4, 7))
+    crowd = {"lengths": rng.integers(1, columns, size=8).astype(np.int32), "S": columns}
+    yield Case("more sentences than columns", NUMBERS, crowd)
+    several = _sentences(rng, 4, 30)
+    yield Case("the lengths as a list", LISTS, several | {"lengths": several["lengths"].tolist()})
+    yield Case("one sentence in a list", LISTS, {"lengths": [int(rng.integers(2, 20))], "S": 23})
+    empty = _sentences(rng, 3, 10)
+    yield Case("a sentence of length 0", EDGES, empty | {"lengths": empty["lengths"] * np.array([1, 0, 1])})
+    full = int(rng.integers(4, 30))
+    yield Case("every sentence full", EDGES, {"lengths": np.full(3, full), "S": full})
     yield Case("every second of some lengths", EDGES, {"lengths": np.array([4, 9, 2, 9, 5, 9])[::2], "S": 8})
+
+
+def _sentences(rng, count: int, longest: int) -> dict[str, Any]:
+    """Return lengths that all differ, the first neither the shortest nor the longest, and a number of columns S."""
+    S = int(rng.integers(longest // 2, longest)) + 2
+    return {"lengths": np.roll(np.sort(rng.permutation(np.arange(1, S - 1))[:count]), -1), "S": S}
 
 
 def _places(lengths, S):

@@ -13,18 +13,23 @@ MISTAKES = Mistakes()
 
 
 def inputs(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield the cases: powers of two, with more keys than queries and fewer; offsets; other numbers of heads."""
+    """Yield the cases: powers of two, with more keys than queries and fewer; offsets; other numbers of heads.
+
+    A bias follows from its sizes alone, so all but the first are drawn from a wide range.
+    """
     yield Case("2 heads, 3 queries and 5 keys", NUMBERS, {"H": 2, "T": 3, "S": 5})
-    yield Case("4 heads, 7 queries and 3 keys", NUMBERS, {"H": 4, "T": 7, "S": 3})
-    yield Case("16 heads, 3 queries and 6 keys", NUMBERS, {"H": 16, "T": 3, "S": 6})
-    yield Case("1 head, 5 queries and 7 keys", NUMBERS, {"H": 1, "T": 5, "S": 7})
-    yield Case("one query at position 5 of 6", OFFSET, {"H": 4, "T": 1, "S": 6}, {"q_offset": 5})
+    few, some, many = (int(n) for n in np.sort(rng.permutation(np.arange(6, 50))[:3]))
+    yield Case(f"4 heads, {some} queries and {few} keys", NUMBERS, {"H": 4, "T": some, "S": few})
+    yield Case(f"16 heads, {few} queries and {many} keys", NUMBERS, {"H": 16, "T": few, "S": many})
+    yield Case(f"1 head, {some} queries and {many} keys", NUMBERS, {"H": 1, "T": some, "S": many})
+    last = {"H": 4, "T": 1, "S": many + 1}
+    yield Case(f"one query at position {many} of {many + 1}", OFFSET, last, {"q_offset": many})
     behind = int(rng.integers(3, 6))
-    given = {"H": 2, "T": 3, "S": 11}
-    yield Case(f"3 queries from position {behind} on, and 11 keys", OFFSET, given, {"q_offset": behind})
-    yield Case("3 heads, 4 queries and 5 keys", HEADS, {"H": 3, "T": 4, "S": 5})
-    yield Case("6 heads, 3 queries and 4 keys", HEADS, {"H": 6, "T": 3, "S": 4})
-    yield Case("12 heads, 2 queries and 5 keys", HEADS, {"H": 12, "T": 2, "S": 5})
+    given = {"H": 2, "T": 3, "S": many + 5}
+    yield Case(f"3 queries from position {behind} on, and {many + 5} keys", OFFSET, given, {"q_offset": behind})
+    yield Case(f"3 heads, 4 queries and {few} keys", HEADS, {"H": 3, "T": 4, "S": few})
+    yield Case(f"6 heads, 3 queries and {some} keys", HEADS, {"H": 6, "T": 3, "S": some})
+    yield Case(f"12 heads, 2 queries and {many} keys", HEADS, {"H": 12, "T": 2, "S": many})
 
 
 def _apart(T, S, q_offset):

@@ -13,17 +13,22 @@ MISTAKES = Mistakes()
 
 
 def inputs(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield the cases: two hands, more hands and positions, another base, one of each, the other layout."""
+    """Yield the cases: two hands, more hands and positions, another base, one of each, the other layout.
+
+    A table follows from its sizes alone, so all but the first are drawn from a wide range.
+    """
     yield Case("6 positions of width 4", NUMBERS, {"T": 6, "D": 4})
-    yield Case("12 positions of width 10", NUMBERS, {"T": 12, "D": 10})
-    yield Case("4 positions of width 14", NUMBERS, {"T": 4, "D": 14})
+    few, some, many = (int(n) for n in np.sort(rng.permutation(np.arange(4, 40))[:3]))
+    yield Case(f"{many} positions of width {2 * few}", NUMBERS, {"T": many, "D": 2 * few})
+    yield Case(f"{few} positions of width {2 * some}", NUMBERS, {"T": few, "D": 2 * some})
     yield Case("3 positions of width 4 and the base 100", BASE, {"T": 3, "D": 4}, {"base": 100.0})
-    some = float(rng.uniform(20, 60))
-    yield Case(f"7 positions of width 12 and the base {some:.3g}", BASE, {"T": 7, "D": 12}, {"base": some})
-    yield Case("one position", EDGES, {"T": 1, "D": 6})
-    yield Case("one hand (D=2)", EDGES, {"T": 5, "D": 2})
-    yield Case("40 positions of width 6", EDGES, {"T": 40, "D": 6})
-    yield Case("all sines first, then all cosines", LAYOUT, {"T": 5, "D": 8}, {"interleaved": False})
+    base = float(rng.uniform(20, 60))
+    sizes = {"T": some, "D": 2 * many}
+    yield Case(f"{some} positions of width {2 * many} and the base {base:.3g}", BASE, sizes, {"base": base})
+    yield Case("one position", EDGES, {"T": 1, "D": 2 * some})
+    yield Case("one hand (D=2)", EDGES, {"T": many, "D": 2})
+    yield Case(f"{40 + some} positions of width 6", EDGES, {"T": 40 + some, "D": 6})
+    yield Case("all sines first, then all cosines", LAYOUT, {"T": few, "D": 8}, {"interleaved": False})
 
 
 def _omega(D, base):

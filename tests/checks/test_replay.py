@@ -1,0 +1,42 @@
+"""A table of answers that was recorded under one seed earns nothing under another."""
+
+import numpy as np
+import pytest
+
+from attnlib.checks.catalogue import CATALOGUE
+from attnlib.checks.examiner import Examination
+from attnlib.checks.probe import Answer
+
+ASKED = [(name, backend) for name, exercise in CATALOGUE.items() for backend in exercise.backends]
+RECORDED = range(5)  # the seeds under which the table was made
+UNKNOWN = Answer(problem="raised", error="KeyError: not in the table")
+
+
+def given(case):
+    """All that an implementation is given, as a key of a table."""
+    return _key({"inputs": case.inputs, "options": case.options, "setup": case.setup, "upstream": case.upstream})
+
+
+def _key(x):
+    if isinstance(x, dict):
+        return tuple((name, _key(value)) for name, value in x.items())
+    if isinstance(x, np.ndarray):
+        return x.shape, x.dtype.str, x.tobytes()
+    return tuple(map(_key, x)) if isinstance(x, list | tuple) else x
+
+
+def replayed(exercise, backend, seed, recorded):
+    """Answer an examination from the right answers to other examinations, and from nothing else."""
+    table = {}
+    for examination in (Examination(exercise, backend, other) for other in recorded):
+        table |= dict(zip(map(given, examination.cases), examination.expected, strict=True))
+    examination = Examination(exercise, backend, seed)
+    return examination.report({i: table.get(given(case), UNKNOWN) for i, case in enumerate(examination.cases)})
+
+
+@pytest.mark.parametrize(("name", "backend"), ASKED)
+def test_answers_recorded_under_another_seed_earn_nothing(name, backend):
+    exercise = CATALOGUE[name]
+    assert replayed(exercise, backend, 11, [11]).score == 1, "a table that was made for the same inputs is right"
+    for seed in (101, 102):
+        assert replayed(exercise, backend, seed, RECORDED).score == 0
