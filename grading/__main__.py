@@ -67,7 +67,7 @@ def _run_options(run: argparse.ArgumentParser) -> None:
     run.add_argument("--students", nargs="+", metavar="STUDENT", help=whom)
     run.add_argument("--jobs", type=_positive, default=1, metavar="N", help="grade N at the same time (default: 1)")
     run.add_argument("--scheduler", metavar="URL", help="grade on the workers of a dask cluster: tcp://HOST:8786")
-    seconds = "seconds that one cell may take (default: %(default)s)"
+    seconds = "seconds of processor time that one cell may use (default: %(default)s)"
     run.add_argument("--timeout", type=_positive, default=int(Limits().cell), metavar="S", help=seconds)
     again = "grade unchanged submissions again as well; what was graded by hand then waits to be looked at again"
     run.add_argument("--regrade", action="store_true", help=again)

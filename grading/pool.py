@@ -5,14 +5,15 @@ gradebook.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict
-from threading import Lock
+from threading import Lock, Semaphore
 from typing import Any, Protocol
 
 from grading.course import GradingError
-from grading.sandbox.execute import execute
+from grading.sandbox.execute import execute, execute_alone
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.sandbox.selftest import require_walls
@@ -40,6 +41,7 @@ class Boxes:
         self.size, self._host = size, host
         self._host.launch()
         self._threads = ThreadPoolExecutor(size, "box")
+        self._places, self._all_places = Semaphore(size), Lock()
         self._proven = not host.walled
 
     def submit(self, tasks: Sequence[Task]) -> "Future[Results]":
@@ -54,7 +56,23 @@ class Boxes:
         return self._threads.submit(self._run, tasks)
 
     def _run(self, tasks: Sequence[Task]) -> Results:
-        return [execute(self._host, task) for task in tasks]
+        with self._places:
+            results = [execute(self._host, task) for task in tasks]
+        if not any(result.starved for result in results):
+            return results
+        with self._alone():
+            return [execute_alone(self._host, task) for task in tasks]
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Wait until nothing else runs here, and keep it so."""
+        with self._all_places:
+            for _ in range(self.size):
+                self._places.acquire()
+            try:
+                yield
+            finally:
+                self._places.release(self.size)
 
     def close(self) -> None:
         """Kill the box; what is running in it is lost."""
@@ -105,7 +123,10 @@ _one_at_a_time = Lock()
 def run_here(tasks: Sequence[Task]) -> Results:
     """Run tasks one after another in this process's own box, which is probed before anything is run."""
     with _one_at_a_time:
-        return [execute(_host(task), task) for task in tasks]
+        results = [execute(_host(task), task) for task in tasks]
+        if any(result.starved for result in results):
+            results = [execute_alone(_host(task), task) for task in tasks]
+        return results
 
 
 def _host(task: Task) -> Host:
@@ -139,7 +160,9 @@ def _result(data: dict[str, Any]) -> Result:
     """Return a result as it was before it went through JSON, which knows no numbers as names."""
     answered = {int(i): Answered(one["facts"], _numbered(one["answers"])) for i, one in data["answered"].items()}
     stops = {int(i): (str(verdict), str(reason)) for i, (verdict, reason) in data["stops"].items()}
-    return Result(_numbered(data["outputs"]), answered, stops, set(data["cut"]), data["lost"])
+    return Result(
+        _numbered(data["outputs"]), answered, stops, set(data["cut"]), data["lost"], data["starved"], data["again"]
+    )
 
 
 def _numbered(data: dict[str, Any]) -> dict[int, Any]:

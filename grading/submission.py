@@ -137,14 +137,18 @@ class Submissions:
             verdicts.append(verdict)
             place(self.course.autograded(student, self.assignment) / f"{name}.ipynb", notebook_text(marked[name]))
         ledger.record(student, marked, when, unsandboxed=not self.walled)
-        return self._outcome(submission, marked, verdicts)
+        again = next((result.again for result in results if result.again), "")
+        return self._outcome(submission, marked, verdicts, again)
 
-    def _outcome(self, submission: Submission, marked: dict[str, NotebookNode], verdicts: Sequence[Verdict]) -> Outcome:
+    def _outcome(
+        self, submission: Submission, marked: dict[str, NotebookNode], verdicts: Sequence[Verdict], again: str
+    ) -> Outcome:
         worst = min(verdicts, key=lambda each: (*WORST_FIRST, "graded").index(each.verdict))
         reason = worst.reason if not submission.refused else f"{submission.refused.reason} {worst.reason}".strip()
         verdict = submission.refused.verdict if submission.refused else worst.verdict
         found = tuple(finding for notebook in marked.values() for finding in findings(notebook))
-        return Outcome(submission.student, verdict, reason, found, submission.digest, tuple(self._flags(submission)))
+        flags = (*filter(None, [again]), *self._flags(submission))
+        return Outcome(submission.student, verdict, reason, found, submission.digest, flags)
 
     def _flags(self, submission: Submission) -> list[str]:
         """Return why an instructor should look at a submission."""

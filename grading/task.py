@@ -58,7 +58,8 @@ class Result:
     """What came of a task, by the position of the step.
 
     ``stops`` holds why a step did not come to its end, as (verdict, reason); ``cut`` the steps that showed too much.
-    ``lost`` is why the box itself failed, if it did.
+    ``lost`` is why the box itself failed, if it did; ``starved`` whether a step ran out of time because other programs
+    had taken the processors; ``again`` why this is what came of running the task a second time, if so.
     """
 
     outputs: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
@@ -66,3 +67,5 @@ class Result:
     stops: dict[int, tuple[str, str]] = field(default_factory=dict)
     cut: set[int] = field(default_factory=set)
     lost: str = ""
+    starved: bool = False
+    again: str = ""

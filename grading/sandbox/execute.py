@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from secrets import token_hex
-from time import monotonic
 from typing import Any
 
 from grading.sandbox.host import Host, HostLost, Session, Stopped
@@ -13,6 +12,11 @@ SHOWN = {
     *("image/png", "image/jpeg", "image/svg+xml"),
 }
 MOST_OUTPUTS = 2_000  # of one cell: nobody looks at more, and each may be updated
+AGAIN = "this was run a second time"
+STARVED = (
+    "other programs had taken the processors, twice, so that a cell did not end in time. Grade when the machine is "
+    "less busy, or give cells a larger `--timeout`"
+)
 TEXTS = {"stream": ("name", "text"), "error": ("ename", "evalue")}
 BUNDLES = ("display_data", "execute_result", "update_display_data")
 
@@ -21,23 +25,35 @@ def execute(host: Host, task: Task) -> Result:
     """Run a task. Whatever the submission does, this returns, within the time that its limits give it."""
     try:
         return _executed(host, task)
-    except HostLost:  # a box may have been killed by somebody; if a new one goes too, there is more to it
-        try:
-            return _executed(host, task)
-        except HostLost as error:
-            return Result(lost=str(error))
+    except HostLost as lost:  # a box may have been killed by somebody; if a new one goes too, there is more to it
+        return _once_more(host, task, f"{AGAIN}: {lost}")
+
+
+def execute_alone(host: Host, task: Task) -> Result:
+    """Run a task for which there was no processor the first time; nothing else may be graded beside it now."""
+    result = _once_more(host, task, f"{AGAIN}, and alone: other programs had taken the processors")
+    return Result(lost=STARVED) if result.starved else result
+
+
+def _once_more(host: Host, task: Task, why: str) -> Result:
+    try:
+        result = _executed(host, task)
+    except HostLost as error:
+        return Result(lost=str(error))
+    result.again = why
+    return result
 
 
 def _executed(host: Host, task: Task) -> Result:
     host.ready()  # this is not the submission's time
-    run = _Run(task)
+    run, left = _Run(task), task.limits.notebook
     for _ in range(task.limits.restarts + 1):
-        left = run.until - monotonic()
-        if left <= 0:
-            break
         with host.session(left, task.limits) as session:
             if run.through(session):
                 break
+            left -= session.time.spent()
+        if left <= 0:
+            break
     run.give_up()
     return run.result
 
@@ -45,7 +61,6 @@ def _executed(host: Host, task: Task) -> Result:
 class _Run:
     def __init__(self, task: Task) -> None:
         self.task, self.result = task, Result()
-        self.until = monotonic() + task.limits.notebook
         self.seen: set[int] = set()
         self.room = 2 * task.limits.notebook_output  # an honest process keeps to half of it by itself
 
@@ -58,6 +73,7 @@ class _Run:
                 self._do(session, i, step)
             except Stopped as stop:
                 self.result.stops[i] = (stop.verdict, stop.reason)
+                self.result.starved |= stop.starved
                 if not stop.alive:
                     return False
             finally:

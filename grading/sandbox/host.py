@@ -23,13 +23,18 @@ import psutil  # type: ignore[import-untyped]
 
 from grading.course import GradingError
 from grading.sandbox import bubblewrap, memory
+from grading.sandbox.cpu import Meter, Span
 from grading.sandbox.inside import frames
 from grading.sandbox.kit import packed
 from grading.sandbox.limits import Limits
 
-END = 10.0  # seconds that a submission's processes may take to be gone once they are killed
+END = 60.0  # seconds that a submission's processes may take to be gone once they are killed, on a busy machine
 START = 180.0  # seconds that everything may take to be imported, on a busy machine
-TICK = 0.25  # seconds between looks at the memory
+TICK = 0.25  # seconds between looks at the memory and the processor time
+KILLED = (
+    "something killed the process of this submission that was neither the grader nor its own code: the kernel, where "
+    "the machine has too little memory for so many `--jobs`, or an administrator"
+)
 UIDS = cycle(range(64_000, 65_000))  # a user for each submission: what one may take is counted by user
 
 
@@ -37,12 +42,19 @@ class HostLost(GradingError):
     """The box itself ended, or did not start."""
 
 
-class Stopped(Exception):
-    """A step did not come to its end: ``verdict`` and ``reason`` say why; ``alive`` whether its process goes on."""
+class Killed(HostLost):
+    """Something killed a submission's process that was neither the grader nor the submission itself."""
 
-    def __init__(self, verdict: str, reason: str, *, alive: bool = False) -> None:
+
+class Stopped(Exception):
+    """A step did not come to its end: ``verdict`` and ``reason`` say why; ``alive`` whether its process goes on.
+
+    ``starved`` is whether it ran out of time because other programs had taken the processors.
+    """
+
+    def __init__(self, verdict: str, reason: str, *, alive: bool = False, starved: bool = False) -> None:
         super().__init__(reason)
-        self.verdict, self.reason, self.alive = verdict, reason, alive
+        self.verdict, self.reason, self.alive, self.starved = verdict, reason, alive, starved
 
 
 class Host:
@@ -105,8 +117,8 @@ class Host:
     def session(self, seconds: float | None = None, limits: Limits | None = None) -> Iterator["Session"]:
         """Fork a process for a submission; it is killed, with all that it started, when the context ends.
 
-        ``seconds`` is how long it may take in all, where that is less than the limits say; ``limits`` are those of the
-        box, where no others are given.
+        ``seconds`` of processor time are what it may use in all, where that is less than the limits say; ``limits`` are
+        those of the box, where no others are given.
         """
         limits = limits or self.limits
         with ExitStack() as stack:
@@ -119,7 +131,11 @@ class Host:
             theirs.close()
             its_leash.close()
             try:
-                yield Session(ours, leash, limits, seconds or limits.notebook, lambda: _is_there(box))
+                yield Session(
+                    ours, leash, limits, seconds or limits.notebook, lambda: _is_there(box), walled=self.walled
+                )
+            except Killed:
+                raise
             except HostLost as lost:
                 said = self._words().rpartition("\n")[2]
                 self._drop(box)
@@ -240,14 +256,17 @@ class Session:
         limits: Limits,
         seconds: float,
         box_is_there: Callable[[], bool],
+        *,
+        walled: bool,
     ) -> None:
         self._channel, self._leash, self.limits, self._box_is_there = channel, leash, limits, box_is_there
+        self._walled = walled
         self._buffer = bytearray()
         self._process, self._base = _begun(leash, box_is_there)
         self._shared = memory.shared_by_all()
         self.left = 0  # bytes that may still come in answer to what was asked last
-        self._look = monotonic() + 2 * TICK  # when to look at the memory next
-        self._end = monotonic() + seconds
+        self._look = monotonic() + 2 * TICK  # when to look at the memory and the processor time next
+        self.time = Meter(self._process, limits, seconds)
         self.cut = False
         channel.setblocking(False)
 
@@ -259,40 +278,43 @@ class Session:
         Raises:
             Stopped: it took too long, ended, took too much, or said what makes no sense.
         """
-        deadline = min(monotonic() + self.limits.cell, self._end)
+        span = Span(self.time, self.limits.cell, self.time.whole)
         self.left = most
-        self._send(message, deadline)
-        late = False
+        self._send(message, span)
+        late: Stopped | None = None
         while True:
             try:
-                answer = self._message(deadline)
+                answer = self._message(span)
             except TimeoutError:
                 if late:
-                    raise Stopped("timeout", self._too_long()) from None
-                late, deadline = True, monotonic() + self.limits.grace
+                    raise late from None
+                late, span = self._too_long(span), Span(self.time, self.limits.grace)
                 with suppress(OSError):
                     self._leash.send(b"I")
                 continue
             if answer.get("done") is True:
                 self.cut = answer.get("cut") is True
                 if late:
-                    raise Stopped("timeout", self._too_long(), alive=True)
+                    late.alive = True
+                    raise late
                 return
             if answer.get("interrupted") is not True:
                 yield answer
 
-    def _too_long(self) -> str:
-        if monotonic() > self._end:
-            return f"was not over when the notebook's {self.limits.notebook:g} seconds were. Is a cell very slow?"
-        return f"did not end within {self.limits.cell:g} seconds. Is there a loop that never ends?"
+    def _too_long(self, span: Span) -> Stopped:
+        if self.time.whole.left() <= 0:
+            reason, starved = self.time.whole.why(self.limits.notebook, "This is the limit of the whole notebook.")
+        else:
+            reason, starved = span.why(self.limits.cell, "Is there a loop that never ends?")
+        return Stopped("timeout", reason, starved=starved)
 
-    def _send(self, message: dict[str, Any], deadline: float) -> None:
+    def _send(self, message: dict[str, Any], span: Span) -> None:
         waiting = memoryview(frames.pack(message))
         while waiting:
             try:
-                self._wait(deadline, write=True)
+                self._wait(span, write=True)
             except TimeoutError:
-                raise Stopped("timeout", self._too_long()) from None
+                raise self._too_long(span) from None
             try:
                 waiting = waiting[self._channel.send(waiting) :]
             except BlockingIOError:
@@ -300,14 +322,14 @@ class Session:
             except OSError:
                 raise self._gone() from None
 
-    def _message(self, deadline: float) -> dict[str, Any]:
+    def _message(self, span: Span) -> dict[str, Any]:
         """Return the next message. What has come of it stays, where it is not complete in time."""
         start = frames.LENGTH.size
-        self._gather(start, deadline)
+        self._gather(start, span)
         (length,) = frames.LENGTH.unpack(self._buffer[:start])
         if length > self.left:
             raise Stopped("output-limit", "sent far more than its output may be.")
-        self._gather(start + length, deadline)
+        self._gather(start + length, span)
         body = bytes(self._buffer[start : start + length])
         del self._buffer[: start + length]
         self.left -= length
@@ -316,10 +338,10 @@ class Session:
         except frames.WireError:
             raise Stopped("tampered", "wrote into the channel that its answers go through.") from None
 
-    def _gather(self, size: int, deadline: float) -> None:
+    def _gather(self, size: int, span: Span) -> None:
         """Read until there are so many bytes."""
         while len(self._buffer) < size:
-            self._wait(deadline)
+            self._wait(span)
             try:
                 part = self._channel.recv(1 << 18)
             except BlockingIOError:
@@ -330,14 +352,14 @@ class Session:
                 raise self._gone()
             self._buffer += part
 
-    def _wait(self, deadline: float, *, write: bool = False) -> None:
-        """Wait until there is something to read, or room to write, and watch the memory meanwhile."""
+    def _wait(self, span: Span, *, write: bool = False) -> None:
+        """Wait until there is something to read, or room to write, and watch memory and time meanwhile."""
         while True:
-            left = deadline - monotonic()
+            if monotonic() >= self._look:  # also while it talks without a pause
+                self._watch()
+            left = span.left()
             if left <= 0:
                 raise TimeoutError
-            if monotonic() >= self._look:  # also while it talks without a pause
-                self._watch_memory()
             ends = ([self._leash], [self._channel]) if write else ([self._channel, self._leash], [])
             readable, writable, _ = select.select(*ends, [], min(left, TICK))
             if self._channel in readable or writable:
@@ -350,7 +372,12 @@ class Session:
         said = self._leash.recv(64)
         if not said and not self._box_is_there():
             raise HostLost("the box ended")
-        return _how_it_ended(said, self.limits)
+        try:
+            status, seconds = int(said.split()[0]), float(said.split()[1])
+        except (ValueError, IndexError):
+            return Stopped("infrastructure", "ran in a process that was lost.")
+        self.time.used = max(self.time.used, seconds)
+        return _how_it_ended(status, seconds, self.limits, walled=self._walled)
 
     def _gone(self) -> Stopped:
         """Return how a process ended that has hung up."""
@@ -358,12 +385,14 @@ class Session:
             return self._ending()
         return Stopped("crashed", "closed the channel that its answers go through.")
 
-    def _watch_memory(self) -> None:
+    def _watch(self) -> None:
         self._look = monotonic() + TICK
         if self._process is None:
+            self.time.now()
             return
         with suppress(psutil.Error):
             family = [self._process, *self._process.children(recursive=True)]
+            self.time.look(family)
             held: float = memory.together(family) if family[1:] else memory.alone(self._process)
             if memory.shared_by_all() - self._shared > self.limits.memory // 10:
                 held += memory.shared_by(family)
@@ -402,13 +431,19 @@ def _received(leash: socket.socket) -> tuple[bytes, int]:
     return said, numbers[0] if numbers else 0
 
 
-def _how_it_ended(said: bytes, limits: Limits) -> Stopped:
-    try:
-        status, seconds = map(int, said.split())
-    except ValueError:
-        return Stopped("infrastructure", "ran in a process that was lost.")
-    if status == -signal.SIGKILL and seconds >= limits.processor:
+def _how_it_ended(status: int, seconds: float, limits: Limits, *, walled: bool) -> Stopped:
+    """Return how a process ended, by its status and the seconds of processor time that it used.
+
+    Behind walls it is the first of its namespace, so that nothing in there can send it a SIGKILL: the kernel does once
+    it has used all its processor time; and so does whoever wants memory, or does not want the process.
+
+    Raises:
+        Killed: neither the grader nor the submission can have done this.
+    """
+    if status == -signal.SIGKILL and round(seconds) >= limits.processor:
         return Stopped("timeout", "used more processor time than a notebook may.")
+    if status == -signal.SIGKILL and walled:
+        raise Killed(KILLED)
     if status < 0:
         with suppress(ValueError):
             return Stopped("crashed", f"ended the Python process that it ran in ({signal.Signals(-status).name}).")

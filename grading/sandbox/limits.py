@@ -11,10 +11,11 @@ class Limits:
     """Limits of one submission.
 
     Attributes:
-        cell: seconds that a cell, or the answer to a check, may take.
-        notebook: seconds that all of them may take together.
-        processor: seconds of processor time that a process may take.
-        grace: seconds that a cell has, once interrupted, before its process is killed.
+        cell: seconds of processor time that a cell, or the answer to a check, may use, with all its processes.
+        notebook: seconds of processor time that all of them may use together.
+        clock: how many times as many seconds each of these may last, for what sleeps, or waits for a processor.
+        processor: seconds of processor time after which the kernel ends a single process.
+        grace: seconds of processor time that a cell has, once interrupted, before its process is killed.
         memory: bytes that a process may take beyond what the libraries have taken.
         processes: how many there may be at the same time.
         files: how many a process may hold open.
@@ -25,6 +26,7 @@ class Limits:
 
     cell: float = 30.0
     notebook: float = 180.0
+    clock: float = 4.0
     processor: int = 190
     grace: float = 1.0
     memory: int = 2000 * MB

@@ -89,7 +89,7 @@ def test_where_no_page_can_be_written_the_grade_stays(course, graded, monkeypatc
 def test_a_notebook_has_one_limit_of_time_for_all_cells(course, graded):
     course.grade("waits", regrade=True, limits=Limits(notebook=0.0001))
     assert by_name(course)["waits"].outcome.verdict == "timeout"
-    assert "when the notebook's 0.0001 seconds were" in by_name(course)["waits"].outcome.reason
+    assert "did not end within 0.0004 seconds" in by_name(course)["waits"].outcome.reason
     assert by_name(course)["waits"].score == 0
 
 

@@ -9,9 +9,10 @@ import psutil
 import pytest
 
 from grading.sandbox import bubblewrap
+from grading.sandbox import execute as execute_module
 from grading.sandbox import host as host_module
 from grading.sandbox.execute import execute
-from grading.sandbox.host import Host, Stopped
+from grading.sandbox.host import Host
 from grading.sandbox.limits import MB, Limits
 from grading.task import Question, Step, Task
 
@@ -68,7 +69,7 @@ def test_a_cell_that_is_deaf_to_the_interrupt_is_killed_and_the_rest_runs_withou
 
 def test_the_notebook_has_a_deadline_of_its_own(host):
     cells = ["import time; time.sleep(0.5); print('done')"] * 3
-    result = run(host, *cells, Question("1"), limits=replace(LIMITS, notebook=0.8))
+    result = run(host, *cells, Question("1"), limits=replace(LIMITS, notebook=0.2, clock=4))
     assert text(result) == "done\n"
     assert result.stops[1][0] == "timeout"
     assert "0.8 seconds" in result.stops[1][1]
@@ -208,10 +209,49 @@ def test_a_box_that_somebody_kills_is_made_anew():
         assert text(run(box, "print('again')")) == "again\n"
 
 
-def test_a_session_stops_where_somebody_kills_its_process(host):
-    with host.session() as session:
-        list(session.ask({"run": "1"}))
-        session._process.kill()
-        with pytest.raises(Stopped) as stop:
-            list(session.ask({"run": "import time; time.sleep(5)"}))
-    assert stop.value.verdict in ("crashed", "infrastructure")
+def kill_in_the_middle(monkeypatch, times: int) -> None:
+    """Have somebody kill a submission's process before its second step, in its first so many runs."""
+    left, do = [True] * times, execute_module._Run._do
+
+    def kill_and_do(self, session, i, step):
+        if i == 1 and left and left.pop():
+            session._process.kill()
+        do(self, session, i, step)
+
+    monkeypatch.setattr(execute_module._Run, "_do", kill_and_do)
+
+
+def test_a_submission_whose_process_somebody_kills_runs_again_and_nothing_is_lost(host, monkeypatch):
+    steps = ("x = 1\nprint('one')", "print('two')", "print(x)")
+    undisturbed = run(host, *steps)
+    box = host._process.pid
+    kill_in_the_middle(monkeypatch, 1)
+    result = run(host, *steps)
+    assert result.again.startswith("this was run a second time: something killed the process of this submission")
+    result.again = ""
+    assert result == undisturbed
+    assert host._process.pid == box, "others are at work in it"
+
+
+def test_a_submission_whose_process_is_killed_again_is_not_judged(host, monkeypatch):
+    kill_in_the_middle(monkeypatch, 2)
+    result = run(host, "print('one')", "print('two')")
+    assert "neither the grader nor its own code" in result.lost
+    assert (result.stops, result.outputs) == ({}, {})
+
+
+@pytest.mark.parametrize("victim", ["child.pid", "0", "-1"])
+def test_what_a_submission_kills_itself_counts_as_its_own_doing(host, victim):
+    source = f"""import os, signal, subprocess
+child = subprocess.Popen(["sleep", "600"])
+os.kill({victim}, signal.SIGKILL)
+print(child.wait())"""
+    result = run(host, source)
+    assert (text(result), result.again, result.lost, result.stops) == ("-9\n", "", "", {})
+
+
+def test_a_kill_is_the_submissions_own_where_there_are_no_walls():
+    assert host_module._how_it_ended(-9, 0.5, LIMITS, walled=False).verdict == "crashed"
+    assert host_module._how_it_ended(-9, LIMITS.processor + 0.01, LIMITS, walled=True).verdict == "timeout"
+    with pytest.raises(host_module.Killed):
+        host_module._how_it_ended(-9, 0.5, LIMITS, walled=True)

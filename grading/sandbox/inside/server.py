@@ -136,7 +136,7 @@ class Server:
             if leash is None:
                 continue  # no submission's, but of one without walls, which gave us what it started
             with leash, suppress(OSError):  # the grader may be gone
-                leash.sendall(f"{os.waitstatus_to_exitcode(code)} {round(used.ru_utime + used.ru_stime)}".encode())
+                leash.sendall(f"{os.waitstatus_to_exitcode(code)} {used.ru_utime + used.ru_stime:.2f}".encode())
 
 
 if __name__ == "__main__":

@@ -1,0 +1,134 @@
+"""How much processor time a submission has used, as the kernel counts it, and whether it got a processor at all.
+
+Limits on the clock would make one submission pay for the load of another: what is limited is processor time. The clock
+only ends what sleeps, later. Nothing that the submission's processes say is asked.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+
+import psutil  # type: ignore[import-untyped]
+
+from grading.sandbox.limits import Limits
+
+PROC = Path("/proc")
+ONE_CORE = 1.25  # seconds of processor time in a second: more than this is the work of several cores
+NICE = 10  # how far what keeps several cores busy stands back behind what does not
+
+
+@dataclass(frozen=True)
+class Time:
+    """Seconds of processor time, seconds on the clock, and seconds of waiting until a processor was free."""
+
+    used: float
+    clock: float
+    waited: float
+
+    def since(self, begin: "Time") -> "Time":
+        """Return how much has passed since an earlier time."""
+        return Time(self.used - begin.used, self.clock - begin.clock, self.waited - begin.waited)
+
+    def starved(self) -> bool:
+        """Tell whether other programs kept a submission from a processor for most of the time that it lacked.
+
+        It waits for its own processes, too, but no longer than these use a processor meanwhile.
+        """
+        return self.waited - self.used > (self.clock - self.used) / 2
+
+
+class Meter:
+    """Measures the time of a submission, whose first process is given, if the system says which it is.
+
+    ``seconds`` of processor time are what it may use in all.
+    """
+
+    def __init__(self, process: psutil.Process | None, limits: Limits, seconds: float) -> None:
+        self.process, self.limits = process, limits
+        self.used = 0.0  # seconds of processor time, as far as they are known
+        self._looked = self._begin = self.now()
+        self.whole = Span(self, seconds)
+
+    def now(self) -> Time:
+        """Return the time that the first process has taken, with its children that ended: quick to be had."""
+        if self.process is None:
+            self.used = monotonic()
+            return Time(self.used, self.used, 0.0)
+        self.used = max(self.used, used([self.process]))
+        return Time(self.used, monotonic(), waited(self.process))
+
+    def look(self, family: Sequence[psutil.Process]) -> None:
+        """Take in what all processes have used, and keep them to one core where they have taken several."""
+        self.used = max(self.used, used(family))
+        now = self.now()
+        since, self._looked = now.since(self._looked), now
+        if since.used > ONE_CORE * since.clock:
+            keep_to_one_core(family)
+
+    def spent(self) -> float:
+        """Return how many seconds are gone: of processor time, or, of what sleeps, its part of those on the clock."""
+        gone = self.now().since(self._begin)
+        return max(gone.used, gone.clock / self.limits.clock)
+
+
+class Span:
+    """A limit from now on: so many seconds of processor time, and ``limits.clock`` times as many on the clock.
+
+    ``within`` is a longer one that it is part of.
+    """
+
+    def __init__(self, meter: Meter, seconds: float, within: "Span | None" = None) -> None:
+        self._meter, self._seconds, self._within, self._begin = meter, seconds, within, meter.now()
+
+    def left(self) -> float:
+        """Return how long it may last at most, in seconds on the clock: 0, or less, once it is over."""
+        if self._used_up():
+            return 0.0
+        left = self._begin.clock + self._seconds * self._meter.limits.clock - monotonic()
+        return min(left, self._within.left()) if self._within else left
+
+    def _used_up(self) -> bool:
+        return self._meter.used >= self._begin.used + self._seconds
+
+    def why(self, within: float, hint: str) -> tuple[str, bool]:
+        """Return in words why it is over, as a limit of so many seconds, and whether other programs are to blame."""
+        if self._used_up():
+            return f"did not end within {within:g} seconds of processor time. {hint}", False
+        seconds = within * self._meter.limits.clock
+        said = f"did not end within {seconds:g} seconds, though it used little processor time. Does it sleep, or wait?"
+        return said, self._meter.now().since(self._begin).starved()
+
+
+def used(family: Sequence[psutil.Process]) -> float:
+    """Return the processor time of processes, and of their children that have ended and were waited for, in seconds.
+
+    Parents have to come before their children: then one that ends meanwhile counts too little, and never twice.
+    """
+    total = 0.0
+    for process in family:
+        with suppress(psutil.Error):  # it ended meanwhile, and counts as its parent's
+            times = process.cpu_times()
+            total += times.user + times.system + times.children_user + times.children_system
+    return total
+
+
+def waited(process: psutil.Process) -> float:
+    """Return how long the first thread of a process has been ready to run while every processor was taken."""
+    try:
+        text = (PROC / str(process.pid) / "schedstat").read_text(encoding="ascii")
+    except OSError:
+        return 0.0  # it ended, or this kernel does not count it
+    return int(text.split()[1]) / 1e9
+
+
+def keep_to_one_core(family: Sequence[psutil.Process]) -> None:
+    """Leave the other cores, and the first turn on this one, to others. What is forked later inherits both."""
+    core = max(os.sched_getaffinity(0))
+    for process in family:
+        with suppress(OSError):  # it ended meanwhile
+            for thread in map(int, os.listdir(PROC / str(process.pid) / "task")):
+                os.sched_setaffinity(thread, {core})
+                os.setpriority(os.PRIO_PROCESS, thread, NICE)

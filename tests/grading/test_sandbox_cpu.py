@@ -1,0 +1,181 @@
+"""A limit on time counts the processor time of a submission's own processes, whatever else keeps the machine busy."""
+
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+
+import psutil
+import pytest
+from test_sandbox_host import LIMITS, pytestmark, run, text  # noqa: F401 (the mark holds for this file too)
+
+from grading.pool import Boxes
+from grading.report import rows
+from grading.run import How
+from grading.run import run as grade
+from grading.sandbox import cpu
+from grading.sandbox.cpu import Meter, Time
+from grading.sandbox.host import Host
+from grading.sandbox.limits import Limits
+from grading.task import Result, Task
+
+PATIENT = replace(LIMITS, cell=1, notebook=30, clock=1000)  # the clock alone ends nothing here
+BUSY = "    end = time.process_time() + {seconds}\n    while time.process_time() < end: pass\n    os._exit(0)\n"
+START = "import os, time\n"
+
+
+@pytest.fixture(scope="module")
+def host():
+    with Host(LIMITS) as box:
+        box.ready()
+        yield box
+
+
+def test_time_on_the_clock_is_not_counted(host):
+    result = run(host, "import time; time.sleep(1.5); print('done')", limits=replace(PATIENT, cell=0.3))
+    assert result.stops == {}
+    assert text(result) == "done\n"
+
+
+def test_what_sleeps_for_ever_is_ended_by_the_clock(host):
+    result = run(host, "import time; time.sleep(3600)", limits=replace(LIMITS, cell=0.2, clock=3))
+    verdict, reason = result.stops[0]
+    assert verdict == "timeout"
+    assert "did not end within 0.6 seconds, though it used little processor time" in reason
+
+
+def test_the_processor_time_of_all_processes_counts(host):
+    forks = START + "for _ in range(3):\n  if not os.fork():\n" + BUSY.format(seconds=600) + "time.sleep(600)"
+    verdict, reason = run(host, forks, limits=PATIENT).stops[0]
+    assert (verdict, "1 seconds of processor time" in reason) == ("timeout", True)
+
+
+def test_the_processor_time_of_children_that_have_ended_counts(host):
+    forks = START + "while True:\n  if not os.fork():\n" + BUSY.format(seconds=0.2) + "  os.wait()"
+    verdict, reason = run(host, forks, limits=PATIENT).stops[0]
+    assert (verdict, "1 seconds of processor time" in reason) == ("timeout", True)
+
+
+def test_all_cells_together_have_a_limit_of_processor_time(host):
+    cell = START + "if not os.fork():\n" + BUSY.format(seconds=0.7) + "os.wait(); print('done')"
+    result = run(host, *[cell] * 4, limits=replace(PATIENT, notebook=1.2))
+    assert text(result) == "done\n"
+    assert "1.2 seconds of processor time. This is the limit of the whole notebook" in result.stops[1][1]
+
+
+def test_a_process_that_ended_has_used_what_it_used(host):
+    cell = START + "if not os.fork():\n" + BUSY.format(seconds=0.7) + "os.wait(); os._exit(1)"
+    result = run(host, *[cell] * 4, limits=replace(PATIENT, notebook=1.2))
+    assert set(result.stops) < {0, 1, 2, 3}, "after two of them there is no time left"
+
+
+@pytest.mark.parametrize(
+    ("time", "starved"),
+    [
+        (Time(used=20, clock=120, waited=100), True),  # six others on its processor
+        (Time(used=20, clock=120, waited=0), False),  # it slept
+        (Time(used=0, clock=120, waited=70), True),
+        (Time(used=29, clock=120, waited=29), False),  # it waited for its own processes
+        (Time(used=29, clock=30, waited=0), False),
+    ],
+)
+def test_who_waited_for_a_processor_was_starved(time, starved):
+    assert time.starved() is starved
+
+
+def test_the_kernel_says_how_long_a_process_waited():
+    assert cpu.waited(psutil.Process()) > 0
+
+
+@pytest.fixture
+def sleeper():
+    source = "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()\nprint(1, flush=True)"
+    process = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE)
+    process.stdout.readline()
+    yield psutil.Process(process.pid)
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize(("seconds", "confined"), [(3600.0, True), (0.0, False)])
+def test_what_takes_several_cores_is_kept_to_one_with_all_its_threads(monkeypatch, sleeper, seconds, confined):
+    meter = Meter(sleeper, Limits(), 180)
+    monkeypatch.setattr(cpu, "used", lambda family: seconds)
+    meter.look([sleeper])
+    threads = [thread.id for thread in sleeper.threads()]
+    assert len(threads) == 2
+    cores = {max(os.sched_getaffinity(0))} if confined else os.sched_getaffinity(0)
+    assert [os.sched_getaffinity(thread) for thread in threads] == [cores] * 2
+    assert [os.getpriority(os.PRIO_PROCESS, t) for t in threads] == [
+        os.getpriority(os.PRIO_PROCESS, 0) + 10 * confined
+    ] * 2
+
+
+def test_what_was_starved_runs_again_with_nothing_beside_it(monkeypatch):
+    begun, go_on, alone = threading.Barrier(3), threading.Event(), []
+
+    def first(host, task):
+        begun.wait(60)
+        if task.walled:  # of the three that run at the same time, one is starved, and two go on for a while
+            return Result(starved=True)
+        go_on.wait(60)
+        alone.append("beside it")
+        return Result()
+
+    def second(host, task):
+        alone.append("alone")
+        return Result()
+
+    monkeypatch.setattr("grading.pool.execute", first)
+    monkeypatch.setattr("grading.pool.execute_alone", second)
+    boxes = Boxes(3, NotStarted(LIMITS, walled=False))
+    try:
+        tasks = [Task((), LIMITS, walled) for walled in (True, False, False)]
+        futures = [boxes.submit([task]) for task in tasks]
+        threading.Timer(0.2, go_on.set).start()
+        [future.result(60) for future in futures]
+    finally:
+        boxes.close()
+    assert alone == ["beside it", "beside it", "alone"]
+
+
+class NotStarted(Host):
+    def launch(self) -> None:
+        pass
+
+
+def starve(monkeypatch, times):
+    """Let the first so many runs of a task look as if other programs had kept it from a processor."""
+    from grading.sandbox import execute
+
+    left, real = [True] * times, execute._executed
+
+    def executed(host, task):
+        result = real(host, task)
+        result.starved = bool(left and left.pop())
+        return result
+
+    monkeypatch.setattr(execute, "_executed", executed)
+
+
+def test_the_outcome_says_that_it_ran_again(tiny, boxes, monkeypatch):
+    tiny.submit("starved")
+    starve(monkeypatch, 1)
+    grade(tiny, "tiny", ["starved"], pool=boxes)
+    (row,) = rows(tiny, "tiny")
+    assert (row.score, row.outcome.verdict) == (6, "graded")
+    assert row.outcome.flags == ("this was run a second time, and alone: other programs had taken the processors",)
+
+
+def test_what_is_starved_twice_is_not_the_students_fault_and_is_graded_by_the_next_run(tiny, boxes, monkeypatch):
+    tiny.submit("starved")
+    with monkeypatch.context() as patch:
+        starve(patch, 2)
+        grade(tiny, "tiny", ["starved"], How(regrade=True), pool=boxes)
+    (row,) = rows(tiny, "tiny")
+    assert row.outcome.verdict == "infrastructure"
+    assert "other programs had taken the processors, twice" in row.outcome.reason
+    grade(tiny, "tiny", ["starved"], pool=boxes)
+    (row,) = rows(tiny, "tiny")
+    assert (row.score, row.outcome.verdict, row.outcome.flags) == (6, "graded", ())
