@@ -62,7 +62,7 @@ class Judge:
                 exercise.plain,
                 challenge.backend,
                 exercise.forbidden,
-                exercise.extras,
+                exercise.optional,
                 {name: [_encoded(exercise, case) for case in each.cases] for name, each in examinations.items()},
                 {name: [sorted(each.needs(case)) for case in each.cases] for name, each in examinations.items()},
             )

@@ -87,6 +87,7 @@ def confusion(name: str, seeds: Iterable[int], done: Callable[[], object] = lamb
         first = Examination(exercise, exercise.backends[0], seed)
         for mistake in exercise.mistakes:
             report = first.of(mistake.implementation)
+            report = report.remark or report
             called[mistake.id][report.mistake or (PASSED if report.passed else UNNAMED)] += 1
             done()
         for backend in exercise.backends:

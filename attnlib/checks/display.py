@@ -58,12 +58,15 @@ def side_by_side(comparison: "Comparison") -> str:
 
 def html(report: "Report") -> str:
     """Return the report as HTML. All text is escaped; colour never carries meaning alone."""
+    return box(report.passed, report.headline(), [block for part in report.shown() for block in _blocks(part)])
+
+
+def _blocks(report: "Report") -> list[str]:
     inputs, comparison = report.inputs(), report.comparison()
     given = f"<pre style='{PRE}'>{escape(inputs)}</pre>" if inputs else ""
     tables = _tables(comparison) if comparison else ""
     reread = [link(report.section)] if report.section else []
-    blocks = [*map(paragraph, report.what()), given, tables, *reread, *map(paragraph, report.next_step())]
-    return box(report.passed, report.headline(), blocks)
+    return [*map(paragraph, report.what()), given, tables, *reread, *map(paragraph, report.next_step())]
 
 
 def box(passed: bool, headline: str, blocks: list[str]) -> str:

@@ -79,33 +79,44 @@ class Examination:
 
     def of(self, implementation: Implementation) -> Report:
         """Examine an implementation."""
-        asked = self.asked({name for name in self.exercise.extras if takes(implementation, name)})
+        asked = self.asked({name for name in self.exercise.optional if takes(implementation, name)})
         answers = {i: probe(implementation, self.cases[i], self.exercise, backend=self.backend) for i in asked}
         return self.report(answers)
 
     def asked(self, has: Set[str]) -> list[int]:
-        """Return which cases are for an implementation that has these of the extra arguments."""
+        """Return which cases are for an implementation that has these of the optional arguments."""
         return [i for i, case in enumerate(self.cases) if self.needs(case) <= has]
 
     def needs(self, case: Case) -> set[str]:
-        """Return the arguments of a case that the exercise does not ask for."""
-        return set(self.exercise.extras) & (case.options.keys() | case.setup.keys())
+        """Return the arguments of a case that an implementation may lack."""
+        return set(self.exercise.optional) & (case.options.keys() | case.setup.keys())
 
     def report(self, answers: dict[int, Answer]) -> Report:
-        """Judge the answers to all cases that were asked, by their number."""
-        exercise, cases = self.exercise, self.cases
-        wrong = [i for i in answers if not _is_right(cases[i], answers[i], self.expected[i], self.tolerances[i])]
-        score = _score(exercise, [cases[i] for i in answers], [i not in wrong for i in answers])
-        if not wrong:
-            return Report(exercise.name, self.backend, score, None, None)
-        case, answer, want = cases[wrong[0]], answers[wrong[0]], self.expected[wrong[0]]
-        named = self._name(answers, wrong[0])
-        others = tuple(cases[i].name for i in self._others(answers, wrong, named))
-        tolerance = self.tolerances[wrong[0]]
-        broke = what_broke(exercise, answer, want, tolerance)
-        return Report(
-            exercise.name, self.backend, score, named, Finding(case, answer, want, broke, exercise, tolerance, others)
-        )
+        """Judge the answers to all cases that were asked, by their number.
+
+        What is wrong with an argument that no notebook asks for is a remark, where all else is right.
+        """
+        wrong = [i for i in answers if not self._is_right(i, answers[i])]
+        graded = [i for i in answers if self.exercise.grades(self.cases[i])]
+        score = _score(self.exercise, [self.cases[i] for i in graded], [i not in wrong for i in graded])
+        failed = [i for i in graded if i in wrong]
+        if failed:
+            return self._report(score, answers, failed)
+        remark = self._report(score, answers, wrong) if wrong else None
+        return Report(self.exercise.name, self.backend, score, None, None, remark=remark)
+
+    def _is_right(self, i: int, answer: Answer) -> bool:
+        return _is_right(self.cases[i], answer, self.expected[i], self.tolerances[i])
+
+    def _report(self, score: float, answers: dict[int, Answer], wrong: list[int]) -> Report:
+        """Report what went wrong first, and what else did."""
+        first, exercise = wrong[0], self.exercise
+        answer, expected, tolerance = answers[first], self.expected[first], self.tolerances[first]
+        named = self._name(answers, first)
+        others = tuple(self.cases[i].name for i in self._others(answers, wrong, named))
+        broke = what_broke(exercise, answer, expected, tolerance)
+        finding = Finding(self.cases[first], answer, expected, broke, exercise, tolerance, others)
+        return Report(exercise.name, self.backend, score, named, finding)
 
     def _name(self, answers: dict[int, Answer], first: int) -> Mistake | None:
         """Return the mistake that answers as the student did, or None where there is none or more than one.

@@ -109,13 +109,16 @@ class Exercise:
     its weight in the score. The first part is the foundation: without it the others earn nothing. ``advice`` is the
     second hint for whoever made a mistake that is not known.
 
-    ``extras`` are arguments that the exercise does not ask for: cases with one are only for implementations that
-    have an argument of that name. ``call`` says how an implementation is asked, which for a class is more than one
-    call. ``plain`` allows numbers, True, False and tuples where else arrays are needed. ``in_torch`` is the reference
-    for torch where it is not the same as for NumPy; where ``backends`` lacks one, the exercise is not asked in it.
-    Without ``gradients``, torch is asked for numbers alone. ``by_hand`` works out those that are expected, where that
-    is not left to autograd, see :mod:`attnlib.checks.catalogue.by_hand`. ``solved_by`` names, with their modules, what
-    would solve the exercise or its essence in one call, beside attnlib's own of the exercise's name.
+    ``offered`` are arguments that one notebook asks for and another does not; ``extras`` are those that no notebook
+    asks for. Cases with one are only for implementations that have an argument of that name. Those with one of the
+    extras are never graded: what is wrong there becomes a remark.
+
+    ``call`` says how an implementation is asked, which for a class is more than one call. ``plain`` allows numbers,
+    True, False and tuples where else arrays are needed. ``in_torch`` is the reference for torch where it is not the
+    same as for NumPy; where ``backends`` lacks one, the exercise is not asked in it. Without ``gradients``, torch is
+    asked for numbers alone. ``by_hand`` works out those that are expected, where that is not left to autograd, see
+    :mod:`attnlib.checks.catalogue.by_hand`. ``solved_by`` names, with their modules, what would solve the exercise or
+    its essence in one call, beside attnlib's own of the exercise's name.
     """
 
     name: str
@@ -126,6 +129,7 @@ class Exercise:
     advice: str
     inputs: Callable[[np.random.Generator], Iterator[Case]]
     mistakes: tuple[Mistake, ...]
+    offered: tuple[str, ...] = ()
     extras: tuple[str, ...] = ()
     call: Call = of_function
     plain: bool = False
@@ -134,6 +138,15 @@ class Exercise:
     gradients: bool = True
     by_hand: Callable[[Given, Given, Given], Gradients] | None = None
     solved_by: tuple[str, ...] = ()
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """The arguments that an implementation may lack."""
+        return (*self.offered, *self.extras)
+
+    def grades(self, case: Case) -> bool:
+        """Tell whether a case counts: it has none of the arguments that no notebook asks for."""
+        return not set(self.extras) & (case.options.keys() | case.setup.keys())
 
     @property
     def takes_autograd(self) -> bool:

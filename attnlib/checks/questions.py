@@ -6,6 +6,8 @@ from typing import Any
 from attnlib.checks import display
 from attnlib.checks.exercise import Section
 
+AROUND = " \t\r\n\"'`“”‘’"  # spaces and quotation marks, which may stand around an answer
+
 
 @dataclass(frozen=True)
 class Question:
@@ -37,7 +39,7 @@ class Choice:
     @property
     def letter(self) -> str | None:
         """The option that was chosen, or None where the answer is none of them."""
-        letter = self.answer.strip().upper() if isinstance(self.answer, str) else None
+        letter = self.answer.strip(AROUND).upper() if isinstance(self.answer, str) else None
         return letter if letter in self.question.why else None
 
     @property

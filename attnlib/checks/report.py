@@ -1,6 +1,6 @@
 """What a student is told: the idea that was wrong, what was seen, what to reread, a first hint. Never the code."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,7 @@ class Report:
         finding: the first case that went wrong, or None where all is right.
         points: what a full score earns; None outside of a graded cell.
         hints: how many hints it gives, 1 or 2.
+        remark: what is wrong beyond the task, in an argument that no notebook asks for; it costs nothing.
     """
 
     exercise: str
@@ -84,10 +85,11 @@ class Report:
     finding: Finding | None
     points: float | None = None
     hints: int = 1
+    remark: "Report | None" = None
 
     @property
     def passed(self) -> bool:
-        """Whether every case is right."""
+        """Whether every case that counts is right."""
         return self.finding is None
 
     @property
@@ -112,11 +114,18 @@ class Report:
     @property
     def message(self) -> str:
         """The whole report as plain text."""
+        blocks = [block for part in self.shown() for block in part._blocks()]
+        return "\n".join([self.headline(), *(f"  {line}" for text in blocks for line in text.split("\n"))])
+
+    def _blocks(self) -> list[str]:
         comparison = self.comparison()
         tables = display.side_by_side(comparison) if comparison else None
         reread = display.reread(self.section) if self.section else None
-        blocks = filter(None, [*self.what(), self.inputs(), tables, reread, *self.next_step()])
-        return "\n".join([self.headline(), *(f"  {line}" for text in blocks for line in text.split("\n"))])
+        return [block for block in (*self.what(), self.inputs(), tables, reread, *self.next_step()) if block]
+
+    def shown(self) -> list["Report"]:
+        """Return this report, and the remark below it if there is one."""
+        return [self, replace(self.remark, hints=self.hints)] if self.remark else [self]
 
     def headline(self) -> str:
         """One line: the verdict, the exercise, what is wrong, and what it earned."""
@@ -127,13 +136,22 @@ class Report:
     def what(self) -> list[str]:
         """Return the sentences about what is wrong: the idea, if the mistake was recognised, and what was seen."""
         if self.finding is None:
-            return []
+            return [self._beyond()] if self.remark else []
         if self.unwritten:
             return ["Replace the line that raises NotImplementedError by your own code, and run the cell again."]
         answer, name = self.finding.answer, self.finding.case.name
         seen = f"With {name}: {answer.error or self.finding.broke + '.'}"
         line = [f"raised by {answer.line}"] if answer.line else []
         return [*([self.named.says] if self.named else []), "\n".join([seen, *line])]
+
+    def _beyond(self) -> str:
+        """Return the sentence that introduces a remark."""
+        if self.remark is None or self.remark.finding is None:
+            return ""
+        case, extras = self.remark.finding.case, self.remark.finding.exercise.extras
+        names = " and ".join(name for name in extras if name in {*case.options, *case.setup})
+        about = f": {self.remark.named.title}" if self.remark.named else ""
+        return f"A remark, which costs no points. Your function offers {names}, which the task does not ask for{about}."
 
     def next_step(self) -> list[str]:
         """Return the sentences about what to do: the hints asked for, and what is to be mended next."""

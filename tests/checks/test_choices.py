@@ -60,7 +60,7 @@ def some():
     return next(iter(QUESTIONS.values()))
 
 
-@pytest.mark.parametrize("form", [str, str.lower, " {} ".format])
+@pytest.mark.parametrize("form", [str, str.lower, " {} ".format, "'{}'".format, ' "{}"\n'.format, "“{}”".format])
 def test_the_right_option_earns_the_points_however_it_is_written(form, capsys):
     question = some()
     earned = check_choice(question.name, form(question.right), points=2)

@@ -46,9 +46,89 @@ def test_an_argument_that_is_not_asked_for_is_tried_only_where_there_is_one():
     assert report.passed
     assert not any("attn_mask" in given for given in seen)
     report, seen = watched("scaled_dot_product_attention", claims)
-    assert 0 < report.score < 1
     assert any("attn_mask" in given for given in seen)
-    assert "attn_mask" in report.finding.case.options
+    assert "attn_mask" in report.remark.finding.case.options
+
+
+def of_the_annotated_transformer(query, key, value, mask=None, dropout=None):
+    """Attention as it stands in Rush's Annotated Transformer."""
+    scores = torch.matmul(query, key.transpose(-2, -1)) / query.size(-1) ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(mask == 0, -1e9)
+    p_attn = scores.softmax(dim=-1)
+    if dropout is not None:
+        p_attn = dropout(p_attn)
+    return torch.matmul(p_attn, value), p_attn
+
+
+def of_torch_s_documentation(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):
+    """The reference that torch documents for scaled_dot_product_attention."""
+    L, S = query.size(-2), key.size(-2)
+    scale_factor = 1 / query.size(-1) ** 0.5 if scale is None else scale
+    attn_bias = torch.zeros(L, S, dtype=query.dtype)
+    if is_causal:
+        assert attn_mask is None
+        temp_mask = torch.ones(L, S, dtype=torch.bool).tril(diagonal=0)
+        attn_bias.masked_fill_(temp_mask.logical_not(), float("-inf"))
+    if attn_mask is not None:
+        if attn_mask.dtype == torch.bool:
+            attn_bias.masked_fill_(attn_mask.logical_not(), float("-inf"))
+        else:
+            attn_bias = attn_mask + attn_bias
+    attn_weight = torch.softmax(query @ key.transpose(-2, -1) * scale_factor + attn_bias, dim=-1)
+    return torch.dropout(attn_weight, dropout_p, train=True) @ value
+
+
+def with_zeros_and_ones(query, key, value, mask=None):
+    """A mask of the student's own, in which 1 means that a query may not look."""
+    scores = query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5
+    weights = attnlib.softmax(scores if mask is None else scores - 1e9 * mask)
+    return weights @ value, weights
+
+
+OF_ITS_OWN = {
+    "the Annotated Transformer": ("attention", "torch", of_the_annotated_transformer, "mask"),
+    "torch's documentation": ("scaled_dot_product_attention", "torch", of_torch_s_documentation, "attn_mask"),
+    "a mask the other way round": ("attention", "numpy", with_zeros_and_ones, "mask"),
+}
+
+
+@pytest.mark.parametrize("source", OF_ITS_OWN)
+def test_an_argument_that_no_notebook_asks_for_is_remarked_upon_and_costs_nothing(source):
+    name, backend, implementation, argument = OF_ITS_OWN[source]
+    report = examine(name, implementation, backend=backend, seed=0)
+    assert report.passed
+    assert report.score == 1
+    assert report.mistake is None
+    assert argument in report.remark.finding.case.options
+    said = f"costs no points. Your function offers {argument}, which the task does not ask for"
+    for shown in (report.message, report._repr_mimebundle_()["text/html"]):
+        assert said in shown
+        assert report.remark.finding.case.name in shown
+
+
+def test_a_remark_waits_until_all_that_is_asked_for_is_right():
+    def unscaled(query, key, value, mask=None):
+        weights = attnlib.softmax(query @ key.swapaxes(-1, -2))
+        return weights @ value, weights
+
+    report = examine("attention", unscaled, seed=0)
+    assert report.mistake == "no-scale"
+    assert report.remark is None
+    assert not any("mask" in name for name in report.finding.others)
+
+
+def test_an_argument_that_one_notebook_asks_for_counts_where_there_is_one():
+    class Alone(Attention):
+        def forward(self, query, key=None, value=None, *, need_weights=False):
+            return super().forward(query, key, value)
+
+    class Without(Attention):
+        def forward(self, query, key=None, value=None):
+            return super().forward(query, key, value)
+
+    assert 0 < examine("MultiHeadAttention", Alone, seed=0).score < 1
+    assert examine("MultiHeadAttention", Without, seed=0).score == 1
 
 
 def test_a_function_that_lacks_what_is_asked_for_is_told_which_argument():
@@ -58,11 +138,12 @@ def test_a_function_that_lacks_what_is_asked_for_is_told_which_argument():
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_a_part_of_which_nothing_is_asked_counts_for_nothing(name):
+def test_points_hang_on_what_is_asked_of_everybody_or_by_a_notebook(name):
     exercise = CATALOGUE[name]
-    examination = Examination(exercise, exercise.backends[0], 0)
-    extra = {c.part for c in examination.cases if set(exercise.extras) & (c.options.keys() | c.setup.keys())}
-    assert next(iter(exercise.parts)) not in extra, "the foundation is asked of everybody"
+    cases = list(exercise.inputs(np.random.default_rng(0)))
+    assert set(exercise.parts) == {case.part for case in cases if exercise.grades(case)}
+    optional = {c.part for c in cases if set(exercise.optional) & (c.options.keys() | c.setup.keys())}
+    assert next(iter(exercise.parts)) not in optional, "the foundation is asked of everybody"
 
 
 # Names --------------------------------------------------------------------------------------------------------------

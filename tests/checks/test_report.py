@@ -33,10 +33,11 @@ def report_of(name, mistake):
 
 @cache
 def _reports(name):
-    """What a student reads of each mistake of an exercise."""
+    """What a student reads of each mistake of an exercise: the report, or the remark where it costs nothing."""
     exercise = CATALOGUE[name]
     examination = Examination(exercise, exercise.backends[0], 0)
-    return {mistake.id: examination.of(mistake.implementation) for mistake in exercise.mistakes}
+    reports = {mistake.id: examination.of(mistake.implementation) for mistake in exercise.mistakes}
+    return {identifier: report.remark or report for identifier, report in reports.items()}
 
 
 def bundle(report):

@@ -64,7 +64,7 @@ def test_without_a_prediction_it_asks_for_one(capsys, missing):
 
 
 def test_right_predictions_are_confirmed(capsys):
-    said = run_predictions(capsys, late_attends_most_to=1, after_swap="swapped", weights_are_symmetric=False)
+    said = run_predictions(capsys, late_attends_most_to=1, after_swap=" Swapped", weights_are_symmetric=False)
     assert said.count("as you predicted") == 3
 
 

@@ -60,7 +60,9 @@ def test_the_reference_earns_everything_and_each_fifth_mistake_what_a_check_give
     assert earned(judge.outputs(challenge, answered(challenge, exercise.reference, judge), "")) == 4
     for mistake in exercise.mistakes[::5]:
         outputs = judge.outputs(challenge, answered(challenge, mistake.implementation, judge), "")
-        assert outputs[0].data[MIME]["mistake"] == mistake.id
+        data = outputs[0].data[MIME]
+        assert data["mistake"] == (None if data["passed"] else mistake.id)
+        assert mistake.title in data["message"], "where it costs nothing it is a remark"
         try:
             points = check(name, mistake.implementation, points=4.0, seed=3)
         except AssertionError:
@@ -131,8 +133,10 @@ def test_an_option_is_judged_outside(judge):
     question = QUESTIONS["shift-or-stretch"]
     challenge = Challenge("it", "answer", 1.0, question=question)
     for letter in "ABCDE":
-        outputs = judge.outputs(challenge, Answered({"value": letter, "error": None}), "")
-        assert earned(outputs) == (letter == question.right)
+        for form in ("{}", " '{}' "):
+            written = form.format(letter).lower()
+            outputs = judge.outputs(challenge, Answered({"value": written, "error": None}), "")
+            assert earned(outputs) == (letter == question.right)
     assert earned(judge.outputs(challenge, Answered({"value": ["A", "B", "C", "D"], "error": None}), "")) == 0
 
 

@@ -741,7 +741,7 @@ EXERCISE = Exercise(
     name="luong_step",
     reference=attnlib.luong_step,
     outputs={"state": ("B", "D_s"), "attentional": ("B", "D_h"), "weights": ("B", "S")},
-    parts={DOT: 4, GENERAL: 2, CONCAT: 2, RANKS: 2, LARGE: 1, UNCHANGED: 1, MASK: 1},
+    parts={DOT: 4, GENERAL: 2, CONCAT: 2, RANKS: 2, LARGE: 1, UNCHANGED: 1},
     section=OTHER_ORDER,
     advice="Work through the three words of the chapter: print the new state, your scores, the weights, the context "
     "and what goes into the last tanh, each with its shape. Which is the first to differ from the chapter?",

@@ -1147,7 +1147,7 @@ EXERCISE = Exercise(
     name="attention",
     reference=attnlib.attention,
     outputs={"context": ("T", "D_v"), "weights": ("T", "S")},
-    parts={NUMBERS: 4, BATCHES: 2, LARGE: 1, UNCHANGED: 1, MASKS: 1, OTHER_SCORES: 1},
+    parts={NUMBERS: 4, BATCHES: 2, LARGE: 1, UNCHANGED: 1},
     section=ATTENTION,
     advice="Print the scores, the weights and the context for the smallest case, one after the other, with "
     "their shapes. Which of them is the first to be wrong?",

@@ -424,7 +424,7 @@ EXERCISE = Exercise(
     name="self_attention",
     reference=attnlib.self_attention,
     outputs={"context": ("T", "D"), "weights": ("T", "T")},
-    parts={NUMBERS: 4, BATCHES: 2, LARGE: 1, UNCHANGED: 1, MASKS: 1, OTHER_SCORES: 1},
+    parts={NUMBERS: 4, BATCHES: 2, LARGE: 1, UNCHANGED: 1},
     section=ATTENTION,
     advice="Print the scores, the weights and the context for two words, with their shapes. Which of them "
     "is the first to be wrong?",

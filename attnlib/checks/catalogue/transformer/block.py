@@ -1318,7 +1318,7 @@ EXERCISE = Exercise(
     name="TransformerBlock",
     reference=attnlib.numpy.TransformerBlock,
     outputs={"output": ("B", "T", "E")},
-    parts={NUMBERS: 5, SIZES: 2, FLAT: 1, LARGE: 1, UNCHANGED: 1, MORE: 1},
+    parts={NUMBERS: 5, SIZES: 2, FLAT: 1, LARGE: 1, UNCHANGED: 1},
     section=BLOCK,
     advice="Print the stream and each part's result, line by line, for the row (1, 5) with the weights of the task: "
     "the norm, what attention adds, the stream, the norm of that, what the feed-forward layer adds. Which is the first "
