@@ -1,8 +1,8 @@
 """Take what a student handed in, and make of it a notebook that is fit to be graded.
 
 Honest accidents are repaired, and every repair is reported; what is hostile or unreadable is refused with a verdict.
-The order of ideas: find the file, read its bytes, make text of them, then cells, recognise among these the cells of the
-assignment, and put the notebook together again from the assignment's own.
+The order of ideas: find the files that came, read their bytes, make text of them, then cells, recognise among these the
+cells of the assignment, choose the file that is meant, and put the notebook together again from the assignment's own.
 """
 
 from dataclasses import dataclass
@@ -11,13 +11,11 @@ from pathlib import Path
 from grading._untyped import NotebookNode
 from grading.doctor.arrival import arrive
 from grading.doctor.assemble import assemble
-from grading.doctor.cells import Submission, read
+from grading.doctor.choose import choose
 from grading.doctor.compare import another_kernel, differences
-from grading.doctor.recognise import Asked, asked_cells, recognise
+from grading.doctor.recognise import asked_cells
 from grading.doctor.repair import Refused as Refused
 from grading.doctor.repair import Repair as Repair
-from grading.doctor.repair import Unreadable
-from grading.doctor.text import decode, sides
 
 
 @dataclass(frozen=True)
@@ -41,18 +39,11 @@ def admit(folder: Path, name: str, template: NotebookNode) -> Admitted:
     """
     came = arrive(folder, name)
     asked = asked_cells(template)
-    try:
-        text, decoded = decode(came.data)
-        submission = _reading(text, asked)
-    except Unreadable as wrong:
-        raise Refused("unreadable", f"{came.name} {wrong}", came.digest) from None  # what it came from may be large
-    found = recognise(submission.cells, asked)
-    repairs = (
-        *(*came.repairs, *decoded, *submission.repairs),
-        *another_kernel(submission.kernel, template),
-        *differences(submission.cells, found, asked),
-    )
-    return Admitted(assemble(submission.cells, found, asked, template), repairs, came.digest)
+    chosen = choose(came, name, asked)
+    assert chosen.submission is not None
+    cells, kernel = chosen.submission.cells, chosen.submission.kernel
+    repairs = (*chosen.repairs, *another_kernel(kernel, template), *differences(cells, chosen.found, asked))
+    return Admitted(assemble(cells, chosen.found, asked, template), repairs, came.digest)
 
 
 def digest(folder: Path, name: str) -> str:
@@ -61,27 +52,3 @@ def digest(folder: Path, name: str) -> str:
         return arrive(folder, name).digest
     except Refused as refused:
         return refused.digest
-
-
-def _reading(text: str, asked: tuple[Asked, ...]) -> Submission:
-    """Read a notebook; of one that git could not merge, the side with more of the assignment's cells."""
-    try:
-        return read(text)
-    except Unreadable:
-        if (both := sides(text)) is None:
-            raise
-    ours, theirs = (_or_reason(side) for side in both)
-    readings = [side for side in (ours, theirs) if isinstance(side, Submission)]
-    if not readings:
-        raise Unreadable(f"holds conflicts that git could not merge, and no side is a notebook: the first {ours}")
-    best = max(readings, key=lambda side: len(recognise(side.cells, asked)))  # ours on a tie
-    taken = "the first side" if best is ours else "the second side"
-    repair = Repair("merge-conflict", f"The file held conflicts that git could not merge; {taken} of each was taken.")
-    return Submission(best.cells, best.kernel, (repair, *best.repairs))
-
-
-def _or_reason(text: str) -> Submission | Unreadable:
-    try:
-        return read(text)
-    except Unreadable as wrong:
-        return wrong

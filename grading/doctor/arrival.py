@@ -1,38 +1,69 @@
-"""Find the file that was handed in, and read it: plain files of the student's own alone, and never without a bound."""
+"""Find the files that may be meant, and read them: plain files of the student's own alone, none without a bound."""
 
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
-from grading.doctor.repair import Refused, Repair, listed, printable
+from grading.doctor.repair import Refused, listed, printable
 
 MOST_BYTES = 20_000_000  # no answer comes near; a reader would drown
 MOST_ENTRIES = 10_000  # that are looked at, of a folder and its sub-folders
+MOST_FILES = 10  # notebooks that are read, to find the one that is meant
 
 # What browsers, systems and course sites add to a name, bounded, since a name can be made to match in many ways.
 _COPY = r"(?:[ _-]{0,3}(?:\(\d{1,3}\)|copy(?:[ _-]?\d{1,3})?)|[ _-]\d{1,2}){0,2}"
+_NOTEBOOK = re.compile(r"\.ipynb(?:\.json|\.txt)?\Z", re.IGNORECASE)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not keep us waiting for somebody to write
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """The bytes that came, the name that they came under (printable), and what was done to find them."""
+    """A file that may be the notebook that is meant.
 
-    name: str
+    Attributes:
+        entry: its name, printable, behind that of the sub-folder that it lay in.
+        data: its bytes; none where ``wrong`` says why it was not read.
+        fits: whether it has the name that was asked for, or what browsers and systems make of that name.
+        exact: whether it has the very name; ``inside`` whether it lay in a sub-folder.
+        changed: when it was written last, in nanoseconds since 1970.
+        wrong: why it was not read.
+    """
+
+    entry: str
     data: bytes
-    repairs: tuple[Repair, ...]
+    fits: bool
+    exact: bool
+    inside: bool
+    changed: int
+    wrong: str = ""
 
     @property
     def digest(self) -> str:
         """The SHA-256 digest of the bytes, in hexadecimal."""
-        return sha256(self.data).hexdigest()
+        return sha256(self.wrong.encode() or self.data).hexdigest()
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """The files that may be meant, and the printable names of all that lies in the folder."""
+
+    files: tuple[Arrival, ...]
+    there: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """The digest of the one file, or of all files with their names."""
+        if len(self.files) == 1:
+            return self.files[0].digest
+        named = sorted(f"{file.digest} {file.entry}" for file in self.files)
+        return sha256("\n".join(named).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -48,24 +79,33 @@ class _Entry:
         return printable(f"{self.parent}/{self.name}" if self.parent else self.name)
 
 
-def arrive(folder: Path, name: str) -> Arrival:
-    """Read the notebook ``name`` that was handed in, whatever a browser or system made of its name and place.
+def arrive(folder: Path, name: str) -> Arrivals:
+    """Read what may be the notebook ``name``, whatever a student, a browser or a system made of its name and place.
 
     Raises:
-        Refused: there is none ("missing"), or it is too large or cannot be opened ("unreadable").
+        Refused: there is no notebook at all ("missing"), or the folder cannot be opened ("unreadable").
 
     """
     try:
         # The student's folder may be a link that the instructor made; nothing in it may be one.
         with _opened(str(folder.parent), _FOLDER) as student, _opened(folder.name, _FOLDER, student) as home:
-            entry, repairs = _choose(list(islice(_entries(home), MOST_ENTRIES)), name)
-            return Arrival(str(entry), _read(home, entry), repairs)
+            entries = list(islice(_entries(home), MOST_ENTRIES))
+            there = tuple(sorted(f"{entry}{entry.kind}" for entry in entries if not entry.parent))
+            files = tuple(_arrival(home, entry, name) for entry in _choose(entries, name))
     except (FileNotFoundError, NotADirectoryError):
         reason = f"no {name} came: there is no folder {printable(folder.name)}, or it is none. Ask for {name}."
         raise _refused("missing", reason) from None
     except OSError as error:
         reason = f"what came for {name} cannot be opened ({error.strerror}). Ask for {name} as a plain file."
         raise _refused("unreadable", reason) from None
+    if not files:
+        raise _refused("missing", missing(name, there))
+    return Arrivals(files, there)
+
+
+def missing(name: str, there: Sequence[str]) -> str:
+    """Say that a notebook did not come, and what came instead."""
+    return f"no {name} came as a file. Ask for it, or rename what is there: {listed(there) or 'nothing'}."
 
 
 @contextmanager
@@ -100,45 +140,44 @@ def _entry(parent: str, item: "os.DirEntry[str]") -> _Entry:
     return _Entry(parent, item.name, kinds.get(stat.S_IFMT(state.st_mode), " (no plain file)"), state.st_mtime_ns)
 
 
-def _choose(entries: list[_Entry], wanted: str) -> tuple[_Entry, tuple[Repair, ...]]:
-    """Return the file that is meant: of several, the one with the very name, or else the newest."""
-    pattern = re.compile(rf"(?:copy of )?{re.escape(Path(wanted).stem)}{_COPY}\.ipynb(?:\.json|\.txt)?", re.IGNORECASE)
-    files = [entry for entry in entries if not entry.kind and pattern.fullmatch(entry.name)]
-    if not files:
-        there = sorted(f"{entry}{entry.kind}" for entry in entries if not entry.parent)
-        reason = f"no {wanted} came as a file. Ask for it, or rename what is there: {listed(there) or 'nothing'}."
-        raise _refused("missing", reason)
-    files.sort(key=lambda entry: (entry.name == wanted, entry.name == wanted and not entry.parent, entry.changed))
-    *others, taken = files
-    return taken, tuple(_found(taken, others, wanted))
+def _choose(entries: Sequence[_Entry], wanted: str) -> list[_Entry]:
+    """Return the notebooks to look into: those with the name that is wanted first, then the newest."""
+    notebooks = [entry for entry in entries if not entry.kind and _NOTEBOOK.search(entry.name)]
+    notebooks.sort(key=lambda entry: (entry.name == wanted, not entry.parent, _fits(entry, wanted), entry.changed))
+    return notebooks[: -MOST_FILES - 1 : -1]
 
 
-def _found(taken: _Entry, others: list[_Entry], wanted: str) -> Iterator[Repair]:
-    if taken.name != wanted:
-        yield Repair("renamed-file", f"The file came under the name {printable(taken.name)}; it is taken for {wanted}.")
-    if taken.parent:
-        yield Repair("sub-folder", f"The file lay in a folder of its own: {taken}.")
-    if others:
-        why = "it has the name that was asked for" if taken.name == wanted else "it is the newest"
-        left = listed([str(entry) for entry in others])
-        yield Repair("several-files", f"Of several files {taken} was taken: {why}. Not looked at: {left}.")
+def _fits(entry: _Entry, wanted: str) -> bool:
+    pattern = rf"(?:copy of )?{re.escape(Path(wanted).stem)}{_COPY}{_NOTEBOOK.pattern}"
+    return re.fullmatch(pattern, entry.name, re.IGNORECASE) is not None
 
 
-def _read(home: int, entry: _Entry) -> bytes:
-    """Read a file after its kind and size were seen on what is open: the name may lead elsewhere by now."""
+def _arrival(home: int, entry: _Entry, wanted: str) -> Arrival:
+    try:
+        data, wrong = _read(home, entry)
+    except OSError as error:
+        data, wrong = b"", f"cannot be opened ({error.strerror}). Ask for it as a plain file."
+    exact = entry.name == wanted
+    return Arrival(str(entry), data, _fits(entry, wanted), exact, bool(entry.parent), entry.changed, wrong)
+
+
+def _read(home: int, entry: _Entry) -> tuple[bytes, str]:
+    """Read a file after its kind and size were seen on what is open: the name may lead elsewhere by now.
+
+    Returns the bytes, or none and why.
+    """
     with _opened(entry.parent or ".", _FOLDER, home) as folder, _opened(entry.name, _FILE, folder) as file:
         state = os.fstat(file)
         if not stat.S_ISREG(state.st_mode):
-            raise _refused("unreadable", f"{entry} is no plain file. Ask for it as a file.")
+            return b"", "is no plain file. Ask for it as a file."
         size = state.st_size
         if size <= MOST_BYTES:
             with open(file, "rb", closefd=False) as stream:
                 data = stream.read(MOST_BYTES + 1)
             if len(data) <= MOST_BYTES:
-                return data
+                return data, ""
             size = len(data)
-    reason = f"{entry} has {size} bytes, more than {MOST_BYTES}. Ask for it with its outputs cleared."
-    raise _refused("unreadable", reason)
+    return b"", f"has {size} bytes, more than {MOST_BYTES}. Ask for it with its outputs cleared."
 
 
 def _refused(verdict: str, reason: str) -> Refused:

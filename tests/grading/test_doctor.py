@@ -224,10 +224,97 @@ def test_a_renamed_file_is_found(folder, name):
     assert name in repair.text
 
 
-@pytest.mark.parametrize("name", ["tinyx.ipynb", "my-tiny.ipynb", "tiny.py", "tiny.ipynb.zip", "tiny-checkpoint.ipynb"])
-def test_a_file_of_another_name_is_not_taken_but_named(folder, refuse, name):
+OTHER_NAMES = ["My Homework (final).ipynb", "tiny_v2.ipynb", "my-tiny.ipynb", "tiny-checkpoint.ipynb", "HW.IPYNB.txt"]
+
+
+def without_marks(notebook):
+    """The notebook as an editor saves it that keeps neither ids nor metadata."""
+    for cell in notebook.cells:
+        cell.metadata = {}
+        del cell["id"]
+    notebook.nbformat_minor = 4
+    return notebook
+
+
+@pytest.mark.parametrize("edit", [lambda notebook: notebook, without_marks], ids=["whole", "without-marks"])
+@pytest.mark.parametrize("name", OTHER_NAMES)
+def test_the_one_notebook_with_the_assignments_cells_is_taken_whatever_its_name(folder, name, edit):
+    (folder / name).write_text(nbformat.writes(edit(answered())))
+    (folder / "another.ipynb").write_text(nbformat.writes(new_notebook(cells=[new_code_cell("1 + 1")])))
+    admitted = admit(folder, NAME, TEMPLATE)
+    assert points(admitted) == [2, 2, 2]
+    assert [name in repair.text for repair in admitted.repairs if repair.kind == "renamed-file"] == [True]
+    assert "several-files" not in kinds(admitted)
+
+
+@pytest.mark.parametrize("name", ["tiny.py", "tiny.ipynb.zip"])
+def test_a_file_that_is_no_notebook_is_not_taken_but_named(folder, refuse, name):
     (folder / name).write_text(nbformat.writes(answered()))
     assert (refuse().verdict, name in refuse().reason) == ("missing", True)
+
+
+@pytest.mark.parametrize("file", EXERCISES, ids=lambda file: file.parent.name)
+def test_the_notebook_of_another_assignment_is_not_taken_for_this_one(tmp_path, file):
+    folder = tmp_path / "student" / "assignment"
+    folder.mkdir(parents=True)
+    for other in EXERCISES:
+        if other != file:
+            (folder / f"My {other.name}").write_bytes(other.read_bytes())
+    with pytest.raises(Refused) as refused:
+        admit(folder, file.name, nbformat.read(file, 4))
+    assert refused.value.verdict == "missing"
+    assert refused.value.digest == digest(folder, file.name)
+
+
+def with_answers(*names):
+    """A notebook in which only these answers are written."""
+    notebook = deepcopy(TEMPLATE)
+    for cell in notebook.cells:
+        cell.source = ANSWERS[cell.id] if cell.id in names else cell.source
+    return notebook
+
+
+@pytest.mark.parametrize(
+    ("files", "taken"),
+    [
+        ({NAME: ["answer-one"], "tiny_v2.ipynb": ["answer-one", "answer-two"]}, NAME),
+        ({NAME: [], "tiny_v2.ipynb": ["answer-one"]}, "tiny_v2.ipynb"),
+        ({NAME: [], "tiny (1).ipynb": ["words"], "a.ipynb": ["answer-one", "answer-two"]}, "a.ipynb"),
+        ({NAME: [], "tiny_v2.ipynb": []}, NAME),
+        ({"tiny (1).ipynb": ["answer-one"], "tiny_final.ipynb": ["answer-one", "words"]}, "tiny_final.ipynb"),
+        ({"sub/tiny.ipynb": ["answer-one"], "tiny_v2.ipynb": ["answer-one", "words"]}, "sub/tiny.ipynb"),
+    ],
+)
+def test_of_several_files_one_is_taken_by_rule_and_the_others_are_told(folder, files, taken):
+    for name, answers in files.items():
+        write_aged(folder / name, with_answers(*answers), 0)
+    admitted = admit(folder, NAME, TEMPLATE)
+    written = {name for name in ANSWERS if sources(admitted)[name] == ANSWERS[name]}
+    assert written == set(files[taken])
+    (told,) = [repair.text for repair in admitted.repairs if repair.kind == "several-files"]
+    assert told.startswith(f"Of several files {taken} was taken: ")
+    assert all(name in told.partition("Not graded: ")[2] for name in files.keys() - {taken})
+    assert admitted.digest == digest(folder, NAME)
+    write_aged(folder / next(iter(files.keys() - {taken})), with_answers("answer-three"), 0)
+    assert admitted.digest != digest(folder, NAME), "a file that was passed over has changed, and might count now"
+
+
+def test_an_unreadable_file_of_the_right_name_is_taken_only_where_nothing_else_is_answered(folder, refuse):
+    (folder / NAME).write_text("{")
+    write_aged(folder / "tiny (1).ipynb", with_answers(), 0)
+    assert refuse().verdict == "unreadable"
+    write_aged(folder / "tiny_v2.ipynb", answered(), 5)
+    assert points(admit(folder, NAME, TEMPLATE)) == [2, 2, 2]
+
+
+def test_only_so_many_notebooks_are_read(folder, monkeypatch):
+    read, opened = arrival._read, []
+    monkeypatch.setattr(arrival, "_read", lambda home, entry: opened.append(entry.name) or read(home, entry))
+    for i in range(50):
+        write_aged(folder / f"n{i}.ipynb", with_answers(), i)
+    write_aged(folder / NAME, answered(), 99)
+    assert points(admit(folder, NAME, TEMPLATE)) == [2, 2, 2]
+    assert opened == [NAME, *(f"n{i}.ipynb" for i in range(arrival.MOST_FILES - 1))]
 
 
 def write_aged(path, notebook, age):

@@ -1,0 +1,129 @@
+"""Choose the notebook that is meant among the files that came: by its name, and by the assignment's cells in it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from grading.doctor.arrival import Arrival, Arrivals, missing
+from grading.doctor.cells import Submission, read
+from grading.doctor.recognise import Asked, recognise
+from grading.doctor.repair import Refused, Repair, Unreadable, listed, printable
+from grading.doctor.text import decode, sides
+
+# The share of an assignment's cells by which a file of any name is known. Another assignment's notebook has up to 0.4.
+RECOGNISED = 0.5
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A file, what was read from it, and where the assignment's cells stand in it; or why it could not be read."""
+
+    file: Arrival
+    submission: Submission | None = None
+    found: Mapping[int, int] = field(default_factory=dict)
+    answered: int = 0
+    repairs: tuple[Repair, ...] = ()
+    wrong: str = ""
+
+    def is_meant(self, asked: Sequence[Asked]) -> bool:
+        """Tell whether this may be the notebook: by its name, or by its cells."""
+        return self.file.fits or len(self.found) > RECOGNISED * len(asked)
+
+    @property
+    def rank(self) -> tuple[int | bool, ...]:
+        """What the largest is taken by.
+
+        The file with the very name counts, unless nothing in it is answered; then the one with the most answers, the
+        name that fits best, and the newest.
+        """
+        exact, top = self.file.exact, not self.file.inside
+        named = exact and self.answered > 0
+        return (
+            named,
+            named and top,
+            self.answered,
+            exact,
+            exact and top,
+            self.file.fits,
+            self.file.changed,
+        )
+
+
+def choose(came: Arrivals, name: str, asked: Sequence[Asked]) -> Chosen:
+    """Return the notebook that is meant, with what was done to find it among its repairs.
+
+    Raises:
+        Refused: none of the files is it, or it cannot be read.
+
+    """
+    looked_into = (_look_into(file, asked) for file in came.files)
+    several = sorted((one for one in looked_into if one.is_meant(asked)), key=lambda one: one.rank)
+    if not several:
+        raise Refused("missing", missing(name, came.there), came.digest)
+    *others, taken = several
+    if taken.wrong:
+        raise Refused("unreadable", f"{taken.file.entry} {taken.wrong}", came.digest)
+    repairs = (*_how_it_was_found(taken, others, name), *taken.repairs)
+    return Chosen(taken.file, taken.submission, taken.found, taken.answered, repairs)
+
+
+def _look_into(file: Arrival, asked: Sequence[Asked]) -> Chosen:
+    if file.wrong:
+        return Chosen(file, wrong=file.wrong)
+    try:
+        text, decoded = decode(file.data)
+        submission = _reading(text, asked)
+    except Unreadable as wrong:
+        return Chosen(file, wrong=str(wrong))
+    found = recognise(submission.cells, asked)
+    answered = sum(asked[i].answer and _is_answered(submission.cells[at].source, asked[i]) for i, at in found.items())
+    return Chosen(file, submission, found, answered, (*decoded, *submission.repairs))
+
+
+def _is_answered(source: str, asked: Asked) -> bool:
+    return source.strip() not in ("", asked.source.strip())
+
+
+def _reading(text: str, asked: Sequence[Asked]) -> Submission:
+    """Read a notebook; of one that git could not merge, the side with more of the assignment's cells."""
+    try:
+        return read(text)
+    except Unreadable:
+        if (both := sides(text)) is None:
+            raise
+    ours, theirs = (_or_reason(side) for side in both)
+    readings = [side for side in (ours, theirs) if isinstance(side, Submission)]
+    if not readings:
+        raise Unreadable(f"holds conflicts that git could not merge, and no side is a notebook: the first {ours}")
+    best = max(readings, key=lambda side: len(recognise(side.cells, asked)))  # ours on a tie
+    taken = "the first side" if best is ours else "the second side"
+    repair = Repair("merge-conflict", f"The file held conflicts that git could not merge; {taken} of each was taken.")
+    return Submission(best.cells, best.kernel, (repair, *best.repairs))
+
+
+def _or_reason(text: str) -> Submission | Unreadable:
+    try:
+        return read(text)
+    except Unreadable as wrong:
+        return wrong
+
+
+def _how_it_was_found(taken: Chosen, others: Sequence[Chosen], wanted: str) -> Iterator[Repair]:
+    file = taken.file
+    if not file.exact:
+        came = printable(file.entry.rpartition("/")[2])
+        yield Repair("renamed-file", f"The file came under the name {came}; it is taken for {wanted}.")
+    if file.inside:
+        yield Repair("sub-folder", f"The file lay in a folder of its own: {file.entry}.")
+    if others:
+        left = listed([other.file.entry for other in others])
+        yield Repair(
+            "several-files", f"Of several files {file.entry} was taken: {_why(taken, others)}. Not graded: {left}."
+        )
+
+
+def _why(taken: Chosen, others: Sequence[Chosen]) -> str:
+    if taken.file.exact:
+        return "it has the name that was asked for"
+    if any(other.answered == taken.answered for other in others):
+        return "none has more answers, and it is the newest of those with as many"
+    return "it has the most answers"
