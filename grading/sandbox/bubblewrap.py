@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from grading.course import GradingError
-from grading.sandbox.inside.walls import MACHINE
+from grading.sandbox.inside.syscalls import MACHINES
 
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin")
 SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "fonts", "localtime", "alternatives")  # of /etc
@@ -81,7 +81,7 @@ def _program() -> str:
     if sys.platform != "linux":
         reason = f"it is made of Linux namespaces, and this is {platform.system()}"
         raise NoSandbox(f"no sandbox: {reason}. Grade in a Linux container or virtual machine. {WITHOUT}")
-    if platform.machine() not in MACHINE:
+    if platform.machine() not in MACHINES:
         raise NoSandbox(f"no sandbox: its filter of system calls knows no {platform.machine()}. {WITHOUT}")
     program = shutil.which("bwrap")
     if program is None:

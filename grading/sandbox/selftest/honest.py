@@ -34,6 +34,13 @@ with tempfile.NamedTemporaryFile("w+") as file:
 THREADS = """from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor(4) as pool: print(sum(pool.map(abs, range(-4, 0))))
 """
+PROCESSES = """import multiprocessing
+with multiprocessing.Pool(2) as pool: print(sum(pool.map(abs, [-3, -4])))
+"""
+WAITING = """import asyncio
+process = await asyncio.create_subprocess_exec("echo", "there", stdout=asyncio.subprocess.PIPE)
+print((await process.communicate())[0].decode())
+"""
 WORKS = (
     Work("numpy", "import numpy as np\nprint((np.ones((200, 200)) @ np.ones((200, 200))).sum())", "8000000.0"),
     Work("torch", GRADIENTS, "(2, 3)"),
@@ -44,6 +51,8 @@ WORKS = (
     Work("line for the shell", "!echo there", "there"),
     Work("temporary file", FILE, "kept"),
     Work("threads", THREADS, "10"),
+    Work("processes", PROCESSES, "7"),
+    Work("asyncio", WAITING, "there"),
     Work("processor", BLAS, "{1}"),
     Work("library", "import attnlib, attnlib.numpy, attnlib.torch, attnlib.plotting\nprint('there')", "there"),
 )

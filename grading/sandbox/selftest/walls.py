@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from grading.sandbox.selftest.attempts.calls import CALLS
+from grading.sandbox.selftest.attempts.calls import CALLS, OPTIONS
 from grading.sandbox.selftest.plants import SHOWN, Plants, meant
 from grading.sandbox.selftest.probe import Probe
 
@@ -78,6 +78,7 @@ def _see(plants: Plants) -> list[Probe]:
 def _calls() -> list[Probe]:
     return [
         *(_probe("call", name, f"the system call {name}", "calls.call", call=name) for name in CALLS),
+        *(_probe("call", name, f"the system call {name}", "calls.option", option=name) for name in OPTIONS),
         _probe("call", "clone", "a process in new namespaces", "calls.clone"),
         _probe("call", "x32", "a call by its other number", "calls.other_convention"),
         _probe("call", "root", "to be root", "calls.root"),

@@ -71,6 +71,11 @@ for name, *numbers in (("unshare", 272, 0x10000000), ("setns", 308, 0, 0), ("mou
                        ("pidfd_getfd", 438, 0, 0, 0), ("move_mount", 429, 0, 0, 0, 0, 0)):
     ctypes.set_errno(0)
     assert libc.syscall(*numbers) == -1, name
+for name, number in (("move_pages", 279), ("mbind", 237), ("process_madvise", 440), ("open_tree_attr", 467),
+                     ("statmount", 457), ("listmount", 458), ("mincore", 27), ("cachestat", 451), ("preadv2", 327),
+                     ("migrate_pages", 256), ("seccomp", 317), ("clone3", 435), ("splice", 275), ("sysinfo", 99)):
+    ctypes.set_errno(0)
+    assert libc.syscall(number, -1, -1, -1, -1, -1, -1) == -1 and ctypes.get_errno() == 38, name
 assert os.getuid() != 0 and os.geteuid() != 0
 """
 NETWORK = """import socket, subprocess

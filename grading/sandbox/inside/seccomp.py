@@ -1,0 +1,53 @@
+"""Compiles the list of allowed system calls into a program that the kernel runs before each call of a process.
+
+The program is for the classic Berkeley packet filter, whose conditional jumps reach 255 instructions. It searches the
+number of the call in halves, and takes its long jumps by an instruction whose distance has 32 bits.
+"""
+
+import struct
+from itertools import pairwise
+
+from grading.sandbox.inside.syscalls import ALLOWED, CHECKED, ENOSYS, MACHINES, Check
+
+ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+LOAD, EQUAL, AT_LEAST, AND, SKIP, RETURN = 0x20, 0x15, 0x35, 0x54, 0x05, 0x06
+ALLOW, REFUSE = 0x7FFF0000, 0x00050000
+NUMBER, MACHINE, ARGUMENTS = 0, 4, 16  # where they lie in what the program is shown
+
+Line = tuple[int, int, int, int]  # instruction, lines to skip where it is true, and where it is not, operand
+REFUSED: list[Line] = [(RETURN, 0, 0, REFUSE | ENOSYS)]
+
+
+def program(machine: str) -> bytes:
+    """Return the filter for a kind of machine, as the kernel takes it."""
+    lines = [(LOAD, 0, 0, MACHINE), (EQUAL, 1, 0, ARCHITECTURE[machine]), *REFUSED, (LOAD, 0, 0, NUMBER)]
+    return b"".join(struct.pack("HBBI", *line) for line in [*lines, *_search(_ranges(machine))])
+
+
+def _ranges(machine: str) -> list[tuple[int, list[Line]]]:
+    """Return what to do with calls, from which number on: the last range has no end."""
+    at = MACHINES.index(machine)
+    what: dict[int, list[Line]] = {}
+    for numbers in ALLOWED.values():
+        what |= {} if (number := numbers[at]) is None else {number: [(RETURN, 0, 0, ALLOW)]}
+    for check in CHECKED.values():
+        what |= {} if (number := check.numbers[at]) is None else {number: _checked(check)}
+    each = [(number, what.get(number, REFUSED)) for number in range(max(what) + 2)]
+    return each[:1] + [after for before, after in pairwise(each) if after[1] != before[1]]
+
+
+def _checked(check: Check) -> list[Line]:
+    """Return lines that allow a call where an argument has one of its values."""
+    lines = [(LOAD, 0, 0, ARGUMENTS + 8 * check.argument), (AND, 0, 0, check.mask)]
+    for value in check.values:
+        lines += [(EQUAL, 0, 1, value), (RETURN, 0, 0, ALLOW)]
+    return [*lines, (RETURN, 0, 0, REFUSE | check.error)]
+
+
+def _search(ranges: list[tuple[int, list[Line]]]) -> list[Line]:
+    """Return lines that find the range of a number, and do what is to be done there."""
+    if len(ranges) == 1:
+        return ranges[0][1]
+    middle = len(ranges) // 2
+    below, above = _search(ranges[:middle]), _search(ranges[middle:])
+    return [(AT_LEAST, 0, 1, ranges[middle][0]), (SKIP, 0, 0, len(below)), *below, *above]
