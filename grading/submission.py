@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from logging import Logger
 
-from grading._untyped import NotebookNode, is_solution, notebook_text
+from grading._untyped import NotebookNode, notebook_text
+from grading.admission import admit
 from grading.course import Course
-from grading.doctor import Refused, admit, digest
+from grading.doctor import Refused, digest
 from grading.doctor.repair import Repair
 from grading.journal import Journal
 from grading.judge import Judge
@@ -18,7 +19,6 @@ from grading.outcome import Outcome, findings
 from grading.pages import place
 from grading.paper import VERDICT, WORST_FIRST, Paper, Verdict
 from grading.pool import Results
-from grading.roads import other_roads
 from grading.sandbox.limits import Limits
 from grading.task import Task
 from grading.timestamp import submitted_at
@@ -73,32 +73,22 @@ class Submissions:
         came: list[str] = []
         notebooks: dict[str, NotebookNode] = {}
         repairs: list[Repair] = []
+        roads: list[str] = []
         refusals: list[Refused] = []
         for paper in self.papers:
             try:
-                admitted = admit(folder, f"{paper.name}.ipynb", paper.template)
+                read = admit(folder, paper)
             except Refused as why:
                 came.append(why.digest)
                 refusals.append(why)
                 continue
-            came.append(admitted.digest)
-            notebooks[paper.name] = admitted.notebook
-            repairs += admitted.repairs
+            came.append(read.admitted.digest)
+            notebooks[paper.name] = read.admitted.notebook
+            repairs += read.admitted.repairs
+            roads += read.flags
         refused = refusals[0] if refusals else None
         tasks = tuple(self._task(name, notebook) for name, notebook in notebooks.items())
-        roads = tuple(road for name, notebook in notebooks.items() for road in self._roads(student, name, notebook))
-        return Submission(student, self._digest(came), notebooks, tasks, tuple(repairs), roads, refused)
-
-    def _roads(self, student: str, name: str, notebook: NotebookNode) -> list[str]:
-        """Return why an instructor should look at a notebook's code."""
-        cells = [(str(cell.id), cell.source) for cell in notebook.cells if _is_students(cell)]
-        forbidden = {c.expression: c.exercise.forbidden for c in self._paper(name).challenges.values() if c.exercise}
-        try:
-            found = other_roads(cells, forbidden)
-        except Exception:  # one student's code, whatever it is, must not keep the others from being graded
-            self.log.exception("the code of %s could not be looked through", student)
-            return ["its code could not be looked through, and the log says why"]
-        return [f"{f.why}: cell {f.cell}, line {f.line}: {f.text}" for f in found if f.level == "suspicious"]
+        return Submission(student, self._digest(came), notebooks, tasks, tuple(repairs), tuple(roads), refused)
 
     def _task(self, name: str, notebook: NotebookNode) -> Task:
         return self._paper(name).task(notebook, self.judge, self.limits, walled=self.walled)
@@ -168,8 +158,3 @@ class Submissions:
     def _forget(self, student: str) -> None:
         for folder in (self.course.autograded, self.course.feedback):
             shutil.rmtree(folder(student, self.assignment), ignore_errors=True)
-
-
-def _is_students(cell: NotebookNode) -> bool:
-    """Return whether a student wrote a code cell: an answer, or a cell of the student's own."""
-    return cell.cell_type == "code" and ("nbgrader" not in cell.metadata or is_solution(cell))

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import combinations, groupby
 from zlib import crc32
 
+from grading import bounded
 from grading.course import Course
 from grading.insight.tokens import Token, tokens
 from grading.insight.written import Cell, Unreadable, given, written
@@ -72,26 +73,36 @@ class Likeness:
 
 
 def likeness(course: Course, assignment: str, students: Iterable[str]) -> Likeness:
-    """Compare what students handed in to an assignment."""
-    cells: dict[str, list[Cell]] = {}
+    """Compare what students handed in to an assignment. Each submission is read in a bounded child."""
+    texts: dict[str, Text] = {}
     left_out = []
     for student in students:
         try:
-            cells[student] = written(course, assignment, student)
-        except Unreadable as reason:
+            cells = written(course, assignment, student)
+            texts[student] = Text(cells, bounded.run(_read, [cell.source for cell in cells]))
+        except (Unreadable, bounded.WorkFailed) as reason:
             left_out.append((student, str(reason)))
-    return Likeness(len(cells), tuple(left_out), tuple(pairs(cells, given(course, assignment))))
+        except bounded.Exceeded as reason:
+            left_out.append((student, f"comparing it {reason}"))
+    return Likeness(len(texts), tuple(left_out), tuple(_pairs(texts, given(course, assignment))))
+
+
+Words = tuple[Sequence[int], Sequence[int]]  # of a cell: its runs, and the line of each of its words
 
 
 class Text:
-    """A submission: its cells, and for each the runs of GRAM words by the number of their first one.
+    """A submission: its cells, for each the runs of GRAM words by the number of their first one, and their lines.
 
     There are as many as there are students, all at once: what can be had again from a cell's source is not kept.
     """
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
+    def __init__(self, cells: Sequence[Cell], words: Iterable[Words] | None = None) -> None:
+        words = words or [_words_of(cell.source) for cell in cells]
         self.cells = cells
-        self.runs = [array("I", _runs(tokens(cell.source))) for cell in cells]
+        self.runs, self.lines = [], []
+        for runs, lines in words:
+            self.runs.append(array("I", runs))
+            self.lines.append(array("I", lines))
 
     def all_runs(self) -> set[int]:
         """Return the runs of all cells."""
@@ -106,8 +117,8 @@ class Text:
 class _Class:
     """All submissions, and which runs of theirs say something."""
 
-    def __init__(self, everybody: Mapping[str, Sequence[Cell]], released: Iterable[str]) -> None:
-        self.texts = {student: Text(cells) for student, cells in everybody.items()}
+    def __init__(self, texts: Mapping[str, Text], released: Iterable[str]) -> None:
+        self.texts = texts
         count = Counter(run for text in self.texts.values() for run in text.all_runs())
         n = len(self.texts)
         self.ignored = {run for source in released for run in _runs(tokens(source))}
@@ -153,9 +164,22 @@ def pairs(everybody: Mapping[str, Sequence[Cell]], released: Iterable[str]) -> l
         everybody: the cells that each student wrote.
         released: code that nobody had to write: what was released, and the solution.
     """
-    whole = _Class(everybody, released)
+    return _pairs({student: Text(cells) for student, cells in everybody.items()}, released)
+
+
+def _pairs(texts: Mapping[str, Text], released: Iterable[str]) -> list[Pair]:
+    whole = _Class(texts, released)
     found = filter(None, (whole.pair(first, second) for first, second in whole.candidates()))
     return sorted(found, key=lambda pair: (-pair.alike, -pair.distinctive, pair.first, pair.second))
+
+
+def _read(sources: Sequence[str]) -> Iterator[list[Words]]:
+    yield [_words_of(source) for source in sources]
+
+
+def _words_of(source: str) -> Words:
+    words = tokens(source)
+    return _runs(words), [word.line for word in words]
 
 
 def _runs(words: Sequence[Token]) -> list[int]:
@@ -204,8 +228,7 @@ def _passage(first: Text, second: Text, cells: tuple[int, int], starts: list[tup
 
 def _lines(text: Text, cell: int, starts: Sequence[int]) -> str:
     """Return the lines of a cell from the first to the last of the runs that start there."""
-    words = tokens(text.cells[cell].source)
-    first, last = words[min(starts)].line, words[max(starts) + GRAM - 1].line
+    first, last = text.lines[cell][min(starts)], text.lines[cell][max(starts) + GRAM - 1]
     lines = text.cells[cell].source.splitlines()[first - 1 : last]
     more = [f"… {len(lines) - LINES} more lines"] if len(lines) > LINES else []
     return "\n".join([*(plain(line.expandtabs(4)[:WIDTH]) for line in lines[:LINES]), *more])

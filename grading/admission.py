@@ -1,0 +1,68 @@
+"""Admit a submission, and look through its code: each in a child that is bounded, for the file is a student's."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grading import bounded
+from grading._untyped import NotebookNode, as_notebook, is_solution
+from grading.doctor import Admitted, Refused, Repair, digest
+from grading.doctor import admit as repaired
+from grading.paper import Paper
+from grading.roads import other_roads
+
+SECONDS = 10  # of processor time, to repair a notebook and to look through its code: an honest one takes 0.02
+
+
+@dataclass(frozen=True)
+class Read:
+    """A notebook that is fit to be graded, and why an instructor should look at its code."""
+
+    admitted: Admitted
+    flags: tuple[str, ...]
+
+
+def admit(folder: Path, paper: Paper) -> Read:
+    """Return what came into a student's folder for a notebook of an assignment.
+
+    Raises:
+        Refused: there is no such notebook, none that can be graded, or none that can be read within bounds.
+    """
+    name = f"{paper.name}.ipynb"
+    forbidden = {c.expression: c.exercise.forbidden for c in paper.challenges.values() if c.exercise}
+    steps = bounded.stream(_admitted, folder, name, paper.template, forbidden, seconds=SECONDS)
+    try:
+        first = next(steps)
+    except (bounded.Exceeded, bounded.WorkFailed) as reason:
+        said = f"{name} cannot be graded: reading it {reason}. Ask for a notebook with shorter and simpler cells."
+        raise Refused("unreadable", said, digest(folder, name)) from None
+    if "refused" in first:
+        raise Refused(*first["refused"])
+    notebook = as_notebook(first["notebook"])
+    admitted = Admitted(notebook, tuple(Repair(*repair) for repair in first["repairs"]), first["digest"])
+    try:
+        return Read(admitted, tuple(next(steps)))
+    except (bounded.Exceeded, bounded.WorkFailed) as reason:
+        return Read(admitted, (f"its code could not be looked through: {reason}",))
+    finally:
+        steps.close()
+
+
+def _admitted(folder: Path, name: str, template: NotebookNode, forbidden: Mapping[str, Sequence[str]]) -> Iterator[Any]:
+    """Yield the notebook, or why there is none, and then the flags."""
+    try:
+        admitted = repaired(folder, name, template)
+    except Refused as refused:
+        yield {"refused": [refused.verdict, refused.reason, refused.digest]}
+        return
+    repairs = [[repair.kind, repair.text] for repair in admitted.repairs]
+    yield {"notebook": admitted.notebook, "repairs": repairs, "digest": admitted.digest}
+    cells = [(str(cell.id), cell.source) for cell in admitted.notebook.cells if _is_students(cell)]
+    found = other_roads(cells, forbidden)
+    yield [f"{f.why}: cell {f.cell}, line {f.line}: {f.text}" for f in found if f.level == "suspicious"]
+
+
+def _is_students(cell: NotebookNode) -> bool:
+    """Return whether a student wrote a code cell: an answer, or a cell of the student's own."""
+    return cell.cell_type == "code" and ("nbgrader" not in cell.metadata or is_solution(cell))
