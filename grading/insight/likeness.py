@@ -30,6 +30,7 @@ RARE = 10  # a run is rare if at most so many students, and at most a tenth of t
 DISTINCTIVE = 80  # words in rare runs that a pair has to share
 PASSAGES = 12  # of a pair that are kept, the longest ones
 LINES, WIDTH = 40, 160  # lines of a passage, and characters of a line, that are kept
+SECONDS = 10  # of processor time, to read the code of one submission: that of an honest one takes 0.02
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def likeness(course: Course, assignment: str, students: Iterable[str]) -> Likene
     for student in students:
         try:
             cells = written(course, assignment, student)
-            texts[student] = Text(cells, bounded.run(_read, [cell.source for cell in cells]))
+            texts[student] = Text(cells, bounded.run(_read, [cell.source for cell in cells], seconds=SECONDS))
         except (Unreadable, bounded.WorkFailed) as reason:
             left_out.append((student, str(reason)))
         except bounded.Exceeded as reason:
