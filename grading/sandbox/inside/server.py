@@ -4,6 +4,7 @@ It never runs a student's code, and stays single-threaded: a fork of a process w
 says of a submission comes through its leash: to interrupt it, or, by hanging up, to kill it and all that it started.
 """
 
+import fcntl
 import gc
 import json
 import os
@@ -29,6 +30,7 @@ def main() -> None:
         walls.rule_over_processes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a submission takes it up again, while its code runs
     control = socket.socket(fileno=os.dup(CONTROL))
+    _end_with_the_grader(control)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), CONTROL)
     for fonts in Path(sys.prefix, "share", "matplotlib").glob("fontlist-*.json"):  # made when this was installed
@@ -42,8 +44,21 @@ def main() -> None:
     gc.freeze()
     gc.enable()
     server = Server(shell, control, walled=walled)
+    fcntl.fcntl(control, fcntl.F_SETFL, 0)  # from here on, it is read
     control.sendall(b"ready")
     server.serve()
+
+
+def _end_with_the_grader(control: socket.socket) -> None:
+    """End as soon as the grader hangs up, while the imports are going on, which take seconds.
+
+    Bubblewrap is to be killed together with the grader, but does not notice if that happens before it has asked for it.
+    """
+    signal.signal(signal.SIGIO, lambda *_: os._exit(1))
+    fcntl.fcntl(control, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(control, fcntl.F_SETFL, os.O_ASYNC)  # the kernel sends a SIGIO when there is something to be read
+    if select.select([control], [], [], 0)[0]:  # nothing is said before this process is ready: it has hung up already
+        os._exit(1)
 
 
 def _threads() -> int:
@@ -64,7 +79,7 @@ class Server:
         self.processes = walls.own_processes() if walled else -1
 
     def serve(self) -> None:
-        """Do what the grader asks, one thing after another."""
+        """Do what the grader asks, one thing after another; once it hangs up, kill what is left of every submission."""
         while True:
             held = {leash: pid for pid, leash in self.leashes.items() if pid not in self.dying}
             waiting: list[Any] = [self.control, self.woken, *held]
@@ -77,6 +92,8 @@ class Server:
             if self.control in ready:
                 message, files, *_ = socket.recv_fds(self.control, 65_536, 2)
                 if not message:
+                    for pid in self.leashes:
+                        self._kill(pid)
                     return
                 self._start(json.loads(message), *files)
 

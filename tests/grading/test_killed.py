@@ -1,0 +1,75 @@
+"""Where the grader is killed, nothing of it goes on: neither a box that starts, nor one in which code runs."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from attacks.measure import survivors
+
+import grading
+from grading.sandbox import bubblewrap
+
+ENDLESS = "open({there!r}, 'w').close()\nimport time\ntime.sleep(3600)\n"
+GRADER = """
+import sys
+from grading.sandbox.host import Host
+from grading.sandbox.limits import Limits
+
+with Host(Limits(), walled=sys.argv[1] == "walled") as host, host.session() as session:
+    forks = "import os, time\\nfor _ in range(3):\\n  if not os.fork():\\n    while True: time.sleep(1)"
+    list(session.ask({"run": forks}))
+    print("at work", flush=True)
+    list(session.ask({"run": "while True: pass"}))
+"""
+
+
+@pytest.fixture
+def kit(tmp_path) -> Path:
+    """The code of the server, in which the imports never come to their end."""
+    inside = tmp_path / "kit" / "grading" / "sandbox" / "inside"
+    shutil.copytree(Path(grading.__file__).parent / "sandbox" / "inside", inside)
+    for folder in (inside.parent, inside.parent.parent):
+        (folder / "__init__.py").touch()
+    (inside / "shell.py").write_text(ENDLESS.format(there=str(tmp_path / "importing")))
+    return tmp_path / "kit"
+
+
+@pytest.mark.parametrize("hangs_up", ["before", "while it imports"])
+def test_a_server_that_is_still_importing_ends_when_the_grader_hangs_up(kit, tmp_path, hangs_up):
+    ours, theirs = socket.socketpair()
+    settings = bubblewrap.environment() | {"PYTHONPATH": str(kit), "MPLCONFIGDIR": str(tmp_path)}
+    if hangs_up == "before":
+        ours.close()
+    process = subprocess.Popen([*bubblewrap.server(), "--bare"], stdin=theirs, env=settings, cwd="/")
+    theirs.close()
+    try:
+        while hangs_up != "before" and not (tmp_path / "importing").exists():
+            assert process.poll() is None
+        ours.close()
+        assert process.wait(60) == 1
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("walls", ["walled", "bare"])
+def test_a_session_and_all_that_it_started_end_with_the_grader(tmp_path, walls):
+    if walls == "walled" and bubblewrap.why_not() is not None:
+        pytest.skip("no sandbox can be had here")
+    place = os.environ | {"TMPDIR": str(tmp_path)}
+    grader = subprocess.Popen([sys.executable, "-c", GRADER, walls], stdout=subprocess.PIPE, env=place)
+    try:
+        assert grader.stdout.readline() == b"at work\n"
+        family = psutil.Process(grader.pid).children(recursive=True)
+        assert len(family) > 4
+    finally:
+        grader.send_signal(signal.SIGKILL)
+        grader.communicate()
+    assert psutil.wait_procs(family, timeout=60)[1] == []
+    assert survivors(tmp_path) == []
