@@ -7,6 +7,8 @@ there, or the database whose SQLAlchemy URL is in ATTENTION_DB, such as postgres
 import os
 from pathlib import Path
 
+import nbgrader
+
 import grading
 from grading.course import Course
 
@@ -32,15 +34,22 @@ c.Autograde.autograde_preprocessors = [
     "grading.autograde.Grade",
     "nbgrader.preprocessors.SaveAutoGrades",
     "nbgrader.preprocessors.AssignLatePenalties",
+    "grading.sanitize.Sanitize",
 ]
 
-# Feedback pages ask no other host for anything, and run nothing that came with a submission.
+templates = Path(grading.__file__).with_name("templates")
+nbgraders_templates = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
+
+# What shows a submission asks no other host for anything, and runs nothing that came with it: feedback and Formgrader.
+c.HTMLExporter.preprocessors = ["grading.sanitize.Sanitize"]
+c.HTMLExporter.filters = {"markdown2html": "grading.feedback.markdown", "points": "grading.report.points"}
+c.DataTypeFilter.display_data_priority = ["text/html", "text/markdown", "image/png", "image/jpeg", "text/plain"]
+
+# Formgrader takes its template from here: nbgrader's own, under a content security policy.
+c.HTMLExporter.template_name = "course-formgrade"
+c.HTMLExporter.extra_template_basedirs = [str(templates), str(nbgraders_templates)]
+c.HTMLExporter.extra_template_paths = [str(nbgraders_templates)]
+
+c.GenerateFeedback.exporter_class = "grading.feedback.FeedbackExporter"
 c.GenerateFeedback.preprocessors = ["grading.feedback.Scores"]
-c.HTMLExporter.template_name = "course-feedback"
-c.HTMLExporter.extra_template_basedirs = [str(Path(grading.__file__).with_name("templates"))]
-c.HTMLExporter.filters = {
-    "safe_html": "grading.feedback.safe_html",
-    "with_formulas": "grading.mathml.with_formulas",
-    "points": "grading.report.points",
-}
-c.DataTypeFilter.display_data_priority = ["text/html", "image/svg+xml", "image/png", "image/jpeg", "text/plain"]
+c.FeedbackExporter.template_name = "course-feedback"

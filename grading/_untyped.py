@@ -10,6 +10,10 @@ from bleach.css_sanitizer import CSSSanitizer as CSSSanitizer  # type: ignore[im
 from bleach.sanitizer import ALLOWED_TAGS as ALLOWED_TAGS  # type: ignore[import-untyped]
 from dateutil.tz import gettz as gettz  # type: ignore[import-untyped]
 from nbconvert.exporters import HTMLExporter as HTMLExporter
+from nbconvert.filters.markdown_mistune import InvalidNotebook as InvalidNotebook
+from nbconvert.filters.markdown_mistune import IPythonRenderer as IPythonRenderer
+from nbconvert.filters.markdown_mistune import MarkdownWithMath as MarkdownWithMath
+from nbconvert.preprocessors import Preprocessor as Preprocessor
 from nbformat import NotebookNode as NotebookNode
 from nbgrader.api import Assignment as Assignment
 from nbgrader.api import BaseCell as BaseCell
@@ -59,6 +63,12 @@ def new_output(kind: str, **content: Any) -> NotebookNode:
     more: dict[str, Any] = {} if kind in ("stream", "error") else {"metadata": {}}
     output: NotebookNode = nbformat.from_dict({"output_type": kind, **more, **content})  # type: ignore[no-untyped-call]
     return output
+
+
+def as_node(content: dict[str, Any]) -> NotebookNode:
+    """Return a part of a notebook."""
+    node: NotebookNode = nbformat.from_dict(content)  # type: ignore[no-untyped-call]
+    return node
 
 
 def code_cell(source: str, name: str) -> NotebookNode:

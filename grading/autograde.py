@@ -3,6 +3,7 @@
 For a class, `python -m grading run` is the way: it starts its boxes once. Here one is started for each call.
 """
 
+import shutil
 from functools import lru_cache
 from pathlib import Path
 from secrets import randbits
@@ -17,6 +18,7 @@ from grading.pool import run_here
 from grading.sandbox.limits import Limits
 
 BITS = 128
+TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"  # by which nbgrader knows a submission again
 
 
 def _paper(resources: Any, root: str) -> Paper:
@@ -27,6 +29,15 @@ def _paper(resources: Any, root: str) -> Paper:
 @lru_cache
 def _read(file: Path) -> Paper:
     return Paper.read(file)
+
+
+def _keep_what_is_read(folder: Path) -> None:
+    """Remove what else nbgrader copied from a submission: Formgrader would serve a student's page as one of its own."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.suffix != ".ipynb" and path.name not in (TIMESTAMP, SECRET):
+            path.unlink()
 
 
 class Admit(NbGraderPreprocessor):  # type: ignore[misc]
@@ -49,6 +60,7 @@ class Grade(NbGraderPreprocessor):  # type: ignore[misc]
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Return the notebook as it was run, with what its graded cells earned."""
+        _keep_what_is_read(Path(resources["metadata"]["path"]))
         paper, judge = _paper(resources, self.config.CourseDirectory.root), Judge(randbits(BITS))
         (result,) = run_here([paper.task(nb, judge, Limits(), walled=True)])
         if result.lost:

@@ -9,8 +9,9 @@ from logging import Logger
 from multiprocessing import get_context
 from pathlib import Path
 
-from grading._untyped import GenerateFeedback, HTMLExporter, read_notebook
+from grading._untyped import GenerateFeedback, read_notebook
 from grading.course import Course, GradingError, log_file, quiet
+from grading.feedback import FeedbackExporter
 
 NO_PAGE = "no feedback page: "
 ALONE = 40  # pages: more are worth the seconds that it takes to start processes for them
@@ -23,7 +24,7 @@ class Pages:
         self.course, self.assignment, self.log = course, assignment, log
         config = course.config()
         self._url = config.CourseDirectory.db_url
-        self._exporter = HTMLExporter(config=config)  # type: ignore[no-untyped-call]
+        self._exporter = FeedbackExporter(config=config)  # type: ignore[no-untyped-call]
         for step in config.GenerateFeedback.preprocessors or GenerateFeedback.preprocessors.default_args[0]:
             self._exporter.register_preprocessor(step, enabled=True)  # type: ignore[no-untyped-call]
 

@@ -20,6 +20,7 @@ from grading.pages import place
 from grading.paper import VERDICT, WORST_FIRST, Paper, Verdict
 from grading.pool import Results
 from grading.sandbox.limits import Limits
+from grading.sanitize import sanitized
 from grading.task import Task
 from grading.timestamp import submitted_at
 
@@ -125,7 +126,10 @@ class Submissions:
             marked[name], verdict = self._paper(name).marked(notebook, result, self.judge)
             marked[name].metadata[VERDICT] = {"verdict": verdict.verdict, "reason": verdict.reason}
             verdicts.append(verdict)
-            place(self.course.autograded(student, self.assignment) / f"{name}.ipynb", notebook_text(marked[name]))
+            place(
+                self.course.autograded(student, self.assignment) / f"{name}.ipynb",
+                notebook_text(sanitized(marked[name])),
+            )
         ledger.record(student, marked, when, unsandboxed=not self.walled)
         again = next((result.again for result in results if result.again), "")
         return self._outcome(submission, marked, verdicts, again)

@@ -11,6 +11,7 @@ import pytest
 from tiny import ONE_AXIS, ONE_MATRIX, OVERFLOWS, REPOSITORY
 
 from grading import pool
+from grading._untyped import read_notebook
 from grading.report import rows
 from grading.run import How, run
 
@@ -20,6 +21,7 @@ CLASS = {
     "other": {"answer_three": ONE_AXIS},
     "exits": {"answer_two": "import os\ndef two(query, key): os._exit(0)"},
     "forges": {"answer_one": "import attnlib.checks as c\nc.check = lambda *a, **k: 2.0\ndef one(x, axis=1): return x"},
+    "shows": {"answer_one": "from IPython.display import HTML\nHTML('<script>1</script>')"},
     "draws": {"answer_one": "import base64; print(base64.b64encode(bytes(200)))"},
 }  # fmt: skip
 DASK = Path(sys.executable).with_name("dask")
@@ -103,6 +105,7 @@ def test_nbgraders_own_command_gives_the_same_grades(here, tmp_path):
     shutil.copytree(course.folder, folder)
     for made in ("autograded", "feedback"):
         shutil.rmtree(folder / made)
+    (folder / "submitted" / "partly" / "tiny" / "page.html").write_text("<script>1</script>")
     root = tmp_path / "repository"
     shutil.copytree(course.root, root)
     shutil.copytree(folder / "release", root / "exercises")
@@ -115,5 +118,14 @@ def test_nbgraders_own_command_gives_the_same_grades(here, tmp_path):
         assert done.returncode == 0, done.stderr
     again = type(course).at(root, folder)
     assert {name: each[1] for name, each in grades(again).items()} == {name: each[1] for name, each in expected.items()}
+    stored = [path for path in (folder / "autograded").rglob("*") if path.is_file()]
+    assert {path.name for path in stored} == {"tiny.ipynb"}
+    shown = [
+        output
+        for cell in read_notebook(folder / "autograded" / "shows" / "tiny" / "tiny.ipynb").cells
+        for output in cell.get("outputs", [])
+        if "text/html" in output.get("data", {})
+    ]
+    assert "&lt;script&gt;" in shown[0].data["text/html"]
     assert "full-transpose" in (folder / "autograded" / "partly" / "tiny" / "tiny.ipynb").read_text()
     assert "1.5 of 2 points" in (folder / "feedback" / "partly" / "tiny" / "tiny.html").read_text()

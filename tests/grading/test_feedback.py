@@ -1,6 +1,6 @@
 import pytest
 
-from grading.feedback import safe_html
+from grading.sanitize import safe_html
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from grading.feedback import safe_html
 from grading.mathml import with_formulas
+from grading.sanitize import safe_html
 
 
 class Attributes(HTMLParser):

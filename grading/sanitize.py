@@ -1,0 +1,188 @@
+"""Make what a student wrote harmless before it is stored: nothing in it may run, or act, in an instructor's browser.
+
+Formgrader and JupyterLab show a notebook on the address that also accepts marks and runs code. So what a notebook in
+``autograded/`` holds is text, tables, pictures and formulas. HTML is cleaned by bleach. Markdown becomes HTML only
+after this, by whichever program shows it; so its source is changed, with rules that need not know how it is parsed.
+"""
+
+import re
+from base64 import b64decode, b64encode
+from binascii import Error as NotBase64
+from copy import copy
+from html import escape
+from secrets import token_urlsafe
+from typing import Any
+
+from traitlets import Bool
+
+from attnlib.checks.report import MIME
+from grading._untyped import ALLOWED_TAGS, CSSSanitizer, NotebookNode, Preprocessor, as_node, clean
+
+# HTML -----------------------------------------------------------------------------------------------------------------
+
+WORDS = {"br", "hr", "img", "p", "pre", "small", "span", "sub", "sup", "u"}
+TABLES = {"caption", "div", "table", "tbody", "td", "th", "thead", "tr"}
+TAGS = ALLOWED_TAGS | WORDS | TABLES | {f"h{level}" for level in range(1, 7)}
+ATTRIBUTES = {"align", "aria-label", "colspan", "role", "rowspan", "scope", "style", "title"}
+# A class of Formgrader's or Bootstrap's could put text in front of the page, or make a button of it.
+CLASSES = re.compile(r"(?:(?:dataframe|highlight|language-\w+|[a-z]{1,2}\d?)(?:\s+|$))*")  # tables, and coloured code
+ADDRESSES = ("http://", "https://", "mailto:", "#")
+LETTERS = {"color", "font-family", "font-size", "font-style", "font-variant-numeric", "font-weight", "line-height"}
+BOXES = {"border", "border-collapse", "border-left", "display", "flex-wrap", "gap", "margin", "max-width", "padding"}
+PLACES = {"align-items", "background-color", "caption-side", "text-align", "vertical-align", "white-space", "width"}
+STYLES = CSSSanitizer(allowed_css_properties=LETTERS | BOXES | PLACES)
+# Cleaning takes minutes for what no person would ever read: many tags, many attributes of one, long text.
+MOST_TAGS, MOST_ATTRIBUTES, MOST_TEXT = 3_000, 3_000, 100_000
+MOST_HTML = 300_000
+PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/=]{64,}")
+ASIDE = re.compile(r"data:image/aside,(\d{1,6})")
+SEPARATOR = re.compile(r"[\s/]+")
+
+
+def safe_html(html: str) -> str:
+    """Return HTML from a notebook without scripts, forms, frames, redirections, outside pictures and unknown styles."""
+    pictures: dict[str, str] = {}
+
+    def put_aside(match: re.Match[str]) -> str:
+        number = str(len(pictures))
+        pictures[number] = match.group()
+        return f"data:image/aside,{number}"
+
+    text = PICTURE.sub(put_aside, html)
+    if _is_too_much(text):
+        return _as_text(html)
+    try:
+        cleaned = clean(
+            text, tags=TAGS, attributes=_is_safe, protocols=["http", "https", "mailto", "data"], css_sanitizer=STYLES
+        )
+    except RecursionError:  # brackets within brackets, in a style
+        return _as_text(html)
+    return ASIDE.sub(lambda match: pictures.pop(match.group(1), ""), cleaned)  # each once: they may be large
+
+
+def _is_too_much(html: str) -> bool:
+    if len(html) > MOST_HTML or html.count("<") > MOST_TAGS:
+        return True
+    return any(len(SEPARATOR.findall(tag)) > MOST_ATTRIBUTES for tag in html.split("<"))
+
+
+def _as_text(html: str) -> str:
+    return f"<pre>{escape(html[:MOST_TEXT])}</pre>"
+
+
+def _is_safe(tag: str, name: str, value: str) -> bool:
+    if tag == "img":
+        return name in {"alt", "width", "height"} or (name == "src" and value.startswith("data:image/"))
+    if name == "class":
+        return CLASSES.fullmatch(value) is not None
+    return name in ATTRIBUTES or (tag == "a" and name == "href" and value.lower().startswith(ADDRESSES))
+
+
+# Markdown -------------------------------------------------------------------------------------------------------------
+
+PLAIN = "b|blockquote|br|center|code|del|em|hr|i|kbd|li|ol|p|pre|s|small|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul"
+# What opens a tag, unless it is one of these, without attributes: a space behind it makes it a sign like any other.
+OPENS_TAG = re.compile(rf"<(?=[a-z/!?])(?!/?(?:{PLAIN})\s?/?>)", re.IGNORECASE)
+# What ends the text of a link, or the name in the definition of one, unless a harmless address follows. One without a
+# scheme is harmless as long as nothing in it can turn into one.
+ENDS_LINK = re.compile(
+    r"\](?=[(:])(?![(:]\s{0,8}+(?!\s)(?:https?://|mailto:|attachment:|#|data:image/(?:png|jpeg|gif|webp);base64,"
+    r"|[^\s:&\\<)]{0,200}(?:[\s)]|\Z)))",
+    re.IGNORECASE,
+)
+# Macros by which a formula becomes a link, gets a style or an id, or loads something; and what spells macros.
+UNSAFE_TEX = re.compile(
+    r"\\(?=(?:href|url|style|class|cssId|data|unicode|require|includegraphics|bbox|mmlToken|texttip|action|csname"
+    r"|html[A-Za-z]*)(?![A-Za-z]))"
+)
+
+
+def safe_markdown(source: str) -> str:
+    """Return Markdown that gives no HTML but plain tags, no link but to the web, and no formula that does anything.
+
+    It looks the same wherever nothing of the kind is in it; for the rest, the reader sees what was written as text.
+    """
+    source = OPENS_TAG.sub("< ", source)
+    source = ENDS_LINK.sub(r"]\\", source)
+    return UNSAFE_TEX.sub(r"\\backslash ", source)
+
+
+# Notebooks ------------------------------------------------------------------------------------------------------------
+
+MOST_HTML_OF_ALL = 600_000  # characters of HTML in a notebook that are cleaned; the rest is shown as text
+BEGINS = {"image/png": b"\x89PNG\r\n", "image/jpeg": b"\xff\xd8\xff"}
+NOTEBOOKS = {"grading", "kernelspec", "language_info"}  # metadata that is kept, of a notebook and of a cell
+CELLS = {"nbgrader", "tags"}
+SVG = '<img alt="A figure" src="data:image/svg+xml;base64,{}">'  # as a picture, it runs nothing and loads nothing
+
+
+def sanitized(notebook: NotebookNode) -> NotebookNode:
+    """Return a notebook that shows what this one shows, as far as it is harmless. Its code is the same: it is text."""
+    made, left = copy(notebook), [MOST_HTML_OF_ALL]
+    made.metadata = _only(NOTEBOOKS, notebook.metadata)
+    made.cells = [_cell(cell, left) for cell in notebook.cells]
+    return made
+
+
+def _cell(cell: NotebookNode, left: list[int]) -> NotebookNode:
+    made = copy(cell)
+    made.metadata = _only(CELLS, cell.metadata)
+    if cell.cell_type == "code":
+        made.outputs = [_output(output, left) for output in cell.outputs]
+    else:
+        made.source = safe_markdown(cell.source)
+    if "attachments" in cell:
+        files = {name: _pictures(kinds) for name, kinds in cell.attachments.items()}
+        made.attachments = as_node({name: kinds for name, kinds in files.items() if kinds})
+    return made
+
+
+def _output(output: NotebookNode, left: list[int]) -> NotebookNode:
+    if "data" not in output:
+        return output  # a stream or an error: text, which every page escapes
+    made = copy(output)
+    made.data, made.metadata = as_node(_bundle(output.data, left)), as_node({})
+    return made
+
+
+def _bundle(data: NotebookNode, left: list[int]) -> dict[str, Any]:
+    """Return the same data in the forms that are kept. ``left`` is how many characters of HTML may be cleaned yet."""
+    kept: dict[str, Any] = {kind: data[kind] for kind in ("text/plain", MIME) if kind in data} | _pictures(data)
+    if "text/html" in data:
+        html = str(data["text/html"])
+        left[0] -= len(PICTURE.sub("", html))
+        kept["text/html"] = safe_html(html) if left[0] >= 0 else _as_text(html)
+    elif "image/svg+xml" in data and not kept.keys() & BEGINS.keys():
+        kept["text/html"] = SVG.format(b64encode(str(data["image/svg+xml"]).encode()).decode())
+    for kind in ("text/markdown", "text/latex"):  # Markdown holds formulas too
+        if kind in data:
+            kept.setdefault("text/markdown", safe_markdown(str(data[kind])))
+    return kept
+
+
+def _pictures(data: NotebookNode) -> dict[str, str]:
+    """Return the pictures among these data, written anew: text that only claims to be one is left out."""
+    found = {}
+    for kind, begins in BEGINS.items():
+        try:
+            picture = b64decode("".join(str(data.get(kind, "")).split()), validate=True)
+        except (NotBase64, ValueError):
+            continue
+        if picture.startswith(begins):
+            found[kind] = b64encode(picture).decode()
+    return found
+
+
+def _only(names: set[str], metadata: NotebookNode) -> NotebookNode:
+    return as_node({name: value for name, value in metadata.items() if name in names})
+
+
+class Sanitize(Preprocessor):
+    """Sanitizes a notebook before it is stored, and once more before it is shown: it may have been stored otherwise."""
+
+    enabled = Bool(True, help="Whether notebooks are sanitized").tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Return the sanitized notebook, and the nonce that scripts of the page need to run."""
+        resources["nonce"] = token_urlsafe(16)
+        return sanitized(nb), resources
