@@ -58,6 +58,7 @@ class Judge:
             examinations = {backend: self._examination(exercise, backend) for backend in backends}
             self._questions[key] = Question(
                 challenge.expression,
+                exercise.name,
                 exercise.call.__name__,
                 exercise.plain,
                 challenge.backend,

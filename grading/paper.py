@@ -14,6 +14,7 @@ STOPPED = "Stopped"  # the error in a cell that did not come to its end
 WORST_FIRST = ("infrastructure", "tampered", "out-of-memory", "timeout", "crashed", "output-limit", "student-error")
 NO_MEMORY = ("MemoryError", "can't allocate memory", "Unable to allocate")
 UNWRITTEN = "NotImplementedError"  # what an answer that nobody wrote raises
+WITHHELD = "Withheld"  # what a comparison with attnlib's own function raises before the question has been asked
 SHOWS = "demonstration"  # the tag of a given cell that takes long, earns nothing, and is left out while grading
 LEFT_OUT = "[Not run while grading: this cell shows something, and earns nothing.]\n"
 CUT = "[Output cut here: there was more than is kept.]\n"
@@ -116,7 +117,7 @@ def _noticed(cell: NotebookNode, answered: Answered | None, *, cut: bool) -> lis
     if any(words in str(answer.get("error")) for answer in answers if isinstance(answer, dict) for words in NO_MEMORY):
         found.append(Verdict("out-of-memory", f"{where} needed more memory than there is."))
     for output in cell.outputs:
-        if output.output_type == "error" and output.ename not in (STOPPED, UNWRITTEN, "CheckFailed"):
+        if output.output_type == "error" and output.ename not in (STOPPED, UNWRITTEN, WITHHELD, "CheckFailed"):
             said = f"{output.ename}: {output.evalue}"
             if any(words in said for words in NO_MEMORY):
                 found.append(Verdict("out-of-memory", f"{where} needed more memory than there is."))

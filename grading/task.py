@@ -13,11 +13,13 @@ from grading.sandbox.limits import Limits
 class Question:
     """What is asked in place of a graded cell.
 
-    ``cases`` holds the encoded inputs for each backend; ``optional`` says which arguments an implementation has to have
-    before a case is for it. A question about an option has no cases.
+    ``exercise`` is the name of what is asked, which the box is not told. ``cases`` holds the encoded inputs for each
+    backend; ``optional`` says which arguments an implementation has to have before a case is for it. A question about
+    an option has no cases.
     """
 
     expression: str
+    exercise: str = ""
     call: str = ""
     plain: bool = False
     backend: str = ""

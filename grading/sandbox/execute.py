@@ -1,10 +1,14 @@
-"""Run a task in a box: cell after cell, question after question, and again without a cell that ended its process."""
+"""Run a task in a box: cell after cell, question after question, and again without a cell that ended its process.
+
+What of attnlib answers a question is not in the box. It is sent there once no question about it is left.
+"""
 
 from collections.abc import Iterator
 from secrets import token_hex
 from typing import Any
 
 from grading.sandbox.host import Host, HostLost, Session, Stopped
+from grading.sandbox.withheld import ALL, parts, withheld
 from grading.task import Answered, Question, Result, Step, Task
 
 SHOWN = {
@@ -66,10 +70,12 @@ class _Run:
 
     def through(self, session: Session) -> bool:
         """Do every step that did not stop before; return False where the process is no more."""
+        there: frozenset[str] = frozenset()  # the parts of attnlib that this process has been sent
         for i, step in enumerate(self.task.steps):
             if i in self.result.stops or (step.question and i in self.seen):
                 continue
             try:
+                there = self._complete(session, i, there)
                 self._do(session, i, step)
             except Stopped as stop:
                 self.result.stops[i] = (stop.verdict, stop.reason)
@@ -85,6 +91,15 @@ class _Run:
         for i, step in enumerate(self.task.steps):
             if step.question and i not in self.seen:
                 self.result.stops[i] = ("", "was not reached.")
+
+    def _complete(self, session: Session, i: int, there: frozenset[str]) -> frozenset[str]:
+        """Send the parts of attnlib that answer no question from this step on; return all that are there then."""
+        asked = {step.question.exercise for step in self.task.steps[i:] if step.question}
+        free = ALL - withheld(asked)
+        if free - there:
+            for _ in session.ask({"parts": parts(free - there)}, most=2 * self.task.limits.cell_output):
+                pass
+        return free
 
     def _do(self, session: Session, i: int, step: Step) -> None:
         if step.question:

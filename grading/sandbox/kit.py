@@ -1,14 +1,16 @@
 """What is carried into the box: the library, what asks an implementation, and the process that runs it all.
 
-Not the exercises: they hold the references and the known mistakes. Not the repository around it.
+Not the exercises: they hold the references and the known mistakes. Not what of the library answers an exercise: see
+:mod:`grading.sandbox.withheld`. Not the repository around it.
 """
 
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from grading.sandbox.withheld import library, stand_ins
 
 ASKING = ("exercise.py", "calls.py", "cache_calls.py", "given.py", "probe.py")  # of attnlib.checks
 STAND_IN = "checks.py"  # in place of attnlib.checks itself
@@ -19,23 +21,17 @@ def packed() -> Iterator[Path]:
     """Lay out the kit in a folder that is gone afterwards, and return the folder: it belongs on Python's path."""
     with TemporaryDirectory(prefix="kit-") as folder:
         kit = Path(folder)
-        library, inside = _library(), Path(__file__).parent / "inside"
+        inside = Path(__file__).parent / "inside"
         no_checks = shutil.ignore_patterns("checks", "__pycache__")
-        shutil.copytree(library, kit / "attnlib", ignore=no_checks)
+        shutil.copytree(library(), kit / "attnlib", ignore=no_checks)
+        for file in (kit / "attnlib").glob("*.py"):
+            file.write_text(stand_ins(file.stem, file.read_text(encoding="utf-8")), encoding="utf-8")
         (kit / "attnlib" / "checks").mkdir()
         for name in ASKING:
-            shutil.copyfile(library / "checks" / name, kit / "attnlib" / "checks" / name)
+            shutil.copyfile(library() / "checks" / name, kit / "attnlib" / "checks" / name)
         shutil.copyfile(inside / STAND_IN, kit / "attnlib" / "checks" / "__init__.py")
         shutil.copytree(inside, kit / "grading" / "sandbox" / "inside", ignore=shutil.ignore_patterns("__pycache__"))
         for package in (kit / "grading", kit / "grading" / "sandbox"):
             (package / "__init__.py").touch()
         kit.chmod(0o755)  # whoever runs in the box is somebody else
         yield kit
-
-
-def _library() -> Path:
-    """Return where attnlib lies, without importing it: that takes time in which the box could start."""
-    spec = find_spec("attnlib")
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin).parent

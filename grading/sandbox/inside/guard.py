@@ -35,6 +35,16 @@ class Forbidden(RuntimeError):
     """An answer called what would solve its exercise."""
 
 
+class Withheld(RuntimeError):
+    """A cell called a part of attnlib that answers a question which is still to be asked."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"attnlib's {name} answers a question of this notebook. While the notebook is graded it is not here until "
+            "your own answer to that question has been collected."
+        )
+
+
 def import_what_is_mentioned(source: str) -> None:
     """Import the late modules that a cell speaks of, so that what they have to forbid is there to be stopped."""
     for module, word in LATE.items():

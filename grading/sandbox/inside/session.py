@@ -12,6 +12,7 @@ from typing import Any
 from grading.sandbox.inside.answers import Answers
 from grading.sandbox.inside.frames import LENGTH, pack
 from grading.sandbox.inside.guard import import_what_is_mentioned
+from grading.sandbox.inside.parts import install
 
 CHUNK = 16_000  # characters of printed text that are gathered before they are sent
 
@@ -37,12 +38,20 @@ class Session:
         while message := self._next():
             signal.signal(signal.SIGINT, signal.default_int_handler)
             try:
-                self._run(message["run"]) if "run" in message else self.answers.give(message)
+                self._do(message)
             except KeyboardInterrupt:
                 self.send({"interrupted": True})
             finally:
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
             self.send({"done": True, "cut": self.cut})
+
+    def _do(self, message: dict[str, Any]) -> None:
+        if "run" in message:
+            self._run(message["run"])
+        elif "parts" in message:
+            install(message["parts"])
+        else:
+            self.answers.give(message)
 
     def _next(self) -> dict[str, Any] | None:
         head = self._read(LENGTH.size)
@@ -64,7 +73,7 @@ class Session:
         self.shell.source = source
         try:
             import_what_is_mentioned(source)
-            self.shell.run_cell(source, store_history=False)
+            self.shell.run_through(source)
         finally:
             self._send_written()
             self.flush()

@@ -1,5 +1,6 @@
 """An IPython shell without a kernel: cells run in it directly, and what they show goes to a sink."""
 
+import ast
 import base64
 import builtins
 import contextlib
@@ -9,6 +10,7 @@ import io
 import os
 import sys
 import tokenize
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,7 +20,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Type
 from traitlets.config import Config
 
-from grading.sandbox.inside.guard import PRELOAD
+from grading.sandbox.inside.guard import PRELOAD, Withheld
 
 BACKEND = "module://matplotlib_inline.backend_inline"
 LONGEST_TRACEBACK = 20_000  # characters
@@ -31,8 +33,8 @@ WARMING = [
     "1 + 1",
     "import numpy as np; np.ones(3)",
     "import torch, attnlib; torch.softmax(torch.ones(2, 3), -1) @ torch.ones(3, 2)",
-    "x = torch.ones(1, 2, 4, requires_grad=True); attnlib.scaled_dot_product_attention(x, x, x).sum().backward()",
-    "x = np.ones((1, 2, 4)); attnlib.scaled_dot_product_attention(x, x, x); attnlib.split_heads(x, 2)",
+    "x = torch.ones(1, 2, 4, requires_grad=True); (torch.softmax(x @ x.mT, -1) @ x).sum().backward()",
+    "torch.nn.functional.scaled_dot_product_attention(x, x, x)",
     "torch.nn.MultiheadAttention(4, 2)(*[torch.ones(1, 2, 4)] * 3)",
     "import matplotlib.pyplot as plt; plt.figure(figsize=(1, 1)); plt.imshow([[1, 2], [3, 4]]); plt.title('$x_1$')\n"
     "plt.plot([0, 1], label='one'); plt.legend(); plt.show()",
@@ -91,6 +93,23 @@ class Shell(InteractiveShell):
     display_pub_class = Type(_Publisher)
     sink: Sink = staticmethod(lambda output: None)
     source = ""
+
+    def run_through(self, source: str) -> None:
+        """Run a cell. Where it calls a part of attnlib that is withheld, go on with the statement after that.
+
+        A comparison with attnlib's own function works at home. Here it must not keep what follows from being defined.
+        """
+        error = self.run_cell(source, store_history=False).error_in_exec  # type: ignore[no-untyped-call]
+        if not isinstance(error, Withheld):
+            return
+        place = next(call for call in traceback.walk_tb(error.__traceback__) if call[0].f_globals is self.user_ns)
+        file, line = place[0].f_code.co_filename, place[1]
+        for statement in ast.parse(self.transform_cell(source)).body:  # type: ignore[no-untyped-call]
+            if statement.lineno > line:
+                try:
+                    exec(compile(ast.Module([statement], []), file, "exec"), self.user_ns)
+                except Exception:
+                    self.showtraceback()
 
     def enable_gui(self, gui: Any = None) -> None:
         """There is no screen."""

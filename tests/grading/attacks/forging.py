@@ -110,11 +110,11 @@ def softmax(x, axis=-1):
 REFERENCE = """from attnlib.checks.catalogue import CATALOGUE
 softmax = CATALOGUE["softmax"].reference
 """
-# Two things that only the process itself could tell. They are no wrong answers, so they earn marks: but not unseen.
 AROUND = """import types, attnlib
 own = types.FunctionType(attnlib.softmax.__code__, attnlib.softmax.__globals__)
 def softmax(x, axis=-1): return own(x, axis)
 """
+# Only the process itself could tell. It is no wrong answer, so it earns marks: but not unseen.
 UNCHANGED = """import sys
 sys.modules["attnlib.checks.probe"]._changed = lambda *args: []
 def softmax(x, axis=-1):
@@ -268,7 +268,7 @@ CASES = (
     Case("forge-reference-imported", "imports the references of the checks", {"softmax": REFERENCE}, loses=("softmax",),
          verdicts=("student-error",), harmless=True),
     Case("forge-library-around-the-guard", "takes the library's own function past what forbids it", {"softmax": AROUND},
-         base="right", flagged=True, harmless=True),
+         base="right", loses=("softmax",), flagged=True, harmless=True),
     Case("forge-inputs-unchanged", "changes its inputs, and has it not told", {"softmax": UNCHANGED}, base="right",
          flagged=True),
     Case("forge-answer-on-the-heap", "looks for the expected values among all objects", {"softmax": HEAP},

@@ -1,0 +1,116 @@
+"""What of attnlib answers an exercise: it is not in the box until the student's own answer has been collected.
+
+The box gets attnlib with stand-ins in place of these definitions: same name, arguments and documentation, and code that
+raises. Once the last question about an exercise has been asked, the definitions that answer no later one are sent.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+Part = dict[str, object]  # as it is sent: the module, the name, the source, and the methods of a class
+
+# Weighted sums of values, in NumPy and in torch. What only leads to torch's own kernel is no answer.
+_ATTENTION = (
+    *("attention.attention", "attention.self_attention", "sdpa.scaled_dot_product_attention_backward"),
+    *("_numpy.sdpa", "_torch._step_by_step", "_torch._head_by_head"),
+    *("_tiled.Rules", "_tiled._Head", "_tiled.attend", "_tiled.attend_at_once", "_tiled._weigh", "_tiled.exp2"),
+)
+_STEPS = ("seq2seq.bahdanau_step", "seq2seq.luong_step", "seq2seq._attend", "seq2seq._next_state")
+_HEADS = ("heads.multi_head_attention", "_layers.MultiHeadAttention")
+_MASKED = ("_numpy.masked", "_torch.masked", "_torch._masked_scores")
+
+# By the exercise's name: the functions and classes of attnlib that hold its answer, or most of it. A function that only
+# calls one of them is not listed: it raises because that one does.
+ANSWERS: Mapping[str, tuple[str, ...]] = {
+    "rnn_cell": ("cells.rnn_cell", "cells._affine"),
+    "additive": ("similarity.additive",),
+    "general": ("similarity.general",),
+    "bahdanau_step": _STEPS,
+    "luong_step": _STEPS,
+    "softmax": ("softmax.softmax", "_numpy.softmax", "_torch.softmax", "_torch._softmax_of_own", *_ATTENTION),
+    "dot": ("similarity.dot", "similarity._dot"),
+    "cosine": ("similarity.cosine", "similarity._unit"),
+    "gaussian": ("similarity.gaussian",),
+    "attention": _ATTENTION,
+    "self_attention": _ATTENTION,
+    "scaled_dot": ("similarity.scaled_dot", "similarity.checked_scale"),
+    "scaled_dot_product_attention": _ATTENTION,
+    "attention_shapes": ("sdpa._check",),
+    "attention_cost": (),
+    "split_heads": ("heads.split_heads", "heads.split"),
+    "merge_heads": ("heads.merge_heads", "heads.merge"),
+    "multi_head_attention": _HEADS,
+    "MultiHeadAttention": _HEADS,
+    "causal_mask": ("masks.causal_mask", "masks.window_mask", "masks._positions"),
+    "padding_mask": ("masks.padding_mask", "recurrent._real_steps"),
+    "masked_attention": (*_ATTENTION, *_MASKED),
+    "KVCache": ("cache.KVCache",),
+    "sinusoidal_positions": ("positions.sinusoidal_positions", "positions.rope_tables", "positions._angles"),
+    "apply_rope": ("positions.apply_rope",),
+    "alibi_bias": ("positions.alibi_bias", "positions.alibi_slopes", "positions._slopes"),
+    "equivariance_gap": (),
+    "TransformerBlock": ("_layers.TransformerBlock", "_layers.DecoderBlock"),
+    "scaled_dot_product_attention_backward": ("sdpa.scaled_dot_product_attention_backward",),
+    "online_softmax": ("_tiled._Head", "_tiled.attend", "_tiled.attend_at_once", "_tiled._weigh", "_tiled.exp2"),
+}
+ALL = frozenset(name for names in ANSWERS.values() for name in names)
+RAISE = "from grading.sandbox.inside.guard import Withheld; raise Withheld({name!r})"
+
+
+def withheld(exercises: Iterable[str]) -> frozenset[str]:
+    """Return the definitions that answer any of these exercises."""
+    return frozenset(name for exercise in exercises for name in ANSWERS.get(exercise, ()))
+
+
+def parts(names: Iterable[str]) -> list[Part]:
+    """Return these definitions as they are sent into the box."""
+    return [_definitions(name.partition(".")[0])[name] for name in sorted(names)]
+
+
+def stand_ins(module: str, source: str) -> str:
+    """Return the source of a module of attnlib, with stand-ins in place of the definitions that answer an exercise."""
+    lines = source.split("\n")
+    for node in reversed(list(_answering(module, ast.parse(source)))):
+        functions = [node] if isinstance(node, ast.FunctionDef) else _methods(node)
+        for function in reversed(functions):
+            begin = function.body[0]
+            documented = ast.get_docstring(function, clean=False) is not None
+            first = begin.end_lineno if documented else begin.lineno - 1
+            lines[first : function.end_lineno] = [" " * begin.col_offset + RAISE.format(name=node.name.strip("_"))]
+    return "\n".join(lines)
+
+
+def library() -> Path:
+    """Return where attnlib lies, without importing it: that takes time in which the box could start."""
+    spec = find_spec("attnlib")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
+
+
+@cache
+def _definitions(module: str) -> Mapping[str, Part]:
+    """Return the definitions of a module that answer an exercise, by their names."""
+    source = (library() / f"{module}.py").read_text(encoding="utf-8")
+    found: dict[str, Part] = {}
+    for node in _answering(module, ast.parse(source)):
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
+        text = "\n".join(source.split("\n")[first : node.end_lineno])
+        methods = [] if isinstance(node, ast.FunctionDef) else [function.name for function in _methods(node)]
+        found[f"{module}.{node.name}"] = {
+            "module": f"attnlib.{module}", "name": node.name, "source": text, "methods": methods
+        }  # fmt: skip
+    return found
+
+
+def _answering(module: str, tree: ast.Module) -> Iterator[ast.FunctionDef | ast.ClassDef]:
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and f"{module}.{node.name}" in ALL:
+            yield node
+
+
+def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    return [function for function in node.body if isinstance(function, ast.FunctionDef)]

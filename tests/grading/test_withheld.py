@@ -1,0 +1,219 @@
+"""What answers an exercise is not in the box before the answers have been collected, and is there afterwards."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from tiny import QUESTIONS
+
+import attnlib
+import attnlib.numpy
+from attnlib.checks.catalogue import CATALOGUE
+from grading.challenge import challenge_of, is_autograded
+from grading.report import rows
+from grading.run import run
+from grading.sandbox import kit
+from grading.sandbox.withheld import ALL, ANSWERS, parts, withheld
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "solutions").glob("*/*.ipynb"))
+
+# A program that runs where the box's attnlib is on the path, and gets what a test wants to know.
+BEGIN = """
+import ast, dis, importlib, inspect, json, sys
+import numpy as np
+import attnlib, attnlib.numpy
+from grading.sandbox.inside.guard import Withheld
+from grading.sandbox.inside.parts import install
+
+told = json.loads(sys.stdin.read())
+
+def find(name):
+    module, _, name = name.partition(".")
+    return getattr(importlib.import_module(f"attnlib.{module}"), name)
+"""
+
+
+def in_the_box(program: str, told: object) -> list[str]:
+    """Return the lines that a program prints that sees the box's attnlib, and nothing else of the repository."""
+    with kit.packed() as folder:
+        line, known = [sys.executable, "-c", BEGIN + program], {"PYTHONPATH": str(folder)}
+        done = subprocess.run(
+            line,
+            input=json.dumps(told),
+            env=known,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def functions(code) -> set[tuple[bytes, tuple[str, ...]]]:
+    """Return the instructions of all functions within code (classes are none), and the names that they use."""
+    inner = [one for one in code.co_consts if hasattr(one, "co_code")]
+    own = {(one.co_code, one.co_names) for one in inner if len(one.co_names) > 2 and "__qualname__" not in one.co_names}
+    return own.union(*map(functions, inner))
+
+
+# What is withheld ----------------------------------------------------------------------------------------------------
+
+
+def test_every_exercise_says_what_of_attnlib_answers_it():
+    assert set(ANSWERS) == set(CATALOGUE)
+    assert len(parts(ALL)) == len(ALL)
+
+
+def test_what_attnlib_has_of_the_exercises_own_name_is_withheld():
+    for exercise in CATALOGUE.values():
+        thing = getattr(attnlib, exercise.name, None) or getattr(attnlib.numpy, exercise.name, None)
+        answered = {name.rpartition(".")[2] for name in ANSWERS[exercise.name]}
+        delegates = exercise.name == "scaled_dot_product_attention"  # it checks, and calls what is withheld
+        assert thing is None or exercise.name in answered or delegates, exercise.name
+
+
+def test_no_code_of_an_answer_is_in_the_box():
+    """Compiled anew, no code object of the box is that of an answer: nothing is there for dis, or for marshal."""
+    answers = set().union(*(functions(compile(str(part["source"]), "x", "exec")) for part in parts(ALL)))
+    with kit.packed() as folder:
+        there = set().union(*(functions(compile(file.read_text(), "x", "exec")) for file in folder.rglob("*.py")))
+        assert not list(folder.rglob("*.pyc"))
+    assert len(answers) > 60
+    assert not answers & there
+
+
+CALLS = """
+for name in told:
+    thing = find(name)
+    if inspect.isclass(thing):
+        methods = [m for m in vars(thing).values() if inspect.isfunction(m) and m.__module__ == thing.__module__]
+        ran = [m for m in methods if "Withheld" in m.__code__.co_names]
+        print(name, bool(ran))
+        continue
+    given = inspect.signature(thing).parameters.values()
+    wanted = [p for p in given if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    try:
+        thing(*[None] * sum(p.kind is not p.KEYWORD_ONLY for p in wanted))
+    except Withheld as error:
+        print(name, "until your own answer" in str(error))
+"""
+
+
+def test_what_is_withheld_raises_and_says_why():
+    names = sorted(name for name in ALL if not name.startswith("_torch"))
+    assert in_the_box(CALLS, names) == [f"{name} True" for name in names]
+
+
+# What comes back -----------------------------------------------------------------------------------------------------
+
+WHOLE = """
+before = find("softmax.softmax"), attnlib.numpy.KVCache, attnlib.numpy.TransformerBlock
+install(told)
+x = np.arange(6.0).reshape(2, 3)
+assert before[0] is attnlib.softmax
+print(attnlib.softmax(np.log([1.0, 3.0])).tolist())
+print(attnlib.self_attention(np.eye(2), mask=attnlib.causal_mask(2))[1][0].tolist())
+print(attnlib.multi_head_attention(*[np.eye(4)] * 7, num_heads=2).shape)
+cache = before[1]()
+cache.append(x[None], x[None])
+print(cache.append(x[None], x[None])[0].shape, cache.length)
+block = before[2](8, 2, 16)
+print(block(np.ones((1, 3, 8), np.float32)).shape)
+print(attnlib.alibi_slopes(2).tolist(), attnlib.sinusoidal_positions(3, 4).shape)
+print(np.isfinite(attnlib.scaled_dot_product_attention(*[np.ones((600, 4))] * 3)).all())
+"""
+
+
+def test_everything_works_once_it_is_there():
+    assert in_the_box(WHOLE, parts(ALL)) == [
+        "[0.25, 0.75]", "[1.0, 0.0]", "(4, 4)", "(1, 4, 3) 4", "(1, 3, 8)", "[0.0625, 0.00390625] (3, 4)", "True"
+    ]  # fmt: skip
+
+
+def test_what_another_exercise_asks_stays_withheld():
+    free = ALL - withheld(["attention"])
+    (said,) = in_the_box("install(told)\nattnlib.softmax(np.ones(2))\ntry:\n    attnlib.attention(*[np.eye(2)] * 3)\n"
+                         "except Withheld as error:\n    print(error)", parts(free))  # fmt: skip
+    assert said.startswith("attnlib's attention answers a question of this notebook")
+
+
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.parent.name)
+def test_no_answer_is_sent_before_the_last_check_of_its_exercise(file):
+    cells = [cell for cell in nbformat.read(file, as_version=4).cells if is_autograded(cell)]
+    names = [challenge.exercise.name if challenge.exercise else "" for challenge in map(challenge_of, cells)]
+    for i, name in enumerate(names):
+        assert not (ALL - withheld(names[i:])) & set(ANSWERS.get(name, ()))
+
+
+# In a graded notebook ------------------------------------------------------------------------------------------------
+
+RIGHT = QUESTIONS["one"][1]
+FOLDER = "pathlib.Path(attnlib.__path__[0])"
+OURS = "isinstance(f, types.FunctionType) and f.__module__ == 'attnlib._numpy' and f.__name__ == 'softmax'"
+LOOKS = {
+    "source": "import inspect\nprint('LOOKED', inspect.getsource(attnlib.softmax))\n",
+    "code": "import dis\nprint('LOOKED'); dis.dis(attnlib._numpy.softmax)\n",
+    "files": f"import pathlib\nprint('LOOKED', *[f.read_text() for f in {FOLDER}.glob('*softmax.py')])\n",
+    "memory": f"import gc, types\nprint('LOOKED', [f.__code__.co_names for f in gc.get_objects() if {OURS}])\n",
+}
+COPIES = """import attnlib, pathlib, shutil, sys
+shutil.copytree(attnlib.__path__[0], "mine")
+for file in pathlib.Path("mine").rglob("*.py"):
+    file.write_text(file.read_text().replace("attnlib", "mine"))
+sys.path.insert(0, ".")
+from mine import softmax as one
+"""
+COMPARES = "\nimport attnlib\nassert np.allclose(one(np.ones(3)), attnlib.softmax(np.ones(3)))\n"
+HONEST = {
+    "compares-then-defines": RIGHT.replace("def one", "def helper")
+    + COMPARES.replace("one(", "helper(")
+    + "one = helper\n",
+    "compares-at-the-end": RIGHT + COMPARES,
+    "compares-later": RIGHT,
+}
+
+
+@pytest.fixture(scope="module")
+def graded(tiny, boxes):
+    for student, source in LOOKS.items():
+        tiny.submit(student, answer_one=f"import attnlib\n{source}{RIGHT}")
+    tiny.submit("copies", answer_one=COPIES)
+    for student, source in HONEST.items():
+        later = QUESTIONS["two"][1] + (COMPARES if student == "compares-later" else "")
+        tiny.submit(student, answer_one=source, answer_two=later)
+    run(tiny, "tiny", pool=boxes)
+    return {row.outcome.student: row for row in rows(tiny, "tiny")}
+
+
+def shown(tiny, student: str) -> str:
+    (file,) = tiny.autograded(student, "tiny").glob("*.ipynb")
+    return json.dumps([cell.get("outputs", []) for cell in nbformat.read(file, as_version=4).cells])
+
+
+@pytest.mark.parametrize("student", LOOKS)
+def test_who_looks_for_the_source_finds_the_stand_in(tiny, graded, student):
+    found = shown(tiny, student)
+    assert "LOOKED" in found
+    assert "Withheld" in found
+    assert "keepdims" not in found
+
+
+def test_a_copy_of_the_library_earns_nothing(graded):
+    assert graded["copies"].scores["check-one"] == (0, 2)
+
+
+@pytest.mark.parametrize("student", HONEST)
+def test_who_compares_with_the_library_loses_nothing(graded, student):
+    assert graded[student].outcome.verdict == "graded"
+    assert graded[student].score == 6
+
+
+def test_a_comparison_after_the_check_runs_and_one_before_says_when_it_would(tiny, graded):
+    assert "until your own answer" not in shown(tiny, "compares-later")
+    assert "until your own answer" in shown(tiny, "compares-at-the-end")
