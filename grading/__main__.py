@@ -57,7 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     export = _command(commands, "export", "write the grades for a spreadsheet or for Canvas, and show what is new")
     export.add_argument("--canvas", type=Path, metavar="FILE", help="the gradebook that Canvas exported: CSV")
     export.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: beside the report)")
-    commands.add_parser("selftest", help="probe the sandbox from inside").set_defaults(course=None)
+    selftest = commands.add_parser("selftest", help="probe the sandbox from inside, and for files of a class")
+    _take_course(selftest)
     _run_options(_command(commands, "run", "grade submissions, write a feedback page for each, and report"))
     return parser
 
@@ -82,9 +83,13 @@ def _command(
     command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
     which = "a folder of solutions/" + (" (default: every one)" if nargs else "")
     command.add_argument("assignment", metavar="ASSIGNMENT", nargs=nargs, help=which)
+    _take_course(command)
+    return command
+
+
+def _take_course(command: argparse.ArgumentParser) -> None:
     where = f"the class's folder (default: the environment variable {FOLDER}, or else class/ beside solutions/)"
     command.add_argument("--course", type=Path, metavar="DIR", help=where)
-    return command
 
 
 def _positive(text: str) -> int:
@@ -120,7 +125,7 @@ def _run(course: Course, asked: argparse.Namespace) -> int:
             from grading.pool import Boxes
             from grading.run import How, run
         how = How(asked.jobs, limits, asked.scheduler, asked.regrade, walled, not asked.no_feedback)
-        pool = None if asked.scheduler else stack.enter_context(closing(Boxes(asked.jobs, host)))
+        pool = None if asked.scheduler else stack.enter_context(closing(Boxes(asked.jobs, host, course)))
         outcomes = run(course, asked.assignment, asked.students, how, pool=pool)
     _show(course, asked)
     if asked.unsandboxed:
@@ -188,7 +193,7 @@ def _export(course: Course, asked: argparse.Namespace) -> int:
 def _selftest(course: Course, asked: argparse.Namespace) -> int:
     from grading.sandbox.selftest import selftest
 
-    return selftest()
+    return selftest(course)
 
 
 COMMANDS = {

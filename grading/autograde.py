@@ -10,11 +10,12 @@ from secrets import randbits
 from typing import Any
 
 from grading._untyped import NbGraderPreprocessor, NotebookNode
-from grading.course import GradingError
+from grading.course import Course, GradingError
 from grading.doctor import Refused, admit
 from grading.judge import Judge
 from grading.paper import VERDICT, Paper
 from grading.pool import run_here
+from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.limits import Limits
 
 BITS = 128
@@ -62,6 +63,7 @@ class Grade(NbGraderPreprocessor):  # type: ignore[misc]
         """Return the notebook as it was run, with what its graded cells earned."""
         _keep_what_is_read(Path(resources["metadata"]["path"]))
         paper, judge = _paper(resources, self.config.CourseDirectory.root), Judge(randbits(BITS))
+        require_hidden(Course.at(Path(self.config.CourseDirectory.root)))
         (result,) = run_here([paper.task(nb, judge, Limits(), walled=True)])
         if result.lost:
             raise GradingError(result.lost)

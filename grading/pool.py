@@ -12,7 +12,7 @@ from dataclasses import asdict
 from threading import Lock, Semaphore
 from typing import Any, Protocol
 
-from grading.course import GradingError
+from grading.course import Course, GradingError
 from grading.sandbox.execute import execute, execute_alone
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
@@ -35,10 +35,13 @@ class Pool(Protocol):
 
 
 class Boxes:
-    """A box on this machine in which so many submissions run side by side, each a process for which a thread waits."""
+    """A box on this machine in which so many submissions run side by side, each a process for which a thread waits.
 
-    def __init__(self, size: int, host: Host) -> None:
-        self.size, self._host = size, host
+    It is probed for files of ``course``, by default those of the class that the environment names.
+    """
+
+    def __init__(self, size: int, host: Host, course: Course | None = None) -> None:
+        self.size, self._host, self._course = size, host, course
         self._host.launch()
         self._threads = ThreadPoolExecutor(size, "box")
         self._places, self._all_places = Semaphore(size), Lock()
@@ -51,7 +54,7 @@ class Boxes:
             NoSandbox: the box, which is probed before anything is run, does not hold.
         """
         if not self._proven:
-            require_walls(self._host)
+            require_walls(self._host, self._course)
             self._proven = True
         return self._threads.submit(self._run, tasks)
 

@@ -23,6 +23,7 @@ from grading.pages import NO_PAGE, make_pages
 from grading.paper import Paper
 from grading.pool import Boxes, Cluster, Pool, Results
 from grading.release import papers, register
+from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.submission import Submission, Submissions
@@ -53,9 +54,11 @@ class How:
     walled: bool = True
     pages: bool = True
 
-    def pool(self) -> Pool:
-        """Return what runs submissions in this way."""
-        return Cluster(self.scheduler) if self.scheduler else Boxes(self.jobs, Host(self.limits, walled=self.walled))
+    def pool(self, course: Course | None = None) -> Pool:
+        """Return what runs submissions to a course in this way."""
+        if self.scheduler:
+            return Cluster(self.scheduler)
+        return Boxes(self.jobs, Host(self.limits, walled=self.walled), course)
 
 
 def run(
@@ -81,9 +84,11 @@ def run(
     """
     how = how or How()
     course.require(assignment)
+    if how.walled:
+        require_hidden(course)
     students = chosen(course, assignment, students)
     with lock(course), quiet(), ExitStack() as stack:
-        pool = pool or stack.enter_context(closing(how.pool()))
+        pool = pool or stack.enter_context(closing(how.pool(course)))
         # Feedback is read elsewhere: without an address of the book, it names what to reread, and links nowhere.
         stack.enter_context(environment(BOOK, os.environ.get(BOOK, "")))
         log = log_file(course, assignment)

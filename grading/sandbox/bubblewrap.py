@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from grading.course import GradingError
+from grading.course import Course, GradingError
 from grading.sandbox.inside.syscalls import MACHINES
 
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin")
@@ -65,6 +65,22 @@ def server() -> list[str]:
 def _shown() -> list[Path]:
     paths = [*map(Path, SYSTEM), *(Path("/etc") / name for name in SETTINGS), Path(sys.prefix), Path(sys.base_prefix)]
     return [path for path in dict.fromkeys(paths) if path.exists()]
+
+
+def require_hidden(course: Course) -> None:
+    """See that the box shows neither the class's folder nor the course's, wherever links lead.
+
+    Raises:
+        NoSandbox: one of them lies in a folder that is shown.
+    """
+    advice = {
+        f"the class's folder {course.folder}": "Move the class elsewhere, and say where with --course",
+        f"this course, at {course.root},": "Move it elsewhere, with what is in solutions/",
+    }
+    for (what, advised), place in zip(advice.items(), (course.folder, course.root), strict=True):
+        for shown in _shown():
+            if place.resolve().is_relative_to(shown.resolve()):
+                raise NoSandbox(f"no sandbox: {what} lies in {shown}, which student code has to read. {advised}.")
 
 
 def _parents() -> list[Path]:

@@ -46,7 +46,7 @@ class NotStarted(Host):
 @pytest.mark.parametrize("walled", [True, False])
 def test_walls_are_required_once_unless_there_are_to_be_none(monkeypatch, walled):
     proven = []
-    monkeypatch.setattr("grading.pool.require_walls", proven.append)
+    monkeypatch.setattr("grading.pool.require_walls", lambda host, course: proven.append(course))
     boxes = Boxes(3, Host(LIMITS, walled=walled))
     try:
         assert [boxes.submit([]).result() for _ in range(4)] == [[]] * 4
@@ -56,7 +56,7 @@ def test_walls_are_required_once_unless_there_are_to_be_none(monkeypatch, walled
 
 
 def test_nothing_is_run_in_a_box_that_does_not_hold(monkeypatch):
-    def leaks(host: Host) -> None:
+    def leaks(host: Host, course: object) -> None:
         raise bubblewrap.NoSandbox("it leaks")
 
     monkeypatch.setattr("grading.pool.require_walls", leaks)

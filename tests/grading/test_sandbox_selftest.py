@@ -1,20 +1,27 @@
 """The selftest finds nothing in a box as it should be, and in one with a hole exactly what gets out through it."""
 
+import json
 import platform
+import shutil
 import stat
 import sys
+import tempfile
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from holes import HoleyHost, holey_host, open_box
+from tiny import REPOSITORY
 
+from grading.course import Course
+from grading.run import run
 from grading.sandbox import bubblewrap, selftest
 from grading.sandbox.bubblewrap import NoSandbox
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.sandbox.selftest import missed, planted, require_walls
+from grading.sandbox.selftest.attempts import files, harness
 from grading.sandbox.selftest.attempts.calls import CALLS, OPTIONS
 from grading.sandbox.selftest.honest import WORKS, Work, worked
 from grading.sandbox.selftest.limits import EXCESSES, exceeded
@@ -137,7 +144,7 @@ def test_holes_in_the_box_itself_are_named_each_by_what_gets_out(monkeypatch):
             more += ["--perms", "0755", "--dir", str(parent)]
         more += ["--ro-bind", class_folder, class_folder, "--setenv", VARIABLE, plants.word]
         more += ["--tmpfs", "/open", "--chmod", "0777", "/open"]
-        monkeypatch.setattr(selftest, "planted", lambda: nullcontext(plants))
+        monkeypatch.setattr(selftest, "planted", lambda _: nullcontext(plants))
         with open_box(drop=("--unshare-net",), more=more), holey_host() as host:
             host.holes = ("NEWNET",)
             with pytest.raises(NoSandbox, match="does not hold") as error:
@@ -146,6 +153,68 @@ def test_holes_in_the_box_itself_are_named_each_by_what_gets_out(monkeypatch):
         assert f"{named}: reached" in str(error.value)
     for fine in ("read repository", "read references", "call ", "see signals"):
         assert fine not in str(error.value)
+
+
+@needs_a_box
+def test_the_class_in_use_is_probed_wherever_it_is(tmp_path):
+    course = Course.at(REPOSITORY, Path(tempfile.mkdtemp(prefix="in-use-", dir="/var/tmp")))
+    try:
+        seed = course.folder / "reports" / "small" / "seed"
+        seed.parent.mkdir(parents=True)
+        seed.write_text("1234")
+        course.folder.chmod(0o755)
+        more = ["--perms", "0755", "--dir", "/var", "--perms", "0755", "--dir", "/var/tmp"]
+        more += ["--ro-bind", str(course.folder), str(course.folder)]
+        named = pytest.raises(NoSandbox, match=f"read class: reached {course.folder}")
+        with open_box(drop=(), more=more), holey_host() as host, named:
+            require_walls(host, course)
+    finally:
+        shutil.rmtree(course.folder)
+
+
+@pytest.mark.parametrize("way", ["class", "a/../class", "link"])
+@pytest.mark.parametrize("what", ["class", "course"])
+def test_a_folder_that_the_box_shows_is_refused_before_anything_is_run(tiny, monkeypatch, tmp_path, what, way):
+    python = tmp_path / "python"
+    (python / "class" / "submitted" / "ada").mkdir(parents=True)
+    (python / "a").mkdir()
+    (python / "link").symlink_to(python / "class")
+    monkeypatch.setattr(bubblewrap, "_shown", lambda: [Path("/nowhere"), python])
+    if what == "class":
+        course = Course(tiny.root, python / way)
+    else:
+        shutil.copytree(tiny.root, python / "class", dirs_exist_ok=True)
+        course = Course(python / way, tmp_path / "elsewhere")
+    with pytest.raises(
+        NoSandbox, match=f"lies in {python}, which student code has to read. Move (the class|it) elsewhere"
+    ):
+        run(course, "tiny")
+    assert not (course.folder / "logs").exists()
+
+
+@pytest.mark.parametrize("folder", ["class", "pythons", "python/../class"])
+def test_a_folder_beside_those_that_the_box_shows_is_not_refused(tiny, monkeypatch, tmp_path, folder):
+    (tmp_path / "python").mkdir()
+    monkeypatch.setattr(bubblewrap, "_shown", lambda: [tmp_path / "python"])
+    bubblewrap.require_hidden(Course(tiny.root, tmp_path / folder))
+
+
+def test_an_environment_below_a_folder_of_the_system_is_not_taken_for_a_leak(monkeypatch, tmp_path, capsys):
+    prefix = tmp_path / "mnt" / "c" / "environment"
+    (prefix / "bin").mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(prefix))
+    assert told(capsys, tmp_path / "mnt") == ""
+    (tmp_path / "mnt" / "c" / "gradebook.db").touch()
+    assert told(capsys, tmp_path / "mnt") == f"{tmp_path / 'mnt'}: gradebook.db"
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "elsewhere"))
+    assert told(capsys, tmp_path / "mnt") == f"{tmp_path / 'mnt'}: c"
+
+
+def told(capsys, folder: Path) -> str:
+    """Return what a probe says that it reached of a folder."""
+    harness.attempt(files.read([str(folder)]))
+    reached: str = json.loads(capsys.readouterr().out)["reached"]
+    return reached
 
 
 def wrapped(monkeypatch, tmp_path, script: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from grading._untyped import tqdm
+from grading.course import Course
 from grading.outcome import plain
 from grading.sandbox import bubblewrap
 from grading.sandbox.bubblewrap import NoSandbox
@@ -22,13 +23,13 @@ ADVICE = (
 COLUMNS = (8, 17, 41, 19)  # characters
 
 
-def require_walls(host: Host) -> None:
-    """Start a box, unless it runs, and see that its walls stand.
+def require_walls(host: Host, course: Course | None = None) -> None:
+    """Start a box, unless it runs, and see that its walls stand, also around the course in use.
 
     Raises:
         NoSandbox: it does not start, or something gets out of it, which is named.
     """
-    with planted() as plants:
+    with planted(course) as plants:
         _start(host)
         try:
             out = missed(list(_walls(host, plants)))
@@ -40,10 +41,10 @@ def require_walls(host: Host) -> None:
         raise NoSandbox(f"no sandbox: the box does not hold ({said}). {advice}. {bubblewrap.WITHOUT}")
 
 
-def selftest() -> int:
+def selftest(course: Course | None = None) -> int:
     """Probe walls and limits, show a table, and return 0 if everything held."""
     found = []
-    with planted() as plants, Host(Limits()) as host:
+    with planted(course) as plants, Host(Limits()) as host:
         print("Starting a box takes some seconds.")
         _start(host)
         total = len(wall_probes(plants)) + len(EXCESSES) + len(WORKS)

@@ -62,7 +62,7 @@ EXCESSES = (
     Excess("cell time", "a loop that never ends", "timeout", ["while True: pass"], _short(cell=0.5)),
     Excess("deaf", "a loop that lets no interrupt stop it", "timeout", [DEAF], _short(cell=0.5)),
     Excess("notebook time", "cells that are slow together", "timeout", ["import time; time.sleep(0.5)"] * 3,
-           _short(notebook=1)),
+           _short(notebook=1, clock=1)),
     Excess("processor time", "more seconds of it than there are", "timeout", ["while True: pass"],
            _short(processor=1)),
     Excess("limits", "to raise the limits again", "True", [RAISE]),

@@ -14,7 +14,7 @@ from secrets import randbelow, token_hex
 from tempfile import TemporaryDirectory
 
 import grading
-from grading.course import FOLDER
+from grading.course import Course
 from grading.sandbox import bubblewrap
 
 VARIABLE = "SELFTEST_SECRET"
@@ -40,18 +40,19 @@ class Plants:
 
 
 @contextmanager
-def planted() -> Iterator[Plants]:
-    """Lay everything out, and take it away again."""
+def planted(course: Course | None = None) -> Iterator[Plants]:
+    """Lay everything out, and take it away again. The course is the one in use, or that of the environment."""
+    course = course or Course.at(ROOT)
     with ExitStack() as stack:
         word = f"selftest-{token_hex(8)}"
         stack.enter_context(_variable(word))
         place = "/var/tmp" if os.access("/var/tmp", os.W_OK) else None  # a submission has a /tmp of its own
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="class-", dir=place)))
-        others = _submissions(folder, word)
+        others = [*_submissions(folder, word), *_class(course)]
         ports = {host: port for host in ("127.0.0.1", "::1") if (port := _listener(stack, host))}
         yield Plants(
             word,
-            {"repository": _repository(), "class": others, "home": _home(), "system": _system()},
+            {"repository": _repository(course), "class": others, "home": _home(), "system": _system()},
             _sleeper(stack, word),
             ports,
             _datagrams(stack),
@@ -73,31 +74,38 @@ def _variable(word: str) -> Iterator[None]:
 
 
 def _submissions(folder: Path, word: str) -> list[str]:
-    """Make a class with a submission and a gradebook, and return its files and those of the class that is there."""
+    """Make a class with a submission and a gradebook, and return its files."""
     other = folder / "submitted" / "another" / "answers.ipynb"
     other.parent.mkdir(parents=True)
     for file in (other, folder / "gradebook.db"):
         file.write_text(word)
         file.chmod(0o644)
     folder.chmod(0o755)
-    real = Path(os.environ.get(FOLDER) or ROOT / "class")
-    return [str(path) for path in (other, folder / "gradebook.db", folder, real, real / "gradebook.db")]
+    return [str(path) for path in (other, folder / "gradebook.db", folder)]
 
 
-def _repository() -> list[str]:
+def _class(course: Course) -> list[str]:
+    """Return what is in the folder of the class: the gradebook, submissions, seeds."""
+    patterns = ("*", "submitted/*/*/*", "autograded/*/*/*", "reports/*/*")
+    found = [path for pattern in patterns for path in islice(course.folder.glob(pattern), MOST)]
+    return [str(path) for path in (course.folder, course.folder / "gradebook.db", *found)]
+
+
+def _repository(course: Course) -> list[str]:
     patterns = ("*.toml", "*.py", "solutions/*/*", "exercises/*/*", "tests/*/*.py", "grading/*.py", ".git/*")
-    found = [path for pattern in patterns for path in islice(ROOT.glob(pattern), MOST)]
+    roots = {ROOT, course.root}
+    found = [path for root in roots for pattern in patterns for path in islice(root.glob(pattern), MOST)]
     return [str(path) for path in [*found, *(ROOT / "attnlib" / "checks" / "catalogue").rglob("*.py")]]
 
 
 def _home() -> list[str]:
-    """Return what is in the home of whoever grades, except what leads to Python."""
+    """Return what is in the home of whoever grades, except Python itself."""
     shown = [Path(sys.prefix), Path(sys.base_prefix)]
     try:
         entries = list(islice(Path.home().iterdir(), MOST))
     except (OSError, RuntimeError):
         return []
-    return [str(path) for path in entries if not any(part.is_relative_to(path) for part in shown)]
+    return [str(path) for path in entries if not any(path.is_relative_to(part) for part in shown)]
 
 
 def _system() -> list[str]:

@@ -22,7 +22,7 @@ def read(paths: Sequence[str]) -> Attempts:
 
 def _start(path: str) -> str:
     if os.path.isdir(path):
-        return " ".join(os.listdir(path))
+        return " ".join(_strange(path))
     with open(path, "rb") as file:
         return file.read(40).decode("utf-8", "replace")
 
@@ -85,16 +85,21 @@ def leave() -> None:
 def left() -> Attempts:
     """Find what an earlier submission left: files, and how far files that both have open were read."""
     for folder in SCRATCH:
-        yield folder, partial(_strange, folder)
+        yield folder, partial(_start, folder)
     for file in _inherited():
         yield f"open file {file}", partial(_moved, file)
 
 
-def _strange(folder: str) -> str:
-    """Return what is in a folder, but for the way to Python where that lies in it."""
-    python = [Path(os.path.realpath(place)) for place in (sys.prefix, sys.base_prefix)]
-    names = [name for name in os.listdir(folder) if not any(x.is_relative_to(Path(folder, name)) for x in python)]
-    return " ".join(names)
+def _strange(folder: str) -> list[str]:
+    """Return what is in a folder, but for Python, and for the folders that lead to it and hold nothing else."""
+    python = [Path(place) for prefix in (sys.prefix, sys.base_prefix) for place in (prefix, os.path.realpath(prefix))]
+    strange = []
+    for path in (Path(folder, name) for name in os.listdir(folder)):
+        if any(place != path and place.is_relative_to(path) for place in python):
+            strange += _strange(str(path))
+        elif path not in python:
+            strange.append(path.name)
+    return strange
 
 
 def _moved(file: int) -> bool:
