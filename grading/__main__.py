@@ -148,16 +148,17 @@ def _report(course: Course, asked: argparse.Namespace) -> int:
 
 def _show(course: Course, asked: argparse.Namespace) -> int:
     from attnlib.checks.display import BOOK
-    from grading.insight.export import write_csv
+    from grading.insight.export import csv_text
     from grading.insight.likeness import likeness
-    from grading.insight.page import write_page
+    from grading.insight.page import page
     from grading.report import rows, table
 
     graded = rows(course, asked.assignment)
     folder = course.reports(asked.assignment)
     alike = likeness(course, asked.assignment, [row.outcome.student for row in graded])
-    write_csv(graded, folder / "grades.csv")
-    write_page(graded, asked.assignment, folder / "grades.html", alike, book=os.environ.get(BOOK, ""))
+    shown = page(graded, asked.assignment, folder, alike, book=os.environ.get(BOOK, ""))
+    course.files.write(folder / "grades.csv", csv_text(graded).encode())
+    course.files.write(folder / "grades.html", shown.encode())
     print(table(graded))
     print(f"\nTable:    {folder / 'grades.csv'}\nPage:     {folder / 'grades.html'}")
     print(f"Feedback: {course.feedback('STUDENT', asked.assignment)}")

@@ -47,6 +47,12 @@ def read_notebook(file: Path) -> NotebookNode:
     return notebook
 
 
+def notebook_of(content: bytes) -> NotebookNode:
+    """Read a notebook from the bytes of its file."""
+    notebook: NotebookNode = nbformat.reads(content.decode(), as_version=4)  # type: ignore[no-untyped-call]
+    return notebook
+
+
 def notebook_text(notebook: NotebookNode) -> str:
     """Return a notebook as it stands in a file. It is not validated: that takes longer than all else."""
     return json.dumps(notebook, ensure_ascii=False)

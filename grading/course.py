@@ -7,8 +7,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from grading.safe_files import EVERYBODY, SafeFolder
 
 if TYPE_CHECKING:
     from traitlets.config import Config
@@ -39,6 +42,11 @@ class Course:
         folder = folder or Path(os.environ.get(FOLDER) or root / "class")
         return cls(root.resolve(), folder.resolve())
 
+    @property
+    def files(self) -> SafeFolder:
+        """What reads and writes the files of the class, and follows no link there."""
+        return SafeFolder(self.folder)
+
     def assignments(self) -> list[str]:
         """Return the names of all assignments."""
         return sorted(path.parent.name for path in (self.root / "solutions").glob("*/*.ipynb"))
@@ -55,8 +63,9 @@ class Course:
         return sorted(path.name for path in (self.root / "solutions" / assignment).glob("*.ipynb"))
 
     def students(self) -> list[str]:
-        """Return everybody who has a folder among the submissions, whatever is in it."""
-        return sorted(path.name for path in (self.folder / "submitted").glob("[!.]*") if path.is_dir())
+        """Return everybody who has a folder among the submissions, whatever is in it; it may be a link to one."""
+        there = self.folder / "submitted"
+        return [name for name in self.files.names(there) if (there / name).is_dir()]
 
     def excluded(self) -> set[str]:
         """Return the students whom nbgrader is configured to leave out, by ``CourseDirectory.student_id_exclude``."""
@@ -91,6 +100,7 @@ class Course:
         """Return nbgrader's configuration for this class, read from the same file as nbgrader's own commands do."""
         from traitlets.config.loader import PyFileConfigLoader
 
+        self.files.require_own(self.folder / "gradebook.db")  # SQLite opens it by its name
         with environment(FOLDER, str(self.folder)):
             config: Config = PyFileConfigLoader(CONFIG, path=str(self.root)).load_config()
         return config
@@ -131,11 +141,22 @@ def environment(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
+class _LogFile(logging.FileHandler):
+    """Writes a log into a class's folder, as every file there is written."""
+
+    def __init__(self, course: Course, assignment: str) -> None:
+        self._files, self._path = course.files, course.log(assignment)
+        super().__init__(self._path, encoding="utf-8")
+
+    def _open(self) -> TextIOWrapper:
+        with self._files.file(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, EVERYBODY) as descriptor:
+            return open(os.dup(descriptor), "a", encoding="utf-8")
+
+
 def log_file(course: Course, assignment: str) -> logging.Logger:
     """Return a logger that writes into the class's folder, and nothing to the terminal."""
     log = logging.getLogger(f"grading.{assignment}")
-    course.log(assignment).parent.mkdir(parents=True, exist_ok=True)
-    file = logging.FileHandler(course.log(assignment), encoding="utf-8")
+    file = _LogFile(course, assignment)
     file.setFormatter(logging.Formatter(FORMAT))
     for old in log.handlers:
         old.close()

@@ -11,8 +11,9 @@ from string import hexdigits
 
 from grading.course import Course, GradingError
 from grading.outcome import LONGEST, VERDICTS, Outcome, plain
+from grading.safe_files import PRIVATE
 
-PRIVATE = 0o600
+MOST_BYTES = 10_000_000  # of a stored outcome: its texts are cut, and a notebook has 500 cells
 BITS = 128
 DIGITS = BITS // 4  # hexadecimal
 
@@ -25,7 +26,7 @@ class Journal:
     """The run on one assignment of one class. Its files lie beside the assignment's reports."""
 
     def __init__(self, course: Course, assignment: str) -> None:
-        self.outcomes = course.outcomes(assignment)
+        self._files, self._outcomes = course.files, course.outcomes(assignment)
         self._secret = course.reports(assignment) / "seed"
 
     @property
@@ -34,12 +35,13 @@ class Journal:
 
         Raises:
             GradingError: the file holds something else.
+            UnsafeFile: it is no file of its own.
         """
-        if not self._secret.exists():
-            self._draw()
-        with self._secret.open(encoding="ascii", errors="replace") as file:
-            os.fchmod(file.fileno(), PRIVATE)  # a copy of the class's folder may have opened it to others
-            text = file.read(DIGITS + 1)
+        if self._files.changed(self._secret) is None:
+            self._files.write(self._secret, f"{randbits(BITS):0{DIGITS}x}".encode(), PRIVATE)
+        with self._files.file(self._secret) as file:
+            os.fchmod(file, PRIVATE)  # a copy of the class's folder may have opened it to others
+            text = os.read(file, DIGITS + 1).decode("ascii", "replace")
         if len(text) != DIGITS or set(text) - set(hexdigits):
             raise GradingError(
                 f"{self._secret} should hold {DIGITS} hexadecimal digits, and does not. Remove the file: the next run "
@@ -50,57 +52,30 @@ class Journal:
     def done(self, student: str) -> Outcome | None:
         """Return the stored outcome; ``None`` where there is none, or it is broken and has to be made again."""
         try:
-            outcome = Outcome.load(self.outcomes / f"{student}.json")
+            outcome = Outcome.from_json(self._files.read(self._outcomes / f"{student}.json", MOST_BYTES))
             whole = outcome.student == student and outcome.verdict in VERDICTS and isinstance(outcome.digest, str)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
         return outcome if whole else None
 
+    def all(self) -> tuple[list[Outcome], list[Path]]:
+        """Return every stored outcome, and the files beside them that are none."""
+        outcomes, stray = [], []
+        for name in self._files.names(self._outcomes):
+            outcome = self.done(name.removesuffix(".json")) if name.endswith(".json") else None
+            if outcome:
+                outcomes.append(outcome)
+            else:
+                stray.append(self._outcomes / name)
+        return outcomes, stray
+
     def keep(self, outcome: Outcome) -> None:
         """Store an outcome: until it is on the disk as a whole, the one before stays."""
-        unfinished = self.outcomes / ".unfinished"
-        _make(unfinished)
-        outcome.save(unfinished)
-        name = f"{outcome.student}.json"
-        _move(unfinished / name, self.outcomes / name)
+        self._files.write(self._outcomes / f"{outcome.student}.json", outcome.to_json())
 
     def finish(self) -> None:
         """Say that the run is complete: the next one draws a new secret."""
-        if self._secret.exists():
-            self._secret.unlink()
-            _settle(self._secret.parent)
-
-    def _draw(self) -> None:
-        _make(self._secret.parent)
-        unfinished = self._secret.with_suffix(".unfinished")
-        unfinished.unlink(missing_ok=True)
-        file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
-        with open(file, "w", encoding="ascii") as stream:
-            stream.write(f"{randbits(BITS):0{DIGITS}x}")
-        _move(unfinished, self._secret)
-
-
-def _move(unfinished: Path, file: Path) -> None:
-    """Put a file that is complete into its place, so that not even a loss of power leaves half of it there."""
-    _settle(unfinished)
-    unfinished.replace(file)
-    _settle(file.parent)
-
-
-def _make(folder: Path) -> None:
-    """Make a folder and those it lies in, so that no loss of power takes them away again."""
-    for missing in [path for path in [*reversed(folder.parents), folder] if not path.exists()]:
-        missing.mkdir(exist_ok=True)
-        _settle(missing.parent)
-
-
-def _settle(path: Path) -> None:
-    """Wait until a file, or the list of a folder's files, is on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        self._files.remove(self._secret)
 
 
 @contextmanager
@@ -112,17 +87,13 @@ def lock(course: Course) -> Iterator[None]:
     Raises:
         Busy: somebody else holds the lock.
     """
-    course.folder.mkdir(parents=True, exist_ok=True)
     # The file stays: were it removed, two runs could hold a lock each, on the old file and on a new one.
-    with (course.folder / "run.lock").open("a+", encoding="utf-8", errors="replace") as file:
+    with course.files.file(course.folder / "run.lock", os.O_RDWR | os.O_CREAT) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as held:
-            file.seek(0)
-            raise Busy(
-                f"a run on this class is in progress ({plain(file.read(LONGEST))}): wait for it or stop it"
-            ) from held
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}")
-        file.flush()
+            who = plain(os.read(file, LONGEST).decode("utf-8", "replace"))
+            raise Busy(f"a run on this class is in progress ({who}): wait for it or stop it") from held
+        os.truncate(file, 0)
+        os.write(file, f"process {os.getpid()} on {socket.gethostname()}".encode())
         yield

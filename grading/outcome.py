@@ -6,7 +6,6 @@ The scores themselves stand in nbgrader's gradebook, where a person may change t
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from attnlib.checks.report import MIME
 from grading._untyped import NotebookNode
@@ -72,15 +71,14 @@ class Outcome:
         object.__setattr__(self, "reason", plain(self.reason))
         object.__setattr__(self, "flags", tuple(map(plain, self.flags)))
 
-    def save(self, folder: Path) -> None:
-        """Write the outcome into a folder, one file a student, so that students can be graded in any order."""
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{self.student}.json").write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
+    def to_json(self) -> bytes:
+        """Return the outcome as it is stored: one file a student, so that students can be graded in any order."""
+        return json.dumps(asdict(self), indent=1).encode()
 
     @classmethod
-    def load(cls, file: Path) -> "Outcome":
-        """Read what :meth:`save` wrote."""
-        data = json.loads(file.read_text(encoding="utf-8"))
+    def from_json(cls, content: bytes) -> "Outcome":
+        """Read what :meth:`to_json` returned."""
+        data = json.loads(content)
         found = tuple(Finding(**finding) for finding in data["findings"])
         return cls(**data | {"findings": found, "flags": tuple(data.get("flags", ()))})
 

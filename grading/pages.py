@@ -1,6 +1,5 @@
 """The pages that students get back: one file each, made from the executed notebook and the gradebook as it is now."""
 
-import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -9,9 +8,10 @@ from logging import Logger
 from multiprocessing import get_context
 from pathlib import Path
 
-from grading._untyped import GenerateFeedback, read_notebook
+from grading._untyped import GenerateFeedback, notebook_of
 from grading.course import Course, GradingError, log_file, quiet
 from grading.feedback import FeedbackExporter
+from grading.insight.written import MOST_BYTES
 
 NO_PAGE = "no feedback page: "
 ALONE = 40  # pages: more are worth the seconds that it takes to start processes for them
@@ -33,26 +33,21 @@ class Pages:
         folder = self.course.feedback(student, self.assignment)
         try:
             with quiet():
-                for file in sorted(self.course.autograded(student, self.assignment).glob("*.ipynb")):
-                    place(folder / f"{file.stem}.html", self._page(student, file))
+                autograded = self.course.autograded(student, self.assignment)
+                for name in self.course.files.names(autograded, ".ipynb"):
+                    page = self._page(student, autograded / name)
+                    self.course.files.write((folder / name).with_suffix(".html"), page.encode())
         except Exception as error:
             self.log.exception("no feedback page for %s", student)
-            shutil.rmtree(folder, ignore_errors=True)
+            self.course.files.remove(folder)
             return f"{NO_PAGE}{type(error).__name__}: {error}"
         return ""
 
     def _page(self, student: str, file: Path) -> str:
         known = {"student": student, "assignment": self.assignment, "notebook": file.stem, "db_url": self._url}
-        page, _ = self._exporter.from_notebook_node(read_notebook(file), {"nbgrader": known, "unique_key": file.stem})
+        notebook = notebook_of(self.course.files.read(file, MOST_BYTES))
+        page, _ = self._exporter.from_notebook_node(notebook, {"nbgrader": known, "unique_key": file.stem})
         return str(page)
-
-
-def place(file: Path, text: str) -> None:
-    """Write a file as a whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_name(f".{file.name}.unfinished")
-    unfinished.write_text(text, encoding="utf-8")
-    unfinished.replace(file)
 
 
 def make_pages(course: Course, assignment: str, students: Sequence[str], jobs: int) -> Iterator[tuple[str, str]]:

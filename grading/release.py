@@ -12,6 +12,8 @@ from grading._untyped import CourseDirectory, GenerateAssignment, NbGraderExcept
 from grading.course import Course, GradingError, environment
 from grading.paper import Paper
 
+LONGEST_STAMP = 1000  # bytes
+
 
 def release(course: Course, assignment: str, destination: Path, log: Logger) -> Path:
     """Write the student's version into ``destination`` and return its folder. The same input gives the same bytes."""
@@ -22,13 +24,14 @@ def release(course: Course, assignment: str, destination: Path, log: Logger) -> 
 def register(course: Course, assignment: str, log: Logger) -> None:
     """Tell the class's gradebook which cells an assignment has, and what they are worth, unless it knows already."""
     stamp, now = course.folder / "release" / f"{assignment}.registered", _digest(course, assignment)
-    if stamp.is_file() and stamp.read_text(encoding="ascii") == now:
+    if course.files.changed(stamp) is not None and course.files.read(stamp, LONGEST_STAMP) == now.encode():
         return
+    course.files.require_own(stamp.parent / assignment)
     # For a new gradebook nbgrader calls alembic by name; it lies beside this Python, which need not be on the path.
     beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     with environment("PATH", beside):
         _generate(course, assignment, course.folder / "release", Config(), log)
-    stamp.write_text(now, encoding="ascii")
+    course.files.write(stamp, now.encode())
 
 
 def papers(course: Course, assignment: str) -> list[Paper]:
@@ -38,6 +41,8 @@ def papers(course: Course, assignment: str) -> list[Paper]:
         GradingError: a graded cell is no question that can be answered outside of the student's process.
     """
     folder = course.folder / "release" / assignment
+    for name in course.notebooks(assignment):
+        course.files.require_own(folder / name)
     return [Paper.read(folder / name) for name in course.notebooks(assignment)]
 
 

@@ -1,5 +1,6 @@
 """What a class got: the scores of nbgrader's gradebook beside the verdicts, as rows and as a table of text."""
 
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from sqlalchemy import func, select
 
 from grading._untyped import Assignment, BaseCell, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 from grading.course import Course, GradingError
+from grading.journal import Journal
 from grading.outcome import Outcome
 
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")  # how a formula begins, in full width as well
@@ -53,8 +55,10 @@ def rows(course: Course, assignment: str) -> list[Row]:
         GradingError: there is no such assignment, or nobody was graded.
     """
     course.require(assignment)
-    files = sorted(course.outcomes(assignment).glob("*.json"))
-    if not files:
+    outcomes, stray = Journal(course, assignment).all()
+    for file in stray:
+        print(f"warning: {file} is no outcome of a submission, and was left out. Remove it", file=sys.stderr)
+    if not outcomes:
         raise GradingError(f"nobody was graded in {course.folder} yet: `python -m grading run {assignment}` does it")
     directory = course.config().CourseDirectory
     with Gradebook(directory.db_url, directory.course_id) as gradebook:
@@ -64,7 +68,7 @@ def rows(course: Course, assignment: str) -> list[Row]:
             grades[student].append(grade)
         penalties = {student: penalty or 0.0 for student, penalty in gradebook.db.execute(_penalties(assignment))}
     found = []
-    for outcome in map(Outcome.load, files):
+    for outcome in outcomes:
         its = sorted(grades[outcome.student], key=lambda grade: questions[grade[0]])
         found.append(_row(course, assignment, outcome, its, penalties.get(outcome.student, 0.0)))
     return found

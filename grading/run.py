@@ -108,8 +108,7 @@ def run(
 def refresh(course: Course, assignment: str, jobs: int = 1) -> None:
     """Make the feedback of everyone graded again, with the scores and comments that a person has given since."""
     journal = Journal(course, assignment)
-    outcomes = {file.stem: journal.done(file.stem) for file in sorted(course.outcomes(assignment).glob("*.json"))}
-    known = {student: outcome for student, outcome in outcomes.items() if outcome}
+    known = {outcome.student: outcome for outcome in journal.all()[0]}
     with lock(course):
         _with_pages(course, assignment, known, journal, jobs, again=True)
 
@@ -216,9 +215,11 @@ def _with_pages(
 
 def _lacks_a_page(course: Course, assignment: str, student: str) -> bool:
     folder = course.feedback(student, assignment)
-    for notebook in course.autograded(student, assignment).glob("*.ipynb"):
-        page = folder / f"{notebook.stem}.html"
-        if not page.is_file() or page.stat().st_mtime_ns < notebook.stat().st_mtime_ns:
+    autograded = course.autograded(student, assignment)
+    for name in course.files.names(autograded, ".ipynb"):
+        page = course.files.changed((folder / name).with_suffix(".html"))
+        notebook = course.files.changed(autograded / name)
+        if page is None or notebook is None or page < notebook:
             return True
     return False
 

@@ -1,6 +1,5 @@
 """One submission on its way: admitted by the doctor, sent away as tasks, and written down with what came back."""
 
-import shutil
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from grading.journal import Journal
 from grading.judge import Judge
 from grading.ledger import Ledger
 from grading.outcome import Outcome, findings
-from grading.pages import place
 from grading.paper import VERDICT, WORST_FIRST, Paper, Verdict
 from grading.pool import Results
 from grading.sandbox.limits import Limits
@@ -126,10 +124,8 @@ class Submissions:
             marked[name], verdict = self._paper(name).marked(notebook, result, self.judge)
             marked[name].metadata[VERDICT] = {"verdict": verdict.verdict, "reason": verdict.reason}
             verdicts.append(verdict)
-            place(
-                self.course.autograded(student, self.assignment) / f"{name}.ipynb",
-                notebook_text(sanitized(marked[name])),
-            )
+            file = self.course.autograded(student, self.assignment) / f"{name}.ipynb"
+            self.course.files.write(file, notebook_text(sanitized(marked[name])).encode())
         ledger.record(student, marked, when, unsandboxed=not self.walled)
         again = next((result.again for result in results if result.again), "")
         return self._outcome(submission, marked, verdicts, again)
@@ -161,4 +157,4 @@ class Submissions:
 
     def _forget(self, student: str) -> None:
         for folder in (self.course.autograded, self.course.feedback):
-            shutil.rmtree(folder(student, self.assignment), ignore_errors=True)
+            self.course.files.remove(folder(student, self.assignment))

@@ -1,13 +1,12 @@
 """When a submission was handed in: what `timestamp.txt` beside the notebooks says, if it says it plainly."""
 
-import os
 import re
-import stat
 from datetime import datetime
 from logging import Logger
 from pathlib import Path
 
 from grading._untyped import gettz, parse_utc
+from grading.safe_files import SafeFolder
 
 NAME = "timestamp.txt"  # as `nbgrader collect` writes it
 LONGEST = 100  # bytes; a moment and the name of a time zone need half of it
@@ -35,19 +34,7 @@ def submitted_at(folder: Path, log: Logger) -> datetime | None:
 
 
 def _text(folder: Path) -> str:
-    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        # A FIFO would be waited for without end, and a link may lead anywhere.
-        file = os.open(NAME, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW, dir_fd=at)
-    finally:
-        os.close(at)
-    with open(file, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise ValueError("this is no regular file")
-        content = stream.read(LONGEST + 1)
-    if len(content) > LONGEST:
-        raise ValueError(f"there are more than {LONGEST} bytes")
-    return content.decode("ascii").strip()
+    return SafeFolder(folder.parents[1]).read(folder / NAME, LONGEST).decode("ascii").strip()
 
 
 def _moment(text: str) -> datetime:

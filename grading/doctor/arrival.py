@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from grading.doctor.repair import Refused, listed, printable
+from grading.safe_files import FILE, FOLDER, SafeFolder, UnsafeFile
 
 MOST_BYTES = 20_000_000  # no answer comes near; a reader would drown
 MOST_ENTRIES = 10_000  # that are looked at, of a folder and its sub-folders
@@ -19,8 +20,6 @@ MOST_FILES = 10  # notebooks that are read, to find the one that is meant
 # What browsers, systems and course sites add to a name, bounded, since a name can be made to match in many ways.
 _COPY = r"(?:[ _-]{0,3}(?:\(\d{1,3}\)|copy(?:[ _-]?\d{1,3})?)|[ _-]\d{1,2}){0,2}"
 _NOTEBOOK = re.compile(r"\.ipynb(?:\.json|\.txt)?\Z", re.IGNORECASE)
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not keep us waiting for somebody to write
 
 
 @dataclass(frozen=True)
@@ -87,12 +86,11 @@ def arrive(folder: Path, name: str) -> Arrivals:
 
     """
     try:
-        # The student's folder may be a link that the instructor made; nothing in it may be one.
-        with _opened(str(folder.parent), _FOLDER) as student, _opened(folder.name, _FOLDER, student) as home:
+        with SafeFolder(folder.parents[1]).opened(folder) as home:
             entries = list(islice(_entries(home), MOST_ENTRIES))
             there = tuple(sorted(f"{entry}{entry.kind}" for entry in entries if not entry.parent))
             files = tuple(_arrival(home, entry, name) for entry in _choose(entries, name))
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, UnsafeFile):
         reason = f"no {name} came: there is no folder {printable(folder.name)}, or it is none. Ask for {name}."
         raise _refused("missing", reason) from None
     except OSError as error:
@@ -109,9 +107,9 @@ def missing(name: str, there: Sequence[str]) -> str:
 
 
 @contextmanager
-def _opened(name: str, flags: int, folder: int | None = None) -> Iterator[int]:
-    """Open a name, in an open ``folder`` only if it is no link."""
-    file = os.open(name, flags if folder is None else flags | os.O_NOFOLLOW, dir_fd=folder)
+def _opened(name: str, flags: int, folder: int) -> Iterator[int]:
+    """Open a name in an open ``folder``; the flags are such that it is no link."""
+    file = os.open(name, flags, dir_fd=folder)
     try:
         yield file
     finally:
@@ -128,7 +126,7 @@ def _entries(home: int) -> Iterator[_Entry]:
                 folders.append(item.name)
     for name in sorted(folders):
         try:
-            with _opened(name, _FOLDER, home) as folder, os.scandir(folder) as inside:
+            with _opened(name, FOLDER, home) as folder, os.scandir(folder) as inside:
                 yield from (_entry(name, item) for item in inside)
         except OSError:
             continue  # gone, a link by now, or closed to us: nothing in it can be handed in
@@ -166,10 +164,12 @@ def _read(home: int, entry: _Entry) -> tuple[bytes, str]:
 
     Returns the bytes, or none and why.
     """
-    with _opened(entry.parent or ".", _FOLDER, home) as folder, _opened(entry.name, _FILE, folder) as file:
+    with _opened(entry.parent or ".", FOLDER, home) as folder, _opened(entry.name, FILE, folder) as file:
         state = os.fstat(file)
         if not stat.S_ISREG(state.st_mode):
             return b"", "is no plain file. Ask for it as a file."
+        if state.st_nlink > 1:
+            return b"", "is a second name of a file that lies elsewhere. Copy it, or ask for it as a plain file."
         size = state.st_size
         if size <= MOST_BYTES:
             with open(file, "rb", closefd=False) as stream:

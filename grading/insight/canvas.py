@@ -259,17 +259,18 @@ def _number(text: str) -> Decimal | None:
     return number.quantize(Decimal("0.01"), ROUND_HALF_UP)
 
 
-def write(found: Changes, file: Path) -> None:
-    """Write what changes, in the form that Canvas imports."""
+def csv_of(found: Changes) -> str:
+    """Return what changes, in the form that Canvas imports."""
     book, others = found.gradebook, found.columns[:-1]
     notes = book.column(NOTES)
-    with file.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow([cell(book.header[i]) for i in found.columns])
-        writer.writerow([cell(book.possible[i]) for i in found.columns])
-        for line in found.lines:
-            about = [cell(line.note if i == notes else line.row[i]) for i in others]
-            writer.writerow([*about, line.score])
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream)
+    writer.writerow([cell(book.header[i]) for i in found.columns])
+    writer.writerow([cell(book.possible[i]) for i in found.columns])
+    for line in found.lines:
+        about = [cell(line.note if i == notes else line.row[i]) for i in others]
+        writer.writerow([*about, line.score])
+    return stream.getvalue()
 
 
 def preview(found: Changes) -> str:

@@ -1,11 +1,12 @@
 """The grades as files: a table for a spreadsheet, and what Canvas imports into its gradebook."""
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
 from grading.course import Course, GradingError
-from grading.insight.canvas import changes, preview, read, write
+from grading.insight.canvas import changes, csv_of, preview, read
 from grading.report import Row, cell, rows
 
 
@@ -26,28 +27,38 @@ def export(course: Course, assignment: str, *, canvas: Path | None, out: Path | 
     folder = course.reports(assignment)
     if canvas is None:
         file = out or folder / "grades.csv"
-        write_csv(graded, file)
+        _write(course, file, csv_text(graded))
         return f"{len(graded)} students, {len(_questions(graded))} questions\nTable: {file}"
     file = out or folder / "canvas.csv"
     if file.resolve() == canvas.resolve():
         raise GradingError(f"{file} is the export of Canvas itself: choose another file to write to")
     found = changes(graded, assignment, read(canvas))
     if found.lines:
-        write(found, file)
+        _write(course, file, csv_of(found))
     where = f"For Canvas: {file}" if found.lines else "Nothing to import, and no file was written."
     return f"{preview(found)}\n\n{where}"
 
 
-def write_csv(rows: Sequence[Row], file: Path) -> None:
-    """Write the rows for a spreadsheet, with a column for each question."""
+def _write(course: Course, file: Path, text: str) -> None:
+    """Write a file: in the class's folder without following a link, and elsewhere as the instructor asks."""
+    file = file.absolute()
+    if file.is_relative_to(course.folder):
+        course.files.write(file, text.encode())
+    else:
+        file.write_text(text, encoding="utf-8", newline="")
+
+
+def csv_text(rows: Sequence[Row]) -> str:
+    """Return the rows for a spreadsheet, with a column for each question."""
     questions = _questions(rows)
     header = ["student", "score", "points", "to read", "verdict", "reason", "mistakes", "look at", *questions]
-    with file.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(map(cell, header))
-        for row in rows:
-            scores = [row.scores[q][0] if q in row.scores else "" for q in questions]
-            writer.writerow([*_about(row), *scores])
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream)
+    writer.writerow(map(cell, header))
+    for row in rows:
+        scores = [row.scores[q][0] if q in row.scores else "" for q in questions]
+        writer.writerow([*_about(row), *scores])
+    return stream.getvalue()
 
 
 def _questions(rows: Sequence[Row]) -> list[str]:

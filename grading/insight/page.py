@@ -39,13 +39,13 @@ PAGE = """<!DOCTYPE html>
 """
 
 
-def write_page(rows: Sequence[Row], assignment: str, file: Path, likeness: Likeness, *, book: str = "") -> None:
-    """Write the page.
+def page(rows: Sequence[Row], assignment: str, folder: Path, likeness: Likeness, *, book: str = "") -> str:
+    """Return the page.
 
     Args:
         rows: what the class got.
         assignment: its name.
-        file: where the page goes; the links to the feedback pages start there.
+        folder: where the page goes; the links to the feedback pages start there.
         likeness: which submissions are nearly the same.
         book: the address of the built book, to which the sections to reteach are links; "" for no links.
     """
@@ -54,7 +54,7 @@ def write_page(rows: Sequence[Row], assignment: str, file: Path, likeness: Liken
 
     def named(student: str) -> str:
         shown, page = name(student), feedback.get(student)
-        return link(quote(relpath(page, file.parent)), shown) if page else shown
+        return link(quote(relpath(page, folder)), shown) if page else shown
 
     body = (
         sections.mistakes(common(rows), max(1, len(answered(rows))), book.rstrip("/"), named),
@@ -64,11 +64,10 @@ def write_page(rows: Sequence[Row], assignment: str, file: Path, likeness: Liken
         sections.verdicts(rows),
         sections.students(rows, named),
     )
-    page = PAGE.format(
+    return PAGE.format(
         assignment=escape(assignment),
         style=STYLE,
         figures=sections.figures(rows, likeness),
         plots="\n".join((sections.scores(rows), sections.fared(numbered))),
         body="\n".join(filter(None, body)),
     )
-    file.write_text(page, encoding="utf-8")

@@ -1,13 +1,12 @@
 """What a student wrote: the cells to answer in, and the student's own, as they stand in the executed notebook."""
 
 import json
-import os
-import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from grading.course import Course
+from grading.safe_files import SafeFolder
 
 MOST_BYTES = 100_000_000  # of an executed notebook: the outputs of 500 cells, each cut to its allowance
 MOST_TEXT = 100_000  # characters that one student wrote: twenty times a long solution
@@ -31,7 +30,7 @@ def written(course: Course, assignment: str, student: str) -> list[Cell]:
         Unreadable: there is no executed notebook, it is none, or it holds more than MOST_TEXT characters.
     """
     folder = course.autograded(student, assignment)
-    cells = [cell for name in course.notebooks(assignment) for cell in _written(_cells(folder / name))]
+    cells = [cell for name in course.notebooks(assignment) for cell in _written(_cells(course.files, folder / name))]
     length = sum(len(cell.source) for cell in cells)
     if length > MOST_TEXT:
         raise Unreadable(f"{length} characters of code, more than {MOST_TEXT}")
@@ -41,31 +40,20 @@ def written(course: Course, assignment: str, student: str) -> list[Cell]:
 def given(course: Course, assignment: str) -> list[str]:
     """Return the code that nobody has to write: the released notebooks, and the instructor's solution."""
     places = (course.root / "solutions", course.root / "exercises", course.folder / "release")
-    files = [place / assignment / name for place in places for name in course.notebooks(assignment)]
-    return [_source(cell) for file in files if file.is_file() for cell in _cells(file)]
+    files = [(place, place / assignment / name) for place in places for name in course.notebooks(assignment)]
+    return [_source(cell) for place, file in files if file.is_file() for cell in _cells(SafeFolder(place), file)]
 
 
-def _cells(file: Path) -> list[dict[str, object]]:
+def _cells(files: SafeFolder, file: Path) -> list[dict[str, object]]:
     """Return the code cells of a notebook, each of which has a source."""
     try:
-        notebook = json.loads(_read(file))
+        notebook = json.loads(files.read(file, MOST_BYTES))
         cells = notebook["cells"]
         return [cell for cell in cells if cell["cell_type"] == "code" and isinstance(_source(cell), str)]
     except FileNotFoundError:
         raise Unreadable("no executed notebook") from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise Unreadable(f"{file.name} is no whole notebook ({type(error).__name__})") from error
-
-
-def _read(file: Path) -> bytes:
-    """Return the bytes of a regular file, and of nothing that a name may lead to instead."""
-    with open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise ValueError(f"{file} is no regular file")
-        content = stream.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"{file} has more than {MOST_BYTES} bytes")
-    return content
 
 
 def _source(cell: dict[str, object]) -> str:

@@ -39,8 +39,7 @@ def _write(course: Course, assignment: str, file: Path) -> None:
         cell.source = cells.get(cell.id, cell.source)
     text = notebook_text(notebook)
     target = course.submitted(file.stem, assignment) / name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text[: len(text) // 2] if BROKEN in cells else text, encoding="utf-8")
+    course.files.write(target, (text[: len(text) // 2] if BROKEN in cells else text).encode())
 
 
 def read(file: Path) -> dict[str, str]:

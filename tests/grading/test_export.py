@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from grading.course import Course, GradingError
 from grading.insight import export as exporting
-from grading.insight.canvas import Gradebook, _number, _score, changes, preview, read, write
-from grading.insight.export import export, write_csv
+from grading.insight.canvas import Gradebook, _number, _score, changes, csv_of, preview, read
+from grading.insight.export import csv_text, export
 from grading.outcome import Finding, Outcome
 from grading.report import Row
 
@@ -42,13 +42,12 @@ def book(tmp_path, text=CANVAS) -> Gradebook:
     return read(file)
 
 
-def written(found, tmp_path):
-    write(found, tmp_path / "out.csv")
-    return list(csv.reader(io.StringIO((tmp_path / "out.csv").read_text(encoding="utf-8"))))
+def written(found):
+    return list(csv.reader(io.StringIO(csv_of(found), newline="")))
 
 
 def test_only_what_changes_is_written_and_nothing_that_canvas_calculates(tmp_path):
-    assert written(changes(CLASS, NAME, book(tmp_path)), tmp_path) == [
+    assert written(changes(CLASS, NAME, book(tmp_path))) == [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "02-self-attention (42)"],
         ["    Points Possible", "", "", "", "", "7.00"],
         ["Bartók, Béla", "1002", "S2", "bela@uni.edu", "Monday", "6.13"],
@@ -126,15 +125,15 @@ def test_semicolons_a_byte_order_mark_and_first_names_are_read(tmp_path):
     text = "\ufeffLastName;FirstName;ID;SIS Login ID;Section;02 Self-Attention (42)\n"
     text += "    Points Possible;;;;;7,00\nLovelace;Ada;1001;ada;Monday;5,50\n"
     found = changes([row("ada", 6.5)], NAME, book(tmp_path, text))
-    assert written(found, tmp_path)[0][0] == "LastName"
-    assert written(found, tmp_path)[-1] == ["Lovelace", "Ada", "1001", "ada", "Monday", "6.50"]
+    assert written(found)[0][0] == "LastName"
+    assert written(found)[-1] == ["Lovelace", "Ada", "1001", "ada", "Monday", "6.50"]
     assert not found.warnings
 
 
 def test_a_note_says_what_there_is_to_know_and_keeps_what_a_person_wrote(tmp_path):
     stopped = [row("ada", 5.5, "timeout", ("look",)), row("chloe", 6)]
     found = changes(stopped, NAME, book(tmp_path))
-    head, _, ada = written(found, tmp_path)
+    head, _, ada = written(found)
     assert dict(zip(head, ada, strict=True)) == {
         "Student": "Lovelace, Ada",
         "ID": "1001",
@@ -161,7 +160,7 @@ def test_the_note_of_an_earlier_export_is_replaced_and_taken_back(tmp_path):
 )
 def test_notes_that_cannot_be_written_as_they_are_stay_away(tmp_path, old, new):
     found = changes([row("ada", 1, "timeout")], NAME, book(tmp_path, CANVAS.replace(old, new)))
-    assert "Notes" not in written(found, tmp_path)[0]
+    assert "Notes" not in written(found)[0]
     assert any("'Notes' is not written" in warning for warning in found.warnings)
 
 
@@ -171,14 +170,14 @@ def test_a_difference_in_the_points_and_waiting_answers_are_said(tmp_path):
         "Canvas gives 7.00 points for this, and here it is 29.00: set it in Canvas.",
         "2 written answers wait for a person to read them; until then they count as 0.",
     )
-    assert written(found, tmp_path)[1][-1] == "7.00", "an import must not change what the assignment counts for"
+    assert written(found)[1][-1] == "7.00", "an import must not change what the assignment counts for"
 
 
 @pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@A1", "＝1", "＠A", "\t=1", "\r=1"])
 def test_no_cell_is_a_formula(tmp_path, formula):
     quoted = f'"{formula}"'
     text = CANVAS.replace('"Lovelace, Ada"', quoted).replace("S1", quoted).replace("Monday,likes", f"{quoted},likes")
-    found = written(changes([row("ada", 1, "timeout")], NAME, book(tmp_path, text)), tmp_path)
+    found = written(changes([row("ada", 1, "timeout")], NAME, book(tmp_path, text)))
     assert [cell[:1] for cell in found[2][:5]] == ["'", "1", "'", "a", "'"]
 
 
@@ -222,15 +221,13 @@ def test_what_was_written_changes_nothing_when_it_comes_back(tmp_path):
 # ---- the table for a spreadsheet
 
 
-def test_the_table_has_a_column_for_each_question(tmp_path):
+def test_the_table_has_a_column_for_each_question():
     found = (Finding("softmax", "first-axis", "=the axis"), Finding("=dot", None, "wrong; numbers"))
     rows = [
         Row(Outcome("=1+1", "graded", "@x", found, "", ("+flag", "second")), {"a": (1.5, 4.0), "b": (0.0, 3.0)}, 1, ()),
         Row(Outcome("zoe", "missing", "there is nothing"), {}, 0, ()),
     ]
-    write_csv(rows, tmp_path / "grades.csv")
-    with (tmp_path / "grades.csv").open(newline="", encoding="utf-8") as file:
-        formula, zoe = csv.DictReader(file)
+    formula, zoe = csv.DictReader(io.StringIO(csv_text(rows), newline=""))
     assert formula == {
         "student": "'=1+1",
         "score": "1.5",

@@ -1,0 +1,168 @@
+"""Files of a class's folder, reached without following a link, and each a regular file with one name only.
+
+Others may be able to write there: a teaching assistant, whoever unpacked the submissions. A link, a FIFO, a device or
+a hard link in the place of a file must not lead the grader, which may be root, to a file that is somebody else's. So
+each folder on the way is opened from the one that it lies in, and what is open is looked at before it is used.
+"""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from errno import ELOOP, ENOTDIR, ENXIO
+from pathlib import Path
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not keep us waiting for somebody to write
+EVERYBODY, PRIVATE = 0o666, 0o600  # before the umask
+
+
+class UnsafeFile(OSError):
+    """Something else is there than a regular file of one name, or than a folder."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"{path} {what}. Look at it, remove it, and run the same command again")
+
+
+@dataclass(frozen=True)
+class SafeFolder:
+    """A folder, and what is done to the files below it. Paths are those of the files, and begin with the folder's."""
+
+    root: Path
+
+    @contextmanager
+    def opened(self, folder: Path, *, make: bool = False) -> Iterator[int]:
+        """Open a folder, and make it and those on the way where they are missing and that is wished.
+
+        Raises:
+            UnsafeFile: one on the way is a link, or no folder.
+        """
+        if make:
+            self.root.mkdir(parents=True, exist_ok=True)
+        at, path = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), self.root
+        try:
+            for part in folder.relative_to(self.root).parts:
+                path /= part
+                below = _open_folder(part, at, path, make=make)
+                os.close(at)
+                at = below
+            yield at
+        finally:
+            os.close(at)
+
+    @contextmanager
+    def file(self, file: Path, flags: int = os.O_RDONLY, mode: int = EVERYBODY) -> Iterator[int]:
+        """Open a file that has been checked.
+
+        Raises:
+            UnsafeFile: it is a link, no regular file, or has a second name elsewhere.
+        """
+        with self.opened(file.parent, make=bool(flags & os.O_CREAT)) as folder:
+            descriptor = _open_file(file, flags, mode, folder)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def read(self, file: Path, most: int) -> bytes:
+        """Return the bytes of a file.
+
+        Raises:
+            UnsafeFile: it is no file of its own, or has more than ``most`` bytes.
+        """
+        with self.file(file) as descriptor, open(descriptor, "rb", closefd=False) as stream:
+            content = stream.read(most + 1)
+        if len(content) > most:
+            raise UnsafeFile(file, f"has more than {most} bytes")
+        return content
+
+    def write(self, file: Path, content: bytes, mode: int = EVERYBODY) -> None:
+        """Write a file as a whole or not at all: not even a loss of power leaves half of it."""
+        unfinished = f".{file.name}.unfinished"
+        with self.opened(file.parent, make=True) as folder:
+            with suppress(FileNotFoundError):
+                os.unlink(unfinished, dir_fd=folder)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            with open(os.open(unfinished, flags | FILE, mode, dir_fd=folder), "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.rename(unfinished, file.name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.fsync(folder)
+
+    def append(self, file: Path, content: bytes, mode: int = EVERYBODY) -> None:
+        """Add to the end of a file, and return when it is on the disk."""
+        with self.file(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode) as descriptor:
+            while content:
+                content = content[os.write(descriptor, content) :]
+            os.fsync(descriptor)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file, a link, or a folder with all that is in it, if it is there."""
+        with suppress(FileNotFoundError), self.opened(path.parent) as folder:
+            kind = os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mode
+            if stat.S_ISDIR(kind):
+                shutil.rmtree(path.name, dir_fd=folder)
+            else:
+                os.unlink(path.name, dir_fd=folder)
+            os.fsync(folder)
+
+    def names(self, folder: Path, suffix: str = "") -> list[str]:
+        """Return the names that end so in a folder, without hidden ones; none where there is no folder."""
+        with suppress(FileNotFoundError), self.opened(folder) as descriptor:
+            return sorted(name for name in os.listdir(descriptor) if name.endswith(suffix) and name[:1] != ".")
+        return []
+
+    def changed(self, file: Path) -> int | None:
+        """Return when a file was written last, in nanoseconds since 1970; None where there is none."""
+        with suppress(FileNotFoundError), self.file(file) as descriptor:
+            return os.fstat(descriptor).st_mtime_ns
+        return None
+
+    def require_own(self, path: Path) -> None:
+        """Refuse what is no file or folder of its own, before a library opens it by its name.
+
+        Raises:
+            UnsafeFile: it is a link, neither file nor folder, or has a second name elsewhere.
+        """
+        with suppress(FileNotFoundError), self.opened(path.parent) as folder:
+            state = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+            if not stat.S_ISDIR(state.st_mode):
+                _require_own(state, path)
+
+
+def _open_folder(name: str, folder: int, path: Path, *, make: bool) -> int:
+    if make:
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=folder)
+            os.fsync(folder)
+    try:
+        return os.open(name, FOLDER, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (ELOOP, ENOTDIR):
+            raise UnsafeFile(path, "is a link or no folder, and a folder was expected") from None
+        raise
+
+
+def _open_file(file: Path, flags: int, mode: int, folder: int) -> int:
+    try:
+        descriptor = os.open(file.name, flags | FILE, mode, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (ELOOP, ENXIO):
+            raise UnsafeFile(file, "is a link or no regular file, and a file was expected") from None
+        raise
+    try:
+        _require_own(os.fstat(descriptor), file)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _require_own(state: os.stat_result, path: Path) -> None:
+    if not stat.S_ISREG(state.st_mode):
+        raise UnsafeFile(path, "is a link or no regular file, and a file was expected")
+    if state.st_nlink > 1:
+        raise UnsafeFile(path, "has a second name elsewhere (a hard link), and may be somebody else's file")
