@@ -132,7 +132,7 @@ def _encoded(exercise: Exercise, case: Case) -> Any:
     """Return a case with nothing in it but what an implementation is given."""
     given = {"name": "", "part": "", "inputs": case.inputs, "options": case.options, "setup": case.setup}
     ways = {"outputs": exercise.outputs_of(case), "unchanged": case.unchanged, "upstream": case.upstream}
-    return wire.encode(given | ways)
+    return wire.encode(given | ways | {"training": case.training})
 
 
 def _read(message: Any) -> Answer:

@@ -17,7 +17,12 @@ from attnlib.checks.exercise import Implementation
 
 
 def of_cache(
-    implementation: Implementation, inputs: Given, options: Given, setup: Given, around: Around = NOTHING
+    implementation: Implementation,
+    inputs: Given,
+    options: Given,
+    setup: Given,
+    around: Around = NOTHING,
+    training: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """Make a cache, append chunk after chunk, and return the lengths from the beginning on and the last result.
 

@@ -13,12 +13,17 @@ from attnlib._arrays import is_torch
 
 Given = Mapping[str, Any]
 Around = AbstractContextManager[Any]
-Call = Callable[[Callable[..., Any], Given, Given, Given, Around], tuple[Any, dict[str, Any]]]
+Call = Callable[[Callable[..., Any], Given, Given, Given, Around, bool], tuple[Any, dict[str, Any]]]
 NOTHING: Around = nullcontext()
 
 
 def of_function(
-    implementation: Callable[..., Any], inputs: Given, options: Given, setup: Given, around: Around = NOTHING
+    implementation: Callable[..., Any],
+    inputs: Given,
+    options: Given,
+    setup: Given,
+    around: Around = NOTHING,
+    training: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """Call a function once: inputs by position, options by keyword."""
     with around:
@@ -26,15 +31,25 @@ def of_function(
 
 
 def of_module(
-    implementation: Callable[..., Any], inputs: Given, options: Given, setup: Given, around: Around = NOTHING
+    implementation: Callable[..., Any],
+    inputs: Given,
+    options: Given,
+    setup: Given,
+    around: Around = NOTHING,
+    training: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
-    """Make a module (numbers of the setup by position), load the first input, its weights, and call it."""
+    """Make a module (numbers of the setup by position), load the first input, its weights, and call it.
+
+    It is called as it is while it is trained, or afterwards.
+    """
     if hasattr(implementation, "forward") and not isinstance(implementation, type):
         raise TypeError(f"an object of the class {type(implementation).__name__} came: pass the class itself")
     (_, weights), *others = inputs.items()
     numbers = [x for x in setup.values() if type(x) is int]
     module = implementation(*numbers, **{name: x for name, x in setup.items() if type(x) is not int})
     parameters = _load(module, weights)
+    if training:
+        module.train()
     arrays = dict(others)
     with around:
         returned = module(*arrays.values(), **options)

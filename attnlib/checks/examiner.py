@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from attnlib.checks.calls import leaves, takes
 from attnlib.checks.catalogue import CATALOGUE
-from attnlib.checks.catalogue.gradients import CUT_OFF, GRADIENTS
+from attnlib.checks.catalogue.gradients import CUT_OFF, GRADIENTS, LESS_EXACT, NAN_GRADIENT
 from attnlib.checks.exercise import Case, Exercise, Implementation, Mistake
-from attnlib.checks.invariants import what_broke
+from attnlib.checks.invariants import less_exact, what_broke
 from attnlib.checks.probe import GRADIENT_OF, Answer, probe
 from attnlib.checks.report import Finding, Report
 
@@ -108,13 +108,23 @@ class Examination:
     def _is_right(self, i: int, answer: Answer) -> bool:
         return _is_right(self.cases[i], answer, self.expected[i], self.tolerances[i])
 
+    def _beyond_numbers(self, i: int, answer: Answer) -> Mistake | None:
+        """Return what is wrong with the gradients, or with the digits, of numbers that may be right."""
+        if self.cases[i].part == GRADIENTS:
+            if CUT.search(f"{answer.problem} {answer.error}"):
+                return CUT_OFF
+            gradients = [x for name, x in answer.arrays.items() if name.startswith(GRADIENT_OF)]
+            return NAN_GRADIENT if any(np.isnan(x).any() for x in gradients) else None
+        right = answer.problem is None and _close(answer, self.expected[i], self.tolerances[i])
+        return LESS_EXACT if right and less_exact(self.cases[i], answer) else None
+
     def _report(self, score: float, answers: dict[int, Answer], wrong: list[int]) -> Report:
         """Report what went wrong first, and what else did."""
         first, exercise = wrong[0], self.exercise
         answer, expected, tolerance = answers[first], self.expected[first], self.tolerances[first]
         named = self._name(answers, first)
         others = tuple(self.cases[i].name for i in self._others(answers, wrong, named))
-        broke = what_broke(exercise, answer, expected, tolerance)
+        broke = what_broke(exercise, self.cases[first], answer, expected, tolerance)
         finding = Finding(self.cases[first], answer, expected, broke, exercise, tolerance, others)
         return Report(exercise.name, self.backend, score, named, finding)
 
@@ -124,9 +134,9 @@ class Examination:
         First over all cases; then without the arguments that were not asked for; then over the cases up to the end of
         the first part that went wrong, for a student who made this mistake and, independently, another one later.
         """
-        if self.cases[first].part == GRADIENTS:
-            cut = CUT.search(f"{answers[first].problem} {answers[first].error}")
-            return replace(CUT_OFF, section=self.exercise.section) if cut else None
+        beyond = self._beyond_numbers(first, answers[first])
+        if beyond or self.cases[first].part == GRADIENTS:
+            return replace(beyond, section=self.exercise.section) if beyond else None
         numbers = [i for i in answers if self.cases[i].part != GRADIENTS]
         asked = [i for i in numbers if not self.needs(self.cases[i])]
         end = max(i for i in numbers if self.cases[i].part == self.cases[first].part)
@@ -143,7 +153,8 @@ class Examination:
     def _answer(self, mistake: Mistake, i: int) -> Answer:
         """Return what a mistake makes of a case."""
         if (mistake.id, i) not in self._known:
-            self._known[mistake.id, i] = probe(mistake.implementation, self.cases[i], self.exercise)
+            case = replace(self.cases[i], training=False)
+            self._known[mistake.id, i] = probe(mistake.implementation, case, self.exercise)
         return self._known[mistake.id, i]
 
     def _others(self, answers: dict[int, Answer], wrong: list[int], named: Mistake | None) -> list[int]:
@@ -181,7 +192,7 @@ def _find(name: str) -> Exercise:
 
 def _cases(exercise: Exercise, backend: str, seed: int | None) -> list[Case]:
     rng = np.random.default_rng(seed)
-    cases = list(exercise.inputs(rng))
+    cases = [case for case in exercise.inputs(rng) if backend in case.backends]
     if backend == "torch" and exercise.gradients:
         # The second case is the plain one: neither so small nor so special that gradients hide.
         cases += [_with_gradients(exercise, case, rng) for n, case in enumerate(cases) if n == 1 or case.gradients]
@@ -196,7 +207,8 @@ def _with_gradients(exercise: Exercise, case: Case, rng: np.random.Generator) ->
 
 def _expected(exercise: Exercise, case: Case) -> Answer:
     """Return the reference's answer: in float64, with gradients by hand or by autograd in torch."""
-    exact = replace(case, inputs=_exact(case.inputs), options=_exact(case.options))
+    inputs, options = _exact(case.inputs, exercise), _exact(case.options, exercise)
+    exact = replace(case, inputs=inputs, options=options, training=False)  # the references leave nothing to chance
     if case.upstream is None:
         return probe(exercise.reference, exact, exercise)
     if exercise.by_hand:
@@ -206,15 +218,15 @@ def _expected(exercise: Exercise, case: Case) -> Answer:
     return probe(exercise.reference_in("torch"), exact, exercise, backend="torch")
 
 
-def _exact(inputs: dict[str, Any]) -> dict[str, Any]:
-    """Return the same inputs with every floating point array in float64."""
-    exact = {name: _exact(x) if isinstance(x, dict) else x for name, x in inputs.items()}
-    floats = {name: x for name, x in exact.items() if isinstance(x, np.ndarray) and x.dtype.kind == "f"}
-    return exact | {name: x.astype(np.float64) for name, x in floats.items()}
+def _exact(inputs: dict[str, Any], exercise: Exercise) -> dict[str, Any]:
+    """Return the same inputs with every array of real numbers in float64."""
+    exact = {name: _exact(x, exercise) if isinstance(x, dict) else x for name, x in inputs.items()}
+    numbers = {name: x for name, x in exact.items() if isinstance(x, np.ndarray) and x.dtype.kind in "fi"}
+    return exact | {name: x.astype(np.float64) for name, x in numbers.items() if name not in exercise.whole_numbers}
 
 
 def _is_right(case: Case, answer: Answer, expected: Answer, tolerance: float) -> bool:
-    if answer.problem is not None or (case.unchanged and answer.changed):
+    if answer.problem is not None or (case.unchanged and answer.changed) or less_exact(case, answer):
         return False
     return _close(answer, expected, tolerance)
 

@@ -69,9 +69,10 @@ class Case:
     anything else, which is passed on as it is. ``setup`` is what a class is made with. ``outputs`` are the names of
     what comes back, where it is not what the exercise says.
 
-    Where ``unchanged`` is set, the inputs must be the same after the call as before. In torch, ``gradients`` are asked
-    for as well, which of the second case they always are: in a case of its own, whose ``upstream`` holds one gradient
-    per output.
+    It is asked in those of the exercise's backends that ``backends`` names. Where ``training`` is set, a module is
+    called as it is during training, else as it is afterwards. Where ``unchanged`` is set, the inputs must be the same
+    after the call as before. In torch, ``gradients`` are asked for as well, which of the second case they always are:
+    in a case of its own, whose ``upstream`` holds one gradient per output.
     """
 
     name: str
@@ -83,6 +84,8 @@ class Case:
     unchanged: bool = False
     gradients: bool = False
     upstream: dict[str, NDArray[Any]] | None = None
+    backends: tuple[str, ...] = ("numpy", "torch")
+    training: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,11 +117,12 @@ class Exercise:
     extras are never graded: what is wrong there becomes a remark.
 
     ``call`` says how an implementation is asked, which for a class is more than one call. ``plain`` allows numbers,
-    True, False and tuples where else arrays are needed. ``in_torch`` is the reference for torch where it is not the
-    same as for NumPy; where ``backends`` lacks one, the exercise is not asked in it. Without ``gradients``, torch is
-    asked for numbers alone. ``by_hand`` works out those that are expected, where that is not left to autograd, see
-    :mod:`attnlib.checks.catalogue.by_hand`. ``solved_by`` names, with their modules, what would solve the exercise or
-    its essence in one call, beside attnlib's own of the exercise's name.
+    True, False and tuples where else arrays are needed. ``whole_numbers`` names the inputs that are whole by nature, as
+    lengths are; all other numbers reach the reference as real ones. ``in_torch`` is the reference for torch where it
+    is not the same as for NumPy; where ``backends`` lacks one, the exercise is not asked in it. Without
+    ``gradients``, torch is asked for numbers alone. ``by_hand`` works out those that are expected, where that is not
+    left to autograd, see :mod:`attnlib.checks.catalogue.by_hand`. ``solved_by`` names, with their modules, what would
+    solve the exercise or its essence in one call, beside attnlib's own of the exercise's name.
     """
 
     name: str
@@ -133,6 +137,7 @@ class Exercise:
     extras: tuple[str, ...] = ()
     call: Call = of_function
     plain: bool = False
+    whole_numbers: tuple[str, ...] = ()
     in_torch: Callable[[], Implementation] | None = None
     backends: tuple[str, ...] = ("numpy", "torch")
     gradients: bool = True

@@ -6,11 +6,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlib.checks.exercise import Exercise
+from attnlib.checks.calls import leaves
+from attnlib.checks.exercise import Case, Exercise
 from attnlib.checks.probe import GRADIENT_OF, Answer
 
+EXACT = np.dtype(np.float64).itemsize
 
-def what_broke(exercise: Exercise, answer: Answer, expected: Answer, tolerance: float) -> str:
+
+def less_exact(case: Case, answer: Answer) -> list[str]:
+    """Return the results with fewer digits than what came in: float32, say, where all the inputs are float64."""
+    given = [x.dtype for x in (*leaves(case.inputs).values(), *leaves(case.options).values()) if x.dtype.kind == "f"]
+    if not given or any(dtype.itemsize < EXACT for dtype in given):
+        return []
+    return [name for name, x in answer.arrays.items() if x.dtype.kind == "f" and x.dtype.itemsize < EXACT]
+
+
+def what_broke(exercise: Exercise, case: Case, answer: Answer, expected: Answer, tolerance: float) -> str:
     """Return one short sentence about the first thing that is wrong in ``answer``."""
     if answer.error is not None:
         if answer.error.endswith("among its parameters"):
@@ -28,6 +39,8 @@ def what_broke(exercise: Exercise, answer: Answer, expected: Answer, tolerance: 
             if broke is not None:
                 return _plural(f"{right[-1]} is right, but {broke}" if right else broke, expected)
             right.append(name)
+    if coarse := less_exact(case, answer):
+        return f"{coarse[0]} has dtype {answer.arrays[coarse[0]].dtype}, but all that came in is float64"
     return f"your function changed its argument {answer.changed[0]}" if answer.changed else "the numbers differ"
 
 

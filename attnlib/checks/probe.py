@@ -68,7 +68,8 @@ def probe(
     options = _to_backend(case.options, backend, grad=False)
     try:
         with _calm(backend):
-            returned, leaves = exercise.call(implementation, given, options, copy.deepcopy(case.setup), around)
+            setup = copy.deepcopy(case.setup)
+            returned, leaves = exercise.call(implementation, given, options, setup, around, case.training)
             answer = _collect(returned, exercise.outputs_of(case), backend, exercise.plain)
             if case.upstream is not None and answer.problem is None:
                 answer = _with_gradients(answer, returned, leaves, case.upstream)

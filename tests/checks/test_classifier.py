@@ -10,6 +10,7 @@ import pytest
 import torch
 from mistakes import of_every_mistake
 from right import RIGHT
+from strangers import IN_TORCH as STRANGERS_IN_TORCH
 from strangers import STRANGERS
 
 import attnlib
@@ -20,12 +21,15 @@ from attnlib.checks.examiner import Examination
 
 SEEDS = range(50)
 OTHERS = [
-    pytest.param(name, *f, id=f"{name}-{text}") for name, others in STRANGERS.items() for text, f in others.items()
+    pytest.param(name, backend, *f, id=f"{name}-{text}")
+    for backend, strangers in (("numpy", STRANGERS), ("torch", STRANGERS_IN_TORCH))
+    for name, others in strangers.items()
+    for text, f in others.items()
 ]
 CODE = re.compile(r"\breturn \w+, |\blambda\b|\b(np|torch|attnlib)\.[\w.]+\(|\s@\s*\w+[.(]|\bdef\b")
 
 
-OWN = {"masked_attention", "attention_shapes", "attention_cost", "equivariance_gap", "online_softmax"}
+OWN = {"softmax", "masked_attention", "attention_shapes", "attention_cost", "equivariance_gap", "online_softmax"}
 CORE = (
     "softmax",
     "scaled_dot_product_attention",
@@ -105,10 +109,12 @@ def test_at_least_four_styles_are_tried_and_the_reference_passes(name, backend):
     assert examine(name, reference, backend=backend).score == 1.0
 
 
-@pytest.mark.parametrize(("name", "implementation", "names"), OTHERS)
-def test_a_wrong_answer_that_nobody_foresaw_fails_and_is_not_called_something_else(name, implementation, names):
+@pytest.mark.parametrize(("name", "backend", "implementation", "names"), OTHERS)
+def test_a_wrong_answer_that_nobody_foresaw_fails_and_is_not_called_something_else(
+    name, backend, implementation, names
+):
     for seed in range(3):
-        report = examine(name, implementation, seed=seed)
+        report = examine(name, implementation, backend=backend, seed=seed)
         assert report.score < 1 or report.remark
         report = report.remark or report
         assert report.mistake in names, report.message

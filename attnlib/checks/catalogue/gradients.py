@@ -1,4 +1,4 @@
-"""What a torch exercise asks beyond numbers: that gradients flow from the results back to the inputs."""
+"""What is asked beyond numbers: that gradients flow from the results back to the inputs, and that no digit is lost."""
 
 from attnlib.checks.catalogue.self_attention.sections import ATTENTION
 from attnlib.checks.exercise import Mistake
@@ -18,4 +18,37 @@ CUT_OFF = Mistake(
     more="Three things cut a tensor off: detach, numpy and no_grad. A new tensor made from numbers starts afresh.",
     section=ATTENTION,
     implementation=_cut_off,
+)
+
+
+def _less_exact(*inputs):
+    raise NotImplementedError("recognised by its dtype, not by its numbers")
+
+
+LESS_EXACT = Mistake(
+    id="less-exact",
+    title="the result has fewer digits than the inputs",
+    says="All inputs are float64, and what comes back is not: a step in between has thrown half of the digits away.",
+    hint="Print the dtype of every array on the way. Which is the first that is not float64?",
+    more="An array that you make yourself has a dtype of its own. In torch, zeros and ones are float32 unless they are "
+    "told otherwise: let new tensors grow out of those that came in.",
+    section=ATTENTION,
+    implementation=_less_exact,
+)
+
+
+def _nan_gradient(*inputs):
+    raise NotImplementedError("recognised by its gradients, not by its numbers")
+
+
+NAN_GRADIENT = Mistake(
+    id="nan-gradient",
+    title="the numbers are right, and their gradients are nan",
+    says="On the way to your result there was a nan that you have put right afterwards. Going back, autograd meets it "
+    "again: a nan times 0 is nan.",
+    hint="Where does the nan come from? Can you see to it that it is never made?",
+    more="Print the array just before the step that makes nan of it, and change what that step is given, not what it "
+    "returns.",
+    section=ATTENTION,
+    implementation=_nan_gradient,
 )

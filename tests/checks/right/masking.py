@@ -265,7 +265,8 @@ def masked_torch_sdpa(query, key, value, mask):
 @style("masked_attention", "a float mask that is added", backend="torch")
 def masked_torch_added(query, key, value, mask):
     bias = torch.zeros(mask.shape, dtype=query.dtype).masked_fill(~mask, float("-inf"))
-    weights = torch.nan_to_num(torch.softmax(query @ key.mT / query.size(-1) ** 0.5 + bias, -1), 0.0)
+    some = mask.any(-1, keepdim=True)
+    weights = torch.softmax(query @ key.mT / query.size(-1) ** 0.5 + torch.where(some, bias, 0.0), -1) * some
     return weights @ value, weights
 
 
@@ -437,7 +438,7 @@ class TorchDetached:
 
 @style("KVCache", "without gradients, into room that is made before", backend="torch")
 class TorchRoom:
-    def __init__(self, room=64):
+    def __init__(self, room=4096):
         self.room, self.length = room, 0
 
     @torch.no_grad()

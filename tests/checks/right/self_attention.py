@@ -46,7 +46,7 @@ def softmax_along(x, axis=-1):
 @style("softmax", "eps 1e-12 in the denominator, float64 inside, cast back")
 def softmax_cast(x, axis=-1):
     e = np.exp(x.astype(np.float64) - x.max(axis=axis, keepdims=True))
-    return (e / (e.sum(axis=axis, keepdims=True) + 1e-12)).astype(x.dtype)
+    return (e / (e.sum(axis=axis, keepdims=True) + 1e-12)).astype(np.result_type(x, np.float32))
 
 
 @style("softmax", "expand_dims instead of keepdims, float64 for float32")
@@ -58,7 +58,7 @@ def softmax_expand(x, axis=-1):
 
 @style("softmax", "its own copy, changed in place, with an extra keyword")
 def softmax_copy(x, axis=-1, *, temperature=1.0):
-    x = x.copy()
+    x = x.astype(np.result_type(x, np.float32))
     x /= temperature
     x -= x.max(axis, keepdims=True)
     np.exp(x, out=x)
@@ -101,7 +101,9 @@ def softmax_flat(x, axis=-1):
     last = np.moveaxis(np.atleast_1d(x), axis, -1)
     rows = last.reshape(-1, last.shape[-1]).astype(np.longdouble)
     powers = np.exp2((rows - rows.max(1)[:, None]) / np.log(np.longdouble(2)))
-    return np.moveaxis((powers / powers.sum(1)[:, None]).reshape(last.shape), -1, axis).astype(x.dtype)
+    return np.moveaxis((powers / powers.sum(1)[:, None]).reshape(last.shape), -1, axis).astype(
+        np.result_type(x, np.float32)
+    )
 
 
 @style("softmax", "torch.softmax", backend="torch")

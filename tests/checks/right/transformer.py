@@ -129,7 +129,7 @@ class TorchBlock(torch.nn.Module):
 
 @style("TransformerBlock", "dropout, a default norm argument and masks", backend="torch")
 class TorchExtras(TorchBlock):
-    def __init__(self, embed_dim, num_heads, ff_dim, dropout=0.1, norm="pre"):
+    def __init__(self, embed_dim, num_heads, ff_dim, dropout=0.0, norm="pre"):
         super().__init__(embed_dim, num_heads, ff_dim)
         self.dropout, self.norm_first = torch.nn.Dropout(dropout), norm == "pre"
 

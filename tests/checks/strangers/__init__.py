@@ -1,6 +1,7 @@
 """Wrong answers that no catalogue knows: none may pass, and none may be called something that it is not.
 
-``STRANGERS[exercise]`` maps a description to a function and the names that would be true of it (None: unnamed).
+``STRANGERS[exercise]`` maps a description to a function and the names that would be true of it (None: unnamed);
+``IN_TORCH[exercise]`` does the same for functions of tensors.
 """
 
 from strangers import (
@@ -8,6 +9,7 @@ from strangers import (
     context_vectors_steps,
     masking,
     multi_head,
+    overlooked,
     positions,
     queries_keys_values,
     self_attention,
@@ -24,4 +26,16 @@ ASSIGNMENTS = (
     positions,
     transformer,
 )
-STRANGERS = {name: others for assignment in ASSIGNMENTS for name, others in assignment.STRANGERS.items()}
+
+
+def merged(*of_modules):
+    """Return what several modules say of the same exercises as one."""
+    together = {}
+    for by_name in of_modules:
+        for name, others in by_name.items():
+            together[name] = together.get(name, {}) | others
+    return together
+
+
+STRANGERS = merged(*(module.STRANGERS for module in (*ASSIGNMENTS, overlooked)))
+IN_TORCH = merged(overlooked.IN_TORCH)

@@ -29,6 +29,7 @@ from attnlib.checks.catalogue.context_vectors.decoder_steps import (
     without_tanh,
 )
 from attnlib.checks.catalogue.context_vectors.sections import LOOK_BACK, OTHER_ORDER, THREE_WORDS
+from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.exercise import Case, Exercise, Mistakes
 
 NUMBERS, RANKS, LARGE = "the numbers", "batches", "large scores"
@@ -42,6 +43,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("3 sentences of 5 tokens", NUMBERS, _draw(rng, (3,), 5, 2, 4, 6, 7))
     yield Case("all widths equal, so that every matrix fits everywhere", NUMBERS, _draw(rng, (3,), 5, 4, 4, 4, 4))
     yield Case("vectors in float32", NUMBERS, _draw(rng, (4,), 3, 2, 7, 5, 6, np.float32))
+    copies = with_copies(_draw(rng, (3,), 5, 2, 4, 6, 7), "memory")
+    yield Case("a memory in which a row comes twice", NUMBERS, copies)
     yield Case("one sentence of one token", RANKS, _draw(rng, (1,), 1, 3, 4, 2, 5))
     yield Case("no batch: y and state are vectors, memory is a matrix", RANKS, _draw(rng, (), 5, 2, 4, 6, 3))
     yield Case("leading dimensions (2, 7)", RANKS, _draw(rng, (2, 7), 5, 3, 4, 6, 8))

@@ -42,6 +42,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("a prompt of 4 tokens, then three times one token", NUMBERS, _chunks(rng, (2, 3), (4, 1, 1, 1), 5, 6))
     yield Case("single tokens from the start", NUMBERS, _chunks(rng, (2, 3), (1, 1, 1, 1, 1), 6, 7))
     yield Case("a token first, then chunks of 4 and of 2", NUMBERS, _chunks(rng, (3, 2), (1, 4, 2), 6, 5))
+    yield Case("72 tokens in all", NUMBERS, _chunks(rng, (1, 2), (30, 1, 1, 40), 3, 4))
+    yield Case("keys and values that come twice", NUMBERS, _repeated(_chunks(rng, (2, 3), (4, 1, 2), 5, 6)))
     yield Case("the prompt alone", NUMBERS, _chunks(rng, (2, 3), (5,), 4, 6))
     yield Case("tokens in float32", NUMBERS, _chunks(rng, (3, 2), (4, 1, 1), 5, 7, np.float32))
     yield Case("no heads, (B, T, D)", RANKS, _chunks(rng, (2,), (4, 1, 3), 5, 6))
@@ -59,6 +61,15 @@ def _chunks(rng, leading, lengths, d, d_v, dtype=np.float64, other=0) -> dict[st
         name: {part: rng.normal(size=(*leading, t, w)).astype(dtype) for part, w in (("key", d), ("value", d_v))}
         for name, t in names.items()
     }
+
+
+def _repeated(chunks: dict[str, Any]) -> dict[str, Any]:
+    """Return the chunks, each beginning with the key and the value with which the first one begins."""
+    first = next(iter(chunks.values()))
+    for chunk in chunks.values():
+        for part, x in chunk.items():
+            x[..., 0, :] = first[part][..., 0, :]
+    return chunks
 
 
 def _joined(old, new, axis=-2):

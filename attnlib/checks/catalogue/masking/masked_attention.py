@@ -7,6 +7,7 @@ import numpy as np
 
 import attnlib
 from attnlib.checks.catalogue.by_hand import through_attention
+from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.masking.sections import BY_HAND, EMPTY, FINITE, KINDS, LEAKS, NOT_AFTER, POLARITY
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SCALE, SOFTMAX, WEIGHTED_SUM
 from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistakes
@@ -38,6 +39,9 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("3 queries, 5 keys of width 4, values of width 2", NUMBERS, many)
     few = _triple(rng, (), 4, 3, 5, 6, np.float32) | {"mask": _mask("110", "011", "101", "001")}
     yield Case("vectors in float32", NUMBERS, few)
+    copies = with_copies(_triple(rng, (), 3, 6, 4, 2), "query", "key", "value")
+    copies["mask"] = _mask("101011", "111001", "011101")
+    yield Case("queries, keys and values of which some come twice", SHAPES, copies)
 
     causal = _triple(rng, (), 4, 4, 3, 5) | {"mask": np.tri(4, dtype=bool)}
     yield Case("a causal mask", SHAPES, causal)
@@ -59,7 +63,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("a mask (T, S) for as many sequences as queries", SHAPES, square)
 
     nothing = _triple(rng, (), 3, 5, 4, 2) | {"mask": _mask("10110", "00000", "11001")}
-    yield Case("a query that may look at nothing", NOTHING, nothing)
+    yield Case("a query that may look at nothing", NOTHING, nothing, gradients=True)
     empty = _triple(rng, (3, 2), 4, 5, 6, 7) | {"mask": attnlib.padding_mask([3, 0, 5], 5)}
     yield Case("a sequence of length 0 in a batch", NOTHING, empty)
 

@@ -370,4 +370,5 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     backends=("numpy",),
+    whole_numbers=("lengths",),
 )

@@ -10,6 +10,7 @@ import attnlib
 import attnlib.numpy
 from attnlib.checks.calls import of_module
 from attnlib.checks.catalogue.by_hand import through_heads
+from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.multi_head import multi_head_attention
 from attnlib.checks.catalogue.multi_head.sections import COUNTING, MULTI_HEAD, OUTPUT_PROJECTION, SCALE
 from attnlib.checks.catalogue.multi_head.steps import BySteps, Steps
@@ -42,6 +43,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     small["weights"] = {name: x.astype(np.float32) for name, x in small["weights"].items()}
     small |= {name: small[name].astype(np.float32) for name in ("query", "key", "value")}
     yield Case("float32", NUMBERS, small, {}, setup(10, 2), ALONE)
+    copies = with_copies(given(rng, 2, 5, 7, 6), "query", "key", "value")
+    yield Case("queries, keys and values of which some come twice", ARGUMENTS, copies, {}, setup(6, 2), ALONE)
     alone = {name: x for name, x in given(rng, 3, 5, 7, 8).items() if name in ("weights", "query")}
     yield Case("the query alone, for self-attention", ARGUMENTS, alone, {}, setup(8, 2), ALONE)
     pair = {name: x for name, x in given(rng, 3, 5, 7, 8).items() if name != "value"}

@@ -335,4 +335,5 @@ EXERCISE = Exercise(
     mistakes=tuple(MISTAKES),
     plain=True,
     backends=("numpy",),
+    whole_numbers=("order",),
 )

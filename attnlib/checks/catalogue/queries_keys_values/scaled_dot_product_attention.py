@@ -7,6 +7,7 @@ import numpy as np
 
 import attnlib
 from attnlib.checks.catalogue.by_hand import through_scaled_attention
+from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.queries_keys_values.sections import (
     AFTERWARDS,
     ALIGNED,
@@ -48,6 +49,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("4 queries, 4 keys of width 6, values of width 3", NUMBERS, triple(rng, (), 4, 4, 6, 3))
     yield Case("one query and one key", NUMBERS, triple(rng, (), 1, 1, 3, 2))
     yield Case("vectors in float32", NUMBERS, triple(rng, (), 2, 7, 5, 4, np.float32))
+    copies = with_copies(triple(rng, (), 3, 6, 5, 4), "query", "key", "value")
+    yield Case("queries, keys and values of which some come twice", BATCHES, copies)
     yield Case("scale=0.3", SCALES, triple(rng, (), 3, 5, 7, 2), {"scale": 0.3})
     yield Case("scale=1", SCALES, triple(rng, (), 5, 3, 4, 2), {"scale": 1})
     yield Case("scale=0.0", SCALES, triple(rng, (), 3, 4, 5, 2), {"scale": 0.0})

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import attnlib
+from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.self_attention.dot import pair, views
 from attnlib.checks.catalogue.self_attention.sections import COSINE, SCORES
 from attnlib.checks.exercise import Case, Exercise, Mistakes
@@ -22,6 +23,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("vectors in float32", NUMBERS, _directions(rng, (2, 3), (4, 3), np.float32))
     yield Case("4 queries and one key", NUMBERS, _directions(rng, (4, 3), (1, 3)))
     yield Case("3 queries and 3 keys of width 3", NUMBERS, _directions(rng, (3, 3), (3, 3)))  # where every product fits
+    copies = with_copies(_directions(rng, (3, 4), (5, 4)), "query", "key")
+    yield Case("a query and a key that come twice", NUMBERS, copies)
     yield Case("a batch of 2 (T=3, S=5, D=4)", BATCHES, _directions(rng, (2, 3, 4), (2, 5, 4)))
     yield Case("leading dimensions (2, 6)", BATCHES, _directions(rng, (2, 6, 3, 4), (2, 6, 5, 4)))
     turned = {name: x.swapaxes(-1, -2).copy() for name, x in _directions(rng, (2, 3, 4), (2, 5, 4)).items()}
@@ -29,6 +32,10 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     short = _directions(rng, (2, 3), (4, 3))
     short["query"][0], short["key"][1] = [1.2, 0.0, 1.6], [0.06, 0.0, 0.08]
     yield Case("the very short key [0.06, 0, 0.08] among others", ZERO, short)
+    shorter = _directions(rng, (2, 3, 4), (2, 5, 4))
+    shorter["key"][0, 2] *= 0.002
+    shorter["query"][1, 1] *= 0.002
+    yield Case("a key 0.002 long in one sequence, a query 0.002 long in the other", ZERO, shorter)
     zero = pair(rng, (3, 2), (4, 2))
     zero["query"][1] = 0
     zero["key"][2] = 0

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import attnlib
+from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.self_attention.dot import pair, views
 from attnlib.checks.catalogue.self_attention.sections import DOT, SCORES, SIMILARITIES
 from attnlib.checks.exercise import Case, Exercise, Mistakes
@@ -22,6 +23,11 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("vectors in float32", NUMBERS, pair(rng, (2, 3), (4, 3), np.float32))
     yield Case("4 queries and one key", NUMBERS, pair(rng, (4, 3), (1, 3)))
     yield Case("3 queries and 3 keys of width 3", NUMBERS, pair(rng, (3, 3), (3, 3)))  # where every difference fits
+    copies = with_copies(pair(rng, (3, 4), (5, 4)), "query", "key")
+    yield Case("a query and a key that come twice", NUMBERS, copies)
+    away = pair(rng, (3, 4), (5, 4))
+    away["key"][[1, 3]] += 100.0
+    yield Case("two keys at distances of about 200", NUMBERS, away)
     far = {"query": np.array([[2.0, 1.0]]), "key": np.array([[2.0, 2.0], [5.0, 5.0]])}
     yield Case("bandwidth=5, one query [2, 1] and the keys [2, 2], [5, 5]", BANDWIDTH, far, {"bandwidth": 5.0})
     yield Case("bandwidth=0.5", BANDWIDTH, pair(rng, (3, 4), (5, 4)), {"bandwidth": 0.5})

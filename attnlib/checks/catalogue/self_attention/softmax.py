@@ -1,6 +1,7 @@
 """softmax(x, axis=-1)."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,13 @@ from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SOFTMAX
 from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistakes
 
 NUMBERS, AXES, LARGE, UNCHANGED = "the numbers", "every axis", "large scores", "inputs unchanged"
+WHOLE = "whole numbers"
 MISTAKES = Mistakes()
+
+
+def softmax(x: Any, axis: int = -1) -> Any:
+    """Return attnlib's softmax, which takes real numbers only, of whole numbers too."""
+    return attnlib.softmax(1.0 * x, axis)
 
 
 def inputs(rng: np.random.Generator) -> Iterator[Case]:
@@ -19,6 +26,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("a table of 3 rows and 5 columns", NUMBERS, {"x": table})
     yield Case("one single score", NUMBERS, {"x": rng.normal(size=(1, 1))})
     yield Case("a table in float32", NUMBERS, {"x": rng.normal(size=(5, 2)).astype(np.float32)})
+    ties = rng.permuted([[2.0, 0.5, 2.0, -1.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, -3.0, -3.0]], axis=1)
+    yield Case("scores of which some come twice", NUMBERS, {"x": ties})
     yield Case("a table with axis=0", AXES, {"x": rng.normal(size=(5, 3))}, {"axis": 0})
     yield Case("a row with axis=0", AXES, {"x": rng.normal(size=4)}, {"axis": 0})
     yield Case("a stack of tables of shape (2, 3, 5)", AXES, {"x": rng.normal(size=(2, 3, 5))})
@@ -30,6 +39,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("one row around 10 000, one around -10 000", LARGE, {"x": np.array([[1e4], [-1e4]]) + table[:2]})
     yield Case("scores from -1000 to 1000 in one row", LARGE, {"x": np.array([0.0, 1000.0, -1000.0, 999.0])})
     yield Case("a table that must stay as it is", UNCHANGED, {"x": rng.normal(size=(4, 5))}, unchanged=True)
+    whole = {"x": rng.integers(-4, 5, size=(3, 4))}
+    yield Case("whole numbers, of dtype int64", WHOLE, whole, backends=("numpy",))
 
 
 # What overflows ------------------------------------------------------------------------------------------------------
@@ -767,9 +778,9 @@ def in_place(x, axis=-1):
 
 EXERCISE = Exercise(
     name="softmax",
-    reference=attnlib.softmax,
+    reference=softmax,
     outputs={"weights": ()},
-    parts={NUMBERS: 3, AXES: 2, LARGE: 2, UNCHANGED: 1},
+    parts={NUMBERS: 2, AXES: 2, LARGE: 2, UNCHANGED: 1, WHOLE: 1},
     section=SOFTMAX,
     advice="Take two scores, [0, 1], and write the exponentials, their sum and the weights on paper. Then "
     "print the same three things in your function.",

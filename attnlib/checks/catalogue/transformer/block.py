@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 import attnlib
 import attnlib.numpy
 from attnlib.checks.calls import of_module
+from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.transformer.sections import BLOCK, JOBS, LAYER_NORM, NO_PLUS, PRE_OR_POST, RESIDUAL
 from attnlib.checks.exercise import Case, Exercise, Implementation, Mistakes
 
@@ -32,6 +34,10 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("one sequence (T=7, E=8, 4 heads, 3 wide inside)", SIZES, *one)
     yield Case("sequences of one token (B=3, E=10, 5 heads)", SIZES, *sized(rng, (10, 5, 7), 3, 1))
     yield Case("vectors in float32", SIZES, *sized(rng, (6, 3, 11), 2, 4, np.float32))
+    copies = with_copies(given(rng, plain, 2, 5), "query")
+    yield Case("sequences in which a token comes twice", SIZES, copies, setup=plain)
+    chance = Case("module.train() instead of module.eval()", SIZES, given(rng, plain, 3, 4), setup=plain)
+    yield replace(chance, training=True, backends=("torch",))
     flat = given(rng, plain, 2, 3)
     flat["query"] = np.array([2.0, -1.0, 0.5])[:, None] + 0.004 * flat["query"]
     flat["query"][0, 1] = 7.0
