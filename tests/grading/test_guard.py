@@ -1,19 +1,20 @@
 """What would solve an exercise by itself raises while the exercise is asked, and whatever else stays as it is."""
 
 import ast
-import contextlib
 import functools
 import importlib
+import queue
 import subprocess
 import sys
+import threading
 import types
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
 import torch
-from torch.overrides import _get_current_function_mode_stack
 
 import attnlib
 import attnlib.numpy
@@ -21,7 +22,7 @@ import attnlib.torch
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.examiner import Examination
 from grading.sandbox.inside import guard
-from grading.sandbox.inside.guard import Forbidden
+from grading.sandbox.inside.guard import Forbidden, forbidding
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted({name for exercise in CATALOGUE.values() for name in exercise.forbidden})
@@ -39,14 +40,9 @@ IN_C = {  # what a function that is written in C is called with: it looks at its
     "scaled_dot_product_attention": (HEADS, HEADS, HEADS),
     "softmax": (X, -1),
     "log_softmax": (X, -1),
+    "logsumexp": (X, -1),
+    "cdist": (X, X),
 }
-
-
-@contextlib.contextmanager
-def forbidding(names):
-    """Forbid as while an answer is worked out."""
-    with guard.forbidding(names) as watch, watch:
-        yield
 
 
 def checks():
@@ -177,6 +173,12 @@ def test_a_cheat_raises_by_a_reference_that_was_taken_before(name):
                 cheat(name, found)
 
 
+def gradient_of_logsumexp():
+    x = X.clone().requires_grad_()
+    torch.logsumexp(x, -1).sum().backward()
+    return x.grad
+
+
 def test_numpys_softmax_is_not_to_be_had_from_anywhere():
     import scipy.special
     from scipy.special import softmax as taken_before
@@ -195,6 +197,18 @@ def test_numpys_softmax_is_not_to_be_had_from_anywhere():
         lambda: torch._softmax(X, -1, False),
         lambda: layer(X),
         lambda: torch.distributions.Categorical(logits=X).probs,
+        lambda: torch._C._VariableFunctions.softmax(X, -1),
+        lambda: torch.ops.aten._softmax.default(X, -1, False),
+        lambda: torch.ops.aten._safe_softmax(X, -1),
+        lambda: torch.sparse.softmax(X.to_sparse(), 1),
+        lambda: torch.masked.softmax(X, -1),
+        lambda: torch._masked_softmax(X, X > 2, 1),
+        lambda: torch.func.vmap(lambda row: row.softmax(-1))(X),
+        lambda: torch.nn.functional.cross_entropy(X, torch.zeros(2, dtype=torch.long)),
+        lambda: torch.logsumexp(X, -1),
+        lambda: np.exp(x - scipy.special.logsumexp(x)),
+        gradient_of_logsumexp,
+        lambda: torch.nn.functional.scaled_dot_product_attention(X, X, torch.eye(3)[:2]),
         lambda: attnlib.attention(np.eye(3), np.eye(3), np.eye(3))[1],
     ]
     for road in roads:
@@ -202,6 +216,75 @@ def test_numpys_softmax_is_not_to_be_had_from_anywhere():
         with forbidding(CATALOGUE["softmax"].forbidden), pytest.raises(Forbidden):
             road()
         road()
+
+
+SCRIPT = """
+def weigh(x):
+    return torch.softmax(x, -1)
+"""
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch would have us use its compiler
+def test_neither_a_script_nor_another_thread_gets_past():
+    unit = torch.jit.CompilationUnit(SCRIPT)
+    traced = torch.jit.trace(lambda x: torch.softmax(x, -1), X)
+    with ThreadPoolExecutor(1) as pool:
+        roads = [lambda: unit.weigh(X), lambda: traced(X), lambda: pool.submit(torch.softmax, X, -1).result()]
+        for road in roads:
+            before = road()
+            with forbidding(CATALOGUE["softmax"].forbidden), pytest.raises(RuntimeError, match="asks you to write"):
+                road()
+            assert torch.equal(road(), before)
+
+
+def test_work_that_goes_on_in_another_thread_is_stopped_too():
+    asked, answered = queue.Queue(), queue.Queue()
+
+    def serve():
+        while (x := asked.get()) is not None:
+            try:
+                answered.put(torch.softmax(x, -1))
+            except RuntimeError as error:
+                answered.put(error)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    with forbidding(CATALOGUE["softmax"].forbidden):
+        asked.put(X)
+        assert isinstance(answered.get(timeout=60), Forbidden)
+    asked.put(X)
+    assert torch.is_tensor(answered.get(timeout=60))
+    asked.put(None)
+    thread.join()
+
+
+def test_attention_and_distances_are_stopped_below_their_names():
+    roads = {
+        "attention": [
+            lambda: torch.ops.aten.scaled_dot_product_attention(HEADS, HEADS, HEADS),
+            lambda: torch.ops.aten._scaled_dot_product_attention_math(HEADS, HEADS, HEADS),
+            lambda: torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(HEADS, HEADS, HEADS),
+            lambda: torch.nn.MultiheadAttention(4, 2, batch_first=True).eval()(*[torch.ones(1, 2, 4)] * 3),
+            lambda: torch.nn.TransformerEncoderLayer(4, 2, 8, batch_first=True).eval()(torch.ones(1, 2, 4)),
+        ],
+        "gaussian": [
+            lambda: torch.cdist(X, X),
+            lambda: torch.cdist(X, X, compute_mode="donot_use_mm_for_euclid_dist"),
+            lambda: torch.ops.aten._euclidean_dist(X, X),
+            lambda: torch.nn.functional.pdist(X),
+        ],
+    }
+    for exercise, ways in roads.items():
+        for way in ways:
+            way()
+            with forbidding(CATALOGUE[exercise].forbidden), pytest.raises(Forbidden):
+                way()
+            way()
+
+
+def test_what_an_exercise_allows_works_meanwhile():
+    with forbidding(CATALOGUE["attention"].forbidden):
+        assert torch.softmax(X, -1).sum() == 2
 
 
 def test_what_was_made_before_raises_as_well():
@@ -234,10 +317,10 @@ def test_a_class_that_only_inherits_raises_and_one_that_only_has_the_name_does_n
 
 
 def state():
-    """Return all that the guard may change: codes of functions, what modules hold, torch's hooks."""
+    """Return all that the guard may change: codes of functions, what modules hold, who serves torch's operators."""
     found = [guard._find(name)[1] for name in NAMES]
     codes = [function.__code__ for thing in found for function in guard._functions(thing)]
-    return found, codes, len(_get_current_function_mode_stack())
+    return found, codes, [torch._C._dispatch_dump(f"aten::{name}") for name in ("_softmax", "_cdist_forward")]
 
 
 def test_all_is_restored_after_any_end_however_nested():

@@ -71,10 +71,10 @@ class Answers:
     def _probe(self, question: dict[str, Any], nonce: str) -> None:
         """Answer case after case, so that what was answered before a crash is there."""
         asked = _Asked(CALLS[question["call"]], question["plain"])
-        with forbidding(question["forbidden"]) as watch:
+        with forbidding(question["forbidden"]):
             for number, sent in question["cases"]:
                 case, backend = Case(**decode(sent)), question["backend"]
-                answer = probe.probe(self._implementation, case, asked, backend=backend, around=watch)
+                answer = probe.probe(self._implementation, case, asked, backend=backend)
                 self._send({"nonce": nonce, "case": number, "answer": _as_message(answer)})
 
 

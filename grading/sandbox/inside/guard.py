@@ -1,16 +1,16 @@
 """While a challenge is answered, the functions that would solve its exercise by themselves raise.
 
 A Python function gets other code for that time, so that it raises by whatever name or reference it is called, also by
-one that was taken before. Of a class, all functions in its body get it. What torch has in C is stopped on its way
-through torch's own hook, which sees functions and methods of tensors alike. That slows down all of them, so it is there
-only while an answer is worked out, and not while a module is made or given its weights. A function in C of any other
-module is replaced in that module. This keeps nobody out who means to get past it: it makes sure that a shortcut is not
-taken unawares, or without a trace in the source.
+one that was taken before. Of a class, all functions in its body get it. What torch has in C is replaced in its
+dispatcher, which every call goes through: from Python, from TorchScript, from within other operators, while gradients
+are worked out, and in all threads. A function in C of any other module is replaced in that module. This keeps nobody
+out who means to get past it: it makes sure that a shortcut is not taken unawares, or without a trace in the source.
 """
 
 import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
@@ -28,6 +28,25 @@ LATE = {
     "sklearn.utils.extmath": "sklearn",
     "torch.nn.attention.flex_attention": "flex_attention",
 }
+# torch's operators that do the work of a function, beside those of its own name.
+BEHIND = {
+    "cdist": ("_cdist_forward", "_euclidean_dist"),
+    "log_softmax": ("_log_softmax", "special_log_softmax", "_sparse_log_softmax"),
+    "logsumexp": ("special_logsumexp",),
+    "multi_head_attention_forward": ("_native_multi_head_attention",),
+    "pdist": ("_pdist_forward",),
+    "scaled_dot_product_attention": (
+        *("_fused_sdp_choice", "_scaled_dot_product_attention_math", "_scaled_dot_product_flash_attention_for_cpu"),
+    ),
+    "softmax": ("_softmax", "_safe_softmax", "_masked_softmax", "_sparse_softmax", "special_softmax"),
+    "TransformerEncoderLayer": ("_transformer_encoder_layer_fwd",),
+}
+# The places in the dispatcher that hold an operator's code, on a machine without another device.
+KEYS = (
+    *("CPU", "SparseCPU", "SparseCsrCPU", "MkldnnCPU", "NestedTensorCPU", "AutogradCPU", "AutocastCPU"),
+    *("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"),
+    *("CompositeImplicitAutogradNestedTensor", "AutogradNestedTensor", "FuncTorchBatched"),
+)
 FILE, REASON = "<guard>", "the reason"
 
 
@@ -54,12 +73,11 @@ def import_what_is_mentioned(source: str) -> None:
 
 
 @contextmanager
-def forbidding(names: Sequence[str]) -> Iterator[AbstractContextManager[Any]]:
+def forbidding(names: Sequence[str]) -> Iterator[None]:
     """Let the functions and classes of these names, such as ``"torch.Tensor.softmax"``, raise while this is open.
 
-    Those that torch has in C do so within the context that this yields, which may be opened again and again. A name
-    whose module has not been imported is left out; a late module that is not there cannot be imported meanwhile. Calls
-    may be nested; afterwards all is as it was before.
+    A name whose module has not been imported is left out; a late module that is not there cannot be imported meanwhile.
+    Calls may be nested; afterwards all is as it was before.
 
     Raises:
         Forbidden: one of them was called.
@@ -77,12 +95,14 @@ def forbidding(names: Sequence[str]) -> Iterator[AbstractContextManager[Any]]:
             functions = _functions(found)
             for function in functions:
                 _stop(function, reason, stack)
-            if package == "torch" and callable(found) and not isinstance(found, type):
-                of_torch[_plain(found)] = reason
+            if package == "torch" and callable(found):
+                of_torch |= dict.fromkeys((last, *BEHIND.get(last, ())), reason)
             elif callable(found) and not functions:
                 stack.callback(setattr, owner, last, found)
                 setattr(owner, last, _refusal(reason))
-        yield _watch(of_torch) if of_torch else nullcontext()
+        if of_torch:
+            _dispatch_to_refusals(of_torch, stack)
+        yield
 
 
 def _find(name: str) -> tuple[Any, Any]:
@@ -140,22 +160,21 @@ def _refusal(reason: str) -> Any:
     return refused
 
 
-def _watch(reasons: Mapping[str, str]) -> AbstractContextManager[Any]:
-    """Return what stops torch's functions and methods of these names, also those that are written in C."""
-    from torch.overrides import TorchFunctionMode  # there already, or no name of torch would have been found
+def _dispatch_to_refusals(reasons: Mapping[str, str], stack: ExitStack) -> None:
+    """Have torch's operators of these names, where there are any, raise until the stack is closed."""
+    import torch  # there already, or no name of torch would have been found
 
-    class Watch(TorchFunctionMode):
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            reason = reasons.get(_plain(func))
-            if reason is not None:
-                raise Forbidden(reason)
-            return func(*args, **(kwargs or {}))
-
-    watch: AbstractContextManager[Any] = Watch()
-    return watch
-
-
-def _plain(function: Any) -> str:
-    """Return the name that is common to a function of torch, its method, and the operator behind both."""
-    name: str = getattr(function, "__name__", "")
-    return name.partition(".")[0].strip("_")
+    library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    stack.callback(library._destroy)
+    has_code = torch._C._dispatch_has_kernel_for_dispatch_key
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch says that an operator gets other code
+        for name, reason in reasons.items():
+            operator = getattr(torch.ops.aten, name, None)
+            for overload in operator.overloads() if operator else ():
+                full = f"aten::{name}" if overload == "default" else f"aten::{name}.{overload}"
+                if not torch._C._dispatch_has_kernel(full):
+                    continue  # TorchScript alone has it
+                for key in KEYS:
+                    if has_code(full, key):
+                        library.impl(full, _refusal(reason), key)
