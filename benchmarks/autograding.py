@@ -107,7 +107,7 @@ def _marks(mine: Side, theirs: Side) -> list[str]:
     apart = [pair for pair in pairs if not _agree(ours[pair[0]][pair[1]], stocks.get(pair[0], {}).get(pair[1]))]
     lines = [f"{mine.assignment}: {len(pairs) - len(apart)} of {len(pairs)} scores agree, {len(ours)} students."]
     for student in dict.fromkeys(student for student, _ in apart):
-        outcome = Outcome.load(next(mine.folder.glob(mine.done.replace("*", student))))
+        outcome = Outcome.from_json(next(mine.folder.glob(mine.done.replace("*", student))).read_bytes())
         cells = [cell for name, cell in apart if name == student]
         if not (theirs.folder / "autograded" / student).exists():
             lines.append(f"  {student}: nbgrader could not grade it; ours: {outcome.verdict}, {outcome.reason[:70]}")

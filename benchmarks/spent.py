@@ -23,6 +23,7 @@ from grading.judge import Judge
 from grading.ledger import Ledger
 from grading.paper import Paper
 from grading.pool import Boxes
+from grading.safe_files import SafeFolder
 from grading.sandbox import execute
 from grading.sandbox.host import Host, Session
 
@@ -46,7 +47,7 @@ WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     (Judge, "outputs", MAIN, "judge"),
     (submission, "findings", MAIN, "findings"),
     (submission, "notebook_text", MAIN, "notebook written"),
-    (submission, "place", MAIN, "notebook written"),
+    (SafeFolder, "write", MAIN, "notebook written"),
     (submission, "submitted_at", MAIN, "moment of submission"),
     (Ledger, "record", MAIN, "ledger"),
     (Journal, "keep", MAIN, "journal"),

@@ -11,15 +11,17 @@ three exceptions, each where nbgrader would leave behind what belongs to an earl
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from logging import Logger
 from typing import Any
 
-from sqlalchemy import Connection, Engine, event, select
+from sqlalchemy import Connection, Engine, event, func, select
 from sqlalchemy.orm import Session
 
 from grading._untyped import (
     AssignLatePenalties,
+    Assignment,
     BaseCell,
     Comment,
     Grade,
@@ -41,6 +43,20 @@ from grading.outcome import plain
 PATIENCE = 30  # seconds to wait for another program that is using the same SQLite file, such as formgrader
 
 Rows = dict[str, dict[str, Any]]  # the grades or comments of a submission: id of the submitted notebook -> cell -> row
+
+
+@dataclass(frozen=True)
+class Time:
+    """When a submission was due, extensions included, when it came, in UTC, and the points taken off for it."""
+
+    due: datetime | None
+    came: datetime | None
+    penalty: float
+
+    @property
+    def seconds_late(self) -> float:
+        """How late it was."""
+        return max(0.0, (self.came - self.due).total_seconds()) if self.came and self.due else 0.0
 
 
 class Ledger:
@@ -111,6 +127,41 @@ class Ledger:
                     there.append(row)
             self._penalize(db, submission, there)
 
+    def due(self) -> datetime | None:
+        """Return when the assignment is due, in UTC."""
+        with self._transaction() as db:
+            return db.scalar(select(Assignment.duedate).where(Assignment.name == self.assignment))
+
+    def times(self) -> dict[str, Time]:
+        """Return when each submission was due and came, and what is taken off for it."""
+        due, penalty = self.due(), func.sum(SubmittedNotebook.late_submission_penalty)
+        columns = SubmittedAssignment.student_id, SubmittedAssignment.timestamp, SubmittedAssignment.extension
+        asked = select(*columns, penalty).join(SubmittedNotebook).join(Assignment)
+        asked = asked.where(Assignment.name == self.assignment).group_by(*columns)
+        with self._transaction() as db:
+            rows = db.execute(asked).all()
+        return {
+            student: Time(due and due + (extension or timedelta(0)), came, off or 0.0)
+            for student, came, extension, off in rows
+        }
+
+    def came(self, student: str, when: datetime | None, notebooks: Collection[str]) -> Time:
+        """Write when a submission came, None where that is not known, and give the penalties that follow from it.
+
+        Args:
+            student: nbgrader's id of the student.
+            when: the moment, in UTC without a time zone.
+            notebooks: the names of those notebooks of the assignment that came.
+        """
+        with self._transaction() as db:
+            submission = self._submission(student, when)
+            submission.timestamp = when
+            there = [row for row in submission.notebooks if self._notebooks[row.notebook_id] in notebooks]
+            self._penalize(db, submission, there)
+            due, extension = submission.assignment.duedate, submission.extension or timedelta(0)
+            penalty = sum(row.late_submission_penalty or 0.0 for row in submission.notebooks)
+            return Time(due and due + extension, when, penalty)
+
     def nothing(self, student: str, when: datetime | None = None) -> None:
         """Write that a submission earned nothing at all; what a person gave stands, to be looked at again."""
         self.record(student, {}, when)
@@ -138,6 +189,11 @@ class Ledger:
             assignment = self._gradebook.find_assignment(self.assignment)
         except MissingEntry as missing:
             raise GradingError(f"the gradebook does not know {self.assignment!r}: register it first") from missing
+        except ValueError as error:
+            raise GradingError(
+                f"the due date of {self.assignment} in the gradebook cannot be read ({error}). Set it again: nbgrader "
+                f'db assignment add {self.assignment} --duedate "2030-01-31 23:59 UTC"'
+            ) from None
         notebooks = {notebook.id: notebook.name for notebook in assignment.notebooks}
         cells = select(BaseCell.id, BaseCell.name).join(Notebook).where(Notebook.assignment_id == assignment.id)
         return notebooks, {cell.id: cell.name for cell in db.execute(cells)}
@@ -160,7 +216,7 @@ class Ledger:
 
     def _penalize(self, db: Session, submission: SubmittedAssignment, notebooks: Sequence[SubmittedNotebook]) -> None:
         """Give the late penalties that the configured plugin asks for."""
-        seconds = submission.total_seconds_late
+        seconds = submission.total_seconds_late if submission.assignment.duedate else 0
         db.flush()  # a notebook's score is summed up by the database
         for notebook in notebooks:
             notebook.late_submission_penalty = None

@@ -13,6 +13,7 @@ from grading.challenge import is_autograded
 from grading.judge import NO_ANSWER
 from grading.text import printable
 
+IN_TIME, NO_DUE_DATE = ", in time", ", and no due date is set"  # how a lateness ends that nobody has to know of
 LONGEST = 300  # characters of a student's text in a table
 
 VERDICTS = {
@@ -66,9 +67,11 @@ class Outcome:
     findings: tuple[Finding, ...] = ()
     digest: str = ""  # of what was graded: as long as it is the same, there is no need to grade it again
     flags: tuple[str, ...] = ()
+    lateness: str = ""  # when it came and how late that was, as far as it is known
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", plain(self.reason))
+        object.__setattr__(self, "lateness", plain(self.lateness))
         object.__setattr__(self, "flags", tuple(map(plain, self.flags)))
 
     def to_json(self) -> bytes:

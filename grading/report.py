@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from grading._untyped import Assignment, BaseCell, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 from grading.course import Course, GradingError
 from grading.journal import Journal
-from grading.outcome import Outcome
+from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome
 
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")  # how a formula begins, in full width as well
 
@@ -44,8 +44,9 @@ class Row:
 
     def remarks(self) -> list[str]:
         """Return all there is to say, a line for each: why it was stopped, then the mistakes."""
-        late = f"{points(self.penalty)} points off: it came late" if self.penalty else ""
-        return [*filter(None, [self.outcome.reason, late]), *map(str, self.outcome.findings)]
+        penalty = f"{points(self.penalty)} points off: it came late" if self.penalty else ""
+        lateness = "" if self.outcome.lateness.endswith((IN_TIME, NO_DUE_DATE)) else self.outcome.lateness
+        return [*filter(None, [self.outcome.reason, penalty, lateness]), *map(str, self.outcome.findings)]
 
 
 def rows(course: Course, assignment: str) -> list[Row]:

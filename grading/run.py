@@ -17,6 +17,7 @@ from grading._untyped import tqdm
 from grading.course import Course, GradingError, environment, importing, log_file, quiet
 from grading.journal import Journal, lock
 from grading.judge import Judge
+from grading.lateness import Lateness
 from grading.ledger import Ledger
 from grading.outcome import Outcome, plain
 from grading.pages import NO_PAGE, make_pages
@@ -98,7 +99,8 @@ def run(
         _import_what_is_asked_for(asked)
         submissions = Submissions(course, assignment, asked, judge, how.limits, log, walled=how.walled)
         with Ledger(course, assignment, log) as ledger:
-            outcomes = _graded(submissions, students, journal, ledger, pool, regrade=how.regrade)
+            lateness = Lateness(course, assignment, ledger)
+            outcomes = _graded(submissions, students, journal, ledger, lateness, pool, regrade=how.regrade)
         if how.pages:
             outcomes = _with_pages(course, assignment, outcomes, journal, pool.size)
         journal.finish()
@@ -122,7 +124,14 @@ def _import_what_is_asked_for(asked: Sequence[Paper]) -> None:
 
 
 def _graded(
-    submissions: Submissions, students: Sequence[str], journal: Journal, ledger: Ledger, pool: Pool, *, regrade: bool
+    submissions: Submissions,
+    students: Sequence[str],
+    journal: Journal,
+    ledger: Ledger,
+    lateness: Lateness,
+    pool: Pool,
+    *,
+    regrade: bool,
 ) -> dict[str, Outcome]:
     """Grade everybody, each written down as soon as it is there, and return the outcomes."""
     outcomes: dict[str, Outcome] = {}
@@ -137,7 +146,7 @@ def _graded(
         def settle_some(most: int) -> None:
             while len(waiting) > most and not stopped:
                 for done in wait(waiting, PATIENCE, FIRST_COMPLETED).done:
-                    settle(submissions.settle(waiting.pop(done), done, ledger, journal))
+                    settle(submissions.settle(waiting.pop(done), done, ledger, lateness, journal))
 
         def run(submission: Submission) -> None:
             settle_some(AHEAD * pool.size - 1)
@@ -148,7 +157,10 @@ def _graded(
         for student in students:
             before = None if regrade else journal.done(student)
             if before and before.digest == submissions.digest(student):
-                settle(before)
+                now = lateness.of_old(before)
+                if now != before:
+                    journal.keep(now)
+                settle(now)
             else:
                 read.append(submissions.admit(student))
             if len(read) == EARLY:

@@ -13,6 +13,7 @@ from grading.doctor import Refused, digest
 from grading.doctor.repair import Repair
 from grading.journal import Journal
 from grading.judge import Judge
+from grading.lateness import Lateness
 from grading.ledger import Ledger
 from grading.outcome import Outcome, findings
 from grading.paper import VERDICT, WORST_FIRST, Paper, Verdict
@@ -20,7 +21,7 @@ from grading.pool import Results
 from grading.sandbox.limits import Limits
 from grading.sanitize import sanitized
 from grading.task import Task
-from grading.timestamp import submitted_at
+from grading.timestamp import handed_in
 
 UNSANDBOXED = "UNSANDBOXED: the code was not shut in; it could have read files and awarded itself marks"
 MOST_FLAGS = 12  # of a submission
@@ -95,13 +96,15 @@ class Submissions:
     def _paper(self, name: str) -> Paper:
         return next(paper for paper in self.papers if paper.name == name)
 
-    def settle(self, submission: Submission, run: "Future[Results]", ledger: Ledger, journal: Journal) -> Outcome:
+    def settle(
+        self, submission: Submission, run: "Future[Results]", ledger: Ledger, lateness: Lateness, journal: Journal
+    ) -> Outcome:
         """Write down what a submission earned: the notebook, the gradebook, the outcome, in this order.
 
         Whatever goes wrong, there is an outcome, and nothing left that could be taken for one.
         """
         try:
-            outcome = self._settled(submission, run.result(), ledger)
+            outcome = lateness.of_new(self._settled(submission, run.result(), ledger))
         except Exception as error:
             self.log.exception("the grader failed on %s", submission.student)
             outcome = self._failed(submission.student, f"{type(error).__name__}: {error}", ledger)
@@ -113,7 +116,7 @@ class Submissions:
         if lost:
             return self._failed(submission.student, lost, ledger)
         student = submission.student
-        when = submitted_at(self.course.submitted(student, self.assignment), self.log)
+        when = handed_in(self.course.submitted(student, self.assignment)).when
         if not submission.notebooks:
             assert submission.refused is not None
             self._forget(student)

@@ -1,14 +1,15 @@
 """When a submission was handed in: what `timestamp.txt` beside the notebooks says, if it says it plainly."""
 
 import re
+from dataclasses import dataclass
 from datetime import datetime
-from logging import Logger
 from pathlib import Path
 
 from grading._untyped import gettz, parse_utc
 from grading.safe_files import SafeFolder
 
 NAME = "timestamp.txt"  # as `nbgrader collect` writes it
+LATE = "LATE"  # in place of a moment: what Canvas says of a late submission, and no more
 LONGEST = 100  # bytes; a moment and the name of a time zone need half of it
 # The zone is an offset, or a name. A name is no path, for a file of that path would be read.
 SHAPE = re.compile(
@@ -17,20 +18,29 @@ SHAPE = re.compile(
 )
 
 
-def submitted_at(folder: Path, log: Logger) -> datetime | None:
-    """Return the moment in UTC, without a time zone as in nbgrader's tables, that stands in a submission's folder.
+@dataclass(frozen=True)
+class HandedIn:
+    """When a submission came: the moment in UTC, without a time zone as in nbgrader's tables, where it is known.
 
-    The folder is a student's, so anything may be there. Where it is not a short regular file that holds a moment,
-    the log says so, and the submission has no time.
+    ``late`` says that it came late by an unknown time; ``problem`` why the moment is not known, though a file is there.
     """
+
+    when: datetime | None = None
+    late: bool = False
+    problem: str = ""
+
+
+def handed_in(folder: Path) -> HandedIn:
+    """Return what is known of the moment that stands in a submission's folder, in which anything may be."""
     try:
         text = _text(folder)
-        return _moment(text)
+        if text == LATE:
+            return HandedIn(late=True, problem=f"{NAME} says {LATE}, and not when. Write the moment there.")
+        return HandedIn(_moment(text))
     except FileNotFoundError:
-        return None
+        return HandedIn()
     except (OSError, ValueError, OverflowError) as error:
-        log.warning("no time of submission in %s: %s", folder / NAME, error)
-        return None
+        return HandedIn(problem=f"{NAME}: {error}. Whether it came late is not known.")
 
 
 def _text(folder: Path) -> str:

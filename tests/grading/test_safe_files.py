@@ -1,7 +1,6 @@
 """Links, FIFOs and hard links that are planted in a class's folder lead the grader to nobody else's file."""
 
 import argparse
-import logging
 import os
 import shutil
 from pathlib import Path
@@ -13,7 +12,7 @@ from grading.doctor import Refused, admit
 from grading.paper import Paper
 from grading.run import How, run
 from grading.safe_files import SafeFolder, UnsafeFile
-from grading.timestamp import submitted_at
+from grading.timestamp import handed_in
 
 FILES = (
     "run.lock",
@@ -125,7 +124,7 @@ def test_a_submission_is_a_file_of_its_own(course, victim, kind):
     template = Paper.read(course.folder / "release" / "tiny" / "tiny.ipynb").template
     with pytest.raises(Refused):
         admit(folder, "tiny.ipynb", template)
-    assert submitted_at(folder, logging.getLogger("test")) is None
+    assert handed_in(folder).when is None
     shutil.rmtree(folder.parent)
 
 

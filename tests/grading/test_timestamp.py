@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbgrader.coursedir import CourseDirectory
 
-from grading.timestamp import LONGEST, _moment, submitted_at
+from grading.timestamp import LONGEST, HandedIn, _moment, handed_in
 
 LOG = logging.getLogger("test-timestamp")
 
@@ -27,6 +27,7 @@ SAME = [
     "2030-07-01 11:59:30 Etc/GMT+5",
 ]
 GARBAGE = [
+    "31.01.2030 18:00",
     "yesterday",
     "5",
     "2030-13-01 00:00 UTC",
@@ -46,37 +47,37 @@ GARBAGE = [
 def test_a_moment_is_read_as_nbgrader_reads_it(tmp_path, text):
     (tmp_path / "timestamp.txt").write_text(text)
     nbgraders = CourseDirectory(log=LOG).get_existing_timestamp(str(tmp_path))
-    assert submitted_at(tmp_path, LOG) == nbgraders
+    assert handed_in(tmp_path).when == nbgraders
     assert nbgraders is not None
     assert nbgraders.tzinfo is None
 
 
 def test_an_offset_behind_a_space_is_no_number_of_seconds(tmp_path):
     (tmp_path / "timestamp.txt").write_text("2030-05-01 11:59:30 +0200")
-    assert submitted_at(tmp_path, LOG) == datetime(2030, 5, 1, 9, 59, 30)
+    assert handed_in(tmp_path).when == datetime(2030, 5, 1, 9, 59, 30)
     assert CourseDirectory(log=LOG).get_existing_timestamp(str(tmp_path)) != datetime(2030, 5, 1, 9, 59, 30)
 
 
 @pytest.mark.parametrize("text", ["", " \n", *GARBAGE])
-def test_garbage_is_no_moment_and_the_log_says_so(tmp_path, caplog, text):
+def test_garbage_is_no_moment_and_that_is_told(tmp_path, text):
     (tmp_path / "timestamp.txt").write_text(text)
-    assert submitted_at(tmp_path, LOG) is None
-    (message,) = caplog.messages
-    assert message.startswith(f"no time of submission in {tmp_path}/timestamp.txt: ")
+    assert handed_in(tmp_path).when is None
+    message = handed_in(tmp_path).problem
+    assert message.startswith("timestamp.txt: ")
+    assert message.endswith("Whether it came late is not known.")
     assert message.isprintable()
     assert len(message) < 500
 
 
-def test_bytes_that_are_no_text(tmp_path, caplog):
+def test_bytes_that_are_no_text(tmp_path):
     (tmp_path / "timestamp.txt").write_bytes(b"\xff\xfe2030")
-    assert submitted_at(tmp_path, LOG) is None
-    assert caplog.messages
+    assert handed_in(tmp_path).when is None
+    assert handed_in(tmp_path).problem
 
 
-def test_no_file_is_no_moment_and_no_matter(tmp_path, caplog):
-    assert submitted_at(tmp_path, LOG) is None
-    assert submitted_at(tmp_path / "nowhere", LOG) is None
-    assert not caplog.messages
+def test_no_file_is_no_moment_and_no_matter(tmp_path):
+    assert handed_in(tmp_path) == HandedIn()
+    assert handed_in(tmp_path / "nowhere") == HandedIn()
 
 
 def _link(file: Path) -> None:
@@ -88,19 +89,19 @@ def _link(file: Path) -> None:
     "make",
     [_link, Path.mkdir, os.mkfifo, lambda file: file.symlink_to("/dev/zero"), lambda file: file.symlink_to(file)],
 )
-def test_what_is_no_regular_file_is_not_read(tmp_path, caplog, make):
+def test_what_is_no_regular_file_is_not_read(tmp_path, make):
     make(tmp_path / "timestamp.txt")
-    assert submitted_at(tmp_path, LOG) is None
-    assert caplog.messages
+    assert handed_in(tmp_path).when is None
+    assert handed_in(tmp_path).problem
 
 
-def test_a_folder_that_leads_elsewhere_is_not_followed(tmp_path, caplog):
+def test_a_folder_that_leads_elsewhere_is_not_followed(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "timestamp.txt").write_text(SAME[0])
     (tmp_path / "link").symlink_to("elsewhere")
-    assert submitted_at(tmp_path / "elsewhere", LOG) is not None
-    assert submitted_at(tmp_path / "link", LOG) is None
-    assert caplog.messages
+    assert handed_in(tmp_path / "elsewhere").when is not None
+    assert handed_in(tmp_path / "link").when is None
+    assert handed_in(tmp_path / "link").problem
 
 
 @given(st.text(max_size=LONGEST) | st.from_regex(r"\d{4}-\d\d-\d\d \d\d:\d\d ?[A-Za-z/_+-]*\d*"))

@@ -1,0 +1,94 @@
+"""Keep lateness as the due date and `timestamp.txt` say it now, whatever was known when a submission was graded."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from grading._untyped import tqdm
+from grading.course import Course
+from grading.ledger import Ledger, Time
+from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
+from grading.report import points
+from grading.timestamp import HandedIn, handed_in
+
+CHANGED = "its lateness has changed: "  # how the flag begins that says so
+UNKNOWN = "its time of submission is not known: "
+LEAST = timedelta(seconds=1)  # how late something counts as that is late by an unknown time
+FORMAT = "%Y-%m-%d %H:%M:%S UTC"
+
+
+class Lateness:
+    """When the submissions to an assignment were due, when they came, and what is taken off for it."""
+
+    def __init__(self, course: Course, assignment: str, ledger: Ledger) -> None:
+        self.course, self.assignment, self.ledger = course, assignment, ledger
+        self._known = ledger.times()
+        due = ledger.due()
+        tqdm.write(f"Due: {due:%d %B %Y, %H:%M} UTC" if due else "No due date is set, so nobody is late.")
+
+    def of_new(self, outcome: Outcome) -> Outcome:
+        """Return the outcome of a submission that has just been graded, with its lateness."""
+        return self._with(outcome, self._now(outcome))
+
+    def of_old(self, outcome: Outcome) -> Outcome:
+        """Return the outcome of an earlier run with its lateness as it is now, and say what has changed."""
+        if outcome.verdict == "infrastructure":
+            return outcome
+        now = self._now(outcome)
+        if now.text == outcome.lateness:
+            return outcome
+        change = f"{CHANGED}{outcome.lateness or 'nothing was known'} → {now.text or 'nothing is known'}"
+        tqdm.write(f"{plain(outcome.student)}: {change}")
+        self.course.files.remove(self.course.feedback(outcome.student, self.assignment))  # it shows what was taken off
+        return self._with(outcome, now, change)
+
+    def _now(self, outcome: Outcome) -> "Known":
+        """Bring the gradebook up to what is known now, and return that."""
+        student = outcome.student
+        handed = handed_in(self.course.submitted(student, self.assignment))
+        time = self._known.get(student, Time(None, None, 0.0))
+        when = handed.when
+        if handed.late and time.due:
+            when = time.due + LEAST
+        if student not in self._known or time.came != when or time.penalty or Time(time.due, when, 0.0).seconds_late:
+            there = self.course.files.names(self.course.autograded(student, self.assignment), ".ipynb")
+            time = self.ledger.came(student, when, [name.removesuffix(".ipynb") for name in there])
+        return Known(handed, time)
+
+    def _with(self, outcome: Outcome, now: "Known", *more: str) -> Outcome:
+        kept = (flag for flag in outcome.flags if not flag.startswith((CHANGED, UNKNOWN)))
+        return replace(outcome, lateness=now.text, flags=(*kept, *more, *now.problems))
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a submission's folder and the gradebook say of its time."""
+
+    handed: HandedIn
+    time: Time
+
+    @property
+    def problems(self) -> list[str]:
+        """What an instructor should look at: without it, the lateness is not known."""
+        return [f"{UNKNOWN}{self.handed.problem}"] if self.handed.problem else []
+
+    @property
+    def text(self) -> str:
+        """What is known, in words; "" where nothing is."""
+        if self.handed.problem and not self.handed.late:
+            return f"{UNKNOWN}{self.handed.problem}"
+        if self.handed.late:
+            return f"late, by an unknown time{self._taken_off()}"
+        if self.handed.when is None:
+            return ""
+        return f"handed in {self.handed.when.strftime(FORMAT)}{self._how_late(self.time.due)}"
+
+    def _how_late(self, due: datetime | None) -> str:
+        if due is None:
+            return NO_DUE_DATE
+        seconds = self.time.seconds_late
+        if not seconds:
+            return IN_TIME
+        return f", late by {timedelta(seconds=round(seconds))}{self._taken_off()}"
+
+    def _taken_off(self) -> str:
+        return f", {points(self.time.penalty)} points off" if self.time.penalty else ", nothing taken off"
