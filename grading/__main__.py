@@ -59,6 +59,10 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: beside the report)")
     selftest = commands.add_parser("selftest", help="probe the sandbox from inside, and for files of a class")
     _take_course(selftest)
+    whole = "copy a gradebook, with all marks and comments, into the one that ATTENTION_DB names"
+    migrate = _class_command(commands, "migrate", whole)
+    source = "the gradebook to copy: sqlite:///FILE, or another SQLAlchemy address"
+    migrate.add_argument("--from", dest="source", required=True, metavar="URL", help=source)
     _run_options(_command(commands, "run", "grade submissions, write a feedback page for each, and report"))
     return parser
 
@@ -80,9 +84,16 @@ def _run_options(run: argparse.ArgumentParser) -> None:
 def _command(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, text: str, nargs: str | None = None
 ) -> argparse.ArgumentParser:
-    command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+    command = _class_command(commands, name, text)
     which = "a folder of solutions/" + (" (default: every one)" if nargs else "")
     command.add_argument("assignment", metavar="ASSIGNMENT", nargs=nargs, help=which)
+    return command
+
+
+def _class_command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, text: str
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
     _take_course(command)
     return command
 
@@ -191,6 +202,16 @@ def _export(course: Course, asked: argparse.Namespace) -> int:
     return 0
 
 
+def _migrate(course: Course, asked: argparse.Namespace) -> int:
+    from grading.migrate import migrate
+
+    copied = migrate(course, asked.source)
+    print("Copied, counted before and after:")
+    for name, count in copied.items():
+        print(f"  {count:6} {name}")
+    return 0
+
+
 def _selftest(course: Course, asked: argparse.Namespace) -> int:
     from grading.sandbox.selftest import selftest
 
@@ -204,6 +225,7 @@ COMMANDS = {
     "report": _report,
     "doctor": _doctor,
     "export": _export,
+    "migrate": _migrate,
     "selftest": _selftest,
 }
 

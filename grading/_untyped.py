@@ -16,6 +16,7 @@ from nbconvert.filters.markdown_mistune import MarkdownWithMath as MarkdownWithM
 from nbconvert.preprocessors import Preprocessor as Preprocessor
 from nbformat import NotebookNode as NotebookNode
 from nbgrader.api import Assignment as Assignment
+from nbgrader.api import Base as Base
 from nbgrader.api import BaseCell as BaseCell
 from nbgrader.api import Comment as Comment
 from nbgrader.api import Grade as Grade

@@ -82,6 +82,7 @@ class Ledger:
             opened.callback(self._gradebook.close)
             with self._transaction() as db:
                 self._notebooks, self._cells = self._names(db)
+                self.students = self._students(db)  # who had a submission when it was opened
             opened.pop_all()  # from here on, it is closed when the block ends
 
     def __enter__(self) -> "Ledger":
@@ -188,7 +189,7 @@ class Ledger:
         try:
             assignment = self._gradebook.find_assignment(self.assignment)
         except MissingEntry as missing:
-            raise GradingError(f"the gradebook does not know {self.assignment!r}: register it first") from missing
+            raise GradingError(f"the gradebook does not know {self.assignment!r}: a run registers it") from missing
         except ValueError as error:
             raise GradingError(
                 f"the due date of {self.assignment} in the gradebook cannot be read ({error}). Set it again: nbgrader "
@@ -197,6 +198,10 @@ class Ledger:
         notebooks = {notebook.id: notebook.name for notebook in assignment.notebooks}
         cells = select(BaseCell.id, BaseCell.name).join(Notebook).where(Notebook.assignment_id == assignment.id)
         return notebooks, {cell.id: cell.name for cell in db.execute(cells)}
+
+    def _students(self, db: Session) -> set[str]:
+        its = select(SubmittedAssignment.student_id).join(Assignment).where(Assignment.name == self.assignment)
+        return set(db.scalars(its))
 
     def _submission(self, student: str, when: datetime | None) -> Any:
         self._gradebook.update_or_create_student(student)

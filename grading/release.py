@@ -10,6 +10,7 @@ from traitlets.config import Config
 
 from grading._untyped import CourseDirectory, GenerateAssignment, NbGraderException
 from grading.course import Course, GradingError, environment
+from grading.gradebook import is_registered
 from grading.paper import Paper
 
 LONGEST_STAMP = 1000  # bytes
@@ -22,15 +23,21 @@ def release(course: Course, assignment: str, destination: Path, log: Logger) -> 
 
 
 def register(course: Course, assignment: str, log: Logger) -> None:
-    """Tell the class's gradebook which cells an assignment has, and what they are worth, unless it knows already."""
-    stamp, now = course.folder / "release" / f"{assignment}.registered", _digest(course, assignment)
-    if course.files.changed(stamp) is not None and course.files.read(stamp, LONGEST_STAMP) == now.encode():
+    """Tell the class's gradebook which cells an assignment has, and what they are worth, unless it knows already.
+
+    The gradebook, or what was released, may have been deleted since: then both are made again.
+    """
+    folder = course.folder / "release"
+    stamp, now = folder / f"{assignment}.registered", _digest(course, assignment)
+    is_new = course.files.changed(stamp) is not None and course.files.read(stamp, LONGEST_STAMP) == now.encode()
+    is_whole = all((folder / assignment / name).is_file() for name in course.notebooks(assignment))
+    if is_new and is_whole and is_registered(course.config().CourseDirectory.db_url, assignment):
         return
     course.files.require_own(stamp.parent / assignment)
     # For a new gradebook nbgrader calls alembic by name; it lies beside this Python, which need not be on the path.
     beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     with environment("PATH", beside):
-        _generate(course, assignment, course.folder / "release", Config(), log)
+        _generate(course, assignment, folder, Config(), log)
     course.files.write(stamp, now.encode())
 
 

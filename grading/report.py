@@ -11,8 +11,9 @@ from sqlalchemy import func, select
 
 from grading._untyped import Assignment, BaseCell, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 from grading.course import Course, GradingError
+from grading.gradebook import require_agreement
 from grading.journal import Journal
-from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome
+from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
 
 FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")  # how a formula begins, in full width as well
 
@@ -50,17 +51,13 @@ class Row:
 
 
 def rows(course: Course, assignment: str) -> list[Row]:
-    """Return a row for everyone graded so far.
+    """Return a row for everyone graded so far whom the gradebook knows; `nbgrader db student remove` takes one out.
 
     Raises:
-        GradingError: there is no such assignment, or nobody was graded.
+        GradingError: there is no such assignment, nobody was graded, or the gradebook knows none of those who were.
     """
     course.require(assignment)
-    outcomes, stray = Journal(course, assignment).all()
-    for file in stray:
-        print(f"warning: {file} is no outcome of a submission, and was left out. Remove it", file=sys.stderr)
-    if not outcomes:
-        raise GradingError(f"nobody was graded in {course.folder} yet: `python -m grading run {assignment}` does it")
+    graded = _graded(course, assignment)
     directory = course.config().CourseDirectory
     with Gradebook(directory.db_url, directory.course_id) as gradebook:
         questions = {name: i for i, name in enumerate(_questions(assignment, gradebook))}
@@ -69,10 +66,25 @@ def rows(course: Course, assignment: str) -> list[Row]:
             grades[student].append(grade)
         penalties = {student: penalty or 0.0 for student, penalty in gradebook.db.execute(_penalties(assignment))}
     found = []
-    for outcome in outcomes:
+    for outcome in graded:
         its = sorted(grades[outcome.student], key=lambda grade: questions[grade[0]])
         found.append(_row(course, assignment, outcome, its, penalties.get(outcome.student, 0.0)))
     return found
+
+
+def _graded(course: Course, assignment: str) -> list[Outcome]:
+    """Return the outcomes that stand in the report, and say what is left out of it."""
+    known = require_agreement(course, assignment)
+    outcomes, stray = Journal(course, assignment).all()
+    for file in stray:
+        print(f"warning: {file} is no outcome of a submission, and was left out. Remove it", file=sys.stderr)
+    graded = [outcome for outcome in outcomes if outcome.student in known or outcome.verdict == "infrastructure"]
+    if len(graded) < len(outcomes):
+        gone = ", ".join(plain(name) for name in sorted({o.student for o in outcomes} - {o.student for o in graded}))
+        print(f"warning: left out, because the gradebook does not know them any more: {gone}", file=sys.stderr)
+    if not graded:
+        raise GradingError(f"nobody was graded in {course.folder} yet: `python -m grading run {assignment}` does it")
+    return graded
 
 
 def _questions(assignment: str, gradebook: Gradebook) -> list[str]:

@@ -15,6 +15,7 @@ from threading import current_thread, main_thread
 from attnlib.checks.display import BOOK
 from grading._untyped import tqdm
 from grading.course import Course, GradingError, environment, importing, log_file, quiet
+from grading.gradebook import require_agreement
 from grading.journal import Journal, lock
 from grading.judge import Judge
 from grading.lateness import Lateness
@@ -93,6 +94,8 @@ def run(
         # Feedback is read elsewhere: without an address of the book, it names what to reread, and links nowhere.
         stack.enter_context(environment(BOOK, os.environ.get(BOOK, "")))
         log = log_file(course, assignment)
+        if not how.regrade:
+            require_agreement(course, assignment)
         register(course, assignment, log)
         journal = Journal(course, assignment)
         judge, asked = Judge(journal.seed), papers(course, assignment)
@@ -110,7 +113,8 @@ def run(
 def refresh(course: Course, assignment: str, jobs: int = 1) -> None:
     """Make the feedback of everyone graded again, with the scores and comments that a person has given since."""
     journal = Journal(course, assignment)
-    known = {outcome.student: outcome for outcome in journal.all()[0]}
+    in_gradebook = require_agreement(course, assignment)
+    known = {outcome.student: outcome for outcome in journal.all()[0] if outcome.student in in_gradebook}
     with lock(course):
         _with_pages(course, assignment, known, journal, jobs, again=True)
 
@@ -155,7 +159,7 @@ def _graded(
 
         read: deque[Submission] = deque()
         for student in students:
-            before = None if regrade else journal.done(student)
+            before = None if regrade or student not in ledger.students else journal.done(student)
             if before and before.digest == submissions.digest(student):
                 now = lateness.of_old(before)
                 if now != before:

@@ -28,7 +28,8 @@ from nbgrader.api import InvalidEntry
 from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 
-from grading.course import quiet
+from grading.course import GradingError, environment, quiet
+from grading.migrate import migrate
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'psycopg[binary]'")
 
@@ -152,3 +153,19 @@ def test_a_person_marks_before_a_submission_is_written_or_after_and_not_meanwhil
         assert fault.happened
         assert "FROM comment" in fault.statements[3]
     person.dispose()
+
+
+def test_a_class_moves_from_sqlite_with_all_its_marks_and_comments(server, tmp_path_factory):
+    course = rich_course(tmp_path_factory.mktemp("repository"), folder := tmp_path_factory.mktemp("class"))
+    before = Ledgers(course, ASSIGNMENT, f"sqlite:///{folder}/gradebook.db")
+    before.register()
+    for student in TOLD:
+        tell(student, STORIES[student], before)
+    execute(server, "CREATE DATABASE moved")
+    with environment("ATTENTION_DB", url(server, "moved")):
+        counts = migrate(course, before.url)
+        with pytest.raises(GradingError, match="is not empty"):
+            migrate(course, before.url)
+    assert contents(url(server, "moved")) == contents(before.url)
+    assert counts["marks given by hand"] == 2
+    assert counts["comments"] == 1

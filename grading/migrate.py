@@ -1,0 +1,66 @@
+"""Copy a gradebook into another database, as a whole or not at all: from SQLite to PostgreSQL, for instance."""
+
+from collections.abc import Mapping
+from contextlib import closing
+
+from sqlalchemy import Connection, func, select
+
+from grading._untyped import Base, Comment, Grade, Gradebook
+from grading.course import Course, GradingError
+from grading.gradebook import connect, shown
+from grading.journal import lock
+
+ROWS = 1_000  # that are read and written at a time
+COUNTED = {
+    "marks": select(func.count(Grade.id)),
+    "marks given by hand": select(func.count(Grade.manual_score)),
+    "comments": select(func.count(Comment.manual_comment)),
+}
+
+
+def migrate(course: Course, source: str) -> Mapping[str, int]:
+    """Copy everything from the gradebook ``source`` into that of the class, and return how much it was.
+
+    Args:
+        course: the class; its gradebook is the one that nbgrader_config.py names, by ATTENTION_DB for instance.
+        source: the SQLAlchemy URL of the gradebook to copy. It is only read.
+
+    Raises:
+        GradingError: there is no such gradebook, it is the class's own, or the class's own holds something already.
+    """
+    target = course.config().CourseDirectory.db_url
+    if source == target:
+        raise GradingError(f"{shown(source)} is the class's gradebook already: set ATTENTION_DB to the new address")
+    if (read := connect(source)) is None:
+        raise GradingError(f"there is no gradebook at {shown(source)}: --from takes the address of the one to copy")
+    new = Gradebook(target, course.config().CourseDirectory.course_id)  # makes its tables
+    with lock(course), closing(read), new, new.engine.begin() as written:
+        _require_empty(written, target)
+        _copy(read, written)
+        before, after = _counted(read), _counted(written)
+        if before != after:  # leaving the block by an exception undoes everything
+            raise GradingError(f"{shown(source)} holds {before}, but {after} arrived: nothing was copied")
+    return after
+
+
+def _require_empty(target: Connection, url: str) -> None:
+    for table in Base.metadata.sorted_tables:
+        if table.name != "course" and (rows := target.scalar(select(func.count()).select_from(table))):
+            raise GradingError(
+                f"the gradebook {shown(url)} is not empty: it has {rows} rows in {table.name!r}. Nothing was copied; "
+                f"name an empty database in ATTENTION_DB"
+            )
+
+
+def _copy(source: Connection, target: Connection) -> None:
+    for table in Base.metadata.sorted_tables:  # a row comes after those that it refers to
+        there = set(target.scalars(select(table.c.id))) if table.name == "course" else set()
+        for rows in source.execute(select(table)).mappings().partitions(ROWS):
+            if new := [dict(row) for row in rows if row["id"] not in there]:
+                target.execute(table.insert(), new)
+
+
+def _counted(connection: Connection) -> dict[str, int]:
+    rows = {table.name: select(func.count()).select_from(table) for table in Base.metadata.sorted_tables}
+    del rows["course"]  # which nbgrader makes with the tables
+    return {name: connection.scalar(query) or 0 for name, query in (rows | COUNTED).items()}
