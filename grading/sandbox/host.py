@@ -13,7 +13,6 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import cycle
 from pathlib import Path
 from threading import RLock
 from time import monotonic
@@ -27,6 +26,7 @@ from grading.sandbox.cpu import Meter, Span
 from grading.sandbox.inside import frames
 from grading.sandbox.kit import packed
 from grading.sandbox.limits import Limits
+from grading.sandbox.users import next_user
 
 END = 60.0  # seconds that a submission's processes may take to be gone once they are killed, on a busy machine
 START = 180.0  # seconds that everything may take to be imported, on a busy machine
@@ -35,7 +35,6 @@ KILLED = (
     "something killed the process of this submission that was neither the grader nor its own code: the kernel, where "
     "the machine has too little memory for so many `--jobs`, or an administrator"
 )
-UIDS = cycle(range(64_000, 65_000))  # a user for each submission: what one may take is counted by user
 
 
 class HostLost(GradingError):
@@ -155,7 +154,7 @@ class Host:
         kernel = {"CORE": 1, "FSIZE": limits.file_size, "NOFILE": limits.files, "NPROC": limits.processes}
         kernel |= {"CPU": limits.processor, "MSGQUEUE": 0, "MEMLOCK": 0, "SIGPENDING": 1000}
         sizes = {name: getattr(limits, name) for name in ("file_size", "memory", "cell_output", "notebook_output")}
-        return {"uid": next(UIDS), "limits": kernel, "folder": folder, **sizes}
+        return {"uid": next_user() if self.walled else os.getuid(), "limits": kernel, "folder": folder, **sizes}
 
     def _ask(self, request: bytes, *ends: socket.socket) -> "subprocess.Popen[bytes]":
         """Send a request to the box, and return the box."""

@@ -32,8 +32,8 @@ LEAVE_OUT = """
 
 def _with_holes(wanted):
     for name in wanted["holes"]:
-        nothing = 0 if name.isupper() else lambda *_: None
-        (vars(walls) if hasattr(walls, name) else globals())[name] = nothing
+        place = vars(walls) if hasattr(walls, name) else globals()
+        place[name] = type(place[name])() if name.isupper() else lambda *_: None
     _shut_in_well(wanted)
 
 

@@ -84,7 +84,8 @@ def class_of(place: Path, cases) -> Ran:
     outside = (root, home, folder / "submitted")
     before = state(*outside)
     known = {"HOME": str(home), "TMPDIR": str(box), "GRADER_TOKEN": marks["token"], "JUPYTER_PLATFORM_DIRS": "1"}
-    known |= {"ATTENTION_DB": f"sqlite:///{place / marks['database']}.db", "PYTHONPATH": str(Path(__file__).parent)}
+    paths = os.pathsep.join(map(str, (Path(__file__).parent, Path(__file__).parents[2])))  # of attacks, and of grading
+    known |= {"ATTENTION_DB": f"sqlite:///{place / marks['database']}.db", "PYTHONPATH": paths}
     line = [sys.executable, "-m", "attacks.drive", str(root), str(folder)]
     done = subprocess.run(line, capture_output=True, text=True, env=os.environ | known, timeout=LONGEST, cwd=place)
     assert done.returncode == 0, done.stderr[-3000:]

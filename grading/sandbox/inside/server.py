@@ -77,6 +77,7 @@ class Server:
         signal.set_wakeup_fd(self.wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self.processes = walls.own_processes() if walled else -1
+        walls.machine()  # all submissions are to be told the same of it
 
     def serve(self) -> None:
         """Do what the grader asks, one thing after another; once it hangs up, kill what is left of every submission."""

@@ -9,12 +9,18 @@ import os
 import platform
 import resource
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 from grading.sandbox.inside import seccomp
 
 NEWNS, NEWUTS, NEWIPC = 0x20000, 0x4000000, 0x8000000
 NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
-NOSUID, NODEV, BIND, REC, PRIVATE = 2, 4, 4096, 16384, 1 << 18
+RDONLY, NOSUID, NODEV, NOEXEC, REMOUNT, BIND, REC, PRIVATE, DETACH = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18, 2
+# Whoever may write to a device may set its time as well, and all boxes see that, unless it is mounted to be read.
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+TERMINALS = 16  # that a submission may have open: the kernel has 4096 for all of the machine
+MACHINE = ("cpuinfo", "filesystems", "meminfo", "stat", "version")  # files in /proc
 SET_DUMPABLE, SET_SECCOMP, CAPBSET_DROP, SET_NO_NEW_PRIVS, CAP_AMBIENT = 4, 22, 24, 38, 47
 CAPABILITIES_VERSION = 0x20080522
 
@@ -85,15 +91,36 @@ def part_from_others(folders: Mapping[str, int], uid: int, kept: Sequence[str] =
             os.makedirs(path, 0o755)
             _bind(f"/proc/self/fd/{seen}", path)
             os.close(seen)
+    for device in filter(os.path.ismount, DEVICES):
+        flags = os.statvfs(device).f_flag & (NOSUID | NODEV | NOEXEC)
+        _mount(None, device, BIND | REMOUNT | RDONLY | flags)
     if os.getuid() == 0:  # for an ordinary user the kernel makes no others
-        _mount("devpts", "/dev/pts", NOSUID, "newinstance,ptmxmode=0666,mode=600")
+        _mount("devpts", "/dev/pts", NOSUID, f"newinstance,ptmxmode=0666,mode=600,max={TERMINALS}")
+
+
+@cache
+def machine() -> dict[str, bytes]:
+    """Return what /proc says of the machine and libraries ask for, as it was when this was called first."""
+    return {name: Path("/proc", name).read_bytes() for name in MACHINE if Path("/proc", name).is_file()}
 
 
 def see_only_own_processes() -> None:
-    """Show the processes of this namespace in /proc, and nothing there to watch the machine with."""
+    """Show the processes of this namespace in /proc, and of the machine only what :func:`machine` returns.
+
+    What else the kernel shows there is the same for all, and changes with what others do: something empty covers it.
+    """
+    said = machine()
     _mount("proc", "/proc", NOSUID | NODEV)
-    if os.path.isdir("/proc/pressure"):  # each watch takes long to end, and so would who holds many of them
-        _mount("tmpfs", "/proc/pressure", NOSUID | NODEV, "size=4k,mode=555")
+    _mount("tmpfs", "/tmp", NOSUID | NODEV, "size=1m,nr_inodes=20,mode=755")
+    (folder := Path("/tmp/folder")).mkdir()
+    for name, content in (said | {"file": b""}).items():
+        Path("/tmp", name).write_bytes(content)
+    _mount(None, "/tmp", NOSUID | NODEV | REMOUNT | RDONLY)
+    for entry in list(os.scandir("/proc")):
+        if not entry.name.isdigit() and not entry.is_symlink():
+            cover = folder if entry.is_dir() else Path("/tmp", entry.name if entry.name in said else "file")
+            _bind(str(cover), entry.path)
+    _do(libc.umount2(b"/tmp", DETACH), "umount /tmp")
 
 
 def become(uid: int) -> None:

@@ -188,6 +188,31 @@ for name in ("@ROOT@/grading", "@ROOT@/solutions", "/root/.ssh", "/root/.bash_hi
     except OSError: pass
 """.replace("@ROOT@", str(Path(__file__).parents[3]))
 
+TALKS = """import ctypes, fcntl, os, struct
+def refused(what, *arguments):
+    try: what(*arguments); return False
+    except OSError: return True
+libc = ctypes.CDLL(None, use_errno=True)
+env, folder = os.open("/usr/bin/env", os.O_RDONLY), os.open("/usr/bin", os.O_RDONLY)
+for bit in range(240):
+    lock = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, bit, 1, 0)
+    assert refused(fcntl.fcntl, env, fcntl.F_SETLK, lock) and refused(fcntl.fcntl, env, fcntl.F_GETLK, lock), "locks"
+for command in (36, 37, 38, 1024, 1025):
+    assert refused(fcntl.fcntl, env, command, bytes(32)), command
+assert refused(fcntl.fcntl, folder, fcntl.F_NOTIFY, 1), "F_NOTIFY"
+assert refused(fcntl.flock, env, fcntl.LOCK_SH), "flock"
+assert refused(os.getloadavg), "load"
+for name in ("null", "zero", "full", "random", "urandom", "tty"):
+    assert refused(os.utime, f"/dev/{name}"), name
+for number in (27, 99, 327, 437, 451):  # mincore, sysinfo, preadv2, openat2, cachestat
+    assert libc.syscall(number, -1, -1, -1, -1, -1, -1) == -1 and ctypes.get_errno() == 38, number
+for path in ("/proc/sys/kernel/pty/nr", "/proc/sys/fs/file-nr", "/proc/sys/fs/inode-nr"):
+    assert not os.path.exists(path), path
+for path in ("/proc/loadavg", "/proc/uptime", "/proc/vmstat", "/proc/interrupts", "/proc/locks", "/proc/diskstats"):
+    assert not open(path).read(), path
+assert open("/proc/stat").read() == open("/proc/stat").read() and os.cpu_count() and open("/proc/cpuinfo").read()
+"""
+
 CASES = (
     Case("reads-the-machine", "looks for secrets in every file in reach", {"first": HUNT + 'hunt("/")'}),
     Case("reads-around-it", "looks for the class, the solutions and the system's files", {"first": ABOVE}),
@@ -206,6 +231,8 @@ CASES = (
     Case("becomes-root", "runs the programs that give other rights", {"first": SETUID}),
     Case("leaves-things-1", "leaves files, processes and names for whoever comes next", {"first": LEAVES}),
     Case("leaves-things-2", "does so again, in the other box", {"first": LEAVES}),
+    Case("talks-1", "passes bits to the box beside it: by locks, notices, times and what the kernel counts", {"first": TALKS}),
+    Case("talks-2", "does so again, in the other box", {"first": TALKS}),
     Case("looks-for-leftovers-1", "looks for what others left behind", {"first": FINDS}),
     Case("looks-for-leftovers-2", "does so again, in the other box", {"first": FINDS}),
 )  # fmt: skip

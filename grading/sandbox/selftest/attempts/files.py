@@ -177,6 +177,18 @@ def _removed(path: str) -> str:
     return "renamed"
 
 
+def times(paths: Sequence[str]) -> Attempts:
+    """Set the times of files that all boxes see."""
+    for path in (*paths, sys.executable, os.__file__, "/kit/attnlib/__init__.py"):
+        yield path, partial(_touched, path)
+
+
+def _touched(path: str) -> str:
+    before = os.stat(path).st_mtime_ns
+    os.utime(path)
+    return "touched" if os.stat(path).st_mtime_ns != before else ""
+
+
 def devices() -> Attempts:
     """Make a device, and open those of the machine."""
     for kind, name in ((stat.S_IFBLK, "block"), (stat.S_IFCHR, "character")):

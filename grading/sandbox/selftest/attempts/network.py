@@ -1,8 +1,11 @@
 """Attempts to speak to somebody outside."""
 
+import fcntl
 import os
 import socket
+import struct
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,10 @@ from typing import Any
 Attempts = Iterator[tuple[str, Callable[[], Any]]]
 PATIENCE = 0.5  # seconds
 LISTENING: list[socket.socket] = []
+OPEN: list[int] = []
+LOCK = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 4711, 1, 0)  # one byte
+WRITER = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 4711, 1, 0)  # would conflict with it
+F_OFD_GETLK, F_SETLEASE, DN_ACCESS = 36, 1024, 1
 OUTSIDE = ("192.0.2.1", "2001:db8::1")  # addresses that are kept for examples: nobody is there
 
 
@@ -61,6 +68,32 @@ def listen(name: str) -> None:
     server.bind(name)
     server.listen()
     LISTENING.append(server)
+
+
+def lock(path: str) -> None:
+    """Lock a file that all boxes see, if that can be done, until the process ends."""
+    with suppress(OSError):
+        fcntl.fcntl(_opened(path), fcntl.F_SETLK, LOCK)
+
+
+def locks(path: str) -> Attempts:
+    """Find a lock on such a file, lock it oneself, and ask to be told when somebody else reads it."""
+    yield "F_GETLK", lambda: fcntl.fcntl(_opened(path), fcntl.F_GETLK, WRITER)[0] != fcntl.F_UNLCK
+    yield "F_OFD_GETLK", lambda: fcntl.fcntl(_opened(path), F_OFD_GETLK, WRITER)[0] != fcntl.F_UNLCK
+    yield "flock", partial(_locked, path)
+    yield "F_SETLEASE", lambda: fcntl.fcntl(_opened(path), F_SETLEASE, fcntl.F_RDLCK) == 0 and "leased"
+    yield "F_NOTIFY", lambda: fcntl.fcntl(_opened(os.path.dirname(path)), fcntl.F_NOTIFY, DN_ACCESS) == 0 and "noticed"
+
+
+def _locked(path: str) -> str:
+    fcntl.flock(_opened(path), fcntl.LOCK_SH)
+    return "locked"
+
+
+def _opened(path: str) -> int:
+    """Open a file, which stays open."""
+    OPEN.append(os.open(path, os.O_RDONLY))
+    return OPEN[-1]
 
 
 def kinds() -> Attempts:

@@ -24,6 +24,25 @@ def _holds(path: Path, word: str) -> bool:
     return word.encode() in path.read_bytes()
 
 
+def machine() -> Attempts:
+    """Find what the kernel says of the whole machine, where others could leave a sign by what they do."""
+    own = os.stat("/proc/self").st_dev
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdigit() and not entry.is_symlink():
+            yield entry.path, partial(_is_on, own, entry.path)
+    for name in ("kernel/pty/nr", "fs/file-nr", "fs/inode-nr", "kernel/random/entropy_avail"):
+        yield f"/proc/sys/{name}", partial(_read, f"/proc/sys/{name}")
+    yield "load", os.getloadavg
+
+
+def _is_on(device: int, path: str) -> bool:
+    return os.stat(path).st_dev == device
+
+
+def _read(path: str) -> str:
+    return Path(path).read_text()
+
+
 def signalled(pid: int) -> Attempts:
     """Send signals to a process of the grader's, and to every other one that can be reached."""
     yield str(pid), partial(_signalled, pid)
