@@ -98,6 +98,7 @@ class Ledger:
         when: datetime | None,
         *,
         unsandboxed: bool = False,
+        same: bool = False,
     ) -> None:
         """Write what a submission earned.
 
@@ -107,6 +108,7 @@ class Ledger:
                 assignment's that is not among them earns nothing, and one that is not the assignment's is left out.
             when: the moment of submission, in UTC where it has no time zone; with ``None`` the one known stays.
             unsandboxed: whether the student's code could do as it liked; formgrader then shows the notebooks flagged.
+            same: whether these are the answers that were graded before: what a person has marked stays marked.
 
         Raises:
             GradingError: the cells of a notebook are not those that the gradebook knows. Nothing is written.
@@ -121,9 +123,9 @@ class Ledger:
                 notebook = notebooks.get(self._notebooks[row.notebook_id])
                 if notebook is None:
                     self.log.warning("%s: no notebook %s", student, self._notebooks[row.notebook_id])
-                    _clear(row, grades[row.id], comments[row.id])
+                    _clear(row, grades[row.id], comments[row.id], same=same)
                 else:
-                    _fill(notebook, grades[row.id], comments[row.id], self.log)
+                    _fill(notebook, grades[row.id], comments[row.id], self.log, same=same)
                     row.flagged = unsandboxed or row.flagged
                     there.append(row)
             self._penalize(db, submission, there)
@@ -163,9 +165,9 @@ class Ledger:
             penalty = sum(row.late_submission_penalty or 0.0 for row in submission.notebooks)
             return Time(due and due + extension, when, penalty)
 
-    def nothing(self, student: str, when: datetime | None = None) -> None:
+    def nothing(self, student: str, when: datetime | None = None, *, same: bool = False) -> None:
         """Write that a submission earned nothing at all; what a person gave stands, to be looked at again."""
-        self.record(student, {}, when)
+        self.record(student, {}, when, same=same)
 
     @contextmanager
     def _transaction(self) -> Iterator[Session]:
@@ -232,16 +234,24 @@ class Ledger:
                     notebook.late_submission_penalty = self._late._check_late_penalty(notebook, asked)
 
 
-def _fill(notebook: NotebookNode, grades: Mapping[str, Grade], comments: Mapping[str, Comment], log: Logger) -> None:
+def _fill(
+    notebook: NotebookNode, grades: Mapping[str, Grade], comments: Mapping[str, Comment], log: Logger, *, same: bool
+) -> None:
     graded = [cell for cell in notebook.cells if is_grade(cell) or is_task(cell)]
     for name, cell in _by_name(graded, grades).items():
         grade = grades[name]
         grade.auto_score = None if is_task(cell) else determine_grade(cell, log)[0]
-        grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
+        if not (same and _is_marked(grade)):
+            grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
     answers = [cell for cell in notebook.cells if is_solution(cell) or is_task(cell)]
     for name, cell in _by_name(answers, comments).items():
         untouched = cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
         comments[name].auto_comment = "No response." if untouched and not is_task(cell) else None
+
+
+def _is_marked(grade: Grade) -> bool:
+    """Tell whether a person has given a mark, and nothing has come since."""
+    return grade.manual_score is not None and not grade.needs_manual_grade
 
 
 def _by_name(cells: Sequence[NotebookNode], known: Collection[str]) -> dict[str, NotebookNode]:
@@ -257,9 +267,12 @@ def _by_name(cells: Sequence[NotebookNode], known: Collection[str]) -> dict[str,
     return dict(zip(names, cells, strict=True))
 
 
-def _clear(notebook: SubmittedNotebook, grades: Mapping[str, Grade], comments: Mapping[str, Comment]) -> None:
+def _clear(
+    notebook: SubmittedNotebook, grades: Mapping[str, Grade], comments: Mapping[str, Comment], *, same: bool
+) -> None:
     for grade in grades.values():
-        grade.auto_score, grade.needs_manual_grade = 0, grade.manual_score is not None
+        marked = same and _is_marked(grade)
+        grade.auto_score, grade.needs_manual_grade = 0, grade.manual_score is not None and not marked
     for comment in comments.values():
         comment.auto_comment = None
     notebook.late_submission_penalty = None

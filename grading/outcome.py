@@ -67,6 +67,8 @@ class Outcome:
     findings: tuple[Finding, ...] = ()
     digest: str = ""  # of what was graded: as long as it is the same, there is no need to grade it again
     flags: tuple[str, ...] = ()
+    version: str = ""  # of the engine and the exercises that graded it
+    timeout: float = 0.0  # the limit of time of a cell, in seconds, where one reached it
     lateness: str = ""  # when it came and how late that was, as far as it is known
 
     def __post_init__(self) -> None:

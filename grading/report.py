@@ -1,5 +1,6 @@
 """What a class got: the scores of nbgrader's gradebook beside the verdicts, as rows and as a table of text."""
 
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,7 +16,9 @@ from grading.gradebook import require_agreement
 from grading.journal import Journal
 from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
 
-FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r")  # how a formula begins, in full width as well
+# How a formula begins, in full width as well; and an apostrophe, which would be taken for one of ours.
+FORMULA = "=+@＝＋－＠\t\r'-"
+DANGEROUS = re.compile(rf"(^|;)(?= *[{FORMULA}])")
 
 
 @dataclass(frozen=True)
@@ -143,8 +146,8 @@ def _line(line: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def cell(value: object) -> object:
-    """Return a value that no spreadsheet takes for a formula, nor, where semicolons part cells, for several cells."""
-    if not isinstance(value, str):
-        return value
-    text = value.replace(";", ",")
-    return f"'{text}" if text.startswith(FORMULA) else text
+    """Return a value that no spreadsheet takes for a formula, not even one that parts cells at semicolons.
+
+    An apostrophe stands before what might be one. Different texts stay different.
+    """
+    return DANGEROUS.sub(r"\1'", value) if isinstance(value, str) else value

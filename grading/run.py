@@ -160,13 +160,13 @@ def _graded(
         read: deque[Submission] = deque()
         for student in students:
             before = None if regrade or student not in ledger.students else journal.done(student)
-            if before and before.digest == submissions.digest(student):
+            if before and submissions.is_up_to_date(student, before):
                 now = lateness.of_old(before)
                 if now != before:
                     journal.keep(now)
                 settle(now)
             else:
-                read.append(submissions.admit(student))
+                read.append(submissions.admit(student, before))
             if len(read) == EARLY:
                 run(read.popleft())
             if stopped:

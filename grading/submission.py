@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from logging import Logger
 
@@ -22,6 +22,7 @@ from grading.sandbox.limits import Limits
 from grading.sanitize import sanitized
 from grading.task import Task
 from grading.timestamp import handed_in
+from grading.version import version
 
 UNSANDBOXED = "UNSANDBOXED: the code was not shut in; it could have read files and awarded itself marks"
 MOST_FLAGS = 12  # of a submission
@@ -38,6 +39,7 @@ class Submission:
     repairs: tuple[Repair, ...] = ()
     roads: tuple[str, ...] = ()
     refused: Refused | None = None
+    same: bool = False  # whether it is what was graded before: what a person marked then is marked
 
 
 class Submissions:
@@ -67,8 +69,20 @@ class Submissions:
     def _digest(self, came: Iterable[str]) -> str:
         return sha256("".join([self._asked, *came]).encode()).hexdigest()
 
-    def admit(self, student: str) -> Submission:
-        """Read what came. A notebook that is missing or unreadable counts as nothing, where there are others."""
+    def is_up_to_date(self, student: str, before: Outcome) -> bool:
+        """Tell whether an outcome is still what grading the student would give.
+
+        It is not where the submission has changed, or the engine or the exercises, or where time ran out under a
+        smaller limit.
+        """
+        longer = 0 < before.timeout < self.limits.cell
+        return before.version == version() and not longer and before.digest == self.digest(student)
+
+    def admit(self, student: str, before: Outcome | None = None) -> Submission:
+        """Read what came. A notebook that is missing or unreadable counts as nothing, where there are others.
+
+        ``before`` is the outcome of an earlier run, unless what was marked by a person is to be looked at again.
+        """
         folder = self.course.submitted(student, self.assignment)
         came: list[str] = []
         notebooks: dict[str, NotebookNode] = {}
@@ -88,7 +102,9 @@ class Submissions:
             roads += read.flags
         refused = refusals[0] if refusals else None
         tasks = tuple(self._task(name, notebook) for name, notebook in notebooks.items())
-        return Submission(student, self._digest(came), notebooks, tasks, tuple(repairs), tuple(roads), refused)
+        digest = self._digest(came)
+        same = before is not None and before.digest == digest
+        return Submission(student, digest, notebooks, tasks, tuple(repairs), tuple(roads), refused, same)
 
     def _task(self, name: str, notebook: NotebookNode) -> Task:
         return self._paper(name).task(notebook, self.judge, self.limits, walled=self.walled)
@@ -120,8 +136,9 @@ class Submissions:
         if not submission.notebooks:
             assert submission.refused is not None
             self._forget(student)
-            ledger.nothing(student, when)
-            return Outcome(student, submission.refused.verdict, submission.refused.reason, digest=submission.digest)
+            ledger.nothing(student, when, same=submission.same)
+            refused = Outcome(student, submission.refused.verdict, submission.refused.reason, digest=submission.digest)
+            return replace(refused, version=version())
         marked, verdicts = {}, []
         for (name, notebook), result in zip(submission.notebooks.items(), results, strict=True):
             marked[name], verdict = self._paper(name).marked(notebook, result, self.judge)
@@ -129,9 +146,11 @@ class Submissions:
             verdicts.append(verdict)
             file = self.course.autograded(student, self.assignment) / f"{name}.ipynb"
             self.course.files.write(file, notebook_text(sanitized(marked[name])).encode())
-        ledger.record(student, marked, when, unsandboxed=not self.walled)
+        ledger.record(student, marked, when, unsandboxed=not self.walled, same=submission.same)
         again = next((result.again for result in results if result.again), "")
-        return self._outcome(submission, marked, verdicts, again)
+        late = any(verdict == "timeout" for result in results for verdict, _ in result.stops.values())
+        outcome = self._outcome(submission, marked, verdicts, again)
+        return replace(outcome, version=version(), timeout=self.limits.cell if late else 0.0)
 
     def _outcome(
         self, submission: Submission, marked: dict[str, NotebookNode], verdicts: Sequence[Verdict], again: str

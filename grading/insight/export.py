@@ -68,6 +68,10 @@ def _questions(rows: Sequence[Row]) -> list[str]:
 def _about(row: Row) -> list[object]:
     """Return what there is to say of a student. Semicolons part the entries of a cell; no entry begins a formula."""
     outcome = row.outcome
-    found, flags = ("; ".join(str(cell(str(one))) for one in many) for many in (outcome.findings, outcome.flags))
+    found, flags = (_entries(many) for many in (outcome.findings, outcome.flags))
     line = [outcome.student, row.score, row.points, row.to_read, outcome.verdict, outcome.reason]
     return [*map(cell, line), found, flags]
+
+
+def _entries(many: Sequence[object]) -> str:
+    return "; ".join(str(cell(str(one).replace(";", ","))) for one in many)

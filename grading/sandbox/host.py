@@ -26,6 +26,7 @@ from grading.sandbox.cpu import Meter, Span
 from grading.sandbox.inside import frames
 from grading.sandbox.kit import packed
 from grading.sandbox.limits import Limits
+from grading.sandbox.temporary import temporary
 from grading.sandbox.users import next_user
 
 END = 60.0  # seconds that a submission's processes may take to be gone once they are killed, on a busy machine
@@ -125,7 +126,7 @@ class Host:
             leash, its_leash = (stack.enter_context(end) for end in socket.socketpair())
             if hasattr(socket, "SO_PASSCRED"):
                 leash.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-            folder = "" if self.walled else stack.enter_context(tempfile.TemporaryDirectory(prefix="submission-"))
+            folder = "" if self.walled else str(stack.enter_context(temporary("submission")))
             box = self._ask(json.dumps(self._wanted(folder, limits)).encode(), theirs, its_leash)
             theirs.close()
             its_leash.close()
@@ -205,7 +206,7 @@ class Host:
             line = bubblewrap.command(kit)
         else:
             line = [*bubblewrap.server(), "--bare"]
-            warm = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="warm-"))
+            warm = str(self._stack.enter_context(temporary("warm")))
             settings = {name: warm if value == "/warm" else value for name, value in bubblewrap.environment().items()}
             settings |= {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(kit)}
         return subprocess.Popen(

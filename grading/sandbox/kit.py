@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from grading.sandbox.temporary import sweep, temporary
 from grading.sandbox.withheld import library, stand_ins
 
 ASKING = ("exercise.py", "calls.py", "cache_calls.py", "given.py", "probe.py")  # of attnlib.checks
@@ -19,8 +19,8 @@ STAND_IN = "checks.py"  # in place of attnlib.checks itself
 @contextmanager
 def packed() -> Iterator[Path]:
     """Lay out the kit in a folder that is gone afterwards, and return the folder: it belongs on Python's path."""
-    with TemporaryDirectory(prefix="kit-") as folder:
-        kit = Path(folder)
+    sweep()
+    with temporary("kit") as kit:
         inside = Path(__file__).parent / "inside"
         no_checks = shutil.ignore_patterns("checks", "__pycache__")
         shutil.copytree(library(), kit / "attnlib", ignore=no_checks)

@@ -1,6 +1,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from grading.outcome import Finding, Outcome
 from grading.report import Row, cell, points, table
@@ -26,8 +28,23 @@ def test_no_spreadsheet_takes_a_cell_for_a_formula(text):
     assert cell(text) == f"'{text}"
 
 
-def test_where_semicolons_part_cells_no_text_makes_another_cell():
-    assert cell("a;=1+1") == "a,=1+1"
+TEXTS = st.text(alphabet="ab;,=+-@'＝ \t\r", max_size=8)
+
+
+@given(TEXTS)
+def test_where_semicolons_part_cells_no_text_makes_a_formula(text):
+    for part in cell(text).split(";"):
+        assert not part.lstrip(" ").startswith(("=", "+", "-", "@", "＝", "\t", "\r"))
+
+
+@given(TEXTS, TEXTS)
+def test_different_texts_stay_different(one, other):
+    assert (cell(one) == cell(other)) == (one == other)
+
+
+def test_a_name_with_a_semicolon_is_not_that_with_a_comma():
+    assert (cell("a;b"), cell("a,b")) == ("a;b", "a,b")
+    assert (cell("a;=1+1"), cell("'=1")) == ("a;'=1+1", "''=1")
 
 
 @pytest.mark.parametrize(

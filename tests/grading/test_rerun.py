@@ -1,9 +1,12 @@
 """Grading again replaces what was, keeps what a person decided, and leaves alone whoever was not asked for."""
 
+from dataclasses import replace
+
 import pytest
 from tiny import ONE_AXIS, ONE_MATRIX, OVERFLOWS
 
 from grading._untyped import Gradebook
+from grading.journal import Journal
 from grading.report import rows
 from grading.run import How, refresh, run
 from grading.sandbox.limits import Limits
@@ -77,6 +80,40 @@ def test_a_person_has_to_read_once_and_the_feedback_page_shows_it(course, graded
     assert by_name(course)["improves"].to_read == 1
 
 
+def graded_again(course, **how):
+    """Grade whoever has to be, and return their names."""
+    before = {
+        row.outcome.student: (course.autograded(row.outcome.student, "tiny") / "tiny.ipynb")
+        for row in rows(course, "tiny")
+    }
+    times = {student: file.stat().st_mtime_ns for student, file in before.items() if file.exists()}
+    course.grade(**how)
+    return {student for student, time in times.items() if before[student].stat().st_mtime_ns != time}
+
+
+@pytest.mark.parametrize("part", ["engine", "catalogue"])
+def test_changed_checks_grade_everybody_again_and_marks_stay_marked(course, graded, monkeypatch, part):
+    course.submit("waits")
+    course.grade()
+    read_by_hand(course, "improves", 1.125)
+    assert graded_again(course) == set()
+    monkeypatch.setattr(f"grading.version.{part}", lambda: "changed")
+    assert graded_again(course) == {"improves", "waits"}
+    assert by_name(course)["improves"].scores["check-two"] == (1.125, 2)
+    assert by_name(course)["improves"].to_read == 0
+    assert graded_again(course) == set()
+
+
+def test_a_longer_time_grades_those_again_for_whom_a_shorter_one_was_too_short(course, graded):
+    course.submit("waits")
+    course.grade()
+    journal = Journal(course, "tiny")
+    journal.keep(replace(journal.done("waits"), timeout=20.0))
+    assert graded_again(course, limits=Limits(cell=20.0)) == set()
+    assert graded_again(course, limits=Limits(cell=21.0)) == {"waits"}
+    assert graded_again(course, limits=Limits(cell=22.0)) == set(), "time no longer ran out"
+
+
 def test_where_no_page_can_be_written_the_grade_stays(course, graded, monkeypatch):
     monkeypatch.setattr("grading.pages.Pages._page", lambda *given: 1 / 0)
     course.submit("waits", answer_two=ONE_MATRIX)
@@ -89,6 +126,7 @@ def test_where_no_page_can_be_written_the_grade_stays(course, graded, monkeypatc
 def test_a_notebook_has_one_limit_of_time_for_all_cells(course, graded):
     course.grade("waits", regrade=True, limits=Limits(notebook=0.0001))
     assert by_name(course)["waits"].outcome.verdict == "timeout"
+    assert by_name(course)["waits"].outcome.timeout == Limits().cell
     assert "did not end within 0.0004 seconds" in by_name(course)["waits"].outcome.reason
     assert by_name(course)["waits"].score == 0
 

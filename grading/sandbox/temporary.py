@@ -1,0 +1,56 @@
+"""Temporary folders that are gone afterwards; those of a process that was killed are gone at the next start."""
+
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+PREFIX = "attention-grading-"
+NAME = re.compile(rf"{PREFIX}\w+-[a-z0-9_]{{8}}")
+
+
+@contextmanager
+def temporary(what: str) -> Iterator[Path]:
+    """Make a folder, and remove it when the block ends.
+
+    As long as its process lives, the folder is locked: :func:`sweep` then leaves it alone.
+    """
+    folder, lock = _locked(what)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def sweep() -> None:
+    """Remove the temporary folders of this user's processes that are no more."""
+    place = Path(tempfile.gettempdir())
+    for name in filter(NAME.fullmatch, os.listdir(place)):
+        with suppress(OSError):  # it is a link, somebody else's, in use, or gone by now
+            _remove_abandoned(place / name)
+
+
+def _locked(what: str) -> tuple[Path, int]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{what}-"))
+        lock = os.open(folder, FOLDER)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if folder.exists():  # another process may have swept it before it was locked
+            return folder, lock
+        os.close(lock)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    lock = os.open(folder, FOLDER)
+    try:
+        if os.fstat(lock).st_uid == os.geteuid():
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(lock)

@@ -1,0 +1,46 @@
+"""Which engine and which exercises grade: digests of their source, so that a change of either is noticed."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+
+PACKAGES = Path(__file__).parents[1]
+CATALOGUE = "attnlib/checks/catalogue"
+# What no score depends on: it reports, shows an example, or attacks the sandbox.
+OTHERS = ("grading/insight", "grading/sample", "grading/sandbox/selftest")
+
+
+@lru_cache(maxsize=1)
+def engine() -> str:
+    """Return the digest of what runs, judges and writes down an answer, but for the exercises."""
+    return _digest(file for file in _sources() if not _is_in(file, CATALOGUE, *OTHERS))
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> str:
+    """Return the digest of the exercises, with their references and known mistakes."""
+    return _digest(file for file in _sources() if _is_in(file, CATALOGUE))
+
+
+def version() -> str:
+    """Return the digest of both."""
+    return sha256(f"{engine()} {catalogue()}".encode()).hexdigest()
+
+
+def _sources() -> Iterator[tuple[Path, str]]:
+    """Yield every source file of the two packages, with its path below what both lie in."""
+    for name in ("attnlib", "grading"):
+        for file in sorted((PACKAGES / name).rglob("*.py")):
+            yield file, file.relative_to(PACKAGES).as_posix()
+
+
+def _is_in(file: tuple[Path, str], *folders: str) -> bool:
+    return any(file[1].startswith(f"{folder}/") for folder in folders)
+
+
+def _digest(files: Iterator[tuple[Path, str]]) -> str:
+    digest = sha256()
+    for file, name in files:
+        digest.update(f"{name} {sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()

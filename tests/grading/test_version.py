@@ -1,0 +1,41 @@
+"""The digests of engine and exercises change with what can change a score, and with nothing else."""
+
+import shutil
+
+import pytest
+from tiny import REPOSITORY
+
+from grading import version
+
+CHANGES = {
+    "attnlib/checks/examiner.py": {"engine"},
+    "attnlib/softmax.py": {"engine"},
+    "grading/judge.py": {"engine"},
+    "grading/sandbox/inside/session.py": {"engine"},
+    "attnlib/checks/catalogue/self_attention/softmax.py": {"catalogue"},
+    "attnlib/checks/catalogue/self_attention/new.py": {"catalogue"},
+    "grading/insight/style.py": set(),
+    "grading/sample/__init__.py": set(),
+}
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory):
+    place = tmp_path_factory.mktemp("packages")
+    for name in ("attnlib", "grading"):
+        shutil.copytree(REPOSITORY / name, place / name, ignore=shutil.ignore_patterns("__pycache__", "data"))
+    return place
+
+
+def digests(packages, monkeypatch):
+    monkeypatch.setattr(version, "PACKAGES", packages)
+    return {"engine": version.engine.__wrapped__(), "catalogue": version.catalogue.__wrapped__()}
+
+
+@pytest.mark.parametrize("file", CHANGES)
+def test_a_change_is_noticed_where_it_can_change_a_score(packages, monkeypatch, file):
+    before = digests(packages, monkeypatch)
+    with (packages / file).open("a") as stream:
+        stream.write("\n")
+    after = digests(packages, monkeypatch)
+    assert {name for name in before if before[name] != after[name]} == CHANGES[file]
