@@ -15,7 +15,7 @@ from attnlib.checks.calls import leaves, takes
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.catalogue.gradients import CUT_OFF, GRADIENTS, LESS_EXACT, NAN_GRADIENT
 from attnlib.checks.exercise import Case, Exercise, Implementation, Mistake
-from attnlib.checks.invariants import less_exact, what_broke
+from attnlib.checks.invariants import MISFIT, less_exact, what_broke
 from attnlib.checks.probe import GRADIENT_OF, Answer, probe
 from attnlib.checks.report import Finding, Report
 
@@ -25,12 +25,8 @@ EXACT = 1e-5  # where all that goes in are whole numbers
 # How the probe, and torch, say that no gradient gets through.
 CUT = re.compile(r"no gradient|numpy\(\) on Tensor|not require grad")
 
-# How NumPy and torch say that two shapes do not fit: one slip, many texts.
-MISFIT = re.compile(
-    r"could not be broadcast|mismatch in its core|not aligned|must match|cannot be multiplied"
-    r"|Expected size|size of tensor|t\(\) expects|does not broadcast with previously|same number of dimensions"
-    r"|could not broadcast|cannot reshape|is invalid for input of size|inconsistent tensor size|do not broadcast"
-)
+# How torch says that tensors of two dtypes met.
+CLASH = re.compile(r"same dtype|expected scalar type")
 
 
 def exercises() -> tuple[str, ...]:
@@ -111,7 +107,7 @@ class Examination:
     def _beyond_numbers(self, i: int, answer: Answer) -> Mistake | None:
         """Return what is wrong with the gradients, or with the digits, of numbers that may be right."""
         if self.cases[i].part == GRADIENTS:
-            if CUT.search(f"{answer.problem} {answer.error}"):
+            if _is_cut(answer):
                 return CUT_OFF
             gradients = [x for name, x in answer.arrays.items() if name.startswith(GRADIENT_OF)]
             return NAN_GRADIENT if any(np.isnan(x).any() for x in gradients) else None
@@ -125,7 +121,11 @@ class Examination:
         named = self._name(answers, first)
         others = tuple(self.cases[i].name for i in self._others(answers, wrong, named))
         broke = what_broke(exercise, self.cases[first], answer, expected, tolerance)
-        finding = Finding(self.cases[first], answer, expected, broke, exercise, tolerance, others)
+        right = [i for i in answers if self._is_right(i, answers[i])]
+        like = next((self.cases[i].name for i in reversed(right) if i < first), None)
+        finding = Finding(
+            self.cases[first], answer, expected, broke, exercise, tolerance, others, len(right), len(answers), like
+        )
         return Report(exercise.name, self.backend, score, named, finding)
 
     def _name(self, answers: dict[int, Answer], first: int) -> Mistake | None:
@@ -134,6 +134,8 @@ class Examination:
         First over all cases; then without the arguments that were not asked for; then over the cases up to the end of
         the first part that went wrong, for a student who made this mistake and, independently, another one later.
         """
+        if CLASH.search(answers[first].error or "") and any(_is_cut(answer) for answer in answers.values()):
+            return replace(CUT_OFF, section=self.exercise.section)  # a detour that changes the dtype on the way
         beyond = self._beyond_numbers(first, answers[first])
         if beyond or self.cases[first].part == GRADIENTS:
             return replace(beyond, section=self.exercise.section) if beyond else None
@@ -192,11 +194,28 @@ def _find(name: str) -> Exercise:
 
 def _cases(exercise: Exercise, backend: str, seed: int | None) -> list[Case]:
     rng = np.random.default_rng(seed)
-    cases = [case for case in exercise.inputs(rng) if backend in case.backends]
+    asked = [case for case in exercise.inputs(rng) if backend in case.backends]
+    cases = [case for one in asked for case in (*_in_float64(one), one)]
     if backend == "torch" and exercise.gradients:
         # The second case is the plain one: neither so small nor so special that gradients hide.
         cases += [_with_gradients(exercise, case, rng) for n, case in enumerate(cases) if n == 1 or case.gradients]
     return cases
+
+
+def _in_float64(case: Case) -> list[Case]:
+    """Return a case in float32 in float64 as well, so that float32 is not blamed for what has another cause."""
+    arrays = leaves(case.inputs)
+    if not any(x.dtype == np.float32 for x in arrays.values()):
+        return []
+    shapes = [f"{name} {x.shape}" for name, x in arrays.items() if name in case.inputs]
+    name = f"the shapes {', '.join(shapes)}" if shapes else f"{case.name.replace(' in float32', '')} (in float64)"
+    return [replace(case, name=name, inputs=_doubled(case.inputs))]
+
+
+def _doubled(inputs: dict[str, Any]) -> dict[str, Any]:
+    doubled = {name: _doubled(x) if isinstance(x, dict) else x for name, x in inputs.items()}
+    floats = {name: x for name, x in doubled.items() if isinstance(x, np.ndarray) and x.dtype == np.float32}
+    return doubled | {name: x.astype(np.float64) for name, x in floats.items()}
 
 
 def _with_gradients(exercise: Exercise, case: Case, rng: np.random.Generator) -> Case:
@@ -283,6 +302,11 @@ def _same(case: Case, answer: Answer, other: Answer, tolerance: float) -> bool:
     return _close(answer, other, tolerance, equal_nan=True)
 
 
+def _is_cut(answer: Answer) -> bool:
+    """Tell whether no gradient got through."""
+    return CUT.search(f"{answer.problem} {answer.error}") is not None
+
+
 def _misfits(answer: Answer) -> bool:
     """Tell whether shapes did not fit."""
     return answer.error is not None and MISFIT.search(answer.error) is not None
@@ -292,4 +316,5 @@ def _outline(answer: Answer) -> str | None:
     """Return what went wrong without the words that differ between backends."""
     if answer.error is not None:
         return "misfit" if _misfits(answer) else answer.error
-    return answer.problem and re.sub("a NumPy array|a torch.Tensor|one ndarray|one Tensor", "one array", answer.problem)
+    problem = answer.problem and answer.problem.replace("a list of", "a tuple of")
+    return problem and re.sub("a NumPy array|a torch.Tensor|one ndarray|one Tensor", "one array", problem)

@@ -10,6 +10,13 @@ from attnlib.checks.calls import leaves
 from attnlib.checks.exercise import Case, Exercise
 from attnlib.checks.probe import GRADIENT_OF, Answer
 
+# How NumPy and torch say that two shapes do not fit: one slip, many texts.
+MISFIT = re.compile(
+    r"could not be broadcast|mismatch in its core|not aligned|must match|cannot be multiplied"
+    r"|Expected size|size of tensor|t\(\) expects|does not broadcast with previously|same number of dimensions"
+    r"|could not broadcast|cannot reshape|is invalid for input of size|inconsistent tensor size|do not broadcast"
+)
+
 EXACT = np.dtype(np.float64).itemsize
 
 
@@ -27,7 +34,9 @@ def what_broke(exercise: Exercise, case: Case, answer: Answer, expected: Answer,
         if answer.error.endswith("among its parameters"):
             return "your class has other parameters than the weights that it is given"
         missing = re.search(r"unexpected keyword argument '(\w+)'", answer.error) if answer.line is None else None
-        return f"your function has no argument {missing[1]}" if missing else "your function raised an exception"
+        if missing:
+            return f"your function has no argument {missing[1]}"
+        return "two shapes do not fit together" if MISFIT.search(answer.error) else "your function raised an exception"
     if answer.problem is not None:
         return f"your function {answer.problem}" if answer.problem.startswith("returned") else answer.problem
     right: list[str] = []
@@ -69,8 +78,7 @@ def inspection_order(expected: Answer) -> list[str]:
 
 def _array(name: str, got: NDArray[Any], want: NDArray[Any], dims: tuple[str, ...], tolerance: float) -> str | None:
     if got.shape != want.shape:
-        transposed = got.ndim > 1 and got.shape == (*want.shape[:-2], *want.shape[:-3:-1])
-        return f"{name} has shape {got.shape}, not {_named(dims, want)}" + (": its transpose" if transposed else "")
+        return f"{name} has shape {got.shape}, not {_named(dims, want)}{_about_shape(got.shape, want.shape)}"
     if (got.dtype.kind == "b") != (want.dtype.kind == "b"):
         asked = "True and False" if want.dtype.kind == "b" else "numbers"
         return f"{name} has dtype {got.dtype}, where {asked} are asked for"
@@ -86,6 +94,19 @@ def _array(name: str, got: NDArray[Any], want: NDArray[Any], dims: tuple[str, ..
         or _size(name, got, want)
         or f"{name} has the right shape and the wrong numbers"
     )
+
+
+def _about_shape(got: tuple[int, ...], want: tuple[int, ...]) -> str:
+    """Say what one shape is to another, where that is plain."""
+    if len(got) > 1 and got == (*want[:-2], *want[:-3:-1]):
+        return ": its transpose"
+    if [n for n in got if n != 1] == [n for n in want if n != 1]:
+        return ": a dimension of size 1 is " + ("missing" if len(got) < len(want) else "too many or misplaced")
+    if sorted(got) == sorted(want):
+        return ": the same sizes in another order"
+    if len(got) < len(want) and got == want[-len(got) :]:
+        return ": the dimensions in front are missing"
+    return ""
 
 
 def _truth(name: str, got: NDArray[np.bool_], want: NDArray[np.bool_]) -> str | None:

@@ -131,7 +131,8 @@ def _collect(returned: Any, outputs: tuple[str, ...], backend: str, plain: bool)
     if len(outputs) == 1:
         returned = (returned,)
     elif not isinstance(returned, tuple | list) or len(returned) != len(outputs):
-        return Answer(problem=f"returned {_describe(returned)} where {len(outputs)} arrays are asked for: {names}")
+        kind = "results" if plain else "arrays"
+        return Answer(problem=f"returned {_describe(returned)} where {len(outputs)} {kind} are asked for: {names}")
     if plain:
         returned = [_from_plain(x) for x in returned]
     for name, x in zip(outputs, returned, strict=True):

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from attnlib.checks import display
 from attnlib.checks.calls import leaves
+from attnlib.checks.errors import explained
 from attnlib.checks.exercise import Case, Exercise, Mistake, Section
 from attnlib.checks.invariants import inspection_order
 from attnlib.checks.probe import Answer
@@ -36,7 +37,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Finding:
-    """The first case that went wrong: what was asked, what came, what should have come, and what that breaks."""
+    """The first case that went wrong: what was asked, what came, what should have come, and what that breaks.
+
+    ``right`` of the ``asked`` cases are right; ``like`` is the last of those before this one. ``others`` are the later
+    cases that went wrong for another reason.
+    """
 
     case: Case
     answer: Answer
@@ -44,7 +49,10 @@ class Finding:
     broke: str
     exercise: Exercise
     tolerance: float
-    others: tuple[str, ...] = ()  # the names of the later cases that went wrong for another reason
+    others: tuple[str, ...] = ()
+    right: int = 0
+    asked: int = 0
+    like: str | None = None
 
     def comparison(self) -> Comparison | None:
         """Return the first array that differs, cut to a small table, or None where there is no such array."""
@@ -139,10 +147,19 @@ class Report:
             return [self._beyond()] if self.remark else []
         if self.unwritten:
             return ["Replace the line that raises NotImplementedError by your own code, and run the cell again."]
-        answer, name = self.finding.answer, self.finding.case.name
-        seen = f"With {name}: {answer.error or self.finding.broke + '.'}"
-        line = [f"raised by {answer.line}"] if answer.line else []
-        return [*([self.named.says] if self.named else []), "\n".join([seen, *line])]
+        return [*([self.named.says] if self.named else []), self._seen(self.finding)]
+
+    def _seen(self, finding: Finding) -> str:
+        """Return where it was seen and what was seen there, which an unknown mistake has as its title already."""
+        answer, name = finding.answer, finding.case.name
+        if answer.error:
+            seen = [f"With {name}: {explained(answer)}"]
+        else:
+            seen = [f"With {name}: {finding.broke}." if self.named else f"This was seen with {name}."]
+        seen += [f"raised by {answer.line}"] if answer.line else []
+        return "\n".join(
+            [*seen, *([] if self.named or finding.like is None else [f"With {finding.like} all is right."])]
+        )
 
     def _beyond(self) -> str:
         """Return the sentence that introduces a remark."""
@@ -167,25 +184,26 @@ class Report:
     def _hints(self) -> list[str]:
         if self.finding is None:
             return []
-        first, second = (self.named.hint, self.named.more) if self.named else ("", self.finding.exercise.advice)
+        if self.named is None:
+            return [f"Hint: {self.finding.exercise.advice}"]
         if self.hints > 1:
-            return [f"Hint: {first}", f"Second hint: {second}"] if first else [f"Hint: {second}"]
-        call = f'check("{self.exercise}", …, hint=2)'
-        return [f"Hint: {first} ({call} says more.)" if first else f"For a hint: {call}"]
+            return [f"Hint: {self.named.hint}", f"Second hint: {self.named.more}"]
+        return [f'Hint: {self.named.hint} (check("{self.exercise}", …, hint=2) says more.)']
 
     def _others(self) -> list[str]:
-        others = self.finding.others if self.finding else ()
-        if not others:
+        if self.finding is None:
             return []
+        count = f"{self.finding.right} of {self.finding.asked} cases are right."
+        others = self.finding.others
+        if not others:
+            return [count]
         more = (
             f", and in {len(others) - 1} more cases"
             if len(others) > 2
-            else f", and with {others[1]}"
-            if others[1:]
-            else ""
+            else "".join(f", and with {x}" for x in others[1:])
         )
         reason = "for another reason" if self.named else "perhaps for the same reason"
-        return [f"Once this is mended, look again: something is wrong, {reason}, with {others[0]}{more}."]
+        return [f"{count} Once this is mended, look again: something is wrong, {reason}, with {others[0]}{more}."]
 
     def inputs(self) -> str | None:
         """Return the inputs of the case as text, where they are few enough to be read."""

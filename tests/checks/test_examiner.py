@@ -156,7 +156,8 @@ def test_shapes_that_never_fit_are_not_named_after_one_of_the_mistakes_that_rais
     for name in ("attention", "masked_attention"):
         report = examine(name, lambda q, k, v, mask=None: misfit(q, k, v), seed=0)
         assert report.mistake is None
-        assert "could not be broadcast" in report.message
+        assert report.title == "two shapes do not fit together"
+        assert "arrays of shapes (1, 2) and (3, 4) do not fit together" in report.message
 
 
 def test_a_known_mistake_with_another_mistake_later_keeps_its_name():
@@ -176,6 +177,55 @@ def test_later_cases_that_fail_for_the_same_reason_are_reported_once():
     report = examine("attention", mistake.implementation, seed=0)
     assert report.finding.others == ()
     assert "look again" not in report.message
+
+
+def test_a_width_written_into_the_code_is_not_blamed_on_float32():
+    def of_width_four(query, key, value):
+        weights = attnlib.softmax(query @ key.swapaxes(-1, -2) / 4**0.5)
+        return weights @ value, weights
+
+    report = examine("attention", of_width_four, seed=0)
+    assert report.score == 0
+    assert "float32" not in report.finding.case.name
+    assert "(5, 3)" in report.finding.case.name
+
+
+@pytest.mark.parametrize("leading", [list, tuple])
+def test_a_shape_within_a_shape_is_named(leading):
+    def nested(query, key, value):
+        front = leading(query[:-2])
+        return (front, query[-2], key[-2]), [front, query[-2], value[-1]]
+
+    assert examine("attention_shapes", nested, seed=0).mistake == "nested"
+
+
+@pytest.mark.parametrize(("number", "name"), [(0, "scores-alone"), (1, "output-alone")])
+def test_one_shape_for_two_is_named(number, name):
+    reference = CATALOGUE["attention_shapes"].reference
+    assert examine("attention_shapes", lambda *shapes: reference(*shapes)[number], seed=0).mistake == name
+
+
+def test_a_detour_through_numpy_is_no_matter_of_dtypes():
+    def through_numpy(query, key, value):
+        scores = torch.tensor(scaled(query.detach().numpy(), key.detach().numpy()))
+        weights = scores.softmax(-1)
+        return weights @ value, weights
+
+    def scaled(query, key):
+        return (query @ key.swapaxes(-1, -2)).astype(np.float64) / np.sqrt(query.shape[-1])
+
+    assert examine("attention", through_numpy, backend="torch", seed=0).mistake == "no-gradient"
+
+
+def test_a_boolean_mask_with_a_large_number_is_told_of_empty_rows_and_not_of_masks_of_numbers():
+    def large(query, key, value, attn_mask=None, *, scale=None):
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        scores = query @ key.swapaxes(-1, -2) * scale
+        return attnlib.softmax(scores if attn_mask is None else np.where(attn_mask, scores, -1e9)) @ value
+
+    remark = examine("scaled_dot_product_attention", large, seed=0).remark
+    assert "nothing" in remark.finding.case.name
+    assert remark.finding.case.options["attn_mask"].dtype == bool
 
 
 # Gradients ----------------------------------------------------------------------------------------------------------

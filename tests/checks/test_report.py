@@ -104,6 +104,43 @@ def test_a_message_never_contains_code_of_an_answer(name, mistake):
             assert len(line) < 20 or re.sub(r"\s", "", line) not in squeezed
 
 
+def sentences(report):
+    """The sentences of a message, without the numbers and the student's own line."""
+    told = [report.headline(), *report.what(), *report.next_step()]
+    return [part for text in told for part in re.split(r"(?<=[.?]) |: |\n", text) if len(part) > 20]
+
+
+@of_every_mistake
+def test_no_sentence_stands_twice_in_a_report(name, mistake):
+    report = replace(report_of(name, mistake), hints=2)
+    assert len(sentences(report)) == len(set(sentences(report))), report.message
+    unknown = replace(report, named=None)
+    assert len(sentences(unknown)) == len(set(sentences(unknown))), unknown.message
+
+
+@of_every_mistake
+def test_a_report_counts_the_cases_that_are_right(name, mistake):
+    finding = report_of(name, mistake).finding
+    assert 0 <= finding.right < finding.asked
+    assert f"{finding.right} of {finding.asked} cases are right." in report_of(name, mistake).message
+
+
+def test_the_cases_are_counted_as_they_are():
+    def right_for_matrices_alone(query, key):
+        return attnlib.dot(query, key) if query.ndim == 2 else 0 * attnlib.dot(query, key)
+
+    report = examine("dot", right_for_matrices_alone, seed=0)
+    batches = [case for case in Examination(CATALOGUE["dot"], "numpy", 0).cases if case.inputs["query"].ndim > 2]
+    assert report.finding.asked - report.finding.right == len(batches) == 3
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_results_are_called_as_the_notebook_calls_them(name):
+    text = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "exercises").glob("*/*.ipynb"))
+    for output in CATALOGUE[name].outputs:
+        assert output in text
+
+
 def test_a_right_answer_is_told_in_one_line():
     report = examine("dot", attnlib.dot)
     assert report.message == "✓ dot: right"

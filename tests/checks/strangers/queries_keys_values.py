@@ -285,7 +285,6 @@ ATTENTION = unnamed(
 # attention_shapes and attention_cost -----------------------------------------------------------------------------
 
 SHAPES = unnamed(
-    one_shape_alone=lambda q, k, v: (*q[:-1], k[-2]),
     keys_of_the_output=lambda q, k, v: ((*q[:-1], k[-2]), (*k[:-1], v[-1] + 1)),
     widths_added=lambda q, k, v: ((*q[:-1], k[-2]), (*q[:-1], q[-1] + v[-1])),
     sizes_multiplied=lambda q, k, v: ((q[-2] * k[-2],), (q[-2] * v[-1],)),
@@ -316,7 +315,7 @@ COST = unnamed(
     memory_in_bytes=lambda T, S, D, D_v: (T * S * (D + D_v), 4 * T * S),
     softmax_counted_thrice=lambda T, S, D, D_v: (T * S * (D + D_v + 3), T * S),
     text=lambda T, S, D, D_v: (f"{T * S * (D + D_v)}", f"{T * S}"),
-)
+) | {"one shape alone": (lambda q, k, v: (*q[:-1], k[-2]), {"scores-alone"})}
 
 STRANGERS = {
     "scaled_dot": SCALED_DOT,

@@ -969,7 +969,7 @@ def _reordered(step: Step, order: tuple[int, ...], came: list[str], names: tuple
         results = step(*inputs, mask, **options)
         return tuple(results[i] for i in order)
 
-    implementation.__name__ = "order_" + "_".join(came)
+    implementation.__name__ = "order_" + "_".join(came).replace("~", "")
     implementation.__doc__ = (
         f"All three are right, but they come back as {', '.join(came)}. The order is {', '.join(names)}."
     )

@@ -733,7 +733,7 @@ def scaled_and_returns_context(y, state, memory, params, *, score="dot", mask=No
 # What both decoders have in common ----------------------------------------------------------------------------------
 
 add_shared(MISTAKES, step, OTHER_ORDER)
-order_mistakes(MISTAKES, step, OTHER_ORDER, ("state", "attentional", "weights"))
+order_mistakes(MISTAKES, step, OTHER_ORDER, ("state", "h~", "weights"))
 mask_mistakes(MISTAKES, step)
 add_pairs(MISTAKES, step, "asks-with-old-state", {"ask": with_old_state}, (*IN_WEIGHTS, *IN_CELL))
 add_pairs(MISTAKES, step, "state-first", {"merge": state_then_context}, (*IN_WEIGHTS, *IN_CELL))
@@ -743,7 +743,7 @@ add_pairs(MISTAKES, step, "no-bias", {"cell": cell_without_bias}, IN_WEIGHTS)
 EXERCISE = Exercise(
     name="luong_step",
     reference=attnlib.luong_step,
-    outputs={"state": ("B", "D_s"), "attentional": ("B", "D_h"), "weights": ("B", "S")},
+    outputs={"state": ("B", "D_s"), "h~": ("B", "D_h"), "weights": ("B", "S")},
     parts={DOT: 4, GENERAL: 2, CONCAT: 2, RANKS: 2, LARGE: 1, UNCHANGED: 1},
     section=OTHER_ORDER,
     advice="Work through the three words of the chapter: print the new state, your scores, the weights, the context "

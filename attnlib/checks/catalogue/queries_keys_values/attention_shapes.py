@@ -208,6 +208,40 @@ def one_leading_dimension(query, key, value):
     return (*leading[:1], T, S), (*leading[:1], T, D_v)
 
 
+@MISTAKES.add(
+    "the sizes in front are a tuple of their own",
+    hint="How many numbers has your shape for a batch of 2 with 3 heads, and how many should it have?",
+    more="A shape holds whole numbers side by side. A star in front of a tuple or a list spreads its entries out.",
+    section=SHAPES,
+)
+def nested(query, key, value):
+    """The sizes in front stand as one tuple or list inside your shape. A shape holds nothing but whole numbers."""
+    leading, T, S, _, D_v = sizes(query, key, value)
+    return (leading, T, S), (leading, T, D_v)
+
+
+@MISTAKES.add(
+    "one shape instead of two: that of the scores",
+    hint="How many shapes does the docstring promise?",
+    more="The table of scores is one step on the way. What shape has that which comes out at the end?",
+    section=SHAPES,
+)
+def scores_alone(query, key, value):
+    """You return the shape of the scores alone. The shape of the output is asked for as well."""
+    return attention_shapes(query, key, value)[0]
+
+
+@MISTAKES.add(
+    "one shape instead of two: that of the output",
+    hint="How many shapes does the docstring promise?",
+    more="The output is there. What shape has the table that says how much each query attends to each key?",
+    section=SHAPES,
+)
+def output_alone(query, key, value):
+    """You return the shape of the output alone. The shape of the scores is asked for as well, and comes first."""
+    return attention_shapes(query, key, value)[1]
+
+
 EXERCISE = Exercise(
     name="attention_shapes",
     reference=attention_shapes,

@@ -72,9 +72,6 @@ def masked_inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("a boolean attn_mask (T=S=4)", MASKS, triple(rng, (), 4, 4, 5, 3), {"attn_mask": square})
     yield Case("a boolean attn_mask (T=4, S=6)", MASKS, triple(rng, (), 4, 6, 5, 3), {"attn_mask": ALLOWED})
     yield Case("a boolean attn_mask (2, 1, 1, 5)", MASKS, triple(rng, (2, 3), 4, 5, 6, 2), {"attn_mask": padding})
-    yield Case("an attn_mask of 0 and -inf", BIASES, triple(rng, (), 4, 6, 5, 3), {"attn_mask": additive})
-    bias = {"attn_mask": rng.normal(size=(4, 6))}
-    yield Case("an attn_mask of floating point numbers", BIASES, triple(rng, (), 4, 6, 5, 3), bias)
     causal = {"is_causal": True}
     yield Case("is_causal, 3 queries and 5 keys", CAUSAL, triple(rng, (), 3, 5, 4, 2), causal)
     yield Case("is_causal, and a batch (T=4, S=7)", CAUSAL, triple(rng, (2,), 4, 7, 5, 3), causal)
@@ -97,6 +94,9 @@ def masked_inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case(f"{empty}, by -inf", EMPTY_AGAIN, triple(rng, (), 4, 6, 5, 3), {"attn_mask": additive})
     offset = {"is_causal": True, "q_offset": -1}
     yield Case(f"{empty}, by q_offset=-1", EMPTY_AGAIN, triple(rng, (), 3, 7, 4, 2), offset)
+    yield Case("an attn_mask of 0 and -inf", BIASES, triple(rng, (), 4, 6, 5, 3), {"attn_mask": additive})
+    bias = {"attn_mask": rng.normal(size=(4, 6))}
+    yield Case("an attn_mask of floating point numbers", BIASES, triple(rng, (), 4, 6, 5, 3), bias)
 
 
 def triple(rng, leading: tuple[int, ...], t: int, s: int, d: int, d_v: int, dtype=np.float64) -> dict[str, Any]:

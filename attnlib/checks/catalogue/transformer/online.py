@@ -640,7 +640,7 @@ def sum_over_queries(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "one norm for all queries",
-    hint="Each query has a norm of its own. How many numbers does your sum return?",
+    hint="Along which axis should the exponentials be summed, and how many numbers does your sum return?",
     more="Print the shape of the sum that you add to the norm. There should be one number for each query.",
     section=ONE_PASS,
 )

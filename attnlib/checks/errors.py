@@ -1,0 +1,127 @@
+"""Say in the reader's words what an error of NumPy or torch means, where its cause is known."""
+
+import re
+from collections.abc import Callable
+
+from attnlib.checks.probe import Answer
+
+Explain = Callable[[re.Match[str], str], str]
+BATCH = "Counted from the end (-1, -2), axes are the same with and without a batch."
+
+
+def explained(answer: Answer) -> str:
+    """Return the kind of error and its cause in words, or the error as it came where the cause is not known."""
+    error = answer.error or ""
+    for pattern, explain in KNOWN:
+        if (found := pattern.search(error)) and (text := explain(found, answer.line or "")):
+            return f"{error.split(':', 1)[0]}: {text}"
+    return error
+
+
+def _broadcast(found: re.Match[str], line: str) -> str:
+    one, other = found["shapes"].split()[:2]
+    return f"arrays of shapes {_shape(one)} and {_shape(other)} do not fit together. {_RULE}"
+
+
+def _torch_broadcast(found: re.Match[str], line: str) -> str:
+    one, other, axis = found.group("one", "other", "axis")
+    return f"two tensors do not fit together: along axis {axis} one has {one} entries, the other {other}. {_RULE}"
+
+
+def _product(found: re.Match[str], line: str) -> str:
+    left, right = found.group("left", "right")
+    return (
+        f"a matrix product does not fit: the array on the left has {left} columns, the one on the right {right} rows, "
+        "and the two numbers have to be equal. Should one of the two be turned on its side, or stand on the other side?"
+    )
+
+
+def _transpose(found: re.Match[str], line: str) -> str:
+    named = re.search(r"(?:transpose|permute)\((?:[A-Za-z_]\w*, )?\(?(-?\d(?:, ?-?\d)*)", line)
+    groups = found.groupdict()
+    count = groups.get("named") or (str(len(named[1].split(","))) if named else "")
+    there = groups.get("there")
+    said = f"your transpose names {_count(count)}" if count else "your transpose names another number of axes"
+    has = f"the array has {_count(there)}" if there else "the array has another number of them"
+    return f"{said}, and {has}. Without a batch there is one axis less. {BATCH}"
+
+
+def _axis(found: re.Match[str], line: str) -> str:
+    axis, there = found["axis"], found.groupdict().get("there")
+    has = f"the array has {_count(there)}, from 0 on" if there else "the array has fewer"
+    return f"there is no axis {axis}: {has}. {BATCH}"
+
+
+def _reshape(found: re.Match[str], line: str) -> str:
+    size, shape = found.group("size", "shape")
+    return f"{size} numbers cannot be arranged as {_shape(shape)}: multiply those sizes, and compare."
+
+
+def _unpack(found: re.Match[str], line: str) -> str:
+    if ".shape" not in line and ".size()" not in line:
+        return ""
+    expected = found["expected"]
+    return (
+        f"you take a shape apart into {_count(expected, 'size', 'sizes')}, and the array has another number of axes. "
+        "There may be no batch in front, or more than one dimension."
+    )
+
+
+def _short_shape(found: re.Match[str], line: str) -> str:
+    if ".shape[" not in line and ".size(" not in line:
+        return ""
+    return f"you ask for the size of an axis that the array does not have: without a batch there are fewer. {BATCH}"
+
+
+def _einsum(found: re.Match[str], line: str) -> str:
+    return (
+        "your einsum names another number of axes than an array has. An ellipsis, ..., stands for all axes in front, "
+        "however many there are."
+    )
+
+
+def _mixed(found: re.Match[str], line: str) -> str:
+    return (
+        "a float32 tensor meets a float64 one. A tensor that you make yourself has a dtype of its own: let it grow out "
+        "of those that came in."
+    )
+
+
+def _truth(found: re.Match[str], line: str) -> str:
+    return "`if`, `and` and `or` ask for one yes or no, and an array holds many. Whether it is None, `is None` tells."
+
+
+def _count(number: str, one: str = "axis", many: str = "axes") -> str:
+    words = {"1": "one", "2": "two", "3": "three", "4": "four", "5": "five"}
+    return f"{words.get(number, number)} {one if number == '1' else many}"
+
+
+def _shape(text: str) -> str:
+    return "(" + ", ".join(part for part in re.split(r"[^\d\-]+", text) if part) + ")"
+
+
+_RULE = "Counted from the end, two sizes have to be equal, or one of them 1."
+
+KNOWN: tuple[tuple[re.Pattern[str], Explain], ...] = tuple(
+    (re.compile(pattern), explain)
+    for pattern, explain in (
+        (r"broadcast together with (?:remapped )?shapes (?P<shapes>\([\d,]*\) \([\d,]*\))", _broadcast),
+        (r"size of tensor a \((?P<one>\d+)\) must match the size of tensor b \((?P<other>\d+)\) at non-singleton "
+         r"dimension (?P<axis>\d+)", _torch_broadcast),
+        (r"core dimension 0.*\(size (?P<right>\d+) is different from (?P<left>\d+)\)", _product),
+        (r"not aligned: (?P<left>\d+) \(dim \d+\) != (?P<right>\d+) \(dim \d+\)", _product),
+        (r"cannot be multiplied \(\d+x(?P<left>\d+) and (?P<right>\d+)x\d+\)", _product),
+        (r"batch2 tensor to be: \[\d+, (?P<left>\d+)\] but got: \[\d+, (?P<right>\d+)\]", _product),
+        (r"axes don't match array", _transpose),
+        (r"input\.dim\(\) = (?P<there>\d+) is not equal to len\(dims\) = (?P<named>\d+)", _transpose),
+        (r"axis (?P<axis>-?\d+) is out of bounds for array of dimension (?P<there>\d+)", _axis),
+        (r"Dimension out of range \(expected .*but got (?P<axis>-?\d+)\)", _axis),
+        (r"cannot reshape array of size (?P<size>\d+) into shape (?P<shape>\([\d,\-]*\))", _reshape),
+        (r"shape '(?P<shape>\[[\d, \-]*\])' is invalid for input of size (?P<size>\d+)", _reshape),
+        (r"values to unpack \(expected (?P<expected>\d+)", _unpack),
+        (r"tuple index out of range", _short_shape),
+        (r"einstein sum subscripts|einsum\(\): |dimensions than subscripts", _einsum),
+        (r"same dtype, but got|expected scalar type|should have the same dtype", _mixed),
+        (r"truth value of an array|Boolean value of Tensor", _truth),
+    )
+)  # fmt: skip
