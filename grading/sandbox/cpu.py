@@ -17,6 +17,7 @@ from grading.sandbox.limits import Limits
 
 PROC = Path("/proc")
 ONE_CORE = 1.25  # seconds of processor time in a second: more than this is the work of several cores
+MOST_DELAY = 3  # times the limit on the clock: by so much other programs may delay a submission until it is given up
 NICE = 10  # how far what keeps several cores busy stands back behind what does not
 
 
@@ -32,12 +33,12 @@ class Time:
         """Return how much has passed since an earlier time."""
         return Time(self.used - begin.used, self.clock - begin.clock, self.waited - begin.waited)
 
-    def starved(self) -> bool:
-        """Tell whether other programs kept a submission from a processor for most of the time that it lacked.
+    def delayed(self) -> float:
+        """Return for how many seconds other programs, at least, kept a submission from a processor.
 
         It waits for its own processes, too, but no longer than these use a processor meanwhile.
         """
-        return self.waited - self.used > (self.clock - self.used) / 2
+        return max(0.0, self.waited - self.used)
 
 
 class Meter:
@@ -71,13 +72,14 @@ class Meter:
     def spent(self) -> float:
         """Return how many seconds are gone: of processor time, or, of what sleeps, its part of those on the clock."""
         gone = self.now().since(self._begin)
-        return max(gone.used, gone.clock / self.limits.clock)
+        return max(gone.used, (gone.clock - gone.delayed()) / self.limits.clock)
 
 
 class Span:
     """A limit from now on: so many seconds of processor time, and ``limits.clock`` times as many on the clock.
 
-    ``within`` is a longer one that it is part of.
+    The time for which other programs kept it from a processor is added to that, as long as this is not far more.
+    ``within`` is a longer limit that this one is part of.
     """
 
     def __init__(self, meter: Meter, seconds: float, within: "Span | None" = None) -> None:
@@ -87,8 +89,14 @@ class Span:
         """Return how long it may last at most, in seconds on the clock: 0, or less, once it is over."""
         if self._used_up():
             return 0.0
-        left = self._begin.clock + self._seconds * self._meter.limits.clock - monotonic()
+        most = self._seconds * self._meter.limits.clock
+        left = self._begin.clock + most - monotonic()
+        if left <= 0:
+            left += min(self._delayed(), MOST_DELAY * most)
         return min(left, self._within.left()) if self._within else left
+
+    def _delayed(self) -> float:
+        return self._meter.now().since(self._begin).delayed()
 
     def _used_up(self) -> bool:
         return self._meter.used >= self._begin.used + self._seconds
@@ -99,7 +107,7 @@ class Span:
             return f"did not end within {within:g} seconds of processor time. {hint}", False
         seconds = within * self._meter.limits.clock
         said = f"did not end within {seconds:g} seconds, though it used little processor time. Does it sleep, or wait?"
-        return said, self._meter.now().since(self._begin).starved()
+        return said, self._delayed() >= MOST_DELAY * self._seconds * self._meter.limits.clock
 
 
 def used(family: Sequence[psutil.Process]) -> float:

@@ -373,11 +373,11 @@ class Session:
         if not said and not self._box_is_there():
             raise HostLost("the box ended")
         try:
-            status, seconds = int(said.split()[0]), float(said.split()[1])
-        except (ValueError, IndexError):
+            status, seconds, limit = map(float, said.split())
+        except ValueError:
             return Stopped("infrastructure", "ran in a process that was lost.")
         self.time.used = max(self.time.used, seconds)
-        return _how_it_ended(status, seconds, self.limits, walled=self._walled)
+        return _how_it_ended(int(status), seconds, min(limit, self.limits.processor), walled=self._walled)
 
     def _gone(self) -> Stopped:
         """Return how a process ended that has hung up."""
@@ -394,6 +394,7 @@ class Session:
             family = [self._process, *self._process.children(recursive=True)]
             self.time.look(family)
             held: float = memory.together(family) if family[1:] else memory.alone(self._process)
+            held += memory.of_the_kernel(family)
             if memory.shared_by_all() - self._shared > self.limits.memory // 10:
                 held += memory.shared_by(family)
             if held - self._base > self.limits.memory * 5 // 4:
@@ -401,7 +402,7 @@ class Session:
                 raise Stopped("out-of-memory", f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")
 
 
-def _begun(leash: socket.socket, box_is_there: Callable[[], bool]) -> tuple[psutil.Process | None, int]:
+def _begun(leash: socket.socket, box_is_there: Callable[[], bool]) -> tuple[psutil.Process | None, float]:
     """Wait until a process's walls stand, and return the process, if this system names it, and the bytes it holds.
 
     Raises:
@@ -417,7 +418,7 @@ def _begun(leash: socket.socket, box_is_there: Callable[[], bool]) -> tuple[psut
     leash.settimeout(None)
     try:
         process = psutil.Process(sender) if sender else None
-        return process, memory.alone(process) if process else 0
+        return process, memory.alone(process) + memory.of_the_kernel([process]) if process else 0
     except psutil.Error:
         raise HostLost("a submission's process ended before it was begun") from None
 
@@ -431,8 +432,8 @@ def _received(leash: socket.socket) -> tuple[bytes, int]:
     return said, numbers[0] if numbers else 0
 
 
-def _how_it_ended(status: int, seconds: float, limits: Limits, *, walled: bool) -> Stopped:
-    """Return how a process ended, by its status and the seconds of processor time that it used.
+def _how_it_ended(status: int, seconds: float, limit: float, *, walled: bool) -> Stopped:
+    """Return how a process ended, by its status and the seconds of processor time that it used, and could use.
 
     Behind walls it is the first of its namespace, so that nothing in there can send it a SIGKILL: the kernel does once
     it has used all its processor time; and so does whoever wants memory, or does not want the process.
@@ -440,8 +441,8 @@ def _how_it_ended(status: int, seconds: float, limits: Limits, *, walled: bool) 
     Raises:
         Killed: neither the grader nor the submission can have done this.
     """
-    if status == -signal.SIGKILL and round(seconds) >= limits.processor:
-        return Stopped("timeout", "used more processor time than a notebook may.")
+    if status == -signal.SIGKILL and round(seconds) >= limit:
+        return Stopped("timeout", "used more processor time than its process could.")
     if status == -signal.SIGKILL and walled:
         raise Killed(KILLED)
     if status < 0:

@@ -13,7 +13,7 @@ class Limits:
     Attributes:
         cell: seconds of processor time that a cell, or the answer to a check, may use, with all its processes.
         notebook: seconds of processor time that all of them may use together.
-        clock: how many times as many seconds each of these may last, for what sleeps, or waits for a processor.
+        clock: how many times as many seconds each of these may last, for what sleeps.
         processor: seconds of processor time after which the kernel ends a single process.
         grace: seconds of processor time that a cell has, once interrupted, before its process is killed.
         memory: bytes that a process may take beyond what the libraries have taken.

@@ -3,12 +3,16 @@
 Memory that is shared by being mapped, and not by a fork, is the kernel's file without a name. It lasts as long as any
 page of it is mapped anywhere, whether or not a process has touched it since, so that no process's own size tells of it.
 Looking for it takes a while. It is done where shared memory of the whole machine has grown by more than may be taken.
+
+What the kernel holds for processes is counted by none of these figures. Most of it is bounded by how many files they
+may have open. Not so what lies in sockets, which counts as the most that they can hold, and what mappings cost: page
+tables, and an entry for each mapping, which a fork makes anew for every ancestor.
 """
 
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +24,13 @@ SIZE = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
 # address, permissions, offset, device, inode, and the name by which Linux calls shared memory without one
 SHARED = re.compile(r"^(\w+)-(\w+) ...s (\w+) (\S+ \d+) +/dev/zero", re.MULTILINE)
 LONGEST = 8_000_000  # bytes of a list of mappings; that of an honest process has a twentieth
+SENT = Path("/proc/sys/net/core/wmem_default")  # bytes that a socket may have sent, with what the kernel adds to them
+PINNED = (
+    8  # bytes that one of these can keep from being freed: a page of a file, sent by the byte, counts a fifth of it
+)
+QUEUE = 11  # datagrams that wait in a socket at most, each from another one, which may be closed by then
+DATAGRAMS = "0002"
+MAPPING, ANCESTOR = 300, 64  # bytes of the kernel's for a mapping, and for each process that it may be shared with
 
 
 def alone(process: psutil.Process) -> int:
@@ -38,6 +49,28 @@ def together(family: Iterable[psutil.Process]) -> int:
     return total
 
 
+def of_the_kernel(family: Sequence[psutil.Process]) -> float:
+    """Return the most bytes that the kernel may hold for processes, the first of which has a network of its own."""
+    held = _sockets(PROC / str(family[0].pid) / "net" / "unix")
+    for process in family:
+        folder = PROC / str(process.pid)
+        mappings = _read(folder / "maps").count("\n")
+        held += _sizes(folder / "status").get("VmPTE", 0) + mappings * (MAPPING + ANCESTOR * len(family))
+    return held
+
+
+def _sockets(file: Path) -> float:
+    """Return how much the sockets of a network can hold: those on their way, and those not accepted yet, too."""
+    text = _read(file)
+    if not text:
+        return 0
+    if len(text) == LONGEST:
+        return math.inf
+    kinds = [line.split()[4] for line in text.splitlines()[1:]]
+    places = sum(QUEUE if kind == DATAGRAMS else 1 for kind in kinds)
+    return places * PINNED * int(SENT.read_text(encoding="ascii"))
+
+
 def shared_by_all() -> int:
     """Return the bytes of shared memory on this machine, or 0 where the system does not tell."""
     return _sizes(PROC / "meminfo").get("Shmem", 0)
@@ -48,11 +81,7 @@ def shared_by(family: Iterable[psutil.Process]) -> float:
     areas: dict[str, int] = {}
     for process in family:
         folder = PROC / str(process.pid)
-        try:
-            with (folder / "maps").open(encoding="utf-8", errors="replace") as file:
-                text = file.read(LONGEST)
-        except OSError:
-            continue  # it ended meanwhile
+        text = _read(folder / "maps")
         if len(text) == LONGEST:
             return math.inf
         for name, size in _areas(folder, text):
@@ -70,8 +99,13 @@ def _areas(folder: Path, text: str) -> Iterator[tuple[str, int]]:
 
 
 def _sizes(file: Path) -> dict[str, int]:
+    return {name: KB * int(size) for name, size in SIZE.findall(_read(file))}
+
+
+def _read(file: Path) -> str:
+    """Return what the kernel says in a file, up to a bound; nothing where it has ended whom that is about."""
     try:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        with file.open(encoding="utf-8", errors="replace") as stream:
+            return stream.read(LONGEST)
     except OSError:
-        return {}
-    return {name: KB * int(size) for name, size in SIZE.findall(text)}
+        return ""

@@ -15,7 +15,7 @@ from grading.report import rows
 from grading.run import How
 from grading.run import run as grade
 from grading.sandbox import cpu
-from grading.sandbox.cpu import Meter, Time
+from grading.sandbox.cpu import Meter, Span, Time
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.task import Result, Task
@@ -71,17 +71,36 @@ def test_a_process_that_ended_has_used_what_it_used(host):
 
 
 @pytest.mark.parametrize(
-    ("time", "starved"),
+    ("time", "delayed"),
     [
-        (Time(used=20, clock=120, waited=100), True),  # six others on its processor
-        (Time(used=20, clock=120, waited=0), False),  # it slept
-        (Time(used=0, clock=120, waited=70), True),
-        (Time(used=29, clock=120, waited=29), False),  # it waited for its own processes
-        (Time(used=29, clock=30, waited=0), False),
+        (Time(used=20, clock=120, waited=100), 80),  # six others on its processor
+        (Time(used=20, clock=120, waited=0), 0),  # it slept
+        (Time(used=29, clock=120, waited=29), 0),  # it waited for its own processes
     ],
 )
-def test_who_waited_for_a_processor_was_starved(time, starved):
-    assert time.starved() is starved
+def test_only_waiting_for_others_counts_as_a_delay(time, delayed):
+    assert time.delayed() == delayed
+
+
+@pytest.mark.parametrize(
+    ("clock", "waited", "left", "starved"),
+    [
+        (7, 0, 1, False),
+        (9, 0, -1, False),  # it slept for too long
+        (9, 6, 4, False),  # for 5 seconds others had the processor
+        (30, 24, 1, False),
+        (33, 32, -1, True),  # 24 are the most that others may delay it
+    ],
+)
+def test_a_delay_by_others_prolongs_the_limit_on_the_clock_up_to_a_bound(monkeypatch, clock, waited, left, starved):
+    meter = Meter(None, Limits(clock=4), 180)
+    times = iter([Time(used=100, clock=1000, waited=10)])
+    monkeypatch.setattr(meter, "now", lambda: next(times, Time(used=101, clock=1000 + clock, waited=10 + waited)))
+    monkeypatch.setattr(cpu, "monotonic", lambda: 1000 + clock)
+    meter.used = 101
+    span = Span(meter, 2)
+    assert span.left() == left
+    assert span.why(2, "")[1] is starved
 
 
 def test_the_kernel_says_how_long_a_process_waited():

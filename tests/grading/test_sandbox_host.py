@@ -178,6 +178,14 @@ def test_the_load_of_the_machine_cannot_be_watched(host):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="an ordinary user can make no terminals for each submission")
+def test_a_submission_can_have_few_terminals(host):
+    source = (
+        "import pty\nopened = []\ntry:\n    while True: opened += pty.openpty()\nexcept OSError: print(len(opened))"
+    )
+    assert int(text(run(host, source))) <= 2 * 16
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="an ordinary user can make no terminals for each submission")
 def test_terminals_are_those_of_one_submission(host):
     opened = "import os, pty; pty.openpty(); print(sorted(os.listdir('/dev/pts')))"
     with host.session() as neighbour:
@@ -251,7 +259,13 @@ print(child.wait())"""
 
 
 def test_a_kill_is_the_submissions_own_where_there_are_no_walls():
-    assert host_module._how_it_ended(-9, 0.5, LIMITS, walled=False).verdict == "crashed"
-    assert host_module._how_it_ended(-9, LIMITS.processor + 0.01, LIMITS, walled=True).verdict == "timeout"
+    assert host_module._how_it_ended(-9, 0.5, 190, walled=False).verdict == "crashed"
+    assert host_module._how_it_ended(-9, 190.01, 190, walled=True).verdict == "timeout"
     with pytest.raises(host_module.Killed):
-        host_module._how_it_ended(-9, 0.5, LIMITS, walled=True)
+        host_module._how_it_ended(-9, 0.5, 190, walled=True)
+
+
+def test_a_submission_that_has_the_kernel_kill_it_is_not_run_again(host):
+    lower = "import resource\nresource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass"
+    result = run(host, lower, "print('after')")
+    assert (result.stops[0][0], text(result, 1), result.again, result.lost) == ("timeout", "after\n", "", "")

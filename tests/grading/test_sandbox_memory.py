@@ -3,8 +3,10 @@
 import math
 import mmap
 import os
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -107,6 +109,46 @@ def test_a_list_of_mappings_without_end_counts_as_all_there_is(started, monkeypa
     assert memory.shared_by(family) == 0
     monkeypatch.setattr(memory, "LONGEST", 100)
     assert memory.shared_by(family) == math.inf
+
+
+@pytest.mark.parametrize(("line", "held"), [("0001", 1), ("0005", 1), ("0002", memory.QUEUE)])
+def test_a_socket_counts_as_the_most_that_it_can_hold(tmp_path, line, held):
+    head = "Num       RefCount Protocol Flags    Type St Inode Path\n"
+    one = f"0000000077dd1e9a: 00000003 00000000 00000000 {line} 03  1458 @/some/where\n"
+    (tmp_path / "unix").write_text(head + 3 * one)
+    sent = int(memory.SENT.read_text())
+    assert memory._sockets(tmp_path / "unix") == 3 * held * memory.PINNED * sent
+
+
+def test_a_socket_holds_no_more_than_it_counts_for():
+    sent = int(memory.SENT.read_text())
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+        one, other = socket.socketpair(socket.AF_UNIX, kind)
+        with one, other:
+            one.setblocking(False)
+            size = 0
+            try:
+                while True:
+                    size += one.send(bytes(sent // 3))
+            except BlockingIOError:
+                assert sent // 2 < size < memory.PINNED * sent
+
+
+def test_sockets_that_nobody_has_open_any_more_count(started, tmp_path):
+    place = str(tmp_path / "queue")
+    queue = f"import socket; one = socket.socket(socket.AF_UNIX); one.bind({place!r}); one.listen(99)\n"
+    queue += f"for _ in range(50): other = socket.socket(socket.AF_UNIX); other.connect({place!r}); other.close()\n"
+    family = started(queue + READY)
+    with Path(f"/proc/{family[0].pid}/net/unix").open() as file:
+        assert sum(place in line for line in file) == 51
+
+
+def test_mappings_count_for_every_process_that_they_were_forked_to(started, monkeypatch):
+    monkeypatch.setattr(memory, "_sockets", lambda file: 0)  # those of the machine come and go
+    many = "import mmap; kept = [mmap.mmap(-1, 4096, prot=1 + n % 2 * 2) for n in range(4000)]\n"
+    few, lots = started(READY), started(many + READY)
+    more = memory.of_the_kernel(lots * 3) - memory.of_the_kernel(few * 3)
+    assert more > 3 * 3000 * (memory.MAPPING + 3 * memory.ANCESTOR)
 
 
 def test_who_has_ended_holds_nothing(started):

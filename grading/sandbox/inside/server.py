@@ -8,6 +8,7 @@ import fcntl
 import gc
 import json
 import os
+import resource
 import select
 import shutil
 import signal
@@ -19,6 +20,7 @@ from typing import Any
 
 from grading.sandbox.inside import student, walls
 
+NO_LIMIT = 1 << 31  # seconds
 CONTROL = 0  # the file descriptor that the grader speaks through
 
 
@@ -142,9 +144,11 @@ class Server:
             os.kill(pid, signal.SIGKILL) if self.walled else os.killpg(pid, signal.SIGKILL)
 
     def _bury(self) -> None:
-        """Collect every process that has ended, say how, and after how much processor time, and hang up."""
+        """Collect every process that has ended, say how, after how much processor time of how much, and hang up."""
         while self.leashes:
-            pid, code, used = os.wait4(-1, os.WNOHANG)
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) if self.walled else None
+            limit = _processor_limit(ended.si_pid) if ended else NO_LIMIT
+            pid, code, used = os.wait4(ended.si_pid if ended else -1, os.WNOHANG)
             if not pid:
                 return
             if not self.walled:
@@ -154,7 +158,17 @@ class Server:
             if leash is None:
                 continue  # no submission's, but of one without walls, which gave us what it started
             with leash, suppress(OSError):  # the grader may be gone
-                leash.sendall(f"{os.waitstatus_to_exitcode(code)} {used.ru_utime + used.ru_stime:.2f}".encode())
+                leash.sendall(f"{os.waitstatus_to_exitcode(code)} {used.ru_utime + used.ru_stime:.2f} {limit}".encode())
+
+
+def _processor_limit(pid: int) -> int:
+    """Return how many seconds of processor time a process that ended could use: it may have given up some of ours."""
+    try:
+        limit = resource.prlimit(pid, resource.RLIMIT_CPU)[1]
+    except PermissionError:  # root, who has given up the right to ask so; and whose /proc shows all that it started
+        (line,) = (x for x in Path(f"/proc/{pid}/limits").read_text().splitlines() if x.startswith("Max cpu time"))
+        limit = int(line.split()[-2].replace("unlimited", str(NO_LIMIT)))
+    return NO_LIMIT if limit == resource.RLIM_INFINITY else limit
 
 
 if __name__ == "__main__":

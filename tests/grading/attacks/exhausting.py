@@ -95,6 +95,43 @@ libc.shmat.restype = ctypes.c_void_p
 made = sum(libc.shmget(0, 100_000_000, 0o1600) >= 0 for _ in range(20))
 assert made == 0, made
 """
+PAIRS = """import os, socket, time
+for _ in range(9):
+    if os.fork() == 0:
+        kept = []
+        try:
+            while True:
+                for end in (pair := socket.socketpair()):
+                    end.setblocking(False)
+                    try: end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 30)
+                    except OSError: pass
+                    try:
+                        while True: end.send(bytes(1 << 16))
+                    except BlockingIOError: pass
+                kept += pair
+        except OSError: pass
+        time.sleep(30); os._exit(0)
+time.sleep(30)
+"""
+UNACCEPTED = """import os, socket, time
+for n in range(9):
+    if os.fork() == 0:
+        server = socket.socket(socket.AF_UNIX); server.bind(f"/tmp/{n}"); server.listen(4000)
+        while True:
+            with socket.socket(socket.AF_UNIX) as one:
+                one.setblocking(False); one.connect(f"/tmp/{n}")
+                try:
+                    while True: one.send(bytes(1 << 16))
+                except BlockingIOError: pass
+time.sleep(30)
+"""
+AREAS = """import mmap, os, time
+kept = [mmap.mmap(-1, 4096, prot=1 + n % 2 * 2) for n in range(30_000)]
+for n in range(1, 30_000, 2): kept[n][0] = 1
+for _ in range(28):
+    if os.fork(): break
+time.sleep(30)
+"""
 TALKS = """import os, time
 def grow():
     area = bytearray(250_000_000)
@@ -178,6 +215,12 @@ for ask in (input, getpass.getpass, breakpoint, sys.stdin.read, pdb.set_trace, l
     _cell("gives-memory-back", "has many processes fill memory that is shared, and give it back", GIVEN_BACK,
           "out-of-memory"),
     _cell("rewrites-what-it-inherits", "has many processes make their own what they shared with the box", INHERITED,
+          "out-of-memory"),
+    _cell("fills-sockets", "has nine processes fill sockets, in which the kernel keeps what nobody reads", PAIRS,
+          "out-of-memory"),
+    _cell("fills-a-queue", "fills sockets that nobody has accepted, and closes its own ends", UNACCEPTED,
+          "out-of-memory"),
+    _cell("maps-many-areas", "has the kernel keep lists of many areas of memory, for many processes", AREAS,
           "out-of-memory"),
     _cell("fills-segments", "takes segments of shared memory", SEGMENTS),
     _cell("talks-while-it-fills", "prints all the time, so that nobody looks, while its children fill the memory", TALKS,
