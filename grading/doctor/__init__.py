@@ -13,6 +13,7 @@ from grading.doctor.arrival import arrive
 from grading.doctor.assemble import assemble
 from grading.doctor.choose import choose
 from grading.doctor.compare import another_kernel, differences
+from grading.doctor.pictures import Pictures
 from grading.doctor.recognise import asked_cells
 from grading.doctor.repair import Refused as Refused
 from grading.doctor.repair import Repair as Repair
@@ -42,8 +43,11 @@ def admit(folder: Path, name: str, template: NotebookNode) -> Admitted:
     chosen = choose(came, name, asked)
     assert chosen.submission is not None
     cells, kernel = chosen.submission.cells, chosen.submission.kernel
-    repairs = (*chosen.repairs, *another_kernel(kernel, template), *differences(cells, chosen.found, asked))
-    return Admitted(assemble(cells, chosen.found, asked, template), repairs, came.digest)
+    pictures = Pictures()
+    notebook = assemble(cells, chosen.found, asked, template, pictures)
+    different = differences(cells, chosen.found, asked)
+    repairs = (*chosen.repairs, *another_kernel(kernel, template), *different, *pictures.repairs())
+    return Admitted(notebook, repairs, came.digest)
 
 
 def digest(folder: Path, name: str) -> str:

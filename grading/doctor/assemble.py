@@ -3,28 +3,36 @@
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import count
+from urllib.parse import quote
 
-from grading._untyped import NotebookNode, code_cell, text_cell
+from grading._untyped import NotebookNode, as_notebook, code_cell, text_cell
 from grading.doctor.cells import Cell
+from grading.doctor.pictures import Pictures
 from grading.doctor.recognise import Asked
 
 
 def assemble(
-    cells: Sequence[Cell], found: Mapping[int, int], asked: Sequence[Asked], template: NotebookNode
+    cells: Sequence[Cell],
+    found: Mapping[int, int],
+    asked: Sequence[Asked],
+    template: NotebookNode,
+    pictures: Pictures,
 ) -> NotebookNode:
     """Return the template with the answers of a submission, and the student's own cells behind those they followed.
 
-    An answer that is not there is empty: the placeholder would be taken for what the student wrote.
+    An answer that is not there is empty: the placeholder would be taken for what the student wrote. ``pictures`` takes
+    those that were pasted into an answer or a text.
     """
     notebook = deepcopy(template)
     own: dict[int, list[NotebookNode]] = {}
     fresh = _fresh({cell.id for cell in asked})
     for after, cell in _own(cells, found, asked):
-        own.setdefault(after, []).append(_new(cell, next(fresh)))
+        own.setdefault(after, []).append(_new(cell, next(fresh), pictures))
     answered, notebook.cells = notebook.cells, own.get(-1, [])
     for i, cell in enumerate(answered):
         if asked[i].answer:
             cell.source = cells[found[i]].source if i in found else ""
+            _paste(cells[found[i]] if i in found else None, cell, pictures)
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
         notebook.cells += [cell, *own.get(i, [])]
@@ -46,6 +54,18 @@ def _fresh(taken: set[str | None]) -> Iterator[str]:
     return (name for name in map("own-{}".format, count(1)) if name not in taken)
 
 
-def _new(cell: Cell, name: str) -> NotebookNode:
+def _new(cell: Cell, name: str, pictures: Pictures) -> NotebookNode:
     """Return a cell of the student's own: code, or text."""
-    return code_cell(cell.source, name) if cell.kind == "code" else text_cell(cell.source, name)
+    made = code_cell(cell.source, name) if cell.kind == "code" else text_cell(cell.source, name)
+    _paste(cell, made, pictures)
+    return made
+
+
+def _paste(came: Cell | None, cell: NotebookNode, pictures: Pictures) -> None:
+    """Give a cell of text the pictures that came with it."""
+    if cell.cell_type == "markdown":
+        cell.pop("attachments", None)
+        if came and (kept := pictures.kept(came.attachments)):
+            # nbconvert looks for an attachment by the name as it stands in the address, where Jupyter quotes it.
+            named = {quoted if (quoted := quote(name)) in cell.source else name: kept[name] for name in kept}
+            cell.attachments = as_notebook(named)

@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from grading.doctor.repair import Repair, Unreadable, counted, printable
@@ -29,12 +29,16 @@ _CLEANED = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a notebook: its kind ("code", "markdown" or "raw"), text, id, and the name nbgrader gave to it."""
+    """A cell of a notebook: its kind ("code", "markdown" or "raw"), text, id, and the name nbgrader gave to it.
+
+    ``attachments`` are as they came, and may be anything.
+    """
 
     kind: str
     source: str
     id: str | None
     name: str | None
+    attachments: object = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,8 @@ def _cells(raw: list[Any]) -> tuple[tuple[Cell, ...], list[Repair]]:
         if isinstance(cell, dict):
             kind = _KINDS.get(_text(cell.get("cell_type")) or "", "raw")
             name = _within(cell, "metadata", "nbgrader", "grade_id")
-            cells.append(Cell(kind, source, _text(cell.get("id")), _text(name)))
+            attachments = cell.get("attachments")
+            cells.append(Cell(kind, source, _text(cell.get("id")), _text(name), attachments=attachments))
     repairs = [Repair(kind, _CLEANED[kind].format(counted(n, "cell"))) for kind, n in sorted(cleaned.items())]
     return tuple(cells), repairs
 

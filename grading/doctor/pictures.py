@@ -1,0 +1,97 @@
+"""Pictures that were pasted into an answer: kept, within bounds, and drawn anew by a library that knows the format.
+
+What is kept is a PNG or a JPEG that this process wrote, with nothing in it but the colours that are seen.
+"""
+
+import binascii
+import io
+import warnings
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from PIL import Image, ImageOps
+
+from grading.doctor.repair import Repair, listed
+
+FORMATS = {"PNG": "image/png", "JPEG": "image/jpeg"}
+MOST_PICTURES = 20  # of a notebook
+MOST_BYTES = 10_000_000  # of one picture as it came, and of all of a notebook as they are kept
+MOST_PIXELS = 40_000_000  # of all pictures of a notebook, as they are decoded
+SIDE = 2000  # pixels, to which a larger one is scaled down
+LONGEST_NAME = 200  # characters
+
+Attachments = dict[str, dict[str, str]]  # name -> type of media -> base64, as notebooks have it
+
+
+class NoPicture(Exception):
+    """An attachment cannot be kept."""
+
+
+class Pictures:
+    """Takes the pictures of one notebook, as long as there is room for them."""
+
+    def __init__(self) -> None:
+        self._count = self._bytes = self._pixels = 0
+        self._left_out: list[str] = []
+
+    def kept(self, attachments: object) -> Attachments:
+        """Return those attachments of a cell that are pictures, drawn anew."""
+        kept: Attachments = {}
+        for name, media in attachments.items() if isinstance(attachments, Mapping) else ():
+            try:
+                kept[name] = self._drawn(name, media)
+            except Exception as wrong:  # a decoder may raise anything on what a student made; it costs the picture
+                why = str(wrong) if isinstance(wrong, NoPicture) else "it is no whole PNG or JPEG"
+                self._left_out.append(f"{name} ({why})")
+        return kept
+
+    def repairs(self) -> tuple[Repair, ...]:
+        """Return what to say of those that were left out."""
+        if not self._left_out:
+            return ()
+        text = f"Attachments were left out: {listed(self._left_out)}. Ask for them if an answer needs them."
+        return (Repair("picture-left-out", text),)
+
+    def _drawn(self, name: str, media: object) -> dict[str, str]:
+        self._count += 1
+        if self._count > MOST_PICTURES:
+            raise NoPicture(f"there are more than {MOST_PICTURES}")
+        if len(name) > LONGEST_NAME or not name.isprintable():
+            raise NoPicture("its name is no name of a file")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # so that a picture which is suspiciously large is refused
+            kind, content = self._again(_content(media))
+        if self._bytes + len(content) > MOST_BYTES:
+            raise NoPicture(f"with the others it has more than {MOST_BYTES} bytes")
+        self._bytes += len(content)
+        return {FORMATS[kind]: b64encode(content).decode()}
+
+    def _again(self, content: bytes) -> tuple[str, bytes]:
+        """Decode a picture and encode it again; return its format and bytes."""
+        with Image.open(io.BytesIO(content), formats=tuple(FORMATS)) as image:
+            kind = str(image.format)
+            image.draft("RGB", (SIDE, SIDE))  # a large JPEG is decoded at a fraction of its size
+            pixels = image.width * image.height
+            if self._pixels + pixels > MOST_PIXELS:
+                raise NoPicture(f"with the others it has more than {MOST_PIXELS} pixels")
+            self._pixels += pixels
+            drawn = ImageOps.exif_transpose(image).convert("RGBA" if image.has_transparency_data else "RGB")
+        drawn.thumbnail((SIDE, SIDE))
+        drawn.info.clear()
+        out = io.BytesIO()
+        drawn.save(out, kind)
+        return kind, out.getvalue()
+
+
+def _content(media: Any) -> bytes:
+    """Return the bytes of an attachment, which a notebook has as base64, in one text or in lines."""
+    texts = (media.get(kind) for kind in FORMATS.values())
+    text = next((text for text in texts if text), None)
+    if isinstance(text, list):
+        text = "".join(text)
+    if not isinstance(text, str):
+        raise NoPicture("it is neither PNG nor JPEG")
+    if len(text) > MOST_BYTES * 4 // 3:
+        raise NoPicture(f"it has more than {MOST_BYTES} bytes")
+    return binascii.a2b_base64(text)
