@@ -315,7 +315,9 @@ COST = unnamed(
     memory_in_bytes=lambda T, S, D, D_v: (T * S * (D + D_v), 4 * T * S),
     softmax_counted_thrice=lambda T, S, D, D_v: (T * S * (D + D_v + 3), T * S),
     text=lambda T, S, D, D_v: (f"{T * S * (D + D_v)}", f"{T * S}"),
-) | {"one shape alone": (lambda q, k, v: (*q[:-1], k[-2]), {"scores-alone"})}
+)
+
+SHAPES["one shape alone"] = (lambda q, k, v: (*q[:-1], k[-2]), {"scores-alone"})
 
 STRANGERS = {
     "scaled_dot": SCALED_DOT,

@@ -980,7 +980,8 @@ def changes_the_query(steps):
 @MISTAKES.add(
     "the mask is upside down",
     hint="What does True mean in this mask: look here, or look away?",
-    more="Look at one row of the mask: which keys get a weight in yours, those with True? torch.nn.MultiheadAttention means the opposite by it.",
+    more="Look at one row of the mask: which keys get a weight in yours, those with True? "
+    "torch.nn.MultiheadAttention means the opposite by it.",
     section=MULTI_HEAD,
 )
 def inverted_mask(steps):

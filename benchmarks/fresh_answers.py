@@ -1,0 +1,72 @@
+"""How the checks judge answers that they have not seen: how many are caught, named, and refused though right.
+
+Give files whose ``ANSWERS`` is a list of (exercise, backend, label, "right" or "wrong", implementation, what is wrong):
+
+    python benchmarks/fresh_answers.py FILE...              the figures
+    python benchmarks/fresh_answers.py --list FILE...       and, for each answer, what is wrong and what it is called
+"""
+
+import argparse
+import importlib.util
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from attnlib.checks import Report, examine
+
+GENERIC = "wrong numbers|numbers differ|raised an exception"
+
+
+def main() -> None:
+    """Examine every answer of the files, and print what came of them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--list", action="store_true", help="print each answer that is wrong, or right and refused")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    counted: Counter[str] = Counter()
+    for file in options.files:
+        for name, backend, label, kind, implementation, wrong in answers(file):
+            report = examine(name, implementation, backend=backend, seed=options.seed)
+            counted[outcome(kind, report)] += 1
+            if options.list and outcome(kind, report) != "right and passed":
+                print(f"{outcome(kind, report)}: {file.stem}: {name} ({backend}), {label}: {wrong}\n    {said(report)}")
+    for what, number in sorted(counted.items()):
+        print(f"{number:5} {what}")
+
+
+def answers(file: Path) -> list[tuple[Any, ...]]:
+    """Return the answers that a file defines."""
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[file.stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: list[tuple[Any, ...]] = module.ANSWERS
+    return found
+
+
+def outcome(kind: str, report: Report) -> str:
+    """Return what came of an answer, in a few words."""
+    if report.passed:
+        return f"{kind} and passed"
+    if kind == "right":
+        return "right and refused"
+    if report.named:
+        return "wrong and named"
+    return (
+        "wrong and described" if not any(text in report.title for text in GENERIC.split("|")) else "wrong and no more"
+    )
+
+
+def said(report: Report) -> str:
+    """Return the name that was given, or the first thing that was said."""
+    shown = report.remark or report
+    about = f"[{shown.mistake}] {shown.title}" if shown.named else shown.title
+    seen = f"; with {shown.finding.case.name}: {shown.finding.answer.error or ''}" if shown.finding else ""
+    return about + seen
+
+
+if __name__ == "__main__":
+    main()
