@@ -12,6 +12,7 @@ from typing import Any
 from grading._untyped import NbGraderPreprocessor, NotebookNode
 from grading.course import Course, GradingError
 from grading.doctor import Refused, admit
+from grading.exchange import SECRET, TIMESTAMP
 from grading.judge import Judge
 from grading.paper import VERDICT, Paper
 from grading.pool import run_here
@@ -19,7 +20,6 @@ from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.limits import Limits
 
 BITS = 128
-TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"  # by which nbgrader knows a submission again
 
 
 def _paper(resources: Any, root: str) -> Paper:

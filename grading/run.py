@@ -15,6 +15,7 @@ from threading import current_thread, main_thread
 from attnlib.checks.display import BOOK
 from grading._untyped import tqdm
 from grading.course import Course, GradingError, environment, importing, log_file, quiet
+from grading.exchange import keep_for_exchange
 from grading.gradebook import require_agreement
 from grading.journal import Journal, lock
 from grading.judge import Judge
@@ -226,6 +227,8 @@ def _with_pages(
                 outcomes[student] = replace(outcome, reason=reason)
                 journal.keep(outcomes[student])
             bar.update()
+    for student in outcomes:
+        keep_for_exchange(course, assignment, student)
     return outcomes
 
 

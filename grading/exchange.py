@@ -1,0 +1,36 @@
+"""What nbgrader's exchange asks for beside a feedback page, before `nbgrader release_feedback` hands it out."""
+
+from pathlib import Path
+from secrets import token_hex
+
+from grading.course import Course, GradingError
+
+TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"  # as `nbgrader collect` writes them
+LONGEST = 1_000  # bytes
+PRIVATE = 0o600
+BYTES = 64  # of a secret, as many as nbgrader draws
+
+
+def keep_for_exchange(course: Course, assignment: str, student: str) -> None:
+    """Put a submission's timestamp and secret beside its feedback, and beside the notebooks that feedback is made of.
+
+    A student who knows the secret finds the page in the exchange. Whoever handed in on another way has none: a new
+    one is drawn, so that the others' pages can be released, and nobody finds this one.
+    """
+    made = (course.autograded(student, assignment), course.feedback(student, assignment))
+    folders = [folder for folder in made if course.files.names(folder)]
+    came = course.submitted(student, assignment)
+    for name, otherwise in ((TIMESTAMP, b""), (SECRET, token_hex(BYTES).encode())):
+        there = [_read(course, folder / name) for folder in folders]
+        content = next((content for content in (_read(course, came / name), *there) if content), otherwise)
+        for folder, before in zip(folders, there, strict=True):
+            if before != content:
+                course.files.write(folder / name, content, PRIVATE)
+
+
+def _read(course: Course, file: Path) -> bytes | None:
+    """Return what a file holds, None where there is none that can be read."""
+    try:
+        return course.files.read(file, LONGEST)
+    except (OSError, GradingError):
+        return None
