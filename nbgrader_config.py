@@ -28,6 +28,9 @@ c.CourseDirectory.solution_directory = str(course.folder / "solution")
 c.CourseDirectory.source_with_tests_directory = str(course.folder / "source_with_tests")
 c.CourseDirectory.db_url = os.environ.get("ATTENTION_DB") or f"sqlite:///{course.folder / 'gradebook.db'}"
 
+# An export without `--to` goes to the class, and not into the repository, where it could be committed.
+c.ExportPlugin.to = str(course.folder / "grades.csv")
+
 # nbgrader's own steps, but for those that read a submission and run it, as `python -m grading run` does for a class.
 c.Autograde.sanitize_preprocessors = ["grading.autograde.Admit"]
 c.Autograde.autograde_preprocessors = [

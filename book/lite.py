@@ -17,9 +17,11 @@ from pathlib import Path
 from string import Template
 
 from jupyterlite_pyodide_kernel.constants import PYODIDE_VERSION
+from swap import put_in_place
 from wheel.wheelfile import WheelFile
 
 ROOT = Path(__file__).parents[1]
+RELEASED = ROOT / "_build" / "released"  # the notebooks as students get them
 STAGE = ROOT / "_build" / "lite"  # what the site is made from
 FRONT = Path(__file__).with_name("lite.html")  # the page that lists the exercises
 EXTENSION = Path(sys.prefix) / "share/jupyter/labextensions/@jupyterlite/pyodide-kernel-extension"
@@ -49,7 +51,7 @@ DISABLED = [
 
 
 def build(site: Path, pyodide: str | None = None) -> None:
-    """Build JupyterLite into a folder."""
+    """Build JupyterLite into a folder; what was built there before stays until the new one is complete."""
     if pyodide and not Path(pyodide).is_file():
         sys.exit(f"{pyodide} came, but a release of Pyodide {PYODIDE_VERSION} is needed, as one file (.tar.bz2)")
     shutil.rmtree(STAGE, ignore_errors=True)
@@ -59,30 +61,31 @@ def build(site: Path, pyodide: str | None = None) -> None:
     installed_wheel("comm", STAGE / "pypi")  # the kernel wants it, and Pyodide does not have it
     write("jupyter-lite.json", runs(wheel.name))
     write("overrides.json", SETTINGS)
-    write("jupyter_lite_config.json", made_of(site, pyodide))
-    shutil.rmtree(site, ignore_errors=True)
+    new = site.resolve().with_name(f"{site.name}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    write("jupyter_lite_config.json", made_of(new, pyodide))
     command = [sys.executable, "-m", "jupyterlite_core", "build", "--config", STAGE / "jupyter_lite_config.json"]
     done = subprocess.run(command, cwd=STAGE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         sys.exit(f"{done.stdout}\nJupyterLite could not be built")
     for app in APPS:
-        name_icon(site / app / "index.html")
-    (site / "index.html").write_text(front(pyodide is not None), encoding="utf-8")
+        name_icon(new / app / "index.html")
+    (new / "index.html").write_text(front(pyodide is not None), encoding="utf-8")
+    put_in_place(new, site.resolve())
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     origin = f"carried along from {pyodide}" if pyodide else "from cdn.jsdelivr.net"
     print(f"{site}: the exercises for a browser, {size / 1e6:.0f} MB; Pyodide {PYODIDE_VERSION} {origin}")
 
 
 def released() -> list[Path]:
-    """Return the notebooks that students get: those of exercises/ that solutions/ generates, and nothing else."""
-    solutions = ROOT / "solutions"
-    return [ROOT / "exercises" / path.relative_to(solutions) for path in sorted(solutions.glob("*/*.ipynb"))]
+    """Return the notebooks that students get, which nobody has worked in."""
+    return sorted(RELEASED.glob("*/*.ipynb"))
 
 
 def contents() -> None:
     """Lay out the files that the site shows."""
     for notebook in released():
-        place = STAGE / "files" / notebook.relative_to(ROOT / "exercises")
+        place = STAGE / "files" / notebook.relative_to(RELEASED)
         place.parent.mkdir(parents=True)
         shutil.copyfile(notebook, place)
 
@@ -148,7 +151,7 @@ def made_of(site: Path, pyodide: str | None) -> dict[str, object]:
     """Return what the site is made of."""
     lite = {
         "lite_dir": str(STAGE),
-        "output_dir": str(site.resolve()),
+        "output_dir": str(site),
         "cache_dir": str(STAGE / ".cache"),
         "contents": ["files"],
         "apps": APPS,

@@ -48,6 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m grading", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _command(commands, "release", "write the student's version of an assignment into exercises/", "?")
+    work = _command(commands, "work", "copy an assignment to work on, and never over one that is there already", "?")
+    work.add_argument("--to", type=Path, metavar="FOLDER", help="where to copy it (default: work/)")
     _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
     _command(
         commands, "report", "show the grades and write the feedback again, with what a person has graded since the run"
@@ -110,10 +112,18 @@ def _positive(text: str) -> int:
 
 
 def _release(course: Course, asked: argparse.Namespace) -> int:
-    from grading.release import release
+    from grading.handout import hand_out
 
-    for assignment in [asked.assignment] if asked.assignment else course.assignments():
-        print(release(course, assignment, course.root / "exercises", log_file(course, assignment)))
+    if asked.assignment:
+        course.require(asked.assignment)
+    print("\n".join(hand_out(course, asked.assignment) or ["exercises/ is what is released"]))
+    return 0
+
+
+def _work(course: Course, asked: argparse.Namespace) -> int:
+    from grading.handout import WORK, start_work
+
+    print("\n".join(start_work(course, asked.assignment, asked.to or course.root / WORK)))
     return 0
 
 
@@ -220,6 +230,7 @@ def _selftest(course: Course, asked: argparse.Namespace) -> int:
 
 COMMANDS = {
     "release": _release,
+    "work": _work,
     "sample": _sample,
     "run": _run,
     "report": _report,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 MIME = "application/vnd.attnlib.report+json"
 BOOK = "ATTENTION_BOOK"  # the environment variable that says where the book is: an address, a folder, "" for nowhere
-LOCAL = "../../_build/html/"  # where it is, seen from a notebook in exercises/, after `make`
+LOCAL = "../../_build/html/"  # where it is, seen from a notebook in work/, after `make`
 BOX = "border-left:4px solid {colour};padding:.4em .9em;margin:.3em 0;line-height:1.45;max-width:60em"
 CELL = "padding:.1em .6em;text-align:right;font-variant-numeric:tabular-nums"
 PRE = "margin:.35em 0;padding:0;font-size:90%;white-space:pre-wrap"

@@ -6,9 +6,11 @@ a cell, and the block of code below it (or, where there is none, the text) is wh
 
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from grading._untyped import notebook_text, read_notebook
-from grading.course import Course, GradingError
+from grading.course import Course, GradingError, log_file
+from grading.release import release
 
 FOLDER = Path(__file__).parent
 HEADING = re.compile(r"^## (.+)$\n", re.MULTILINE)
@@ -23,15 +25,17 @@ def write_class(course: Course, assignment: str) -> list[str]:
     if not files:
         known = ", ".join(sorted(path.name for path in FOLDER.glob("*/"))) or "none"
         raise GradingError(f"{assignment!r} has no sample class; there are some for: {known}")
-    for file in files:
-        _write(course, assignment, file)
+    with TemporaryDirectory(prefix="released-") as made:
+        folder = release(course, assignment, Path(made), log_file(course, assignment))
+        for file in files:
+            _write(course, assignment, folder, file)
     return [file.stem for file in files]
 
 
-def _write(course: Course, assignment: str, file: Path) -> None:
+def _write(course: Course, assignment: str, released: Path, file: Path) -> None:
     (name,) = course.notebooks(assignment)
     cells = read(file)
-    notebook = read_notebook(course.root / "exercises" / assignment / name)
+    notebook = read_notebook(released / name)
     unknown = cells.keys() - {cell.id for cell in notebook.cells} - {BROKEN}
     if unknown:
         raise GradingError(f"{file.name} fills in {', '.join(sorted(unknown))}, but {name} has no such cells")

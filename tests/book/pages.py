@@ -37,10 +37,12 @@ def source(name: str) -> str:
     return (ROOT / f"{name}.md").read_text(encoding="utf-8")
 
 
-def build_small(folder: Path, page: str, **html: str) -> subprocess.CompletedProcess[str]:
+def build_small(
+    folder: Path, page: str, toc: str = "format: jb-book\nroot: book/index\n", **html: str
+) -> subprocess.CompletedProcess[str]:
     """Build a book of one page in this folder, as make builds the real one; ``html`` changes settings of that name."""
     for name in ("book/_static", "book/_extra", "book/_templates"):
-        shutil.copytree(ROOT / name, folder / name)
+        shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
     for path in (ROOT / "_config.yml", *ROOT.glob("book/*.bib"), *ROOT.glob("book/*.py")):
         shutil.copy(path, folder / path.relative_to(ROOT))
     config = (folder / "_config.yml").read_text()
@@ -48,8 +50,7 @@ def build_small(folder: Path, page: str, **html: str) -> subprocess.CompletedPro
         config, changed = re.subn(rf"^  {name}: .*$", f"  {name}: {value}", config, flags=re.MULTILINE)
         assert changed == 1, f"_config.yml has no line for {name}"
     (folder / "_config.yml").write_text(config)
-    (folder / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
+    (folder / "_toc.yml").write_text(toc)
     (folder / "book" / "index.md").write_text(page)
-    command = re.search(r"jupyter-book (build .*)", (ROOT / "Makefile").read_text()).group(1).split()
-    program = Path(sys.executable).with_name("jupyter-book")
-    return subprocess.run([program, *command], cwd=folder, capture_output=True, text=True, check=False)
+    command = [sys.executable, folder / "book" / "build.py"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

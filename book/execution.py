@@ -1,0 +1,64 @@
+"""A Sphinx extension: how the code of the pages is executed.
+
+A page is executed again when its own code has changed, or anything that it imports (``imports.py``), and only then.
+jupyter-cache finds results by a page's code and its kernel's description; here the description names what is imported.
+"""
+
+import re
+from functools import partial
+from pathlib import Path
+
+import myst_nb.core.execute.cache as executing
+from imports import ROOT, digest, documented, files_of
+from jupyter_cache import get_cache
+from jupyter_client.manager import AsyncKernelManager
+from sphinx.application import Sphinx
+from traitlets import default
+
+KERNEL = re.compile(r"^(  display_name: .*)$", re.MULTILINE)  # in the head of a page that is executed
+DOCSTRINGS = re.compile(r"^\.\. auto\w+::", re.MULTILINE)
+RESULTS = 60  # executed pages that are kept: a few versions of each
+INSTRUCTORS = "book/instructors"
+STUB = """\
+# For instructors
+
+This copy of the course has no `solutions/`, so no class can be graded with it. In a copy that has them, this page
+goes through a course from installing to exporting grades.
+"""
+
+
+class EncryptedKernel(AsyncKernelManager):
+    """A kernel whose connection is encrypted where it can be: ipykernel warns of any other."""
+
+    @default("transport_encryption")
+    def _where_it_can_be(self) -> str:
+        return "auto"
+
+
+def read(app: Sphinx, page: str, source: list[str]) -> None:
+    """Name in a page's head what it imports, and tell Sphinx to read the page again when that changes."""
+    if page == INSTRUCTORS and not app.config.with_solutions:
+        source[0] = STUB
+    elif page.startswith("book/"):
+        executed = KERNEL.search(source[0])
+        files = files_of(source[0]) if executed else documented() if DOCSTRINGS.search(source[0]) else []
+        for file in files:
+            app.env.note_dependency(str(file))
+        if executed:
+            source[0] = KERNEL.sub(rf"\1, with imports {digest(files)}", source[0], count=1)
+
+
+def limit_cache(app: Sphinx) -> None:
+    """Keep no more results than are of use."""
+    get_cache(app.config.nb_execution_cache_path or Path(app.outdir).parent / ".jupyter_cache").change_cache_limit(
+        RESULTS
+    )
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx."""
+    executing.single_nb_execution = partial(executing.single_nb_execution, kernel_manager_class=EncryptedKernel)
+    app.add_config_value("with_solutions", (ROOT / "solutions").is_dir(), "env", types=bool)
+    app.connect("builder-inited", limit_cache)
+    app.connect("source-read", read)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

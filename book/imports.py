@@ -1,0 +1,118 @@
+"""What a page of the book depends on: the files of the modules that its code imports, and of those that they import.
+
+Only our own modules count, those of ``attnlib``, ``grading`` and ``book/``; for all others ``requirements.txt`` stands.
+Where it is not certain what is used, more is counted: a page is rather executed once too often than shown stale.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("attnlib", "grading")
+CELL = re.compile(r"^(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+OPTIONS = re.compile(r"\A(?:---\n.*?^---\n|(?::[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
+OURS = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.\w+)*")  # the full name of a module of ours, as a text
+
+
+def files_of(page: str) -> list[Path]:
+    """Return the files that the results of a page depend on, given its text.
+
+    Raises:
+        SyntaxError: a cell is no Python.
+    """
+    code = "\n".join(OPTIONS.sub("", cell) for _, cell in CELL.findall(page))
+    found: set[str] = set()
+    _follow(_named(ast.parse(code), ""), found)
+    files = {file for name in found if (file := _file(name))} | {ROOT / "requirements.txt"}
+    packages = {name.partition(".")[0] for name in found}
+    if "attnlib" in packages:
+        files.update(path for path in _all("attnlib") if path.suffix != ".py")  # its texts
+    if "grading" in packages:  # which starts processes, and hands the library on to them
+        files.update(_all("grading"), _all("attnlib"), ROOT.glob("solutions/*/*.ipynb"), [ROOT / "nbgrader_config.py"])
+    return sorted(file for file in files if file.is_file())
+
+
+def documented() -> list[Path]:
+    """Return the files that a page depends on which is made from docstrings."""
+    return list(_all("attnlib"))
+
+
+def digest(files: Iterable[Path]) -> str:
+    """Return a digest of what is in the files, and of the Python that would run them."""
+    found = sha256(sys.version.encode())
+    for file in files:
+        content = sha256(file.read_bytes()).hexdigest()
+        found.update(f"{file.relative_to(ROOT).as_posix()} {content}\n".encode())
+    return found.hexdigest()[:16]
+
+
+def _follow(names: Iterable[str], found: set[str]) -> None:
+    """Add modules of ours, the packages that they are in, and everything that these import."""
+    for name in names:
+        parts = name.split(".")
+        for depth in range(1, len(parts) + 1):
+            module = ".".join(parts[:depth])
+            file = _file(module)
+            if file and module not in found:
+                found.add(module)
+                _follow(_imports(file, module), found)
+
+
+def _file(module: str) -> Path | None:
+    """Return the file of a module of ours, if there is one of this name."""
+    base = ROOT if module.partition(".")[0] in PACKAGES else ROOT / "book"
+    path = base.joinpath(*module.split("."))
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+
+
+def _imports(file: Path, module: str) -> frozenset[str]:
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    return _read(file, file.stat().st_mtime_ns, package)
+
+
+@cache
+def _read(file: Path, _changed: int, package: str) -> frozenset[str]:
+    return frozenset(_named(ast.parse(file.read_text(encoding="utf-8")), package))
+
+
+def _named(tree: ast.AST, package: str) -> Iterator[str]:
+    """Yield each name that may be a module's: imported, written with dots, or in quotation marks."""
+    bare = {id(node) for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in PACKAGES}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _whole(alias.name) if alias.asname and alias.name in PACKAGES else [alias.name]
+        elif isinstance(node, ast.ImportFrom):
+            yield from _imported_from(node, package)
+        elif isinstance(node, ast.Attribute):
+            if isinstance(node.value, ast.Name):
+                bare.discard(id(node.value))
+            if OURS.fullmatch(dotted := ast.unparse(node)):
+                yield dotted
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and OURS.fullmatch(node.value):
+            yield node.value
+    for node in ast.walk(tree):
+        if id(node) in bare:  # a package as a value: any part of it may be taken
+            yield from _whole(node.id)
+
+
+def _imported_from(node: ast.ImportFrom, package: str) -> Iterator[str]:
+    above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+    module = ".".join([*above, *([node.module] if node.module else [])])
+    yield module
+    yield from (f"{module}.{alias.name}" for alias in node.names if alias.name != "*")
+
+
+def _whole(package: str) -> Iterator[str]:
+    for path in _all(package):
+        if path.suffix == ".py":
+            yield ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _all(package: str) -> Iterator[Path]:
+    return (path for path in (ROOT / package).rglob("*") if path.is_file() and "__pycache__" not in path.parts)

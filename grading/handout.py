@@ -1,0 +1,148 @@
+"""Hand out the assignments, and never write over anybody's work.
+
+``_build/released/`` holds each notebook as it is released. Nobody works there: the book and JupyterLite are built from
+it. ``exercises/`` holds the same notebooks for whoever reads the repository, beside a list of their digests that
+``sha256sum --check`` understands. A notebook in ``exercises/`` with any other digest is somebody's work, and stays.
+``work/`` is where students work: a notebook is copied there once.
+
+A copy of the course without ``solutions/`` cannot generate notebooks. There, what is released is what the list names.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from grading.course import Course, GradingError, log_file
+
+RELEASED = Path("_build", "released")
+EXERCISES, WORK = Path("exercises"), Path("work")
+DIGESTS = EXERCISES / "SHA256SUMS"
+
+Files = dict[str, bytes]  # what is released, by its path below the folder: 02-self-attention/self-attention.ipynb
+
+
+def hand_out(course: Course, assignment: str | None = None) -> list[str]:
+    """Release an assignment, or all of them, and return what was written to ``exercises/`` and what was left alone."""
+    before = _digests(course)
+    files = _generated(course, assignment) if course.assignments() else _found(course, before)
+    _mirror(files, course.root / RELEASED, whole=assignment is None)
+    said = list(_published(course, files, before))
+    now = {path: _digest(content) for path, content in files.items()}
+    kept = {path: digest for path, digest in before.items() if assignment and not path.startswith(f"{assignment}/")}
+    lines = [f"{digest}  {path}\n" for path, digest in sorted((kept | now).items())]
+    _write(course.root / DIGESTS, "".join(lines).encode())
+    return said
+
+
+def start_work(course: Course, assignment: str | None, folder: Path) -> list[str]:
+    """Copy what is released into a student's folder, except what is there already, and return what happened.
+
+    Raises:
+        GradingError: there is no such assignment, or none was released yet.
+    """
+    files = _read(course.root / RELEASED)
+    names = sorted({path.partition("/")[0] for path in files})
+    if not files or assignment not in (None, *names):
+        known = ", ".join(names) or "none at all. Release them: python -m grading release"
+        raise GradingError(f"{assignment or 'an assignment'} was asked for; released are: {known}")
+    chosen = {path: files[path] for path in files if assignment in (None, path.partition("/")[0])}
+    return [_copied(folder / path, content) for path, content in chosen.items()]
+
+
+def _copied(target: Path, content: bytes) -> str:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with target.open("xb") as stream:  # which fails where there is anything of this name
+            stream.write(content)
+    except FileExistsError:
+        return f"{target}: is there already, left as it is"
+    return f"{target}: copied"
+
+
+def _generated(course: Course, assignment: str | None) -> Files:
+    from grading.release import release  # nbgrader, which takes a second to import
+
+    with TemporaryDirectory(prefix="released-") as made:
+        for name in [assignment] if assignment else course.assignments():
+            release(course, name, Path(made), log_file(course, name))
+        return _read(Path(made))
+
+
+def _found(course: Course, digests: dict[str, str]) -> Files:
+    """Return the notebooks that the list of digests names, from the first place that still has each as it was."""
+    if not digests:
+        raise GradingError(f"there are neither solutions/ nor {DIGESTS} in {course.root}: clone the course again")
+    files = {}
+    for path, digest in digests.items():
+        match = next((found for found in _candidates(course.root, path) if _digest(found) == digest), None)
+        if match is None:
+            raise GradingError(
+                f"{EXERCISES / path} is not what was released, and no other copy is left to build the book from. "
+                f"Move your work elsewhere ({WORK}/ is meant for it), and get the original from the course again"
+            )
+        files[path] = match
+    return files
+
+
+def _candidates(root: Path, path: str) -> Iterator[bytes]:
+    for place in (EXERCISES, RELEASED):
+        if (root / place / path).is_file():
+            yield (root / place / path).read_bytes()
+    committed = ["git", "-C", str(root), "show", f"HEAD:./{EXERCISES.as_posix()}/{path}"]
+    try:
+        yield subprocess.run(committed, capture_output=True, check=True, timeout=60).stdout
+    except (OSError, subprocess.SubprocessError):
+        return  # no git, or no repository
+
+
+def _published(course: Course, files: Files, before: dict[str, str]) -> Iterator[str]:
+    """Write to ``exercises/`` what nobody has changed there, and say what happened to the rest."""
+    for path, content in files.items():
+        target = course.root / EXERCISES / path
+        there = target.read_bytes() if target.is_file() else None
+        if there == content:
+            continue
+        if there is None or _digest(there) == before.get(path):
+            _write(target, content)
+            yield f"{EXERCISES / path}: released"
+        else:
+            yield (
+                f"{EXERCISES / path} is not what was released, so it was left as it is. What is released now: "
+                f"{RELEASED / path}. Work in {WORK}/ instead (make work), where nothing is ever replaced"
+            )
+
+
+def _mirror(files: Files, folder: Path, *, whole: bool) -> None:
+    """Make a folder hold these files; where they are all there is, hold no others. What is the same is not touched."""
+    there = _read(folder)
+    for path, content in files.items():
+        if there.get(path) != content:
+            _write(folder / path, content)
+    for path in there.keys() - files.keys() if whole else ():
+        (folder / path).unlink()
+
+
+def _read(folder: Path) -> Files:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and ".ipynb_checkpoints" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def _write(target: Path, content: bytes) -> None:
+    """Write a file as a whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = target.with_name(f".{target.name}.new")
+    beside.write_bytes(content)
+    os.replace(beside, target)
+
+
+def _digests(course: Course) -> dict[str, str]:
+    file = course.root / DIGESTS
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    return {path: digest for digest, _, path in (line.partition("  ") for line in lines)}
+
+
+def _digest(content: bytes) -> str:
+    return sha256(content).hexdigest()

@@ -1,0 +1,124 @@
+"""A small book, built as the real one: whose notebooks get in, which pages are executed, and what a failure leaves."""
+
+import shutil
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from pages import build_small
+
+HEAD = """\
+---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+"""
+PAGE = f"""{HEAD}
+# A page
+
+[The exercise](../exercises/tiny/tiny.ipynb) and [](other.md).
+
+```{{code-cell}} ipython3
+import explorer_of_this_test
+
+print("the result is", explorer_of_this_test.RESULT)
+```
+"""
+OTHER = PAGE.replace("# A page", "# Another page").replace("[](other.md)", "no more").replace("explorer_of", "other_of")
+TOC = """\
+format: jb-book
+root: book/index
+chapters:
+- file: book/other
+- file: exercises/tiny/tiny
+- file: book/instructors
+"""
+INSTRUCTORS = "# For instructors\n\nIt says how to grade.\n"
+
+
+def notebook(answer: str, output: str = "") -> str:
+    outputs = [new_output("stream", name="stdout", text=output)] if output else []
+    cell = new_code_cell(answer, id="answer", outputs=outputs)
+    about = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return nbformat.writes(new_notebook(metadata=about, cells=[new_markdown_cell("# The exercise", id="title"), cell]))
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """A book of two pages and an exercise that a student has done, built once."""
+    folder = tmp_path_factory.mktemp("book")
+    for name, answer in (("_build/released", "raise NotImplementedError()"), ("exercises", "x = 'MINE'")):
+        (folder / name / "tiny").mkdir(parents=True)
+        (folder / name / "tiny" / "tiny.ipynb").write_text(
+            notebook(answer, "NotWritten: \x1b[0m?" * (name == "exercises"))
+        )
+    (folder / "solutions").mkdir()
+    (folder / "requirements.txt").write_text("numpy==1\n")
+    done = build(folder, {"other": OTHER, "instructors": INSTRUCTORS}, "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder, done
+
+
+def build(folder, pages, result):
+    (folder / "book").mkdir(exist_ok=True)
+    for name, text in pages.items():
+        (folder / "book" / f"{name}.md").write_text(text)
+    (folder / "book" / "explorer_of_this_test.py").write_text(f"RESULT = {result}\n")
+    if not (folder / "book" / "other_of_this_test.py").exists():
+        (folder / "book" / "other_of_this_test.py").write_text("RESULT = 5\n")
+    return build_small(folder, PAGE, toc=TOC)
+
+
+def site(folder, page):
+    return (folder / "_build" / "html" / page).read_text()
+
+
+def test_what_a_student_wrote_in_exercises_neither_gets_in_nor_breaks_it(book):
+    folder, _ = book
+    assert "NotImplementedError" in site(folder, "exercises/tiny/tiny.html")
+    everything = [path for path in (folder / "_build").rglob("*") if path.is_file()]
+    assert not [path for path in everything if b"MINE" in path.read_bytes()]
+
+
+def test_servers_that_know_jekyll_are_told_to_serve_all_of_it(book):
+    assert (book[0] / "_build" / "html" / ".nojekyll").is_file()
+
+
+def test_kernels_do_not_complain_of_a_connection_that_is_not_encrypted(book):
+    said = book[1].stdout + book[1].stderr
+    assert said.count("Executed notebook") == 2
+    assert "IPKernelApp" not in said
+
+
+def test_only_the_pages_that_import_what_changed_are_executed_again_and_a_failure_leaves_the_site(book):
+    folder, _ = book
+    lite = folder / "_build" / "html" / "lite" / "jupyter-lite.json"
+    lite.parent.mkdir()
+    lite.write_text("{}")
+
+    done = build(folder, {}, "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("Executed notebook") == 1
+    assert "the result is 2" in site(folder, "book/index.html")
+    assert "the result is 5" in site(folder, "book/other.html")
+    assert lite.read_text() == "{}"
+
+    done = build(folder, {"other": OTHER + "\nIt points to [](nowhere.md).\n"}, "3")
+    assert done.returncode != 0
+    assert "nowhere.md" in done.stdout + done.stderr
+    assert "A site that was built before is still there" in done.stderr
+    assert "the result is 2" in site(folder, "book/index.html")
+    assert lite.read_text() == "{}"
+
+    shutil.rmtree(folder / "solutions")
+    done = build(folder, {"other": OTHER}, "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Executed notebook" not in done.stdout  # the results of both pages are known from before
+    assert "the result is 1" in site(folder, "book/index.html")
+    assert "This copy of the course has no" in site(folder, "book/instructors.html")

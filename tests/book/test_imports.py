@@ -1,0 +1,93 @@
+"""A page depends on what it imports: nothing that it may run is overlooked, and what it cannot run is left out."""
+
+import json
+import re
+import subprocess
+import sys
+
+import imports
+import pytest
+from imports import ROOT, digest, files_of
+from pages import source
+
+EXECUTED = sorted(path.stem for path in (ROOT / "book").glob("*.md") if "{code-cell}" in path.read_text())
+IMPORTS = re.compile(r"^(?:import|from) (?!matplotlib|IPython|torch).*?(?:\(.*?\))?$", re.MULTILINE | re.DOTALL)
+LOADED = "import json, sys; print(json.dumps([getattr(m, '__file__', None) for m in sys.modules.values()]))"
+
+
+def page(code: str) -> str:
+    return f"# A page\n\n```{{code-cell}} ipython3\n:tags: [hide-input]\n\n{code}\n```\n"
+
+
+def names(code: str) -> set[str]:
+    return {path.relative_to(ROOT).as_posix() for path in files_of(page(code))}
+
+
+def dependents(file: str) -> set[str]:
+    return {name for name in EXECUTED if ROOT / file in files_of(source(f"book/{name}"))}
+
+
+@pytest.mark.parametrize("name", ["start", "masks", "instructors"])
+def test_every_module_of_ours_that_python_loads_for_a_page_is_counted(name):
+    code = "\n".join(IMPORTS.findall("\n".join(cell for _, cell in imports.CELL.findall(source(f"book/{name}")))))
+    command = [sys.executable, "-W", "ignore", "-c", f"{code}\n{LOADED}"]
+    done = subprocess.run(command, cwd=ROOT / "book", capture_output=True, text=True, check=True, timeout=250)
+    ours = {
+        path for path in json.loads(done.stdout) if path and path.startswith((f"{ROOT}/attnlib", f"{ROOT}/grading"))
+    }
+    assert len(ours) > 10
+    assert ours <= {str(path) for path in files_of(source(f"book/{name}"))}
+
+
+def test_a_change_of_grading_concerns_the_page_for_instructors_alone():
+    assert dependents("grading/report.py") == {"instructors"}
+    assert dependents("grading/templates/course-feedback/index.html.j2") == {"instructors"}
+
+
+def test_a_change_of_the_checks_concerns_the_pages_that_show_reports():
+    assert dependents("attnlib/checks/examiner.py") == {"instructors", "start"}
+
+
+def test_what_attnlib_itself_imports_concerns_every_page():
+    assert dependents("attnlib/similarity.py") == set(EXECUTED)
+    assert dependents("book/page.py") == set(EXECUTED)
+    assert dependents("requirements.txt") == set(EXECUTED)
+
+
+def test_a_part_that_is_loaded_on_demand_concerns_the_pages_that_ask_for_it():
+    assert "attnlib/minilm.py" in names("import attnlib\nattnlib.minilm.load_minilm()")
+    assert "attnlib/minilm.py" not in names("import attnlib\nattnlib.softmax(x)")
+    assert dependents("attnlib/minilm.py") >= {"transformer", "many-heads"}
+    assert "self-attention" not in dependents("attnlib/minilm.py")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from attnlib.minilm import load_minilm",
+        "from attnlib import minilm as model",
+        "def later():\n    import attnlib.minilm",
+        "import importlib\nimportlib.import_module('attnlib.minilm')",
+        "import subprocess\nsubprocess.run(['python', '-m', 'attnlib.minilm'])",
+        "import attnlib as library\nlibrary.minilm",
+        "import attnlib\nlibrary = attnlib\nlibrary.minilm",
+        "import attnlib\ngetattr(attnlib, 'mini' + 'lm')",
+    ],
+)
+def test_every_way_to_a_module_counts(code):
+    assert "attnlib/minilm.py" in names(code)
+
+
+def test_the_texts_of_the_library_count():
+    assert "attnlib/data/small_town.txt" in names("import attnlib")
+
+
+def test_a_digest_follows_the_content_and_not_the_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(imports, "ROOT", tmp_path)
+    file = tmp_path / "module.py"
+    file.write_text("x = 1")
+    before = digest([file])
+    file.touch()
+    assert digest([file]) == before
+    file.write_text("x = 2")
+    assert digest([file]) != before

@@ -1,0 +1,141 @@
+"""Which build of PyTorch is installed where, and that a missing index neither stops nor delays it."""
+
+import http.server
+import importlib.util
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TORCH = "torch==2.13.0"
+LISTED = '<a href="/whl/cpu/torch-2.13.0%2Bcpu-cp311-cp311-manylinux_2_28_x86_64.whl">torch</a>'
+
+
+@pytest.fixture
+def install(monkeypatch, tmp_path):
+    """The module, on Linux, without a GPU, with a pip that writes down what it was asked for."""
+    spec = importlib.util.spec_from_file_location("install", ROOT / "install.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.asked = []
+    module.fails = lambda arguments: False
+    monkeypatch.setattr(module, "pip", lambda *a: module.asked.append(a) or not module.fails(a))
+    monkeypatch.setattr(module.sys, "platform", "linux")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return module
+
+
+@pytest.fixture
+def index(monkeypatch, install):
+    """An index of CPU builds that answers with ``index.text``."""
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        text = LISTED
+
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(self.text.encode())
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setattr(install, "CPU_INDEX", f"http://127.0.0.1:{server.server_port}/whl/cpu")
+        yield Answer
+        server.shutdown()
+
+
+def driver(tmp_path, script):
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+def from_cpu_index(install):
+    return install.asked[0] == ("--no-deps", "--index-url", install.CPU_INDEX, TORCH)
+
+
+def test_without_a_gpu_the_cpu_build_comes_first_and_its_size_is_told(install, index, capsys):
+    install.main("")
+    assert from_cpu_index(install)
+    assert install.asked[1:] == [
+        ("--no-deps", "-r", "requirements.txt"),
+        (TORCH,),
+        ("--no-deps", "--no-build-isolation", "-e", "."),
+    ]
+    assert "2.3 GB" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("script", "gpu"), [("echo 'GPU 0: NVIDIA H100'", True), ("echo 'No devices'; exit 6", False)])
+def test_a_gpu_is_one_that_the_driver_lists(install, index, tmp_path, capsys, script, gpu):
+    driver(tmp_path, script)
+    install.main("")
+    assert from_cpu_index(install) is not gpu
+    assert ("6.0 GB" in capsys.readouterr().out) is gpu
+
+
+@pytest.mark.parametrize("listed", ["", LISTED.replace("2.13.0", "2.12.0"), LISTED.replace("%2Bcpu", "")])
+def test_an_index_without_this_version_is_not_used(install, index, listed):
+    index.text = listed
+    install.main("")
+    assert not from_cpu_index(install)
+    assert len(install.asked) == 3
+
+
+def test_an_index_that_cannot_be_reached_is_not_used_and_the_larger_size_is_told(install, monkeypatch, capsys):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}/whl/cpu"
+    monkeypatch.setattr(install, "CPU_INDEX", address)
+    install.main("")
+    assert len(install.asked) == 3
+    assert "up to 6.0 GB" in capsys.readouterr().out
+
+
+def test_an_index_that_never_answers_is_given_up(install, monkeypatch):
+    monkeypatch.setattr(install, "SECONDS", 0.2)
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen()
+        assert not install.offers(f"http://127.0.0.1:{mute.getsockname()[1]}/whl/cpu", TORCH)
+
+
+def test_where_pip_cannot_take_the_cpu_build_it_goes_on_without(install, index, capsys):
+    install.fails = lambda arguments: "--index-url" in arguments
+    install.main("")
+    assert len(install.asked) == 4
+    assert "did not work, so pip's own index is used: up to 6.0 GB" in capsys.readouterr().out
+
+
+def test_either_build_can_be_asked_for(install, index, tmp_path):
+    install.main("cuda")
+    assert not from_cpu_index(install)
+    install.asked.clear()
+    driver(tmp_path, "echo 'GPU 0: NVIDIA H100'")
+    install.main("cpu")
+    assert from_cpu_index(install)
+
+
+def test_a_build_that_was_asked_for_and_cannot_be_had_is_an_error(install, index):
+    install.fails = lambda arguments: "--index-url" in arguments
+    with pytest.raises(SystemExit, match=r"could not install torch==2.13.0"):
+        install.main("cpu")
+    with pytest.raises(SystemExit, match="TORCH=rocm came"):
+        install.main("rocm")
+
+
+def test_a_package_that_cannot_be_installed_is_an_error(install, index):
+    install.fails = lambda arguments: "requirements.txt" in arguments
+    with pytest.raises(SystemExit, match="Run the same command again"):
+        install.main("")
+
+
+def test_elsewhere_than_on_linux_pypi_has_the_smaller_build(install, index, monkeypatch, capsys):
+    monkeypatch.setattr(install.sys, "platform", "darwin")
+    install.main("")
+    assert len(install.asked) == 3
+    assert "2.3 GB" in capsys.readouterr().out

@@ -1,0 +1,192 @@
+"""What make does to the files of a student, and to a site that was built before, target by target.
+
+The Makefile and the code that releases are the real ones, in a small repository of one tiny assignment. What takes
+minutes is replaced: the builders of the book write one page that holds what they were given, and no class is graded.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+ROOT = Path(__file__).parents[2]
+NAME = "02-self-attention/self-attention.ipynb"
+TARGETS = ("all", "exercises", "book", "serve", "lite", "work", "grade", "clean")
+ANSWER = "the answer of a student"
+# Stands for the environment's Python: what is quick runs, what takes minutes leaves its files.
+PYTHON = """\
+#!/bin/sh
+case "$*" in
+    book/build.py*) test ! -e broken || exit 1
+        mkdir -p _build/html && cat _build/released/*/*.ipynb >_build/html/index.html ;;
+    book/lite.py*) mkdir -p _build/html/lite && cat _build/released/*/*.ipynb >_build/html/lite/jupyter-lite.json ;;
+    "-m grading sample"*|"-m grading run"*) mkdir -p _build/sample/reports/02-self-attention ;;
+    "-m grading report"*) ;;
+    "-m http.server"*) cat _build/html/index.html ;;
+    *) exec {python} "$@" ;;
+esac
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """A small copy of the repository, once built."""
+    root = tmp_path_factory.mktemp("built")
+    for name in ("grading", "attnlib"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for pattern in ("Makefile", "*.py", "*.txt", "*.toml", "*.yml"):
+        for path in ROOT.glob(pattern):
+            shutil.copy(path, root)
+    (root / "book").mkdir()
+    for path in (ROOT / "book").glob("*.py"):
+        (root / "book" / path.name).touch()
+    (root / "book" / "lite.html").touch()
+    (root / ".venv" / "bin").mkdir(parents=True)
+    python = root / ".venv" / "bin" / "python"
+    python.write_text(PYTHON.format(python=sys.executable))
+    python.chmod(0o755)
+    (root / ".venv" / ".ready").touch()
+    solve(root, "1")
+    make(root, "all")
+    return root
+
+
+@pytest.fixture
+def copy(built, tmp_path) -> Path:
+    """A copy of that for one test."""
+    return Path(shutil.copytree(built, tmp_path / "copy"))
+
+
+def solve(copy: Path, version: str) -> None:
+    """Write the instructor's notebook, whose answer is not for students."""
+    about = {"grade": False, "locked": False, "solution": True, "task": False, "schema_version": 3}
+    source = f"# version {version}\n### BEGIN SOLUTION\nsecret = {version}\n### END SOLUTION"
+    cell = new_code_cell(source, id="answer", metadata={"nbgrader": about | {"grade_id": "answer"}})
+    (copy / "solutions" / NAME).parent.mkdir(parents=True, exist_ok=True)
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(new_notebook(cells=[cell], metadata={"kernelspec": kernel}), copy / "solutions" / NAME)
+
+
+def make(copy: Path, *targets: str) -> subprocess.CompletedProcess[str]:
+    surroundings = os.environ | {"PYTHONPATH": str(copy), "MAKEFLAGS": ""}
+    command = ["make", *targets]
+    return subprocess.run(command, cwd=copy, env=surroundings, capture_output=True, text=True, check=False, timeout=250)
+
+
+def answer(copy: Path) -> list[Path]:
+    """Do the exercise, in both places where a student may have done it."""
+    for folder in ("exercises", "work"):
+        file = copy / folder / NAME
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(ANSWER)
+    return [copy / "exercises" / NAME, copy / "work" / NAME]
+
+
+def renew(copy: Path) -> None:
+    """Make everything newer that a pull may bring, and the assignment really new."""
+    solve(copy, "2")
+    for path in [*copy.glob("grading/*.py"), *copy.glob("*.*"), *copy.glob("book/*")]:
+        path.touch()
+    (copy / ".venv" / ".ready").touch()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_no_target_touches_what_a_student_wrote_or_puts_it_into_the_book(copy, target):
+    files = answer(copy)
+    renew(copy)
+    done = make(copy, target)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [file.read_text() for file in files] == [ANSWER, ANSWER]
+    made = [path for path in (copy / "_build").rglob("*") if path.is_file()] if target != "clean" else []
+    assert not [path for path in made if ANSWER in path.read_text()]
+    if target != "clean":
+        assert f"exercises/{NAME} is not what was released" in done.stdout
+        assert f"_build/released/{NAME}" in done.stdout
+        assert "version 2" in (copy / "_build" / "released" / NAME).read_text()
+
+
+def test_after_clean_everything_is_built_again_and_the_work_is_still_there(copy):
+    files = answer(copy)
+    environment = copy / ".venv"
+    shutil.copytree(environment, copy.parent / "environment")
+    assert make(copy, "clean").returncode == 0
+    shutil.copytree(copy.parent / "environment", environment)
+    (environment / ".ready").touch()
+    done = make(copy)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [file.read_text() for file in files] == [ANSWER, ANSWER]
+
+
+def test_what_nobody_changed_follows_the_solutions(copy):
+    renew(copy)
+    assert make(copy, "exercises").returncode == 0
+    assert "version 2" in (copy / "exercises" / NAME).read_text()
+    assert "secret" not in (copy / "exercises" / NAME).read_text()
+
+
+def test_work_says_what_it_copied_and_what_it_left_alone(copy):
+    done = make(copy, "work", "ASSIGNMENT=02-self-attention")
+    assert f"work/{NAME}: copied" in done.stdout
+    assert f"work/{NAME}: is there already" in make(copy, "work").stdout
+
+
+def test_nothing_is_built_again_because_a_student_saved_a_notebook(copy):
+    answer(copy)
+    make(copy)
+    site = copy / "_build" / "html" / "index.html"
+    before = site.stat().st_mtime_ns
+    (copy / "exercises" / NAME).write_text(f"{ANSWER}, saved again")
+    assert make(copy).returncode == 0
+    assert site.stat().st_mtime_ns == before
+
+
+def test_a_build_that_fails_leaves_the_site_and_it_is_served_with_a_warning(copy):
+    site = copy / "_build" / "html" / "index.html"
+    before = site.read_text()
+    renew(copy)
+    (copy / "broken").touch()
+    assert make(copy, "book").returncode != 0
+    assert site.read_text() == before
+    served = make(copy, "serve")
+    assert served.returncode == 0
+    assert "The book could not be built" in served.stdout
+    assert before in served.stdout
+
+
+def test_where_nothing_was_ever_built_nothing_is_served(copy):
+    shutil.rmtree(copy / "_build")
+    (copy / "broken").touch()
+    assert make(copy, "serve").returncode != 0
+
+
+@pytest.mark.parametrize("target", [target for target in TARGETS if target not in ("clean", "grade")])
+def test_a_copy_without_solutions_is_built_from_what_was_released(copy, target):
+    released = (copy / "exercises" / NAME).read_text()
+    for folder in ("solutions", "_build"):
+        shutil.rmtree(copy / folder)
+    done = make(copy, target)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (copy / "_build" / "released" / NAME).read_text() == released
+    assert (copy / "exercises" / NAME).read_text() == released
+    assert "grades of a class" not in done.stdout
+
+
+@pytest.mark.parametrize("python", ["", "PYTHON=no-such-python"])
+def test_a_python_that_is_missing_or_too_old_is_called_by_its_name(copy, python):
+    shutil.rmtree(copy / ".venv")
+    empty = copy / "bin"
+    empty.mkdir()
+    for name in ("sh", "rm", "test", "find", "mkdir", "touch", "grep", "make", "expr"):
+        (empty / name).symlink_to(shutil.which(name))
+    surroundings = {"PATH": str(empty), "HOME": str(copy)}
+    command = [str(empty / "make"), "exercises", *([python] if python else [])]
+    done = subprocess.run(command, cwd=copy, env=surroundings, capture_output=True, text=True, check=False, timeout=250)
+    assert done.returncode != 0
+    assert "Python 3.11 or newer is needed" in done.stdout
+    assert "''" not in done.stdout
+    assert ("no-such-python" in done.stdout) == bool(python)
