@@ -1,4 +1,4 @@
-"""Print the book, built as one page, with Chromium: ``python book/print.py _build/singlehtml BOOK.pdf``.
+"""Print the book, built as one page, with Chromium: ``python book/print.py _build/book/singlehtml BOOK.pdf``.
 
 How it looks on paper is said where it is said for each page: in ``_static/print.css`` and ``_static/course.js``.
 """

@@ -3,9 +3,12 @@
 import re
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
+
+from grading.course import Course
 
 ROOT = Path(__file__).parents[2]
 README, CONTRIBUTING = (ROOT / name for name in ("README.md", "CONTRIBUTING.md"))
@@ -54,3 +57,31 @@ def test_the_code_in_the_readme_runs():
 def test_no_file_names_a_place_on_the_machine_it_was_made_on():
     place = re.compile(rb"/(home|Users|root|work)/\w+/")
     assert not [path for path in tracked() if path.is_file() and place.search(path.read_bytes())]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "grades.csv",  # where `nbgrader export` writes by itself
+        "canvas.csv",
+        "exports/term/grades.csv",
+        "class/submitted/ada/02-self-attention/self-attention.ipynb",
+        "gradebook.db",
+        "work/02-self-attention/self-attention.ipynb",
+    ],
+)
+def test_grades_and_the_work_of_students_cannot_be_committed_by_accident(name):
+    ignored = subprocess.run(["git", "check-ignore", "--quiet", "--no-index", name], cwd=ROOT, check=False)
+    assert ignored.returncode == 0
+
+
+def test_an_export_by_nbgrader_goes_to_the_class(tmp_path):
+    config = Course.at(ROOT, tmp_path).config()
+    assert config.ExportPlugin.to == str(tmp_path / "grades.csv")
+
+
+def test_the_digests_are_those_of_the_exercises():
+    listed = dict(line.split("  ")[::-1] for line in (ROOT / "exercises" / "SHA256SUMS").read_text().splitlines())
+    found = {path.relative_to(ROOT / "exercises").as_posix(): path for path in ROOT.glob("exercises/*/*.ipynb")}
+    assert listed == {name: sha256(path.read_bytes()).hexdigest() for name, path in found.items()}
+    assert len(listed) == 7
