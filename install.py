@@ -28,7 +28,8 @@ def main(asked: str) -> None:
     lock = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     (torch,) = re.findall(r"^torch==\S+", lock, re.MULTILINE)
     cpu = wants_cpu(asked, torch)
-    print(f"Installing {lock.count('==')} packages into {sys.prefix}: {size(cpu)}. It takes some minutes", flush=True)
+    packages = len(re.findall(r"^[\w.-]+==", lock, re.MULTILINE))
+    print(f"Installing {packages} packages into {sys.prefix}: {size(cpu)}. It takes some minutes", flush=True)
     if cpu and not pip("--no-deps", "--index-url", CPU_INDEX, torch):
         if asked == "cpu":
             sys.exit(f"pip could not install {torch} from {CPU_INDEX}: its messages above say why")
