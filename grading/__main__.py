@@ -59,6 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     export = _command(commands, "export", "write the grades for a spreadsheet or for Canvas, and show what is new")
     export.add_argument("--canvas", type=Path, metavar="FILE", help="the gradebook that Canvas exported: CSV")
     export.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: beside the report)")
+    verify = _command(commands, "verify", "compare the log of all gradings with the gradebook and the submissions")
+    verify.add_argument("--known", default="", metavar="DIGEST", help="the last entry, as an earlier time printed it")
     selftest = commands.add_parser("selftest", help="probe the sandbox from inside, and for files of a class")
     _take_course(selftest)
     whole = "copy a gradebook, with all marks and comments, into the one that ATTENTION_DB names"
@@ -205,6 +207,22 @@ def _doctor(course: Course, asked: argparse.Namespace) -> int:
     return 0
 
 
+def _verify(course: Course, asked: argparse.Namespace) -> int:
+    from grading.ledger import Ledger
+    from grading.verify import verify
+
+    course.require(asked.assignment)
+    with Ledger(course, asked.assignment, log_file(course, asked.assignment)) as ledger:
+        found = verify(course, asked.assignment, ledger, asked.known)
+    for line in [*found.wrong, *(f"note: {note}" for note in found.notes)]:
+        print(line)
+    if found.wrong:
+        raise GradingError(f"the log of {asked.assignment} does not agree with what there is: {len(found.wrong)} lines")
+    print(f"{found.entries} entries on {found.students} students agree with outcomes, gradebook and submissions.")
+    print(f"Write down this last entry elsewhere, and ask for it with --known the next time: {found.last}")
+    return 0
+
+
 def _export(course: Course, asked: argparse.Namespace) -> int:
     from grading.insight.export import export
 
@@ -236,6 +254,7 @@ COMMANDS = {
     "report": _report,
     "doctor": _doctor,
     "export": _export,
+    "verify": _verify,
     "migrate": _migrate,
     "selftest": _selftest,
 }

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import randbits
 from string import hexdigits
+from typing import Any
 
+from grading.audit_log import AuditLog
 from grading.course import Course, GradingError
 from grading.outcome import LONGEST, VERDICTS, Outcome, plain
 from grading.safe_files import PRIVATE
@@ -22,11 +24,19 @@ class Busy(GradingError):
     """Somebody else is grading this class at this moment."""
 
 
+def agree(said: dict[str, Any], outcome: Outcome | None) -> bool:
+    """Tell whether an outcome is the one that an entry of the log announced; an empty entry announced none."""
+    if not said or outcome is None:
+        return not said and outcome is None
+    return (said.get("submission"), said.get("verdict")) == (outcome.digest, outcome.verdict)
+
+
 class Journal:
     """The run on one assignment of one class. Its files lie beside the assignment's reports."""
 
     def __init__(self, course: Course, assignment: str) -> None:
         self._files, self._outcomes = course.files, course.outcomes(assignment)
+        self.audit = AuditLog(course.files, course.reports(assignment) / "audit.log")
         self._secret = course.reports(assignment) / "seed"
 
     @property
@@ -73,9 +83,17 @@ class Journal:
         """Store an outcome: until it is on the disk as a whole, the one before stays."""
         self._files.write(self._outcomes / f"{outcome.student}.json", outcome.to_json())
 
+    def announce(self, outcome: Outcome, score: float, *, walled: bool) -> None:
+        """Write into the log that this outcome, with this automatic score, is about to be written down."""
+        about = {"student": outcome.student, "submission": outcome.digest, "verdict": outcome.verdict}
+        self.audit.graded(**about, score=score, seed=self.seed, walled=walled)
+
     def finish(self) -> None:
         """Say that the run is complete: the next one draws a new secret."""
-        self._files.remove(self._secret)
+        if self._files.changed(self._secret) is not None:
+            seed = self.seed
+            self._files.remove(self._secret)
+            self.audit.finished(seed, lambda said: agree(said, self.done(str(said["student"]))))
 
 
 @contextmanager

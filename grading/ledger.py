@@ -135,6 +135,20 @@ class Ledger:
         with self._transaction() as db:
             return db.scalar(select(Assignment.duedate).where(Assignment.name == self.assignment))
 
+    def automatic_score(self, notebooks: Mapping[str, NotebookNode]) -> float:
+        """Return the points that :meth:`record` gives for executed and judged notebooks."""
+        ours = (notebook for name, notebook in notebooks.items() if name in self._notebooks.values())
+        cells = (cell for notebook in ours for cell in notebook.cells if is_grade(cell) and not is_task(cell))
+        return float(sum(determine_grade(cell, self.log)[0] or 0.0 for cell in cells))
+
+    def automatic_scores(self) -> dict[str, float]:
+        """Return the sum of the points that every submission was given, without what a person gave."""
+        asked = select(SubmittedAssignment.student_id, func.sum(Grade.auto_score)).select_from(Grade)
+        asked = asked.join(SubmittedNotebook).join(SubmittedAssignment).join(Assignment)
+        asked = asked.where(Assignment.name == self.assignment).group_by(SubmittedAssignment.student_id)
+        with self._transaction() as db:
+            return {student: float(score or 0.0) for student, score in db.execute(asked).all()}
+
     def times(self) -> dict[str, Time]:
         """Return when each submission was due and came, and what is taken off for it."""
         due, penalty = self.due(), func.sum(SubmittedNotebook.late_submission_penalty)

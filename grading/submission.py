@@ -5,6 +5,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from logging import Logger
+from pathlib import Path
 
 from grading._untyped import NotebookNode, notebook_text
 from grading.admission import admit
@@ -58,16 +59,11 @@ class Submissions:
     ) -> None:
         self.course, self.assignment, self.papers, self.judge = course, assignment, papers, judge
         self.limits, self.log, self.walled = limits, log, walled
-        asked = sha256("".join(notebook_text(paper.template) for paper in papers).encode()).hexdigest()
-        self._asked = f"{asked} {'walled' if walled else UNSANDBOXED}"
+        self._asked = asked(papers, walled=walled)
 
     def digest(self, student: str) -> str:
         """Return the digest that :meth:`admit` would give what came, without making anything of it."""
-        folder = self.course.submitted(student, self.assignment)
-        return self._digest(digest(folder, f"{paper.name}.ipynb") for paper in self.papers)
-
-    def _digest(self, came: Iterable[str]) -> str:
-        return sha256("".join([self._asked, *came]).encode()).hexdigest()
+        return digest_of(self.course.submitted(student, self.assignment), self.papers, self._asked)
 
     def is_up_to_date(self, student: str, before: Outcome) -> bool:
         """Tell whether an outcome is still what grading the student would give.
@@ -102,7 +98,7 @@ class Submissions:
             roads += read.flags
         refused = refusals[0] if refusals else None
         tasks = tuple(self._task(name, notebook) for name, notebook in notebooks.items())
-        digest = self._digest(came)
+        digest = _digest(came, self._asked)
         same = before is not None and before.digest == digest
         return Submission(student, digest, notebooks, tasks, tuple(repairs), tuple(roads), refused, same)
 
@@ -115,29 +111,30 @@ class Submissions:
     def settle(
         self, submission: Submission, run: "Future[Results]", ledger: Ledger, lateness: Lateness, journal: Journal
     ) -> Outcome:
-        """Write down what a submission earned: the notebook, the gradebook, the outcome, in this order.
+        """Write down what a submission earned: the notebook, the log, the gradebook, the outcome, in this order.
 
         Whatever goes wrong, there is an outcome, and nothing left that could be taken for one.
         """
         try:
-            outcome = lateness.of_new(self._settled(submission, run.result(), ledger))
+            outcome = lateness.of_new(self._settled(submission, run.result(), ledger, journal))
         except Exception as error:
             self.log.exception("the grader failed on %s", submission.student)
-            outcome = self._failed(submission.student, f"{type(error).__name__}: {error}", ledger)
+            outcome = self._failed(submission.student, f"{type(error).__name__}: {error}", ledger, journal)
         journal.keep(outcome)
         return outcome
 
-    def _settled(self, submission: Submission, results: Results, ledger: Ledger) -> Outcome:
+    def _settled(self, submission: Submission, results: Results, ledger: Ledger, journal: Journal) -> Outcome:
         lost = next((result.lost for result in results if result.lost), "")
         if lost:
-            return self._failed(submission.student, lost, ledger)
+            return self._failed(submission.student, lost, ledger, journal)
         student = submission.student
         when = handed_in(self.course.submitted(student, self.assignment)).when
         if not submission.notebooks:
             assert submission.refused is not None
             self._forget(student)
-            ledger.nothing(student, when, same=submission.same)
             refused = Outcome(student, submission.refused.verdict, submission.refused.reason, digest=submission.digest)
+            journal.announce(refused, 0.0, walled=self.walled)
+            ledger.nothing(student, when, same=submission.same)
             return replace(refused, version=version())
         marked, verdicts = {}, []
         for (name, notebook), result in zip(submission.notebooks.items(), results, strict=True):
@@ -146,10 +143,11 @@ class Submissions:
             verdicts.append(verdict)
             file = self.course.autograded(student, self.assignment) / f"{name}.ipynb"
             self.course.files.write(file, notebook_text(sanitized(marked[name])).encode())
-        ledger.record(student, marked, when, unsandboxed=not self.walled, same=submission.same)
         again = next((result.again for result in results if result.again), "")
         late = any(verdict == "timeout" for result in results for verdict, _ in result.stops.values())
         outcome = self._outcome(submission, marked, verdicts, again)
+        journal.announce(outcome, ledger.automatic_score(marked), walled=self.walled)
+        ledger.record(student, marked, when, unsandboxed=not self.walled, same=submission.same)
         return replace(outcome, version=version(), timeout=self.limits.cell if late else 0.0)
 
     def _outcome(
@@ -168,15 +166,32 @@ class Submissions:
         repairs = (str(repair.text) for repair in submission.repairs[:MOST_FLAGS])
         return [*[*bare, *submission.roads][:MOST_FLAGS], *repairs]
 
-    def _failed(self, student: str, reason: str, ledger: Ledger) -> Outcome:
+    def _failed(self, student: str, reason: str, ledger: Ledger, journal: Journal) -> Outcome:
         """Say that the grader failed on a student, and leave no earlier grade that could be taken for this one's."""
+        outcome = Outcome(student, "infrastructure", reason)
         try:
+            journal.announce(outcome, 0.0, walled=self.walled)
             self._forget(student)
             ledger.nothing(student)
         except Exception:
             self.log.exception("what %s had earned before stands", student)
-        return Outcome(student, "infrastructure", reason)
+        return outcome
 
     def _forget(self, student: str) -> None:
         for folder in (self.course.autograded, self.course.feedback):
             self.course.files.remove(folder(student, self.assignment))
+
+
+def asked(papers: Sequence[Paper], *, walled: bool) -> str:
+    """Return what stands for an assignment, and for whether there is a sandbox, in the digest of a submission."""
+    templates = sha256("".join(notebook_text(paper.template) for paper in papers).encode()).hexdigest()
+    return f"{templates} {'walled' if walled else UNSANDBOXED}"
+
+
+def digest_of(folder: Path, papers: Sequence[Paper], asked: str) -> str:
+    """Return the digest of what came into a student's folder, and of what was asked."""
+    return _digest((digest(folder, f"{paper.name}.ipynb") for paper in papers), asked)
+
+
+def _digest(came: Iterable[str], asked: str) -> str:
+    return sha256("".join([asked, *came]).encode()).hexdigest()

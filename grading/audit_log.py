@@ -1,0 +1,106 @@
+"""An append-only log of a class's gradings, in which an edit is found: each entry holds the digest of the one before.
+
+An entry is written before the gradebook and the outcome are: after a kill, each of these is either what the entry says
+or what it was before. Once a run is complete its secret seed is of no more use, and is revealed, so that anybody can
+draw the same inputs again; until then the entries hold its digest alone.
+
+The digests have no key. Whoever may write to the class's folder can make a log anew that is whole in itself: that is
+found only by the digest of an entry that was written down elsewhere.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from grading.safe_files import SafeFolder
+from grading.version import catalogue, engine
+
+FIRST = "0" * 64  # in place of the digest of an entry before the first one
+MOST_BYTES = 500_000_000  # some 600 bytes an entry: the gradings of a large class over many years
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the log: its number, its digest, and what stands in it; nothing where it was cut off by a power cut."""
+
+    number: int
+    digest: str
+    said: dict[str, Any]
+
+
+class AuditLog:
+    """The log of one assignment. Only a run that holds the class's lock may write to it."""
+
+    def __init__(self, files: SafeFolder, file: Path) -> None:
+        self._files, self._file = files, file
+        self._last: bytes | None = None  # the last line, once it was read
+        self._whole = True
+
+    def graded(self, *, student: str, submission: str, verdict: str, score: float, seed: int, walled: bool) -> None:
+        """Say that a submission is about to be written down with this verdict and this score, in points."""
+        said = {"student": student, "submission": submission, "verdict": verdict, "score": round(score, 6)}
+        versions = {"engine": engine(), "catalogue": catalogue()}
+        self._append(said | {"seed": _commitment(seed), "walled": walled} | versions)
+
+    def finished(self, seed: int, settled: Callable[[dict[str, Any]], bool]) -> None:
+        """Say that the run is complete, and reveal its seed, if anybody was graded.
+
+        ``settled`` tells of an entry whether it has been written down. Where a run was killed, and the next one was for
+        others, some have not.
+        """
+        if "student" in _said(self._end()):
+            last = {entry.said["student"]: entry.said for entry in self.entries()[0] if "student" in entry.said}
+            unsettled = [student for student, said in last.items() if not settled(said)]
+            self._append({"revealed": f"{seed:032x}", "unsettled": unsettled})
+
+    def entries(self) -> tuple[list[Entry], list[str]]:
+        """Return the entries, and what is wrong with their order."""
+        lines = self._read().splitlines()
+        entries, wrong, previous = [], [], FIRST
+        for number, line in enumerate(lines, 1):
+            entry = Entry(number, sha256(line).hexdigest(), _said(line))
+            if entry.said and entry.said.get("previous") != previous:
+                wrong.append(f"entry {number} does not follow the one before it: one was changed, removed or moved")
+            entries.append(entry)
+            previous = entry.digest
+        return entries, wrong
+
+    def _append(self, said: dict[str, Any]) -> None:
+        end = self._end()
+        previous = sha256(end).hexdigest() if end else FIRST
+        time = datetime.now(UTC).isoformat(timespec="seconds")
+        line = json.dumps({"previous": previous, "time": time, **said}, ensure_ascii=False).encode()
+        torn = b"" if self._whole else b"\n"
+        self._files.append(self._file, torn + line + b"\n", 0o600)
+        self._last, self._whole = line, True
+
+    def _end(self) -> bytes:
+        """Return the last line, and remember whether it is whole."""
+        if self._last is None:
+            content = self._read()
+            self._whole = not content or content.endswith(b"\n")
+            self._last = content.splitlines()[-1] if content else b""
+        return self._last
+
+    def _read(self) -> bytes:
+        try:
+            return self._files.read(self._file, MOST_BYTES)
+        except FileNotFoundError:
+            return b""
+
+
+def _said(line: bytes) -> dict[str, Any]:
+    """Return what stands in a line, or nothing where it is no entry."""
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) and isinstance(said.get("previous"), str) else {}
+
+
+def _commitment(seed: int) -> str:
+    return sha256(f"{seed:032x}".encode()).hexdigest()

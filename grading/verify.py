@@ -1,0 +1,122 @@
+"""Compare the log of a class's gradings with itself, the outcomes, the gradebook and the submissions."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from grading.audit_log import Entry
+from grading.course import Course, GradingError
+from grading.journal import Journal, agree
+from grading.ledger import Ledger
+from grading.outcome import Outcome, plain
+from grading.release import papers
+from grading.submission import asked, digest_of
+
+CLOSE = 1e-4  # points
+NAN = float("nan")  # in place of what is no number: it is close to nothing
+
+
+@dataclass(frozen=True)
+class Checked:
+    """How many entries the log has, of how many students; what is wrong; what is to be known; the last digest."""
+
+    entries: int
+    students: int
+    wrong: tuple[str, ...]
+    notes: tuple[str, ...]
+    last: str
+
+
+def verify(course: Course, assignment: str, ledger: Ledger, known: str = "") -> Checked:
+    """Return what the log of an assignment says, and what does not agree with it.
+
+    Args:
+        course: the class.
+        assignment: its name.
+        ledger: the gradebook.
+        known: the digest of an entry that was written down elsewhere; "" for none.
+
+    Raises:
+        GradingError: there is no log.
+    """
+    journal = Journal(course, assignment)
+    entries, wrong = journal.audit.entries()
+    if not entries:
+        raise GradingError(f"there is no log of gradings for {assignment} in {course.folder}: nobody was graded yet")
+    if known and all(entry.digest != known for entry in entries):
+        wrong.append(f"the entry {known} is not there: the end was cut off, or the log was made anew")
+    wrong += _seeds(entries)
+    allowed = _allowed(entries)
+    outcomes = {outcome.student: outcome for outcome in journal.all()[0]}
+    scores, notebooks = ledger.automatic_scores(), papers(course, assignment)
+
+    def submitted(student: str, walled: bool) -> str:
+        return digest_of(course.submitted(student, assignment), notebooks, asked(notebooks, walled=walled))
+
+    for student, entry in sorted(allowed.items()):
+        wrong += _differences(student, entry, outcomes.get(student), scores.get(student, 0.0), submitted)
+    wrong += [f"{plain(name)}: there is an outcome, and no entry" for name in sorted(outcomes.keys() - allowed.keys())]
+    cut_off = [entry.number for entry in entries if not entry.said]
+    notes = [f"entry {number} is none: it was cut off, as a loss of power does" for number in cut_off]
+    if "revealed" not in entries[-1].said:
+        notes.append("the last run was not finished: run it again; until then its submissions may be as before it")
+    return Checked(len(entries), len(allowed), tuple(wrong), tuple(notes), entries[-1].digest)
+
+
+def _seeds(entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield where a run's entries were made under another seed than the one that it revealed."""
+    since: list[Entry] = []
+    for entry in entries:
+        if "student" in entry.said:
+            since.append(entry)
+        elif "revealed" in entry.said:
+            commitment = sha256(str(entry.said["revealed"]).encode()).hexdigest()
+            for one in since:
+                if one.said.get("seed") != commitment:
+                    yield f"entry {one.number} was made under another seed than entry {entry.number} reveals"
+            since = []
+
+
+def _allowed(entries: Sequence[Entry]) -> dict[str, list[dict[str, Any]]]:
+    """Return the entries that each student's state may agree with.
+
+    That is the last one; where the run it belongs to was not finished, those before it as well.
+    """
+    allowed: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        if "student" in entry.said:
+            allowed.setdefault(str(entry.said["student"]), [{}]).append(entry.said)
+        elif "revealed" in entry.said:
+            for student in allowed.keys() - set(_texts(entry.said.get("unsettled"))):
+                allowed[student] = allowed[student][-1:]
+    return allowed
+
+
+def _texts(value: object) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+
+
+def _points(said: dict[str, Any]) -> float:
+    score = said.get("score", 0.0)
+    return float(score) if isinstance(score, int | float) else NAN
+
+
+def _differences(
+    student: str,
+    allowed: Sequence[dict[str, Any]],
+    outcome: Outcome | None,
+    score: float,
+    submitted: Callable[[str, bool], str],
+) -> Iterator[str]:
+    """Yield in what a student's outcome, score and submission differ from what was written down of them."""
+    name, last = plain(student), allowed[-1]
+    agrees = [said for said in allowed if agree(said, outcome)]
+    if not agrees:
+        there = f"{outcome.verdict}" if outcome else "gone"
+        yield f"{name}: the outcome is not the one that was graded: it is {there}, the log says {last.get('verdict')}"
+    if not any(abs(score - _points(said)) <= CLOSE for said in allowed):
+        yield f"{name}: the gradebook's automatic score is {score:g}, the log says {last.get('score')}"
+    for said in agrees[-1:]:
+        if said.get("submission") and submitted(student, bool(said.get("walled"))) != said["submission"]:
+            yield f"{name}: the submission, or the assignment, is not what was graded: run it again"

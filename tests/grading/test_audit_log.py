@@ -1,0 +1,202 @@
+"""The log of gradings finds an edit, and no kill of the grader makes it cry wolf."""
+
+import json
+import sqlite3
+from contextlib import closing
+from hashlib import sha256
+
+import pytest
+from tiny import OVERFLOWS
+
+from grading.__main__ import main
+from grading.course import log_file
+from grading.journal import Journal
+from grading.ledger import Ledger
+from grading.run import How, run
+from grading.verify import verify
+
+HOW = How(pages=False)
+
+
+@pytest.fixture(scope="module")
+def course(tiny, boxes):
+    """A class in three runs: ada, then bela, then bela again with another answer."""
+    tiny.submit("ada")
+    tiny.submit("bela", answer_one=OVERFLOWS)
+    run(tiny, "tiny", ["ada"], HOW, pool=boxes)
+    run(tiny, "tiny", how=HOW, pool=boxes)
+    tiny.submit("bela")
+    run(tiny, "tiny", how=HOW, pool=boxes)
+    return tiny
+
+
+def checked(course, known=""):
+    with Ledger(course, "tiny", log_file(course, "tiny")) as ledger:
+        return verify(course, "tiny", ledger, known)
+
+
+def log(course):
+    return course.reports("tiny") / "audit.log"
+
+
+@pytest.fixture
+def kept(course):
+    """Put everything back that a test has changed."""
+    files = [log(course), course.folder / "gradebook.db", *course.outcomes("tiny").iterdir()]
+    files.append(course.submitted("ada", "tiny") / "tiny.ipynb")
+    before = {file: file.read_bytes() for file in files}
+    yield course
+    for file, content in before.items():
+        file.write_bytes(content)
+
+
+def test_what_was_graded_agrees_and_the_entries_say_what_they_should(course):
+    found = checked(course)
+    assert (found.wrong, found.notes, found.entries, found.students) == ((), (), 6, 2)
+    lines = log(course).read_bytes().splitlines()
+    said = [json.loads(line) for line in lines]
+    assert [(one.get("student"), one.get("verdict"), one.get("score")) for one in said] == [
+        ("ada", "graded", 6),
+        (None, None, None),
+        ("bela", "graded", 5.5),
+        (None, None, None),
+        ("bela", "graded", 6),
+        (None, None, None),
+    ]
+    assert [one["previous"] for one in said] == ["0" * 64, *(sha256(line).hexdigest() for line in lines[:-1])]
+    assert said[0]["seed"] == sha256(said[1]["revealed"].encode()).hexdigest() != said[2]["seed"]
+    assert all(len(said[0][name]) == 64 for name in ("submission", "engine", "catalogue"))
+    assert found.last == sha256(lines[-1]).hexdigest()
+
+
+def edited(number, **changes):
+    """Change an entry, as somebody would who does not look at the others."""
+
+    def edit(lines):
+        lines[number] = json.dumps(json.loads(lines[number]) | changes).encode()
+
+    return edit
+
+
+def chained(lines):
+    """Make the digests fit again."""
+    previous = "0" * 64
+    for i, line in enumerate(lines):
+        lines[i] = json.dumps(json.loads(line) | {"previous": previous}).encode()
+        previous = sha256(lines[i]).hexdigest()
+
+
+def rewritten(change):
+    def edit(lines):
+        change(lines)
+        chained(lines)
+
+    return edit
+
+
+EDITS = {
+    "a score": (edited(0, score=5), "entry 2 does not follow"),
+    "a score that is none": (edited(0, score="much"), "entry 2 does not follow"),
+    "a verdict": (edited(2, verdict="missing"), "entry 4 does not follow"),
+    "removed": (lambda lines: lines.pop(1), "entry 2 does not follow"),
+    "the first removed": (lambda lines: lines.pop(0), "entry 1 does not follow"),
+    "another order": (lambda lines: lines.insert(0, lines.pop(1)), "entry 1 does not follow"),
+    "said twice": (lambda lines: lines.insert(1, lines[0]), "entry 2 does not follow"),
+    "the end cut off": (lambda lines: lines.__delitem__(slice(4, None)), "bela: the outcome is not the one"),
+    "rewritten with another score": (rewritten(edited(4, score=5)), "bela: the gradebook's automatic score is 6"),
+    "rewritten with another verdict": (rewritten(edited(4, verdict="timeout")), "bela: the outcome is not the one"),
+    "rewritten with another submission": (rewritten(edited(0, submission="0" * 64)), "ada: the outcome is not the one"),
+    "rewritten with another seed": (rewritten(edited(1, revealed="0" * 32)), "entry 1 was made under another seed"),
+    "rewritten without a student": (rewritten(lambda lines: lines.pop(0)), "ada: there is an outcome, and no entry"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_of_the_log_is_found(kept, name):
+    edit, expected = EDITS[name]
+    lines = log(kept).read_bytes().splitlines()
+    edit(lines)
+    log(kept).write_bytes(b"\n".join(lines) + b"\n")
+    assert any(wrong.startswith(expected) for wrong in checked(kept).wrong), checked(kept).wrong
+
+
+def test_an_edit_of_what_the_log_is_about_is_found(kept, capsys):
+    with closing(sqlite3.connect(kept.folder / "gradebook.db")) as db:
+        db.execute("UPDATE grade SET auto_score = 0 WHERE auto_score = 2")
+        db.commit()
+    journal = Journal(kept, "tiny")
+    (kept.outcomes("tiny") / "ada.json").unlink()
+    kept.submit("ada", answer_one=OVERFLOWS)
+    assert [wrong.partition(":")[0] for wrong in checked(kept).wrong] == ["ada", "ada", "bela"]
+    assert journal.done("ada") is None
+
+
+def test_a_changed_submission_is_found(kept):
+    kept.submit("ada", answer_one=OVERFLOWS)
+    assert checked(kept).wrong == ("ada: the submission, or the assignment, is not what was graded: run it again",)
+
+
+def test_a_mark_of_a_person_is_no_edit(kept):
+    with closing(sqlite3.connect(kept.folder / "gradebook.db")) as db:
+        db.execute("UPDATE grade SET manual_score = 1")
+        db.commit()
+    assert checked(kept).wrong == ()
+
+
+def test_a_log_made_anew_is_found_by_an_entry_that_was_written_down(kept):
+    last = checked(kept).last
+    assert checked(kept, last).wrong == ()
+    lines = log(kept).read_bytes().splitlines()[:-1]
+    log(kept).write_bytes(b"\n".join(lines) + b"\n")
+    assert checked(kept).wrong == (), "the end alone is missed by nobody who knows nothing else"
+    assert checked(kept, last).wrong[0].startswith(f"the entry {last} is not there")
+
+
+class Killed(BaseException):
+    pass
+
+
+def killed(*_, **__):
+    raise Killed
+
+
+PLACES = ("grading.journal.Journal.announce", "grading.ledger.Ledger.record", "grading.journal.Journal.keep")
+
+
+@pytest.mark.parametrize("place", [*PLACES, "grading.journal.Journal.finish"])
+def test_a_kill_at_any_place_is_no_edit(kept, boxes, place):
+    for answer in (OVERFLOWS, "one = None"):
+        kept.submit("ada", answer_one=answer)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(place, killed)
+            with pytest.raises(Killed):
+                run(kept, "tiny", ["ada"], HOW, pool=boxes)
+        graded = place.endswith(("announce", "record"))
+        assert all("the submission" in wrong for wrong in checked(kept).wrong), "its new answer waits to be graded"
+        assert len(checked(kept).wrong) <= graded or place.endswith("keep")
+    run(kept, "tiny", ["bela"], HOW, pool=boxes)
+    assert all("the submission" in wrong for wrong in checked(kept).wrong)
+    run(kept, "tiny", how=HOW, pool=boxes)
+    assert (checked(kept).wrong, checked(kept).notes) == ((), ())
+
+
+def test_an_entry_that_a_loss_of_power_cut_off_is_told_and_no_edit(kept, boxes):
+    with log(kept).open("ab") as file:
+        file.write(b'{"previous": "12')
+    assert checked(kept).wrong == ()
+    kept.submit("ada", answer_one=OVERFLOWS)
+    run(kept, "tiny", how=HOW, pool=boxes)
+    assert checked(kept).wrong == ()
+    assert checked(kept).notes == ("entry 7 is none: it was cut off, as a loss of power does",)
+
+
+def test_the_command_says_what_is_wrong_and_fails(kept, monkeypatch, capsys):
+    monkeypatch.setattr("grading.__main__.ROOT", kept.root)
+    assert main(["verify", "tiny", "--course", str(kept.folder)]) == 0
+    assert "6 entries on 2 students agree" in capsys.readouterr().out
+    log(kept).write_bytes(log(kept).read_bytes().replace(b"5.5", b"6.0"))
+    assert main(["verify", "tiny", "--course", str(kept.folder)]) == 1
+    assert "entry 4 does not follow" in capsys.readouterr().out
+    log(kept).unlink()
+    assert main(["verify", "tiny", "--course", str(kept.folder)]) == 1
+    assert "nobody was graded" in capsys.readouterr().err
