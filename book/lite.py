@@ -15,6 +15,7 @@ from html import escape
 from importlib.metadata import distribution
 from pathlib import Path
 from string import Template
+from tempfile import TemporaryDirectory
 
 from jupyterlite_pyodide_kernel.constants import PYODIDE_VERSION
 from swap import put_in_place
@@ -61,20 +62,26 @@ def build(site: Path, pyodide: str | None = None) -> None:
     installed_wheel("comm", STAGE / "pypi")  # the kernel wants it, and Pyodide does not have it
     write("jupyter-lite.json", runs(wheel.name))
     write("overrides.json", SETTINGS)
-    new = site.resolve().with_name(f"{site.name}.new")
-    shutil.rmtree(new, ignore_errors=True)
-    write("jupyter_lite_config.json", made_of(new, pyodide))
+    site.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=".lite-", dir=site.parent) as folder:
+        new = Path(folder) / site.name
+        write("jupyter_lite_config.json", made_of(new, pyodide))
+        run_builder()
+        for app in APPS:
+            name_icon(new / app / "index.html")
+        (new / "index.html").write_text(front(pyodide is not None), encoding="utf-8")
+        put_in_place(new, site.resolve())
+    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
+    origin = f"carried along from {pyodide}" if pyodide else "from cdn.jsdelivr.net"
+    print(f"{site}: the exercises for a browser, {size / 1e6:.0f} MB; Pyodide {PYODIDE_VERSION} {origin}")
+
+
+def run_builder() -> None:
+    """Let JupyterLite build what the configuration says."""
     command = [sys.executable, "-m", "jupyterlite_core", "build", "--config", STAGE / "jupyter_lite_config.json"]
     done = subprocess.run(command, cwd=STAGE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         sys.exit(f"{done.stdout}\nJupyterLite could not be built")
-    for app in APPS:
-        name_icon(new / app / "index.html")
-    (new / "index.html").write_text(front(pyodide is not None), encoding="utf-8")
-    put_in_place(new, site.resolve())
-    size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
-    origin = f"carried along from {pyodide}" if pyodide else "from cdn.jsdelivr.net"
-    print(f"{site}: the exercises for a browser, {size / 1e6:.0f} MB; Pyodide {PYODIDE_VERSION} {origin}")
 
 
 def released() -> list[Path]:
@@ -95,7 +102,7 @@ def front(carried: bool) -> str:
     items = []
     for notebook in released():
         title = json.loads(notebook.read_text(encoding="utf-8"))["cells"][0]["source"][0].removeprefix("# ").strip()
-        address = f"notebooks/index.html?path={notebook.relative_to(ROOT / 'exercises').as_posix()}"
+        address = f"notebooks/index.html?path={notebook.relative_to(RELEASED).as_posix()}"
         items.append(f'<li><a href="{escape(address)}">{escape(title)}</a></li>')
     foreign = "Python is loaded from another host, cdn.jsdelivr.net, when a notebook is opened."
     python = f"{'Python comes with this site.' if carried else foreign} The first time, that takes 10 to 20 seconds."
@@ -151,7 +158,7 @@ def made_of(site: Path, pyodide: str | None) -> dict[str, object]:
     """Return what the site is made of."""
     lite = {
         "lite_dir": str(STAGE),
-        "output_dir": str(site),
+        "output_dir": str(site.resolve()),
         "cache_dir": str(STAGE / ".cache"),
         "contents": ["files"],
         "apps": APPS,
