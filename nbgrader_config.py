@@ -37,14 +37,14 @@ c.Autograde.autograde_preprocessors = [
     "grading.autograde.Grade",
     "nbgrader.preprocessors.SaveAutoGrades",
     "nbgrader.preprocessors.AssignLatePenalties",
-    "grading.sanitize.Sanitize",
+    "grading.rendering.Sanitize",
 ]
 
 templates = Path(grading.__file__).with_name("templates")
 nbgraders_templates = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
 
 # What shows a submission asks no other host for anything, and runs nothing that came with it: feedback and Formgrader.
-c.HTMLExporter.preprocessors = ["grading.sanitize.Sanitize"]
+c.HTMLExporter.preprocessors = ["grading.rendering.Sanitize"]
 c.HTMLExporter.filters = {"markdown2html": "grading.feedback.markdown", "points": "grading.report.points"}
 c.DataTypeFilter.display_data_priority = ["text/html", "text/markdown", "image/png", "image/jpeg", "text/plain"]
 

@@ -189,7 +189,8 @@ def _show(course: Course, asked: argparse.Namespace) -> int:
 
 
 def _doctor(course: Course, asked: argparse.Namespace) -> int:
-    from grading.doctor import Refused, admit
+    from grading.admission import admit
+    from grading.doctor import Refused
     from grading.outcome import plain
     from grading.release import papers, register
     from grading.run import chosen
@@ -200,7 +201,7 @@ def _doctor(course: Course, asked: argparse.Namespace) -> int:
         for paper in papers(course, asked.assignment):
             folder = course.submitted(student, asked.assignment)
             try:
-                said = [repair.text for repair in admit(folder, f"{paper.name}.ipynb", paper.template).repairs]
+                said = [repair.text for repair in admit(folder, paper).admitted.repairs]
             except Refused as refused:
                 said = [f"{refused.verdict}: {refused.reason}"]
             print(f"{plain(student)}: {paper.name}: {' '.join(said) or 'as it should be'}")

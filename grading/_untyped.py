@@ -59,12 +59,6 @@ def notebook_text(notebook: NotebookNode) -> str:
     return json.dumps(notebook, ensure_ascii=False)
 
 
-def as_notebook(data: Any) -> NotebookNode:
-    """Return a notebook made of plain dictionaries and lists."""
-    notebook: NotebookNode = nbformat.from_dict(data)  # type: ignore[no-untyped-call]
-    return notebook
-
-
 def new_output(kind: str, **content: Any) -> NotebookNode:
     """Return an output of a cell."""
     more: dict[str, Any] = {} if kind in ("stream", "error") else {"metadata": {}}

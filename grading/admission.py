@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from grading import bounded
-from grading._untyped import NotebookNode, as_notebook, is_solution
+from grading._untyped import NotebookNode, as_node, is_solution
 from grading.doctor import Admitted, Refused, Repair, digest
 from grading.doctor import admit as repaired
 from grading.paper import Paper
@@ -39,7 +39,7 @@ def admit(folder: Path, paper: Paper) -> Read:
         raise Refused("unreadable", said, digest(folder, name)) from None
     if "refused" in first:
         raise Refused(*first["refused"])
-    notebook = as_notebook(first["notebook"])
+    notebook = as_node(first["notebook"])
     admitted = Admitted(notebook, tuple(Repair(*repair) for repair in first["repairs"]), first["digest"])
     try:
         return Read(admitted, tuple(next(steps)))

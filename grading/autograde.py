@@ -10,8 +10,9 @@ from secrets import randbits
 from typing import Any
 
 from grading._untyped import NbGraderPreprocessor, NotebookNode
+from grading.admission import admit
 from grading.course import Course, GradingError
-from grading.doctor import Refused, admit
+from grading.doctor import Refused
 from grading.exchange import SECRET, TIMESTAMP
 from grading.judge import Judge
 from grading.paper import VERDICT, Paper
@@ -48,7 +49,7 @@ class Admit(NbGraderPreprocessor):  # type: ignore[misc]
         """Return what the doctor makes of the file."""
         paper = _paper(resources, self.config.CourseDirectory.root)
         try:
-            admitted = admit(Path(resources["metadata"]["path"]), f"{paper.name}.ipynb", paper.template)
+            admitted = admit(Path(resources["metadata"]["path"]), paper).admitted
         except Refused as refused:
             raise GradingError(f"{refused.verdict}: {refused.reason}") from refused
         for repair in admitted.repairs:

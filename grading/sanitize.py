@@ -10,13 +10,10 @@ from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from copy import copy
 from html import escape
-from secrets import token_urlsafe
 from typing import Any
 
-from traitlets import Bool
-
 from attnlib.checks.report import MIME
-from grading._untyped import ALLOWED_TAGS, CSSSanitizer, NotebookNode, Preprocessor, as_node, clean
+from grading._untyped import ALLOWED_TAGS, CSSSanitizer, NotebookNode, as_node, clean
 
 # HTML -----------------------------------------------------------------------------------------------------------------
 
@@ -110,7 +107,7 @@ def safe_markdown(source: str) -> str:
 # Notebooks ------------------------------------------------------------------------------------------------------------
 
 MOST_HTML_OF_ALL = 600_000  # characters of HTML in a notebook that are cleaned; the rest is shown as text
-BEGINS = {"image/png": b"\x89PNG\r\n", "image/jpeg": b"\xff\xd8\xff"}
+PICTURE_KINDS = {"image/png": b"\x89PNG\r\n", "image/jpeg": b"\xff\xd8\xff"}
 NOTEBOOKS = {"grading", "kernelspec", "language_info"}  # metadata that is kept, of a notebook and of a cell
 CELLS = {"nbgrader", "tags"}
 SVG = '<img alt="A figure" src="data:image/svg+xml;base64,{}">'  # as a picture, it runs nothing and loads nothing
@@ -152,7 +149,7 @@ def _bundle(data: NotebookNode, left: list[int]) -> dict[str, Any]:
         html = str(data["text/html"])
         left[0] -= len(PICTURE.sub("", html))
         kept["text/html"] = safe_html(html) if left[0] >= 0 else _as_text(html)
-    elif "image/svg+xml" in data and not kept.keys() & BEGINS.keys():
+    elif "image/svg+xml" in data and not kept.keys() & PICTURE_KINDS.keys():
         kept["text/html"] = SVG.format(b64encode(str(data["image/svg+xml"]).encode()).decode())
     for kind in ("text/markdown", "text/latex"):  # Markdown holds formulas too
         if kind in data:
@@ -163,7 +160,7 @@ def _bundle(data: NotebookNode, left: list[int]) -> dict[str, Any]:
 def _pictures(data: NotebookNode) -> dict[str, str]:
     """Return the pictures among these data, written anew: text that only claims to be one is left out."""
     found = {}
-    for kind, begins in BEGINS.items():
+    for kind, begins in PICTURE_KINDS.items():
         try:
             picture = b64decode("".join(str(data.get(kind, "")).split()), validate=True)
         except (NotBase64, ValueError):
@@ -175,14 +172,3 @@ def _pictures(data: NotebookNode) -> dict[str, str]:
 
 def _only(names: set[str], metadata: NotebookNode) -> NotebookNode:
     return as_node({name: value for name, value in metadata.items() if name in names})
-
-
-class Sanitize(Preprocessor):
-    """Sanitizes a notebook before it is stored, and once more before it is shown: it may have been stored otherwise."""
-
-    enabled = Bool(True, help="Whether notebooks are sanitized").tag(config=True)
-
-    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """Return the sanitized notebook, and the nonce that scripts of the page need to run."""
-        resources["nonce"] = token_urlsafe(16)
-        return sanitized(nb), resources

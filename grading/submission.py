@@ -19,8 +19,8 @@ from grading.ledger import Ledger
 from grading.outcome import Outcome, findings
 from grading.paper import VERDICT, WORST_FIRST, Paper, Verdict
 from grading.pool import Results
+from grading.rendering import harmless
 from grading.sandbox.limits import Limits
-from grading.sanitize import sanitized
 from grading.task import Task
 from grading.timestamp import handed_in
 from grading.version import version
@@ -142,7 +142,7 @@ class Submissions:
             marked[name].metadata[VERDICT] = {"verdict": verdict.verdict, "reason": verdict.reason}
             verdicts.append(verdict)
             file = self.course.autograded(student, self.assignment) / f"{name}.ipynb"
-            self.course.files.write(file, notebook_text(sanitized(marked[name])).encode())
+            self.course.files.write(file, notebook_text(harmless(marked[name])).encode())
         again = next((result.again for result in results if result.again), "")
         late = any(verdict == "timeout" for result in results for verdict, _ in result.stops.values())
         outcome = self._outcome(submission, marked, verdicts, again)

@@ -4,9 +4,11 @@ Each text would take ten seconds or more. The bounds are set low, so that the te
 """
 
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from tiny import TinyCourse
 
-from grading import admission
+from grading import admission, rendering
+from grading._untyped import HTMLExporter
 from grading.insight import likeness
 from grading.report import rows
 from grading.run import How, run
@@ -44,3 +46,34 @@ def test_code_that_cannot_be_compared_in_time_is_left_out_and_the_others_are_com
     found = likeness.likeness(course, "tiny", ["honest", "slow-checks", "slow-words"])
     assert found.compared == 2
     assert found.left_out == (("slow-words", "comparing it took more than 1 seconds of processor time"),)
+
+
+SLOW_TO_SHOW = {
+    "blanks": new_markdown_cell("a" + " " * 450_000 + "b"),
+    "formulas": new_markdown_cell("\\begin{a}" * 8000),
+    "another language": new_code_cell("%%perl\n" + "<<a" * 30_000),
+}
+
+
+@pytest.mark.parametrize("cell", SLOW_TO_SHOW.values(), ids=SLOW_TO_SHOW)
+def test_what_cannot_be_shown_in_time_is_plain_text_with_a_word_about_it(cell, monkeypatch):
+    monkeypatch.setattr(rendering, "SECONDS", 2)
+    cells = [new_markdown_cell("**Before**"), cell, new_markdown_cell("After")]
+    shown, _ = rendering.Sanitize().preprocess(new_notebook(cells=cells), {})
+    assert "Shown as plain text, because showing it took more than 2 seconds" in shown.cells[1].source
+    assert cell.source.split()[0][:8] in shown.cells[1].source
+    page, _ = HTMLExporter().from_notebook_node(shown)  # in time, or this test would not end
+    assert "Before" in page
+    assert "After" in page
+
+
+def test_a_page_that_cannot_be_made_in_time_is_made_of_plain_text(course, monkeypatch):
+    for student in ("honest", "slow-page"):
+        course.submit(student)
+    course.submit_edited("slow-page", lambda notebook: notebook.cells.append(SLOW_TO_SHOW["blanks"]))
+    monkeypatch.setattr(rendering, "SECONDS", 2)
+    run(course, "tiny", ["honest", "slow-page"], How())
+    honest, slow = (course.feedback(student, "tiny") / "tiny.html" for student in ("honest", "slow-page"))
+    assert "Shown as plain text" not in honest.read_text()
+    assert "Shown as plain text, because its page took more than 2 seconds of processor time." in slow.read_text()
+    assert "6 / 6 points" in slow.read_text()

@@ -1,0 +1,133 @@
+"""A student's notebook made harmless, and made into a page, within bounds of time and memory.
+
+Markdown, HTML and code that is coloured take converters minutes where somebody means them to. Whatever takes too long
+is shown plainly: as text, cut to what a person would read, with a word about why.
+"""
+
+import re
+from collections.abc import Iterator
+from copy import copy
+from secrets import token_urlsafe
+from typing import Any
+
+from traitlets import Bool
+from traitlets.config import Config
+
+from grading import bounded
+from grading._untyped import HTMLExporter, NotebookNode, Preprocessor, as_node, is_solution, new_output
+from grading.feedback import FeedbackExporter
+from grading.sanitize import PICTURE_KINDS, sanitized
+
+SECONDS = 20  # of processor time, for one notebook: an honest one takes less than one
+LONGEST = 20_000  # characters of a text that is shown plainly
+BLANKS = re.compile(r"\s{40,}")  # which are shortened there
+FENCE = "~" * 12
+UNBOUNDED = {"Sanitize": {"bounded": False}, "TrialExporter": {"template_name": "basic"}}
+
+
+def harmless(notebook: NotebookNode) -> NotebookNode:
+    """Return a notebook as it may be stored and shown: see :func:`grading.sanitize.sanitized`."""
+    return _in_time(_sanitized, notebook)
+
+
+def page_of(notebook: NotebookNode, resources: dict[str, Any], config: Config) -> str:
+    """Return the feedback page of a notebook that has its scores.
+
+    Raises:
+        Exceeded: not even a plain page can be made in time.
+        WorkFailed: it cannot be made.
+    """
+    settings = _settings(config)
+    try:
+        return str(bounded.run(_page, notebook, resources, settings, seconds=SECONDS))
+    except bounded.Exceeded as reason:
+        page = bounded.run(_page, plainly(notebook, f"its page {reason}"), resources, settings, seconds=SECONDS)
+        return str(page)
+
+
+class Sanitize(Preprocessor):
+    """Sanitizes a notebook before it is stored, and once more before it is shown: it may have been stored otherwise."""
+
+    enabled = Bool(True, help="Whether notebooks are sanitized").tag(config=True)
+    bounded = Bool(True, help="Whether to find out in a bounded process if it can be shown in time").tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Return the sanitized notebook, and the nonce that scripts of the page need to run."""
+        resources["nonce"] = token_urlsafe(16)
+        made = _in_time(_rendered, nb, _settings(self.config)) if self.bounded else sanitized(nb)
+        return made, resources
+
+
+class TrialExporter(HTMLExporter):
+    """Makes the page by which it is found out whether a notebook can be shown."""
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    """Return what a child needs of a configuration; where the gradebook is, is not among it."""
+    return {name: dict(section) for name, section in config.items() if name.endswith(("Exporter", "Filter"))}
+
+
+def _in_time(work: bounded.Work, notebook: NotebookNode, *more: Any) -> NotebookNode:
+    """Return what work makes of a notebook, or, where that takes too long, of the same in plain text."""
+    try:
+        return as_node(bounded.run(work, notebook, *more, seconds=SECONDS))
+    except bounded.Exceeded as reason:
+        return as_node(bounded.run(work, plainly(notebook, f"showing it {reason}"), *more, seconds=SECONDS))
+
+
+def _sanitized(notebook: NotebookNode) -> Iterator[NotebookNode]:
+    yield sanitized(notebook)
+
+
+def _rendered(notebook: NotebookNode, settings: dict[str, Any]) -> Iterator[NotebookNode]:
+    made = sanitized(notebook)
+    exporter = TrialExporter(config=Config(settings | UNBOUNDED))  # type: ignore[no-untyped-call]
+    exporter.from_notebook_node(made)
+    yield made
+
+
+def _page(notebook: NotebookNode, resources: dict[str, Any], settings: dict[str, Any]) -> Iterator[str]:
+    exporter = FeedbackExporter(config=Config(settings | UNBOUNDED))  # type: ignore[no-untyped-call]
+    page, _ = exporter.from_notebook_node(notebook, resources)
+    yield str(page)
+
+
+# Plain text -----------------------------------------------------------------------------------------------------------
+
+
+def plainly(notebook: NotebookNode, reason: str) -> NotebookNode:
+    """Return a notebook in which what a student wrote, and what cells showed, is plain text, and not too long."""
+    made = copy(notebook)
+    made.cells = [_plain_cell(cell, f"Shown as plain text, because {reason}.") for cell in notebook.cells]
+    return made
+
+
+def _plain_cell(cell: NotebookNode, why: str) -> NotebookNode:
+    made = copy(cell)
+    is_students = "nbgrader" not in cell.metadata or is_solution(cell)
+    if cell.cell_type == "code":
+        # As comments: code may be in any of the languages that IPython's magics announce, each with a lexer of its own.
+        made.source = "\n# ".join([f"# {why}", *_cut(cell.source).splitlines()]) if is_students else cell.source
+        made.outputs = [_plain_output(output) for output in cell.outputs]
+    elif is_students:
+        made.source = f"*{why}*\n\n{FENCE}\n{_cut(cell.source).replace(FENCE, '')}\n{FENCE}\n"
+        made.pop("attachments", None)
+    return made
+
+
+def _plain_output(output: NotebookNode) -> NotebookNode:
+    """Return an output without HTML and Markdown. Pictures stay: they are bytes of a known kind."""
+    if "data" not in output:
+        kept = {name: output[name] for name in ("name", "ename", "evalue") if name in output}
+        kept |= {"text": _cut(output.text)} if "text" in output else {}
+        kept |= {"traceback": [_cut("\n".join(output.traceback))]} if "traceback" in output else {}
+        return new_output(output.output_type, **kept)
+    data = {kind: output.data[kind] for kind in PICTURE_KINDS if kind in output.data}
+    data |= {"text/plain": _cut(str(output.data["text/plain"]))} if "text/plain" in output.data else {}
+    count = {"execution_count": output.execution_count} if "execution_count" in output else {}
+    return new_output(output.output_type, data=data, **count)
+
+
+def _cut(text: str) -> str:
+    short = BLANKS.sub(lambda blanks: blanks.group()[:40], text)
+    return short if len(short) <= LONGEST else f"{short[:LONGEST]}\n[cut here, of {len(text)} characters]"
