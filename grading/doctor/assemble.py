@@ -5,7 +5,7 @@ from copy import deepcopy
 from itertools import count
 from urllib.parse import quote
 
-from grading._untyped import NotebookNode, as_notebook, code_cell, text_cell
+from grading._untyped import NotebookNode, as_node, code_cell, text_cell
 from grading.doctor.cells import Cell
 from grading.doctor.pictures import Pictures
 from grading.doctor.recognise import Asked
@@ -68,4 +68,4 @@ def _paste(came: Cell | None, cell: NotebookNode, pictures: Pictures) -> None:
         if came and (kept := pictures.kept(came.attachments)):
             # nbconvert looks for an attachment by the name as it stands in the address, where Jupyter quotes it.
             named = {quoted if (quoted := quote(name)) in cell.source else name: kept[name] for name in kept}
-            cell.attachments = as_notebook(named)
+            cell.attachments = as_node(named)

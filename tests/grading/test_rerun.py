@@ -1,5 +1,6 @@
 """Grading again replaces what was, keeps what a person decided, and leaves alone whoever was not asked for."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -127,7 +128,8 @@ def test_a_notebook_has_one_limit_of_time_for_all_cells(course, graded):
     course.grade("waits", regrade=True, limits=Limits(notebook=0.0001))
     assert by_name(course)["waits"].outcome.verdict == "timeout"
     assert by_name(course)["waits"].outcome.timeout == Limits().cell
-    assert "did not end within 0.0004 seconds" in by_name(course)["waits"].outcome.reason
+    # By processor time or by the clock, whichever a busy machine lets be over first.
+    assert re.search(r"did not end within 0\.000[14] seconds", by_name(course)["waits"].outcome.reason)
     assert by_name(course)["waits"].score == 0
 
 
