@@ -175,14 +175,18 @@ def _show(course: Course, asked: argparse.Namespace) -> int:
     from grading.insight.likeness import likeness
     from grading.insight.page import page
     from grading.report import rows, table
+    from grading.roster import not_graded
 
     graded = rows(course, asked.assignment)
     folder = course.reports(asked.assignment)
     alike = likeness(course, asked.assignment, [row.outcome.student for row in graded])
-    shown = page(graded, asked.assignment, folder, alike, book=os.environ.get(BOOK, ""))
+    refused = not_graded(course)
+    shown = page(graded, asked.assignment, folder, alike, book=os.environ.get(BOOK, ""), refused=refused)
     course.files.write(folder / "grades.csv", csv_text(graded).encode())
     course.files.write(folder / "grades.html", shown.encode())
     print(table(graded))
+    for student, why in refused.items():
+        print(f"Not graded: {student!a}: {why}")
     print(f"\nTable:    {folder / 'grades.csv'}\nPage:     {folder / 'grades.html'}")
     print(f"Feedback: {course.feedback('STUDENT', asked.assignment)}")
     return 0

@@ -26,12 +26,12 @@ from grading.pages import NO_PAGE, make_pages
 from grading.paper import Paper
 from grading.pool import Boxes, Cluster, Pool, Results
 from grading.release import papers, register
+from grading.roster import not_graded
 from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.submission import Submission, Submissions
 
-LONGEST = 200  # bytes of a student's name; a file is named after it, and 255 is what file systems take
 AHEAD = 2  # submissions that wait for each box: enough that none stands idle
 EARLY = 32  # submissions that are read before the first of them is run: it takes a box seconds to start
 PATIENCE = 0.5  # seconds between looks whether somebody has asked the run to stop
@@ -263,19 +263,14 @@ def chosen(course: Course, assignment: str, asked: Sequence[str] | None) -> list
             f"There are: {', '.join(map(plain, there)) or 'none at all'}"
         )
     wanted = [student for student in there if asked is None or any(_means(name, student) for name in asked)]
-    refused = [student for student in wanted if not _takes(student)]
-    for student in refused:
-        print(f"warning: not graded, because nbgrader cannot take the folder's name: {student!a}", file=sys.stderr)
-    if len(refused) == len(wanted):
+    refused = not_graded(course)
+    for student in wanted:
+        if student in refused:
+            print(f"warning: not graded: {student!a}: {refused[student]}", file=sys.stderr)
+    if refused.keys() >= set(wanted):
         raise GradingError(f"nobody is left to grade: rename the folders in {course.folder / 'submitted'}")
     return [student for student in wanted if student not in refused]
 
 
 def _means(asked: str, student: str) -> bool:
     return asked == student or fnmatchcase(student, asked)
-
-
-def _takes(student: str) -> bool:
-    """Return whether nbgrader can take a student's name: as text, as a pattern of files, and as a file's name."""
-    as_text = student.isprintable() and student == student.strip()
-    return as_text and not set(student) & set("*?[]") and len(os.fsencode(student)) <= LONGEST

@@ -1,9 +1,10 @@
 """What an instructor opens after grading a class: one HTML page with no script, and nothing from elsewhere."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from os.path import relpath
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import quote
 
 from grading.insight import sections
@@ -14,6 +15,7 @@ from grading.insight.mistakes import common
 from grading.insight.style import STYLE
 from grading.report import Row
 
+NOBODY: Mapping[str, str] = MappingProxyType({})
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -39,7 +41,15 @@ PAGE = """<!DOCTYPE html>
 """
 
 
-def page(rows: Sequence[Row], assignment: str, folder: Path, likeness: Likeness, *, book: str = "") -> str:
+def page(
+    rows: Sequence[Row],
+    assignment: str,
+    folder: Path,
+    likeness: Likeness,
+    *,
+    book: str = "",
+    refused: Mapping[str, str] = NOBODY,
+) -> str:
     """Return the page.
 
     Args:
@@ -47,6 +57,7 @@ def page(rows: Sequence[Row], assignment: str, folder: Path, likeness: Likeness,
         assignment: its name.
         folder: where the page goes; the links to the feedback pages start there.
         likeness: which submissions are nearly the same.
+        refused: the folders among the submissions that could not be graded, and why.
         book: the address of the built book, to which the sections to reteach are links; "" for no links.
     """
     numbered = list(enumerate(items(rows), 1))
@@ -57,6 +68,7 @@ def page(rows: Sequence[Row], assignment: str, folder: Path, likeness: Likeness,
         return link(quote(relpath(page, folder)), shown) if page else shown
 
     body = (
+        sections.not_graded(refused),
         sections.mistakes(common(rows), max(1, len(answered(rows))), book.rstrip("/"), named),
         sections.questions(numbered),
         sections.flagged(rows, named),

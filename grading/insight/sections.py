@@ -1,7 +1,7 @@
 """The parts of the page: each takes what is known and returns HTML, or nothing where there is nothing to say."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, median
 from urllib.parse import quote
 
@@ -149,6 +149,12 @@ def flagged(rows: Sequence[Row], named: Name) -> str:
     found = [(row.outcome.student, row.outcome.flags) for row in rows if row.outcome.flags]
     lines = [(named(student), bullets(map(text, flags))) for student, flags in found]
     return section("To look at", table("Flagged submissions", ("Student", "Why"), lines) if lines else "")
+
+
+def not_graded(refused: Mapping[str, str]) -> str:
+    """Return the folders that could not be graded, and why."""
+    lines = [(name(folder), text(why)) for folder, why in refused.items()]
+    return section("Not graded", table("Folders that were left out", ("Folder", "Why"), lines) if lines else "")
 
 
 def alike(found: Likeness, named: Name) -> str:

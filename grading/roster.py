@@ -1,0 +1,32 @@
+"""Whose folder among the submissions cannot be graded, and why."""
+
+import os
+
+from grading.course import Course
+
+LONGEST = 200  # bytes of a student's name; a file is named after it, and 255 is what file systems take
+PATTERNS = "*?[]"
+
+
+def not_graded(course: Course) -> dict[str, str]:
+    """Return the folders that cannot be graded, each with what is wrong with it and what to do."""
+    submitted = course.folder / "submitted"
+    wrong = {student: _wrong(student) for student in course.students()}
+    for student in course.students():
+        if (submitted / student).is_symlink():
+            wrong[student] = "it is a link, and none is followed: copy the folder there"
+    return {student: why for student, why in wrong.items() if why}
+
+
+def _wrong(student: str) -> str:
+    """Return why nbgrader cannot take a name as text, as a pattern of files, or as a file's name; "" where it can."""
+    size = len(os.fsencode(student))
+    if size > LONGEST:
+        return f"its name has {size} bytes, more than {LONGEST}: rename it"
+    if not student.isprintable():
+        return "its name holds characters that cannot be printed: rename it"
+    if student != student.strip():
+        return "its name begins or ends with a space: rename it"
+    if found := [c for c in PATTERNS if c in student]:
+        return f"its name holds {' '.join(found)}, which nbgrader takes for a pattern: rename it"
+    return ""
