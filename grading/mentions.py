@@ -129,6 +129,7 @@ class _Reader:
     def __init__(self, cell: str, notebook: Scope) -> None:
         self.found, self.notebook = Statement(cell), notebook
         self.waiting: list[tuple[ast.AST, Scope]] = []
+        self.walked: set[int] = set()  # nodes whose path is part of one that has been noted
 
     def read(self, statement: ast.stmt) -> Statement:
         """Return what the statement binds, uses and mentions."""
@@ -205,10 +206,11 @@ class _Reader:
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> None:
         """Read a chain of attributes once, from its end, and go on with what it is a chain of."""
-        path = path_of(node, scope) or UNKNOWN
         patched = not isinstance(node.ctx, ast.Load)
         self.found.methods.update([node.attr] if patched else [])
-        self._note(node, path, "patch" if patched else "use")
+        if id(node) not in self.walked:
+            path = path_of(node, scope, self.walked) or UNKNOWN
+            self._note(node, path, "patch" if patched else "use")
         base: ast.AST = node
         while isinstance(base, ast.Attribute):
             base = base.value
@@ -229,13 +231,15 @@ class _Reader:
         changed = not isinstance(node.ctx, ast.Load)
         if isinstance(node.value, ast.Name) and changed:
             self._owner(node.value, scope, changed=True)
-        path = path_of(node, scope)
+        path = None if id(node) in self.walked else path_of(node, scope, self.walked)
         if path is not None:
             self._note(node, path, "patch" if changed else "use")
 
     def _call(self, node: ast.Call, scope: Scope) -> None:
         """Note attributes that are read or set by their names, and methods that may change an object."""
-        path, function = path_of(node, scope), node.func
+        if id(node) in self.walked:
+            return
+        path, function = path_of(node, scope, self.walked), node.func
         if path is not None:
             self._note(node, path, "use")
         elif node.args and stands_for(function, scope, "builtins.getattr"):

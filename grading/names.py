@@ -143,12 +143,14 @@ def known(node: ast.AST, scope: Scope) -> str | None:
     return None if path is None or path.startswith(UNKNOWN) else path
 
 
-def path_of(node: ast.AST, scope: Scope) -> str | None:
+def path_of(node: ast.AST, scope: Scope, walked: set[int] | None = None) -> str | None:
     """Return the path of a name, an attribute, or what amounts to one: ``getattr(a, "b")``, ``vars(a)["b"]``.
 
-    An attribute of what is not known by name has a path that begins with a question mark.
+    An attribute of what is not known by name has a path that begins with a question mark. The nodes on the way are
+    added to ``walked`` by their ids: their paths are parts of this one, and whoever meets them need not walk again.
     """
     parts: list[str] = []
+    walked = set() if walked is None else walked
     while not isinstance(node, ast.Name):
         module = _imported(node, scope)
         if module is not None:
@@ -157,6 +159,9 @@ def path_of(node: ast.AST, scope: Scope) -> str | None:
         if step is None:
             return ".".join((UNKNOWN, *reversed(parts))) if parts else None
         parts.append(step[0])
+        walked.add(id(node))
+        if isinstance(node, ast.Subscript) and not isinstance(step[1], ast.Name):
+            walked.add(id(node.value))  # of a.__dict__["b"] or vars(a)["b"], what is between
         node = step[1]
     base, _ = scope.find(node.id)
     return None if base is None and not parts else ".".join((base or UNKNOWN, *reversed(parts)))

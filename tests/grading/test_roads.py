@@ -7,6 +7,7 @@ import nbformat
 import pytest
 
 from attnlib.checks.catalogue import CATALOGUE
+from grading import names
 from grading.roads import MOST, Flag, other_roads
 
 ROOT = Path(__file__).parents[2]
@@ -298,3 +299,51 @@ def test_a_flag_shows_the_line():
     assert flag.why == "reads the inside of a function"
     (flag,) = flags("softmax = attnlib.softmax")
     assert flag.why == "uses attnlib.softmax, which would solve the exercise"
+
+
+CHAINS = {
+    "dictionaries": ('"x"', '.__dict__["a"]'),
+    "attributes": ("x", ".a"),
+    "calls": ("x", ".a()"),
+    "subscripts": ("x", "[0].a"),
+    "additions": ("x", ' + "a"'),
+}
+NESTED = {
+    "getattr": 'getattr({}, "a")',
+    "getattr, computed": "getattr({}, n)",
+    "vars": 'vars({})["a"]',
+    "setattr": "setattr({}, 'a', 1)",
+}
+
+
+def work(monkeypatch, source: str) -> int:
+    """Return how many steps along paths are taken to read a cell."""
+    steps, real = [0], names._step
+
+    def counted(node, scope):
+        steps[0] += 1
+        return real(node, scope)
+
+    monkeypatch.setattr(names, "_step", counted)
+    other_roads([("a", source)], FORBIDDEN)
+    monkeypatch.undo()
+    return steps[0]
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_a_chain_of_twice_the_length_takes_twice_the_work(monkeypatch, chain):
+    start, link = CHAINS[chain]
+    short, long = (work(monkeypatch, start + n * link) for n in (40, 80))
+    assert long <= 2 * short + 5
+
+
+@pytest.mark.parametrize("call", NESTED)
+def test_calls_nested_twice_as_deep_take_twice_the_work(monkeypatch, call):
+    def nested(depth: int) -> str:
+        source = "x"
+        for _ in range(depth):
+            source = NESTED[call].format(source)
+        return source
+
+    short, long = (work(monkeypatch, nested(n)) for n in (20, 40))
+    assert long <= 2 * short + 5
