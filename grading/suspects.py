@@ -1,8 +1,10 @@
 """What is worth an instructor's look in an answer, beside the functions that would solve it: ways around the checks."""
 
+import re
 from typing import Literal
 
 import attnlib.checks
+from grading.arithmetic import beyond_arithmetic
 from grading.mentions import Mention
 
 Level = Literal["notice", "suspicious"]
@@ -16,26 +18,34 @@ TRICKS = {
     "builtins.eval": "runs text as code",
     "builtins.exec": "runs text as code",
     "code": "runs text as code",
+    "codeop": "makes code of text",
     "ctypes": "reaches into the memory of the process",
     "gc.get_objects": "looks for objects in memory",
     "gc.get_referents": "looks for objects in memory",
     "gc.get_referrers": "looks for objects in memory",
     "grading": "names the machinery that grades",
+    "dis": "reads the inside of a function",
     "imp": "imports by name",
     "importlib": "imports by name",
     "inspect.currentframe": "walks through the calls of the process",
     "inspect.getclosurevars": "reads the inside of a function",
+    "inspect.getfile": "asks for the place of a file",
     "inspect.getouterframes": "walks through the calls of the process",
     "inspect.getsource": "reads the source of a function",
+    "inspect.getsourcefile": "asks for the place of a file",
     "inspect.getsourcelines": "reads the source of a function",
     "inspect.stack": "walks through the calls of the process",
     "marshal": "makes code of bytes",
     "nbgrader": "names the machinery that grades",
     "numpy.ctypeslib": "reaches into the memory of the process",
+    "numpy.f2py": "makes functions of another language",
+    "numpy.testing.runstring": "runs text as code",
     "pkgutil": "imports by name",
+    "pydoc": "imports by name",
     "runpy": "imports by name",
     "sys._current_frames": "walks through the calls of the process",
     "sys._getframe": "walks through the calls of the process",
+    "sys.executable": "runs another Python",
     "sys.meta_path": "changes how modules are imported",
     "sys.modules": "reaches modules by name",
     "sys.path_hooks": "changes how modules are imported",
@@ -43,8 +53,14 @@ TRICKS = {
     "sys.settrace": "watches the calls of the process",
     "torch._C": "goes past torch's functions",
     "torch._VF": "goes past torch's functions",
+    "torch.compile": "makes functions of another language",
+    "torch.export": "makes functions of another language",
+    "torch.fx": "makes functions of other functions",
+    "torch.hub": "runs code of files",
+    "torch.jit": "makes functions of another language",
     "torch.library": "changes torch's functions",
     "torch.ops": "goes past torch's functions",
+    "torch.package": "runs code of files",
     "torch.overrides": "changes how torch's functions are called",
     "torch.utils.cpp_extension": "makes functions of another language",
     "types.CodeType": "makes functions of code",
@@ -61,14 +77,27 @@ TOOLS = {
     "builtins.open": "opens a file",
     "concurrent": "runs something beside the answer",
     "io.open": "opens a file",
+    "linecache": "reads a file",
     "multiprocessing": "runs something beside the answer",
+    "numpy.fromfile": "reads a file",
+    "numpy.genfromtxt": "reads a file",
+    "numpy.load": "reads a file",
+    "numpy.loadtxt": "reads a file",
+    "numpy.memmap": "reads a file",
+    "operator.attrgetter": "computes the name of what it takes",
+    "operator.methodcaller": "computes the name of what it calls",
     "os": "reaches the machine",
+    "pathlib": "works on files",
     "pickle": "reads or writes objects",
     "shutil": "works on files",
     "signal": "changes how the process is stopped",
     "socket": "opens a connection",
     "subprocess": "runs another program",
+    "sys.path": "changes where modules are looked for",
     "threading": "runs something beside the answer",
+    "torch.load": "reads a file",
+    "typing.ForwardRef": "runs text as code",
+    "typing.get_type_hints": "runs text as code",
     "urllib": "opens a connection",
 }
 INSIDE = {  # attributes, of whatever
@@ -83,15 +112,31 @@ INSIDE = {  # attributes, of whatever
     "__globals__": "reads the inside of a function",
     "__loader__": "imports by name",
     "__mro__": "walks through classes",
+    "__path__": "asks for the place of a file",
     "__spec__": "imports by name",
     "__subclasses__": "walks through classes",
     "__wrapped__": "reads the inside of a function",
+    "co_code": "reads the inside of a function",
+    "co_consts": "reads the inside of a function",
     "f_back": "walks through the calls of the process",
     "f_globals": "walks through the calls of the process",
     "f_locals": "walks through the calls of the process",
     "gi_frame": "walks through the calls of the process",
     "tb_frame": "walks through the calls of the process",
 }
+# As in INSIDE; honest in a cell of one's own.
+INSIDE_TOOLS = {
+    "read_bytes": "reads a file",
+    "read_text": "reads a file",
+    "run_cell": "has IPython run text",
+    "run_cell_magic": "has IPython run text",
+    "run_line_magic": "has IPython run text",
+    "safe_execfile": "has IPython run a file",
+}
+# Magics that run files or other programs, write modules, or show the source of a library.
+STRONG_MAGIC = re.compile(
+    r"%%?(run|load|loadpy|load_ext|writefile|pycat|psource|pfile|pinfo2|python3?|pypy|script|bash|sh|cython)\b|!.*\bpython"
+)
 LIBRARIES = ("attnlib", "builtins", "math", "numpy", "scipy", "sklearn", "sys", "torch")
 FOR_DISPLAY = "IPython.display"
 CHECKS = "attnlib.checks"
@@ -108,6 +153,7 @@ def judged(mention: Mention, *, in_answer: bool) -> tuple[Level, str] | None:
             return "suspicious", "is too long to be read to its end"
         case "magic":
             aimed = any(name in mention.path for name in ("attnlib", "site-packages", "grading"))
+            aimed = aimed or STRONG_MAGIC.match(mention.path) is not None
             return ("suspicious" if aimed else "notice"), "is a command for IPython"
         case "patch" if root in LIBRARIES:
             settings = mention.path.startswith("torch.backends.")
@@ -117,7 +163,12 @@ def judged(mention: Mention, *, in_answer: bool) -> tuple[Level, str] | None:
     inside = next((INSIDE[part] for part in parts if part in INSIDE), None)
     if inside is not None:
         return "suspicious", inside
-    return _by_path(mention, soft) or _by_library(root, parts, soft)
+    tool = next((INSIDE_TOOLS[part] for part in parts if part in INSIDE_TOOLS), None)
+    if tool is not None:
+        return soft, tool
+    found = _by_path(mention, soft) or _by_library(root, parts, soft)
+    beyond = beyond_arithmetic(root, parts) if in_answer and mention.kind != "module" else None
+    return found or (("suspicious", beyond) if beyond else None)
 
 
 def _by_path(mention: Mention, soft: Level) -> tuple[Level, str] | None:

@@ -197,15 +197,17 @@ def shown(tiny, student: str) -> str:
 
 
 @pytest.mark.parametrize("student", LOOKS)
-def test_who_looks_for_the_source_finds_the_stand_in(tiny, graded, student):
+def test_who_looks_for_the_source_finds_the_stand_in_and_is_flagged(tiny, graded, student):
     found = shown(tiny, student)
     assert "LOOKED" in found
     assert "Withheld" in found
     assert "keepdims" not in found
+    assert graded[student].outcome.flags
 
 
-def test_a_copy_of_the_library_earns_nothing(graded):
+def test_a_copy_of_the_library_earns_nothing_and_is_flagged(graded):
     assert graded["copies"].scores["check-one"] == (0, 2)
+    assert graded["copies"].outcome.flags
 
 
 @pytest.mark.parametrize("student", HONEST)

@@ -1,0 +1,73 @@
+"""What an answer is made of: arithmetic, one step at a time. What an answer leads to beyond that may do all its work.
+
+The lists are of what is ordinary, so that what nobody has thought of is pointed at. Attention is in them: the exercises
+that it solves forbid it by name.
+"""
+
+PACKAGES = """
+? __future__ abc array_api_compat attnlib bisect builtins cmath collections contextlib copy dataclasses decimal enum
+fractions functools heapq itertools logging math matplotlib numbers numpy operator pprint random re statistics
+string sys textwrap time torch types typing typing_extensions warnings
+"""  # "?" is what is not known by name
+
+# Of torch: what does one step of arithmetic, makes an array, or gives it another shape or type.
+ARITHMETIC = """
+abs add addbmm addmm addmv all allclose amax amin any arange arccos arcsin arctan arctan2 argmax argmin argsort
+as_strided as_tensor asarray atan2 atleast_1d atleast_2d atleast_3d autocast backends baddbmm bfloat16 bitwise_and
+bitwise_not bitwise_or block_diag bmm bool BoolTensor broadcast_shapes broadcast_tensors broadcast_to cat
+chain_matmul chunk clamp clip clone column_stack complex complex128 complex64 concat concatenate conj cos cosh
+count_nonzero cpu cross cuda cummax cumprod cumsum default_generator deg2rad det device diag diag_embed diagonal
+diff div divide dot double DoubleTensor dropout dsplit dstack dtype e einsum embedding empty empty_like enable_grad
+eq equal erf exp exp2 expm1 eye finfo flatten flip fliplr flipud float float16 float32 float64 FloatTensor floor
+floor_divide fmax fmin fmod from_numpy full full_like gather ge Generator get_default_dtype greater greater_equal gt
+half heaviside hsplit hstack hypot iinfo imag index_select inf inference_mode inner int int16 int32 int64 int8
+IntTensor is_floating_point is_grad_enabled is_tensor isclose isfinite isin isinf isnan isneginf kron layer_norm le
+lerp less less_equal linspace log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or
+logical_xor logspace long LongTensor lt manual_seed masked_fill masked_select matmul matrix_exp max maximum mean
+median meshgrid min minimum mm moveaxis movedim mul multiply mv nan nan_to_num nansum narrow ne neg negative newaxis
+no_grad nonzero norm not_equal numel ones ones_like outer permute pi polar positive pow prod promote_types rand
+randint randn randn_like randperm ravel real reciprocal relu relu_ remainder repeat_interleave reshape result_type
+roll rot90 round rsqrt scatter select set_default_dtype set_grad_enabled set_printoptions sgn sigmoid sign sin sinh
+Size softmax sort split sqrt square squeeze stack std sub subtract sum swapaxes swapdims t take take_along_dim tan
+tanh tensor Tensor tensor_split tensordot tile topk trace transpose tril tril_indices triu triu_indices true_divide
+trunc uint8 unbind unflatten unique unsqueeze var vdot view_as_complex view_as_real vsplit vstack where zeros
+zeros_like
+"""
+FUNCTIONAL = """
+dropout elu embedding gelu layer_norm linear log_softmax normalize one_hot pad relu relu_ scaled_dot_product_attention
+sigmoid silu softmax softplus tanh
+"""  # of torch.nn.functional
+LAYERS = """
+Dropout Embedding Flatten GELU GRUCell Identity init LayerNorm Linear LSTMCell Module ModuleDict ModuleList
+MultiheadAttention parameter Parameter ParameterDict ParameterList ReLU RNNCell Sequential Sigmoid SiLU Softmax Tanh
+"""  # of torch.nn
+SPECIAL = """
+erf exp2 expm1 log1p softmax xlogy
+"""  # of torch.special
+LINEAR = """
+det matrix_norm multi_dot norm vecdot vector_norm
+"""  # of torch.linalg
+FUNC = "functional_call"  # of torch.func
+
+_KNOWN = {
+    ("nn", "functional"): frozenset(FUNCTIONAL.split()),
+    ("nn",): frozenset(LAYERS.split()),
+    ("special",): frozenset(SPECIAL.split()),
+    ("linalg",): frozenset(LINEAR.split()),
+    ("func",): frozenset([FUNC]),
+    (): frozenset([*ARITHMETIC.split(), "Tensor", "nn", "special", "linalg", "func"]),
+}
+_PACKAGES = frozenset(PACKAGES.split())
+
+
+def beyond_arithmetic(root: str, parts: list[str]) -> str | None:
+    """Return why a mention may do the work of an answer that leads to it: another package, or a large part of torch."""
+    if root not in _PACKAGES:
+        return f"leaves work to {root[:40]}: does that do the exercise?"
+    if root != "torch" or not parts:
+        return None
+    place = next(place for place in _KNOWN if tuple(parts[: len(place)]) == place)
+    rest = parts[len(place) :]
+    if not rest or rest[0] in _KNOWN[place] or (place == ("nn",) and rest[0] == "functional"):
+        return None
+    return f"uses torch.{'.'.join(parts)[:40]}, more than a step of arithmetic: does that do the exercise?"
