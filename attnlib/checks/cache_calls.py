@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from attnlib._arrays import library_of
-from attnlib.checks.calls import NOTHING, Around, Given
+from attnlib.checks.calls import Given
 from attnlib.checks.exercise import Implementation
 
 
@@ -21,7 +21,6 @@ def of_cache(
     inputs: Given,
     options: Given,
     setup: Given,
-    around: Around = NOTHING,
     training: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """Make a cache, append chunk after chunk, and return the lengths from the beginning on and the last result.
@@ -30,7 +29,7 @@ def of_cache(
     """
     chunks = [chunk for name, chunk in inputs.items() if name != "other"]
     other = inputs.get("other")
-    with around, _restored(implementation):
+    with _restored(implementation):
         kind = _isolated(implementation)
         cache, results = kind(), []
         counts = [_length(cache)]

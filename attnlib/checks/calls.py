@@ -1,20 +1,17 @@
 """How an implementation is asked: a function by one call; a class by making it, giving it weights, and calling that.
 
 This runs beside a student's code, with inputs in the backend's arrays. It returns what came back, and the arrays whose
-gradients may be asked for, by name. ``around`` is a context that is opened while an answer is worked out.
+gradients may be asked for, by name.
 """
 
 import inspect
 from collections.abc import Callable, Mapping, Set
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from attnlib._arrays import is_torch
 
 Given = Mapping[str, Any]
-Around = AbstractContextManager[Any]
-Call = Callable[[Callable[..., Any], Given, Given, Given, Around, bool], tuple[Any, dict[str, Any]]]
-NOTHING: Around = nullcontext()
+Call = Callable[[Callable[..., Any], Given, Given, Given, bool], tuple[Any, dict[str, Any]]]
 
 
 def of_function(
@@ -22,12 +19,10 @@ def of_function(
     inputs: Given,
     options: Given,
     setup: Given,
-    around: Around = NOTHING,
     training: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """Call a function once: inputs by position, options by keyword."""
-    with around:
-        return implementation(*inputs.values(), **options), leaves(inputs)
+    return implementation(*inputs.values(), **options), leaves(inputs)
 
 
 def of_module(
@@ -35,7 +30,6 @@ def of_module(
     inputs: Given,
     options: Given,
     setup: Given,
-    around: Around = NOTHING,
     training: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """Make a module (numbers of the setup by position), load the first input, its weights, and call it.
@@ -51,8 +45,7 @@ def of_module(
     if training:
         module.train()
     arrays = dict(others)
-    with around:
-        returned = module(*arrays.values(), **options)
+    returned = module(*arrays.values(), **options)
     return returned, leaves(arrays) | parameters
 
 

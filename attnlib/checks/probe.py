@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlib._arrays import is_torch
-from attnlib.checks.calls import NOTHING, Around, Call
+from attnlib.checks.calls import Call
 from attnlib.checks.exercise import Case, Implementation
 
 LIBRARIES = (Path(__file__).parents[1], *map(Path, {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}))
@@ -57,10 +57,8 @@ class Asked(Protocol):
         """Return the names of what comes back for a case."""
 
 
-def probe(
-    implementation: Implementation, case: Case, exercise: Asked, *, backend: str = "numpy", around: Around = NOTHING
-) -> Answer:
-    """Call ``implementation`` on fresh copies of the case's inputs, within ``around``, and collect the named outputs.
+def probe(implementation: Implementation, case: Case, exercise: Asked, *, backend: str = "numpy") -> Answer:
+    """Call ``implementation`` on fresh copies of the case's inputs, and collect the named outputs.
 
     What it prints is dropped here, and warnings are no errors: both show wherever the function is called directly.
     """
@@ -69,7 +67,7 @@ def probe(
     try:
         with _calm(backend):
             setup = copy.deepcopy(case.setup)
-            returned, leaves = exercise.call(implementation, given, options, setup, around, case.training)
+            returned, leaves = exercise.call(implementation, given, options, setup, case.training)
             answer = _collect(returned, exercise.outputs_of(case), backend, exercise.plain)
             if case.upstream is not None and answer.problem is None:
                 answer = _with_gradients(answer, returned, leaves, case.upstream)
