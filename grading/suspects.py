@@ -159,7 +159,7 @@ def judged(mention: Mention, *, in_answer: bool) -> tuple[Level, str] | None:
             settings = mention.path.startswith("torch.backends.")
             return ("notice" if settings else "suspicious"), f"changes {root} while it runs"
         case "computed" if root in LIBRARIES:
-            return soft, f"computes the name of what it takes from {root}"
+            return ("suspicious" if root == "builtins" else soft), f"computes the name of what it takes from {root}"
     inside = next((INSIDE[part] for part in parts if part in INSIDE), None)
     if inside is not None:
         return "suspicious", inside

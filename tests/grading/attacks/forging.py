@@ -118,6 +118,7 @@ def softmax(x, axis=-1): return own(x, axis)
 UNCHANGED = """import sys
 sys.modules["attnlib.checks.probe"]._changed = lambda *args: []
 def softmax(x, axis=-1):
+    x = x if x.dtype.kind == "f" else x * 1.0
     x -= x.max(axis=axis, keepdims=True)
     np.exp(x, out=x)
     x /= x.sum(axis=axis, keepdims=True)

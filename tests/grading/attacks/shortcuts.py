@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from attacks.case import Case
 
-TORCH = "def softmax(x, axis=-1):\n    return {}(torch.from_numpy(np.ascontiguousarray(x)), axis).numpy()"
+TORCH = "def softmax(x, axis=-1):\n    return {}(torch.from_numpy(np.ascontiguousarray(x) * 1.0), axis).numpy()"
 PLACE = "import attnlib, pathlib\nplace = pathlib.Path(attnlib.__path__[0])\n"
 COPY = (
     PLACE
@@ -19,7 +19,7 @@ for file in pathlib.Path("mine").rglob("*.py"):
 sys.path.insert(0, ".")
 """
 )
-UNIT = 'unit = torch.jit.CompilationUnit("def weigh(x, axis: int):\\n    return torch.softmax(x, axis)")\n'
+UNIT = 'unit = torch.jit.CompilationUnit("def weigh(x, axis: int):\\n    return torch.softmax(x, axis)\\n")\n'
 TRACED = """import torch
 trace = torch.jit.trace(lambda x: torch.softmax(x, -1), torch.ones(2, 3))
 """
@@ -89,12 +89,21 @@ def _torch(road: str) -> str:
     return TORCH.format(road)
 
 
-def _case(name: str, does: str, softmax: str = "", *, first: str = "", attention: str = "", loses: bool = True) -> Case:
-    """Return a case that is flagged; the question that it takes a short cut to is lost, or not."""
+def _case(
+    name: str,
+    does: str,
+    softmax: str = "",
+    *,
+    first: str = "",
+    attention: str = "",
+    loses: bool = True,
+    flagged: bool = True,
+) -> Case:
+    """Return a case: the question that it takes a short cut to is lost, or an instructor is pointed at it, or both."""
     cells = {"softmax": softmax, "first": first, "attention": attention}
     lost = ("softmax" if softmax else "attention",) if loses else ()
     given = {name: source for name, source in cells.items() if source}
-    return Case(f"shortcut-{name}", does, given, base="right", loses=lost, flagged=True)
+    return Case(f"shortcut-{name}", does, given, base="right", loses=lost, flagged=flagged)
 
 
 CASES = (
@@ -117,7 +126,7 @@ CASES = (
     _case("unit-values", "attends to unit vectors, which leaves the weights", attention=UNITS),
     _case("unit-keys", "attends to unit vectors for a softmax", UNITS_FOR_SOFTMAX),
     _case("heads", "attends with one head and unit matrices", attention=HEADS),
-    _case("later", "works the weights out while they are collected", attention=LATER),
+    _case("later", "works the weights out while they are collected", attention=LATER, flagged=False),
     _case("categorical", "asks a distribution for its probabilities", _torch("(lambda x, axis: torch.distributions.Categorical(logits=x.movedim(axis, -1)).probs.movedim(-1, axis))")),
     _case("cross-entropy", "takes negative logarithms from the cross entropy", _torch("(lambda x, axis: torch.nn.functional.cross_entropy(x, x.argmax(-1)))")),
     _case("private-softmax", "calls what torch keeps to itself", _torch("(lambda x, axis: torch._softmax(x, axis, False))")),
