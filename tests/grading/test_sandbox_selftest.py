@@ -71,7 +71,7 @@ def test_without_the_filter_each_call_gets_through_and_no_other_wall_is_named(bo
 
 
 def _is_newer(call: str) -> bool:
-    """Tell whether a call came after Linux 5.8, the oldest that the box needs, or this machine never had it."""
+    """Tell whether a call came after Linux 5.8, so that a kernel in use may lack it, or this machine never had it."""
     number = CALLS[call][platform.machine() == "aarch64"]
     return number is None or number > 438
 
