@@ -19,13 +19,13 @@ from attacks.measure import survivors
 from ledgers import contents
 
 import grading.ledger
-import grading.submission
 from grading.course import Course, GradingError
 from grading.journal import lock
 from grading.judge import Judge
 from grading.pool import Boxes
 from grading.report import rows
 from grading.run import How, run
+from grading.safe_files import SafeFolder
 from grading.sandbox import host
 from grading.sandbox.bubblewrap import NoSandbox
 from grading.sandbox.inside import frames
@@ -154,18 +154,16 @@ def test_a_kit_with_nothing_in_it_is_the_graders_failure(course, monkeypatch, tm
 # The disk -------------------------------------------------------------------------------------------------------------
 
 
-def fail_for(student: str, what: Callable[..., None], error: Exception) -> Callable[..., None]:
-    def failing(file: Path, *arguments: object) -> None:
-        if student in file.parts:
-            raise error
-        what(file, *arguments)
-
-    return failing
-
-
 def test_a_disk_that_is_full_for_one_costs_the_others_nothing(course, boxes, monkeypatch):
     full = OSError(28, "No space left on device")
-    monkeypatch.setattr(grading.submission, "place", fail_for("bela", grading.submission.place, full))
+    write = SafeFolder.write
+
+    def fails(self, file, *content):
+        if {"autograded", "bela"} <= set(file.parts):
+            raise full
+        write(self, file, *content)
+
+    monkeypatch.setattr(SafeFolder, "write", fails)
     outcomes = run(course, NAME, how=HOW, pool=boxes)
     assert verdicts(outcomes) == GRADED | {"bela": "infrastructure"}
     assert "No space left on device" in outcomes[1].reason
