@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from attnlib.checks.calls import leaves, takes
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.catalogue.gradients import CUT_OFF, GRADIENTS, LESS_EXACT, NAN_GRADIENT
+from attnlib.checks.catalogue.symptoms import Seen, recognised
 from attnlib.checks.exercise import Case, Exercise, Implementation, Mistake
 from attnlib.checks.invariants import MISFIT, less_exact, what_broke
 from attnlib.checks.probe import GRADIENT_OF, Answer, probe
@@ -104,6 +105,13 @@ class Examination:
     def _is_right(self, i: int, answer: Answer) -> bool:
         return _is_right(self.cases[i], answer, self.expected[i], self.tolerances[i])
 
+    def _symptom(self, answers: dict[int, Answer], first: int, broke: str) -> Mistake | None:
+        """Return what is true of the answers, whatever the exercise, where no mistake of the exercise is known."""
+        cases, expected = {i: self.cases[i] for i in answers}, {i: self.expected[i] for i in answers}
+        right = frozenset(i for i in answers if self._is_right(i, answers[i]))
+        found = recognised(Seen(cases, answers, expected, right, first, broke))
+        return replace(found, section=self.exercise.section) if found else None
+
     def _beyond_numbers(self, i: int, answer: Answer) -> Mistake | None:
         """Return what is wrong with the gradients, or with the digits, of numbers that may be right."""
         if self.cases[i].part == GRADIENTS:
@@ -118,9 +126,9 @@ class Examination:
         """Report what went wrong first, and what else did."""
         first, exercise = wrong[0], self.exercise
         answer, expected, tolerance = answers[first], self.expected[first], self.tolerances[first]
-        named = self._name(answers, first)
-        others = tuple(self.cases[i].name for i in self._others(answers, wrong, named))
         broke = what_broke(exercise, self.cases[first], answer, expected, tolerance)
+        named = self._name(answers, first) or self._symptom(answers, first, broke)
+        others = tuple(self.cases[i].name for i in self._others(answers, wrong, named))
         right = [i for i in answers if self._is_right(i, answers[i])]
         like = next((self.cases[i].name for i in reversed(right) if i < first), None)
         finding = Finding(
@@ -162,7 +170,7 @@ class Examination:
     def _others(self, answers: dict[int, Answer], wrong: list[int], named: Mistake | None) -> list[int]:
         """Return the later cases that went wrong too, and not for the reason that was named."""
         later = [i for i in wrong[1:] if self.cases[i].part != GRADIENTS]
-        if named is None or self.cases[wrong[0]].part == GRADIENTS:
+        if named not in self.exercise.mistakes:
             return later
         return [i for i in later if not self._same(i, answers[i], named)]
 

@@ -54,8 +54,9 @@ def through_heads(inputs: Given, setup: Given, upstream: Given) -> Gradients:
 
 
 def through_rope(inputs: Given, setup: Given, upstream: Given) -> Gradients:
-    """Send the gradient of what was turned back through the turning of half-split pairs, all of them."""
+    """Send the gradient of what was turned back through the turning of half-split pairs; the rest passes as it is."""
     cos, sin = inputs["cos"], inputs["sin"]
-    (a, b), (grad_a, grad_b) = (np.split(x, 2, axis=-1) for x in (inputs["x"], upstream["turned"]))
-    grad_x = np.concatenate([grad_a * cos + grad_b * sin, grad_b * cos - grad_a * sin], axis=-1)
+    borders = [cos.shape[-1], 2 * cos.shape[-1]]
+    (a, b, _), (grad_a, grad_b, rest) = (np.split(x, borders, axis=-1) for x in (inputs["x"], upstream["turned"]))
+    grad_x = np.concatenate([grad_a * cos + grad_b * sin, grad_b * cos - grad_a * sin, rest], axis=-1)
     return {"x": grad_x, "cos": grad_a * a + grad_b * b, "sin": grad_b * a - grad_a * b}

@@ -446,7 +446,7 @@ class TorchFused(FourLayers):
 
 @style("MultiHeadAttention", "masks with masked_fill, and dropout", backend="torch")
 class TorchMasks(FourLayers):
-    def __init__(self, embed_dim, num_heads, dropout=0.1):
+    def __init__(self, embed_dim, num_heads, dropout=0.0):
         super().__init__(embed_dim, num_heads)
         self.dropout = nn.Dropout(dropout)
 

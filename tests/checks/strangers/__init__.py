@@ -15,6 +15,7 @@ from strangers import (
     self_attention,
     transformer,
 )
+from strangers.labels import with_names
 
 ASSIGNMENTS = (
     context_vectors,
@@ -38,4 +39,11 @@ def merged(*of_modules):
 
 
 STRANGERS = merged(*(module.STRANGERS for module in (*ASSIGNMENTS, overlooked)))
+for exercise, names in {
+    "rnn_cell": {"half_of_the_sum": "half-tanh", "state_by_its_diagonal": "diagonal-only"},
+    "attention": {"constant_scale_right_for_width_4": "root-of-four"},
+    "split_heads": {"heads_in_reverse": "reversed-heads"},
+    "equivariance_gap": {"largest_length_of_a_row": "longest-row"},
+}.items():
+    STRANGERS[exercise] = with_names(STRANGERS[exercise], **names)
 IN_TORCH = merged(overlooked.IN_TORCH)

@@ -609,6 +609,31 @@ def indices_for_one_batch(query, key, w_query, w_key, v):
     return np.tanh((query @ w_query)[:, :, None, :] + (key @ w_key)[:, None, :, :]) @ v
 
 
+@MISTAKES.add(
+    "the last key is left out",
+    hint="How many keys does your loop visit, and how many are there?",
+    more="Look at the last column of your table: is there anything in it?",
+    section=LOOK_BACK,
+)
+def last_key_left_out(query, key, w_query, w_key, v):
+    """The last column of the table stays 0: the last key is never compared."""
+    scores = attnlib.additive(query, key, w_query, w_key, v).copy()
+    scores[..., -1] = 0
+    return scores
+
+
+@MISTAKES.add(
+    "the table is reshaped, not transposed",
+    hint="Does a reshape move numbers, or does it draw new borders?",
+    more="Print the table before and after. Which pair does the second number of the first row belong to?",
+    section=LOOK_BACK,
+)
+def reshaped_table(query, key, w_query, w_key, v):
+    """The numbers are those of a table with a row for each key, only cut anew. Rows and columns are mixed up."""
+    scores = attnlib.additive(query, key, w_query, w_key, v)
+    return np.ascontiguousarray(scores.swapaxes(-1, -2)).reshape(scores.shape)
+
+
 EXERCISE = Exercise(
     name="additive",
     reference=attnlib.additive,

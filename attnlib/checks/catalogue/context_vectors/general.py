@@ -315,6 +315,41 @@ def both_projected_apart(query, key, weight):
     return query @ weight @ (key @ weight.T).swapaxes(-1, -2)
 
 
+@MISTAKES.add(
+    "the weight is made symmetric",
+    hint="Is the weight the same when it is turned on its side? Does anything ask for that?",
+    more="Take a weight with a single 1 off its diagonal. What becomes of it in your function?",
+    section=OTHER_ORDER,
+)
+def symmetric_part(query, key, weight):
+    """The weight is averaged with its own transpose, where it is square. It need not be symmetric."""
+    square = weight.shape[0] == weight.shape[1]
+    return _general(query, key, (weight + weight.T) / 2 if square else weight)
+
+
+@MISTAKES.add(
+    "the weight is turned only where it does not fit",
+    hint="If both ways fit, which of them is right?",
+    more="Try a weight that is square and not symmetric, on paper.",
+    section=OTHER_ORDER,
+)
+def turned_if_needed(query, key, weight):
+    """A square weight is used the wrong way round. The shapes alone cannot say which way is right."""
+    square = weight.shape[0] == weight.shape[1]
+    return _general(query, key, weight.T if square else weight)
+
+
+@MISTAKES.add(
+    "the keys are reshaped, not transposed",
+    hint="Does a reshape turn a matrix on its side?",
+    more="Print the keys before and after that step, for two keys of width 3. Where is the first key then?",
+    section=OTHER_ORDER,
+)
+def reshaped_key(query, key, weight):
+    """The keys are cut into rows of another length. A transpose keeps each key together, as a column."""
+    return query @ weight @ key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2])
+
+
 EXERCISE = Exercise(
     name="general",
     reference=attnlib.general,

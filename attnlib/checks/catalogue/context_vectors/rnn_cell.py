@@ -540,6 +540,39 @@ def joined_along_the_batch(x, h, w_ih, w_hh, b_ih, b_hh):
     return np.tanh(np.concatenate([x, h]) @ np.concatenate([w_ih, w_hh], 1).T + b_ih + b_hh)
 
 
+@MISTAKES.add(
+    "each number of the state sees only itself",
+    hint="How many old states take part in one number of the new state?",
+    more="Change one number of the old state on paper. Which numbers of the new one should move?",
+    section=RECURRENCE,
+)
+def diagonal_only(x, h, w_ih, w_hh, b_ih, b_hh):
+    """Only the diagonal of the state's matrix is used. Every old number takes part in every new one."""
+    return np.tanh(x @ w_ih.T + b_ih + h * np.diagonal(w_hh) + b_hh)
+
+
+@MISTAKES.add(
+    "the state's bias goes through its matrix",
+    hint="What is multiplied by the state's matrix, and what is added afterwards?",
+    more="Write the state's part of the formula with brackets. Is the bias inside them?",
+    section=RECURRENCE,
+)
+def bias_before_matrix(x, h, w_ih, w_hh, b_ih, b_hh):
+    """The bias is added to the state before the matrix is applied. It should be added to the product."""
+    return np.tanh(x @ w_ih.T + b_ih + (h + b_hh) @ w_hh.T)
+
+
+@MISTAKES.add(
+    "tanh of half the sum",
+    hint="What does your function make of the number 1, and what does tanh make of it?",
+    more="The logistic function and tanh are the same curve but for a shift and a stretch. Which factor stands inside?",
+    section=RECURRENCE,
+)
+def half_tanh(x, h, w_ih, w_hh, b_ih, b_hh):
+    """Your bend has the shape of tanh, and is half as steep."""
+    return np.tanh(_sum(x, h, w_ih, w_hh, b_ih, b_hh) / 2)
+
+
 EXERCISE = Exercise(
     name="rnn_cell",
     reference=attnlib.rnn_cell,

@@ -341,6 +341,28 @@ def none_as_positions(T, S=None, *, q_offset=0):
     return np.arange(S)[None, :] <= np.arange(T)[:, None] + q_offset
 
 
+@MISTAKES.add(
+    "keys before the offset are hidden",
+    hint="With an offset of 4, are the first four keys in the past of the query, or in its future?",
+    more="The keys before the first query are those of a cache. Why are they kept?",
+    section=KINDS,
+)
+def cache_hidden(T, S=None, *, q_offset=0):
+    """The keys that stand before the first query are hidden. They lie in its past, so it may look at them."""
+    return attnlib.causal_mask(T, S, q_offset=q_offset) & (_places(T, S)[1] >= q_offset)
+
+
+@MISTAKES.add(
+    "lined up at the end where there is no offset",
+    hint="Without an offset, where does the first query stand?",
+    more="The sizes do not move the queries: only the offset does.",
+    section=KINDS,
+)
+def bottom_right_without_offset(T, S=None, *, q_offset=0):
+    """Without an offset you put the last query beside the last key. The first query stands at position 0."""
+    return attnlib.causal_mask(T, S, q_offset=q_offset or (T if S is None else S) - T)
+
+
 EXERCISE = Exercise(
     name="causal_mask",
     reference=attnlib.causal_mask,

@@ -700,6 +700,19 @@ def starts_with_zeros(cache, key, value):
     return _kept(cache, key, value)
 
 
+@MISTAKES.add(
+    "the length grows by all keys each time",
+    hint="By how much does the length grow when one token comes?",
+    more="After a prompt of 4 tokens and one token more, the length should be 5. Which array do you measure?",
+    section=CACHE,
+)
+def length_of_joined(cache, key, value):
+    """Each call adds the number of all keys so far to the length. Only the new ones have come."""
+    keys, values = _kept(cache, key, value)
+    cache.length += keys.shape[-2] - key.shape[-2]
+    return keys, values
+
+
 EXERCISE = Exercise(
     name="KVCache",
     reference=KVCache,

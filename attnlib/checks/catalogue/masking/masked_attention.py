@@ -74,7 +74,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
 
     kept = _triple(rng, (5,), 4, 6, 3, 2)
     kept["key"] = np.ascontiguousarray(kept["key"].swapaxes(-1, -2)).swapaxes(-1, -2)
-    kept["mask"] = np.repeat(_mask("101100", "010110", "110001", "001011"), 2, axis=0)[::2]
+    kept["mask"] = np.repeat(_mask("101100", "000000", "110001", "001011"), 2, axis=0)[::2]
     yield Case("inputs that must stay as they are", UNCHANGED, kept, unchanged=True)
 
 
@@ -103,6 +103,11 @@ def _attend(scores, value, mask):
     """What is right, given the scores."""
     weights = attnlib.softmax(np.where(mask, scores, -np.inf))
     return weights @ value, weights
+
+
+def _empty_to_zero(results, mask):
+    """Return context and weights with 0 where nothing may be attended to."""
+    return tuple(np.where(mask.any(axis=-1, keepdims=True), x, 0.0) for x in results)
 
 
 def _filled(query, key, value, mask, number):
@@ -983,6 +988,29 @@ def overflow_with_eps(query, key, value, mask):
     e = np.where(mask, np.exp(_scores(query, key)), 0)
     weights = e / (e.sum(axis=-1, keepdims=True) + 1e-12)
     return weights @ value, weights
+
+
+@MISTAKES.add(
+    "minus 1000 instead of minus infinity",
+    hint="Is minus 1000 smaller than every score that may come?",
+    more="Take scores around minus 40 000. Which of them is the largest then?",
+    section=FINITE,
+)
+def minus_thousand(query, key, value, mask):
+    """Hidden scores are set to -1000, which is not small beside scores of -40 000."""
+    return _empty_to_zero(_filled(query, key, value, mask, -1000.0), mask)
+
+
+@MISTAKES.add(
+    "an empty row has context 0, and weights all the same",
+    hint="Are the weights of a query that may look at nothing 0 in your result?",
+    more="You have mended one of the two results. The other one is asked for as well.",
+    section=FINITE,
+)
+def weights_of_empty_rows(query, key, value, mask):
+    """Where nothing may be attended to, the context is 0, but the weights still sum to 1."""
+    context, weights = _filled(query, key, value, mask, -1e300)
+    return np.where(mask.any(axis=-1, keepdims=True), context, 0.0), weights
 
 
 EXERCISE = Exercise(

@@ -358,6 +358,18 @@ def never_empty(lengths, S):
     return attnlib.padding_mask(np.maximum(lengths, 1), S)
 
 
+@MISTAKES.add(
+    "the table is reshaped, not turned",
+    hint="Does a reshape turn columns into rows?",
+    more="Print the table before and after the reshape. Does a row still belong to one sentence?",
+    section=KINDS,
+)
+def reshaped(lengths, S):
+    """The table had a row for each position and was cut anew, so that sentences are mixed."""
+    lengths = np.asarray(lengths)
+    return (np.arange(S)[:, None] < lengths).reshape(len(lengths), 1, 1, S)
+
+
 EXERCISE = Exercise(
     name="padding_mask",
     reference=attnlib.padding_mask,

@@ -276,6 +276,17 @@ def unchanged_input(x, num_heads):
     return x
 
 
+@MISTAKES.add(
+    "the heads come in reversed order",
+    hint="Which columns belong to head 0, the first or the last?",
+    more="Print head 0 of the numbered table.",
+    section=SPLITTING,
+)
+def reversed_heads(x, num_heads):
+    """The first head holds the last columns. Heads come in the order of their columns."""
+    return attnlib.split_heads(x, num_heads)[..., ::-1, :, :]
+
+
 EXERCISE = Exercise(
     name="split_heads",
     reference=attnlib.split_heads,

@@ -323,6 +323,28 @@ def relative(f, x, order):
     return float(np.abs(f(x[order]) - f(x)[order]).max() / np.abs(f(x)).max())
 
 
+@MISTAKES.add(
+    "the largest length of a row",
+    hint="Which one number says how far the two are apart at the worst place?",
+    more="In the first case each row differs by the same number twice. Is your gap larger than that?",
+    section=SET,
+)
+def longest_row(f, x, order):
+    """You return the length of the row that differs most. The largest single difference is asked for."""
+    return float(np.sqrt(((f(x[order]) - f(x)[order]) ** 2).sum(axis=-1)).max())
+
+
+@MISTAKES.add(
+    "one number for each column",
+    hint="How many numbers are asked for?",
+    more="You have the largest difference of each column. Which of them is the largest of all?",
+    section=SET,
+)
+def for_each_column(f, x, order):
+    """You return the largest difference of each column. One number is asked for, the largest of all."""
+    return tuple(np.abs(f(x[order]) - f(x)[order]).max(axis=0))
+
+
 EXERCISE = Exercise(
     name="equivariance_gap",
     reference=reference,

@@ -25,6 +25,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("more queries than keys", SMALL, {"T": 9, "S": 4, "D": 5, "D_v": 7})
     yield Case("one query", SMALL, {"T": 1, "S": 6, "D": 5, "D_v": 3})
     yield Case("the paper's sizes, a sentence of 100 words", LARGE, {"T": 100, "S": 100, "D": 64, "D_v": 64})
+    long = int(rng.integers(90_000, 110_000))
+    yield Case(f"{long} words", LARGE, {"T": long, "S": long, "D": 64, "D_v": 48})
     yield Case("60 queries and a text of 250 words", LARGE, {"T": 60, "S": 250, "D": 64, "D_v": 48})
 
 
@@ -213,6 +215,50 @@ def wrong_order(T, S, D, D_v):
 def multiplications_alone(T, S, D, D_v):
     """You return the multiplications alone. The size of the table of scores is asked for as well."""
     return attention_cost(T, S, D, D_v)[0]
+
+
+@MISTAKES.add(
+    "one number of the output costs one multiplication",
+    hint="How many values are mixed for one number of the output?",
+    more="Each number of the output is a weighted sum of S numbers. How many products has it?",
+    section=COST,
+)
+def output_counted_once(T, S, D, D_v):
+    """You count one multiplication for each number of the output. Each of them takes S."""
+    return T * S * D + T * D_v, T * S
+
+
+@MISTAKES.add(
+    "the output is counted with a row for each key",
+    hint="How many rows has the output: one for each query, or one for each key?",
+    more="Two guests at the door take home two presents. How many rows are these?",
+    section=COST,
+)
+def output_per_key(T, S, D, D_v):
+    """The second product is counted with S rows. The output has a row for each of the T queries."""
+    return T * S * D + S * S * D_v, T * S
+
+
+@MISTAKES.add(
+    "the output is counted with the table",
+    hint="Which one table is asked for by the second number?",
+    more="The table of scores has a row for each query and a column for each key. What have you added to it?",
+    section=COST,
+)
+def output_in_memory(T, S, D, D_v):
+    """The numbers of the output are counted along with those of the table of scores."""
+    return T * S * (D + D_v), T * S + T * D_v
+
+
+@MISTAKES.add(
+    "additions are counted for the scores",
+    hint="How many products and how many plus signs are there in a dot product of width 8?",
+    more="Multiplications are asked for. Write out a dot product of width 3, and count the signs of each kind.",
+    section=COST,
+)
+def additions_of_scores(T, S, D, D_v):
+    """For one score you count D - 1, which is the number of plus signs. There are D products."""
+    return T * S * (D - 1 + D_v), T * S
 
 
 EXERCISE = Exercise(

@@ -242,6 +242,30 @@ def output_alone(query, key, value):
     return attention_shapes(query, key, value)[1]
 
 
+@MISTAKES.add(
+    "the number of keys is counted from the front",
+    hint="Which index of a shape means the last but one, however many there are?",
+    more="For a batch of 32 sentences, write down what stands at place 0 of the shape of the keys.",
+    section=SHAPES,
+)
+def keys_from_the_front(query, key, value):
+    """The number of keys is read at place 0 of their shape, which is right without a batch only."""
+    leading, T, _, _, D_v = sizes(query, key, value)
+    return (*leading, T, key[0]), (*leading, T, D_v)
+
+
+@MISTAKES.add(
+    "the leading sizes are reversed",
+    hint="In which order should the sizes in front come out?",
+    more="Try a batch of 2 with 3 heads. Is your result one of 3 with 2?",
+    section=SHAPES,
+)
+def leading_reversed(query, key, value):
+    """The sizes in front of the last two come out in reversed order. They stay as they are."""
+    leading, T, S, _, D_v = sizes(query, key, value)
+    return (*leading[::-1], T, S), (*leading[::-1], T, D_v)
+
+
 EXERCISE = Exercise(
     name="attention_shapes",
     reference=attention_shapes,

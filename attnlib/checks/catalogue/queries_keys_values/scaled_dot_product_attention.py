@@ -54,6 +54,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("scale=0.3", SCALES, triple(rng, (), 3, 5, 7, 2), {"scale": 0.3})
     yield Case("scale=1", SCALES, triple(rng, (), 5, 3, 4, 2), {"scale": 1})
     yield Case("scale=0.0", SCALES, triple(rng, (), 3, 4, 5, 2), {"scale": 0.0})
+    yield Case("3 queries and 150 keys", BATCHES, triple(rng, (), 3, 150, 4, 2))
     yield Case("a batch of 2 (T=3, S=5, D=4)", BATCHES, triple(rng, (2,), 3, 5, 4, 6))
     split = {name: x.swapaxes(1, 2) for name, x in triple(rng, (2, 7), 3, 3, 5, 4).items()}
     yield Case(
@@ -1301,6 +1302,42 @@ def unmasked_for_nothing(query, key, value, **options):
         return scores + np.where(earlier(scores, q_offset), 0, -1e6) if is_causal else scores
 
     return attend(query, key, value, mask=mask, soften=plain, **options)
+
+
+@MISTAKES.add(
+    "divided by the sum of the whole table",
+    hint="Whose weights should sum to 1: those of each query, or all together?",
+    more="Print the sum of each row of your weights. Which argument of sum says along which axis?",
+    section=HAND,
+)
+def sum_of_all(query, key, value, *, scale=None):
+    """The exponentials are divided by the sum of all of them. Each query divides by the sum of its own row."""
+    scores = attnlib.scaled_dot(query, key, scale=scale)
+    e = np.exp(scores - scores.max())
+    return e / e.sum() @ value
+
+
+@MISTAKES.add(
+    "a chosen scale goes under the root",
+    hint="If somebody says scale=0.3, by what should the dot products be multiplied?",
+    more="With None you are right, and with 1 as well. Which step do these two not show?",
+    section=HAND,
+)
+def root_of_scale(query, key, value, *, scale=None):
+    """The root of the chosen scale is taken. A scale is a factor as it stands: the root belongs to the width alone."""
+    return attnlib.softmax(attnlib.scaled_dot(query, key, scale=None if scale is None else scale**0.5)) @ value
+
+
+@MISTAKES.add(
+    "the last key is left out of the average",
+    hint="How many values does your sum add up, and how many are there?",
+    more="Give the last key a score far above all others. What should come out then?",
+    section=HAND,
+)
+def last_key_lost(query, key, value, *, scale=None):
+    """The weights are right, and the weighted sum stops before the last value."""
+    weights = attnlib.softmax(attnlib.scaled_dot(query, key, scale=scale))
+    return weights[..., :-1] @ value[..., :-1, :]
 
 
 EXERCISE = Exercise(

@@ -1146,6 +1146,28 @@ def score_scaled_again(query, key, value, *, score=attnlib.scaled_dot, mask=None
     return attnlib.attention(query, key, value, score=score if own else scaled, mask=mask)
 
 
+@MISTAKES.add(
+    "the root of 4, whatever the width",
+    hint="Which width has the example of the task, and which have the vectors that come in?",
+    more="Look for a 2, or a 4 below a root, in your function. Where does it come from?",
+    section=SCALE,
+)
+def root_of_four(query, key, value):
+    """The scores are divided by 2, which is right for the width of the example alone."""
+    return _attend(attnlib.dot(query, key) / 2, value)
+
+
+@MISTAKES.add(
+    "the root is rounded down",
+    hint="What is the root of 3, and what does your function make of it?",
+    more="Whole numbers have whole roots only now and then. Which function gives the root as it is?",
+    section=SCALE,
+)
+def whole_root(query, key, value):
+    """The root of the width is cut to a whole number. It is right for 4 and 16, and wrong for most widths."""
+    return _attend(attnlib.dot(query, key) / int(query.shape[-1] ** 0.5), value)
+
+
 EXERCISE = Exercise(
     name="attention",
     reference=attnlib.attention,

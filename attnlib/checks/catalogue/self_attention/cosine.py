@@ -585,6 +585,29 @@ def in_place(query, key):
     return attnlib.dot(query, key)
 
 
+@MISTAKES.add(
+    "two vectors of zeros are called alike",
+    hint="What does the task say of the cosine of a vector of zeros with everything?",
+    more="Look at the place where a query of zeros meets a key of zeros.",
+    section=COSINE,
+)
+def zeros_alike(query, key):
+    """Two vectors of zeros get the cosine 1. A vector of zeros has no direction, so it is 0 with everything."""
+    both = (_norm(query) == 0) & (_norm(key) == 0).swapaxes(-1, -2)
+    return attnlib.cosine(query, key) + both
+
+
+@MISTAKES.add(
+    "the lengths are those of the first two components",
+    hint="How many components has a vector in general?",
+    more="Make the third component of a key ten times as large. Does its length change in your function?",
+    section=COSINE,
+)
+def two_components(query, key):
+    """The lengths are computed from two components, as in the example. All D of them count."""
+    return attnlib.dot(query / _norm(query[..., :2]), key / _norm(key[..., :2]))
+
+
 EXERCISE = Exercise(
     name="cosine",
     reference=attnlib.cosine,

@@ -577,6 +577,53 @@ def in_place(query, key, bandwidth=1.0):
     return attnlib.gaussian(query, key)
 
 
+@MISTAKES.add(
+    "the scores are rounded down",
+    hint="What is 25 divided by 2, and what does your operator make of it?",
+    more="Python has two operators for division. Which one throws away what stands behind the point?",
+    section=SIMILARITIES,
+)
+def floor_division(query, key, bandwidth=1.0):
+    """The division drops everything behind the decimal point."""
+    return -_squares(query, key) // (2 * bandwidth**2)
+
+
+@MISTAKES.add(
+    "the sum of the absolute differences is squared",
+    hint="The differences are 3 and 4. Is the squared distance 25 or 49?",
+    more="Square each difference, then add. In which order does your function do these two?",
+    section=SIMILARITIES,
+)
+def squared_sum(query, key, bandwidth=1.0):
+    """The differences are added first and squared afterwards. Each has to be squared by itself."""
+    apart = np.abs(query[..., :, None, :] - key[..., None, :, :]).sum(-1)
+    return -(apart**2) / (2 * bandwidth**2)
+
+
+@MISTAKES.add(
+    "the dot product is not halved",
+    hint="Which terms of the square multiplied out does the 2 below the fraction divide?",
+    more="Take a query that is its own key: all terms should cancel. Do they?",
+    section=SIMILARITIES,
+)
+def dot_not_halved(query, key, bandwidth=1.0):
+    """The squared lengths are divided by 2, and twice the dot product is not."""
+    lengths = _squared_norm(query)[..., :, None] + _squared_norm(key)[..., None, :]
+    return -(lengths / 2 - 2 * attnlib.dot(query, key)) / bandwidth**2
+
+
+@MISTAKES.add(
+    "the bandwidth does not divide the dot product",
+    hint="The square multiplied out has three terms. How many of them does your bandwidth divide?",
+    more="With bandwidth 1 you are right. Take bandwidth 5 and a query that is its own key.",
+    section=SIMILARITIES,
+)
+def bandwidth_beside_dot(query, key, bandwidth=1.0):
+    """The squared lengths are divided by the bandwidth's square, and the dot product is not."""
+    lengths = _squared_norm(query)[..., :, None] + _squared_norm(key)[..., None, :]
+    return attnlib.dot(query, key) - lengths / (2 * bandwidth**2)
+
+
 EXERCISE = Exercise(
     name="gaussian",
     reference=attnlib.gaussian,

@@ -776,6 +776,19 @@ def in_place(x, axis=-1):
     return x
 
 
+@MISTAKES.add(
+    "every axis but 0 is taken for the last",
+    hint="Which axes may a stack of tables have, besides the first and the last?",
+    more="Try a stack of shape (2, 5, 3) with axis=1. Along which axis do your weights sum to 1?",
+    section=SOFTMAX,
+)
+def first_or_last(x, axis=-1):
+    """Axis 0 is right, and all others are treated as the last."""
+    axis = 0 if axis == 0 else -1
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
 EXERCISE = Exercise(
     name="softmax",
     reference=softmax,
