@@ -1,0 +1,67 @@
+"""What the instructors' page promises is on the page in these words, and each promise has tests that hold it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = " ".join((ROOT / "book" / "instructors.md").read_text(encoding="utf-8").split())
+
+PROMISES = {
+    "numbers that were recorded under another seed earn nothing": (
+        "tests/checks/test_replay.py::test_answers_recorded_under_another_seed_earn_nothing",
+    ),
+    "Library functions that would solve an exercise in one call raise an error while it is asked: by any name, in any "
+    "thread, in TorchScript, and from within other operators of torch.": (
+        "tests/grading/test_shortcut_roads.py::test_no_short_cut_goes_unseen",
+    ),
+    "of the right answers in the tests, fewer than one in a hundred is flagged": (
+        "tests/grading/test_shortcut_roads.py::test_right_answers_are_hardly_ever_flagged",
+    ),
+    "Of the library it does not hold what answers the assignment's exercises": (
+        "tests/grading/test_withheld.py::test_no_code_of_an_answer_is_in_the_box",
+        "tests/grading/test_withheld.py::test_no_answer_is_sent_before_the_last_check_of_its_exercise",
+    ),
+    "If one of them gets through, nothing is graded.": (
+        "tests/grading/test_sandbox_selftest.py::test_a_box_whose_walls_are_not_raised_in_full_is_not_used",
+        "tests/grading/test_faults.py::test_without_bubblewrap_nothing_is_graded_and_it_says_how_to_get_it",
+    ),
+    "`run` refuses a class that lies in one": (
+        "tests/grading/test_sandbox_selftest.py::test_a_folder_that_the_box_shows_is_refused_before_anything_is_run",
+    ),
+    "It is never final.": (
+        "tests/grading/test_sandbox_cpu.py::"
+        "test_what_is_starved_twice_is_not_the_students_fault_and_is_graded_by_the_next_run",
+        "tests/grading/test_rerun.py::test_where_the_grader_fails_no_earlier_grade_remains_and_the_next_run_mends_it",
+    ),
+    "run again with a larger `--timeout`, which grades those who ran out of time once more": (
+        "tests/grading/test_rerun.py::test_a_longer_time_grades_those_again_for_whom_a_shorter_one_was_too_short",
+    ),
+    "its processes have ended, and the next run removes its temporary folders": (
+        "tests/grading/test_killed.py::test_a_session_and_all_that_it_started_end_with_the_grader",
+        "tests/grading/test_temporary.py::test_the_folder_of_a_killed_process_is_gone_at_the_next_start",
+    ),
+    "What the student wrote in cells of their own is kept and run.": (
+        "tests/grading/test_doctor.py::test_answers_are_taken_and_own_cells_stay_where_they_stood",
+    ),
+    "only a submission's own processor time counts": (
+        "tests/grading/test_sandbox_cpu.py::test_time_on_the_clock_is_not_counted",
+        "tests/grading/test_sandbox_cpu.py::test_the_processor_time_of_all_processes_counts",
+    ),
+    "scripts, forms and HTML in Markdown are stored as text": (
+        "tests/grading/test_formgrader.py::test_what_is_stored_shows_a_hostile_answer_as_text",
+    ),
+}
+
+
+@pytest.mark.parametrize("promise", PROMISES)
+def test_the_page_promises_it_in_these_words(promise):
+    assert promise in PAGE
+
+
+@pytest.mark.parametrize("test", [test for tests in PROMISES.values() for test in tests])
+def test_the_test_that_holds_a_promise_exists(test):
+    file, name = test.split("::")
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
