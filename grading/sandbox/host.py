@@ -134,7 +134,9 @@ class Host:
                 yield Session(
                     ours, leash, limits, seconds or limits.notebook, lambda: _is_there(box), walled=self.walled
                 )
-            except Killed:
+            except Killed:  # with others at work in the box, unless that was killed as well
+                if not _is_there(box):
+                    self._drop(box)
                 raise
             except HostLost as lost:
                 said = self._words().rpartition("\n")[2]
