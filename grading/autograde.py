@@ -4,19 +4,19 @@ For a class, `python -m grading run` is the way: it starts its boxes once. Here 
 """
 
 import shutil
-from functools import lru_cache
 from pathlib import Path
 from secrets import randbits
 from typing import Any
 
 from grading._untyped import NbGraderPreprocessor, NotebookNode
 from grading.admission import admit
-from grading.course import Course, GradingError
+from grading.course import Course, GradingError, log_file
 from grading.doctor import Refused
 from grading.exchange import SECRET, TIMESTAMP
 from grading.judge import Judge
 from grading.paper import VERDICT, Paper
 from grading.pool import run_here
+from grading.release import papers, register
 from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.limits import Limits
 
@@ -24,13 +24,10 @@ BITS = 128
 
 
 def _paper(resources: Any, root: str) -> Paper:
-    place = resources["nbgrader"]
-    return _read(Path(root) / "exercises" / place["assignment"] / f"{place['notebook']}.ipynb")
-
-
-@lru_cache
-def _read(file: Path) -> Paper:
-    return Paper.read(file)
+    """Return the notebook as the gradebook knows it; the one in ``exercises/`` may be somebody's work by now."""
+    course, place = Course.at(Path(root)), resources["nbgrader"]
+    register(course, place["assignment"], log_file(course, place["assignment"]))
+    return next(paper for paper in papers(course, place["assignment"]) if paper.name == place["notebook"])
 
 
 def _keep_what_is_read(folder: Path) -> None:

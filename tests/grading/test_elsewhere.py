@@ -108,7 +108,8 @@ def test_nbgraders_own_command_gives_the_same_grades(here, tmp_path):
     (folder / "submitted" / "partly" / "tiny" / "page.html").write_text("<script>1</script>")
     root = tmp_path / "repository"
     shutil.copytree(course.root, root)
-    shutil.copytree(folder / "release", root / "exercises")
+    (root / "exercises" / "tiny").mkdir(parents=True)
+    (root / "exercises" / "tiny" / "tiny.ipynb").write_text("somebody's work, which is no template")
     place = os.environ | {"ATTENTION_CLASS": str(folder)}
     nbgrader = [sys.executable, "-m", "nbgrader"]
     for command in ("autograde", "generate_feedback"):
