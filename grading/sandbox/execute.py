@@ -27,25 +27,32 @@ BUNDLES = ("display_data", "execute_result", "update_display_data")
 
 def execute(host: Host, task: Task) -> Result:
     """Run a task. Whatever the submission does, this returns, within the time that its limits give it."""
-    try:
-        return _executed(host, task)
-    except HostLost as lost:  # a box may have been killed by somebody; if a new one goes too, there is more to it
-        return _once_more(host, task, f"{AGAIN}: {lost}")
+    return _repeated(host, task)
 
 
 def execute_alone(host: Host, task: Task) -> Result:
     """Run a task for which there was no processor the first time; nothing else may be graded beside it now."""
-    result = _once_more(host, task, f"{AGAIN}, and alone: other programs had taken the processors")
+    result = _repeated(host, task)
+    result.again = f"{AGAIN}, and alone: other programs had taken the processors"
     return Result(lost=STARVED) if result.starved else result
 
 
-def _once_more(host: Host, task: Task, why: str) -> Result:
-    try:
-        result = _executed(host, task)
-    except HostLost as error:
-        return Result(lost=str(error))
-    result.again = why
-    return result
+def _repeated(host: Host, task: Task) -> Result:
+    """Run a task, and again where its process, or its box, was killed: both at once may look like one after the other.
+
+    What happens twice is no accident.
+    """
+    lost: dict[type[HostLost], str] = {}
+    while True:
+        try:
+            result = _executed(host, task)
+        except HostLost as error:
+            if type(error) in lost:
+                return Result(lost=str(error))
+            lost[type(error)] = str(error)
+            continue
+        result.again = "".join(f"{AGAIN}: {why}" for why in list(lost.values())[:1])
+        return result
 
 
 def _executed(host: Host, task: Task) -> Result:

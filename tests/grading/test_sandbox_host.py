@@ -14,7 +14,7 @@ from grading.sandbox import host as host_module
 from grading.sandbox.execute import execute
 from grading.sandbox.host import Host
 from grading.sandbox.limits import MB, Limits
-from grading.task import Question, Step, Task
+from grading.task import Question, Result, Step, Task
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or bubblewrap.shutil.which("bwrap") is None or bubblewrap.why_not() is not None,
@@ -246,6 +246,22 @@ def test_a_submission_whose_process_is_killed_again_is_not_judged(host, monkeypa
     result = run(host, "print('one')", "print('two')")
     assert "neither the grader nor its own code" in result.lost
     assert (result.stops, result.outputs) == ({}, {})
+
+
+def test_a_process_and_then_its_box_may_be_killed_once_each(monkeypatch):
+    came = iter(
+        [host_module.Killed("process"), host_module.HostLost("box"), Result(), host_module.Killed("process")] * 2
+    )
+
+    def executed(host, task):
+        if isinstance(one := next(came), Exception):
+            raise one
+        return one
+
+    monkeypatch.setattr(execute_module, "_executed", executed)
+    task = Task((), LIMITS)
+    assert execute(None, task) == Result(again="this was run a second time: process")
+    assert execute(None, task).lost == "process", "it was killed twice"
 
 
 @pytest.mark.parametrize("victim", ["child.pid", "0", "-1"])
