@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 
 Part = dict[str, object]  # as it is sent: the module, the name, the source, and the methods of a class
 
@@ -57,6 +58,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "online_softmax": ("_tiled._Head", "_tiled.attend", "_tiled.attend_at_once", "_tiled._weigh", "_tiled.exp2"),
 }
 ALL = frozenset(name for names in ANSWERS.values() for name in names)
+_PARSING = Lock()
 RAISE = "from grading.sandbox.inside.guard import Withheld; raise Withheld({name!r})"
 
 
@@ -73,7 +75,7 @@ def parts(names: Iterable[str]) -> list[Part]:
 def stand_ins(module: str, source: str) -> str:
     """Return the source of a module of attnlib, with stand-ins in place of the definitions that answer an exercise."""
     lines = source.split("\n")
-    for node in reversed(list(_answering(module, ast.parse(source)))):
+    for node in reversed(list(_answering(module, _parsed(source)))):
         functions = [node] if isinstance(node, ast.FunctionDef) else _methods(node)
         for function in reversed(functions):
             begin = function.body[0]
@@ -96,7 +98,7 @@ def _definitions(module: str) -> Mapping[str, Part]:
     """Return the definitions of a module that answer an exercise, by their names."""
     source = (library() / f"{module}.py").read_text(encoding="utf-8")
     found: dict[str, Part] = {}
-    for node in _answering(module, ast.parse(source)):
+    for node in _answering(module, _parsed(source)):
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
         text = "\n".join(source.split("\n")[first : node.end_lineno])
         methods = [] if isinstance(node, ast.FunctionDef) else [function.name for function in _methods(node)]
@@ -110,6 +112,12 @@ def _answering(module: str, tree: ast.Module) -> Iterator[ast.FunctionDef | ast.
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and f"{module}.{node.name}" in ALL:
             yield node
+
+
+def _parsed(source: str) -> ast.Module:
+    """Return the syntax tree, one thread at a time: Python 3.11 raises a SystemError where two make trees at once."""
+    with _PARSING:
+        return ast.parse(source)
 
 
 def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
