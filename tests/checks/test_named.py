@@ -21,7 +21,7 @@ def test_a_known_mistake_fails_and_is_named_as_itself_whatever_the_seed(name):
             if seed < ASKED_AGAIN:
                 report = examination.of(mistake.implementation)
             else:
-                asked = examination.asked({name for name in exercise.extras if takes(mistake.implementation, name)})
+                asked = examination.asked({name for name in exercise.optional if takes(mistake.implementation, name)})
                 report = examination.report({i: examination._answer(mistake, i) for i in asked})
             assert not report.passed or report.remark, mistake.id
             assert report.score < 1 or report.remark
