@@ -60,7 +60,8 @@ class Pictures:
         if len(name) > LONGEST_NAME or not name.isprintable():
             raise NoPicture("its name is no name of a file")
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # so that a picture which is suspiciously large is refused
+            warnings.simplefilter("ignore")  # what a decoder could read in spite of a fault is a picture
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
             kind, content = self._again(_content(media))
         if self._bytes + len(content) > MOST_BYTES:
             raise NoPicture(f"with the others it has more than {MOST_BYTES} bytes")
@@ -70,18 +71,26 @@ class Pictures:
     def _again(self, content: bytes) -> tuple[str, bytes]:
         """Decode a picture and encode it again; return its format and bytes."""
         with Image.open(io.BytesIO(content), formats=tuple(FORMATS)) as image:
-            kind = str(image.format)
+            kind = "PNG" if image.format == "PNG" else "JPEG"  # or MPO, in which phones put a preview behind a JPEG
             image.draft("RGB", (SIDE, SIDE))  # a large JPEG is decoded at a fraction of its size
             pixels = image.width * image.height
             if self._pixels + pixels > MOST_PIXELS:
                 raise NoPicture(f"with the others it has more than {MOST_PIXELS} pixels")
             self._pixels += pixels
-            drawn = ImageOps.exif_transpose(image).convert("RGBA" if image.has_transparency_data else "RGB")
+            drawn = _upright(image).convert("RGBA" if image.has_transparency_data else "RGB")
         drawn.thumbnail((SIDE, SIDE))
         drawn.info.clear()
         out = io.BytesIO()
         drawn.save(out, kind)
         return kind, out.getvalue()
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    """Turn a photograph as its EXIF block says, or leave it as it is where that block cannot be read."""
+    try:
+        return ImageOps.exif_transpose(image)
+    except Exception:  # a student may have written anything there; a fault of the picture itself is raised again
+        return image
 
 
 def _content(media: Any) -> bytes:

@@ -88,6 +88,53 @@ def test_a_photograph_is_scaled_down_and_stands_upright(handed_in, monkeypatch):
     assert all(abs(a - b) < 40 for a, b in zip(image.getpixel((30, 10)), COLOURS[0], strict=True))
 
 
+def test_a_photograph_of_several_pictures_is_kept_as_its_first(handed_in):
+    """Phones write MPO: a JPEG with a second one, such as a preview, behind it."""
+    preview = Image.new("RGB", (300, 200))
+    content = picture("MPO", (300, 200), save_all=True, append_images=[preview])
+    assert Image.open(io.BytesIO(content)).format == "MPO"
+    admitted = handed_in({"x.jpg": {"image/jpeg": encoded(content)}})
+    kind, image = shown(kept(admitted)["x.jpg"])
+    assert (kind, image.format, image.size) == ("image/jpeg", "JPEG", (300, 200))
+    assert all(abs(a - b) < 40 for a, b in zip(image.getpixel((30, 30)), COLOURS[0], strict=True))
+    assert admitted.repairs == ()
+
+
+def rotated():
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn it to the right
+    exif[0x010E] = "where it was taken"
+    return exif.tobytes()
+
+
+BROKEN = [
+    rotated()[:-9],
+    rotated()[:20],
+    rotated()[:9],
+    b"Exif\0\0XX*\0" + bytes(9),
+    rotated().replace(b"\x01\x0e\0\x02", b"\x01\x01\0\x02"),  # a text as the height, which Pillow fails on
+]
+
+
+@pytest.mark.parametrize("exif", BROKEN)
+def test_a_broken_exif_block_costs_no_more_than_the_rotation(handed_in, exif):
+    admitted = handed_in({"x.jpg": {"image/jpeg": encoded(picture("JPEG", (300, 200), exif=exif))}})
+    kind, image = shown(kept(admitted)["x.jpg"])
+    assert (kind, set(image.size)) == ("image/jpeg", {300, 200})
+    assert admitted.repairs == ()
+
+
+def test_a_warning_of_the_decoder_costs_nothing_unless_it_is_of_a_bomb(handed_in, monkeypatch):
+    def wide(width=300, height=200):
+        return handed_in({"x.jpg": {"image/jpeg": encoded(picture("JPEG", (width, height), exif=rotated()[:20]))}})
+
+    with pytest.warns(UserWarning, match="Corrupt EXIF"):
+        Image.open(io.BytesIO(picture("JPEG", exif=rotated()[:20]))).getexif()
+    assert kept(wide())
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 300 * 200 - 1)  # twice as many are an error, one more a warning
+    assert not kept(wide())
+
+
 def test_nothing_but_the_colours_is_kept(handed_in):
     notes = PngImagePlugin.PngInfo()
     notes.add_text("Comment", "<script>alert(1)</script>")
