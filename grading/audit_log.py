@@ -25,7 +25,7 @@ MOST_BYTES = 500_000_000  # some 600 bytes an entry: the gradings of a large cla
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the log: its number, its digest, and what stands in it; nothing where it was cut off by a power cut."""
+    """A line of the log: its number, its digest, and what it says; nothing where a full disk or power cut tore it."""
 
     number: int
     digest: str
@@ -52,9 +52,10 @@ class AuditLog:
         ``settled`` tells of an entry whether it has been written down. Where a run was killed, and the next one was for
         others, some have not.
         """
-        if "student" in _said(self._end()):
-            last = {entry.said["student"]: entry.said for entry in self.entries()[0] if "student" in entry.said}
-            unsettled = [student for student, said in last.items() if not settled(said)]
+        said = [entry.said for entry in self.entries()[0] if entry.said]  # the last line may have been cut off
+        if said and "student" in said[-1]:
+            last = {one["student"]: one for one in said if "student" in one}
+            unsettled = [student for student, one in last.items() if not settled(one)]
             self._append({"revealed": f"{seed:032x}", "unsettled": unsettled})
 
     def entries(self) -> tuple[list[Entry], list[str]]:
@@ -75,6 +76,7 @@ class AuditLog:
         time = datetime.now(UTC).isoformat(timespec="seconds")
         line = json.dumps({"previous": previous, "time": time, **said}, ensure_ascii=False).encode()
         torn = b"" if self._whole else b"\n"
+        self._last = None  # a full disk may let a part of the line through: then the end has to be read again
         self._files.append(self._file, torn + line + b"\n", 0o600)
         self._last, self._whole = line, True
 

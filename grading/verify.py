@@ -58,7 +58,7 @@ def verify(course: Course, assignment: str, ledger: Ledger, known: str = "") -> 
         wrong += _differences(student, entry, outcomes.get(student), scores.get(student, 0.0), submitted)
     wrong += [f"{plain(name)}: there is an outcome, and no entry" for name in sorted(outcomes.keys() - allowed.keys())]
     cut_off = [entry.number for entry in entries if not entry.said]
-    notes = [f"entry {number} is none: it was cut off, as a loss of power does" for number in cut_off]
+    notes = [f"entry {number} is none: it was cut off, as by a loss of power or a full disk" for number in cut_off]
     if "revealed" not in entries[-1].said:
         notes.append("the last run was not finished: run it again; until then its submissions may be as before it")
     return Checked(len(entries), len(allowed), tuple(wrong), tuple(notes), entries[-1].digest)

@@ -1,6 +1,8 @@
 """The log of gradings finds an edit, and no kill of the grader makes it cry wolf."""
 
+import errno
 import json
+import os
 import sqlite3
 from contextlib import closing
 from hashlib import sha256
@@ -9,7 +11,7 @@ import pytest
 from tiny import OVERFLOWS
 
 from grading.__main__ import main
-from grading.course import log_file
+from grading.course import Course, log_file
 from grading.journal import Journal
 from grading.ledger import Ledger
 from grading.run import How, run
@@ -187,7 +189,64 @@ def test_an_entry_that_a_loss_of_power_cut_off_is_told_and_no_edit(kept, boxes):
     kept.submit("ada", answer_one=OVERFLOWS)
     run(kept, "tiny", how=HOW, pool=boxes)
     assert checked(kept).wrong == ()
-    assert checked(kept).notes == ("entry 7 is none: it was cut off, as a loss of power does",)
+    assert checked(kept).notes == ("entry 7 is none: it was cut off, as by a loss of power or a full disk",)
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.fixture
+def audit(tmp_path):
+    return Journal(Course(tmp_path, tmp_path / "class"), "tiny").audit
+
+
+def grade(audit, student="ada", seed=1):
+    audit.graded(student=student, submission="0" * 64, verdict="graded", score=1.0, seed=seed, walled=True)
+
+
+def fill_the_disk(monkeypatch, room):
+    """Let ``room`` more bytes be written, and no more."""
+    write = os.write
+
+    def short(file, content):
+        nonlocal room
+        if not room:
+            raise FULL
+        written = write(file, bytes(content[:room]))
+        room -= written
+        return written
+
+    monkeypatch.setattr("grading.safe_files.os.write", short)
+
+
+@pytest.mark.parametrize("room", [0, 1, 100, -1])
+@pytest.mark.parametrize("torn_before", [False, True])
+def test_an_entry_that_a_full_disk_cut_off_is_no_edit(audit, monkeypatch, room, torn_before):
+    grade(audit)
+    if torn_before:
+        with audit._file.open("ab") as file:
+            file.write(b'{"previous": "12')
+    size = len(audit._file.read_bytes().splitlines()[0])
+    audit = type(audit)(audit._files, audit._file)
+    with monkeypatch.context() as full:
+        fill_the_disk(full, room if room >= 0 else size - 1)
+        with pytest.raises(OSError, match="No space left"):
+            grade(audit)
+    grade(audit)
+    grade(audit)
+    entries, wrong = audit.entries()
+    assert wrong == []
+    assert [entry.said.get("student") for entry in entries if entry.said] == ["ada"] * 3
+
+
+def test_a_seed_is_revealed_where_the_last_entry_was_cut_off(audit):
+    grade(audit, seed=1)
+    with audit._file.open("ab") as file:
+        file.write(b'{"previous": "12')
+    audit = type(audit)(audit._files, audit._file)
+    audit.finished(1, lambda said: True)
+    audit.finished(1, lambda said: True)
+    assert [entry.said.get("revealed") for entry in audit.entries()[0]] == [None, None, f"{1:032x}"]
 
 
 def test_the_command_says_what_is_wrong_and_fails(kept, monkeypatch, capsys):
