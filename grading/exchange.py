@@ -14,17 +14,21 @@ BYTES = 64  # of a secret, as many as nbgrader draws
 def keep_for_exchange(course: Course, assignment: str, student: str) -> None:
     """Put a submission's timestamp and secret beside its feedback, and beside the notebooks that feedback is made of.
 
-    A student who knows the secret finds the page in the exchange. Whoever handed in on another way has none: a new
-    one is drawn, so that the others' pages can be released, and nobody finds this one.
+    The timestamp is that of the submission, and empty where there is none. A student who knows the secret finds the
+    page in the exchange. Whoever handed in on another way has none: a new one is drawn once, so that the others' pages
+    can be released, and nobody finds this one.
     """
     made = (course.autograded(student, assignment), course.feedback(student, assignment))
     folders = [folder for folder in made if course.files.names(folder)]
     came = course.submitted(student, assignment)
-    for name, otherwise in ((TIMESTAMP, b""), (SECRET, token_hex(BYTES).encode())):
-        there = [_read(course, folder / name) for folder in folders]
-        content = next((content for content in (_read(course, came / name), *there) if content), otherwise)
-        for folder, before in zip(folders, there, strict=True):
-            if before != content:
+    secrets = (_read(course, folder / SECRET) for folder in (came, *folders))
+    wanted = {
+        TIMESTAMP: _read(course, came / TIMESTAMP) or b"",
+        SECRET: next(filter(None, secrets), None) or token_hex(BYTES).encode(),
+    }
+    for folder in folders:
+        for name, content in wanted.items():
+            if _read(course, folder / name) != content:
                 course.files.write(folder / name, content, PRIVATE)
 
 

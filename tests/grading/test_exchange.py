@@ -118,6 +118,17 @@ def test_a_submission_without_a_secret_keeps_the_one_that_was_drawn(classroom):
     assert secret.read_text() == before
 
 
+def test_a_time_that_is_taken_back_is_taken_back_everywhere(classroom):
+    file = classroom.submitted("by-mail", "tiny") / TIMESTAMP
+    made = [folder("by-mail", "tiny") / TIMESTAMP for folder in (classroom.feedback, classroom.autograded)]
+    file.write_text("2030-01-31 12:00:00 UTC")
+    refresh(classroom, "tiny")
+    assert {copy.read_text() for copy in made} == {"2030-01-31 12:00:00 UTC"}
+    file.unlink()
+    refresh(classroom, "tiny")
+    assert {copy.read_text() for copy in made} == {""}, "nbgrader asks for a file, and takes an empty one"
+
+
 def test_a_secret_that_leads_elsewhere_is_not_followed(classroom, tmp_path):
     (tmp_path / "private").write_text("the instructor's own")
     link = classroom.submitted("by-mail", "tiny") / SECRET
