@@ -143,6 +143,15 @@ def test_a_gradebook_that_is_deleted_before_anybody_was_graded_is_made_again(cou
     assert scores(course) == {"ada": 6, "ben": 5.5}
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "cleo.json"])
+def test_a_stray_file_among_the_outcomes_is_told_and_left_out(course, name, capsys):
+    stray = course.outcomes("tiny") / name
+    stray.write_text("{")
+    assert scores(course) == {"ada": 4.25, "ben": 5.5}
+    assert capsys.readouterr().err == f"warning: {stray} is no outcome of a submission, and was left out. Remove it\n"
+    assert stray.read_text() == "{"
+
+
 def test_a_student_who_is_removed_has_no_row_and_is_graded_again_by_the_next_run(course, boxes, capsys):
     with Gradebook(course.config().CourseDirectory.db_url) as gradebook:
         gradebook.remove_student("ben")
