@@ -190,6 +190,18 @@ def test_a_width_written_into_the_code_is_not_blamed_on_float32():
     assert "(5, 3)" in report.finding.case.name
 
 
+def test_a_dimension_is_called_lost_only_where_nothing_else_is_missing_in_any_case():
+    def weights_of_the_last_query(query, key, value):
+        context, weights = attnlib.attention(query, key, value)
+        return context, weights[..., -1, :]
+
+    def squeezed(query, key, value):
+        return tuple(x.squeeze() for x in attnlib.attention(query, key, value))
+
+    assert examine("attention", weights_of_the_last_query, seed=0).mistake is None
+    assert examine("attention", squeezed, seed=0).mistake == "squeezed"
+
+
 @pytest.mark.parametrize("leading", [list, tuple])
 def test_a_shape_within_a_shape_is_named(leading):
     def nested(query, key, value):

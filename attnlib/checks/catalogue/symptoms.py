@@ -102,12 +102,19 @@ def other_results(seen: Seen) -> bool:
     "squeeze() without an axis, and an index that is a number, take a dimension away. Say which one is meant.",
 )
 def squeezed(seen: Seen) -> bool:
-    """Tell whether every wrong array lacks nothing but dimensions of size 1."""
-    wrong = [(x.shape, seen.expected[seen.first].arrays[name].shape) for name, x in seen.answer.arrays.items()]
-    wrong = [(got, want) for got, want in wrong if got != want]
-    return bool(wrong) and all(
-        len(got) < len(want) and [n for n in got if n != 1] == [n for n in want if n != 1] for got, want in wrong
+    """Tell whether the first wrong case lacks nothing but dimensions of size 1, and no other case lacks more."""
+    return bool(_wrong_shapes(seen, seen.first)) and all(
+        len(got) < len(want) and [n for n in got if n != 1] == [n for n in want if n != 1]
+        for i in seen.cases
+        for got, want in _wrong_shapes(seen, i)
     )
+
+
+def _wrong_shapes(seen: Seen, i: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Return the shapes of a case that are not as expected, beside those that are."""
+    expected = seen.expected[i].arrays
+    shapes = [(x.shape, expected[name].shape) for name, x in seen.answers[i].arrays.items()]
+    return [(got, want) for got, want in shapes if got != want]
 
 
 @symptom(
