@@ -57,6 +57,30 @@ def test_the_processor_time_of_children_that_have_ended_counts(host):
     assert (verdict, "1 seconds of processor time" in reason) == ("timeout", True)
 
 
+@pytest.mark.parametrize(
+    "drop",
+    [
+        "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)",
+        "import ctypes; ctypes.CDLL(None).sigaction(17, bytes(136) + b'\\x02' + bytes(15), None)",  # SA_NOCLDWAIT
+    ],
+    ids=["SIG_IGN", "SA_NOCLDWAIT"],
+)
+def test_the_processor_time_of_children_that_the_kernel_is_told_to_drop_counts(host, drop):
+    """Without the filter none of it counts: the cell uses a multiple of its second, and ends by the clock."""
+    forks = f"{START}{drop}\nwhile True:\n  if not os.fork():\n{BUSY.format(seconds=0.1)}"
+    forks += "  try: os.wait()\n  except ChildProcessError: pass"
+    verdict, reason = run(host, forks, limits=replace(PATIENT, clock=15)).stops[0]
+    assert (verdict, "1 seconds of processor time" in reason) == ("timeout", True), reason
+
+
+def test_the_processor_time_of_children_that_have_lost_their_parent_counts(host):
+    """They fall to the first process of the namespace, which is the submission's own."""
+    forks = START + "while True:\n  if not os.fork():\n    if os.fork(): os._exit(0)\n" + BUSY.format(seconds=0.1)
+    forks += "  os.wait(); os.wait()"
+    verdict, reason = run(host, forks, limits=replace(PATIENT, clock=30)).stops[0]
+    assert (verdict, "1 seconds of processor time" in reason) == ("timeout", True), reason
+
+
 def test_all_cells_together_have_a_limit_of_processor_time(host):
     cell = START + "if not os.fork():\n" + BUSY.format(seconds=0.7) + "os.wait(); print('done')"
     result = run(host, *[cell] * 4, limits=replace(PATIENT, notebook=1.2))

@@ -133,6 +133,15 @@ def test_processes_are_forked_and_threads_started_but_no_namespaces(ask, machine
     ]
 
 
+def test_the_action_for_children_that_end_can_be_asked_for_and_setting_it_does_nothing(ask, machine):
+    """Else SIG_IGN, or SA_NOCLDWAIT in memory, would have the kernel drop their processor time."""
+    number, child, pretended = (13, 134)[MACHINES[machine][0]], 17, 0x00050000
+    assert ask(number, child, 0) == LET_THROUGH
+    assert {ask(number, child, at) for at in (1, 2**31, 2**32, 2**47, 2**64 - 1)} == {pretended}
+    assert ask(number, child + 2**32, 1) == pretended, "the kernel looks at 32 bits of a signal's number"
+    assert {ask(number, signal, 2**47) for signal in range(1, 65) if signal != child} == {LET_THROUGH}
+
+
 def test_the_filter_is_short_enough_for_the_kernel(machine):
     assert len(seccomp.program(machine)) // 8 <= 4096
 

@@ -37,8 +37,12 @@ def _ranges(machine: str) -> list[tuple[int, list[Line]]]:
 
 
 def _checked(check: Check) -> list[Line]:
-    """Return lines that allow a call where an argument has one of its values."""
-    lines = [(LOAD, 0, 0, ARGUMENTS + 8 * check.argument), (AND, 0, 0, check.mask)]
+    """Return lines that allow a call where an argument has one of its values, or another is a null pointer."""
+    lines: list[Line] = []
+    if check.or_null is not None:
+        low = ARGUMENTS + 8 * check.or_null
+        lines += [(LOAD, 0, 0, low), (EQUAL, 0, 3, 0), (LOAD, 0, 0, low + 4), (EQUAL, 0, 1, 0), (RETURN, 0, 0, ALLOW)]
+    lines += [(LOAD, 0, 0, ARGUMENTS + 8 * check.argument), (AND, 0, 0, check.mask)]
     for value in check.values:
         lines += [(EQUAL, 0, 1, value), (RETURN, 0, 0, ALLOW)]
     return [*lines, (RETURN, 0, 0, REFUSE | check.error)]

@@ -87,6 +87,7 @@ def _calls() -> list[Probe]:
         *(_probe("call", name, f"the system call {name}", "calls.call", call=name) for name in CALLS),
         *(_probe("call", name, f"the system call {name}", "calls.option", option=name) for name in OPTIONS),
         _probe("call", "clone", "a process in new namespaces", "calls.clone"),
+        _probe("call", "SIGCHLD", "children whose processor time nobody counts", "calls.uncounted"),
         _probe("call", "x32", "a call by its other number", "calls.other_convention"),
         _probe("call", "root", "to be root", "calls.root"),
         _probe("call", "rights", "rights that were kept", "calls.rights"),

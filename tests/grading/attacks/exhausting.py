@@ -30,6 +30,18 @@ if os.fork() == 0:
     os._exit(0)
 subprocess.Popen(["sleep", "600"], start_new_session=True, stdin=subprocess.DEVNULL)
 """
+# The kernel would drop the processor time of such children. A cell may use 2.5 seconds, and 0.3 more to end.
+UNCOUNTED = """import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for n in range(200):
+    if os.fork() == 0:
+        end = time.process_time() + 0.1
+        while time.process_time() < end: pass
+        os._exit(0)
+    try: os.wait()
+    except (ChildProcessError, KeyboardInterrupt): pass
+    if n == 60: print("RAN for 6 seconds", flush=True)
+"""
 # The process that keeps the student's is woken by a pipe; whoever drinks from it might put that one to sleep for good.
 DRINKS = """import fcntl, os, stat, threading, time
 pipes = []
@@ -187,6 +199,8 @@ for ask in (input, getpass.getpass, breakpoint, sys.stdin.read, pdb.set_trace, l
     _cell("forks-a-bomb", "forks until nothing is left, and each of the children loops", BOMB, "timeout"),
     _cell("forks-without-end", "forks in every child", "import os, time\nif os.fork() == 0:\n    while True:\n"
           "        try: os.fork()\n        except OSError: pass\ntime.sleep(60)", "timeout"),
+    _cell("hides-its-processor-time", "has the kernel drop its children, and the processor time that they used", UNCOUNTED,
+          "timeout"),
     _cell("leaves-daemons", "leaves daemons in sessions of their own", DAEMON, "graded", base="right"),
     _cell("drinks-from-pipes", "drinks from every pipe that could wake the process which keeps it", DRINKS, "graded",
           "timeout", "crashed"),

@@ -133,6 +133,25 @@ def _cloned(flag: int) -> str:
     return "a process was started" if child > 0 else ""
 
 
+def uncounted() -> Attempts:
+    """Have the kernel drop children that end, and the processor time that they used."""
+    yield "SIG_IGN", _dropped
+
+
+def _dropped() -> str:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+    except ChildProcessError:
+        return "a child that was dropped"
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    return ""
+
+
 def other_convention() -> Attempts:
     """Make a call by the numbers that 32-bit pointers have."""
     if not ARM:
