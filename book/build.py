@@ -11,12 +11,13 @@ import sys
 from pathlib import Path
 
 from jupyter_book.sphinx import build_sphinx
-from swap import put_in_place
+from swap import put_back, put_in_place
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "_build" / "source"  # the folder that Sphinx reads: links to what the book is made from
 BUILT = ROOT / "_build" / "book"  # where Sphinx writes, and keeps what it has read and executed
 SITE = ROOT / "_build" / "html"
+KEEP = ["lite"]  # of the site: JupyterLite, which is built apart
 PARTS = {
     "book": ROOT / "book",
     "exercises": ROOT / "_build" / "released",
@@ -63,13 +64,14 @@ def publish() -> None:
     new = SITE.with_name("html.new")
     shutil.rmtree(new, ignore_errors=True)
     shutil.copytree(BUILT / "html", new)
-    put_in_place(new, SITE, keep=["lite"])
+    put_in_place(new, SITE, keep=KEEP)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--builder", choices=["html", "singlehtml"], default="html", help="default: %(default)s")
     chosen = parser.parse_args().builder
+    put_back(SITE, keep=KEEP)  # an earlier build may have been killed while it replaced the site
     if not build(chosen):
         sys.exit("The book could not be built; the messages above say why. A site that was built before is still there")
     if chosen == "html":

@@ -18,7 +18,7 @@ from string import Template
 from tempfile import TemporaryDirectory
 
 from jupyterlite_pyodide_kernel.constants import PYODIDE_VERSION
-from swap import put_in_place
+from swap import put_back, put_in_place
 from wheel.wheelfile import WheelFile
 
 ROOT = Path(__file__).parents[1]
@@ -55,6 +55,7 @@ def build(site: Path, pyodide: str | None = None) -> None:
     """Build JupyterLite into a folder; what was built there before stays until the new one is complete."""
     if pyodide and not Path(pyodide).is_file():
         sys.exit(f"{pyodide} came, but a release of Pyodide {PYODIDE_VERSION} is needed, as one file (.tar.bz2)")
+    put_back(site.resolve())  # an earlier build may have been killed while it replaced the site
     shutil.rmtree(STAGE, ignore_errors=True)
     STAGE.mkdir(parents=True)
     contents()

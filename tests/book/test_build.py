@@ -58,6 +58,7 @@ def book(tmp_path_factory):
         (folder / name / "tiny" / "tiny.ipynb").write_text(
             notebook(answer, "NotWritten: \x1b[0m?" * (name == "exercises"))
         )
+    (folder / "_build" / "released" / "tiny" / "tiny.ipynb").chmod(0o444)
     (folder / "solutions").mkdir()
     (folder / "requirements.txt").write_text("numpy==1\n")
     done = build(folder, {"other": OTHER, "instructors": INSTRUCTORS}, "1")
@@ -109,6 +110,7 @@ def test_only_the_pages_that_import_what_changed_are_executed_again_and_a_failur
     assert "the result is 5" in site(folder, "book/other.html")
     assert lite.read_text() == "{}"
 
+    (folder / "_build" / "html").rename(folder / "_build" / "html.old")  # as where a build is killed at that moment
     done = build(folder, {"other": OTHER + "\nIt points to [](nowhere.md).\n"}, "3")
     assert done.returncode != 0
     assert "nowhere.md" in done.stdout + done.stderr
