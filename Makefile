@@ -16,9 +16,11 @@ BUILD := python book/build.py
 SAMPLE := _build/sample
 GRADES := $(SAMPLE)/reports/$(SAMPLED)/grades.html
 SOLUTIONS := $(wildcard solutions/*/*.ipynb)
-# A copy of the course without solutions/ has what was released, and no class to grade.
-EXERCISES := $(if $(SOLUTIONS),$(SOLUTIONS:solutions/%=exercises/%),$(wildcard exercises/*/*.ipynb))
+# A copy of the course without solutions/ has what the list of digests names, and no class to grade.
+LISTED = $(or $(addprefix exercises/,$(shell cut -c 67- exercises/SHA256SUMS)),$(wildcard exercises/*/*.ipynb))
+EXERCISES := $(if $(SOLUTIONS),$(SOLUTIONS:solutions/%=exercises/%),$(LISTED))
 RELEASED := $(EXERCISES:exercises/%=_build/released/%)
+LOST := $(filter-out $(wildcard $(RELEASED)),$(RELEASED))
 GRADED := $(if $(SOLUTIONS),$(GRADES))
 GRADING := $(shell find grading -type f -not -name '*.pyc') nbgrader_config.py
 LIBRARY := $(shell find attnlib -name '*.py' -o -name '*.txt')
@@ -28,7 +30,7 @@ export PYTHONHASHSEED := 0
 unexport ATTENTION_DB
 
 .DEFAULT_GOAL := all
-.PHONY: all test lint library help book lite pdf serve exercises work grade bench lock clean chromium bubblewrap selftest
+.PHONY: all test lint library help book lite pdf serve exercises work grade bench lock clean again chromium bubblewrap selftest
 .DELETE_ON_ERROR:
 .PRECIOUS: $(EXERCISES) $(BOOK) $(LITE)
 
@@ -138,12 +140,14 @@ $(PDF): $(BOOK) book/print.py
 # What is released goes to _build/released, from which the book is built, and to exercises/, where nobody's work is
 # replaced. Files that stay the same keep their times, so that nothing that depends on them is built again.
 _build/.released: $(SOLUTIONS) $(EXERCISES) $(wildcard exercises/SHA256SUMS) nbgrader_config.py \
-		grading/handout.py grading/release.py grading/course.py $(READY)
+		grading/handout.py grading/release.py grading/course.py $(READY) $(if $(LOST),again)
 	@python -m grading release
 	@touch $@
 
 $(RELEASED): _build/.released
 	@test -f $@
+
+again: # where one of these is missing, all are released again
 
 $(EXERCISES): # where one is missing, it is released again
 	@:

@@ -11,6 +11,7 @@ import nbgrader
 
 import grading
 from grading.course import Course
+from grading.handout import RELEASED
 
 course = Course.at(Path(__file__).parent)
 course.folder.mkdir(parents=True, exist_ok=True)  # SQLite makes a file, but no folder to put it in
@@ -20,13 +21,15 @@ c = get_config()  # noqa: F821 (nbgrader provides it)
 c.CourseDirectory.course_id = "attention"
 c.CourseDirectory.root = str(course.root)
 c.CourseDirectory.source_directory = "solutions"
-c.CourseDirectory.release_directory = "exercises"
+c.CourseDirectory.release_directory = str(RELEASED)  # in exercises/ a notebook may be somebody's work
 c.CourseDirectory.submitted_directory = str(course.folder / "submitted")
 c.CourseDirectory.autograded_directory = str(course.folder / "autograded")
 c.CourseDirectory.feedback_directory = str(course.folder / "feedback")
 c.CourseDirectory.solution_directory = str(course.folder / "solution")
 c.CourseDirectory.source_with_tests_directory = str(course.folder / "source_with_tests")
 c.CourseDirectory.db_url = os.environ.get("ATTENTION_DB") or f"sqlite:///{course.folder / 'gradebook.db'}"
+
+c.GenerateAssignment.permissions = 444  # in octal digits: nobody works in what is released
 
 # An export without `--to` goes to the class, and not into the repository, where it could be committed.
 c.ExportPlugin.to = str(course.folder / "grades.csv")

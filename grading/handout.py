@@ -1,9 +1,10 @@
 """Hand out the assignments, and never write over anybody's work.
 
-``_build/released/`` holds each notebook as it is released. Nobody works there: the book and JupyterLite are built from
-it. ``exercises/`` holds the same notebooks for whoever reads the repository, beside a list of their digests that
-``sha256sum --check`` understands. A notebook in ``exercises/`` with any other digest is somebody's work, and stays.
-``work/`` is where students work: a notebook is copied there once.
+``_build/released/`` holds each notebook as it is released. Nobody works there, and its files are read-only: the book
+and JupyterLite are built from it, and nbgrader's exchange releases it. ``exercises/`` holds the same notebooks for
+whoever reads the repository, beside a list of their digests that ``sha256sum --check`` understands. A notebook in
+``exercises/`` with any other digest is somebody's work, and stays. ``work/`` is where students work: a notebook is
+copied there once.
 
 A copy of the course without ``solutions/`` cannot generate notebooks. There, what is released is what the list names.
 """
@@ -20,6 +21,8 @@ from grading.course import Course, GradingError, log_file
 RELEASED = Path("_build", "released")
 EXERCISES, WORK = Path("exercises"), Path("work")
 DIGESTS = EXERCISES / "SHA256SUMS"
+
+READ_ONLY = 0o444
 
 Files = dict[str, bytes]  # what is released, by its path below the folder: 02-self-attention/self-attention.ipynb
 
@@ -53,12 +56,15 @@ def start_work(course: Course, assignment: str | None, folder: Path) -> list[str
 
 
 def _copied(target: Path, content: bytes) -> str:
+    """Write a file as a whole or not at all, and only where there is nothing of its name."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with target.open("xb") as stream:  # which fails where there is anything of this name
-            stream.write(content)
-    except FileExistsError:
-        return f"{target}: is there already, left as it is"
+    with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
+        whole = Path(beside, target.name)
+        whole.write_bytes(content)
+        try:
+            os.link(whole, target)  # which never replaces anything, as a rename would
+        except FileExistsError:
+            return f"{target}: is there already, left as it is"
     return f"{target}: copied"
 
 
@@ -110,17 +116,18 @@ def _published(course: Course, files: Files, before: dict[str, str]) -> Iterator
             yield f"{EXERCISES / path}: released"
         else:
             yield (
-                f"{EXERCISES / path} is not what was released, so it was left as it is. What is released now: "
-                f"{RELEASED / path}. Work in {WORK}/ instead (make work), where nothing is ever replaced"
+                f"{EXERCISES / path} is not what was released, so it was left as it is. To get what is released "
+                f"now: make work, which copies it into {WORK}/ and never replaces a file there"
             )
 
 
 def _mirror(files: Files, folder: Path, *, whole: bool) -> None:
-    """Make a folder hold these files; where they are all there is, hold no others. What is the same is not touched."""
+    """Make a folder hold these files, read-only, and no others where they are all there is. What is the same stays."""
     there = _read(folder)
     for path, content in files.items():
         if there.get(path) != content:
             _write(folder / path, content)
+        (folder / path).chmod(READ_ONLY)
     for path in there.keys() - files.keys() if whole else ():
         (folder / path).unlink()
 

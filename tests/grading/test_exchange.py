@@ -14,13 +14,13 @@ from nbgrader.utils import get_username
 from tiny import OVERFLOWS, REPOSITORY, TinyCourse, tiny_notebook
 
 from grading._untyped import Gradebook, read_notebook
-from grading.course import log_file
 from grading.exchange import SECRET, TIMESTAMP
-from grading.release import release
+from grading.handout import RELEASED, hand_out
 from grading.report import rows
 from grading.run import refresh, run
 
 STUDENT = get_username()
+SOLVED = "somebody's work, which is nothing for the class"
 
 
 class Classroom(TinyCourse):
@@ -65,9 +65,11 @@ def classroom(tmp_path_factory, boxes):
     )
     nbformat.write(tiny_notebook(), root / "solutions" / "tiny" / "tiny.ipynb")
     course = Classroom.at(root, place / "class")
-    release(course, "tiny", root / "exercises", log_file(course, "tiny"))
+    hand_out(course)
+    (root / "exercises" / "tiny" / "tiny.ipynb").write_text(SOLVED)
     course.nbgrader("release_assignment", "tiny")
     course.as_student("fetch_assignment", "tiny")
+    shutil.copytree(course.home / "tiny", course.home / "fetched")
     answered = read_notebook(course.home / "tiny" / "tiny.ipynb")
     (cell,) = (cell for cell in answered.cells if cell.id == "answer-one")
     cell.source = OVERFLOWS
@@ -81,6 +83,24 @@ def classroom(tmp_path_factory, boxes):
 
 def score(course, student):
     return {row.outcome.student: row.score for row in rows(course, "tiny")}.get(student)
+
+
+def test_the_class_gets_what_was_released_and_nobodys_work(classroom):
+    fetched = (classroom.home / "fetched" / "tiny.ipynb").read_bytes()
+    assert fetched == (classroom.root / RELEASED / "tiny" / "tiny.ipynb").read_bytes()
+    assert b"YOUR CODE HERE" in fetched
+    assert (classroom.home / "fetched" / "tiny.ipynb").stat().st_mode & 0o200  # the student writes into it
+    assert (classroom.root / "exercises" / "tiny" / "tiny.ipynb").read_text() == SOLVED
+
+
+def test_nbgraders_own_command_generates_the_same_and_leaves_what_somebody_did(classroom):
+    file = classroom.root / RELEASED / "tiny" / "tiny.ipynb"
+    before = file.read_bytes()
+    classroom.nbgrader("generate_assignment", "tiny", "--force")
+    assert file.read_bytes() == before
+    assert file.stat().st_mode & 0o777 == 0o444
+    classroom.nbgrader("release_assignment", "tiny", "--force")
+    assert (classroom.root / "exercises" / "tiny" / "tiny.ipynb").read_text() == SOLVED
 
 
 def test_what_was_collected_is_graded(classroom):

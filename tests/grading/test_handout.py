@@ -1,6 +1,7 @@
 """What is released is never written over anybody's work, and nobody's work is ever taken for what is released."""
 
 import subprocess
+import sys
 from hashlib import sha256
 
 import nbformat
@@ -61,7 +62,7 @@ def test_exercises_follow_what_an_instructor_changes_again_and_again(course):
         assert f"version = {version}" in shown(course)
 
 
-def test_an_answered_notebook_stays_and_the_new_one_is_named(course):
+def test_an_answered_notebook_stays_and_it_says_how_to_get_a_copy_of_the_new_one(course):
     hand_out(course)
     answered = shown(course).replace("raise NotImplementedError()", "return 42")
     (course.root / "exercises" / NAME).write_text(answered)
@@ -69,7 +70,8 @@ def test_an_answered_notebook_stays_and_the_new_one_is_named(course):
         solve(course, version)
         (said,) = hand_out(course)
         assert "is not what was released, so it was left as it is" in said
-        assert f"_build/released/{NAME}" in said
+        assert "make work" in said
+        assert "_build" not in said
         assert shown(course) == answered
         assert f"version = {version}" in pristine(course)
         assert "return 42" not in pristine(course)
@@ -106,6 +108,17 @@ def test_what_stays_the_same_keeps_its_time(course):
     before = file.stat().st_mtime_ns
     hand_out(course)
     assert file.stat().st_mtime_ns == before
+
+
+def test_nobody_can_write_into_the_pristine_copy_by_accident(course):
+    file = course.root / "_build" / "released" / NAME
+    for version in "12":
+        solve(course, version)
+        hand_out(course)
+        assert file.stat().st_mode & 0o777 == 0o444
+    file.chmod(0o644)  # as an older version of the course wrote it
+    hand_out(course)
+    assert file.stat().st_mode & 0o777 == 0o444
 
 
 def test_one_assignment_released_alone_leaves_the_others_and_their_digests(course):
@@ -174,6 +187,30 @@ def test_work_is_copied_once_and_never_replaced(course):
     (said,) = start_work(course, "tiny", folder)
     assert said == f"{folder / NAME}: is there already, left as it is"
     assert (folder / NAME).read_text() == "my work"
+
+
+# Linux lets a process write no more than this into a file, as a full disk would.
+COPIES_ON_A_FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from grading.course import Course
+from grading.handout import start_work
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+start_work(Course.at(Path(sys.argv[1])), None, Path(sys.argv[2]))
+"""
+
+
+def test_a_copy_that_breaks_off_leaves_nothing_and_is_made_by_the_next_call(course):
+    hand_out(course)
+    folder = course.root / "work"
+    command = [sys.executable, "-c", COPIES_ON_A_FULL_DISK, str(course.root), str(folder)]
+    assert subprocess.run(command, capture_output=True, check=False, timeout=250).returncode != 0
+    assert not [path for path in folder.rglob("*") if path.is_file()]
+    assert start_work(course, None, folder) == [f"{folder / NAME}: copied"]
+    assert (folder / NAME).read_text() == pristine(course)
+    assert [path for path in folder.rglob("*") if path.is_file()] == [folder / NAME]
+    assert (folder / NAME).stat().st_mode & 0o200  # a student writes into it
 
 
 def test_a_link_that_leads_nowhere_is_not_followed(course, tmp_path):
