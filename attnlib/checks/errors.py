@@ -6,7 +6,7 @@ from collections.abc import Callable
 from attnlib.checks.probe import Answer
 
 Explain = Callable[[re.Match[str], str], str]
-BATCH = "Counted from the end (-1, -2), axes are the same with and without a batch."
+BATCH = "If you count axes from the end (-1, -2), they stay the same with and without a batch."
 
 
 def explained(answer: Answer) -> str:
@@ -31,8 +31,8 @@ def _torch_broadcast(found: re.Match[str], line: str) -> str:
 def _product(found: re.Match[str], line: str) -> str:
     left, right = found.group("left", "right")
     return (
-        f"a matrix product does not fit: the array on the left has {left} columns, the one on the right {right} rows, "
-        "and the two numbers have to be equal. Should one of the two be turned on its side, or stand on the other side?"
+        f"a matrix product does not fit: the array on the left has {left} columns and the one on the right has "
+        f"{right} rows, but the two numbers have to be equal. Should you transpose one of the two, or swap them?"
     )
 
 
@@ -41,20 +41,23 @@ def _transpose(found: re.Match[str], line: str) -> str:
     groups = found.groupdict()
     count = groups.get("named") or (str(len(named[1].split(","))) if named else "")
     there = groups.get("there")
-    said = f"your transpose names {_count(count)}" if count else "your transpose names another number of axes"
-    has = f"the array has {_count(there)}" if there else "the array has another number of them"
-    return f"{said}, and {has}. Without a batch there is one axis less. {BATCH}"
+    has = _count(there) if there else "a different number of them"
+    said = f"names {_count(count)}, but the array has {has}" if count else "does not name as many axes as the array has"
+    return f"your transpose {said}. Without a batch there is one axis fewer. {BATCH}"
 
 
 def _axis(found: re.Match[str], line: str) -> str:
     axis, there = found["axis"], found.groupdict().get("there")
-    has = f"the array has {_count(there)}, from 0 on" if there else "the array has fewer"
+    has = f"the array has {_count(there)}, numbered from 0" if there else "the array has fewer"
     return f"there is no axis {axis}: {has}. {BATCH}"
 
 
 def _reshape(found: re.Match[str], line: str) -> str:
     size, shape = found.group("size", "shape")
-    return f"{size} numbers cannot be arranged as {_shape(shape)}: multiply those sizes, and compare."
+    return (
+        f"{size} numbers cannot be arranged as {_shape(shape)}: multiply those sizes and compare the product "
+        f"with {size}."
+    )
 
 
 def _unpack(found: re.Match[str], line: str) -> str:
@@ -62,33 +65,35 @@ def _unpack(found: re.Match[str], line: str) -> str:
         return ""
     expected = found["expected"]
     return (
-        f"you take a shape apart into {_count(expected, 'size', 'sizes')}, and the array has another number of axes. "
-        "There may be no batch in front, or more than one dimension."
+        f"you unpack a shape into {_count(expected, 'size', 'sizes')}, but the array has a different number of axes. "
+        "There may be no batch dimension in front, or more than one."
     )
 
 
 def _short_shape(found: re.Match[str], line: str) -> str:
     if ".shape[" not in line and ".size(" not in line:
         return ""
-    return f"you ask for the size of an axis that the array does not have: without a batch there are fewer. {BATCH}"
+    return (
+        f"you ask for the size of an axis that the array does not have: without a batch there are fewer axes. {BATCH}"
+    )
 
 
 def _einsum(found: re.Match[str], line: str) -> str:
     return (
-        "your einsum names another number of axes than an array has. An ellipsis, ..., stands for all axes in front, "
+        "your einsum names more or fewer axes than an array has. An ellipsis (...) stands for all leading axes, "
         "however many there are."
     )
 
 
 def _mixed(found: re.Match[str], line: str) -> str:
     return (
-        "a float32 tensor meets a float64 one. A tensor that you make yourself has a dtype of its own: let it grow out "
-        "of those that came in."
+        "a float32 tensor meets a float64 one. A tensor that you create yourself has a dtype of its own: derive it "
+        "from the tensors you were given."
     )
 
 
 def _truth(found: re.Match[str], line: str) -> str:
-    return "`if`, `and` and `or` ask for one yes or no, and an array holds many. Whether it is None, `is None` tells."
+    return "`if`, `and` and `or` need a single yes or no, but an array holds many. To test for None, use `is None`."
 
 
 def _count(number: str, one: str = "axis", many: str = "axes") -> str:
@@ -100,7 +105,7 @@ def _shape(text: str) -> str:
     return "(" + ", ".join(part for part in re.split(r"[^\d\-]+", text) if part) + ")"
 
 
-_RULE = "Counted from the end, two sizes have to be equal, or one of them 1."
+_RULE = "Counting axes from the end, each pair of sizes has to be equal, unless one of the two is 1."
 
 KNOWN: tuple[tuple[re.Pattern[str], Explain], ...] = tuple(
     (re.compile(pattern), explain)

@@ -49,7 +49,7 @@ def what_broke(exercise: Exercise, case: Case, answer: Answer, expected: Answer,
                 return _plural(f"{right[-1]} is right, but {broke}" if right else broke, expected)
             right.append(name)
     if coarse := less_exact(case, answer):
-        return f"{coarse[0]} has dtype {answer.arrays[coarse[0]].dtype}, but all that came in is float64"
+        return f"{coarse[0]} has dtype {answer.arrays[coarse[0]].dtype}, but all inputs are float64"
     return f"your function changed its argument {answer.changed[0]}" if answer.changed else "the numbers differ"
 
 
@@ -99,13 +99,13 @@ def _array(name: str, got: NDArray[Any], want: NDArray[Any], dims: tuple[str, ..
 def _about_shape(got: tuple[int, ...], want: tuple[int, ...]) -> str:
     """Say what one shape is to another, where that is plain."""
     if len(got) > 1 and got == (*want[:-2], *want[:-3:-1]):
-        return ": its transpose"
+        return ": the last two sizes are swapped"
     if [n for n in got if n != 1] == [n for n in want if n != 1]:
-        return ": a dimension of size 1 is " + ("missing" if len(got) < len(want) else "too many or misplaced")
+        return ": a dimension of size 1 is " + ("missing" if len(got) < len(want) else "extra or in the wrong place")
     if sorted(got) == sorted(want):
         return ": the same sizes in another order"
     if len(got) < len(want) and got == want[-len(got) :]:
-        return ": the dimensions in front are missing"
+        return ": the leading dimensions are missing"
     return ""
 
 

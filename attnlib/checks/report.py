@@ -155,10 +155,10 @@ class Report:
         if answer.error:
             seen = [f"With {name}: {explained(answer)}"]
         else:
-            seen = [f"With {name}: {finding.broke}." if self.named else f"This was seen with {name}."]
+            seen = [f"With {name}: {finding.broke}." if self.named else f"This happened with {name}."]
         seen += [f"raised by {answer.line}"] if answer.line else []
         return "\n".join(
-            [*seen, *([] if self.named or finding.like is None else [f"With {finding.like} all is right."])]
+            [*seen, *([] if self.named or finding.like is None else [f"With {finding.like}, everything is right."])]
         )
 
     def _beyond(self) -> str:
@@ -168,7 +168,8 @@ class Report:
         case, extras = self.remark.finding.case, self.remark.finding.exercise.extras
         names = " and ".join(name for name in extras if name in {*case.options, *case.setup})
         about = f": {self.remark.named.title}" if self.remark.named else ""
-        return f"A remark, which costs no points. Your function offers {names}, which the task does not ask for{about}."
+        offers = f"Your function also takes {names}, which the task does not ask for{about}."
+        return f"A remark that costs no points. {offers}"
 
     def next_step(self) -> list[str]:
         """Return the sentences about what to do: the hints asked for, and what is to be mended next."""
@@ -203,7 +204,9 @@ class Report:
             else "".join(f", and with {x}" for x in others[1:])
         )
         reason = "for another reason" if self.named else "perhaps for the same reason"
-        return [f"{count} Once this is mended, look again: something is wrong, {reason}, with {others[0]}{more}."]
+        return [
+            f"{count} Once you have fixed this, look again: something is also wrong, {reason}, with {others[0]}{more}."
+        ]
 
     def inputs(self) -> str | None:
         """Return the inputs of the case as text, where they are few enough to be read."""

@@ -13,40 +13,45 @@ TENSOR = torch.ones(3, 4)
 
 SAID = {
     "adding": (lambda: A + B, "", "arrays of shapes (3, 4) and (2, 5) do not fit together"),
-    "a product": (lambda: A @ B, "", "on the left has 4 columns, the one on the right 2 rows"),
-    "np.dot": (lambda: np.dot(A, B), "", "on the left has 4 columns, the one on the right 2 rows"),
+    "a product": (lambda: A @ B, "", "on the left has 4 columns and the one on the right has 2 rows"),
+    "np.dot": (lambda: np.dot(A, B), "", "on the left has 4 columns and the one on the right has 2 rows"),
     "transpose": (
         lambda: A.transpose(0, 2, 1),
         "line 2: out = x.transpose(0, 2, 1)",
-        "your transpose names three axes, and the array has another number of them. Without a batch there is one",
+        "your transpose names three axes, but the array has a different number of them. Without a batch there is one",
     ),
     "np.transpose": (
         lambda: np.transpose(A, (0, 2, 1, 3)),
         "line 2: np.transpose(x, (0, 2, 1, 3))",
         "your transpose names four axes",
     ),
-    "swapaxes": (lambda: A.swapaxes(1, 2), "", "there is no axis 2: the array has two axes, from 0 on"),
-    "a sum": (lambda: A.sum(axis=3), "", "there is no axis 3: the array has two axes, from 0 on"),
+    "axes in a variable": (
+        lambda: A.transpose((0, 2, 1)),
+        "line 2: x.transpose(order)",
+        "your transpose does not name as many axes as the array has. Without",
+    ),
+    "swapaxes": (lambda: A.swapaxes(1, 2), "", "there is no axis 2: the array has two axes, numbered from 0"),
+    "a sum": (lambda: A.sum(axis=3), "", "there is no axis 3: the array has two axes, numbered from 0"),
     "reshape": (lambda: A.reshape(2, 5), "", "12 numbers cannot be arranged as (2, 5)"),
-    "unpacking a shape": (lambda: _unpack(A), "line 2: B, T, D = x.shape", "you take a shape apart into three sizes"),
+    "unpacking a shape": (lambda: _unpack(A), "line 2: B, T, D = x.shape", "you unpack a shape into three sizes"),
     "a size too many": (lambda: A.shape[2], "line 2: D = x.shape[2]", "an axis that the array does not have"),
-    "einsum": (lambda: np.einsum("btd,bsd->bts", A, A), "", "An ellipsis, ..., stands for all axes in front"),
-    "if": (lambda: 1 if A else 2, "", "`is None` tells"),
+    "einsum": (lambda: np.einsum("btd,bsd->bts", A, A), "", "An ellipsis (...) stands for all leading axes"),
+    "if": (lambda: 1 if A else 2, "", "use `is None`"),
     "torch: adding": (lambda: TENSOR + torch.ones(2, 5), "", "one has 4 entries, the other 5"),
     "torch: a product": (
         lambda: TENSOR @ torch.ones(2, 5),
         "",
-        "on the left has 4 columns, the one on the right 2 rows",
+        "on the left has 4 columns and the one on the right has 2 rows",
     ),
     "torch: batched": (
         lambda: torch.ones(2, 3, 4) @ torch.ones(2, 5, 6),
         "",
-        "on the left has 4 columns, the one on the right 5 rows",
+        "on the left has 4 columns and the one on the right has 5 rows",
     ),
     "torch: permute": (
         lambda: TENSOR.permute(0, 2, 1),
         "",
-        "your transpose names three axes, and the array has two axes",
+        "your transpose names three axes, but the array has two axes",
     ),
     "torch: transpose": (lambda: TENSOR.transpose(1, 2), "", "there is no axis 2"),
     "torch: view": (lambda: TENSOR.view(2, 5), "", "12 numbers cannot be arranged as (2, 5)"),
@@ -55,7 +60,7 @@ SAID = {
         "",
         "a float32 tensor meets a float64 one",
     ),
-    "torch: if": (lambda: 1 if TENSOR else 2, "", "`is None` tells"),
+    "torch: if": (lambda: 1 if TENSOR else 2, "", "use `is None`"),
 }
 
 
@@ -91,5 +96,5 @@ def test_an_error_whose_cause_is_not_known_is_told_as_it_came(error, line):
 
 def test_a_transpose_that_counts_on_a_batch_is_told_so():
     report = examine("dot", lambda query, key: query @ key.transpose(0, 2, 1), seed=0)
-    assert "Without a batch there is one axis less" in report.message
+    assert "Without a batch there is one axis fewer" in report.message
     assert "axes don't match array" not in report.message

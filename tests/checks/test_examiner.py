@@ -101,7 +101,7 @@ def test_an_argument_that_no_notebook_asks_for_is_remarked_upon_and_costs_nothin
     assert report.score == 1
     assert report.mistake is None
     assert argument in report.remark.finding.case.options
-    said = f"costs no points. Your function offers {argument}, which the task does not ask for"
+    said = f"costs no points. Your function also takes {argument}, which the task does not ask for"
     for shown in (report.message, report._repr_mimebundle_()["text/html"]):
         assert said in shown
         assert report.remark.finding.case.name in shown

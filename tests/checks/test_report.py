@@ -175,7 +175,7 @@ STATEMENTS = {
         lambda x: _changed_weights(x, lambda w: w.swapaxes(-1, -2)),
         "columns of weights sum to 1",
     ),
-    "transposed shape": ("dot", lambda q, k: 2 * attnlib.dot(k, q), "its transpose"),
+    "transposed shape": ("dot", lambda q, k: 2 * attnlib.dot(k, q), "the last two sizes are swapped"),
     "nan": ("dot", lambda q, k: attnlib.dot(q, k) * np.nan, "nan"),
     "infinity": ("dot", lambda q, k: attnlib.dot(q, k) + np.inf, "infinity"),
 }

@@ -28,10 +28,10 @@ def _less_exact(*inputs):
 LESS_EXACT = Mistake(
     id="less-exact",
     title="the result has fewer digits than the inputs",
-    says="All inputs are float64, and what comes back is not: a step in between has thrown half of the digits away.",
+    says="All inputs are float64, but what comes back is not: a step in between has thrown away half of the digits.",
     hint="Print the dtype of every array on the way. Which is the first that is not float64?",
-    more="An array that you make yourself has a dtype of its own. In torch, zeros and ones are float32 unless they are "
-    "told otherwise: let new tensors grow out of those that came in.",
+    more="An array that you create yourself has a dtype of its own. In torch, zeros and ones are float32 unless you "
+    "say otherwise: derive new tensors from the ones you were given.",
     section=ATTENTION,
     implementation=_less_exact,
 )
@@ -43,12 +43,12 @@ def _nan_gradient(*inputs):
 
 NAN_GRADIENT = Mistake(
     id="nan-gradient",
-    title="the numbers are right, and their gradients are nan",
-    says="On the way to your result there was a nan that you have put right afterwards. Going back, autograd meets it "
-    "again: a nan times 0 is nan.",
-    hint="Where does the nan come from? Can you see to it that it is never made?",
-    more="Print the array just before the step that makes nan of it, and change what that step is given, not what it "
-    "returns.",
+    title="the numbers are right, but their gradients are nan",
+    says="On the way to your result there was a nan, which you replaced afterwards. On the way back, autograd meets it "
+    "again: nan times 0 is nan.",
+    hint="Where does the nan come from? Can you make sure that it never arises?",
+    more="Print the array just before the step that turns it into nan, and change what goes into that step, not what "
+    "it returns.",
     section=ATTENTION,
     implementation=_nan_gradient,
 )

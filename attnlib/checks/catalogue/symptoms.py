@@ -52,10 +52,11 @@ def _recognised(*inputs: object) -> None:
 
 
 @symptom(
-    "the numbers are right, and a gradient is not",
+    "the numbers are right, but a gradient is not",
     "Somewhere on the way back from the result a piece of the gradient is lost, though the numbers are right.",
-    "Which inputs take part in the result in more than one way? Does every one of these ways pass its gradient on?",
-    "A part that is detached, or read from .data, or made anew from numbers, counts as a constant for autograd.",
+    "Which inputs contribute to the result in more than one way? Does each of these paths pass its gradient on?",
+    "A part that is detached, or read from .data, or rebuilt from plain numbers, is a constant as far as autograd "
+    "is concerned.",
 )
 def gradient_lost_in_part(seen: Seen) -> bool:
     """Tell whether all numbers are right, and gradients came that are wrong."""
@@ -66,7 +67,8 @@ def gradient_lost_in_part(seen: Seen) -> bool:
     "an argument is changed",
     "The result is right, but after the call one of the arguments is no longer what it was.",
     "Which of your lines write into an array, instead of making a new one?",
-    "An assignment to x[...], an operator such as +=, a method that ends in an underscore and out= all write in place.",
+    "An assignment to x[...], an operator such as +=, a method whose name ends in an underscore, and out= all write "
+    "in place.",
 )
 def changes_an_argument(seen: Seen) -> bool:
     """Tell whether the first thing that is wrong is an argument that was changed."""
@@ -74,8 +76,9 @@ def changes_an_argument(seen: Seen) -> bool:
 
 
 @symptom(
-    "other numbers in training than afterwards",
-    "While it is trained, your module gives other numbers than when it is used. The task asks for nothing of the kind.",
+    "different numbers during training and afterwards",
+    "While it is being trained, your module gives different numbers than when it is used. The task asks for "
+    "nothing of the kind.",
     "Which of your layers behaves differently after module.train() and after module.eval()?",
     "Dropout and batch norm do. Neither of them is in the formula of the task.",
 )
@@ -85,8 +88,8 @@ def differs_in_training(seen: Seen) -> bool:
 
 
 @symptom(
-    "other results than the task asks for",
-    "What comes back is of another kind, or of another number, than the task says.",
+    "not the results that the task asks for",
+    "Your function returns results of a different kind, or a different number of them, than the task says.",
     "Compare your return line with the last line of the docstring: how many results are promised, and of which kind?",
     "Print the type of what your function returns and, if it is a tuple, how many things it holds.",
 )
@@ -97,9 +100,9 @@ def other_results(seen: Seen) -> bool:
 
 @symptom(
     "a dimension of size 1 is lost",
-    "Where a dimension has the size 1, your result has lost it. All else is there.",
-    "Which of your lines takes a dimension away, and would it also take away one that belongs to the result?",
-    "squeeze() without an axis, and an index that is a number, take a dimension away. Say which one is meant.",
+    "Your result has lost a dimension of size 1. Everything else is there.",
+    "Which of your lines removes a dimension, and would it also remove one that belongs to the result?",
+    "squeeze() without an axis removes dimensions, and so does indexing with a number. Say which one you mean.",
 )
 def squeezed(seen: Seen) -> bool:
     """Tell whether the first wrong case lacks nothing but dimensions of size 1, and no other case lacks more."""
@@ -119,9 +122,9 @@ def _wrong_shapes(seen: Seen, i: int) -> list[tuple[tuple[int, ...], tuple[int, 
 
 @symptom(
     "the result holds whole numbers only",
-    "Your result has a dtype of whole numbers, so everything behind the decimal point is cut off.",
-    "Which dtype has the array into which you write your numbers?",
-    "An array that is made from whole numbers, or by zeros_like of such, keeps whole numbers only.",
+    "Your result has an integer dtype, so everything after the decimal point is cut off.",
+    "What is the dtype of the array that you write your numbers into?",
+    "An array made from whole numbers, or by zeros_like from such an array, can hold only whole numbers.",
 )
 def whole_numbers(seen: Seen) -> bool:
     """Tell whether integers came where real numbers are expected."""
@@ -132,8 +135,8 @@ def whole_numbers(seen: Seen) -> bool:
 @symptom(
     "right for one number of dimensions only",
     "Your function counts on a certain number of dimensions: with more in front, or with fewer, it is wrong.",
-    "Which of your lines names an axis by its place from the front, or takes a shape apart?",
-    "Counted from the end, as -1 and -2, axes are the same whatever stands in front of them.",
+    "Which of your lines counts an axis from the front, or unpacks a shape?",
+    "Counted from the end, as -1 and -2, axes stay the same whatever comes before them.",
 )
 def number_of_dimensions(seen: Seen) -> bool:
     """Tell whether the number of dimensions decides which cases are right."""
@@ -145,9 +148,9 @@ def number_of_dimensions(seen: Seen) -> bool:
 
 @symptom(
     "overflow: large numbers become nan or infinity",
-    "Your function is right for numbers of ordinary size, and nan or infinite where they are large.",
+    "Your function is right for numbers of ordinary size, but gives nan or infinity for large ones.",
     "Which of your lines makes a number so large that a computer cannot hold it?",
-    "The exponential of 1000 is infinite. What may be subtracted from all scores of a row before it?",
+    "The exponential of 1000 is infinite. What may you subtract from all scores of a row before taking it?",
 )
 def overflows(seen: Seen) -> bool:
     """Tell whether only cases with large numbers are wrong, and not finite."""
@@ -159,9 +162,9 @@ def overflows(seen: Seen) -> bool:
 
 @symptom(
     "nearly right: rounded, or a small constant is added",
-    "Your numbers are nearly right, and off by more than a computer's rounding would explain.",
+    "Your numbers are nearly right, but they are off by more than a computer's rounding would explain.",
     "Is there a line that rounds, that works in float16, or that adds a small number to be safe?",
-    "Take away every small constant and every rounding. If something then divides by 0, treat that one case apart.",
+    "Remove every small constant and every rounding. If something then divides by 0, handle that one case separately.",
 )
 def inexact(seen: Seen) -> bool:
     """Tell whether the first thing that is wrong is wrong by less than a hundredth."""
@@ -170,8 +173,8 @@ def inexact(seen: Seen) -> bool:
 
 @symptom(
     "a factor is wrong",
-    "All your numbers are the same multiple of the right ones. So all is there but for one factor.",
-    "Which of your lines multiplies or divides everything by one number, and is it the number of the formula?",
+    "All your numbers are the same multiple of the right ones, so everything is there except for one factor.",
+    "Which of your lines multiplies or divides everything by one number, and is it the number in the formula?",
     "Compute the factor by hand for the sizes of the case above, with brackets round every step, and print yours.",
 )
 def wrong_factor(seen: Seen) -> bool:

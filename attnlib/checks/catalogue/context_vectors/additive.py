@@ -33,7 +33,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     views["key"] = rng.normal(size=(8, 2))[::2]
     yield Case("every second key of a longer array, and weights that are a transposed view", NUMBERS, views)
     copies = with_copies(five(rng, (), 3, 5, 4, 6, 7), "query", "key")
-    yield Case("a query and a key that come twice", NUMBERS, copies)
+    yield Case("a repeated query and a repeated key", NUMBERS, copies)
     yield Case("a batch of 2 (T=3, S=5, D_q=4, D_k=6, D_a=7)", BATCHES, five(rng, (2,), 3, 5, 4, 6, 7))
     yield Case("as many queries as keys, 3, in a batch of 3", BATCHES, five(rng, (3,), 3, 3, 4, 2, 5))
     yield Case("leading dimensions (2, 7)", BATCHES, five(rng, (2, 7), 3, 4, 6, 5, 2))
@@ -624,12 +624,12 @@ def last_key_left_out(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "the table is reshaped, not transposed",
-    hint="Does a reshape move numbers, or does it draw new borders?",
+    hint="Does a reshape move the numbers, or does it only split the same sequence into different rows?",
     more="Print the table before and after. Which pair does the second number of the first row belong to?",
     section=LOOK_BACK,
 )
 def reshaped_table(query, key, w_query, w_key, v):
-    """The numbers are those of a table with a row for each key, only cut anew. Rows and columns are mixed up."""
+    """You split a table with a row for each key into new rows, without transposing it. Rows and columns get mixed."""
     scores = attnlib.additive(query, key, w_query, w_key, v)
     return np.ascontiguousarray(scores.swapaxes(-1, -2)).reshape(scores.shape)
 

@@ -44,7 +44,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("all widths equal, so that every matrix fits everywhere", NUMBERS, _draw(rng, (3,), 5, 4, 4, 4, 4))
     yield Case("vectors in float32", NUMBERS, _draw(rng, (4,), 3, 2, 7, 5, 6, np.float32))
     copies = with_copies(_draw(rng, (3,), 5, 2, 4, 6, 7), "memory")
-    yield Case("a memory in which a row comes twice", NUMBERS, copies)
+    yield Case("a memory with a repeated row", NUMBERS, copies)
     same = _draw(rng, (3,), 5, 4, 4, 4, 4)
     same["params"] = dict(reversed(same["params"].items()))
     yield Case("params in another order, all widths equal", NUMBERS, same)

@@ -317,31 +317,31 @@ def both_projected_apart(query, key, weight):
 
 @MISTAKES.add(
     "the weight is made symmetric",
-    hint="Is the weight the same when it is turned on its side? Does anything ask for that?",
+    hint="Is the weight the same as its transpose? Does anything require that?",
     more="Take a weight with a single 1 off its diagonal. What becomes of it in your function?",
     section=OTHER_ORDER,
 )
 def symmetric_part(query, key, weight):
-    """The weight is averaged with its own transpose, where it is square. It need not be symmetric."""
+    """If the weight is square, you average it with its own transpose. But a weight need not be symmetric."""
     square = weight.shape[0] == weight.shape[1]
     return _general(query, key, (weight + weight.T) / 2 if square else weight)
 
 
 @MISTAKES.add(
-    "the weight is turned only where it does not fit",
+    "the weight is transposed only when it would not fit otherwise",
     hint="If both ways fit, which of them is right?",
-    more="Try a weight that is square and not symmetric, on paper.",
+    more="On paper, try a weight that is square but not symmetric.",
     section=OTHER_ORDER,
 )
 def turned_if_needed(query, key, weight):
-    """A square weight is used the wrong way round. The shapes alone cannot say which way is right."""
+    """A square weight is used the wrong way round. The shapes alone cannot tell you which way is right."""
     square = weight.shape[0] == weight.shape[1]
     return _general(query, key, weight.T if square else weight)
 
 
 @MISTAKES.add(
     "the keys are reshaped, not transposed",
-    hint="Does a reshape turn a matrix on its side?",
+    hint="Does a reshape transpose a matrix?",
     more="Print the keys before and after that step, for two keys of width 3. Where is the first key then?",
     section=OTHER_ORDER,
 )

@@ -44,7 +44,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case('all widths equal, score="dot"', DOT, _dot(rng, (3,), 5, 4, 4, 4), dot)
     yield Case('vectors in float32, score="dot"', DOT, _dot(rng, (4,), 5, 2, 3, 6, np.float32), dot)
     copies = with_copies(_dot(rng, (3,), 5, 2, 4, 6), "memory")
-    yield Case('a memory in which a row comes twice, score="dot"', DOT, copies, dot)
+    yield Case('a memory with a repeated row, score="dot"', DOT, copies, dot)
     yield Case('3 sentences of 5 tokens, score="general"', GENERAL, _general(rng, (3,), 5, 2, 4, 6, 7), general)
     yield Case('all widths equal, score="general"', GENERAL, _general(rng, (3,), 5, 4, 4, 4, 4), general)
     yield Case('3 sentences of 5 tokens, score="concat"', CONCAT, _concat(rng, (3,), 5, 2, 4, 6, 7, 8), concat)

@@ -542,17 +542,17 @@ def joined_along_the_batch(x, h, w_ih, w_hh, b_ih, b_hh):
 
 @MISTAKES.add(
     "each number of the state sees only itself",
-    hint="How many old states take part in one number of the new state?",
-    more="Change one number of the old state on paper. Which numbers of the new one should move?",
+    hint="How many numbers of the old state contribute to one number of the new state?",
+    more="On paper, change one number of the old state. Which numbers of the new state should change?",
     section=RECURRENCE,
 )
 def diagonal_only(x, h, w_ih, w_hh, b_ih, b_hh):
-    """Only the diagonal of the state's matrix is used. Every old number takes part in every new one."""
+    """You use only the diagonal of the state's matrix. Every old number should contribute to every new one."""
     return np.tanh(x @ w_ih.T + b_ih + h * np.diagonal(w_hh) + b_hh)
 
 
 @MISTAKES.add(
-    "the state's bias goes through its matrix",
+    "the state's bias is multiplied by the state's matrix",
     hint="What is multiplied by the state's matrix, and what is added afterwards?",
     more="Write the state's part of the formula with brackets. Is the bias inside them?",
     section=RECURRENCE,
@@ -564,12 +564,13 @@ def bias_before_matrix(x, h, w_ih, w_hh, b_ih, b_hh):
 
 @MISTAKES.add(
     "tanh of half the sum",
-    hint="What does your function make of the number 1, and what does tanh make of it?",
-    more="The logistic function and tanh are the same curve but for a shift and a stretch. Which factor stands inside?",
+    hint="What does your function turn the number 1 into, and what does tanh turn it into?",
+    more="The logistic function and tanh are the same curve apart from a shift and a stretch. Which factor belongs "
+    "inside?",
     section=RECURRENCE,
 )
 def half_tanh(x, h, w_ih, w_hh, b_ih, b_hh):
-    """Your bend has the shape of tanh, and is half as steep."""
+    """Your curve has the shape of tanh but is half as steep."""
     return np.tanh(_sum(x, h, w_ih, w_hh, b_ih, b_hh) / 2)
 
 

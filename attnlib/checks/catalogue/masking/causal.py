@@ -348,18 +348,18 @@ def none_as_positions(T, S=None, *, q_offset=0):
     section=KINDS,
 )
 def cache_hidden(T, S=None, *, q_offset=0):
-    """The keys that stand before the first query are hidden. They lie in its past, so it may look at them."""
+    """The keys before the first query are hidden. They are in its past, so it may look at them."""
     return attnlib.causal_mask(T, S, q_offset=q_offset) & (_places(T, S)[1] >= q_offset)
 
 
 @MISTAKES.add(
-    "lined up at the end where there is no offset",
-    hint="Without an offset, where does the first query stand?",
+    "the last query is lined up with the last key although there is no offset",
+    hint="Without an offset, at which position is the first query?",
     more="The sizes do not move the queries: only the offset does.",
     section=KINDS,
 )
 def bottom_right_without_offset(T, S=None, *, q_offset=0):
-    """Without an offset you put the last query beside the last key. The first query stands at position 0."""
+    """Without an offset, you line up the last query with the last key. The first query should be at position 0."""
     return attnlib.causal_mask(T, S, q_offset=q_offset or (T if S is None else S) - T)
 
 

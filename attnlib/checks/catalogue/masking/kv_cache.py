@@ -43,7 +43,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("single tokens from the start", NUMBERS, _chunks(rng, (2, 3), (1, 1, 1, 1, 1), 6, 7))
     yield Case("a token first, then chunks of 4 and of 2", NUMBERS, _chunks(rng, (3, 2), (1, 4, 2), 6, 5))
     yield Case("72 tokens in all", NUMBERS, _chunks(rng, (1, 2), (30, 1, 1, 40), 3, 4))
-    yield Case("keys and values that come twice", NUMBERS, _repeated(_chunks(rng, (2, 3), (4, 1, 2), 5, 6)))
+    yield Case("repeated keys and values", NUMBERS, _repeated(_chunks(rng, (2, 3), (4, 1, 2), 5, 6)))
     yield Case("the prompt alone", NUMBERS, _chunks(rng, (2, 3), (5,), 4, 6))
     yield Case("tokens in float32", NUMBERS, _chunks(rng, (3, 2), (4, 1, 1), 5, 7, np.float32))
     yield Case("no heads, (B, T, D)", RANKS, _chunks(rng, (2,), (4, 1, 3), 5, 6))
@@ -701,13 +701,13 @@ def starts_with_zeros(cache, key, value):
 
 
 @MISTAKES.add(
-    "the length grows by all keys each time",
+    "the length grows by the number of all keys each time",
     hint="By how much does the length grow when one token comes?",
-    more="After a prompt of 4 tokens and one token more, the length should be 5. Which array do you measure?",
+    more="After a prompt of 4 tokens and one more token, the length should be 5. Which array do you measure?",
     section=CACHE,
 )
 def length_of_joined(cache, key, value):
-    """Each call adds the number of all keys so far to the length. Only the new ones have come."""
+    """Each call adds the number of all keys so far to the length. It should add only the number of new ones."""
     keys, values = _kept(cache, key, value)
     cache.length += keys.shape[-2] - key.shape[-2]
     return keys, values

@@ -41,7 +41,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("vectors in float32", NUMBERS, few)
     copies = with_copies(_triple(rng, (), 3, 6, 4, 2), "query", "key", "value")
     copies["mask"] = _mask("101011", "111001", "011101")
-    yield Case("queries, keys and values of which some come twice", SHAPES, copies)
+    yield Case("queries, keys and values, some of them repeated", SHAPES, copies)
 
     causal = _triple(rng, (), 4, 4, 3, 5) | {"mask": np.tri(4, dtype=bool)}
     yield Case("a causal mask", SHAPES, causal)
@@ -992,19 +992,19 @@ def overflow_with_eps(query, key, value, mask):
 
 @MISTAKES.add(
     "minus 1000 instead of minus infinity",
-    hint="Is minus 1000 smaller than every score that may come?",
-    more="Take scores around minus 40 000. Which of them is the largest then?",
+    hint="Is minus 1000 smaller than every score that can occur?",
+    more="Take scores around minus 40,000. Which entry of the row is the largest then?",
     section=FINITE,
 )
 def minus_thousand(query, key, value, mask):
-    """Hidden scores are set to -1000, which is not small beside scores of -40 000."""
+    """Hidden scores are set to -1000, which is not small compared with scores of -40,000."""
     return _empty_to_zero(_filled(query, key, value, mask, -1000.0), mask)
 
 
 @MISTAKES.add(
-    "an empty row has context 0, and weights all the same",
-    hint="Are the weights of a query that may look at nothing 0 in your result?",
-    more="You have mended one of the two results. The other one is asked for as well.",
+    "an empty row has context 0 but still has weights",
+    hint="When a query may look at nothing, are its weights 0 in your result?",
+    more="You have fixed one of the two results. The task asks for the other one as well.",
     section=FINITE,
 )
 def weights_of_empty_rows(query, key, value, mask):

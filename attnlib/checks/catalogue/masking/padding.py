@@ -359,13 +359,13 @@ def never_empty(lengths, S):
 
 
 @MISTAKES.add(
-    "the table is reshaped, not turned",
+    "the table is reshaped, not transposed",
     hint="Does a reshape turn columns into rows?",
     more="Print the table before and after the reshape. Does a row still belong to one sentence?",
     section=KINDS,
 )
 def reshaped(lengths, S):
-    """The table had a row for each position and was cut anew, so that sentences are mixed."""
+    """The table had a row for each position, and you split it into rows differently, so the sentences are mixed up."""
     lengths = np.asarray(lengths)
     return (np.arange(S)[:, None] < lengths).reshape(len(lengths), 1, 1, S)
 

@@ -44,7 +44,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     small |= {name: small[name].astype(np.float32) for name in ("query", "key", "value")}
     yield Case("float32", NUMBERS, small, {}, setup(10, 2), ALONE)
     copies = with_copies(given(rng, 2, 5, 7, 6), "query", "key", "value")
-    yield Case("queries, keys and values of which some come twice", ARGUMENTS, copies, {}, setup(6, 2), ALONE)
+    yield Case("queries, keys and values, some of them repeated", ARGUMENTS, copies, {}, setup(6, 2), ALONE)
     trained = Case("module.train() instead of module.eval()", ARGUMENTS, given(rng, 2, 5, 7, 6), {}, setup(6, 2), ALONE)
     yield replace(trained, training=True, backends=("torch",))
     alone = {name: x for name, x in given(rng, 3, 5, 7, 8).items() if name in ("weights", "query")}

@@ -36,7 +36,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("a single head", NUMBERS, given(rng, (), 3, 5, 1, 4))
     yield Case("float32", NUMBERS, given(rng, (), 4, 3, 2, 5, dtype=np.float32))
     copies = with_copies(given(rng, (), 5, 7, 2, 4), "query", "key", "value")
-    yield Case("queries, keys and values of which some come twice", BATCHES, copies)
+    yield Case("queries, keys and values, some of them repeated", BATCHES, copies)
     yield Case("a batch of 3 (T=5, S=7, 2 heads of width 4)", BATCHES, given(rng, (3,), 5, 7, 2, 4))
     yield Case("leading dimensions (2, 5) (T=4, S=7, 3 heads of width 2)", BATCHES, given(rng, (2, 5), 4, 7, 3, 2))
     yield Case("a batch of 3 with as many keys as queries", BATCHES, given(rng, (3,), 5, 5, 2, 4))
@@ -980,8 +980,8 @@ def changes_the_query(steps):
 @MISTAKES.add(
     "the mask is upside down",
     hint="What does True mean in this mask: look here, or look away?",
-    more="Look at one row of the mask: which keys get a weight in yours, those with True? "
-    "torch.nn.MultiheadAttention means the opposite by it.",
+    more="Look at one row of the mask: which keys get a weight in your version: those marked True? "
+    "In torch.nn.MultiheadAttention, True means the opposite.",
     section=MULTI_HEAD,
 )
 def inverted_mask(steps):

@@ -277,7 +277,7 @@ def unchanged_input(x, num_heads):
 
 
 @MISTAKES.add(
-    "the heads come in reversed order",
+    "the heads are in reverse order",
     hint="Which columns belong to head 0, the first or the last?",
     more="Print head 0 of the numbered table.",
     section=SPLITTING,

@@ -105,7 +105,8 @@ def one_side(H, T, S, *, q_offset=0):
 @MISTAKES.add(
     "keys before the query cost nothing",
     hint="In the last row, query 2 looks at key 0. How far apart are they?",
-    more="A key two places before costs as much as one two places after. Which of the two sides is 0 in your table?",
+    more="A key two places before the query costs as much as one two places after it. Which of the two sides is 0 "
+    "in your table?",
     section=ALIBI,
 )
 def other_side(H, T, S, *, q_offset=0):

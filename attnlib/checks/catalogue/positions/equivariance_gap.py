@@ -160,7 +160,7 @@ def columns(f, x, order):
 
 @MISTAKES.add(
     "the mean difference, not the largest",
-    hint="Which one number says how far the two are apart at the worst place?",
+    hint="Which single number says how far apart the two are at the worst place?",
     more="In the first case the differences are 2, 1 and 1 in size. Which of them is asked for?",
     section=SET,
 )
@@ -171,7 +171,7 @@ def mean(f, x, order):
 
 @MISTAKES.add(
     "the sum of the differences, not the largest",
-    hint="Which one number says how far the two are apart at the worst place?",
+    hint="Which single number says how far apart the two are at the worst place?",
     more="In the first case the differences are 2, 1 and 1 in size. Which of them is asked for?",
     section=SET,
 )
@@ -182,7 +182,7 @@ def total(f, x, order):
 
 @MISTAKES.add(
     "the length of the difference",
-    hint="Which one number says how far the two are apart at the worst place?",
+    hint="Which single number says how far apart the two are at the worst place?",
     more="In the first case the differences are 2, 1 and 1 in size. Nothing has to be squared.",
     section=SET,
 )
@@ -193,7 +193,7 @@ def norm(f, x, order):
 
 @MISTAKES.add(
     "the mean of the squares",
-    hint="Which one number says how far the two are apart at the worst place?",
+    hint="Which single number says how far apart the two are at the worst place?",
     more="In the first case the differences are 2, 1 and 1 in size. Nothing has to be squared.",
     section=SET,
 )
@@ -204,7 +204,7 @@ def mean_square(f, x, order):
 
 @MISTAKES.add(
     "the root of the mean of the squares",
-    hint="Which one number says how far the two are apart at the worst place?",
+    hint="Which single number says how far apart the two are at the worst place?",
     more="In the first case the differences are 2, 1 and 1 in size. Nothing has to be squared.",
     section=SET,
 )
@@ -324,9 +324,9 @@ def relative(f, x, order):
 
 
 @MISTAKES.add(
-    "the largest length of a row",
-    hint="Which one number says how far the two are apart at the worst place?",
-    more="In the first case each row differs by the same number twice. Is your gap larger than that?",
+    "the length of the row that differs most",
+    hint="Which single number says how far apart the two are at the worst place?",
+    more="In the first case, both numbers of a row differ by the same amount. Is your gap larger than that amount?",
     section=SET,
 )
 def longest_row(f, x, order):

@@ -219,8 +219,8 @@ def multiplications_alone(T, S, D, D_v):
 
 @MISTAKES.add(
     "one number of the output costs one multiplication",
-    hint="How many values are mixed for one number of the output?",
-    more="Each number of the output is a weighted sum of S numbers. How many products has it?",
+    hint="How many values go into one number of the output?",
+    more="Each number of the output is a weighted sum of S numbers. How many products does that take?",
     section=COST,
 )
 def output_counted_once(T, S, D, D_v):
@@ -230,8 +230,8 @@ def output_counted_once(T, S, D, D_v):
 
 @MISTAKES.add(
     "the output is counted with a row for each key",
-    hint="How many rows has the output: one for each query, or one for each key?",
-    more="Two guests at the door take home two presents. How many rows are these?",
+    hint="How many rows does the output have: one for each query, or one for each key?",
+    more="Two guests at the door take home two presents. How many rows is that?",
     section=COST,
 )
 def output_per_key(T, S, D, D_v):
@@ -240,8 +240,8 @@ def output_per_key(T, S, D, D_v):
 
 
 @MISTAKES.add(
-    "the output is counted with the table",
-    hint="Which one table is asked for by the second number?",
+    "the output is counted along with the table",
+    hint="Which single table does the second number measure?",
     more="The table of scores has a row for each query and a column for each key. What have you added to it?",
     section=COST,
 )
@@ -253,7 +253,7 @@ def output_in_memory(T, S, D, D_v):
 @MISTAKES.add(
     "additions are counted for the scores",
     hint="How many products and how many plus signs are there in a dot product of width 8?",
-    more="Multiplications are asked for. Write out a dot product of width 3, and count the signs of each kind.",
+    more="The task asks for multiplications. Write out a dot product of width 3, and count the signs of each kind.",
     section=COST,
 )
 def additions_of_scores(T, S, D, D_v):

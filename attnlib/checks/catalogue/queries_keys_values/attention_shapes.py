@@ -209,13 +209,13 @@ def one_leading_dimension(query, key, value):
 
 
 @MISTAKES.add(
-    "the sizes in front are a tuple of their own",
-    hint="How many numbers has your shape for a batch of 2 with 3 heads, and how many should it have?",
-    more="A shape holds whole numbers side by side. A star in front of a tuple or a list spreads its entries out.",
+    "the leading sizes are in a tuple of their own",
+    hint="How many numbers does your shape have for a batch of 2 with 3 heads, and how many should it have?",
+    more="A shape holds whole numbers side by side. A star in front of a tuple or a list unpacks its entries.",
     section=SHAPES,
 )
 def nested(query, key, value):
-    """The sizes in front stand as one tuple or list inside your shape. A shape holds nothing but whole numbers."""
+    """The leading sizes are one tuple or list inside your shape. A shape holds nothing but whole numbers."""
     leading, T, S, _, D_v = sizes(query, key, value)
     return (leading, T, S), (leading, T, D_v)
 
@@ -223,7 +223,7 @@ def nested(query, key, value):
 @MISTAKES.add(
     "one shape instead of two: that of the scores",
     hint="How many shapes does the docstring promise?",
-    more="The table of scores is one step on the way. What shape has that which comes out at the end?",
+    more="The table of scores is one step on the way. What is the shape of what comes out at the end?",
     section=SHAPES,
 )
 def scores_alone(query, key, value):
@@ -234,7 +234,7 @@ def scores_alone(query, key, value):
 @MISTAKES.add(
     "one shape instead of two: that of the output",
     hint="How many shapes does the docstring promise?",
-    more="The output is there. What shape has the table that says how much each query attends to each key?",
+    more="The output is there. What is the shape of the table that says how much each query attends to each key?",
     section=SHAPES,
 )
 def output_alone(query, key, value):
@@ -245,11 +245,11 @@ def output_alone(query, key, value):
 @MISTAKES.add(
     "the number of keys is counted from the front",
     hint="Which index of a shape means the last but one, however many there are?",
-    more="For a batch of 32 sentences, write down what stands at place 0 of the shape of the keys.",
+    more="For a batch of 32 sentences, write down what is at index 0 of the shape of the keys.",
     section=SHAPES,
 )
 def keys_from_the_front(query, key, value):
-    """The number of keys is read at place 0 of their shape, which is right without a batch only."""
+    """You read the number of keys at index 0 of their shape, which is right only without a batch."""
     leading, T, _, _, D_v = sizes(query, key, value)
     return (*leading, T, key[0]), (*leading, T, D_v)
 
@@ -257,11 +257,11 @@ def keys_from_the_front(query, key, value):
 @MISTAKES.add(
     "the leading sizes are reversed",
     hint="In which order should the sizes in front come out?",
-    more="Try a batch of 2 with 3 heads. Is your result one of 3 with 2?",
+    more="Try a batch of 2 with 3 heads. Does your result describe a batch of 3 with 2 heads?",
     section=SHAPES,
 )
 def leading_reversed(query, key, value):
-    """The sizes in front of the last two come out in reversed order. They stay as they are."""
+    """The sizes in front of the last two come out in reverse order. They should stay as they are."""
     leading, T, S, _, D_v = sizes(query, key, value)
     return (*leading[::-1], T, S), (*leading[::-1], T, D_v)
 

@@ -26,7 +26,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("one query and one key of width 3", NUMBERS, pair(rng, (), 1, 1, 3))
     yield Case("vectors in float32", NUMBERS, pair(rng, (), 2, 5, 3, np.float32))
     copies = with_copies(pair(rng, (), 3, 5, 4), "query", "key")
-    yield Case("a query and a key that come twice", NUMBERS, copies)
+    yield Case("a repeated query and a repeated key", NUMBERS, copies)
     yield Case("scale=0.3", SCALES, pair(rng, (), 3, 5, 7), {"scale": 0.3})
     yield Case("scale=1", SCALES, pair(rng, (), 5, 3, 4), {"scale": 1})
     yield Case("scale=0.0", SCALES, pair(rng, (), 3, 4, 5), {"scale": 0.0})

@@ -50,7 +50,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("one query and one key", NUMBERS, triple(rng, (), 1, 1, 3, 2))
     yield Case("vectors in float32", NUMBERS, triple(rng, (), 2, 7, 5, 4, np.float32))
     copies = with_copies(triple(rng, (), 3, 6, 5, 4), "query", "key", "value")
-    yield Case("queries, keys and values of which some come twice", BATCHES, copies)
+    yield Case("queries, keys and values, some of them repeated", BATCHES, copies)
     yield Case("scale=0.3", SCALES, triple(rng, (), 3, 5, 7, 2), {"scale": 0.3})
     yield Case("scale=1", SCALES, triple(rng, (), 5, 3, 4, 2), {"scale": 1})
     yield Case("scale=0.0", SCALES, triple(rng, (), 3, 4, 5, 2), {"scale": 0.0})
@@ -1306,8 +1306,8 @@ def unmasked_for_nothing(query, key, value, **options):
 
 @MISTAKES.add(
     "divided by the sum of the whole table",
-    hint="Whose weights should sum to 1: those of each query, or all together?",
-    more="Print the sum of each row of your weights. Which argument of sum says along which axis?",
+    hint="Which weights should sum to 1: those of each query, or all of them together?",
+    more="Print the sum of each row of your weights. Which argument of sum chooses the axis?",
     section=HAND,
 )
 def sum_of_all(query, key, value, *, scale=None):
@@ -1318,13 +1318,13 @@ def sum_of_all(query, key, value, *, scale=None):
 
 
 @MISTAKES.add(
-    "a chosen scale goes under the root",
-    hint="If somebody says scale=0.3, by what should the dot products be multiplied?",
-    more="With None you are right, and with 1 as well. Which step do these two not show?",
+    "the square root of a given scale is taken",
+    hint="If somebody passes scale=0.3, what should the dot products be multiplied by?",
+    more="You are right with None, and with 1 as well. Which step do these two hide?",
     section=HAND,
 )
 def root_of_scale(query, key, value, *, scale=None):
-    """The root of the chosen scale is taken. A scale is a factor as it stands: the root belongs to the width alone."""
+    """You take the root of the scale that was given. A scale is a factor as it is; only the width goes under a root."""
     return attnlib.softmax(attnlib.scaled_dot(query, key, scale=None if scale is None else scale**0.5)) @ value
 
 
@@ -1335,7 +1335,7 @@ def root_of_scale(query, key, value, *, scale=None):
     section=HAND,
 )
 def last_key_lost(query, key, value, *, scale=None):
-    """The weights are right, and the weighted sum stops before the last value."""
+    """The weights are right, but the weighted sum stops before the last value."""
     weights = attnlib.softmax(attnlib.scaled_dot(query, key, scale=scale))
     return weights[..., :-1] @ value[..., :-1, :]
 

@@ -31,7 +31,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("3 queries, 3 keys and 3 values of width 3", NUMBERS, triple(rng, (), 3, 3, 3, 3))  # all products fit
     yield Case("4 queries and one key", NUMBERS, triple(rng, (), 4, 1, 3, 2))
     copies = with_copies(triple(rng, (), 3, 6, 5, 4), "query", "key", "value")
-    yield Case("queries, keys and values of which some come twice", BATCHES, copies)
+    yield Case("queries, keys and values, some of them repeated", BATCHES, copies)
     yield Case("a batch of 2 (T=3, S=5, D=4)", BATCHES, triple(rng, (2,), 3, 5, 4, 6))
     yield Case("leading dimensions (2, 7)", BATCHES, triple(rng, (2, 7), 3, 5, 4, 6))
     yield Case("a batch of 1", BATCHES, triple(rng, (1,), 3, 5, 4, 6))  # where pairing all sequences fits
@@ -1148,23 +1148,23 @@ def score_scaled_again(query, key, value, *, score=attnlib.scaled_dot, mask=None
 
 @MISTAKES.add(
     "the root of 4, whatever the width",
-    hint="Which width has the example of the task, and which have the vectors that come in?",
-    more="Look for a 2, or a 4 below a root, in your function. Where does it come from?",
+    hint="What width do the vectors in the task's example have, and what width do your inputs have?",
+    more="Look for a 2, or a 4 under a root, in your function. Where does it come from?",
     section=SCALE,
 )
 def root_of_four(query, key, value):
-    """The scores are divided by 2, which is right for the width of the example alone."""
+    """The scores are divided by 2, which is right only for the width of the example."""
     return _attend(attnlib.dot(query, key) / 2, value)
 
 
 @MISTAKES.add(
     "the root is rounded down",
-    hint="What is the root of 3, and what does your function make of it?",
-    more="Whole numbers have whole roots only now and then. Which function gives the root as it is?",
+    hint="What is the root of 3, and what does your function turn it into?",
+    more="Few whole numbers have whole roots. Which function returns the root unrounded?",
     section=SCALE,
 )
 def whole_root(query, key, value):
-    """The root of the width is cut to a whole number. It is right for 4 and 16, and wrong for most widths."""
+    """The root of the width is rounded down to a whole number. That is right for 4 and 16 but wrong for most widths."""
     return _attend(attnlib.dot(query, key) / int(query.shape[-1] ** 0.5), value)
 
 

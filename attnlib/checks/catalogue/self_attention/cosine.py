@@ -24,7 +24,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("4 queries and one key", NUMBERS, _directions(rng, (4, 3), (1, 3)))
     yield Case("3 queries and 3 keys of width 3", NUMBERS, _directions(rng, (3, 3), (3, 3)))  # where every product fits
     copies = with_copies(_directions(rng, (3, 4), (5, 4)), "query", "key")
-    yield Case("a query and a key that come twice", NUMBERS, copies)
+    yield Case("a repeated query and a repeated key", NUMBERS, copies)
     yield Case("a batch of 2 (T=3, S=5, D=4)", BATCHES, _directions(rng, (2, 3, 4), (2, 5, 4)))
     yield Case("leading dimensions (2, 6)", BATCHES, _directions(rng, (2, 6, 3, 4), (2, 6, 5, 4)))
     turned = {name: x.swapaxes(-1, -2).copy() for name, x in _directions(rng, (2, 3, 4), (2, 5, 4)).items()}
@@ -586,20 +586,20 @@ def in_place(query, key):
 
 
 @MISTAKES.add(
-    "two vectors of zeros are called alike",
-    hint="What does the task say of the cosine of a vector of zeros with everything?",
+    "two vectors of zeros count as alike",
+    hint="What does the task say about the cosine of a vector of zeros with any vector?",
     more="Look at the place where a query of zeros meets a key of zeros.",
     section=COSINE,
 )
 def zeros_alike(query, key):
-    """Two vectors of zeros get the cosine 1. A vector of zeros has no direction, so it is 0 with everything."""
+    """Two vectors of zeros get the cosine 1. A vector of zeros has no direction: its cosine with every vector is 0."""
     both = (_norm(query) == 0) & (_norm(key) == 0).swapaxes(-1, -2)
     return attnlib.cosine(query, key) + both
 
 
 @MISTAKES.add(
-    "the lengths are those of the first two components",
-    hint="How many components has a vector in general?",
+    "the lengths count only the first two components",
+    hint="How many components does a vector have in general?",
     more="Make the third component of a key ten times as large. Does its length change in your function?",
     section=COSINE,
 )

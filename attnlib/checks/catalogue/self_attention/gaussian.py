@@ -24,7 +24,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("4 queries and one key", NUMBERS, pair(rng, (4, 3), (1, 3)))
     yield Case("3 queries and 3 keys of width 3", NUMBERS, pair(rng, (3, 3), (3, 3)))  # where every difference fits
     copies = with_copies(pair(rng, (3, 4), (5, 4)), "query", "key")
-    yield Case("a query and a key that come twice", NUMBERS, copies)
+    yield Case("a repeated query and a repeated key", NUMBERS, copies)
     away = pair(rng, (3, 4), (5, 4))
     away["key"][[1, 3]] += 100.0
     yield Case("two keys at distances of about 200", NUMBERS, away)
@@ -579,12 +579,12 @@ def in_place(query, key, bandwidth=1.0):
 
 @MISTAKES.add(
     "the scores are rounded down",
-    hint="What is 25 divided by 2, and what does your operator make of it?",
-    more="Python has two operators for division. Which one throws away what stands behind the point?",
+    hint="What is 25 divided by 2, and what does your operator return?",
+    more="Python has two operators for division. Which one throws away everything after the decimal point?",
     section=SIMILARITIES,
 )
 def floor_division(query, key, bandwidth=1.0):
-    """The division drops everything behind the decimal point."""
+    """The division drops everything after the decimal point."""
     return -_squares(query, key) // (2 * bandwidth**2)
 
 
@@ -602,24 +602,24 @@ def squared_sum(query, key, bandwidth=1.0):
 
 @MISTAKES.add(
     "the dot product is not halved",
-    hint="Which terms of the square multiplied out does the 2 below the fraction divide?",
-    more="Take a query that is its own key: all terms should cancel. Do they?",
+    hint="Multiply out the square: which of its terms does the 2 in the denominator divide?",
+    more="Take a query that equals its key: all terms should cancel. Do they?",
     section=SIMILARITIES,
 )
 def dot_not_halved(query, key, bandwidth=1.0):
-    """The squared lengths are divided by 2, and twice the dot product is not."""
+    """The squared lengths are divided by 2, but twice the dot product is not."""
     lengths = _squared_norm(query)[..., :, None] + _squared_norm(key)[..., None, :]
     return -(lengths / 2 - 2 * attnlib.dot(query, key)) / bandwidth**2
 
 
 @MISTAKES.add(
     "the bandwidth does not divide the dot product",
-    hint="The square multiplied out has three terms. How many of them does your bandwidth divide?",
-    more="With bandwidth 1 you are right. Take bandwidth 5 and a query that is its own key.",
+    hint="Multiplied out, the square has three terms. How many of them does your bandwidth divide?",
+    more="With bandwidth 1 you are right. Try bandwidth 5 and a query that equals its key.",
     section=SIMILARITIES,
 )
 def bandwidth_beside_dot(query, key, bandwidth=1.0):
-    """The squared lengths are divided by the bandwidth's square, and the dot product is not."""
+    """The squared lengths are divided by the square of the bandwidth, but the dot product is not."""
     lengths = _squared_norm(query)[..., :, None] + _squared_norm(key)[..., None, :]
     return attnlib.dot(query, key) - lengths / (2 * bandwidth**2)
 

@@ -26,7 +26,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("words in float32", NUMBERS, {"x": rng.normal(size=(4, 3)).astype(np.float32)})
     yield Case("3 words of width 3", NUMBERS, {"x": rng.normal(size=(3, 3))})
     copies = with_copies({"x": rng.normal(size=(5, 4))}, "x")
-    yield Case("a word that comes twice", BATCHES, copies)
+    yield Case("a repeated word", BATCHES, copies)
     yield Case("a batch of 2 (T=5, D=4)", BATCHES, {"x": rng.normal(size=(2, 5, 4))})
     yield Case("leading dimensions (2, 3)", BATCHES, {"x": rng.normal(size=(2, 3, 5, 4))})
     yield Case("a batch of 1", BATCHES, {"x": rng.normal(size=(1, 5, 4))})  # where pairing all sequences fits

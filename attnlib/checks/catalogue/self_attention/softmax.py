@@ -27,7 +27,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("one single score", NUMBERS, {"x": rng.normal(size=(1, 1))})
     yield Case("a table in float32", NUMBERS, {"x": rng.normal(size=(5, 2)).astype(np.float32)})
     ties = rng.permuted([[2.0, 0.5, 2.0, -1.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, -3.0, -3.0]], axis=1)
-    yield Case("scores of which some come twice", NUMBERS, {"x": ties})
+    yield Case("scores, some of them repeated", NUMBERS, {"x": ties})
     yield Case("a table with axis=0", AXES, {"x": rng.normal(size=(5, 3))}, {"axis": 0})
     yield Case("a row with axis=0", AXES, {"x": rng.normal(size=4)}, {"axis": 0})
     yield Case("a stack of tables of shape (2, 3, 5)", AXES, {"x": rng.normal(size=(2, 3, 5))})
@@ -777,13 +777,13 @@ def in_place(x, axis=-1):
 
 
 @MISTAKES.add(
-    "every axis but 0 is taken for the last",
+    "every axis except 0 is treated as the last",
     hint="Which axes may a stack of tables have, besides the first and the last?",
     more="Try a stack of shape (2, 5, 3) with axis=1. Along which axis do your weights sum to 1?",
     section=SOFTMAX,
 )
 def first_or_last(x, axis=-1):
-    """Axis 0 is right, and all others are treated as the last."""
+    """Axis 0 is right, but all others are treated as the last."""
     axis = 0 if axis == 0 else -1
     e = np.exp(x - x.max(axis=axis, keepdims=True))
     return e / e.sum(axis=axis, keepdims=True)

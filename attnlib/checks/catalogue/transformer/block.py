@@ -35,7 +35,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("sequences of one token (B=3, E=10, 5 heads)", SIZES, *sized(rng, (10, 5, 7), 3, 1))
     yield Case("vectors in float32", SIZES, *sized(rng, (6, 3, 11), 2, 4, np.float32))
     copies = with_copies(given(rng, plain, 2, 5), "query")
-    yield Case("sequences in which a token comes twice", SIZES, copies, setup=plain)
+    yield Case("sequences with a repeated token", SIZES, copies, setup=plain)
     chance = Case("module.train() instead of module.eval()", SIZES, given(rng, plain, 3, 4), setup=plain)
     yield replace(chance, training=True, backends=("torch",))
     flat = given(rng, plain, 2, 3)

@@ -58,7 +58,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("three of everything", NUMBERS, state(rng, (), 3, 3, 3))
     copies = with_copies(state(rng, (), 3, 6, 4), "value")
     copies["scores"][:, -1] = copies["scores"][:, 0]
-    yield Case("scores and values of which some come twice", NUMBERS, copies)
+    yield Case("scores and values, some of them repeated", NUMBERS, copies)
     first = given(log([[1.0, 2.0]]), [[16.0], [8.0]], [[0.0]], [0.0], [-np.inf])
     yield Case("the first block of the chapter: the maximum so far is -inf", FIRST, first)
     yield Case("the first block for 4 queries (S=6, D_v=3)", FIRST, begun(state(rng, (), 4, 6, 3)))
