@@ -28,25 +28,24 @@ def admit(folder: Path, paper: Paper) -> Read:
 
     Raises:
         Refused: there is no such notebook, none that can be graded, or none that can be read within bounds.
+        Lost: something else on this machine kept it from being read, twice.
     """
     name = f"{paper.name}.ipynb"
     forbidden = {c.expression: c.exercise.forbidden for c in paper.challenges.values() if c.exercise}
-    steps = bounded.stream(_admitted, folder, name, paper.template, forbidden, seconds=SECONDS)
+    failed = ""
     try:
-        first = next(steps)
-    except (bounded.Exceeded, bounded.WorkFailed) as reason:
-        said = f"{name} cannot be graded: reading it {reason}. Ask for a notebook with shorter and simpler cells."
-        raise Refused("unreadable", said, digest(folder, name)) from None
+        came = bounded.values(_admitted, folder, name, paper.template, forbidden, seconds=SECONDS)
+    except bounded.Exceeded as reason:
+        came, failed = list(reason.values), str(reason)
+    if not came:
+        said = f"{name} cannot be graded: reading it {failed}. Ask for a notebook with shorter and simpler cells."
+        raise Refused("unreadable", said, digest(folder, name))
+    first, *flags = came
     if "refused" in first:
         raise Refused(*first["refused"])
-    notebook = as_node(first["notebook"])
-    admitted = Admitted(notebook, tuple(Repair(*repair) for repair in first["repairs"]), first["digest"])
-    try:
-        return Read(admitted, tuple(next(steps)))
-    except (bounded.Exceeded, bounded.WorkFailed) as reason:
-        return Read(admitted, (f"its code could not be looked through: {reason}",))
-    finally:
-        steps.close()
+    repairs = tuple(Repair(*repair) for repair in first["repairs"])
+    admitted = Admitted(as_node(first["notebook"]), repairs, first["digest"])
+    return Read(admitted, tuple(*flags) if flags else (f"its code could not be looked through: {failed}",))
 
 
 def _admitted(folder: Path, name: str, template: NotebookNode, forbidden: Mapping[str, Sequence[str]]) -> Iterator[Any]:

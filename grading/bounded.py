@@ -2,7 +2,8 @@
 
 Parsers, tokenizers and converters have inputs on which they run for minutes. Whoever grades must not wait for them, and
 must lose nothing but the result: so each submission is read, looked through and rendered in a forked child, which has a
-limited time and a limited memory, writes no file, opens no connection, and holds no rights.
+limited time and a limited memory, and cannot write into a file or, on Linux, open a connection. Where root grades, it
+is nobody who may read; where an ordinary user does, it keeps that user's rights: there are none to give up.
 
 The children are forked from a server process that has imported what they need. What they send back is JSON.
 """
@@ -11,18 +12,23 @@ import ctypes
 import gc
 import json
 import os
+import platform
 import resource
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from multiprocessing.context import ForkServerContext, ForkServerProcess
+from multiprocessing.context import ForkServerProcess
+from threading import Lock
 from time import monotonic
+from types import ModuleType
 from typing import Any
 
+from grading.course import GradingError
 from grading.sandbox.inside import walls
+from grading.sandbox.inside.syscalls import MACHINES
 
 PRELOADED = "grading.preloaded"  # what the server of the children imports: it takes a second
 SECONDS = 20  # of processor time: the slowest honest page takes less than one
@@ -33,18 +39,30 @@ NOBODY = 65_534
 SET_PDEATHSIG, SET_KEEPCAPS, CAP_DAC_READ_SEARCH = 1, 8, 2
 
 Work = Callable[..., Iterator[Any]]
+_starting = Lock()
 
 
 class Exceeded(Exception):
-    """The work took more than it may. The text is a predicate: "took more than 20 seconds of processor time"."""
+    """The work took more than it may. The text is a predicate: "took more than 20 seconds of processor time".
+
+    ``values`` are those that had come before.
+    """
+
+    def __init__(self, text: str, values: Sequence[Any] = ()) -> None:
+        super().__init__(text)
+        self.values = values
 
 
-class WorkFailed(Exception):
+class WorkFailed(Exceeded):
     """The work raised an exception. The text is a predicate: "failed (ValueError: …)"."""
 
 
-def stream(work: Work, *arguments: Any, seconds: int = SECONDS) -> Generator[Any, None, None]:
-    """Run a generator in a bounded child, and yield its values, which have to be fit for JSON, as they come.
+class Lost(GradingError):
+    """The child did not begin, or somebody else ended it: this says nothing about the work. It was tried twice."""
+
+
+def values(work: Work, *arguments: Any, seconds: int = SECONDS) -> list[Any]:
+    """Run a generator in a bounded child, and return its values, which have to be fit for JSON.
 
     Args:
         work: a generator function of a module, which the child imports by its name.
@@ -52,20 +70,35 @@ def stream(work: Work, *arguments: Any, seconds: int = SECONDS) -> Generator[Any
         seconds: the processor time that the child may take.
 
     Raises:
-        Exceeded: the child took more time or memory than it may, or ended without a word.
+        Exceeded: the child took more time or memory than it may, or crashed.
         WorkFailed: the work raised an exception.
+        Lost: there was no child, or something else ended it, twice.
     """
-    context = _context()
+    try:
+        return _values(work, arguments, seconds)
+    except Lost:
+        return _values(work, arguments, seconds)
+
+
+def value(work: Work, *arguments: Any, seconds: int = SECONDS) -> Any:
+    """Return the only value of a generator that runs in a bounded child. See :func:`values`."""
+    (only,) = values(work, *arguments, seconds=seconds)
+    return only
+
+
+def _values(work: Work, arguments: tuple[Any, ...], seconds: int) -> list[Any]:
+    context = get_context("forkserver")
+    context.set_forkserver_preload([PRELOADED])
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_child, args=(theirs, work, arguments, seconds), daemon=True)
     try:
-        child.start()
+        _start(child)
+    except (OSError, EOFError) as error:
+        raise Lost(f"a process for it could not be started ({error})") from error
+    finally:
         theirs.close()
-        until = monotonic() + PATIENCE * seconds
-        while "value" in (message := _received(ours, child, until, seconds)):
-            yield message["value"]
-        if "failed" in message:
-            raise WorkFailed(message["failed"])
+    try:
+        return _received(ours, child, seconds)
     finally:
         ours.close()
         child.kill()
@@ -73,36 +106,46 @@ def stream(work: Work, *arguments: Any, seconds: int = SECONDS) -> Generator[Any
         child.close()
 
 
-def run(work: Work, *arguments: Any, seconds: int = SECONDS) -> Any:
-    """Return the only value of a generator that runs in a bounded child. See :func:`stream`."""
-    (value,) = stream(work, *arguments, seconds=seconds)
-    return value
+def _start(child: ForkServerProcess) -> None:
+    """Start a child without the main program, which multiprocessing would have it import, and a script would run."""
+    with _starting:
+        main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        try:
+            child.start()
+        finally:
+            sys.modules["__main__"] = main
 
 
-def _context() -> ForkServerContext:
-    context = get_context("forkserver")
-    context.set_forkserver_preload([PRELOADED])
-    return context
+def _received(ours: Connection, child: ForkServerProcess, seconds: int) -> list[Any]:
+    """Return the values that a child sends."""
+    came: list[Any] = []
+    ready, until = False, monotonic() + PATIENCE * seconds
+    while True:
+        try:
+            if not ours.poll(max(0.0, until - monotonic())):
+                raise Lost(f"its process was not done after {PATIENCE * seconds} seconds: is the machine overloaded?")
+            message: dict[str, Any] = json.loads(ours.recv_bytes(MOST_BYTES))
+        except (EOFError, OSError):
+            child.join(1)
+            raise _how_it_ended(child.exitcode, seconds, came, ready=ready) from None
+        ready = True
+        if "value" in message:
+            came.append(message["value"])
+        elif "failed" in message:
+            raise WorkFailed(message["failed"], came)
+        elif "memory" in message:
+            raise Exceeded(f"took more than {MEMORY // 1_000_000_000} GB of memory", came)
+        elif "done" in message:
+            return came
 
 
-def _received(ours: Connection, child: ForkServerProcess, until: float, seconds: int) -> dict[str, Any]:
-    """Return the next message of a child."""
-    try:
-        if not ours.poll(max(0.0, until - monotonic())):
-            raise Exceeded(f"was not done after {PATIENCE * seconds} seconds")
-        message: dict[str, Any] = json.loads(ours.recv_bytes(MOST_BYTES))
-    except (EOFError, OSError):
-        child.join(1)
-        raise Exceeded(_how_it_ended(child.exitcode, seconds)) from None
-    if message.get("failed") == MemoryError.__name__:
-        raise Exceeded(f"took more than {MEMORY // 1_000_000_000} GB of memory")
-    return message
-
-
-def _how_it_ended(code: int | None, seconds: int) -> str:
-    if code in (-signal.SIGXCPU, -signal.SIGKILL):
-        return f"took more than {seconds} seconds of processor time"
-    return f"ended before it was done (exit code {code})"
+def _how_it_ended(code: int | None, seconds: int, came: list[Any], *, ready: bool) -> Exception:
+    """Return what to say of a child that ended without a word. SIGXCPU is its limit; SIGKILL comes from elsewhere."""
+    if not ready or code == -signal.SIGKILL or code is None:
+        return Lost(f"its process was ended by something else (exit code {code})")
+    if code == -signal.SIGXCPU:
+        return Exceeded(f"took more than {seconds} seconds of processor time", came)
+    return Exceeded(f"ended before it was done (exit code {code})", came)
 
 
 def _child(connection: Connection, work: Work, arguments: tuple[Any, ...], seconds: int) -> None:
@@ -118,12 +161,13 @@ def _child(connection: Connection, work: Work, arguments: tuple[Any, ...], secon
 
 
 def _messages(work: Work, arguments: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
+    yield {"ready": True}
     try:
-        for value in work(*arguments):
-            yield {"value": value}
+        for one in work(*arguments):
+            yield {"value": one}
         yield {"done": True}
     except MemoryError:
-        yield {"failed": MemoryError.__name__}
+        yield {"memory": True}
     except Exception as error:
         yield {"failed": f"failed ({type(error).__name__}: {error})"}
 
@@ -145,20 +189,24 @@ def _limit(seconds: int) -> None:
 
 
 def _give_up_rights() -> None:
-    """Be nobody who may read files, where root grades; on Linux, lose all rights and calls that no work needs."""
+    """Where root grades, be nobody, who may read every file and change none; on Linux, also lose the network."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the grader, which ends its children
     sys.dont_write_bytecode = True
     if sys.platform != "linux":
         return
     if os.getuid() == 0:
+        with suppress(PermissionError):  # root of a user namespace: there are no groups to leave
+            os.setgroups([])
         walls.libc.prctl(SET_KEEPCAPS, 1, 0, 0, 0)
-        os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
         _keep(CAP_DAC_READ_SEARCH)
     walls.libc.prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() == 1:  # the server ended before that call
         os._exit(1)
+    if platform.machine() in MACHINES:
+        walls.libc.prctl(walls.SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        walls.filter_calls()
 
 
 def _keep(capability: int) -> None:

@@ -38,7 +38,7 @@ class Pages:
             for name in self.course.files.names(autograded, ".ipynb"):
                 page = self._page(student, autograded / name)
                 self.course.files.write((folder / name).with_suffix(".html"), page.encode())
-        except (bounded.Exceeded, bounded.WorkFailed) as reason:
+        except bounded.Exceeded as reason:
             self.log.warning("no feedback page for %s: making it %s", student, reason)
             self.course.files.remove(folder)
             return f"{NO_PAGE}making it {reason}"

@@ -34,14 +34,14 @@ def page_of(notebook: NotebookNode, resources: dict[str, Any], config: Config) -
     """Return the feedback page of a notebook that has its scores.
 
     Raises:
-        Exceeded: not even a plain page can be made in time.
-        WorkFailed: it cannot be made.
+        Exceeded: not even a plain page can be made.
+        Lost: something else on this machine kept it from being made, twice.
     """
     settings = _settings(config)
     try:
-        return str(bounded.run(_page, notebook, resources, settings, seconds=SECONDS))
+        return str(bounded.value(_page, notebook, resources, settings, seconds=SECONDS))
     except bounded.Exceeded as reason:
-        page = bounded.run(_page, plainly(notebook, f"its page {reason}"), resources, settings, seconds=SECONDS)
+        page = bounded.value(_page, plainly(notebook, f"its page {reason}"), resources, settings, seconds=SECONDS)
         return str(page)
 
 
@@ -70,9 +70,9 @@ def _settings(config: Config) -> dict[str, Any]:
 def _in_time(work: bounded.Work, notebook: NotebookNode, *more: Any) -> NotebookNode:
     """Return what work makes of a notebook, or, where that takes too long, of the same in plain text."""
     try:
-        return as_node(bounded.run(work, notebook, *more, seconds=SECONDS))
+        return as_node(bounded.value(work, notebook, *more, seconds=SECONDS))
     except bounded.Exceeded as reason:
-        return as_node(bounded.run(work, plainly(notebook, f"showing it {reason}"), *more, seconds=SECONDS))
+        return as_node(bounded.value(work, plainly(notebook, f"showing it {reason}"), *more, seconds=SECONDS))
 
 
 def _sanitized(notebook: NotebookNode) -> Iterator[NotebookNode]:

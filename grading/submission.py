@@ -9,6 +9,7 @@ from pathlib import Path
 
 from grading._untyped import NotebookNode, notebook_text
 from grading.admission import admit
+from grading.bounded import Lost
 from grading.course import Course
 from grading.doctor import Refused, digest
 from grading.doctor.repair import Repair
@@ -41,6 +42,7 @@ class Submission:
     roads: tuple[str, ...] = ()
     refused: Refused | None = None
     same: bool = False  # whether it is what was graded before: what a person marked then is marked
+    lost: str = ""  # why it could not be read, if that says nothing about it
 
 
 class Submissions:
@@ -92,6 +94,8 @@ class Submissions:
                 came.append(why.digest)
                 refusals.append(why)
                 continue
+            except Lost as why:
+                return Submission(student, "", lost=str(why))
             came.append(read.admitted.digest)
             notebooks[paper.name] = read.admitted.notebook
             repairs += read.admitted.repairs
@@ -124,7 +128,7 @@ class Submissions:
         return outcome
 
     def _settled(self, submission: Submission, results: Results, ledger: Ledger, journal: Journal) -> Outcome:
-        lost = next((result.lost for result in results if result.lost), "")
+        lost = submission.lost or next((result.lost for result in results if result.lost), "")
         if lost:
             return self._failed(submission.student, lost, ledger, journal)
         student = submission.student

@@ -80,8 +80,8 @@ def likeness(course: Course, assignment: str, students: Iterable[str]) -> Likene
     for student in students:
         try:
             cells = written(course, assignment, student)
-            texts[student] = Text(cells, bounded.run(_read, [cell.source for cell in cells], seconds=SECONDS))
-        except (Unreadable, bounded.WorkFailed) as reason:
+            texts[student] = Text(cells, bounded.value(_read, [cell.source for cell in cells], seconds=SECONDS))
+        except (Unreadable, bounded.Lost) as reason:
             left_out.append((student, str(reason)))
         except bounded.Exceeded as reason:
             left_out.append((student, f"comparing it {reason}"))

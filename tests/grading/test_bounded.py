@@ -2,6 +2,9 @@
 
 import os
 import signal
+import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -28,9 +31,22 @@ def greedy():
     yield len(bytearray(3 * bounded.MEMORY))
 
 
-def killed():
+def killed(number):
     yield "begun"
-    os.kill(os.getpid(), signal.SIGSEGV)
+    os.kill(os.getpid(), number)
+
+
+def gone(*given):
+    os._exit(1)
+
+
+def connecting():
+    try:
+        socket.socket(socket.AF_INET)
+    except OSError as error:
+        yield type(error).__name__
+    else:
+        yield "connected"
 
 
 def wrong():
@@ -63,48 +79,79 @@ def reading(file):
 
 
 def test_what_a_generator_yields_comes_back_in_order():
-    assert list(bounded.stream(counting, 3)) == [[0, "word"], [1, "word"], [2, "word"]]
+    assert bounded.values(counting, 3) == [[0, "word"], [1, "word"], [2, "word"]]
 
 
 def test_the_only_value_is_returned():
-    assert bounded.run(counting, 1) == [0, "word"]
+    assert bounded.value(counting, 1) == [0, "word"]
 
 
 def test_work_without_an_end_is_stopped_after_its_processor_time_and_keeps_what_it_had_said():
-    came = []
-    with pytest.raises(bounded.Exceeded, match="took more than 1 seconds of processor time"):
-        came += bounded.stream(never_ending, seconds=1)
-    work = bounded.stream(never_ending, seconds=1)
-    assert next(work) == "begun"
+    with pytest.raises(bounded.Exceeded, match="took more than 1 seconds of processor time") as stopped:
+        bounded.values(never_ending, seconds=1)
+    assert stopped.value.values == ["begun"]
 
 
-def test_work_that_waits_is_stopped_by_the_clock(monkeypatch):
-    monkeypatch.setattr(bounded, "PATIENCE", 1)
-    work = bounded.stream(sleeping, seconds=1)
-    child = next(work)
-    with pytest.raises(bounded.Exceeded, match="was not done after 1 seconds"):
-        next(work)
-    assert not runs(child)
-
-
-def test_a_result_that_nobody_wants_ends_its_work():
-    work = bounded.stream(sleeping)
-    child = next(work)
-    assert runs(child)
-    work.close()
-    assert not runs(child)
+def test_work_that_only_waits_says_nothing_about_what_it_works_on(monkeypatch):
+    monkeypatch.setattr(bounded, "PATIENCE", 3)
+    with pytest.raises(bounded.Lost, match="was not done after 3 seconds"):
+        bounded.values(sleeping, seconds=1)
 
 
 def test_work_cannot_take_more_memory_than_its_bound():
     with pytest.raises(bounded.Exceeded, match="took more than 1 GB of memory"):
-        bounded.run(greedy)
+        bounded.value(greedy)
 
 
 def test_work_that_crashes_is_told_from_work_that_raises():
     with pytest.raises(bounded.Exceeded, match=r"ended before it was done \(exit code -11\)"):
-        list(bounded.stream(killed))
-    with pytest.raises(bounded.WorkFailed, match=r"failed \(ValueError: no such thing\)"):
-        list(bounded.stream(wrong))
+        bounded.values(killed, signal.SIGSEGV)
+    with pytest.raises(bounded.WorkFailed, match=r"failed \(ValueError: no such thing\)") as stopped:
+        bounded.values(wrong)
+    assert stopped.value.values == [1]
+
+
+def test_work_that_something_else_killed_is_done_again_and_then_lost(monkeypatch):
+    real, lost = bounded._received, [bounded.Lost("once")]
+
+    def received(*given):
+        if lost:
+            raise lost.pop()
+        return real(*given)
+
+    monkeypatch.setattr(bounded, "_received", received)
+    assert bounded.value(counting, 1) == [0, "word"]
+    with pytest.raises(bounded.Lost, match="ended by something else"):
+        bounded.values(killed, signal.SIGKILL)
+
+
+def test_a_child_that_cannot_be_started_is_lost_and_leaves_nothing(monkeypatch):
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr("multiprocessing.context.ForkServerProcess.start", lambda child: os.open("/nowhere", 0))
+    with pytest.raises(bounded.Lost, match="could not be started"):
+        bounded.value(counting, 1)
+    assert len(os.listdir("/proc/self/fd")) <= before + 1
+
+
+def test_a_child_that_cannot_be_shut_in_is_lost(monkeypatch):
+    monkeypatch.setattr(bounded, "_child", gone)
+    with pytest.raises(bounded.Lost, match="ended by something else"):
+        bounded.value(counting, 1)
+
+
+def test_a_script_is_not_run_again_by_its_children(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("print('run')\nfrom grading import bounded\nfrom tell import told\nprint(bounded.value(told))\n")
+    (tmp_path / "tell.py").write_text("def told():\n yield 'told'\n")
+    path = os.pathsep.join([str(tmp_path), str(Path(bounded.__file__).parents[1])])
+    done = subprocess.run(
+        [sys.executable, script], env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["run", "told"], done.stderr
+
+
+def test_a_child_opens_no_connection():
+    assert bounded.value(connecting) == "OSError"
 
 
 def test_a_child_writes_no_file_but_reads_what_its_grader_may(tmp_path):
@@ -112,31 +159,33 @@ def test_a_child_writes_no_file_but_reads_what_its_grader_may(tmp_path):
     file.write_text("told")
     file.chmod(0o600)
     tmp_path.chmod(0o700)
-    assert bounded.run(reading, str(file)) == "told"
-    assert bounded.run(writing, str(file)) in ("OSError", "PermissionError")
-    assert bounded.run(writing, str(tmp_path / "new.txt")) in ("OSError", "PermissionError")
+    assert bounded.value(reading, str(file)) == "told"
+    assert bounded.value(writing, str(file)) in ("OSError", "PermissionError")
+    assert bounded.value(writing, str(tmp_path / "new.txt")) in ("OSError", "PermissionError")
     assert file.read_text() == "told"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="an ordinary user has no rights to give up")
 def test_a_child_of_root_is_nobody_and_may_do_nothing_but_read():
-    ids, capabilities = bounded.run(rights)
+    ids, capabilities = bounded.value(rights)
     assert set(ids) == {str(bounded.NOBODY)}
     assert capabilities == CANNOT_RISE
 
 
 def test_no_child_outlives_the_process_that_asked_for_it(tmp_path):
     """The server of the children ends with the grader, however it ends, and takes them along."""
-    code = "from tests_bounded import sleeping\nfrom grading import bounded\nwork = bounded.stream(sleeping)\n"
-    code += "print(next(work), flush=True)\nimport time\ntime.sleep(10_000)\n"
-    (tmp_path / "tests_bounded.py").write_text(
-        "import os, time\ndef sleeping():\n yield os.getpid()\n time.sleep(9999)\n"
+    (tmp_path / "tell.py").write_text(
+        "import os, time\ndef told():\n print(os.getpid(), flush=True)\n time.sleep(9999)\n yield\n"
     )
+    code = "from tell import told\nfrom grading import bounded\nbounded.values(told)\n"
     path = os.pathsep.join([str(tmp_path), str(Path(bounded.__file__).parents[1])])
-    with psutil.Popen(["python", "-c", code], stdout=-1, env=os.environ | {"PYTHONPATH": path}, text=True) as grader:
+    with psutil.Popen(
+        [sys.executable, "-c", code], stdout=-1, env=os.environ | {"PYTHONPATH": path}, text=True
+    ) as grader:
         child = int(grader.stdout.readline())
         assert runs(child)
         grader.kill()
+        grader.stdout.read()  # ends once nobody holds the other end
     until = time.monotonic() + 60
     while runs(child) and time.monotonic() < until:
         time.sleep(0.05)

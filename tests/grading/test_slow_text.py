@@ -7,7 +7,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from tiny import TinyCourse
 
-from grading import admission, rendering
+from grading import admission, bounded, rendering
 from grading._untyped import HTMLExporter
 from grading.insight import likeness
 from grading.report import rows
@@ -77,3 +77,30 @@ def test_a_page_that_cannot_be_made_in_time_is_made_of_plain_text(course, monkey
     assert "Shown as plain text" not in honest.read_text()
     assert "Shown as plain text, because its page took more than 2 seconds of processor time." in slow.read_text()
     assert "6 / 6 points" in slow.read_text()
+
+
+def test_a_submission_that_something_else_kept_from_being_read_is_read_by_the_next_run(course, monkeypatch):
+    def lost(*given, **options):
+        raise bounded.Lost("its process was ended by something else (exit code -9)")
+
+    course.submit("unlucky")
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(bounded, "_values", lost)
+        (outcome,) = run(course, "tiny", ["unlucky"], How(pages=False))
+    assert outcome.verdict == "infrastructure"
+    assert "ended by something else" in outcome.reason
+    (outcome,) = run(course, "tiny", ["unlucky"], How(pages=False))
+    assert outcome.verdict == "graded"
+
+
+def test_what_no_converter_can_cope_with_is_shown_plainly(monkeypatch):
+    real = bounded.value
+
+    def fails_on_html(work, notebook, *more, **options):
+        if "Shown as plain text" not in notebook.cells[0].source:
+            raise bounded.WorkFailed("failed (ValueError: odd)")
+        return real(work, notebook, *more, **options)
+
+    monkeypatch.setattr(bounded, "value", fails_on_html)
+    shown = rendering.harmless(new_notebook(cells=[new_markdown_cell("text")]))
+    assert "Shown as plain text, because showing it failed (ValueError: odd)." in shown.cells[0].source
