@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from time import monotonic, sleep
 
 import psutil
 import pytest
@@ -49,8 +50,11 @@ def test_a_server_that_is_still_importing_ends_when_the_grader_hangs_up(kit, tmp
     process = subprocess.Popen([*bubblewrap.server(), "--bare"], stdin=theirs, env=settings, cwd="/")
     theirs.close()
     try:
+        deadline = monotonic() + 300
         while hangs_up != "before" and not (tmp_path / "importing").exists():
             assert process.poll() is None
+            assert monotonic() < deadline, "it has not begun to import"
+            sleep(0.05)
         ours.close()
         assert process.wait(60) == 1
     finally:
