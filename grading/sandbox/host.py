@@ -27,7 +27,7 @@ from grading.sandbox.inside import frames
 from grading.sandbox.kit import packed
 from grading.sandbox.limits import Limits
 from grading.sandbox.temporary import temporary
-from grading.sandbox.users import next_user
+from grading.sandbox.users import own_user
 
 END = 60.0  # seconds that a submission's processes may take to be gone once they are killed, on a busy machine
 START = 180.0  # seconds that everything may take to be imported, on a busy machine
@@ -122,12 +122,13 @@ class Host:
         """
         limits = limits or self.limits
         with ExitStack() as stack:
+            user = stack.enter_context(own_user()) if self.walled else os.getuid()
             ours, theirs = (stack.enter_context(end) for end in socket.socketpair())
             leash, its_leash = (stack.enter_context(end) for end in socket.socketpair())
             if hasattr(socket, "SO_PASSCRED"):
                 leash.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
             folder = "" if self.walled else str(stack.enter_context(temporary("submission")))
-            box = self._ask(json.dumps(self._wanted(folder, limits)).encode(), theirs, its_leash)
+            box = self._ask(json.dumps(self._wanted(user, folder, limits)).encode(), theirs, its_leash)
             theirs.close()
             its_leash.close()
             try:
@@ -152,12 +153,12 @@ class Host:
             if self._process is box:
                 self._stop()
 
-    def _wanted(self, folder: str, limits: Limits) -> dict[str, Any]:
+    def _wanted(self, user: int, folder: str, limits: Limits) -> dict[str, Any]:
         # With a CORE of 0 a program that the system may have for dumps would get one all the same; with 1 it gets none.
         kernel = {"CORE": 1, "FSIZE": limits.file_size, "NOFILE": limits.files, "NPROC": limits.processes}
         kernel |= {"CPU": limits.processor, "MSGQUEUE": 0, "MEMLOCK": 0, "SIGPENDING": 1000}
         sizes = {name: getattr(limits, name) for name in ("file_size", "memory", "cell_output", "notebook_output")}
-        return {"uid": next_user() if self.walled else os.getuid(), "limits": kernel, "folder": folder, **sizes}
+        return {"uid": user, "limits": kernel, "folder": folder, **sizes}
 
     def _ask(self, request: bytes, *ends: socket.socket) -> "subprocess.Popen[bytes]":
         """Send a request to the box, and return the box."""

@@ -1,4 +1,4 @@
-"""The numbers of the users that submissions run as: no two grading processes on a machine draw the same.
+"""The numbers of the users that submissions run as: no two that run at the same time on a machine have the same.
 
 The kernel counts by user what one may take of some things, such as the pages of pipes. Two submissions that are graded
 at the same time would see each other in these counts if they had one user.
@@ -7,43 +7,40 @@ at the same time would see each other in these counts if they had one user.
 import os
 import socket
 from collections.abc import Iterator
-from functools import cache
-from itertools import cycle
+from contextlib import contextmanager
 from random import sample
 
 from grading.course import GradingError
 
-NAME = "attention-grading-users"
-FIRST, BLOCKS, SIZE = 60_000, 50, 100  # below 65,536: a container may know no others
+NAME = "attention-grading-user"
+# Nobody else uses these: accounts end at 60,000, systemd's own ranges begin at 60,001 and 61,184 and leave these out
+# (https://systemd.io/UIDS-GIDS), and of Debian's range, from 60,000 to 64,999, packages have asked for higher ones
+# alone. A container may know no numbers above 65,535.
+FIRST, LAST = 60_706, 61_183
 
 
-def next_user() -> int:
-    """Return the number of the user for the next submission: its own, where root grades.
+@contextmanager
+def own_user() -> Iterator[int]:
+    """Claim the number of a user for one submission until the context ends: its own, where root grades.
+
+    The claim is a name in the kernel's list of sockets, which is free again when this process has ended, however it
+    did. Processes in another network namespace do not see it; where they begin to look is left to chance.
 
     Raises:
-        GradingError: other grading processes have claimed all numbers.
+        GradingError: other submissions have claimed all numbers.
     """
-    return os.getuid() or next(_claimed())
-
-
-@cache
-def _claimed() -> Iterator[int]:
-    """Claim a block of numbers until this process ends, and return them in turn, for ever.
-
-    The claim is a name in the kernel's list of sockets, which is free again when the process has ended, however it did.
-    Processes in another network namespace do not see it; where they begin to look is left to chance.
-    """
-    for block in sample(range(BLOCKS), BLOCKS):
-        claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        try:
-            claim.bind(f"\0{NAME}-{block}")
-        except OSError:  # another process has claimed it
-            claim.close()
-        else:
-            first = FIRST + block * SIZE
-            claim.detach()  # it stays open as long as this process lives
-            return cycle(range(first, first + SIZE))
+    if os.getuid():
+        yield os.getuid()
+        return
+    for number in sample(range(FIRST, LAST + 1), LAST + 1 - FIRST):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
+            try:
+                claim.bind(f"\0{NAME}-{number}")
+            except OSError:  # another submission has claimed it
+                continue
+            yield number
+            return
     raise GradingError(
-        f"{BLOCKS} grading processes on this machine have claimed the user numbers from {FIRST} to "
-        f"{FIRST + BLOCKS * SIZE - 1}. Wait until one of them has ended"
+        f"the submissions that run on this machine have claimed all user numbers from {FIRST} to {LAST}. Wait until "
+        "some of them have ended, or give `--jobs` a smaller number"
     )

@@ -1,21 +1,32 @@
-"""Grading processes that run at the same time give their submissions users of their own."""
+"""Submissions that run at the same time have users of their own, whichever process grades them."""
 
 import os
 import subprocess
 import sys
-from functools import cache
+from contextlib import ExitStack
 from secrets import token_hex
 
 import pytest
 
 from grading.course import GradingError
 from grading.sandbox import users
+from grading.sandbox.users import own_user
 
-DRAW = """from grading.sandbox import users
-users.NAME, users.BLOCKS = {name!r}, {blocks}
-print(*(users.next_user() for _ in range(150)), flush=True)
-input()
+CLAIM = """from contextlib import ExitStack
+from grading.sandbox import users
+users.NAME, users.LAST = {name!r}, {last}
+with ExitStack() as stack:
+    print(*(stack.enter_context(users.own_user()) for _ in range({count})), flush=True)
+    input()
 """
+# What else gives numbers to users, and which: useradd (login.defs), and systemd (https://systemd.io/UIDS-GIDS).
+TAKEN = {
+    "accounts": range(1000, 60_001),
+    "systemd-homed": range(60_001, 60_514),
+    "systemd-nspawn": range(60_514, 60_578),
+    "DynamicUser": range(61_184, 65_520),
+    "nobody, and what a container may not know": range(65_534, 100_000),
+}
 
 needs_root = pytest.mark.skipif(
     sys.platform != "linux" or os.getuid() != 0, reason="an ordinary user has one number, their own"
@@ -26,39 +37,54 @@ needs_root = pytest.mark.skipif(
 def fresh(monkeypatch):
     """Nobody has claimed a number yet, in this process or another."""
     monkeypatch.setattr(users, "NAME", f"test-{token_hex(8)}")
-    monkeypatch.setattr(users, "_claimed", cache(users._claimed.__wrapped__))
 
 
-def drawing() -> "subprocess.Popen[str]":
-    source = DRAW.format(name=users.NAME, blocks=users.BLOCKS)
+def claiming(count: int) -> "subprocess.Popen[str]":
+    source = CLAIM.format(name=users.NAME, last=users.LAST, count=count)
     return subprocess.Popen([sys.executable, "-c", source], stdin=-1, stdout=-1, text=True)
 
 
 @needs_root
-def test_no_two_processes_have_a_user_in_common(fresh):
-    ours = {users.next_user() for _ in range(150)}
-    others = [drawing() for _ in range(3)]
-    drawn = [set(map(int, other.stdout.readline().split())) for other in others]
-    for other in others:
-        other.communicate("\n", timeout=60)
-    assert [len(each) for each in (ours, *drawn)] == [users.SIZE] * 4
-    assert len(ours.union(*drawn)) == 4 * users.SIZE
-    assert min(ours) > 1000
-    assert max(ours) < 65_534
+def test_no_two_submissions_have_a_user_in_common(fresh):
+    with ExitStack() as stack:
+        ours = {stack.enter_context(own_user()) for _ in range(100)}
+        others = [claiming(100) for _ in range(3)]
+        claimed = [set(map(int, other.stdout.readline().split())) for other in others]
+        for other in others:
+            other.communicate("\n", timeout=60)
+    assert [len(each) for each in (ours, *claimed)] == [100] * 4
+    assert len(ours.union(*claimed)) == 400
+
+
+@pytest.mark.parametrize("who", TAKEN)
+def test_no_number_is_one_that_something_else_gives_away(who):
+    assert not set(range(users.FIRST, users.LAST + 1)) & set(TAKEN[who])
+
+
+@needs_root
+def test_a_number_is_free_again_once_its_submission_has_ended(fresh, monkeypatch):
+    monkeypatch.setattr(users, "LAST", users.FIRST)
+    for _ in range(2):
+        with own_user() as number:
+            assert number == users.FIRST
+            with pytest.raises(GradingError, match="have claimed all user numbers"), own_user():
+                pass
 
 
 @needs_root
 def test_numbers_are_free_again_once_their_process_was_killed(fresh, monkeypatch):
-    monkeypatch.setattr(users, "BLOCKS", 1)
-    other = drawing()
-    drawn = set(map(int, other.stdout.readline().split()))
-    with pytest.raises(GradingError, match="Wait until one of them has ended"):
-        users.next_user()
+    monkeypatch.setattr(users, "LAST", users.FIRST)
+    other = claiming(1)
+    assert other.stdout.readline() == f"{users.FIRST}\n"
+    with pytest.raises(GradingError, match="Wait until some of them have ended"), own_user():
+        pass
     other.kill()
     other.communicate(timeout=60)
-    assert users.next_user() in drawn
+    with own_user() as number:
+        assert number == users.FIRST
 
 
 def test_an_ordinary_user_keeps_their_own_number(monkeypatch):
     monkeypatch.setattr(users.os, "getuid", lambda: 1234)
-    assert users.next_user() == 1234
+    with own_user() as number:
+        assert number == 1234
