@@ -123,14 +123,14 @@ class Submissions:
             outcome = lateness.of_new(self._settled(submission, run.result(), ledger, journal))
         except Exception as error:
             self.log.exception("the grader failed on %s", submission.student)
-            outcome = self._failed(submission.student, f"{type(error).__name__}: {error}", ledger, journal)
+            outcome = self._failed(submission, f"{type(error).__name__}: {error}", ledger, journal)
         journal.keep(outcome)
         return outcome
 
     def _settled(self, submission: Submission, results: Results, ledger: Ledger, journal: Journal) -> Outcome:
         lost = submission.lost or next((result.lost for result in results if result.lost), "")
         if lost:
-            return self._failed(submission.student, lost, ledger, journal)
+            return self._failed(submission, lost, ledger, journal)
         student = submission.student
         when = handed_in(self.course.submitted(student, self.assignment)).when
         if not submission.notebooks:
@@ -170,13 +170,18 @@ class Submissions:
         repairs = (str(repair.text) for repair in submission.repairs[:MOST_FLAGS])
         return [*[*bare, *submission.roads][:MOST_FLAGS], *repairs]
 
-    def _failed(self, student: str, reason: str, ledger: Ledger, journal: Journal) -> Outcome:
-        """Say that the grader failed on a student, and leave no earlier grade that could be taken for this one's."""
-        outcome = Outcome(student, "infrastructure", reason)
+    def _failed(self, submission: Submission, reason: str, ledger: Ledger, journal: Journal) -> Outcome:
+        """Say that the grader failed on a student, and leave no earlier grade that could be taken for this one's.
+
+        The digest of answers that have not changed is kept, so that the next run knows whose marks these are. That of
+        changed answers is not: the gradebook may have failed, and still hold the marks of the earlier ones.
+        """
+        student, same = submission.student, submission.same
+        outcome = Outcome(student, "infrastructure", reason, digest=submission.digest if same else "")
         try:
             journal.announce(outcome, 0.0, walled=self.walled)
             self._forget(student)
-            ledger.nothing(student)
+            ledger.nothing(student, same=same)
         except Exception:
             self.log.exception("what %s had earned before stands", student)
         return outcome

@@ -144,6 +144,41 @@ def test_where_the_grader_fails_no_earlier_grade_remains_and_the_next_run_mends_
     course.grade("improves")
     assert by_name(course)["improves"].outcome.verdict == "graded"
     assert by_name(course)["improves"].scores["check-one"] == (2, 2)
+    assert by_name(course)["improves"].to_read == 1, "--regrade asked for it"
+
+
+@pytest.mark.parametrize("answers", ["unchanged", "changed"])
+def test_where_the_grader_fails_marks_of_unchanged_answers_stay_confirmed(course, graded, monkeypatch, answers):
+    course.submit("improves")
+    course.grade("improves")
+    read_by_hand(course, "improves", 1.125)
+    if answers == "changed":
+        course.submit("improves", answer_one=OVERFLOWS)
+    monkeypatch.setattr("grading.version.engine", lambda: "after an update")
+    for _ in range(2):
+        with monkeypatch.context() as broken:
+            broken.setattr("grading.submission.Submissions._settled", lambda *given: 1 / 0)
+            course.grade("improves")
+        row = by_name(course)["improves"]
+        assert (row.outcome.verdict, row.score, row.feedback) == ("infrastructure", 1.125, ())
+    course.grade("improves")
+    row = by_name(course)["improves"]
+    assert (row.outcome.verdict, row.scores["check-two"]) == ("graded", (1.125, 2))
+    assert row.scores["check-one"] == ((2, 2) if answers == "unchanged" else (1.5, 2))
+    assert row.to_read == (answers == "changed")
+
+
+def test_marks_stay_open_where_the_gradebook_failed_on_changed_answers(course, graded, monkeypatch):
+    course.submit("improves")
+    course.grade("improves")
+    read_by_hand(course, "improves", 1.125)
+    course.submit("improves", answer_one=OVERFLOWS)
+    with monkeypatch.context() as broken:
+        broken.setattr("grading.ledger.Ledger.record", lambda *given, **how: 1 / 0)
+        course.grade("improves")
+    assert by_name(course)["improves"].to_read == 0, "nothing could be written"
+    course.grade("improves")
+    assert by_name(course)["improves"].to_read == 1
 
 
 def test_a_run_writes_nothing_beside_the_solutions(course):
