@@ -36,6 +36,7 @@ def migrate(course: Course, source: str) -> Mapping[str, int]:
     new = Gradebook(target, course.config().CourseDirectory.course_id)  # makes its tables
     with lock(course), closing(read), new, new.engine.begin() as written:
         _require_empty(written, target)
+        _take_snapshot(read)
         _copy(read, written)
         before, after = _counted(read), _counted(written)
         if before != after:  # leaving the block by an exception undoes everything
@@ -50,6 +51,15 @@ def _require_empty(target: Connection, url: str) -> None:
                 f"the gradebook {shown(url)} is not empty: it has {rows} rows in {table.name!r}. Nothing was copied; "
                 f"name an empty database in ATTENTION_DB"
             )
+
+
+def _take_snapshot(source: Connection) -> None:
+    """Show all that is read from here on as it is now, whoever marks meanwhile."""
+    source.rollback()  # ends what looking for the tables has begun
+    if source.dialect.name == "sqlite":
+        source.exec_driver_sql("BEGIN")  # which Python leaves out until something is written
+    else:
+        source.execution_options(isolation_level="REPEATABLE READ")
 
 
 def _copy(source: Connection, target: Connection) -> None:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import nbformat
+import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from nbgrader.api import Base, Gradebook
@@ -17,10 +18,11 @@ from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import BasePlugin
 from nbgrader.utils import compute_checksum
-from sqlalchemy import UniqueConstraint, create_engine, event, select
+from sqlalchemy import Connection, UniqueConstraint, create_engine, event, select
 from tiny import REPOSITORY, TinyCourse
 
 from attnlib.checks.report import MIME
+from grading import migrate
 from grading.course import Course, environment
 from grading.ledger import Ledger
 from grading.release import register
@@ -256,6 +258,27 @@ class Fault:
         if len(self.statements) < self.at:
             self.happened = self.committing = True
             self.happen()
+
+
+def mark_everything(url: str) -> None:
+    """Give every answer a mark, as a person does in another program."""
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE grade SET manual_score = 1")
+    engine.dispose()
+
+
+def marked_meanwhile(monkeypatch: pytest.MonkeyPatch, mark: Callable[[], None]) -> list[bool]:
+    """Have somebody mark after everything was copied and before it is counted; the list tells that it has happened."""
+    copy, happened = migrate._copy, []
+
+    def copy_and_mark(source: Connection, target: Connection) -> None:
+        copy(source, target)
+        mark()
+        happened.append(True)
+
+    monkeypatch.setattr(migrate, "_copy", copy_and_mark)
+    return happened
 
 
 def raise_fault() -> None:

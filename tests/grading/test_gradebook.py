@@ -1,9 +1,20 @@
 """A class and a gradebook that does not know it: nothing is rewritten, and all marks can be copied into a new one."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 
 import pytest
-from ledgers import ASSIGNMENT, STORIES, Ledgers, contents, rich_course, tell
+from ledgers import (
+    ASSIGNMENT,
+    STORIES,
+    Ledgers,
+    contents,
+    mark_everything,
+    marked_meanwhile,
+    rich_course,
+    tell,
+)
 from tiny import OVERFLOWS
 
 from grading import __main__ as command
@@ -108,6 +119,17 @@ def test_a_row_that_is_lost_on_the_way_undoes_everything(course, tmp_path, monke
     with environment("ATTENTION_DB", new), pytest.raises(GradingError, match="nothing was copied"):
         migrate(course, f"sqlite:///{course.folder}/gradebook.db")
     assert not contents(new)["student"]
+
+
+def test_what_is_marked_while_a_gradebook_is_copied_is_not_copied_by_halves(course, tmp_path, monkeypatch):
+    old, new = course.folder / "gradebook.db", f"sqlite:///{tmp_path}/new.db"
+    with closing(sqlite3.connect(old)) as db:
+        db.execute("PRAGMA journal_mode = WAL")  # in which a reader keeps nobody from writing
+    copied = marked_meanwhile(monkeypatch, lambda: mark_everything(f"sqlite:///{old}"))
+    with environment("ATTENTION_DB", new):
+        assert migrate(course, f"sqlite:///{old}")["marks given by hand"] == 1
+        assert copied == [True]
+        assert scores(course) == {"ada": 4.25, "ben": 5.5}
 
 
 @pytest.mark.parametrize("name", ["missing.db", "empty.db"])

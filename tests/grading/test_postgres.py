@@ -18,7 +18,9 @@ from ledgers import (
     Nbgraders,
     contents,
     handed_in,
+    mark_everything,
     marked,
+    marked_meanwhile,
     raise_fault,
     released,
     rich_course,
@@ -169,3 +171,14 @@ def test_a_class_moves_from_sqlite_with_all_its_marks_and_comments(server, tmp_p
     assert contents(url(server, "moved")) == contents(before.url)
     assert counts["marks given by hand"] == 2
     assert counts["comments"] == 1
+
+
+def test_what_is_marked_while_a_gradebook_is_copied_is_not_copied_by_halves(ours, server, monkeypatch):
+    tell("marked-later", [Graded(1)], ours)
+    before = contents(ours.url)
+    copied = marked_meanwhile(monkeypatch, lambda: mark_everything(ours.url))
+    execute(server, "CREATE DATABASE consistent")
+    with environment("ATTENTION_DB", url(server, "consistent")):
+        migrate(ours.course, ours.url)
+    assert copied == [True]
+    assert contents(url(server, "consistent")) == before != contents(ours.url)
