@@ -7,8 +7,26 @@ from pathlib import Path
 
 PACKAGES = Path(__file__).parents[1]
 CATALOGUE = "attnlib/checks/catalogue"
-# What no score depends on: it reports, shows an example, or attacks the sandbox.
-OTHERS = ("grading/insight", "grading/sample", "grading/sandbox/selftest")
+# What no score depends on, so that a change of it grades nobody again. Whatever is not named here counts.
+OTHERS = (
+    # attacks the sandbox, or makes examples
+    "grading/sandbox/selftest",
+    "grading/sample",
+    # reads commands and files, or checks and copies what was graded
+    "grading/__main__.py",
+    "grading/roster.py",
+    "grading/verify.py",
+    "grading/migrate.py",
+    "grading/handout.py",
+    "grading/exchange.py",
+    # shows what was graded: feedback pages, which `report` makes again, tables, and the figures of the book
+    "grading/insight",
+    "grading/report.py",
+    "grading/pages.py",
+    "grading/feedback.py",
+    "grading/mathml.py",
+    "attnlib/plotting.py",
+)
 
 
 @lru_cache(maxsize=1)
@@ -35,8 +53,8 @@ def _sources() -> Iterator[tuple[Path, str]]:
             yield file, file.relative_to(PACKAGES).as_posix()
 
 
-def _is_in(file: tuple[Path, str], *folders: str) -> bool:
-    return any(file[1].startswith(f"{folder}/") for folder in folders)
+def _is_in(file: tuple[Path, str], *paths: str) -> bool:
+    return any(file[1] == path or file[1].startswith(f"{path}/") for path in paths)
 
 
 def _digest(files: Iterator[tuple[Path, str]]) -> str:
