@@ -1,6 +1,22 @@
-import pytest
+import contextlib
 
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from print import chromium
+from tiny import REPOSITORY
+from traitlets.config.loader import PyFileConfigLoader
+
+from grading._untyped import NotebookNode
+from grading.feedback import FeedbackExporter
 from grading.sanitize import safe_html
+
+# Letters and boxes that would lie over what stands before them. The sanitizer lets each of these properties through.
+COVERS = "margin:-900px 0 0 -50px;padding:300px;background-color:white;font-size:400px;"
+# At which element of the page the middle of each score is found.
+SEEN = """[...document.querySelectorAll('.scores td, .marks span')].map(score => {
+    const { x, y, width, height } = score.getBoundingClientRect()
+    return score.contains(document.elementFromPoint(x + width / 2, y + height / 2))
+})"""
 
 
 @pytest.mark.parametrize(
@@ -38,3 +54,60 @@ def test_a_report_keeps_its_looks():
 def test_a_table_keeps_its_structure():
     table = '<table><caption>weights</caption><tbody><tr><th scope="row">a</th><td>0.5</td></tr></tbody></table>'
     assert safe_html(table) == table
+
+
+# The page ------------------------------------------------------------------------------------------------------------
+
+
+def shows(html: str) -> NotebookNode:
+    """A cell that displays this."""
+    return new_code_cell("1", id="shows", outputs=[new_output("display_data", data={"text/html": safe_html(html)})])
+
+
+def graded(cell: NotebookNode) -> NotebookNode:
+    about = {"grade": True, "solution": True, "locked": False, "grade_id": cell.id, "points": 2, "score": 0}
+    cell.metadata["nbgrader"] = about
+    return cell
+
+
+def page_of(*cells: NotebookNode, tmp_path, monkeypatch) -> str:
+    monkeypatch.setenv("ATTENTION_CLASS", str(tmp_path))
+    config = PyFileConfigLoader("nbgrader_config.py", path=str(REPOSITORY)).load_config()
+    about = {"notebook": "tiny", "student": "mallory", "score": 0, "max_score": 2, "late_penalty": 0}
+    config.HTMLExporter.preprocessors = []
+    exporter = FeedbackExporter(config=config)
+    return exporter.from_notebook_node(new_notebook(cells=[*cells]), {"nbgrader": about})[0]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with contextlib.ExitStack() as stack:
+        try:
+            browser = stack.enter_context(chromium())
+        except FileNotFoundError as none:
+            pytest.skip(str(none))
+        yield browser
+
+
+@pytest.mark.parametrize("display", ["block", "inline-block"])
+@pytest.mark.parametrize("kind", ["output", "markdown"])
+def test_nothing_that_a_student_wrote_covers_a_score(kind, display, browser, tmp_path, monkeypatch):
+    html = f'<div style="{COVERS}display:{display};">MMMM MMMM</div>'
+    assert safe_html(html) == html
+    cell = shows(html) if kind == "output" else new_markdown_cell(html, id="shows")
+    page = page_of(graded(cell), tmp_path=tmp_path, monkeypatch=monkeypatch)
+    with browser.new_context(viewport={"width": 1000, "height": 1500}) as context:
+        tab = context.new_page()
+        tab.set_content(page)
+        assert tab.evaluate(SEEN) == [True, True]
+
+
+def test_what_is_wider_than_the_page_can_be_scrolled_to(browser, tmp_path, monkeypatch):
+    row = "".join(f"<td>column {n}</td>" for n in range(100))
+    page = page_of(shows(f"<table><tr>{row}</tr></table>"), tmp_path=tmp_path, monkeypatch=monkeypatch)
+    with browser.new_context(viewport={"width": 1000, "height": 1500}) as context:
+        tab = context.new_page()
+        tab.set_content(page)
+        tab.locator("td", has_text="column 99").scroll_into_view_if_needed()
+        box = tab.locator("td", has_text="column 99").bounding_box()
+        assert 0 <= box["x"] <= 1001 - box["width"]  # a fraction of a pixel is cut
