@@ -30,12 +30,12 @@ def _paper(resources: Any, root: str) -> Paper:
     return next(paper for paper in papers(course, place["assignment"]) if paper.name == place["notebook"])
 
 
-def _keep_what_is_read(folder: Path) -> None:
+def _keep_only(names: set[str], folder: Path) -> None:
     """Remove what else nbgrader copied from a submission: Formgrader would serve a student's page as one of its own."""
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
-        elif path.suffix != ".ipynb" and path.name not in (TIMESTAMP, SECRET):
+        elif path.name not in names:
             path.unlink()
 
 
@@ -59,9 +59,11 @@ class Grade(NbGraderPreprocessor):  # type: ignore[misc]
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Return the notebook as it was run, with what its graded cells earned."""
-        _keep_what_is_read(Path(resources["metadata"]["path"]))
+        course = Course.at(Path(self.config.CourseDirectory.root))
+        notebooks = course.notebooks(resources["nbgrader"]["assignment"])
+        _keep_only({*notebooks, TIMESTAMP, SECRET}, Path(resources["metadata"]["path"]))
         paper, judge = _paper(resources, self.config.CourseDirectory.root), Judge(randbits(BITS))
-        require_hidden(Course.at(Path(self.config.CourseDirectory.root)))
+        require_hidden(course)
         (result,) = run_here([paper.task(nb, judge, Limits(), walled=True)])
         if result.lost:
             raise GradingError(result.lost)

@@ -106,6 +106,10 @@ def test_nbgraders_own_command_gives_the_same_grades(here, tmp_path):
     for made in ("autograded", "feedback"):
         shutil.rmtree(folder / made)
     (folder / "submitted" / "partly" / "tiny" / "page.html").write_text("<script>1</script>")
+    for name in (".stray.ipynb", "[a]/stray.ipynb"):  # which nbgrader copies, and sanitizes none of them
+        stray = folder / "submitted" / "partly" / "tiny" / name
+        stray.parent.mkdir(exist_ok=True)
+        stray.write_text("{}")
     root = tmp_path / "repository"
     shutil.copytree(course.root, root)
     (root / "exercises" / "tiny").mkdir(parents=True)
