@@ -45,6 +45,9 @@ PROMISES = {
     "What the student wrote in cells of their own is kept and run.": (
         "tests/grading/test_doctor.py::test_answers_are_taken_and_own_cells_stay_where_they_stood",
     ),
+    "the following statements of its cell are run": (
+        "tests/grading/test_withheld.py::test_who_compares_with_the_library_loses_nothing",
+    ),
     "only a submission's own processor time counts": (
         "tests/grading/test_sandbox_cpu.py::test_time_on_the_clock_is_not_counted",
         "tests/grading/test_sandbox_cpu.py::test_the_processor_time_of_all_processes_counts",

@@ -170,12 +170,21 @@ sys.path.insert(0, ".")
 from mine import softmax as one
 """
 COMPARES = "\nimport attnlib\nassert np.allclose(one(np.ones(3)), attnlib.softmax(np.ones(3)))\n"
+COMPARES_FIRST = "import attnlib, numpy as np\nattnlib.softmax(np.ones(3))\n"
+# After this the error of a cell has no traceback any more, which would say where the cell stopped.
+CLEARS = """
+def show(shell, kind, error, tb, tb_offset=None):
+    error.with_traceback(None)
+get_ipython().set_custom_exc((Exception,), show)
+"""
 HONEST = {
     "compares-then-defines": RIGHT.replace("def one", "def helper")
     + COMPARES.replace("one(", "helper(")
     + "one = helper\n",
     "compares-at-the-end": RIGHT + COMPARES,
     "compares-later": RIGHT,
+    "compares-before-others": COMPARES_FIRST + RIGHT,
+    "clears-the-traceback": RIGHT + CLEARS + COMPARES,
 }
 
 

@@ -102,7 +102,10 @@ class Shell(InteractiveShell):
         error = self.run_cell(source, store_history=False).error_in_exec  # type: ignore[no-untyped-call]
         if not isinstance(error, Withheld):
             return
-        place = next(call for call in traceback.walk_tb(error.__traceback__) if call[0].f_globals is self.user_ns)
+        calls = traceback.walk_tb(error.__traceback__)
+        place = next((call for call in calls if call[0].f_globals is self.user_ns), None)
+        if place is None:  # the student's code has cleared the traceback, so nothing says where the cell stopped
+            return
         file, line = place[0].f_code.co_filename, place[1]
         for statement in ast.parse(self.transform_cell(source)).body:  # type: ignore[no-untyped-call]
             if statement.lineno > line:
