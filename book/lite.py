@@ -73,7 +73,7 @@ def build(site: Path, pyodide: str | None = None) -> None:
         (new / "index.html").write_text(front(pyodide is not None), encoding="utf-8")
         put_in_place(new, site.resolve())
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
-    origin = f"carried along from {pyodide}" if pyodide else "from cdn.jsdelivr.net"
+    origin = f"bundled from {pyodide}" if pyodide else "from cdn.jsdelivr.net"
     print(f"{site}: the exercises for a browser, {size / 1e6:.0f} MB; Pyodide {PYODIDE_VERSION} {origin}")
 
 

@@ -114,7 +114,7 @@ def test_only_the_pages_that_import_what_changed_are_executed_again_and_a_failur
     done = build(folder, {"other": OTHER + "\nIt points to [](nowhere.md).\n"}, "3")
     assert done.returncode != 0
     assert "nowhere.md" in done.stdout + done.stderr
-    assert "A site that was built before is still there" in done.stderr
+    assert "If the site had been built before, that version is still there" in done.stderr
     assert "the result is 2" in site(folder, "book/index.html")
     assert lite.read_text() == "{}"
 

@@ -12,14 +12,13 @@ PROMISES = {
     "numbers that were recorded under another seed earn nothing": (
         "tests/checks/test_replay.py::test_answers_recorded_under_another_seed_earn_nothing",
     ),
-    "Library functions that would solve an exercise in one call raise an error while it is asked: by any name, in any "
-    "thread, in TorchScript, and from within other operators of torch.": (
-        "tests/grading/test_shortcut_roads.py::test_no_short_cut_goes_unseen",
-    ),
-    "of the right answers in the tests, fewer than one in a hundred is flagged": (
+    "Library functions that would solve an exercise in one call raise an error while that exercise is being checked, "
+    "under whatever name and in whatever thread they are called, and also in TorchScript and inside other torch "
+    "operators.": ("tests/grading/test_shortcut_roads.py::test_no_short_cut_goes_unseen",),
+    "fewer than one in a hundred of the right answers in the tests is flagged": (
         "tests/grading/test_shortcut_roads.py::test_right_answers_are_hardly_ever_flagged",
     ),
-    "Of the library it does not hold what answers the assignment's exercises": (
+    "Nor does it hold the parts of the library that answer the assignment's exercises": (
         "tests/grading/test_withheld.py::test_no_code_of_an_answer_is_in_the_box",
         "tests/grading/test_withheld.py::test_no_answer_is_sent_before_the_last_check_of_its_exercise",
     ),
@@ -27,7 +26,7 @@ PROMISES = {
         "tests/grading/test_sandbox_selftest.py::test_a_box_whose_walls_are_not_raised_in_full_is_not_used",
         "tests/grading/test_faults.py::test_without_bubblewrap_nothing_is_graded_and_it_says_how_to_get_it",
     ),
-    "`run` refuses a class that lies in one": (
+    "`run` refuses a class that is in one of them": (
         "tests/grading/test_sandbox_selftest.py::test_a_folder_that_the_box_shows_is_refused_before_anything_is_run",
     ),
     "It is never final.": (
