@@ -265,7 +265,7 @@ class Session:
         self._channel, self._leash, self.limits, self._box_is_there = channel, leash, limits, box_is_there
         self._walled = walled
         self._buffer = bytearray()
-        self._process, self._base = _begun(leash, box_is_there)
+        self._process, self._base = _begun(leash, box_is_there, walled=walled)
         self._shared = memory.shared_by_all()
         self.left = 0  # bytes that may still come in answer to what was asked last
         self._look = monotonic() + 2 * TICK  # when to look at the memory and the processor time next
@@ -397,7 +397,7 @@ class Session:
             family = [self._process, *self._process.children(recursive=True)]
             self.time.look(family)
             held: float = memory.together(family) if family[1:] else memory.alone(self._process)
-            held += memory.of_the_kernel(family)
+            held += memory.of_the_kernel(family, walled=self._walled)
             if memory.shared_by_all() - self._shared > self.limits.memory // 10:
                 held += memory.shared_by(family)
             if held - self._base > self.limits.memory * 5 // 4:
@@ -405,7 +405,9 @@ class Session:
                 raise Stopped("out-of-memory", f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")
 
 
-def _begun(leash: socket.socket, box_is_there: Callable[[], bool]) -> tuple[psutil.Process | None, float]:
+def _begun(
+    leash: socket.socket, box_is_there: Callable[[], bool], *, walled: bool
+) -> tuple[psutil.Process | None, float]:
     """Wait until a process's walls stand, and return the process, if this system names it, and the bytes it holds.
 
     Raises:
@@ -420,8 +422,10 @@ def _begun(leash: socket.socket, box_is_there: Callable[[], bool]) -> tuple[psut
         raise HostLost("no walls could be raised for a submission" if box_is_there() else "the box ended")
     leash.settimeout(None)
     try:
-        process = psutil.Process(sender) if sender else None
-        return process, memory.alone(process) + memory.of_the_kernel([process]) if process else 0
+        if not sender:
+            return None, 0
+        process = psutil.Process(sender)
+        return process, memory.alone(process) + memory.of_the_kernel([process], walled=walled)
     except psutil.Error:
         raise HostLost("a submission's process ended before it was begun") from None
 

@@ -1,6 +1,8 @@
 """Without a sandbox the same cells give the same outputs, within what limits can be had, and all of it is marked."""
 
 import os
+import socket
+from contextlib import ExitStack
 
 import pytest
 from tiny import runs
@@ -90,6 +92,16 @@ def test_the_verdicts_are_the_same(bare):
     assert run(bare, "import os; os._exit(0)").stops[0][0] == "crashed"
     assert run(bare, "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)").stops[0][0] == "crashed"
     assert run(bare, "print('x' * 3_000_000)").cut == {0}
+
+
+def test_sockets_of_other_programs_are_not_charged_to_a_submission(bare):
+    """Of a process without a network of its own, the kernel lists the sockets of the whole machine."""
+    with bare.session() as session, ExitStack() as stack:
+        for _ in range(200):  # as much as 680 MB could lie in them
+            for end in socket.socketpair():
+                stack.enter_context(end)
+        said = list(session.ask({"run": "import time; time.sleep(1); print('done')"}))
+    assert "done" in str(said)
 
 
 def test_no_process_survives(bare):
