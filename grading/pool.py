@@ -13,10 +13,12 @@ from threading import Lock, Semaphore
 from typing import Any, Protocol
 
 from grading.course import Course, GradingError
-from grading.sandbox.execute import execute, execute_alone
+from grading.sandbox.bubblewrap import require_hidden
+from grading.sandbox.execute import execute, execute_again, execute_alone
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.sandbox.selftest import require_walls
+from grading.sandbox.selftest.plants import ROOT
 from grading.task import Answered, Question, Result, Step, Task
 
 Results = list[Result]
@@ -124,11 +126,14 @@ _one_at_a_time = Lock()
 
 
 def run_here(tasks: Sequence[Task]) -> Results:
-    """Run tasks one after another in this process's own box, which is probed before anything is run."""
+    """Run tasks one after another in this process's own box, which is probed before anything is run.
+
+    Other processes may be at work on this machine, such as the other workers of a cluster: nothing here runs alone.
+    """
     with _one_at_a_time:
         results = [execute(_host(task), task) for task in tasks]
         if any(result.starved for result in results):
-            results = [execute_alone(_host(task), task) for task in tasks]
+            results = [execute_again(_host(task), task) for task in tasks]
         return results
 
 
@@ -136,6 +141,7 @@ def _host(task: Task) -> Host:
     if task.walled not in _hosts:
         host = Host(task.limits, walled=task.walled)
         if task.walled:
+            require_hidden(Course.at(ROOT))  # a worker's own course: its solutions, and a class that may lie there
             require_walls(host)
         _hosts[task.walled] = host
     return _hosts[task.walled]

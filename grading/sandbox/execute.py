@@ -17,8 +17,9 @@ SHOWN = {
 }
 MOST_OUTPUTS = 2_000  # of one cell: nobody looks at more, and each may be updated
 AGAIN = "this was run a second time"
+BUSY = "other programs had taken the processors"
 STARVED = (
-    "other programs had taken the processors, twice, so that a cell did not end in time. Grade when the machine is "
+    f"{BUSY}, twice, so that a cell did not end in time. Grade when the machine is "
     "less busy, or give cells a larger `--timeout`"
 )
 TEXTS = {"stream": ("name", "text"), "error": ("ename", "evalue")}
@@ -32,8 +33,17 @@ def execute(host: Host, task: Task) -> Result:
 
 def execute_alone(host: Host, task: Task) -> Result:
     """Run a task for which there was no processor the first time; nothing else may be graded beside it now."""
+    return _executed_again(host, task, f"{AGAIN}, and alone: {BUSY}")
+
+
+def execute_again(host: Host, task: Task) -> Result:
+    """Run a task for which there was no processor the first time, beside whatever else runs on this machine."""
+    return _executed_again(host, task, f"{AGAIN}, beside whatever else ran on that machine: {BUSY}")
+
+
+def _executed_again(host: Host, task: Task, again: str) -> Result:
     result = _repeated(host, task)
-    result.again = f"{AGAIN}, and alone: other programs had taken the processors"
+    result.again = again
     return Result(lost=STARVED) if result.starved else result
 
 

@@ -1,5 +1,6 @@
 """A limit on time counts the processor time of a submission's own processes, whatever else keeps the machine busy."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import psutil
 import pytest
 from test_sandbox_host import LIMITS, pytestmark, run, text  # noqa: F401 (the mark holds for this file too)
 
+from grading import pool
 from grading.pool import Boxes
 from grading.report import rows
 from grading.run import How
@@ -181,6 +183,17 @@ def test_what_was_starved_runs_again_with_nothing_beside_it(monkeypatch):
     finally:
         boxes.close()
     assert alone == ["beside it", "beside it", "alone"]
+
+
+def test_what_a_worker_of_a_cluster_runs_again_is_not_said_to_have_run_alone(monkeypatch):
+    """Other workers, of which it knows nothing, may be at work on its machine."""
+    monkeypatch.setattr(pool, "_hosts", {False: NotStarted(LIMITS, walled=False)})
+    monkeypatch.setattr(pool, "execute", lambda host, task: Result(starved=True))
+    monkeypatch.setattr("grading.sandbox.execute._executed", lambda host, task: Result())
+    (result,) = json.loads(pool.run_packed(pool._packed([Task((), LIMITS, walled=False)])))
+    assert result["again"] == (
+        "this was run a second time, beside whatever else ran on that machine: other programs had taken the processors"
+    )
 
 
 class NotStarted(Host):
