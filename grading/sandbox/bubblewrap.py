@@ -5,7 +5,9 @@ import platform
 import shutil
 import subprocess
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
+from site import getsitepackages
 
 from grading.course import Course, GradingError
 from grading.sandbox.inside.syscalls import MACHINES
@@ -15,6 +17,10 @@ SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "fonts", "localtime", "
 KIT = "/kit"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 ROOTS_RIGHTS = ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL")  # to build the inner walls
+INSTALLED = (
+    "It holds answers. Take it away with `pip uninstall attnlib`, and install the course in place, as `make` does: "
+    "`pip install -e .` in its folder"
+)
 WITHOUT = "`--unsandboxed` grades without it: then student code can read your files and give itself marks."
 
 
@@ -68,19 +74,29 @@ def _shown() -> list[Path]:
 
 
 def require_hidden(course: Course) -> None:
-    """See that the box shows neither the class's folder nor the course's, wherever links lead.
+    """See that the box shows neither the class's folder, nor the course's, nor the library, wherever links lead.
 
     Raises:
         NoSandbox: one of them lies in a folder that is shown.
     """
-    advice = {
-        f"the class's folder {course.folder}": "Move the class elsewhere, and say where with --course",
-        f"this course, at {course.root},": "Move it elsewhere, with what is in solutions/",
-    }
-    for (what, advised), place in zip(advice.items(), (course.folder, course.root), strict=True):
+    elsewhere = "Move the class elsewhere, and say where with --course"
+    hidden = [
+        (course.folder, f"the class's folder {course.folder}", elsewhere),
+        (course.root, f"this course, at {course.root},", "Move it elsewhere, with what is in solutions/"),
+        *((place, f"attnlib, at {place},", INSTALLED) for place in _installed()),
+    ]
+    for place, what, advised in hidden:
         for shown in _shown():
             if place.resolve().is_relative_to(shown.resolve()):
                 raise NoSandbox(f"no sandbox: {what} lies in {shown}, which student code has to read. {advised}.")
+
+
+def _installed() -> list[Path]:
+    """Return every copy of the library that this Python could import: the first alone is not all that may be read."""
+    prefixes = [sys.prefix, sys.base_prefix, "/usr", "/usr/local"]
+    places = dict.fromkeys([*sys.path, *getsitepackages(prefixes)])
+    found = [PathFinder.find_spec("attnlib", [place]) for place in places]
+    return [Path(spec.origin).parent for spec in found if spec and spec.origin]
 
 
 def _parents() -> list[Path]:

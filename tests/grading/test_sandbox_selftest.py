@@ -14,6 +14,7 @@ import pytest
 from holes import HoleyHost, holey_host, open_box
 from tiny import REPOSITORY
 
+from grading import pool
 from grading.course import Course
 from grading.run import run
 from grading.sandbox import bubblewrap, selftest
@@ -26,6 +27,7 @@ from grading.sandbox.selftest.attempts.calls import CALLS, OPTIONS
 from grading.sandbox.selftest.honest import WORKS, Work, worked
 from grading.sandbox.selftest.limits import EXCESSES, exceeded
 from grading.sandbox.selftest.plants import VARIABLE
+from grading.task import Task
 
 needs_a_box = pytest.mark.skipif(
     sys.platform != "linux" or bubblewrap.shutil.which("bwrap") is None or bubblewrap.why_not() is not None,
@@ -191,6 +193,31 @@ def test_a_folder_that_the_box_shows_is_refused_before_anything_is_run(tiny, mon
     ):
         run(course, "tiny")
     assert not (course.folder / "logs").exists()
+
+
+def test_a_worker_refuses_where_the_box_would_show_its_own_course(monkeypatch):
+    monkeypatch.setattr(bubblewrap, "_shown", lambda: [REPOSITORY])
+    monkeypatch.setattr(pool, "_hosts", {})
+    with pytest.raises(NoSandbox, match=f"lies in {REPOSITORY}, which student code has to read"):
+        pool.run_here([Task((), Limits())])
+
+
+@pytest.mark.parametrize("where", ["first", "hidden by the course's own folder"])
+def test_a_library_that_was_installed_where_the_box_shows_it_is_refused(tiny, monkeypatch, tmp_path, where):
+    packages = tmp_path / "python" / "lib" / "site-packages"
+    (packages / "attnlib").mkdir(parents=True)
+    (packages / "attnlib" / "__init__.py").touch()
+    monkeypatch.setattr(bubblewrap, "_shown", lambda: [tmp_path / "python"])
+    monkeypatch.setattr(sys, "path", [str(packages), *sys.path] if where == "first" else [*sys.path, str(packages)])
+    with pytest.raises(NoSandbox, match=f"attnlib, at {packages}/attnlib, lies in .*pip install -e"):
+        bubblewrap.require_hidden(Course(tiny.root, tmp_path / "class"))
+
+
+def test_a_library_that_is_installed_in_place_is_not_refused(tiny, monkeypatch, tmp_path):
+    (tmp_path / "python" / "attnlib").mkdir(parents=True)  # what an installation may leave behind: no package
+    monkeypatch.setattr(bubblewrap, "_shown", lambda: [tmp_path / "python"])
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "python"), str(REPOSITORY)])
+    bubblewrap.require_hidden(Course(tiny.root, tmp_path / "class"))
 
 
 @pytest.mark.parametrize("folder", ["class", "pythons", "python/../class"])
