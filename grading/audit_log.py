@@ -40,11 +40,17 @@ class AuditLog:
         self._last: bytes | None = None  # the last line, once it was read
         self._whole = True
 
-    def graded(self, *, student: str, submission: str, verdict: str, score: float, seed: int, walled: bool) -> None:
-        """Say that a submission is about to be written down with this verdict and this score, in points."""
-        said = {"student": student, "submission": submission, "verdict": verdict, "score": round(score, 6)}
+    def graded(
+        self, *, student: str, submission: str, verdict: str, outcome: str, score: float, seed: int, walled: bool
+    ) -> None:
+        """Say that a submission is about to be written down with this verdict and this score, in points.
+
+        ``submission`` and ``outcome`` are digests.
+        """
+        said = {"student": student, "submission": submission, "verdict": verdict, "outcome": outcome}
         versions = {"engine": engine(), "catalogue": catalogue()}
-        self._append(said | {"seed": _commitment(seed), "walled": walled} | versions)
+        run = {"seed": _commitment(seed), "walled": walled}
+        self._append(said | {"score": round(score, 6)} | run | versions)
 
     def finished(self, seed: int, settled: Callable[[dict[str, Any]], bool]) -> None:
         """Say that the run is complete, and reveal its seed, if anybody was graded.

@@ -1,10 +1,13 @@
 """What lets a run be stopped at any moment and go on later: its secret, its outcomes so far, and whose it is."""
 
 import fcntl
+import json
 import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from hashlib import sha256
 from pathlib import Path
 from secrets import randbits
 from string import hexdigits
@@ -12,7 +15,8 @@ from typing import Any
 
 from grading.audit_log import AuditLog
 from grading.course import Course, GradingError
-from grading.outcome import LONGEST, VERDICTS, Outcome, plain
+from grading.outcome import CHANGED, LONGEST, UNKNOWN, VERDICTS, Outcome, plain
+from grading.pages import NO_PAGE
 from grading.safe_files import PRIVATE
 
 MOST_BYTES = 10_000_000  # of a stored outcome: its texts are cut, and a notebook has 500 cells
@@ -28,7 +32,19 @@ def agree(said: dict[str, Any], outcome: Outcome | None) -> bool:
     """Tell whether an outcome is the one that an entry of the log announced; an empty entry announced none."""
     if not said or outcome is None:
         return not said and outcome is None
-    return (said.get("submission"), said.get("verdict")) == (outcome.digest, outcome.verdict)
+    digest = outcome_digest(outcome)
+    whole = said.get("outcome", digest) == digest  # earlier versions of this log had none
+    return whole and (said.get("submission"), said.get("verdict")) == (outcome.digest, outcome.verdict)
+
+
+def outcome_digest(outcome: Outcome) -> str:
+    """Return the digest of an outcome but for what later runs renew: its lateness, and the remark on a missing page."""
+    # A remark may have been cut off at the end of a long reason: of that, only what leaves room for one is compared.
+    reason = outcome.reason.partition(NO_PAGE)[0][: LONGEST - len(f" {NO_PAGE}")].strip()
+    flags = [flag for flag in outcome.flags if not flag.startswith((CHANGED, UNKNOWN))]
+    found = [asdict(finding) for finding in outcome.findings]
+    what = [outcome.student, outcome.verdict, reason, found, outcome.digest, flags, outcome.version, outcome.timeout]
+    return sha256(json.dumps(what).encode()).hexdigest()
 
 
 class Journal:
@@ -86,7 +102,7 @@ class Journal:
     def announce(self, outcome: Outcome, score: float, *, walled: bool) -> None:
         """Write into the log that this outcome, with this automatic score, is about to be written down."""
         about = {"student": outcome.student, "submission": outcome.digest, "verdict": outcome.verdict}
-        self.audit.graded(**about, score=score, seed=self.seed, walled=walled)
+        self.audit.graded(**about, outcome=outcome_digest(outcome), score=score, seed=self.seed, walled=walled)
 
     def finish(self) -> None:
         """Say that the run is complete: the next one draws a new secret."""

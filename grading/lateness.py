@@ -6,12 +6,10 @@ from datetime import datetime, timedelta
 from grading._untyped import tqdm
 from grading.course import Course
 from grading.ledger import Ledger, Time
-from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
+from grading.outcome import CHANGED, IN_TIME, NO_DUE_DATE, UNKNOWN, Outcome, plain
 from grading.report import points
 from grading.timestamp import HandedIn, handed_in
 
-CHANGED = "its lateness has changed: "  # how the flag begins that says so
-UNKNOWN = "its time of submission is not known: "
 LEAST = timedelta(seconds=1)  # how late something counts as that is late by an unknown time
 FORMAT = "%Y-%m-%d %H:%M:%S UTC"
 

@@ -14,6 +14,8 @@ from grading.judge import NO_ANSWER
 from grading.text import printable
 
 IN_TIME, NO_DUE_DATE = ", in time", ", and no due date is set"  # how a lateness ends that nobody has to know of
+CHANGED = "its lateness has changed: "  # how the flag begins that says so
+UNKNOWN = "its time of submission is not known: "
 LONGEST = 300  # characters of a student's text in a table
 
 VERDICTS = {

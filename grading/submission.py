@@ -137,9 +137,10 @@ class Submissions:
             assert submission.refused is not None
             self._forget(student)
             refused = Outcome(student, submission.refused.verdict, submission.refused.reason, digest=submission.digest)
+            refused = replace(refused, version=version())
             journal.announce(refused, 0.0, walled=self.walled)
             ledger.nothing(student, when, same=submission.same)
-            return replace(refused, version=version())
+            return refused
         marked, verdicts = {}, []
         for (name, notebook), result in zip(submission.notebooks.items(), results, strict=True):
             marked[name], verdict = self._paper(name).marked(notebook, result, self.judge)
@@ -150,9 +151,10 @@ class Submissions:
         again = next((result.again for result in results if result.again), "")
         late = any(verdict == "timeout" for result in results for verdict, _ in result.stops.values())
         outcome = self._outcome(submission, marked, verdicts, again)
+        outcome = replace(outcome, version=version(), timeout=self.limits.cell if late else 0.0)
         journal.announce(outcome, ledger.automatic_score(marked), walled=self.walled)
         ledger.record(student, marked, when, unsandboxed=not self.walled, same=submission.same)
-        return replace(outcome, version=version(), timeout=self.limits.cell if late else 0.0)
+        return outcome
 
     def _outcome(
         self, submission: Submission, marked: dict[str, NotebookNode], verdicts: Sequence[Verdict], again: str

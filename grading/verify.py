@@ -102,6 +102,13 @@ def _points(said: dict[str, Any]) -> float:
     return float(score) if isinstance(score, int | float) else NAN
 
 
+def _changed(outcome: Outcome | None, said: dict[str, Any]) -> str:
+    there = outcome.verdict if outcome else "gone"
+    if outcome and (outcome.digest, there) == (said.get("submission"), said.get("verdict")):
+        return "its reason, findings, flags or version were changed"
+    return f"it is {there}, the log says {said.get('verdict')}"
+
+
 def _differences(
     student: str,
     allowed: Sequence[dict[str, Any]],
@@ -113,8 +120,7 @@ def _differences(
     name, last = plain(student), allowed[-1]
     agrees = [said for said in allowed if agree(said, outcome)]
     if not agrees:
-        there = f"{outcome.verdict}" if outcome else "gone"
-        yield f"{name}: the outcome is not the one that was graded: it is {there}, the log says {last.get('verdict')}"
+        yield f"{name}: the outcome is not the one that was graded: {_changed(outcome, last)}"
     if not any(abs(score - _points(said)) <= CLOSE for said in allowed):
         yield f"{name}: the gradebook's automatic score is {score:g}, the log says {last.get('score')}"
     for said in agrees[-1:]:

@@ -5,6 +5,7 @@ import json
 import os
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -12,12 +13,15 @@ from tiny import OVERFLOWS
 
 from grading.__main__ import main
 from grading.course import Course, log_file
-from grading.journal import Journal
+from grading.journal import Journal, agree
 from grading.ledger import Ledger
+from grading.outcome import CHANGED, UNKNOWN, Finding, Outcome
+from grading.pages import NO_PAGE
 from grading.run import How, run
 from grading.verify import verify
 
 HOW = How(pages=False)
+ADA = Outcome("ada", "graded", "", (Finding("softmax", "no-max", "overflows"),), "0" * 64)
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +137,52 @@ def test_an_edit_of_what_the_log_is_about_is_found(kept, capsys):
     assert journal.done("ada") is None
 
 
+CHANGED_OUTCOME = {
+    "a reason": {"reason": "all is well"},
+    "a long reason": {"reason": "x" * 290},
+    "a finding": {"findings": ()},
+    "a flag": {"flags": ()},
+    "a version": {"version": "another"},
+    "a limit of time": {"timeout": 99.0},
+}
+
+
+@pytest.mark.parametrize("what", CHANGED_OUTCOME)
+def test_an_edit_of_an_outcome_is_found(kept, what):
+    journal = Journal(kept, "tiny")
+    outcome = replace(ADA, flags=("look at it",), reason="y" * 290)
+    journal.announce(outcome, 6.0, walled=True)
+    journal.keep(outcome)
+    entry = journal.audit.entries()[0][-1].said
+    assert agree(entry, journal.done("ada"))
+    journal.keep(replace(outcome, **CHANGED_OUTCOME[what]))
+    assert not agree(entry, journal.done("ada"))
+
+
+@pytest.mark.parametrize("reason", ["", "cell 3 failed", *("x" * length for length in (270, 281, 282, 285, 299, 300))])
+def test_what_changes_after_grading_is_no_edit(kept, reason):
+    journal = Journal(kept, "tiny")
+    outcome = replace(ADA, flags=("look at it",), reason=reason)
+    journal.announce(outcome, 6.0, walled=True)
+    entry = journal.audit.entries()[0][-1].said
+    flags = (*outcome.flags, f"{CHANGED}late", f"{UNKNOWN}no file")
+    journal.keep(replace(outcome, lateness="late", flags=flags, reason=f"{reason} {NO_PAGE}no room".strip()))
+    assert agree(entry, journal.done("ada"))
+
+
+def test_an_entry_of_an_earlier_version_has_no_digest_of_the_outcome(kept):
+    entry = {"submission": ADA.digest, "verdict": ADA.verdict}
+    assert agree(entry, ADA)
+    assert not agree(entry, replace(ADA, verdict="timeout"))
+
+
+def test_verify_says_that_more_than_the_verdict_was_changed(kept):
+    journal = Journal(kept, "tiny")
+    journal.keep(replace(journal.done("ada"), flags=("harmless",)))
+    expected = "ada: the outcome is not the one that was graded: its reason, findings, flags or version were changed"
+    assert checked(kept).wrong == (expected,)
+
+
 def test_a_changed_submission_is_found(kept):
     kept.submit("ada", answer_one=OVERFLOWS)
     assert checked(kept).wrong == ("ada: the submission, or the assignment, is not what was graded: run it again",)
@@ -201,7 +251,8 @@ def audit(tmp_path):
 
 
 def grade(audit, student="ada", seed=1):
-    audit.graded(student=student, submission="0" * 64, verdict="graded", score=1.0, seed=seed, walled=True)
+    digests = {"submission": "0" * 64, "outcome": "1" * 64}
+    audit.graded(student=student, verdict="graded", **digests, score=1.0, seed=seed, walled=True)
 
 
 def fill_the_disk(monkeypatch, room):

@@ -10,7 +10,7 @@ from tiny import REPOSITORY
 
 from grading._untyped import Gradebook
 from grading.course import GradingError
-from grading.lateness import CHANGED, UNKNOWN
+from grading.outcome import CHANGED, UNKNOWN
 from grading.report import rows
 from grading.run import How, run
 from grading.timestamp import handed_in
