@@ -75,6 +75,20 @@ def test_the_processor_time_of_children_that_the_kernel_is_told_to_drop_counts(h
     assert (verdict, "1 seconds of processor time" in reason) == ("timeout", True), reason
 
 
+WAITERS = {  # what installs an action for SIGCHLD, and waits for its children by other means
+    "torch": "from torch.utils.data import DataLoader; print([len(x) for x in DataLoader(range(6), 3, num_workers=1)])",
+    "bash": "import subprocess; subprocess.run(['bash', '-c', 'sleep 0.1 & wait; echo [3, 3]'], stdout=1, check=True)",
+    "sh": "import subprocess; print(subprocess.getoutput('x=$(echo 3, | cat); (sleep 0.1; echo [$x 3])'))",
+}
+
+
+@pytest.mark.parametrize("name", WAITERS)
+def test_what_installs_a_handler_for_children_that_end_still_works(host, name):
+    result = run(host, WAITERS[name], limits=replace(LIMITS, cell=30, notebook=60))
+    assert result.stops == {}
+    assert "[3, 3]" in str(result.outputs)
+
+
 def test_the_processor_time_of_children_that_have_lost_their_parent_counts(host):
     """They fall to the first process of the namespace, which is the submission's own."""
     forks = START + "while True:\n  if not os.fork():\n    if os.fork(): os._exit(0)\n" + BUSY.format(seconds=0.1)
