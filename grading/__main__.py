@@ -48,7 +48,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m grading", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _command(commands, "release", "write the student's version of an assignment into exercises/", "?")
-    work = _command(commands, "work", "copy an assignment to work on, and never over one that is there already", "?")
+    copied = "copy an assignment to work on, without ever overwriting one that is already there"
+    work = _command(commands, "work", copied, "?")
     work.add_argument("--to", type=Path, metavar="FOLDER", help="where to copy it (default: work/)")
     _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
     _command(
@@ -60,8 +61,11 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--canvas", type=Path, metavar="FILE", help="the gradebook that Canvas exported: CSV")
     export.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: beside the report)")
     verify = _command(commands, "verify", "compare the log of all gradings with the gradebook and the submissions")
-    verify.add_argument("--known", default="", metavar="DIGEST", help="the last entry, as an earlier time printed it")
-    selftest = commands.add_parser("selftest", help="probe the sandbox from inside, and for files of a class")
+    known = "the digest of the last entry, as an earlier `verify` printed it"
+    verify.add_argument("--known", default="", metavar="DIGEST", help=known)
+    selftest = commands.add_parser(
+        "selftest", help="probe the sandbox from inside, and look for files of a class there"
+    )
     _take_course(selftest)
     whole = "copy a gradebook, with all marks and comments, into the one that ATTENTION_DB names"
     migrate = _class_command(commands, "migrate", whole)
@@ -118,7 +122,7 @@ def _release(course: Course, asked: argparse.Namespace) -> int:
 
     if asked.assignment:
         course.require(asked.assignment)
-    print("\n".join(hand_out(course, asked.assignment) or ["exercises/ is what is released"]))
+    print("\n".join(hand_out(course, asked.assignment) or ["exercises/ already holds what is released"]))
     return 0
 
 
@@ -222,9 +226,10 @@ def _verify(course: Course, asked: argparse.Namespace) -> int:
     for line in [*found.wrong, *(f"note: {note}" for note in found.notes)]:
         print(line)
     if found.wrong:
-        raise GradingError(f"the log of {asked.assignment} does not agree with what there is: {len(found.wrong)} lines")
-    print(f"{found.entries} entries on {found.students} students agree with outcomes, gradebook and submissions.")
-    print(f"Write down this last entry elsewhere, and ask for it with --known the next time: {found.last}")
+        raise GradingError(f"the log of {asked.assignment} does not agree with what is there: see the lines above")
+    agreed = f"{found.entries} entries on {found.students} students agree"
+    print(f"{agreed} with the outcomes, the gradebook and the submissions.")
+    print(f"Write down the digest of this last entry elsewhere, and pass it with --known next time: {found.last}")
     return 0
 
 

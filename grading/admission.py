@@ -45,7 +45,7 @@ def admit(folder: Path, paper: Paper) -> Read:
         raise Refused(*first["refused"])
     repairs = tuple(Repair(*repair) for repair in first["repairs"])
     admitted = Admitted(as_node(first["notebook"]), repairs, first["digest"])
-    return Read(admitted, tuple(*flags) if flags else (f"its code could not be looked through: {failed}",))
+    return Read(admitted, tuple(*flags) if flags else (f"its code could not be searched: searching it {failed}",))
 
 
 def _admitted(folder: Path, name: str, template: NotebookNode, forbidden: Mapping[str, Sequence[str]]) -> Iterator[Any]:

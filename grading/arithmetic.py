@@ -63,11 +63,11 @@ _PACKAGES = frozenset(PACKAGES.split())
 def beyond_arithmetic(root: str, parts: list[str]) -> str | None:
     """Return why a mention may do the work of an answer that leads to it: another package, or a large part of torch."""
     if root not in _PACKAGES:
-        return f"leaves work to {root[:40]}: does that do the exercise?"
+        return f"leaves work to {root[:40]}: does that solve the exercise?"
     if root != "torch" or not parts:
         return None
     place = next(place for place in _KNOWN if tuple(parts[: len(place)]) == place)
     rest = parts[len(place) :]
     if not rest or rest[0] in _KNOWN[place] or (place == ("nn",) and rest[0] == "functional"):
         return None
-    return f"uses torch.{'.'.join(parts)[:40]}, more than a step of arithmetic: does that do the exercise?"
+    return f"uses torch.{'.'.join(parts)[:40]}, which is more than a step of arithmetic: does that solve the exercise?"

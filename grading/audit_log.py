@@ -71,7 +71,9 @@ class AuditLog:
         for number, line in enumerate(lines, 1):
             entry = Entry(number, sha256(line).hexdigest(), _said(line))
             if entry.said and entry.said.get("previous") != previous:
-                wrong.append(f"entry {number} does not follow the one before it: one was changed, removed or moved")
+                wrong.append(
+                    f"entry {number} does not follow the one before it: an entry was changed, removed or moved"
+                )
             entries.append(entry)
             previous = entry.digest
         return entries, wrong

@@ -123,7 +123,9 @@ def _received(ours: Connection, child: ForkServerProcess, seconds: int) -> list[
     while True:
         try:
             if not ours.poll(max(0.0, until - monotonic())):
-                raise Lost(f"its process was not done after {PATIENCE * seconds} seconds: is the machine overloaded?")
+                raise Lost(
+                    f"its process had not finished after {PATIENCE * seconds} seconds: is the machine overloaded?"
+                )
             message: dict[str, Any] = json.loads(ours.recv_bytes(MOST_BYTES))
         except (EOFError, OSError):
             child.join(1)
@@ -145,7 +147,7 @@ def _how_it_ended(code: int | None, seconds: int, came: list[Any], *, ready: boo
         return Lost(f"its process was ended by something else (exit code {code})")
     if code == -signal.SIGXCPU:
         return Exceeded(f"took more than {seconds} seconds of processor time", came)
-    return Exceeded(f"ended before it was done (exit code {code})", came)
+    return Exceeded(f"ended before it was finished (exit code {code})", came)
 
 
 def _child(connection: Connection, work: Work, arguments: tuple[Any, ...], seconds: int) -> None:

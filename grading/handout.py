@@ -50,7 +50,7 @@ def start_work(course: Course, assignment: str | None, folder: Path) -> list[str
     names = sorted({path.partition("/")[0] for path in files})
     if not files or assignment not in (None, *names):
         known = ", ".join(names) or "none at all. Release them: python -m grading release"
-        raise GradingError(f"{assignment or 'an assignment'} was asked for; released are: {known}")
+        raise GradingError(f"{assignment or 'an assignment'} was asked for, but what has been released is: {known}")
     chosen = {path: files[path] for path in files if assignment in (None, path.partition("/")[0])}
     return [_copied(folder / path, content) for path, content in chosen.items()]
 
@@ -64,7 +64,7 @@ def _copied(target: Path, content: bytes) -> str:
         try:
             os.link(whole, target)  # which never replaces anything, as a rename would
         except FileExistsError:
-            return f"{target}: is there already, left as it is"
+            return f"{target}: already there, left as it is"
     return f"{target}: copied"
 
 
@@ -80,7 +80,7 @@ def _generated(course: Course, assignment: str | None) -> Files:
 def _found(course: Course, digests: dict[str, str]) -> Files:
     """Return the notebooks that the list of digests names, from the first place that still has each as it was."""
     if not digests:
-        raise GradingError(f"there are neither solutions/ nor {DIGESTS} in {course.root}: clone the course again")
+        raise GradingError(f"there is neither solutions/ nor {DIGESTS} in {course.root}: clone the course again")
     files = {}
     for path, digest in digests.items():
         match = next((found for found in _candidates(course.root, path) if _digest(found) == digest), None)

@@ -75,7 +75,7 @@ class Known:
         if self.handed.problem and not self.handed.late:
             return f"{UNKNOWN}{self.handed.problem}"
         if self.handed.late:
-            return f"late, by an unknown time{self._taken_off()}"
+            return f"late, by an unknown amount of time{self._taken_off()}"
         if self.handed.when is None:
             return ""
         return f"handed in {self.handed.when.strftime(FORMAT)}{self._how_late(self.time.due)}"

@@ -205,7 +205,9 @@ class Ledger:
         try:
             assignment = self._gradebook.find_assignment(self.assignment)
         except MissingEntry as missing:
-            raise GradingError(f"the gradebook does not know {self.assignment!r}: a run registers it") from missing
+            raise GradingError(
+                f"the gradebook does not know {self.assignment!r} yet: grade it with `run`, which registers it"
+            ) from missing
         except ValueError as error:
             raise GradingError(
                 f"the due date of {self.assignment} in the gradebook cannot be read ({error}). Set it again: nbgrader "

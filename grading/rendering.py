@@ -130,4 +130,6 @@ def _plain_output(output: NotebookNode) -> NotebookNode:
 
 def _cut(text: str) -> str:
     short = BLANKS.sub(lambda blanks: blanks.group()[:40], text)
-    return short if len(short) <= LONGEST else f"{short[:LONGEST]}\n[cut here, of {len(text)} characters]"
+    return (
+        short if len(short) <= LONGEST else f"{short[:LONGEST]}\n[cut here; the whole text has {len(text)} characters]"
+    )

@@ -80,13 +80,13 @@ def _graded(course: Course, assignment: str) -> list[Outcome]:
     known = require_agreement(course, assignment)
     outcomes, stray = Journal(course, assignment).all()
     for file in stray:
-        print(f"warning: {file} is no outcome of a submission, and was left out. Remove it", file=sys.stderr)
+        print(f"warning: {file} is not the outcome of a submission, so it was left out. Remove it", file=sys.stderr)
     graded = [outcome for outcome in outcomes if outcome.student in known or outcome.verdict == "infrastructure"]
     if len(graded) < len(outcomes):
         gone = ", ".join(plain(name) for name in sorted({o.student for o in outcomes} - {o.student for o in graded}))
         print(f"warning: left out, because the gradebook does not know them any more: {gone}", file=sys.stderr)
     if not graded:
-        raise GradingError(f"nobody was graded in {course.folder} yet: `python -m grading run {assignment}` does it")
+        raise GradingError(f"nobody has been graded in {course.folder} yet: run `python -m grading run {assignment}`")
     return graded
 
 

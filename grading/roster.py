@@ -14,7 +14,7 @@ def not_graded(course: Course) -> dict[str, str]:
     wrong = {student: _wrong(student) for student in course.students()}
     for student in course.students():
         if (submitted / student).is_symlink():
-            wrong[student] = "it is a link, and none is followed: copy the folder there"
+            wrong[student] = "it is a link, and links are not followed: put a copy of the folder there"
     return {student: why for student, why in wrong.items() if why}
 
 

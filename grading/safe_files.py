@@ -142,7 +142,7 @@ def _open_folder(name: str, folder: int, path: Path, *, make: bool) -> int:
         return os.open(name, FOLDER, dir_fd=folder)
     except OSError as error:
         if error.errno in (ELOOP, ENOTDIR):
-            raise UnsafeFile(path, "is a link or no folder, and a folder was expected") from None
+            raise UnsafeFile(path, "is a link or not a folder, but a folder was expected") from None
         raise
 
 
@@ -151,7 +151,7 @@ def _open_file(file: Path, flags: int, mode: int, folder: int) -> int:
         descriptor = os.open(file.name, flags | FILE, mode, dir_fd=folder)
     except OSError as error:
         if error.errno in (ELOOP, ENXIO):
-            raise UnsafeFile(file, "is a link or no regular file, and a file was expected") from None
+            raise UnsafeFile(file, "is a link or not a regular file, but a regular file was expected") from None
         raise
     try:
         _require_own(os.fstat(descriptor), file)
@@ -163,6 +163,6 @@ def _open_file(file: Path, flags: int, mode: int, folder: int) -> int:
 
 def _require_own(state: os.stat_result, path: Path) -> None:
     if not stat.S_ISREG(state.st_mode):
-        raise UnsafeFile(path, "is a link or no regular file, and a file was expected")
+        raise UnsafeFile(path, "is a link or not a regular file, but a regular file was expected")
     if state.st_nlink > 1:
-        raise UnsafeFile(path, "has a second name elsewhere (a hard link), and may be somebody else's file")
+        raise UnsafeFile(path, "has a second name elsewhere (a hard link), so it may be somebody else's file")

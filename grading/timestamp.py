@@ -35,12 +35,12 @@ def handed_in(folder: Path) -> HandedIn:
     try:
         text = _text(folder)
         if text == LATE:
-            return HandedIn(late=True, problem=f"{NAME} says {LATE}, and not when. Write the moment there.")
+            return HandedIn(late=True, problem=f"{NAME} says {LATE}, but not when. Write the date and time there.")
         return HandedIn(_moment(text))
     except FileNotFoundError:
         return HandedIn()
     except (OSError, ValueError, OverflowError) as error:
-        return HandedIn(problem=f"{NAME}: {error}. Whether it came late is not known.")
+        return HandedIn(problem=f"{NAME}: {error}. It is not known whether the submission came late.")
 
 
 def _text(folder: Path) -> str:

@@ -43,9 +43,11 @@ def verify(course: Course, assignment: str, ledger: Ledger, known: str = "") -> 
     journal = Journal(course, assignment)
     entries, wrong = journal.audit.entries()
     if not entries:
-        raise GradingError(f"there is no log of gradings for {assignment} in {course.folder}: nobody was graded yet")
+        raise GradingError(
+            f"there is no log of gradings for {assignment} in {course.folder}: nobody has been graded yet"
+        )
     if known and all(entry.digest != known for entry in entries):
-        wrong.append(f"the entry {known} is not there: the end was cut off, or the log was made anew")
+        wrong.append(f"the entry {known} is not there: the end of the log was cut off, or the log was rewritten")
     wrong += _seeds(entries)
     allowed = _allowed(entries)
     outcomes = {outcome.student: outcome for outcome in journal.all()[0]}
@@ -56,11 +58,17 @@ def verify(course: Course, assignment: str, ledger: Ledger, known: str = "") -> 
 
     for student, entry in sorted(allowed.items()):
         wrong += _differences(student, entry, outcomes.get(student), scores.get(student, 0.0), submitted)
-    wrong += [f"{plain(name)}: there is an outcome, and no entry" for name in sorted(outcomes.keys() - allowed.keys())]
+    unlogged = sorted(outcomes.keys() - allowed.keys())
+    wrong += [f"{plain(name)}: there is an outcome, but no log entry" for name in unlogged]
     cut_off = [entry.number for entry in entries if not entry.said]
-    notes = [f"entry {number} is none: it was cut off, as by a loss of power or a full disk" for number in cut_off]
+    notes = [
+        f"entry {number} is incomplete: it was cut off, as happens when the power fails or the disk is full"
+        for number in cut_off
+    ]
     if "revealed" not in entries[-1].said:
-        notes.append("the last run was not finished: run it again; until then its submissions may be as before it")
+        notes.append(
+            "the last run did not finish: run it again. Until then, its submissions may still be as they were before it"
+        )
     return Checked(len(entries), len(allowed), tuple(wrong), tuple(notes), entries[-1].digest)
 
 
@@ -74,7 +82,8 @@ def _seeds(entries: Sequence[Entry]) -> Iterator[str]:
             commitment = sha256(str(entry.said["revealed"]).encode()).hexdigest()
             for one in since:
                 if one.said.get("seed") != commitment:
-                    yield f"entry {one.number} was made under another seed than entry {entry.number} reveals"
+                    revealed = f"the one that entry {entry.number} reveals"
+                    yield f"entry {one.number} was made under a different seed from {revealed}"
             since = []
 
 
@@ -122,7 +131,7 @@ def _differences(
     if not agrees:
         yield f"{name}: the outcome is not the one that was graded: {_changed(outcome, last)}"
     if not any(abs(score - _points(said)) <= CLOSE for said in allowed):
-        yield f"{name}: the gradebook's automatic score is {score:g}, the log says {last.get('score')}"
+        yield f"{name}: the gradebook's automatic score is {score:g}, but the log says {last.get('score')}"
     for said in agrees[-1:]:
         if said.get("submission") and submitted(student, bool(said.get("walled"))) != said["submission"]:
             yield f"{name}: the submission, or the assignment, is not what was graded: run it again"

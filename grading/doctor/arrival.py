@@ -103,7 +103,7 @@ def arrive(folder: Path, name: str) -> Arrivals:
 
 def missing(name: str, there: Sequence[str]) -> str:
     """Say that a notebook did not come, and what came instead."""
-    return f"no {name} came as a file. Ask for it, or rename what is there: {listed(there) or 'nothing'}."
+    return f"{name} did not come as a file. Ask for it, or rename what did come: {listed(there) or 'nothing'}."
 
 
 @contextmanager
@@ -167,9 +167,12 @@ def _read(home: int, entry: _Entry) -> tuple[bytes, str]:
     with _opened(entry.parent or ".", FOLDER, home) as folder, _opened(entry.name, FILE, folder) as file:
         state = os.fstat(file)
         if not stat.S_ISREG(state.st_mode):
-            return b"", "is no plain file. Ask for it as a file."
+            return b"", "is not a plain file. Ask for it as a file."
         if state.st_nlink > 1:
-            return b"", "is a second name of a file that lies elsewhere. Copy it, or ask for it as a plain file."
+            return (
+                b"",
+                "is a second name (a hard link) for a file that is elsewhere. Copy it, or ask for it as a plain file.",
+            )
         size = state.st_size
         if size <= MOST_BYTES:
             with open(file, "rb", closefd=False) as stream:

@@ -93,7 +93,7 @@ def _reading(text: str, asked: Sequence[Asked]) -> Submission:
     ours, theirs = (_or_reason(side) for side in both)
     readings = [side for side in (ours, theirs) if isinstance(side, Submission)]
     if not readings:
-        raise Unreadable(f"holds conflicts that git could not merge, and no side is a notebook: the first {ours}")
+        raise Unreadable(f"holds conflicts that git could not merge, and neither side is a notebook: the first {ours}")
     best = max(readings, key=lambda side: len(recognise(side.cells, asked)))  # ours on a tie
     taken = "the first side" if best is ours else "the second side"
     repair = Repair("merge-conflict", f"The file held conflicts that git could not merge; {taken} of each was taken.")
@@ -111,13 +111,14 @@ def _how_it_was_found(taken: Chosen, others: Sequence[Chosen], wanted: str) -> I
     file = taken.file
     if not file.exact:
         came = printable(file.entry.rpartition("/")[2])
-        yield Repair("renamed-file", f"The file came under the name {came}; it is taken for {wanted}.")
+        yield Repair("renamed-file", f"The file is named {came}; it was taken to be {wanted}.")
     if file.inside:
-        yield Repair("sub-folder", f"The file lay in a folder of its own: {file.entry}.")
+        yield Repair("sub-folder", f"The file was in a folder of its own: {file.entry}.")
     if others:
         left = listed([other.file.entry for other in others])
         yield Repair(
-            "several-files", f"Of several files {file.entry} was taken: {_why(taken, others)}. Not graded: {left}."
+            "several-files",
+            f"Several files came, and {file.entry} was taken: {_why(taken, others)}. Not graded: {left}.",
         )
 
 
@@ -125,5 +126,5 @@ def _why(taken: Chosen, others: Sequence[Chosen]) -> str:
     if taken.file.exact:
         return "it has the name that was asked for"
     if any(other.answered == taken.answered for other in others):
-        return "none has more answers, and it is the newest of those with as many"
+        return "no other file has more answers, and it is the newest of those with as many"
     return "it has the most answers"

@@ -106,7 +106,10 @@ class Span:
         if self._used_up():
             return f"did not end within {within:g} seconds of processor time. {hint}", False
         seconds = within * self._meter.limits.clock
-        said = f"did not end within {seconds:g} seconds, though it used little processor time. Does it sleep, or wait?"
+        said = (
+            f"did not end within {seconds:g} seconds, though it used little processor time. "
+            "Does it sleep, or wait for something?"
+        )
         return said, self._delayed() >= MOST_DELAY * self._seconds * self._meter.limits.clock
 
 

@@ -17,10 +17,10 @@ SHOWN = {
 }
 MOST_OUTPUTS = 2_000  # of one cell: nobody looks at more, and each may be updated
 AGAIN = "this was run a second time"
-BUSY = "other programs had taken the processors"
+BUSY = "other programs kept the processors busy"
 STARVED = (
-    f"{BUSY}, twice, so that a cell did not end in time. Grade when the machine is "
-    "less busy, or give cells a larger `--timeout`"
+    f"{BUSY} both times, so a cell did not finish in time. Grade when the machine is "
+    "less busy, or use a larger `--timeout`"
 )
 TEXTS = {"stream": ("name", "text"), "error": ("ename", "evalue")}
 BUNDLES = ("display_data", "execute_result", "update_display_data")
@@ -33,7 +33,7 @@ def execute(host: Host, task: Task) -> Result:
 
 def execute_alone(host: Host, task: Task) -> Result:
     """Run a task for which there was no processor the first time; nothing else may be graded beside it now."""
-    return _executed_again(host, task, f"{AGAIN}, and alone: {BUSY}")
+    return _executed_again(host, task, f"{AGAIN}, on its own: {BUSY}")
 
 
 def execute_again(host: Host, task: Task) -> Result:

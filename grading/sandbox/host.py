@@ -33,8 +33,8 @@ END = 60.0  # seconds that a submission's processes may take to be gone once the
 START = 180.0  # seconds that everything may take to be imported, on a busy machine
 TICK = 0.25  # seconds between looks at the memory and the processor time
 KILLED = (
-    "something killed the process of this submission that was neither the grader nor its own code: the kernel, where "
-    "the machine has too little memory for so many `--jobs`, or an administrator"
+    "something other than the grader or the submission's own code killed its process: the kernel, if the machine has "
+    "too little memory for so many `--jobs`, or an administrator"
 )
 
 
@@ -306,7 +306,7 @@ class Session:
 
     def _too_long(self, span: Span) -> Stopped:
         if self.time.whole.left() <= 0:
-            reason, starved = self.time.whole.why(self.limits.notebook, "This is the limit of the whole notebook.")
+            reason, starved = self.time.whole.why(self.limits.notebook, "This is the limit for the whole notebook.")
         else:
             reason, starved = span.why(self.limits.cell, "Is there a loop that never ends?")
         return Stopped("timeout", reason, starved=starved)
@@ -449,7 +449,7 @@ def _how_it_ended(status: int, seconds: float, limit: float, *, walled: bool) ->
         Killed: neither the grader nor the submission can have done this.
     """
     if status == -signal.SIGKILL and round(seconds) >= limit:
-        return Stopped("timeout", "used more processor time than its process could.")
+        return Stopped("timeout", "used more processor time than its process was allowed.")
     if status == -signal.SIGKILL and walled:
         raise Killed(KILLED)
     if status < 0:

@@ -112,8 +112,11 @@ EDITS = {
     "rewritten with another score": (rewritten(edited(4, score=5)), "bela: the gradebook's automatic score is 6"),
     "rewritten with another verdict": (rewritten(edited(4, verdict="timeout")), "bela: the outcome is not the one"),
     "rewritten with another submission": (rewritten(edited(0, submission="0" * 64)), "ada: the outcome is not the one"),
-    "rewritten with another seed": (rewritten(edited(1, revealed="0" * 32)), "entry 1 was made under another seed"),
-    "rewritten without a student": (rewritten(lambda lines: lines.pop(0)), "ada: there is an outcome, and no entry"),
+    "rewritten with another seed": (rewritten(edited(1, revealed="0" * 32)), "entry 1 was made under a different seed"),
+    "rewritten without a student": (
+        rewritten(lambda lines: lines.pop(0)),
+        "ada: there is an outcome, but no log entry",
+    ),
 }
 
 
@@ -239,7 +242,9 @@ def test_an_entry_that_a_loss_of_power_cut_off_is_told_and_no_edit(kept, boxes):
     kept.submit("ada", answer_one=OVERFLOWS)
     run(kept, "tiny", how=HOW, pool=boxes)
     assert checked(kept).wrong == ()
-    assert checked(kept).notes == ("entry 7 is none: it was cut off, as by a loss of power or a full disk",)
+    assert checked(kept).notes == (
+        "entry 7 is incomplete: it was cut off, as happens when the power fails or the disk is full",
+    )
 
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
@@ -309,4 +314,4 @@ def test_the_command_says_what_is_wrong_and_fails(kept, monkeypatch, capsys):
     assert "entry 4 does not follow" in capsys.readouterr().out
     log(kept).unlink()
     assert main(["verify", "tiny", "--course", str(kept.folder)]) == 1
-    assert "nobody was graded" in capsys.readouterr().err
+    assert "nobody has been graded" in capsys.readouterr().err

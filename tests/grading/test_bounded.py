@@ -94,7 +94,7 @@ def test_work_without_an_end_is_stopped_after_its_processor_time_and_keeps_what_
 
 def test_work_that_only_waits_says_nothing_about_what_it_works_on(monkeypatch):
     monkeypatch.setattr(bounded, "PATIENCE", 3)
-    with pytest.raises(bounded.Lost, match="was not done after 3 seconds"):
+    with pytest.raises(bounded.Lost, match="had not finished after 3 seconds"):
         bounded.values(sleeping, seconds=1)
 
 
@@ -104,7 +104,7 @@ def test_work_cannot_take_more_memory_than_its_bound():
 
 
 def test_work_that_crashes_is_told_from_work_that_raises():
-    with pytest.raises(bounded.Exceeded, match=r"ended before it was done \(exit code -11\)"):
+    with pytest.raises(bounded.Exceeded, match=r"ended before it was finished \(exit code -11\)"):
         bounded.values(killed, signal.SIGSEGV)
     with pytest.raises(bounded.WorkFailed, match=r"failed \(ValueError: no such thing\)") as stopped:
         bounded.values(wrong)

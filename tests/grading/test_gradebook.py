@@ -170,7 +170,10 @@ def test_a_stray_file_among_the_outcomes_is_told_and_left_out(course, name, caps
     stray = course.outcomes("tiny") / name
     stray.write_text("{")
     assert scores(course) == {"ada": 4.25, "ben": 5.5}
-    assert capsys.readouterr().err == f"warning: {stray} is no outcome of a submission, and was left out. Remove it\n"
+    assert (
+        capsys.readouterr().err
+        == f"warning: {stray} is not the outcome of a submission, so it was left out. Remove it\n"
+    )
     assert stray.read_text() == "{"
 
 

@@ -185,7 +185,7 @@ def test_work_is_copied_once_and_never_replaced(course):
     solve(course, "2")
     hand_out(course)
     (said,) = start_work(course, "tiny", folder)
-    assert said == f"{folder / NAME}: is there already, left as it is"
+    assert said == f"{folder / NAME}: already there, left as it is"
     assert (folder / NAME).read_text() == "my work"
 
 
@@ -226,5 +226,5 @@ def test_an_assignment_that_is_not_released_is_answered_by_those_that_are(course
     with pytest.raises(GradingError, match="python -m grading release"):
         start_work(course, None, course.root / "work")
     hand_out(course)
-    with pytest.raises(GradingError, match="no-such was asked for; released are: tiny"):
+    with pytest.raises(GradingError, match="no-such was asked for, but what has been released is: tiny"):
         start_work(course, "no-such", course.root / "work")

@@ -110,7 +110,7 @@ def test_a_date_that_cannot_be_read_is_told_and_never_counts_silently_as_in_time
     course.grade()
     found = row(course)
     assert any(flag.startswith(UNKNOWN) and "timestamp.txt" in flag for flag in found.outcome.flags)
-    assert any("not known" in remark or "late, by an unknown time" in remark for remark in found.remarks())
+    assert any("not known" in remark or "late, by an unknown amount of time" in remark for remark in found.remarks())
     assert found.penalty == (0.5 if text == "LATE" else 0.0)
 
 

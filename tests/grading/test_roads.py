@@ -296,7 +296,7 @@ def test_a_flag_shows_the_line():
     (flag,) = flags("x = 1\r\n  \n# \nx = attnlib.softmax.__code__  # \x1b[31m\u202e<b>" + 200 * "a")
     assert (flag.cell, flag.line, flag.level, len(flag.text)) == ("cell-1", 4, "suspicious", 120)
     assert flag.text.startswith("x = attnlib.softmax.__code__  # �[31m�<b>aaa")
-    assert flag.why == "reads the inside of a function"
+    assert flag.why == "looks inside a function"
     (flag,) = flags("softmax = attnlib.softmax")
     assert flag.why == "uses attnlib.softmax, which would solve the exercise"
 

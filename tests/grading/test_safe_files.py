@@ -106,7 +106,7 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(course, boxes, victim, 
     path.rename(kept)
     path.symlink_to(victim.parent)
     try:
-        with pytest.raises(UnsafeFile, match=f"{path} is a link or no folder"):
+        with pytest.raises(UnsafeFile, match=f"{path} is a link or not a folder"):
             grade(course, boxes)
     finally:
         path.unlink()

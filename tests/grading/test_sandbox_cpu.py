@@ -101,7 +101,7 @@ def test_all_cells_together_have_a_limit_of_processor_time(host):
     cell = START + "if not os.fork():\n" + BUSY.format(seconds=0.7) + "os.wait(); print('done')"
     result = run(host, *[cell] * 4, limits=replace(PATIENT, notebook=1.2))
     assert text(result) == "done\n"
-    assert "1.2 seconds of processor time. This is the limit of the whole notebook" in result.stops[1][1]
+    assert "1.2 seconds of processor time. This is the limit for the whole notebook" in result.stops[1][1]
 
 
 def test_a_process_that_ended_has_used_what_it_used(host):
@@ -206,7 +206,7 @@ def test_what_a_worker_of_a_cluster_runs_again_is_not_said_to_have_run_alone(mon
     monkeypatch.setattr("grading.sandbox.execute._executed", lambda host, task: Result())
     (result,) = json.loads(pool.run_packed(pool._packed([Task((), LIMITS, walled=False)])))
     assert result["again"] == (
-        "this was run a second time, beside whatever else ran on that machine: other programs had taken the processors"
+        "this was run a second time, beside whatever else ran on that machine: other programs kept the processors busy"
     )
 
 
@@ -235,7 +235,7 @@ def test_the_outcome_says_that_it_ran_again(tiny, boxes, monkeypatch):
     grade(tiny, "tiny", ["starved"], pool=boxes)
     (row,) = rows(tiny, "tiny")
     assert (row.score, row.outcome.verdict) == (6, "graded")
-    assert row.outcome.flags == ("this was run a second time, and alone: other programs had taken the processors",)
+    assert row.outcome.flags == ("this was run a second time, on its own: other programs kept the processors busy",)
 
 
 def test_what_is_starved_twice_is_not_the_students_fault_and_is_graded_by_the_next_run(tiny, boxes, monkeypatch):
@@ -245,7 +245,7 @@ def test_what_is_starved_twice_is_not_the_students_fault_and_is_graded_by_the_ne
         grade(tiny, "tiny", ["starved"], How(regrade=True), pool=boxes)
     (row,) = rows(tiny, "tiny")
     assert row.outcome.verdict == "infrastructure"
-    assert "other programs had taken the processors, twice" in row.outcome.reason
+    assert "other programs kept the processors busy both times" in row.outcome.reason
     grade(tiny, "tiny", ["starved"], pool=boxes)
     (row,) = rows(tiny, "tiny")
     assert (row.score, row.outcome.verdict, row.outcome.flags) == (6, "graded", ())

@@ -35,7 +35,7 @@ def test_code_that_cannot_be_looked_through_in_time_is_graded_and_flagged(course
     (paper,) = papers(course, "tiny")
     read = admission.admit(course.submitted("honest", "tiny"), paper)
     assert [cell.id for cell in read.admitted.notebook.cells] == [cell.id for cell in paper.template.cells]
-    assert read.flags == ("its code could not be looked through: took more than 10 seconds of processor time",)
+    assert read.flags == ("its code could not be searched: searching it took more than 10 seconds of processor time",)
 
 
 def test_code_that_cannot_be_compared_in_time_is_left_out_and_the_others_are_compared(course, monkeypatch):

@@ -64,7 +64,7 @@ def test_garbage_is_no_moment_and_that_is_told(tmp_path, text):
     assert handed_in(tmp_path).when is None
     message = handed_in(tmp_path).problem
     assert message.startswith("timestamp.txt: ")
-    assert message.endswith("Whether it came late is not known.")
+    assert message.endswith("It is not known whether the submission came late.")
     assert message.isprintable()
     assert len(message) < 500
 

@@ -140,7 +140,7 @@ def test_what_another_exercise_asks_stays_withheld():
     free = ALL - withheld(["attention"])
     (said,) = in_the_box("install(told)\nattnlib.softmax(np.ones(2))\ntry:\n    attnlib.attention(*[np.eye(2)] * 3)\n"
                          "except Withheld as error:\n    print(error)", parts(free))  # fmt: skip
-    assert said.startswith("attnlib's attention answers a question of this notebook")
+    assert said.startswith("attnlib's attention answers a question in this notebook")
 
 
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.parent.name)

@@ -142,7 +142,7 @@ def test_a_released_notebook_that_was_deleted_is_released_again(copy, target):
 def test_work_says_what_it_copied_and_what_it_left_alone(copy):
     done = make(copy, "work", "ASSIGNMENT=02-self-attention")
     assert f"work/{NAME}: copied" in done.stdout
-    assert f"work/{NAME}: is there already" in make(copy, "work").stdout
+    assert f"work/{NAME}: already there" in make(copy, "work").stdout
 
 
 def test_nothing_is_built_again_because_a_student_saved_a_notebook(copy):

@@ -59,8 +59,8 @@ class Withheld(RuntimeError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"attnlib's {name} answers a question of this notebook. While the notebook is graded it is not here until "
-            "your own answer to that question has been collected."
+            f"attnlib's {name} answers a question in this notebook. While the notebook is being graded, it is not "
+            "available until your own answer to that question has been collected."
         )
 
 

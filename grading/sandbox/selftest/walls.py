@@ -49,7 +49,9 @@ def _write(plants: Plants) -> list[Probe]:
     return [
         _probe("write", "folders", "a file in every folder of every mount", "files.write"),
         _probe("write", "files", "the system, Python, the kit", "files.change", paths=paths),
-        _probe("write", "times", "the times of files that all see", "files.times", paths=[*CHANGED[:1], *DEVICES]),
+        _probe(
+            "write", "times", "the times of files that every box sees", "files.times", paths=[*CHANGED[:1], *DEVICES]
+        ),
         _probe("write", "devices", "devices of the machine", "files.devices"),
     ]
 
@@ -60,7 +62,12 @@ def _connect(plants: Plants) -> list[Probe]:
     return [
         Probe("connect", "neighbour", "another submission", "network.unix", beside, before=f"network.listen({name!r})"),
         Probe(
-            "connect", "locks", "a lock that another holds", "network.locks", shown, before=f"network.lock({FILE!r})"
+            "connect",
+            "locks",
+            "a lock that another submission holds",
+            "network.locks",
+            shown,
+            before=f"network.lock({FILE!r})",
         ),
         _probe("connect", "tcp", "a listener on this machine, and elsewhere", "network.tcp", ports=plants.ports),
         _probe("connect", "udp", "a datagram to this machine, and elsewhere", "network.udp", port=plants.udp),
@@ -77,7 +84,7 @@ def _see(plants: Plants) -> list[Probe]:
         _probe("see", "signals", "a signal to it, and to all others", "processes.signalled", pid=plants.pid),
         _probe("see", "shared memory", "its memory", "processes.shared", key=plants.segment, file=plants.memory),
         _probe("see", "namespaces", "namespaces of the grader's", "processes.spaces", grader=plants.spaces),
-        _probe("see", "machine", "what the kernel counts for all", "processes.machine"),
+        _probe("see", "machine", "counts that the kernel keeps for all", "processes.machine"),
         _probe("see", "terminal", "the grader's terminal", "processes.terminals"),
     ]
 
