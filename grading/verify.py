@@ -115,7 +115,7 @@ def _changed(outcome: Outcome | None, said: dict[str, Any]) -> str:
     there = outcome.verdict if outcome else "gone"
     if outcome and (outcome.digest, there) == (said.get("submission"), said.get("verdict")):
         return "its reason, findings, flags or version were changed"
-    return f"it is {there}, the log says {said.get('verdict')}"
+    return f"it is {there}, but the log says {said.get('verdict')}"
 
 
 def _differences(
