@@ -70,9 +70,11 @@ class Submissions:
     def is_up_to_date(self, student: str, before: Outcome) -> bool:
         """Tell whether an outcome is still what grading the student would give.
 
-        It is not where the submission has changed, or the engine or the exercises, or where time ran out under a
-        smaller limit.
+        It is not where the submission has changed, or the engine or the exercises, where time ran out under a smaller
+        limit, or where the grader failed.
         """
+        if before.verdict == "infrastructure":
+            return False
         longer = 0 < before.timeout < self.limits.cell
         return before.version == version() and not longer and before.digest == self.digest(student)
 

@@ -248,6 +248,9 @@ def test_a_judge_that_raises_is_the_graders_failure_on_that_question_alone(cours
     assert verdicts(outcomes) == FAILED
     assert all("a fault of the judge" in outcome.reason and "dot-check" in outcome.reason for outcome in outcomes)
     assert scores(course) == {name: (*row[:1], 0, *row[2:]) for name, row in SCORES.items()}
+    monkeypatch.undo()
+    assert verdicts(run(course, NAME, how=HOW, pool=boxes)) == GRADED, "it is never final"
+    assert scores(course) == SCORES
 
 
 def test_a_grader_that_raises_for_one_costs_the_others_nothing(course, boxes, monkeypatch):
