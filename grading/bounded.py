@@ -16,11 +16,14 @@ import platform
 import resource
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import cache
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
+from multiprocessing.util import Finalize
 from threading import Lock
 from time import monotonic
 from types import ModuleType
@@ -29,6 +32,7 @@ from typing import Any
 from grading.course import GradingError
 from grading.sandbox.inside import walls
 from grading.sandbox.inside.syscalls import MACHINES
+from grading.sandbox.temporary import temporary
 
 PRELOADED = "grading.preloaded"  # what the server of the children imports: it takes a second
 SECONDS = 20  # of processor time: the slowest honest page takes less than one
@@ -107,13 +111,25 @@ def _values(work: Work, arguments: tuple[Any, ...], seconds: int) -> list[Any]:
 
 
 def _start(child: ForkServerProcess) -> None:
-    """Start a child without the main program, which multiprocessing would have it import, and a script would run."""
+    """Start a child, and with the first one the server, in a folder of ours.
+
+    It has no main program, which multiprocessing would have it import, and a script would run.
+    """
     with _starting:
-        main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        folder, main = tempfile.tempdir, sys.modules["__main__"]
+        tempfile.tempdir, sys.modules["__main__"] = _folder(), ModuleType("__main__")
         try:
             child.start()
         finally:
-            sys.modules["__main__"] = main
+            tempfile.tempdir, sys.modules["__main__"] = folder, main
+
+
+@cache
+def _folder() -> str:
+    """Return a folder for the server's socket, which is there until this process ends."""
+    stack = ExitStack()
+    Finalize(None, stack.close, exitpriority=-200)  # after multiprocessing has removed what it made in there
+    return str(stack.enter_context(temporary("children", short=True)))
 
 
 def _received(ours: Connection, child: ForkServerProcess, seconds: int) -> list[Any]:

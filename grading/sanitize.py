@@ -84,7 +84,7 @@ OPENS_TAG = re.compile(rf"<(?=[a-z/!?])(?!/?(?:{PLAIN})\s?/?>)", re.IGNORECASE)
 # scheme is harmless as long as nothing in it can turn into one.
 ENDS_LINK = re.compile(
     r"\](?=[(:])(?![(:]\s{0,8}+(?!\s)(?:https?://|mailto:|attachment:|#|data:image/(?:png|jpeg|gif|webp);base64,"
-    r"|[^\s:&\\<)]{0,200}(?:[\s)]|\Z)))",
+    r"|[^\s:&\\<)\]]{0,200}(?:[\s)]|\Z)))",
     re.IGNORECASE,
 )
 # Macros by which a formula becomes a link, gets a style or an id, or loads something; and what spells macros.

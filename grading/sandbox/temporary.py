@@ -11,16 +11,19 @@ from pathlib import Path
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 PREFIX = "attention-grading-"
+SHORT, LONGEST = "/tmp", 30  # a folder with a short name, and the bytes that another one may have instead
 NAME = re.compile(rf"{PREFIX}\w+-[a-z0-9_]{{8}}")
 
 
 @contextmanager
-def temporary(what: str) -> Iterator[Path]:
+def temporary(what: str, *, short: bool = False) -> Iterator[Path]:
     """Make a folder, and remove it when the block ends.
 
-    As long as its process lives, the folder is locked: :func:`sweep` then leaves it alone.
+    As long as its process lives, the folder is locked: :func:`sweep` then leaves it alone. A ``short`` one is for a
+    socket, whose address may have 107 bytes in all: it is not made in a temporary folder with a long name.
     """
-    folder, lock = _locked(what)
+    place = tempfile.gettempdir()
+    folder, lock = _locked(what, SHORT if short and len(os.fsencode(place)) > LONGEST else place)
     try:
         yield folder
     finally:
@@ -30,15 +33,15 @@ def temporary(what: str) -> Iterator[Path]:
 
 def sweep() -> None:
     """Remove the temporary folders of this user's processes that are no more."""
-    place = Path(tempfile.gettempdir())
-    for name in filter(NAME.fullmatch, os.listdir(place)):
-        with suppress(OSError):  # it is a link, somebody else's, in use, or gone by now
-            _remove_abandoned(place / name)
+    for place in {Path(tempfile.gettempdir()), Path(SHORT)}:
+        for name in filter(NAME.fullmatch, os.listdir(place)):
+            with suppress(OSError):  # it is a link, somebody else's, in use, or gone by now
+                _remove_abandoned(place / name)
 
 
-def _locked(what: str) -> tuple[Path, int]:
+def _locked(what: str, place: str) -> tuple[Path, int]:
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{what}-"))
+        folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{what}-", dir=place))
         lock = os.open(folder, FOLDER)
         fcntl.flock(lock, fcntl.LOCK_EX)
         if folder.exists():  # another process may have swept it before it was locked

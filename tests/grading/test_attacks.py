@@ -148,6 +148,10 @@ def test_no_secret_comes_out(ran):
 
 def test_neither_the_seed_nor_an_expected_number_comes_out(ran):
     for path, data in ran.out():
+        if (
+            path.name == "audit.log"
+        ):  # which stays with the instructor; its last entry reveals the seed of a complete run
+            data = data.rpartition(b"\n{")[0]
         assert ran.seed.encode() not in data, path
         assert str(int(ran.seed, 16)).encode() not in data, path
     numbers = expected_numbers(ran)

@@ -190,3 +190,14 @@ def test_no_child_outlives_the_process_that_asked_for_it(tmp_path):
     while runs(child) and time.monotonic() < until:
         time.sleep(0.05)
     assert not runs(child)
+
+
+def test_a_temporary_folder_with_a_long_name_is_no_obstacle(tmp_path):
+    place = tmp_path / ("long" * 25)
+    place.mkdir()
+    code = "from test_bounded import counting\nfrom grading import bounded\nprint(bounded.value(counting, 1))\n"
+    path = os.pathsep.join([str(Path(__file__).parent), str(Path(bounded.__file__).parents[1])])
+    settings = os.environ | {"PYTHONPATH": path, "TMPDIR": str(place)}
+    done = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True)
+    assert done.stdout == "[0, 'word']\n", done.stderr
+    assert list(place.iterdir()) == []

@@ -47,6 +47,7 @@ def main() -> None:
     gc.enable()
     server = Server(shell, control, walled=walled)
     fcntl.fcntl(control, fcntl.F_SETFL, 0)  # from here on, it is read
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
     control.sendall(b"ready")
     server.serve()
 
