@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from grading import bounded
-from grading._untyped import NotebookNode, as_node, is_solution
+from grading._untyped import NotebookNode, as_node
+from grading.challenge import is_students
 from grading.doctor import Admitted, Refused, Repair, digest
 from grading.doctor import admit as repaired
 from grading.paper import Paper
@@ -57,11 +58,10 @@ def _admitted(folder: Path, name: str, template: NotebookNode, forbidden: Mappin
         return
     repairs = [[repair.kind, repair.text] for repair in admitted.repairs]
     yield {"notebook": admitted.notebook, "repairs": repairs, "digest": admitted.digest}
-    cells = [(str(cell.id), cell.source) for cell in admitted.notebook.cells if _is_students(cell)]
+    cells = [
+        (str(cell.id), cell.source)
+        for cell in admitted.notebook.cells
+        if cell.cell_type == "code" and is_students(cell)
+    ]
     found = other_roads(cells, forbidden)
     yield [f"{f.why}: cell {f.cell}, line {f.line}: {f.text}" for f in found if f.level == "suspicious"]
-
-
-def _is_students(cell: NotebookNode) -> bool:
-    """Return whether a student wrote a code cell: an answer, or a cell of the student's own."""
-    return cell.cell_type == "code" and ("nbgrader" not in cell.metadata or is_solution(cell))

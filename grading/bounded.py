@@ -95,19 +95,18 @@ def _values(work: Work, arguments: tuple[Any, ...], seconds: int) -> list[Any]:
     context.set_forkserver_preload([PRELOADED])
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_child, args=(theirs, work, arguments, seconds), daemon=True)
-    try:
-        _start(child)
-    except (OSError, EOFError) as error:
-        raise Lost(f"a process for it could not be started ({error})") from error
-    finally:
-        theirs.close()
-    try:
-        return _received(ours, child, seconds)
-    finally:
-        ours.close()
-        child.kill()
-        child.join()
-        child.close()
+    with ours:
+        try:
+            with theirs:
+                _start(child)
+        except (OSError, EOFError) as error:
+            raise Lost(f"a process for it could not be started ({error})") from error
+        try:
+            return _received(ours, child, seconds)
+        finally:
+            child.kill()
+            child.join()
+            child.close()
 
 
 def _start(child: ForkServerProcess) -> None:

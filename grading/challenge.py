@@ -34,6 +34,11 @@ def is_autograded(cell: NotebookNode) -> bool:
     return cell.cell_type == "code" and is_grade(cell) and not is_solution(cell)
 
 
+def is_students(cell: NotebookNode) -> bool:
+    """Return whether a student wrote a cell: an answer, or a cell of the student's own."""
+    return "nbgrader" not in cell.metadata or is_solution(cell)
+
+
 def challenge_of(cell: NotebookNode) -> Challenge:
     """Return what an autograded cell asks.
 

@@ -14,7 +14,8 @@ from traitlets import Bool
 from traitlets.config import Config
 
 from grading import bounded
-from grading._untyped import HTMLExporter, NotebookNode, Preprocessor, as_node, is_solution, new_output
+from grading._untyped import HTMLExporter, NotebookNode, Preprocessor, as_node, new_output
+from grading.challenge import is_students
 from grading.feedback import FeedbackExporter
 from grading.sanitize import PICTURE_KINDS, sanitized
 
@@ -104,12 +105,11 @@ def plainly(notebook: NotebookNode, reason: str) -> NotebookNode:
 
 def _plain_cell(cell: NotebookNode, why: str) -> NotebookNode:
     made = copy(cell)
-    is_students = "nbgrader" not in cell.metadata or is_solution(cell)
     if cell.cell_type == "code":
         # As comments: code may be in any of the languages that IPython's magics announce, each with a lexer of its own.
-        made.source = "\n# ".join([f"# {why}", *_cut(cell.source).splitlines()]) if is_students else cell.source
+        made.source = "\n# ".join([f"# {why}", *_cut(cell.source).splitlines()]) if is_students(cell) else cell.source
         made.outputs = [_plain_output(output) for output in cell.outputs]
-    elif is_students:
+    elif is_students(cell):
         made.source = f"*{why}*\n\n{FENCE}\n{_cut(cell.source).replace(FENCE, '')}\n{FENCE}\n"
         made.pop("attachments", None)
     return made

@@ -97,7 +97,8 @@ class Submissions:
                 refusals.append(why)
                 continue
             except Lost as why:
-                return Submission(student, "", lost=str(why))
+                digest = self.digest(student)
+                return Submission(student, digest, same=_is_same(before, digest), lost=str(why))
             came.append(read.admitted.digest)
             notebooks[paper.name] = read.admitted.notebook
             repairs += read.admitted.repairs
@@ -105,7 +106,7 @@ class Submissions:
         refused = refusals[0] if refusals else None
         tasks = tuple(self._task(name, notebook) for name, notebook in notebooks.items())
         digest = _digest(came, self._asked)
-        same = before is not None and before.digest == digest
+        same = _is_same(before, digest)
         return Submission(student, digest, notebooks, tasks, tuple(repairs), tuple(roads), refused, same)
 
     def _task(self, name: str, notebook: NotebookNode) -> Task:
@@ -193,6 +194,10 @@ class Submissions:
     def _forget(self, student: str) -> None:
         for folder in (self.course.autograded, self.course.feedback):
             self.course.files.remove(folder(student, self.assignment))
+
+
+def _is_same(before: Outcome | None, digest: str) -> bool:
+    return before is not None and before.digest == digest
 
 
 def asked(papers: Sequence[Paper], *, walled: bool) -> str:

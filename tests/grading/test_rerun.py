@@ -7,6 +7,7 @@ import pytest
 from tiny import ONE_AXIS, ONE_MATRIX, OVERFLOWS
 
 from grading._untyped import Gradebook
+from grading.bounded import Lost
 from grading.journal import Journal
 from grading.report import rows
 from grading.run import How, refresh, run
@@ -147,8 +148,17 @@ def test_where_the_grader_fails_no_earlier_grade_remains_and_the_next_run_mends_
     assert by_name(course)["improves"].to_read == 1, "--regrade asked for it"
 
 
+def lost(*given):
+    raise Lost("something else ended it")
+
+
 @pytest.mark.parametrize("answers", ["unchanged", "changed"])
-def test_where_the_grader_fails_marks_of_unchanged_answers_stay_confirmed(course, graded, monkeypatch, answers):
+@pytest.mark.parametrize(
+    ("fails", "how"), [("submission.Submissions._settled", lambda *given: 1 / 0), ("bounded._values", lost)]
+)
+def test_where_the_grader_fails_marks_of_unchanged_answers_stay_confirmed(
+    course, graded, monkeypatch, answers, fails, how
+):
     course.submit("improves")
     course.grade("improves")
     read_by_hand(course, "improves", 1.125)
@@ -157,7 +167,7 @@ def test_where_the_grader_fails_marks_of_unchanged_answers_stay_confirmed(course
     monkeypatch.setattr("grading.version.engine", lambda: "after an update")
     for _ in range(2):
         with monkeypatch.context() as broken:
-            broken.setattr("grading.submission.Submissions._settled", lambda *given: 1 / 0)
+            broken.setattr(f"grading.{fails}", how)
             course.grade("improves")
         row = by_name(course)["improves"]
         assert (row.outcome.verdict, row.score, row.feedback) == ("infrastructure", 1.125, ())
