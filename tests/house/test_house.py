@@ -34,6 +34,12 @@ def test_the_lock_pins_every_version():
     assert "torch==2.13.0" in lines
 
 
+def test_no_two_test_files_share_a_name():
+    """The folders are no packages: pytest refuses to run two files of one name together."""
+    files = [path.name for path in tracked() if path.is_relative_to(ROOT / "tests") and path.name.startswith("test_")]
+    assert sorted(files) == sorted(set(files))
+
+
 @pytest.mark.parametrize("document", [README, CONTRIBUTING], ids=lambda path: path.name)
 def test_the_commands_of_a_document_exist(document):
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
