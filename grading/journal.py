@@ -53,7 +53,7 @@ class Journal:
     def __init__(self, course: Course, assignment: str) -> None:
         self._files, self._outcomes = course.files, course.outcomes(assignment)
         self.audit = AuditLog(course.files, course.reports(assignment) / "audit.log")
-        self._secret = course.reports(assignment) / "seed"
+        self._secret, self._spent = (course.reports(assignment) / name for name in ("seed", "seed.spent"))
 
     @property
     def seed(self) -> int:
@@ -64,13 +64,20 @@ class Journal:
             UnsafeFile: it is no file of its own.
         """
         if self._files.changed(self._secret) is None:
-            self._files.write(self._secret, f"{randbits(BITS):0{DIGITS}x}".encode(), PRIVATE)
-        with self._files.file(self._secret) as file:
+            self._reveal()
+            self._store(self._secret, randbits(BITS))
+        return self._stored(self._secret)
+
+    def _store(self, file: Path, seed: int) -> None:
+        self._files.write(file, f"{seed:0{DIGITS}x}".encode(), PRIVATE)
+
+    def _stored(self, path: Path) -> int:
+        with self._files.file(path) as file:
             os.fchmod(file, PRIVATE)  # a copy of the class's folder may have opened it to others
             text = os.read(file, DIGITS + 1).decode("ascii", "replace")
         if len(text) != DIGITS or set(text) - set(hexdigits):
             raise GradingError(
-                f"{self._secret} should hold {DIGITS} hexadecimal digits, and does not. Remove the file: the next run "
+                f"{path} should hold {DIGITS} hexadecimal digits, and does not. Remove the file: the next run "
                 f"draws a new secret, and what was graded stays"
             )
         return int(text, 16)
@@ -105,11 +112,20 @@ class Journal:
         self.audit.graded(**about, outcome=outcome_digest(outcome), score=score, seed=self.seed, walled=walled)
 
     def finish(self) -> None:
-        """Say that the run is complete: the next one draws a new secret."""
+        """Say that the run is complete: the next one draws a new secret.
+
+        The secret is kept as one that is spent until the log reveals it, so that a kill in between loses nothing.
+        """
         if self._files.changed(self._secret) is not None:
-            seed = self.seed
+            self._store(self._spent, self.seed)
             self._files.remove(self._secret)
-            self.audit.finished(seed, lambda said: agree(said, self.done(str(said["student"]))))
+        self._reveal()
+
+    def _reveal(self) -> None:
+        """Reveal the secret of a run that is complete, where that has not been done."""
+        if self._files.changed(self._spent) is not None:
+            self.audit.finished(self._stored(self._spent), lambda said: agree(said, self.done(str(said["student"]))))
+            self._files.remove(self._spent)
 
 
 @contextmanager

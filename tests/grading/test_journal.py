@@ -18,10 +18,11 @@ import pytest
 from grading.course import Course, GradingError
 from grading.journal import Busy, Journal, lock
 from grading.outcome import Finding, Outcome
+from grading.verify import _seeds
 
 ADA = Outcome("ada", "graded", "", (Finding("softmax", "no-max", "overflows"),), "0" * 64)
 OTHER = replace(ADA, verdict="timeout", reason="cell 3", findings=(), digest="1" * 64)
-MODULES = ("grading.journal", "grading.outcome", "grading.safe_files")
+MODULES = ("grading.journal", "grading.audit_log", "grading.outcome", "grading.safe_files")
 
 
 @pytest.fixture
@@ -227,6 +228,22 @@ def test_a_kill_while_a_run_ends_leaves_its_secret_or_none(course, journal):
         if not killed:
             break
     assert not file.exists()
+
+
+def test_a_kill_while_a_run_ends_leaves_a_log_whose_entries_are_of_the_seeds_it_reveals(course):
+    for step in count(1):
+        journal = Journal(course, "softmax")
+        journal.announce(ADA, 1.0, walled=True)
+        killed = killed_at(step, journal.finish)
+        journal = Journal(course, "softmax")
+        journal.announce(ADA, 1.0, walled=True)
+        journal.finish()
+        entries, wrong = journal.audit.entries()
+        assert wrong == [*_seeds(entries)] == []
+        assert ["student" in entry.said for entry in entries] in ([True, False] * 2, [True, True, False])
+        shutil.rmtree(course.folder)
+        if not killed:
+            break
 
 
 @pytest.mark.parametrize("text", ["", "0" * 31, "0" * 33, "x" * 32, "-" + "0" * 31, "é" * 32])
