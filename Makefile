@@ -78,7 +78,7 @@ lite: $(BOOK) ## build the exercises for a browser once more; PYODIDE=ARCHIVE le
 
 pdf: chromium $(PDF) ## print the book into _build/attention.pdf
 
-serve: $(READY) ## show the book at http://localhost:8000; if it cannot be built, show the last version that was
+serve: $(READY) ## show the book at http://localhost:8000; if the build fails, show the last version that succeeded
 	@$(MAKE) --no-print-directory book || { test -f $(BOOK) && echo && \
 		echo "The book could not be built (see above). Here is the last version that was built:"; }
 	python -m http.server --bind 127.0.0.1 --directory _build/html 8000

@@ -226,8 +226,8 @@ def _verify(course: Course, asked: argparse.Namespace) -> int:
     for line in [*found.wrong, *(f"note: {note}" for note in found.notes)]:
         print(line)
     if found.wrong:
-        raise GradingError(f"the log of {asked.assignment} does not agree with what is there: see the lines above")
-    agreed = f"{found.entries} entries on {found.students} students agree"
+        raise GradingError(f"the log of {asked.assignment} does not match what was found: see the lines above")
+    agreed = f"{found.entries} entries for {found.students} students agree"
     print(f"{agreed} with the outcomes, the gradebook and the submissions.")
     print(f"Write down the digest of this last entry elsewhere, and pass it with --known next time: {found.last}")
     return 0
@@ -244,7 +244,7 @@ def _migrate(course: Course, asked: argparse.Namespace) -> int:
     from grading.migrate import migrate
 
     copied = migrate(course, asked.source)
-    print("Copied, counted before and after:")
+    print("Copied (each count is the same before and after):")
     for name, count in copied.items():
         print(f"  {count:6} {name}")
     return 0

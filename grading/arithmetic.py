@@ -70,4 +70,6 @@ def beyond_arithmetic(root: str, parts: list[str]) -> str | None:
     rest = parts[len(place) :]
     if not rest or rest[0] in _KNOWN[place] or (place == ("nn",) and rest[0] == "functional"):
         return None
-    return f"uses torch.{'.'.join(parts)[:40]}, which is more than a step of arithmetic: does that solve the exercise?"
+    return (
+        f"uses torch.{'.'.join(parts)[:40]}, which does more than a step of arithmetic: does that solve the exercise?"
+    )

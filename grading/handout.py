@@ -48,9 +48,10 @@ def start_work(course: Course, assignment: str | None, folder: Path) -> list[str
     """
     files = _read(course.root / RELEASED)
     names = sorted({path.partition("/")[0] for path in files})
-    if not files or assignment not in (None, *names):
-        known = ", ".join(names) or "none at all. Release them: python -m grading release"
-        raise GradingError(f"{assignment or 'an assignment'} was asked for, but what has been released is: {known}")
+    if not files:
+        raise GradingError("nothing has been released yet: run `python -m grading release`")
+    if assignment not in (None, *names):
+        raise GradingError(f"{assignment} has not been released; these have: {', '.join(names)}")
     chosen = {path: files[path] for path in files if assignment in (None, path.partition("/")[0])}
     return [_copied(folder / path, content) for path, content in chosen.items()]
 
@@ -116,8 +117,8 @@ def _published(course: Course, files: Files, before: dict[str, str]) -> Iterator
             yield f"{EXERCISES / path}: released"
         else:
             yield (
-                f"{EXERCISES / path} is not what was released, so it was left as it is. To get what is released "
-                f"now: make work, which copies it into {WORK}/ and never replaces a file there"
+                f"{EXERCISES / path} is not what was released, so it was left as it is. To get the version that is "
+                f"released now, run `make work`, which copies it into {WORK}/ and never replaces a file there"
             )
 
 

@@ -77,8 +77,8 @@ class Journal:
             text = os.read(file, DIGITS + 1).decode("ascii", "replace")
         if len(text) != DIGITS or set(text) - set(hexdigits):
             raise GradingError(
-                f"{path} should hold {DIGITS} hexadecimal digits, and does not. Remove the file: the next run "
-                f"draws a new secret, and what was graded stays"
+                f"{path} should hold {DIGITS} hexadecimal digits, but does not. Remove the file: the next run "
+                f"draws a new secret, and existing grades stay as they are"
             )
         return int(text, 16)
 

@@ -206,7 +206,7 @@ class Ledger:
             assignment = self._gradebook.find_assignment(self.assignment)
         except MissingEntry as missing:
             raise GradingError(
-                f"the gradebook does not know {self.assignment!r} yet: grade it with `run`, which registers it"
+                f"{self.assignment!r} is not in the gradebook yet: grade it with `run`, which registers it"
             ) from missing
         except ValueError as error:
             raise GradingError(

@@ -84,7 +84,7 @@ def _graded(course: Course, assignment: str) -> list[Outcome]:
     graded = [outcome for outcome in outcomes if outcome.student in known or outcome.verdict == "infrastructure"]
     if len(graded) < len(outcomes):
         gone = ", ".join(plain(name) for name in sorted({o.student for o in outcomes} - {o.student for o in graded}))
-        print(f"warning: left out, because the gradebook does not know them any more: {gone}", file=sys.stderr)
+        print(f"warning: left out, because they are no longer in the gradebook: {gone}", file=sys.stderr)
     if not graded:
         raise GradingError(f"nobody has been graded in {course.folder} yet: run `python -m grading run {assignment}`")
     return graded

@@ -24,9 +24,9 @@ def _wrong(student: str) -> str:
     if size > LONGEST:
         return f"its name has {size} bytes, more than {LONGEST}: rename it"
     if not student.isprintable():
-        return "its name holds characters that cannot be printed: rename it"
+        return "its name contains characters that cannot be printed: rename it"
     if student != student.strip():
         return "its name begins or ends with a space: rename it"
     if found := [c for c in PATTERNS if c in student]:
-        return f"its name holds {' '.join(found)}, which nbgrader takes for a pattern: rename it"
+        return f"its name contains {' '.join(found)}, which nbgrader takes for a pattern: rename it"
     return ""

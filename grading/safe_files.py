@@ -165,4 +165,4 @@ def _require_own(state: os.stat_result, path: Path) -> None:
     if not stat.S_ISREG(state.st_mode):
         raise UnsafeFile(path, "is a link or not a regular file, but a regular file was expected")
     if state.st_nlink > 1:
-        raise UnsafeFile(path, "has a second name elsewhere (a hard link), so it may be somebody else's file")
+        raise UnsafeFile(path, "has another hard link elsewhere, so it may be somebody else's file")

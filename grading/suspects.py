@@ -93,7 +93,7 @@ TOOLS = {
     "signal": "changes how the process is stopped",
     "socket": "opens a connection",
     "subprocess": "runs another program",
-    "sys.path": "changes where modules are looked for",
+    "sys.path": "changes where Python looks for modules",
     "threading": "runs something beside the answer",
     "torch.load": "reads a file",
     "typing.ForwardRef": "runs text as code",

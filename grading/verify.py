@@ -43,11 +43,9 @@ def verify(course: Course, assignment: str, ledger: Ledger, known: str = "") -> 
     journal = Journal(course, assignment)
     entries, wrong = journal.audit.entries()
     if not entries:
-        raise GradingError(
-            f"there is no log of gradings for {assignment} in {course.folder}: nobody has been graded yet"
-        )
+        raise GradingError(f"there is no grading log for {assignment} in {course.folder}: nobody has been graded yet")
     if known and all(entry.digest != known for entry in entries):
-        wrong.append(f"the entry {known} is not there: the end of the log was cut off, or the log was rewritten")
+        wrong.append(f"there is no entry {known}: the end of the log was cut off, or the log was rewritten")
     wrong += _seeds(entries)
     allowed = _allowed(entries)
     outcomes = {outcome.student: outcome for outcome in journal.all()[0]}
@@ -67,7 +65,7 @@ def verify(course: Course, assignment: str, ledger: Ledger, known: str = "") -> 
     ]
     if "revealed" not in entries[-1].said:
         notes.append(
-            "the last run did not finish: run it again. Until then, its submissions may still be as they were before it"
+            "the last run did not finish: run it again. Until then, its submissions may keep their earlier results"
         )
     return Checked(len(entries), len(allowed), tuple(wrong), tuple(notes), entries[-1].digest)
 
@@ -129,7 +127,7 @@ def _differences(
     name, last = plain(student), allowed[-1]
     agrees = [said for said in allowed if agree(said, outcome)]
     if not agrees:
-        yield f"{name}: the outcome is not the one that was graded: {_changed(outcome, last)}"
+        yield f"{name}: the outcome is not the one in the log: {_changed(outcome, last)}"
     if not any(abs(score - _points(said)) <= CLOSE for said in allowed):
         yield f"{name}: the gradebook's automatic score is {score:g}, but the log says {last.get('score')}"
     for said in agrees[-1:]:

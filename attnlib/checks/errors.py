@@ -87,8 +87,8 @@ def _einsum(found: re.Match[str], line: str) -> str:
 
 def _mixed(found: re.Match[str], line: str) -> str:
     return (
-        "a float32 tensor meets a float64 one. A tensor that you create yourself has a dtype of its own: derive it "
-        "from the tensors you were given."
+        "you combine a float32 tensor with a float64 one. A tensor that you create yourself has a dtype of its own: "
+        "derive it from the tensors you were given."
     )
 
 

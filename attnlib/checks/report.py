@@ -80,8 +80,8 @@ class Report:
         backend: ``"numpy"`` or ``"torch"``.
         score: 0 to 1, a plain float.
         named: the known mistake that was recognised, or None.
-        finding: the first case that went wrong, or None where all is right.
-        points: what a full score earns; None outside of a graded cell.
+        finding: the first case that went wrong, or None if everything is right.
+        points: what a full score earns; None outside a graded cell.
         hints: how many hints it gives, 1 or 2.
         remark: what is wrong beyond the task, in an argument that no notebook asks for; it costs nothing.
     """
@@ -169,7 +169,7 @@ class Report:
         names = " and ".join(name for name in extras if name in {*case.options, *case.setup})
         about = f": {self.remark.named.title}" if self.remark.named else ""
         offers = f"Your function also takes {names}, which the task does not ask for{about}."
-        return f"A remark that costs no points. {offers}"
+        return f"This remark costs no points. {offers}"
 
     def next_step(self) -> list[str]:
         """Return the sentences about what to do: the hints asked for, and what is to be mended next."""

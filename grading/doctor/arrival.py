@@ -94,7 +94,7 @@ def arrive(folder: Path, name: str) -> Arrivals:
         reason = f"no {name} came: there is no folder {printable(folder.name)}, or it is none. Ask for {name}."
         raise _refused("missing", reason) from None
     except OSError as error:
-        reason = f"what came for {name} cannot be opened ({error.strerror}). Ask for {name} as a plain file."
+        reason = f"what was submitted for {name} cannot be opened ({error.strerror}). Ask for {name} as a plain file."
         raise _refused("unreadable", reason) from None
     if not files:
         raise _refused("missing", missing(name, there))
@@ -103,7 +103,7 @@ def arrive(folder: Path, name: str) -> Arrivals:
 
 def missing(name: str, there: Sequence[str]) -> str:
     """Say that a notebook did not come, and what came instead."""
-    return f"{name} did not come as a file. Ask for it, or rename what did come: {listed(there) or 'nothing'}."
+    return f"There is no file named {name}. Ask for it, or rename what was submitted: {listed(there) or 'nothing'}."
 
 
 @contextmanager
@@ -171,7 +171,7 @@ def _read(home: int, entry: _Entry) -> tuple[bytes, str]:
         if state.st_nlink > 1:
             return (
                 b"",
-                "is a second name (a hard link) for a file that is elsewhere. Copy it, or ask for it as a plain file.",
+                "is a hard link to a file that is elsewhere. Copy that file here, or ask for it as a plain file.",
             )
         size = state.st_size
         if size <= MOST_BYTES:
@@ -180,7 +180,7 @@ def _read(home: int, entry: _Entry) -> tuple[bytes, str]:
             if len(data) <= MOST_BYTES:
                 return data, ""
             size = len(data)
-    return b"", f"has {size} bytes, more than {MOST_BYTES}. Ask for it with its outputs cleared."
+    return b"", f"has {size} bytes, more than {MOST_BYTES}. Ask for it again, with its outputs cleared."
 
 
 def _refused(verdict: str, reason: str) -> Refused:

@@ -23,7 +23,7 @@ _CLEANED = {
     "broken-cell": "{} held no text where the text should be; that part is left out.",
     "line-ends": "In {} the lines ended as on Windows.",
     "replaced-characters": "{} held characters that are none; each is replaced by \N{REPLACEMENT CHARACTER}.",
-    "merge-conflict": "{} held conflicts that git could not merge; the first side of each is kept.",
+    "merge-conflict": "{} contained unresolved Git merge conflicts; the first side of each is kept.",
 }
 
 

@@ -93,10 +93,10 @@ def _reading(text: str, asked: Sequence[Asked]) -> Submission:
     ours, theirs = (_or_reason(side) for side in both)
     readings = [side for side in (ours, theirs) if isinstance(side, Submission)]
     if not readings:
-        raise Unreadable(f"holds conflicts that git could not merge, and neither side is a notebook: the first {ours}")
+        raise Unreadable(f"contains unresolved Git merge conflicts, and neither side is a notebook: the first {ours}")
     best = max(readings, key=lambda side: len(recognise(side.cells, asked)))  # ours on a tie
     taken = "the first side" if best is ours else "the second side"
-    repair = Repair("merge-conflict", f"The file held conflicts that git could not merge; {taken} of each was taken.")
+    repair = Repair("merge-conflict", f"The file contained unresolved Git merge conflicts; {taken} of each was used.")
     return Submission(best.cells, best.kernel, (repair, *best.repairs))
 
 
@@ -111,20 +111,20 @@ def _how_it_was_found(taken: Chosen, others: Sequence[Chosen], wanted: str) -> I
     file = taken.file
     if not file.exact:
         came = printable(file.entry.rpartition("/")[2])
-        yield Repair("renamed-file", f"The file is named {came}; it was taken to be {wanted}.")
+        yield Repair("renamed-file", f"The file is named {came}; it was treated as {wanted}.")
     if file.inside:
         yield Repair("sub-folder", f"The file was in a folder of its own: {file.entry}.")
     if others:
         left = listed([other.file.entry for other in others])
         yield Repair(
             "several-files",
-            f"Several files came, and {file.entry} was taken: {_why(taken, others)}. Not graded: {left}.",
+            f"There are several files, and {file.entry} was chosen: {_why(taken, others)}. Not graded: {left}.",
         )
 
 
 def _why(taken: Chosen, others: Sequence[Chosen]) -> str:
     if taken.file.exact:
-        return "it has the name that was asked for"
+        return "it has the expected name"
     if any(other.answered == taken.answered for other in others):
-        return "no other file has more answers, and it is the newest of those with as many"
+        return "no other file has more answers, and it is the newest of those with equally many"
     return "it has the most answers"

@@ -56,7 +56,7 @@ class Pictures:
     def _drawn(self, name: str, media: object) -> dict[str, str]:
         self._count += 1
         if self._count > MOST_PICTURES:
-            raise NoPicture(f"there are more than {MOST_PICTURES}")
+            raise NoPicture(f"there are more than {MOST_PICTURES} pictures")
         if len(name) > LONGEST_NAME or not name.isprintable():
             raise NoPicture("its name is not a valid file name")
         with warnings.catch_warnings():
@@ -64,7 +64,7 @@ class Pictures:
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             kind, content = self._again(_content(media))
         if self._bytes + len(content) > MOST_BYTES:
-            raise NoPicture(f"together with the others it has more than {MOST_BYTES} bytes")
+            raise NoPicture(f"together with the others, it has more than {MOST_BYTES} bytes")
         self._bytes += len(content)
         return {FORMATS[kind]: b64encode(content).decode()}
 
@@ -75,7 +75,7 @@ class Pictures:
             image.draft("RGB", (SIDE, SIDE))  # a large JPEG is decoded at a fraction of its size
             pixels = image.width * image.height
             if self._pixels + pixels > MOST_PIXELS:
-                raise NoPicture(f"together with the others it has more than {MOST_PIXELS} pixels")
+                raise NoPicture(f"together with the others, it has more than {MOST_PIXELS} pixels")
             self._pixels += pixels
             drawn = _upright(image).convert("RGBA" if image.has_transparency_data else "RGB")
         drawn.thumbnail((SIDE, SIDE))

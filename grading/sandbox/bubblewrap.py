@@ -18,7 +18,7 @@ KIT = "/kit"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 ROOTS_RIGHTS = ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL")  # to build the inner walls
 INSTALLED = (
-    "It holds answers. Take it away with `pip uninstall attnlib`, and install the course in place, as `make` does: "
+    "It contains answers. Remove it with `pip uninstall attnlib`, and install the course in place, as `make` does: "
     "`pip install -e .` in its folder"
 )
 WITHOUT = "`--unsandboxed` grades without it: then student code can read your files and give itself marks."
@@ -79,7 +79,7 @@ def require_hidden(course: Course) -> None:
     Raises:
         NoSandbox: one of them lies in a folder that is shown.
     """
-    elsewhere = "Move the class elsewhere, and say where with --course"
+    elsewhere = "Move the class elsewhere, and name the new folder with --course"
     hidden = [
         (course.folder, f"the class's folder {course.folder}", elsewhere),
         (course.root, f"this course, at {course.root},", "Move it elsewhere, with what is in solutions/"),
@@ -88,7 +88,7 @@ def require_hidden(course: Course) -> None:
     for place, what, advised in hidden:
         for shown in _shown():
             if place.resolve().is_relative_to(shown.resolve()):
-                raise NoSandbox(f"no sandbox: {what} lies in {shown}, which student code has to read. {advised}.")
+                raise NoSandbox(f"no sandbox: {what} is in {shown}, which student code has to read. {advised}.")
 
 
 def _installed() -> list[Path]:

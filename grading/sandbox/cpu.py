@@ -104,10 +104,10 @@ class Span:
     def why(self, within: float, hint: str) -> tuple[str, bool]:
         """Return in words why it is over, as a limit of so many seconds, and whether other programs are to blame."""
         if self._used_up():
-            return f"did not end within {within:g} seconds of processor time. {hint}", False
+            return f"did not finish within {within:g} seconds of processor time. {hint}", False
         seconds = within * self._meter.limits.clock
         said = (
-            f"did not end within {seconds:g} seconds, though it used little processor time. "
+            f"did not finish within {seconds:g} seconds, though it used little processor time. "
             "Does it sleep, or wait for something?"
         )
         return said, self._delayed() >= MOST_DELAY * self._seconds * self._meter.limits.clock

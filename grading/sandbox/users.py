@@ -41,6 +41,6 @@ def own_user() -> Iterator[int]:
             yield number
             return
     raise GradingError(
-        f"the submissions that run on this machine have claimed all user numbers from {FIRST} to {LAST}. Wait until "
+        f"the submissions that run on this machine have claimed all user IDs from {FIRST} to {LAST}. Wait until "
         "some of them have ended, or give `--jobs` a smaller number"
     )

@@ -58,7 +58,7 @@ SAID = {
     "torch: dtypes": (
         lambda: TENSOR @ torch.ones(4, 2, dtype=torch.float64),
         "",
-        "a float32 tensor meets a float64 one",
+        "you combine a float32 tensor with a float64 one",
     ),
     "torch: if": (lambda: 1 if TENSOR else 2, "", "use `is None`"),
 }

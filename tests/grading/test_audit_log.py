@@ -182,7 +182,7 @@ def test_an_entry_of_an_earlier_version_has_no_digest_of_the_outcome(kept):
 def test_verify_says_that_more_than_the_verdict_was_changed(kept):
     journal = Journal(kept, "tiny")
     journal.keep(replace(journal.done("ada"), flags=("harmless",)))
-    expected = "ada: the outcome is not the one that was graded: its reason, findings, flags or version were changed"
+    expected = "ada: the outcome is not the one in the log: its reason, findings, flags or version were changed"
     assert checked(kept).wrong == (expected,)
 
 
@@ -204,7 +204,7 @@ def test_a_log_made_anew_is_found_by_an_entry_that_was_written_down(kept):
     lines = log(kept).read_bytes().splitlines()[:-1]
     log(kept).write_bytes(b"\n".join(lines) + b"\n")
     assert checked(kept).wrong == (), "the end alone is missed by nobody who knows nothing else"
-    assert checked(kept, last).wrong[0].startswith(f"the entry {last} is not there")
+    assert checked(kept, last).wrong[0].startswith(f"there is no entry {last}")
 
 
 class Killed(BaseException):
@@ -308,7 +308,7 @@ def test_a_seed_is_revealed_where_the_last_entry_was_cut_off(audit):
 def test_the_command_says_what_is_wrong_and_fails(kept, monkeypatch, capsys):
     monkeypatch.setattr("grading.__main__.ROOT", kept.root)
     assert main(["verify", "tiny", "--course", str(kept.folder)]) == 0
-    assert "6 entries on 2 students agree" in capsys.readouterr().out
+    assert "6 entries for 2 students agree" in capsys.readouterr().out
     log(kept).write_bytes(log(kept).read_bytes().replace(b"5.5", b"6.0"))
     assert main(["verify", "tiny", "--course", str(kept.folder)]) == 1
     assert "entry 4 does not follow" in capsys.readouterr().out

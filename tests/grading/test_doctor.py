@@ -294,7 +294,7 @@ def test_of_several_files_one_is_taken_by_rule_and_the_others_are_told(folder, f
     written = {name for name in ANSWERS if sources(admitted)[name] == ANSWERS[name]}
     assert written == set(files[taken])
     (told,) = [repair.text for repair in admitted.repairs if repair.kind == "several-files"]
-    assert told.startswith(f"Several files came, and {taken} was taken: ")
+    assert told.startswith(f"There are several files, and {taken} was chosen: ")
     assert all(name in told.partition("Not graded: ")[2] for name in files.keys() - {taken})
     assert admitted.digest == digest(folder, NAME)
     write_aged(folder / next(iter(files.keys() - {taken})), with_answers("answer-three"), 0)
@@ -340,7 +340,7 @@ def test_of_several_files_the_newest_is_taken_and_the_name_asked_for_before_all(
         admitted = admit(folder, NAME, TEMPLATE)
         expected.append(sources(admitted)["words"])
         several = [repair.text for repair in admitted.repairs if repair.kind == "several-files"]
-        assert all(f"{name} was taken" in text for text in several)
+        assert all(f"{name} was chosen" in text for text in several)
         assert len(several) == (len(expected) > 1)
     assert expected == ["old", "new", "inside", "exact"]
 

@@ -189,4 +189,4 @@ def test_a_student_who_is_removed_is_no_row_of_the_report(classroom, tmp_path, c
     course.nbgrader("db", "student", "remove", "by-mail", "--force")
     refresh(course, "tiny")
     assert {row.outcome.student for row in rows(course, "tiny")} == {STUDENT}
-    assert "left out, because the gradebook does not know them any more: by-mail" in capsys.readouterr().err
+    assert "left out, because they are no longer in the gradebook: by-mail" in capsys.readouterr().err

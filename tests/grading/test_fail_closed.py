@@ -139,9 +139,9 @@ def test_a_deleted_test_cell_comes_back_and_is_graded(graded):
 @pytest.mark.parametrize(
     ("student", "verdict", "reason"),
     [
-        ("loops", "timeout", "'check-two' did not end within 3 seconds"),
-        ("stubborn", "timeout", "'check-two' did not end within 3 seconds"),
-        ("loops_outside", "timeout", "'answer-two' did not end within 3 seconds"),
+        ("loops", "timeout", "'check-two' did not finish within 3 seconds"),
+        ("stubborn", "timeout", "'check-two' did not finish within 3 seconds"),
+        ("loops_outside", "timeout", "'answer-two' did not finish within 3 seconds"),
         ("exits", "crashed", "'check-two' ended the Python process"),
         ("crashes", "crashed", "'check-two' ended the Python process that it ran in (SIGSEGV)"),
         ("grows", "out-of-memory", "'check-two'"),

@@ -181,7 +181,7 @@ def test_a_student_who_is_removed_has_no_row_and_is_graded_again_by_the_next_run
     with Gradebook(course.config().CourseDirectory.db_url) as gradebook:
         gradebook.remove_student("ben")
     assert call(course, "report", "tiny") == 0
-    assert "left out, because the gradebook does not know them any more: ben" in capsys.readouterr().err
+    assert "left out, because they are no longer in the gradebook: ben" in capsys.readouterr().err
     assert "ben" not in (course.reports("tiny") / "grades.csv").read_text()
     refresh(course, "tiny")
     assert "MissingEntry" not in (course.outcomes("tiny") / "ben.json").read_text()

@@ -226,5 +226,5 @@ def test_an_assignment_that_is_not_released_is_answered_by_those_that_are(course
     with pytest.raises(GradingError, match="python -m grading release"):
         start_work(course, None, course.root / "work")
     hand_out(course)
-    with pytest.raises(GradingError, match="no-such was asked for, but what has been released is: tiny"):
+    with pytest.raises(GradingError, match="no-such has not been released; these have: tiny"):
         start_work(course, "no-such", course.root / "work")

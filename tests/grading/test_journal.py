@@ -250,7 +250,7 @@ def test_a_kill_while_a_run_ends_leaves_a_log_whose_entries_are_of_the_seeds_it_
 def test_a_broken_secret_is_told(course, journal, text):
     assert journal.seed is not None
     (course.reports("softmax") / "seed").write_text(text)
-    with pytest.raises(GradingError, match=r"should hold 32 hexadecimal digits, and does not. Remove the file"):
+    with pytest.raises(GradingError, match=r"should hold 32 hexadecimal digits, but does not. Remove the file"):
         _ = journal.seed
 
 

@@ -166,7 +166,7 @@ def test_cells_that_are_not_the_gradebooks_are_refused_and_nothing_is_written(ou
 
 
 def test_an_assignment_has_to_be_registered(ours):
-    with pytest.raises(GradingError, match="does not know 'other' yet: grade it with `run`"):
+    with pytest.raises(GradingError, match="'other' is not in the gradebook yet: grade it with `run`"):
         Ledgers(ours.course, "other", ours.url).open().__enter__()
 
 

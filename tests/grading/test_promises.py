@@ -34,7 +34,7 @@ PROMISES = {
         "test_what_is_starved_twice_is_not_the_students_fault_and_is_graded_by_the_next_run",
         "tests/grading/test_rerun.py::test_where_the_grader_fails_no_earlier_grade_remains_and_the_next_run_mends_it",
     ),
-    "run again with a larger `--timeout`, which grades those who ran out of time once more": (
+    "run again with a larger `--timeout`, which regrades those who ran out of time": (
         "tests/grading/test_rerun.py::test_a_longer_time_grades_those_again_for_whom_a_shorter_one_was_too_short",
     ),
     "its processes have ended, and the next run removes its temporary folders": (
@@ -44,7 +44,7 @@ PROMISES = {
     "What the student wrote in cells of their own is kept and run.": (
         "tests/grading/test_doctor.py::test_answers_are_taken_and_own_cells_stay_where_they_stood",
     ),
-    "the following statements of its cell are run": (
+    "the statements after it in the cell still run": (
         "tests/grading/test_withheld.py::test_who_compares_with_the_library_loses_nothing",
     ),
     "only a submission's own processor time counts": (

@@ -130,7 +130,7 @@ def test_a_notebook_has_one_limit_of_time_for_all_cells(course, graded):
     assert by_name(course)["waits"].outcome.verdict == "timeout"
     assert by_name(course)["waits"].outcome.timeout == Limits().cell
     # By processor time or by the clock, whichever a busy machine lets be over first.
-    assert re.search(r"did not end within 0\.000[14] seconds", by_name(course)["waits"].outcome.reason)
+    assert re.search(r"did not finish within 0\.000[14] seconds", by_name(course)["waits"].outcome.reason)
     assert by_name(course)["waits"].score == 0
 
 

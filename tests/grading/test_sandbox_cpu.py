@@ -44,7 +44,7 @@ def test_what_sleeps_for_ever_is_ended_by_the_clock(host):
     result = run(host, "import time; time.sleep(3600)", limits=replace(LIMITS, cell=0.2, clock=3))
     verdict, reason = result.stops[0]
     assert verdict == "timeout"
-    assert "did not end within 0.6 seconds, though it used little processor time" in reason
+    assert "did not finish within 0.6 seconds, though it used little processor time" in reason
 
 
 def test_the_processor_time_of_all_processes_counts(host):

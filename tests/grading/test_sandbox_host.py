@@ -54,7 +54,7 @@ def texts(result) -> list[str]:
 def test_a_loop_is_interrupted_and_what_comes_after_it_still_has_its_names(host):
     result = run(host, "x = 3\nprint('before')", "while True: pass", "print(x)", limits=QUICK)
     assert {i: verdict for i, (verdict, _) in result.stops.items()} == {1: "timeout"}
-    assert "did not end within 0.4 seconds" in result.stops[1][1]
+    assert "did not finish within 0.4 seconds" in result.stops[1][1]
     assert texts(result) == ["before\n", "", "3\n"]
     assert result.outputs[1][-1]["ename"] == "KeyboardInterrupt"
 

@@ -189,7 +189,7 @@ def test_a_folder_that_the_box_shows_is_refused_before_anything_is_run(tiny, mon
         shutil.copytree(tiny.root, python / "class", dirs_exist_ok=True)
         course = Course(python / way, tmp_path / "elsewhere")
     with pytest.raises(
-        NoSandbox, match=f"lies in {python}, which student code has to read. Move (the class|it) elsewhere"
+        NoSandbox, match=f"is in {python}, which student code has to read. Move (the class|it) elsewhere"
     ):
         run(course, "tiny")
     assert not (course.folder / "logs").exists()
@@ -198,7 +198,7 @@ def test_a_folder_that_the_box_shows_is_refused_before_anything_is_run(tiny, mon
 def test_a_worker_refuses_where_the_box_would_show_its_own_course(monkeypatch):
     monkeypatch.setattr(bubblewrap, "_shown", lambda: [REPOSITORY])
     monkeypatch.setattr(pool, "_hosts", {})
-    with pytest.raises(NoSandbox, match=f"lies in {REPOSITORY}, which student code has to read"):
+    with pytest.raises(NoSandbox, match=f"is in {REPOSITORY}, which student code has to read"):
         pool.run_here([Task((), Limits())])
 
 
@@ -209,7 +209,7 @@ def test_a_library_that_was_installed_where_the_box_shows_it_is_refused(tiny, mo
     (packages / "attnlib" / "__init__.py").touch()
     monkeypatch.setattr(bubblewrap, "_shown", lambda: [tmp_path / "python"])
     monkeypatch.setattr(sys, "path", [str(packages), *sys.path] if where == "first" else [*sys.path, str(packages)])
-    with pytest.raises(NoSandbox, match=f"attnlib, at {packages}/attnlib, lies in .*pip install -e"):
+    with pytest.raises(NoSandbox, match=f"attnlib, at {packages}/attnlib, is in .*pip install -e"):
         bubblewrap.require_hidden(Course(tiny.root, tmp_path / "class"))
 
 

@@ -67,7 +67,7 @@ def test_a_number_is_free_again_once_its_submission_has_ended(fresh, monkeypatch
     for _ in range(2):
         with own_user() as number:
             assert number == users.FIRST
-            with pytest.raises(GradingError, match="have claimed all user numbers"), own_user():
+            with pytest.raises(GradingError, match="have claimed all user IDs"), own_user():
                 pass
 
 

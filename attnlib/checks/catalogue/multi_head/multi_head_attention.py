@@ -980,7 +980,7 @@ def changes_the_query(steps):
 @MISTAKES.add(
     "the mask is upside down",
     hint="What does True mean in this mask: look here, or look away?",
-    more="Look at one row of the mask: which keys get a weight in your version: those marked True? "
+    more="Look at one row of the mask. Which keys get a weight in your version: those marked True? "
     "In torch.nn.MultiheadAttention, True means the opposite.",
     section=MULTI_HEAD,
 )

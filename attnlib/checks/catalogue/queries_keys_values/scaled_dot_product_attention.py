@@ -1324,7 +1324,7 @@ def sum_of_all(query, key, value, *, scale=None):
     section=HAND,
 )
 def root_of_scale(query, key, value, *, scale=None):
-    """You take the root of the scale that was given. A scale is a factor as it is; only the width goes under a root."""
+    """You take the square root of the given scale. Use a scale as it is; only the width needs a square root."""
     return attnlib.softmax(attnlib.scaled_dot(query, key, scale=None if scale is None else scale**0.5)) @ value
 
 

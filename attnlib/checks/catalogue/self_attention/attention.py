@@ -1147,9 +1147,9 @@ def score_scaled_again(query, key, value, *, score=attnlib.scaled_dot, mask=None
 
 
 @MISTAKES.add(
-    "the root of 4, whatever the width",
+    "the square root of 4, whatever the width",
     hint="What width do the vectors in the task's example have, and what width do your inputs have?",
-    more="Look for a 2, or a 4 under a root, in your function. Where does it come from?",
+    more="Look for a 2, or the square root of a 4, in your function. Where does it come from?",
     section=SCALE,
 )
 def root_of_four(query, key, value):
@@ -1158,13 +1158,13 @@ def root_of_four(query, key, value):
 
 
 @MISTAKES.add(
-    "the root is rounded down",
-    hint="What is the root of 3, and what does your function turn it into?",
-    more="Few whole numbers have whole roots. Which function returns the root unrounded?",
+    "the square root is rounded down",
+    hint="What is the square root of 3, and what does your function turn it into?",
+    more="Few integers have an integer square root. Which function returns the square root unrounded?",
     section=SCALE,
 )
 def whole_root(query, key, value):
-    """The root of the width is rounded down to a whole number. That is right for 4 and 16 but wrong for most widths."""
+    """The square root of the width is rounded down. That is right for 4 and 16 but wrong for most widths."""
     return _attend(attnlib.dot(query, key) / int(query.shape[-1] ** 0.5), value)
 
 
