@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from attnlib.checks.calls import leaves, takes
 from attnlib.checks.catalogue import CATALOGUE
+from attnlib.checks.catalogue.crashes import crashed
 from attnlib.checks.catalogue.gradients import CUT_OFF, GRADIENTS, LESS_EXACT, NAN_GRADIENT
 from attnlib.checks.catalogue.symptoms import Seen, recognised
 from attnlib.checks.exercise import Case, Exercise, Implementation, Mistake
@@ -109,7 +110,9 @@ class Examination:
         """Return what is true of the answers, whatever the exercise, where no mistake of the exercise is known."""
         cases, expected = {i: self.cases[i] for i in answers}, {i: self.expected[i] for i in answers}
         right = frozenset(i for i in answers if self._is_right(i, answers[i]))
-        found = recognised(Seen(cases, answers, expected, right, first, broke))
+        twice = tuple((i, j) for j in cases for i in cases if i < j and cases[j].name == again(cases[i]))
+        seen = Seen(cases, answers, expected, right, first, broke, twice)
+        found = recognised(seen) or crashed(answers[first])
         return replace(found, section=self.exercise.section) if found else None
 
     def _beyond_numbers(self, i: int, answer: Answer) -> Mistake | None:
@@ -204,10 +207,16 @@ def _cases(exercise: Exercise, backend: str, seed: int | None) -> list[Case]:
     rng = np.random.default_rng(seed)
     asked = [case for case in exercise.inputs(rng) if backend in case.backends]
     cases = [case for one in asked for case in (*_in_float64(one), one)]
+    cases[2:2] = [replace(case, name=again(case)) for case in cases[1:2]]
     if backend == "torch" and exercise.gradients:
         # The second case is the plain one: neither so small nor so special that gradients hide.
         cases += [_with_gradients(exercise, case, rng) for n, case in enumerate(cases) if n == 1 or case.gradients]
     return cases
+
+
+def again(case: Case) -> str:
+    """Return the name of a case that is asked a second time, which shows what is random or kept between calls."""
+    return f"{case.name}, asked once more"
 
 
 def _in_float64(case: Case) -> list[Case]:

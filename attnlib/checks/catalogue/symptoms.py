@@ -5,8 +5,10 @@ A symptom is looked for where no known mistake of the exercise answers as the st
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnlib.checks.calls import leaves
 from attnlib.checks.catalogue.gradients import GRADIENTS
@@ -17,7 +19,10 @@ from attnlib.checks.probe import Answer
 
 @dataclass(frozen=True)
 class Seen:
-    """The cases by number, what came and what was expected, which were right, and the first that was wrong."""
+    """The cases by number, what came and what was expected, which were right, and the first that was wrong.
+
+    ``twice`` are pairs of cases with the same inputs.
+    """
 
     cases: Mapping[int, Case]
     answers: Mapping[int, Answer]
@@ -25,6 +30,7 @@ class Seen:
     right: frozenset[int]
     first: int
     broke: str
+    twice: tuple[tuple[int, int], ...] = ()
 
     @property
     def answer(self) -> Answer:
@@ -182,6 +188,155 @@ def wrong_factor(seen: Seen) -> bool:
     return "times as large as expected, everywhere" in seen.broke
 
 
+@symptom(
+    "different numbers at every call",
+    "Called twice with the same inputs, your function gives different numbers.",
+    "Which of your lines draws random numbers, or keeps something from one call to the next?",
+    "Dropout is random, and torch.nn.functional.dropout is switched on unless you say otherwise. A default argument "
+    "such as [] or {} and a global variable keep what the call before has left in them.",
+)
+def differs_between_calls(seen: Seen) -> bool:
+    """Tell whether one of two answers to the same inputs is not like the other."""
+    for i, j in seen.twice:
+        one, other = seen.answers[i], seen.answers[j]
+        if one.problem is None and other.problem is None and not _alike(one, other):
+            return True
+    return False
+
+
+def _alike(one: Answer, other: Answer) -> bool:
+    return one.arrays.keys() == other.arrays.keys() and all(
+        x.shape == other.arrays[name].shape and np.allclose(x, other.arrays[name], equal_nan=True)
+        for name, x in one.arrays.items()
+    )
+
+
+@symptom(
+    "a number is too large for 32 bits",
+    "For large sizes your number is wrong, and it differs from the right one by a multiple of 2 to the power of 32.",
+    "Which of your numbers has a type that holds only 32 bits?",
+    "Python's own whole numbers have no largest one. np.int32 and torch.int32 end at 2,147,483,647 and start again "
+    "from below.",
+)
+def ends_at_32_bits(seen: Seen) -> bool:
+    """Tell whether whole numbers are wrong by multiples of 2**32."""
+    return seen.answer.problem is None and all(
+        x.dtype.kind in "iu"
+        and x.shape == seen.expected[seen.first].arrays[name].shape
+        and not ((seen.expected[seen.first].arrays[name] - x) % 2**32).any()
+        for name, x in seen.answer.arrays.items()
+    )
+
+
+@symptom(
+    "nothing but zeros",
+    "Every number of your result is 0.",
+    "Is the result ever written to, or is it multiplied by something that is always 0?",
+    "// rounds down, so that 1 // 2 is 0. A loop over an empty range never runs. np.minimum(x, 0) and np.maximum(x, 0) "
+    "cut off everything on one side of 0.",
+)
+def zeros(seen: Seen) -> bool:
+    """Tell whether the first thing that is wrong is 0 everywhere."""
+    return "0 everywhere" in seen.broke
+
+
+@symptom(
+    "one dimension has the size of another",
+    "Your result has as many dimensions as it should, but the size of one of them belongs to another.",
+    "For each dimension of your result: which argument does its size come from in your code, and which should it?",
+    "There can be more keys than queries, and values can be wider or narrower than keys. If your code makes the result "
+    "with np.zeros or np.empty, look at the sizes in that line first.",
+)
+def size_of_another(seen: Seen) -> bool:
+    """Tell whether every shape that is wrong differs in one size, which is that of another dimension."""
+    return bool(_wrong_shapes(seen, seen.first)) and all(
+        len(got) == len(want) and _is_another(got, want, seen.cases[i])
+        for i in seen.cases
+        for got, want in _wrong_shapes(seen, i)
+    )
+
+
+def _is_another(got: tuple[int, ...], want: tuple[int, ...], case: Case) -> bool:
+    wrong = [n for n, m in zip(got, want, strict=True) if n != m]
+    return len(wrong) == 1 and wrong[0] in _sizes(case)
+
+
+def _sizes(case: Case) -> set[int]:
+    """Return the sizes of all that a case hands in."""
+    return {n for x in leaves(case.inputs).values() for n in x.shape}
+
+
+@symptom(
+    "only the first of a batch is right",
+    "In a batch, the result of the first sequence is right, and those of the others are not.",
+    "Which of your lines takes the first entry of a batch for all, by [0], or lets all sequences share one array?",
+    "With axes counted from the end, and an ellipsis (...) in front, every sequence of a batch is treated alike.",
+)
+def first_of_a_batch(seen: Seen) -> bool:
+    """Tell whether in the first array that is wrong the first entry of three or more dimensions alone is right."""
+    got, want = _first_that_differs(seen)
+    return want.ndim > 2 and _right(got, want, 0) == [True] + [False] * (len(want) - 1)
+
+
+@symptom(
+    "only the first row is right",
+    "The first row of the result is right, and the rows after it are not.",
+    "What does your code do for the second row that depends on what it did for the first?",
+    "A row may be a query, a position, or a sequence of a batch. A loop that writes into what it still has to read, or "
+    "that does not start anew for each row, goes wrong like this, and so does code that takes the first row for all.",
+)
+def first_row(seen: Seen) -> bool:
+    """Tell whether in every case that is wrong the first row alone is right, and could have been wrong."""
+    wrong = [i for i, case in seen.cases.items() if i not in seen.right and case.part != GRADIENTS]
+    found = [(i, *_first_that_differs(seen, i)) for i in wrong]
+    rows = [(i, got, want) for i, got, want in found if want.ndim > 1 and want.shape[-2] > 1]
+    return len(rows) > 1 and all(
+        _right(got, want, -2) == [True] + [False] * (want.shape[-2] - 1) and not _given(seen.cases[i], want)
+        for i, got, want in rows
+    )
+
+
+def _given(case: Case, want: NDArray[Any]) -> bool:
+    """Tell whether the first row that is wanted holds only 0 and 1, or is that of an input: position 0 changes none."""
+    first = want[..., 0, :]
+    same = [x[..., 0, :] for x in leaves(case.inputs).values() if x.shape == want.shape]
+    return bool(np.isin(first, (0, 1)).all()) or any(np.allclose(first, x) for x in same)
+
+
+@symptom(
+    "only the last row is wrong",
+    "All rows of the result are right but for the last one.",
+    "Where does your loop, or your slice, end?",
+    "range(n) and x[:n] end before n. x[:-1] leaves out the last entry.",
+)
+def last_row(seen: Seen) -> bool:
+    """Tell whether in the first array that is wrong the last row alone is wrong."""
+    got, want = _first_that_differs(seen)
+    return want.ndim > 1 and want.shape[-2] > 2 and _right(got, want, -2) == [True] * (want.shape[-2] - 1) + [False]
+
+
+def _first_that_differs(seen: Seen, i: int | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the first array of a case that has the right shape and other numbers, beside the right one.
+
+    Without such an array both are empty. The case is the first wrong one, unless it is given.
+    """
+    i = seen.first if i is None else i
+    expected = seen.expected[i].arrays
+    for name, got in reversed(seen.answers[i].arrays.items()):
+        want = expected[name]
+        if got.shape != want.shape:
+            break
+        if want.dtype.kind == "f" and not np.allclose(got, want, equal_nan=True):
+            return got, want
+    return np.empty(0), np.empty(0)
+
+
+def _right(got: NDArray[Any], want: NDArray[Any], axis: int) -> list[bool]:
+    """Return along an axis of two entries or more which of them are right; nothing where there are fewer."""
+    near = np.isclose(got, want, equal_nan=True).swapaxes(0, axis)
+    return [bool(one.all()) for one in near] if len(near) > 1 else []
+
+
 def _rank(case: Case) -> int:
     """Return the number of dimensions of what a case hands in."""
     return max((x.ndim for name, x in leaves(case.inputs).items() if "[" not in name or "value" in name), default=0)
@@ -189,4 +344,5 @@ def _rank(case: Case) -> int:
 
 def recognised(seen: Seen) -> Mistake | None:
     """Return the first symptom that holds, or None."""
-    return next((mistake for mistake, holds in SYMPTOMS if holds(seen)), None)
+    with np.errstate(all="ignore"):
+        return next((mistake for mistake, holds in SYMPTOMS if holds(seen)), None)

@@ -1,0 +1,304 @@
+"""Mistakes that show in the exception alone, whatever the exercise, and what to tell whoever made them.
+
+One of them is named where no known mistake of the exercise answers as the student did.
+"""
+
+import re
+
+from attnlib.checks.catalogue.self_attention.sections import ATTENTION
+from attnlib.checks.exercise import Mistake
+from attnlib.checks.probe import Answer
+
+CRASHES: list[tuple[re.Pattern[str], Mistake]] = []
+
+
+def crashed(answer: Answer) -> Mistake | None:
+    """Return the mistake that an exception shows, or None."""
+    error = answer.error or ""
+    if answer.line is None and "argument" in error:
+        return None  # the call itself failed, which is reported in words of its own
+    return _broadcasting(error) or next((mistake for pattern, mistake in CRASHES if pattern.search(error)), None)
+
+
+def _crash(identifier: str, pattern: str, title: str, says: str, hint: str, more: str) -> Mistake:
+    mistake = Mistake(identifier, title, says, hint, more, ATTENTION, _by_its_exception)
+    CRASHES.append((re.compile(pattern), mistake))
+    return mistake
+
+
+def _by_its_exception(*inputs: object) -> None:
+    raise NotImplementedError("recognised by its exception, not by an implementation")
+
+
+# Two shapes that do not fit ------------------------------------------------------------------------------------------
+
+SHAPES = re.compile(r"broadcast together with (?:remapped )?shapes \(([\d,]*)\) \(([\d,]*)\)")
+NEVER = r"(?!)"  # these two are told by the sizes, and not by the words
+
+KEEPDIMS = _crash(
+    "no-keepdims",
+    NEVER,
+    "a sum, mean or maximum without keepdims",
+    "You combine an array with its own sums, means or maxima. These have one axis fewer, so they line up with the "
+    "wrong axis.",
+    "Which of your lines takes a sum, a mean, a norm or a maximum along the last axis? What shape has its result?",
+    "keepdims=True (keepdim=True in torch) leaves an axis of size 1 in its place, and then every row meets its own "
+    "number.",
+)
+NEW_AXIS_LAST = _crash(
+    "new-axis-at-the-end",
+    NEVER,
+    "a new axis at the end, where it belongs in front",
+    "You give an array an axis of size 1 at the end. All its other axes then line up one place too far left.",
+    "Write the two shapes below each other, aligned at the right. Where is the axis of size 1 missing?",
+    "x[..., None] adds an axis at the end, x[None] one in front, and x[:, None] one after the first.",
+)
+
+
+def _broadcasting(error: str) -> Mistake | None:
+    """Return the mistake that two shapes show which NumPy cannot broadcast, or None."""
+    found = SHAPES.search(error)
+    if not found:
+        return None
+    for one, other in (_sizes(found), _sizes(found)[::-1]):
+        if len(other) > 1 and one == other[:-1]:
+            return KEEPDIMS
+        if len(one) > 1 and one[-1] == "1" and one[:-1] == other[1 - len(one) :]:
+            return NEW_AXIS_LAST
+    return None
+
+
+def _sizes(found: re.Match[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    one, other = (tuple(filter(None, text.split(","))) for text in found.groups())
+    return one, other
+
+
+_crash(
+    "other-room",
+    r"could not broadcast input array from shape",
+    "what you write into has another shape",
+    "You write numbers into a part of an array that does not have their shape.",
+    "How large is the array that you write into, and from which sizes did you make it?",
+    "Keys, values and queries can differ in width and in number, and there can be more of them than in the example.",
+)
+_crash(
+    "joined-axes-differ",
+    r"except for the concatenation axis must match|Sizes of tensors must match except in dimension",
+    "the arrays that are joined differ in another axis",
+    "Arrays that you join along one axis have to agree in all the others, and these do not.",
+    "Print the shapes of what you join. Are these the right two arrays, and is this the axis along which they grow?",
+    "Keys belong to keys and values to values: the widths of the two may differ.",
+)
+_crash(
+    "joined-dimensions-differ",
+    r"all the input arrays? must have (the )?same number of dimensions|Tensors must have same number of dimensions",
+    "the arrays that are joined have different numbers of dimensions",
+    "One of the arrays that you join has more dimensions than another.",
+    "Print the shapes of what you join. Which line has removed, or added, a dimension?",
+    "squeeze() without an axis and indexing with a number remove dimensions. x[..., None, :] adds one.",
+)
+
+
+# What Python, NumPy and torch say ------------------------------------------------------------------------------------
+
+_crash(
+    "mixed-libraries",
+    r"expected Tensor as element|must be Tensor, not (numpy\.)?ndarray"
+    r"|ndarray' object has no attribute '(unsqueeze|masked_fill_?|softmax|view|permute|dim|detach|contiguous|matmul|exp"
+    r"|tanh|sqrt|norm|logsumexp|expand|new_\w+|t|float|double|bmm|clone|unbind|chunk|split|numel|requires_grad)'"
+    r"|for \S+ '(Tensor|numpy\.ndarray)' and '(numpy\.ndarray|Tensor)'"
+    r"|Tensor' object has no attribute '(astype|copy)'",
+    "NumPy and torch are mixed up",
+    "You give an array of one library to a function of the other, or call a method that only the other one has.",
+    "Do the arguments of this task come from NumPy or from torch? Which of them is the function in that line from?",
+    "np.concatenate is torch.cat, np.expand_dims is unsqueeze, np.where is torch.where, and both know x[..., None].",
+)
+_crash(
+    "number-for-a-tensor",
+    r"must be Tensor, not (int|float)",
+    "a plain number is given to a function of torch",
+    "Functions such as torch.sqrt and torch.exp take tensors. You give one a plain number, such as a size.",
+    "Which argument in that line is a size or another plain number? How do you take its root without torch?",
+    "math.sqrt(d) and d ** 0.5 work for plain numbers, and a tensor can be divided by the result.",
+)
+_crash(
+    "array-for-a-number",
+    r"only (size-1|length-1|0-dimensional|integer scalar) arrays|only one element tensors can be converted",
+    "a function for one number is given an array",
+    "You give a whole array to something that takes a single number.",
+    "Which function in that line is made for one number, such as those of the module math, or float() and int()?",
+    "np.exp, np.sqrt and np.tanh, or torch.exp and the like, work on every element of an array.",
+)
+_crash(
+    "pair-for-an-array",
+    r"torch\.return_types\.|'tuple' object has no attribute|for \S+ '(tuple' and '(numpy\.ndarray|Tensor|float|int)"
+    r"|(numpy\.ndarray|Tensor|float|int)' and 'tuple)'|must be Tensor, not tuple|bad operand type for unary .* 'tuple'",
+    "a tuple is used as if it were one array",
+    "A function that you call returns more than one thing, and you go on with all of them as if they were one array.",
+    "What does each function in that line return? Print the type of the result.",
+    "x.max(dim=...) of torch returns the values and their indices, and an attention function often returns the "
+    "weights as well. Take the one you need: values, indices = x.max(dim=...), or x.amax(dim=...).",
+)
+_crash(
+    "truth-of-an-array",
+    r"truth value of an array|Boolean value of Tensor",
+    "a whole array is asked whether it is true",
+    "`if`, `and`, `or` and `not` need one yes or no, and an array holds many.",
+    "What do you want to know of the array: whether it was given at all, or something of each of its numbers?",
+    "x is None asks whether there is an array. np.where and torch.where choose for every number by itself.",
+)
+_crash(
+    "view-of-a-transpose",
+    r"view size is not compatible",
+    "view after transpose",
+    "view only looks at the numbers in the order in which they lie in memory, and transposing has changed the order.",
+    "Which line calls view on what was transposed before?",
+    "reshape copies the numbers where it has to. contiguous() before view does the same.",
+)
+_crash(
+    "no-forward",
+    r'missing the required "forward" function',
+    "the module has no forward",
+    "torch looks for a method named forward, and your class has none.",
+    "How is it spelled, and how far is it indented? A function within __init__ is no method.",
+    "def forward(self, ...) stands at the same depth as def __init__(self, ...).",
+)
+_crash(
+    "method-for-a-number",
+    r"is a method, where a number is asked for",
+    "a method, where a number is asked for",
+    "You have written a method that has to be called. The task reads a number, without brackets.",
+    "Where do you keep the number, and what is its name?",
+    "Assign the number to self in __init__ and in every call that changes it, or put @property above the method.",
+)
+_crash(
+    "other-parameters",
+    r"among its parameters$",
+    "your class has other parameters than the weights that it is given",
+    "The weights are loaded by their names, so the parameters of your class need the names that the task gives.",
+    "Print the names in your_module.state_dict(). Which are missing, and which are there too many?",
+    "A part's name is the one under which you assign it to self. Two names for one module are one set of weights.",
+)
+_crash(
+    "shape-of-a-parameter",
+    r"has shape \(.*\), but \(.*\) is needed",
+    "a parameter has another shape",
+    "One of your layers is made for other sizes than the weights that it is given.",
+    "nn.Linear(i, o) maps i numbers to o numbers. Which two numbers did you give, and in which order?",
+    "The weight of nn.Linear(i, o) has shape (o, i). Are the sizes those that __init__ was given?",
+)
+_crash(
+    "unequal-split",
+    r"does not result in an equal division|split_with_sizes|not divisible|must be divisible",
+    "the parts of a split are not equally large",
+    "You split an axis into equal parts, and its size is not a multiple of their number.",
+    "Which axis do you split, and should all of it be split?",
+    "x[..., :n] and x[..., n:] cut anywhere.",
+)
+_crash(
+    "list-and-tuple",
+    r'can only concatenate (list|tuple|str) \(not "|for \+: \'(list|tuple)\' and|int\' and \'(list|tuple)\'',
+    "a list and a tuple, or a number, are added",
+    "+ joins two lists or two tuples, but not one of each, and it joins neither with a number.",
+    "Print the type of both sides of the +.",
+    "tuple(x) and list(x) turn one into the other; (n,) is a tuple that holds one number.",
+)
+_crash(
+    "none-for-a-value",
+    r"NoneType",
+    "None is used as if it were a number or an array",
+    "One of the values in that line is None: an argument that was left out, or what a function gave that returns "
+    "nothing.",
+    "Which name in that line can be None, and when? Is a test for None upside down?",
+    "An argument that defaults to None has to be replaced before it is used. append, extend and sort change a list "
+    "and return None.",
+)
+_crash(
+    "mask-for-an-index",
+    r"boolean index did not match|shape of the mask .* does not match the shape of the indexed",
+    "a mask is used as the index of an array of another shape",
+    "An array of True and False that is used as an index needs the shape of what it indexes: an index is not "
+    "broadcast.",
+    "Compare the shape of the mask with that of the array. Which leading dimensions does it lack?",
+    "np.where(mask, x, y) and torch.where broadcast the mask, and so does multiplying by it.",
+)
+_crash(
+    "too-many-indices",
+    r"too many indices",
+    "more indices than the array has dimensions",
+    "You index more dimensions than the array has.",
+    "How many dimensions does the array in that line have in this case? Print its shape.",
+    "x[..., i] and x[..., i, :] count from the end, and fit however many dimensions there are in front.",
+)
+_crash(
+    "index-past-the-end",
+    r"IndexError: (index|list index|tuple index|string index|select\(\)|index_select)",
+    "an index runs past the end",
+    "You ask for an element that does not exist: the index is as large as the size of that axis, or larger.",
+    "Up to which number does your index run, and along which axis? How large is that axis in this case?",
+    "The largest index is one less than the size. Queries and keys, or positions and rows, need not be equally many.",
+)
+_crash(
+    "written-in-place",
+    r"in-?place operation|leaf Variable",
+    "a tensor is changed in place that the gradients need",
+    "You write into a tensor that autograd still needs for the gradients.",
+    "Which line assigns to x[...], uses += or calls a method whose name ends in an underscore?",
+    "Make a new tensor instead: torch.where, torch.stack, torch.cat, or x = x + y.",
+)
+_crash(
+    "real-into-whole",
+    r"Cannot cast (ufunc|array data)|can't be cast to the desired output type",
+    "real numbers are written into an array of whole numbers",
+    "Your result is an array of integers, which cannot hold what you write into it.",
+    "What is the dtype of the array on the left, and what was it made from?",
+    "Give np.zeros, np.empty or torch.zeros the dtype of what you compute, or let a formula make the array.",
+)
+_crash(
+    "unknown-name",
+    r"^(NameError|UnboundLocalError)",
+    "a name without a value",
+    "Your function uses a name that has no value at that point.",
+    "Is it a typing error, an import that is missing, or a name that is set in only one branch of an if or a loop?",
+    "A function can use its arguments and what it has computed itself. A loop that never runs sets no name.",
+)
+_crash(
+    "no-such-attribute",
+    r"^AttributeError",
+    "a method or attribute that does not exist",
+    "You ask an object, or a module, for something that it does not have.",
+    "What type is the object in that line? Is the name spelled as in its documentation?",
+    "A layer or buffer of a module exists once __init__ has assigned it to self, after super().__init__().",
+)
+_crash(
+    "other-arguments",
+    r"missing \d+ required|positional arguments? but|unexpected keyword argument|got multiple values",
+    "a function is called with arguments that it does not take",
+    "A call in that line gives too many arguments, too few, or one by a name that the function does not know.",
+    "Look the function up with help(...): which arguments does it take, in which order?",
+    "NumPy says axis and keepdims, torch says dim and keepdim. A method's first argument is self.",
+)
+_crash(
+    "not-a-function",
+    r"object is not callable",
+    "something is called that is not a function",
+    "There are brackets (...) after something that is not a function.",
+    "Which name in that line is followed by brackets? Did you give a function's name to something else before?",
+    "x.shape is read without brackets, x.size() of torch with them.",
+)
+_crash(
+    "endless-recursion",
+    r"^RecursionError",
+    "the function calls itself without end",
+    "Your function calls itself again and again.",
+    "Which call in your function goes to the function itself, perhaps because you chose the name of another one?",
+    "Give your own function or variable a name that nothing it uses has.",
+)
+_crash(
+    "division-by-zero",
+    r"^ZeroDivisionError",
+    "a division by zero",
+    "A plain number is divided by 0.",
+    "Which size or count in that line can be 0, and what should come out then?",
+    "Print the divisor for the case above, and work that case out by hand.",
+)
