@@ -82,10 +82,10 @@ def changes_an_argument(seen: Seen) -> bool:
 
 
 @symptom(
-    "different numbers during training and afterwards",
-    "While it is being trained, your module gives different numbers than when it is used. The task asks for "
+    "different numbers in training mode",
+    "In training mode, your module gives different numbers from those in evaluation mode. The task asks for "
     "nothing of the kind.",
-    "Which of your layers behaves differently after module.train() and after module.eval()?",
+    "Which of your layers behaves differently after module.train() than after module.eval()?",
     "Dropout and batch norm do. Neither of them is in the formula of the task.",
 )
 def differs_in_training(seen: Seen) -> bool:
@@ -95,9 +95,9 @@ def differs_in_training(seen: Seen) -> bool:
 
 @symptom(
     "not the results that the task asks for",
-    "Your function returns results of a different kind, or a different number of them, than the task says.",
+    "Your function returns a different kind of result, or a different number of results, than the task asks for.",
     "Compare your return line with the last line of the docstring: how many results are promised, and of which kind?",
-    "Print the type of what your function returns and, if it is a tuple, how many things it holds.",
+    "Print the type of what your function returns and, if it is a tuple, how many items it has.",
 )
 def other_results(seen: Seen) -> bool:
     """Tell whether what came back is none of the results at all."""
@@ -155,7 +155,7 @@ def number_of_dimensions(seen: Seen) -> bool:
 @symptom(
     "overflow: large numbers become nan or infinity",
     "Your function is right for numbers of ordinary size, but gives nan or infinity for large ones.",
-    "Which of your lines makes a number so large that a computer cannot hold it?",
+    "Which of your lines makes a number too large for a float?",
     "The exponential of 1000 is infinite. What may you subtract from all scores of a row before taking it?",
 )
 def overflows(seen: Seen) -> bool:
