@@ -216,7 +216,7 @@ def _cases(exercise: Exercise, backend: str, seed: int | None) -> list[Case]:
 
 def again(case: Case) -> str:
     """Return the name of a case that is asked a second time, which shows what is random or kept between calls."""
-    return f"{case.name}, asked once more"
+    return f"{case.name}, in a second call"
 
 
 def _in_float64(case: Case) -> list[Case]:

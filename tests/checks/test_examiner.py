@@ -336,7 +336,7 @@ def test_parameters_of_other_names_are_told():
     report = examine("MultiHeadAttention", Renamed, backend="torch", seed=0)
     assert report.score == 0
     assert "the class has no q_proj and an unexpected query among its parameters" in report.message
-    assert report.title == "your class has other parameters than the weights that it is given"
+    assert report.title == "the parameters of your class do not match the weights that it is given"
 
 
 def test_a_module_through_which_no_gradient_flows_is_told():

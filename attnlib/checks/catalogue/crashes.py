@@ -41,14 +41,15 @@ KEEPDIMS = _crash(
     "a sum, mean or maximum without keepdims",
     "You combine an array with its own sums, means or maxima. These have one axis fewer, so they line up with the "
     "wrong axis.",
-    "Which of your lines takes a sum, a mean, a norm or a maximum along the last axis? What shape has its result?",
-    "keepdims=True (keepdim=True in torch) leaves an axis of size 1 in its place, and then every row meets its own "
-    "number.",
+    "Which of your lines takes a sum, a mean, a norm or a maximum along the last axis? What shape does the result "
+    "have?",
+    "keepdims=True (keepdim=True in torch) leaves an axis of size 1 in its place, so that every row is combined with "
+    "its own number.",
 )
 NEW_AXIS_LAST = _crash(
     "new-axis-at-the-end",
     NEVER,
-    "a new axis at the end, where it belongs in front",
+    "a new axis is at the end instead of in front",
     "You give an array an axis of size 1 at the end. All its other axes then line up one place too far left.",
     "Write the two shapes below each other, aligned at the right. Where is the axis of size 1 missing?",
     "x[..., None] adds an axis at the end, x[None] one in front, and x[:, None] one after the first.",
@@ -76,7 +77,7 @@ def _sizes(found: re.Match[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 _crash(
     "other-room",
     r"could not broadcast input array from shape",
-    "what you write into has another shape",
+    "the part of an array that you write into has another shape",
     "You write numbers into a part of an array that does not have their shape.",
     "How large is the array that you write into, and from which sizes did you make it?",
     "Keys, values and queries can differ in width and in number, and there can be more of them than in the example.",
@@ -110,15 +111,15 @@ _crash(
     r"|Tensor' object has no attribute '(astype|copy)'",
     "NumPy and torch are mixed up",
     "You give an array of one library to a function of the other, or call a method that only the other one has.",
-    "Do the arguments of this task come from NumPy or from torch? Which of them is the function in that line from?",
-    "np.concatenate is torch.cat, np.expand_dims is unsqueeze, np.where is torch.where, and both know x[..., None].",
+    "Do the arguments of this task come from NumPy or from torch? Which one does the function in that line come from?",
+    "np.concatenate is torch.cat, np.expand_dims is unsqueeze, np.where is torch.where, and both accept x[..., None].",
 )
 _crash(
     "number-for-a-tensor",
     r"must be Tensor, not (int|float)",
     "a plain number is given to a function of torch",
     "Functions such as torch.sqrt and torch.exp take tensors. You give one a plain number, such as a size.",
-    "Which argument in that line is a size or another plain number? How do you take its root without torch?",
+    "Which argument in that line is a size or another plain number? How do you take its square root without torch?",
     "math.sqrt(d) and d ** 0.5 work for plain numbers, and a tensor can be divided by the result.",
 )
 _crash(
@@ -134,7 +135,7 @@ _crash(
     r"torch\.return_types\.|'tuple' object has no attribute|for \S+ '(tuple' and '(numpy\.ndarray|Tensor|float|int)"
     r"|(numpy\.ndarray|Tensor|float|int)' and 'tuple)'|must be Tensor, not tuple|bad operand type for unary .* 'tuple'",
     "a tuple is used as if it were one array",
-    "A function that you call returns more than one thing, and you go on with all of them as if they were one array.",
+    "A function that you call returns several results in a tuple, and you use the tuple as if it were one array.",
     "What does each function in that line return? Print the type of the result.",
     "x.max(dim=...) of torch returns the values and their indices, and an attention function often returns the "
     "weights as well. Take the one you need: values, indices = x.max(dim=...), or x.amax(dim=...).",
@@ -142,17 +143,17 @@ _crash(
 _crash(
     "truth-of-an-array",
     r"truth value of an array|Boolean value of Tensor",
-    "a whole array is asked whether it is true",
+    "an array is used where a single yes or no is needed",
     "`if`, `and`, `or` and `not` need one yes or no, and an array holds many.",
-    "What do you want to know of the array: whether it was given at all, or something of each of its numbers?",
-    "x is None asks whether there is an array. np.where and torch.where choose for every number by itself.",
+    "What do you want to know: whether the array was given at all, or something about each of its numbers?",
+    "x is None tells whether the array is missing. np.where and torch.where choose for each number separately.",
 )
 _crash(
     "view-of-a-transpose",
     r"view size is not compatible",
     "view after transpose",
     "view only looks at the numbers in the order in which they lie in memory, and transposing has changed the order.",
-    "Which line calls view on what was transposed before?",
+    "Which line calls view on a tensor that was transposed before?",
     "reshape copies the numbers where it has to. contiguous() before view does the same.",
 )
 _crash(
@@ -160,8 +161,8 @@ _crash(
     r'missing the required "forward" function',
     "the module has no forward",
     "torch looks for a method named forward, and your class has none.",
-    "How is it spelled, and how far is it indented? A function within __init__ is no method.",
-    "def forward(self, ...) stands at the same depth as def __init__(self, ...).",
+    "How is it spelled, and how far is it indented? A function inside __init__ is not a method.",
+    "def forward(self, ...) is indented as far as def __init__(self, ...).",
 )
 _crash(
     "method-for-a-number",
@@ -174,16 +175,16 @@ _crash(
 _crash(
     "other-parameters",
     r"among its parameters$",
-    "your class has other parameters than the weights that it is given",
+    "the parameters of your class do not match the weights that it is given",
     "The weights are loaded by their names, so the parameters of your class need the names that the task gives.",
-    "Print the names in your_module.state_dict(). Which are missing, and which are there too many?",
+    "Print the names in your_module.state_dict(). Which are missing, and which are extra?",
     "A part's name is the one under which you assign it to self. Two names for one module are one set of weights.",
 )
 _crash(
     "shape-of-a-parameter",
     r"has shape \(.*\), but \(.*\) is needed",
-    "a parameter has another shape",
-    "One of your layers is made for other sizes than the weights that it is given.",
+    "a parameter has the wrong shape",
+    "One of your layers has different sizes from those of the weights that it is given.",
     "nn.Linear(i, o) maps i numbers to o numbers. Which two numbers did you give, and in which order?",
     "The weight of nn.Linear(i, o) has shape (o, i). Are the sizes those that __init__ was given?",
 )
@@ -193,7 +194,7 @@ _crash(
     "the parts of a split are not equally large",
     "You split an axis into equal parts, and its size is not a multiple of their number.",
     "Which axis do you split, and should all of it be split?",
-    "x[..., :n] and x[..., n:] cut anywhere.",
+    "x[..., :n] and x[..., n:] can split an axis at any position.",
 )
 _crash(
     "list-and-tuple",
@@ -207,9 +208,9 @@ _crash(
     "none-for-a-value",
     r"NoneType",
     "None is used as if it were a number or an array",
-    "One of the values in that line is None: an argument that was left out, or what a function gave that returns "
+    "One of the values in that line is None: an argument that was left out, or the result of a function that returns "
     "nothing.",
-    "Which name in that line can be None, and when? Is a test for None upside down?",
+    "Which name in that line can be None, and when? Is a test for None the wrong way round?",
     "An argument that defaults to None has to be replaced before it is used. append, extend and sort change a list "
     "and return None.",
 )
@@ -236,12 +237,13 @@ _crash(
     "an index runs past the end",
     "You ask for an element that does not exist: the index is as large as the size of that axis, or larger.",
     "Up to which number does your index run, and along which axis? How large is that axis in this case?",
-    "The largest index is one less than the size. Queries and keys, or positions and rows, need not be equally many.",
+    "The largest index is one less than the size. The number of queries can differ from that of keys, and the number "
+    "of positions from that of rows.",
 )
 _crash(
     "written-in-place",
     r"in-?place operation|leaf Variable",
-    "a tensor is changed in place that the gradients need",
+    "a tensor that the gradients need is changed in place",
     "You write into a tensor that autograd still needs for the gradients.",
     "Which line assigns to x[...], uses += or calls a method whose name ends in an underscore?",
     "Make a new tensor instead: torch.where, torch.stack, torch.cat, or x = x + y.",
@@ -281,7 +283,7 @@ _crash(
 _crash(
     "not-a-function",
     r"object is not callable",
-    "something is called that is not a function",
+    "something that is not a function is called",
     "There are brackets (...) after something that is not a function.",
     "Which name in that line is followed by brackets? Did you give a function's name to something else before?",
     "x.shape is read without brackets, x.size() of torch with them.",
@@ -292,7 +294,7 @@ _crash(
     "the function calls itself without end",
     "Your function calls itself again and again.",
     "Which call in your function goes to the function itself, perhaps because you chose the name of another one?",
-    "Give your own function or variable a name that nothing it uses has.",
+    "Do not give your own function or variable the name of something that it uses.",
 )
 _crash(
     "division-by-zero",

@@ -193,7 +193,7 @@ def wrong_factor(seen: Seen) -> bool:
     "Called twice with the same inputs, your function gives different numbers.",
     "Which of your lines draws random numbers, or keeps something from one call to the next?",
     "Dropout is random, and torch.nn.functional.dropout is switched on unless you say otherwise. A default argument "
-    "such as [] or {} and a global variable keep what the call before has left in them.",
+    "such as [] or {} and a global variable keep what the previous call left in them.",
 )
 def differs_between_calls(seen: Seen) -> bool:
     """Tell whether one of two answers to the same inputs is not like the other."""
@@ -215,8 +215,8 @@ def _alike(one: Answer, other: Answer) -> bool:
     "a number is too large for 32 bits",
     "For large sizes your number is wrong, and it differs from the right one by a multiple of 2 to the power of 32.",
     "Which of your numbers has a type that holds only 32 bits?",
-    "Python's own whole numbers have no largest one. np.int32 and torch.int32 end at 2,147,483,647 and start again "
-    "from below.",
+    "Python's own integers have no upper limit. np.int32 and torch.int32 stop at 2,147,483,647 and wrap around "
+    "to negative numbers.",
 )
 def ends_at_32_bits(seen: Seen) -> bool:
     """Tell whether whole numbers are wrong by multiples of 2**32."""
@@ -269,7 +269,8 @@ def _sizes(case: Case) -> set[int]:
 @symptom(
     "only the first of a batch is right",
     "In a batch, the result of the first sequence is right, and those of the others are not.",
-    "Which of your lines takes the first entry of a batch for all, by [0], or lets all sequences share one array?",
+    "Which of your lines uses the first entry of a batch for all of them, as [0] does, or lets all "
+    "sequences share one array?",
     "With axes counted from the end, and an ellipsis (...) in front, every sequence of a batch is treated alike.",
 )
 def first_of_a_batch(seen: Seen) -> bool:
@@ -283,7 +284,7 @@ def first_of_a_batch(seen: Seen) -> bool:
     "The first row of the result is right, and the rows after it are not.",
     "What does your code do for the second row that depends on what it did for the first?",
     "A row may be a query, a position, or a sequence of a batch. A loop that writes into what it still has to read, or "
-    "that does not start anew for each row, goes wrong like this, and so does code that takes the first row for all.",
+    "that does not start afresh for each row, goes wrong like this, and so does code that uses the first row for all.",
 )
 def first_row(seen: Seen) -> bool:
     """Tell whether in every case that is wrong the first row alone is right, and could have been wrong."""
@@ -305,7 +306,7 @@ def _given(case: Case, want: NDArray[Any]) -> bool:
 
 @symptom(
     "only the last row is wrong",
-    "All rows of the result are right but for the last one.",
+    "All rows of the result are right except the last one.",
     "Where does your loop, or your slice, end?",
     "range(n) and x[:n] end before n. x[:-1] leaves out the last entry.",
 )
