@@ -56,8 +56,10 @@ test: ## set up and check everything: lint, types, tests, notebooks, book
 	@# One process builds the book; what needs no book is tested meanwhile.
 	@$(MAKE) --no-print-directory -j 2 book library
 	@# What the tests of a file share takes long to make here, so that a file stays together; the longest comes first.
-	pytest -n auto --dist loadfile --no-loadscope-reorder tests/grading/test_whole_course.py \
-		tests/book/test_browser.py tests/grading tests/book tests/exercises tests/house
+	@# Many of them wait for processes and pages, so that there are more of them at a time than processors.
+	pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) --dist loadfile --no-loadscope-reorder \
+		tests/grading/test_attacks.py tests/grading/test_whole_course.py tests/book/test_browser.py \
+		tests/grading tests/book tests/exercises tests/house
 
 lint: $(READY)
 	ruff check
