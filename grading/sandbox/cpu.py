@@ -13,6 +13,7 @@ from time import monotonic
 
 import psutil  # type: ignore[import-untyped]
 
+from grading.sandbox.cgroup import Group
 from grading.sandbox.limits import Limits
 
 PROC = Path("/proc")
@@ -44,30 +45,37 @@ class Time:
 class Meter:
     """Measures the time of a submission, whose first process is given, if the system says which it is.
 
-    ``seconds`` of processor time are what it may use in all.
+    ``seconds`` of processor time are what it may use in all. ``group`` is its control group, where it has one.
     """
 
-    def __init__(self, process: psutil.Process | None, limits: Limits, seconds: float) -> None:
-        self.process, self.limits = process, limits
+    def __init__(
+        self, process: psutil.Process | None, limits: Limits, seconds: float, group: Group | None = None
+    ) -> None:
+        self.process, self.limits, self.group = process, limits, group
         self.used = 0.0  # seconds of processor time, as far as they are known
         self._looked = self._begin = self.now()
         self.whole = Span(self, seconds)
 
     def now(self) -> Time:
-        """Return the time that the first process has taken, with its children that ended: quick to be had."""
+        """Return the time that the group has taken; without one, the first process, with its children that ended."""
         if self.process is None:
             self.used = monotonic()
             return Time(self.used, self.used, 0.0)
-        self.used = max(self.used, used([self.process]))
+        self.used = max(self.used, self._used([self.process]))
         return Time(self.used, monotonic(), waited(self.process))
 
     def look(self, family: Sequence[psutil.Process]) -> None:
         """Take in what all processes have used, and keep them to one core where they have taken several."""
-        self.used = max(self.used, used(family))
+        self.used = max(self.used, self._used(family))
         now = self.now()
         since, self._looked = now.since(self._looked), now
-        if since.used > ONE_CORE * since.clock:
+        limited = self.group is not None and self.group.one_core  # by the kernel
+        if since.used > ONE_CORE * since.clock and not limited:
             keep_to_one_core(family)
+
+    def _used(self, family: Sequence[psutil.Process]) -> float:
+        counted = self.group.used() if self.group else None
+        return used(family) if counted is None else counted
 
     def spent(self) -> float:
         """Return how many seconds are gone: of processor time, or, of what sleeps, its part of those on the clock."""

@@ -22,6 +22,7 @@ import psutil  # type: ignore[import-untyped]
 
 from grading.course import GradingError
 from grading.sandbox import bubblewrap, memory
+from grading.sandbox.cgroup import Group, own_group
 from grading.sandbox.cpu import Meter, Span
 from grading.sandbox.inside import frames
 from grading.sandbox.kit import packed
@@ -123,6 +124,7 @@ class Host:
         limits = limits or self.limits
         with ExitStack() as stack:
             user = stack.enter_context(own_user()) if self.walled else os.getuid()
+            group = stack.enter_context(own_group()) if self.walled else None
             ours, theirs = (stack.enter_context(end) for end in socket.socketpair())
             leash, its_leash = (stack.enter_context(end) for end in socket.socketpair())
             if hasattr(socket, "SO_PASSCRED"):
@@ -132,9 +134,8 @@ class Host:
             theirs.close()
             its_leash.close()
             try:
-                yield Session(
-                    ours, leash, limits, seconds or limits.notebook, lambda: _is_there(box), walled=self.walled
-                )
+                most = seconds or limits.notebook
+                yield Session(ours, leash, limits, most, lambda: _is_there(box), group, walled=self.walled)
             except Killed:  # with others at work in the box, unless that was killed as well
                 if not _is_there(box):
                     self._drop(box)
@@ -250,7 +251,10 @@ def _let_go(leash: socket.socket) -> bool:
 
 
 class Session:
-    """The process of one submission, seen from outside. ``box_is_there`` tells whether its box has not ended."""
+    """The process of one submission, seen from outside. ``box_is_there`` tells whether its box has not ended.
+
+    The process moves into ``group``, if there is one, before it runs any student code.
+    """
 
     def __init__(
         self,
@@ -259,17 +263,21 @@ class Session:
         limits: Limits,
         seconds: float,
         box_is_there: Callable[[], bool],
+        group: Group | None,
         *,
         walled: bool,
     ) -> None:
         self._channel, self._leash, self.limits, self._box_is_there = channel, leash, limits, box_is_there
         self._walled = walled
         self._buffer = bytearray()
-        self._process, self._base = _begun(leash, box_is_there, walled=walled)
+        self._process, held = _begun(leash, box_is_there, walled=walled)
+        self._most_memory = limits.memory * 5 // 4 + held
+        added = group is not None and self._process is not None and group.add(self._process.pid, self._most_memory)
+        self._group = group if added else None
         self._shared = memory.shared_by_all()
         self.left = 0  # bytes that may still come in answer to what was asked last
         self._look = monotonic() + 2 * TICK  # when to look at the memory and the processor time next
-        self.time = Meter(self._process, limits, seconds)
+        self.time = Meter(self._process, limits, seconds, self._group)
         self.cut = False
         channel.setblocking(False)
 
@@ -380,6 +388,8 @@ class Session:
         except ValueError:
             return Stopped("infrastructure", "ran in a process that was lost.")
         self.time.used = max(self.time.used, seconds)
+        if status == -signal.SIGKILL and self._group and self._group.out_of_memory():
+            return self._too_much_memory()
         return _how_it_ended(int(status), seconds, min(limit, self.limits.processor), walled=self._walled)
 
     def _gone(self) -> Stopped:
@@ -400,9 +410,12 @@ class Session:
             held += memory.of_the_kernel(family, walled=self._walled)
             if memory.shared_by_all() - self._shared > self.limits.memory // 10:
                 held += memory.shared_by(family)
-            if held - self._base > self.limits.memory * 5 // 4:
+            if held > self._most_memory:
                 self._process.kill()
-                raise Stopped("out-of-memory", f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")
+                raise self._too_much_memory()
+
+    def _too_much_memory(self) -> Stopped:
+        return Stopped("out-of-memory", f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")
 
 
 def _begun(
@@ -443,7 +456,8 @@ def _how_it_ended(status: int, seconds: float, limit: float, *, walled: bool) ->
     """Return how a process ended, by its status and the seconds of processor time that it used, and could use.
 
     Behind walls it is the first of its namespace, so that nothing in there can send it a SIGKILL: the kernel does once
-    it has used all its processor time; and so does whoever wants memory, or does not want the process.
+    it has used all its processor time; and so does whoever wants memory, or does not want the process. Where the kernel
+    did it because the submission's group reached its memory limit, this is not asked.
 
     Raises:
         Killed: neither the grader nor the submission can have done this.
