@@ -1,0 +1,87 @@
+"""What is true of an answer whatever the exercise is recognised where it is true, and not where it is not."""
+
+import numpy as np
+import pytest
+
+import attnlib
+from attnlib.checks import examine
+
+
+def random(query, key, value):
+    context, weights = attnlib.attention(query, key, value)
+    return context + np.random.default_rng().normal(size=context.shape), weights
+
+
+class Remembers:
+    """A function that keeps what it was asked first."""
+
+    def __init__(self):
+        self.first = None
+
+    def __call__(self, query, key):
+        scores = query @ np.swapaxes(key, -1, -2)
+        if self.first is not None and self.first.shape == scores.shape:
+            scores = scores + self.first
+        self.first = scores
+        return scores
+
+
+def first_for_all(query, key, value):
+    context, weights = attnlib.attention(query, key, value)
+    if context.ndim > 2:
+        context[1:] = context[:1]
+    return context, weights
+
+
+def rows_wrong_from_the_second_on(x):
+    context, weights = attnlib.self_attention(x)
+    context[..., 1:, :] += 1
+    return context, weights
+
+
+def last_row_wrong(query, key):
+    scores = query @ np.swapaxes(key, -1, -2)
+    if scores.shape[-2] > 2:
+        scores[..., -1, :] += 7
+    return scores
+
+
+def as_many_columns_as_queries(query, key):
+    scores = query @ np.swapaxes(key, -1, -2)
+    return np.resize(scores, (*scores.shape[:-1], query.shape[-2]))
+
+
+def in_32_bits(T, S, D, D_v):
+    product = np.array(T * S * (D + D_v), np.int64).astype(np.int32)
+    return product, np.array(T * S, np.int64).astype(np.int32)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "implementation", "symptom"),
+    [
+        ("attention", random, "differs-between-calls"),
+        ("dot", Remembers(), "differs-between-calls"),
+        ("attention", first_for_all, "first-of-a-batch"),
+        ("self_attention", rows_wrong_from_the_second_on, "first-row"),
+        ("dot", last_row_wrong, "last-row"),
+        ("dot", as_many_columns_as_queries, "size-of-another"),
+        ("dot", lambda query, key: 0 * (query @ np.swapaxes(key, -1, -2)), "zeros"),
+        ("attention_cost", in_32_bits, "ends-at-32-bits"),
+    ],
+)
+def test_a_symptom_is_recognised(exercise, implementation, symptom):
+    for seed in range(3):
+        report = examine(exercise, implementation, seed=seed)
+        assert report.mistake == symptom, report.message
+        assert report.score < 1
+
+
+def test_a_position_that_changes_nothing_does_not_make_a_first_row():
+    """Position 0 is not rotated, whatever the angles: that it is right tells nothing."""
+
+    def twice_as_fast(x, cos, sin, interleaved=False):
+        return attnlib.apply_rope(x, cos * 2, sin * 2, interleaved=interleaved)
+
+    report = examine("apply_rope", twice_as_fast, seed=0)
+    assert not report.passed
+    assert report.mistake != "first-row"
