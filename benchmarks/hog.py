@@ -1,7 +1,7 @@
 """What honest but slow submissions lose where others keep the machine busy: `python benchmarks/hog.py`.
 
-Twenty students hand in right answers, one of which takes half of the time that a cell has. Among them are four who fork
-31 processes that never end. Two submissions are graded at a time, first on the machine as it is, and then with eight
+Twenty students hand in right answers, one of which takes half of the time that a cell has. Four more fork 31 processes
+each that never end. Two submissions are graded at a time, first on the machine as it is, and then with eight
 busy processes of somebody else's beside it. Nobody should lose a point.
 """
 

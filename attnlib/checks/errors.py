@@ -25,7 +25,9 @@ def _broadcast(found: re.Match[str], line: str) -> str:
 
 def _torch_broadcast(found: re.Match[str], line: str) -> str:
     one, other, axis = found.group("one", "other", "axis")
-    return f"two tensors do not fit together: along axis {axis} one has {one} entries, the other {other}. {_RULE}"
+    return (
+        f"two tensors do not fit together: along axis {axis}, one has {one} entries and the other has {other}. {_RULE}"
+    )
 
 
 def _product(found: re.Match[str], line: str) -> str:
@@ -105,7 +107,7 @@ def _shape(text: str) -> str:
     return "(" + ", ".join(part for part in re.split(r"[^\d\-]+", text) if part) + ")"
 
 
-_RULE = "Counting axes from the end, each pair of sizes has to be equal, unless one of the two is 1."
+_RULE = "When axes are counted from the end, the two sizes at each position have to be equal, unless one of them is 1."
 
 KNOWN: tuple[tuple[re.Pattern[str], Explain], ...] = tuple(
     (re.compile(pattern), explain)

@@ -50,8 +50,8 @@ NEW_AXIS_LAST = _crash(
     "new-axis-at-the-end",
     NEVER,
     "a new axis is at the end instead of in front",
-    "You give an array an axis of size 1 at the end. All its other axes then line up one place too far left.",
-    "Write the two shapes below each other, aligned at the right. Where is the axis of size 1 missing?",
+    "You give an array an axis of size 1 at the end. All its other axes then line up one place too far to the left.",
+    "Write the two shapes one below the other, aligned on the right. Where is the axis of size 1 missing?",
     "x[..., None] adds an axis at the end, x[None] one in front, and x[:, None] one after the first.",
 )
 
@@ -127,7 +127,7 @@ _crash(
     r"only (size-1|length-1|0-dimensional|integer scalar) arrays|only one element tensors can be converted",
     "a function for one number is given an array",
     "You give a whole array to something that takes a single number.",
-    "Which function in that line is made for one number, such as those of the module math, or float() and int()?",
+    "Which function in that line takes a single number only, as float(), int() and those of the math module do?",
     "np.exp, np.sqrt and np.tanh, or torch.exp and the like, work on every element of an array.",
 )
 _crash(
@@ -137,7 +137,7 @@ _crash(
     "a tuple is used as if it were one array",
     "A function that you call returns several results in a tuple, and you use the tuple as if it were one array.",
     "What does each function in that line return? Print the type of the result.",
-    "x.max(dim=...) of torch returns the values and their indices, and an attention function often returns the "
+    "In torch, x.max(dim=...) returns the values and their indices, and an attention function often returns the "
     "weights as well. Take the one you need: values, indices = x.max(dim=...), or x.amax(dim=...).",
 )
 _crash(
@@ -168,15 +168,15 @@ _crash(
     "method-for-a-number",
     r"is a method, where a number is asked for",
     "a method, where a number is asked for",
-    "You have written a method that has to be called. The task reads a number, without brackets.",
+    "You have written a method, which has to be called. The task asks for a number that is read without brackets.",
     "Where do you keep the number, and what is its name?",
-    "Assign the number to self in __init__ and in every call that changes it, or put @property above the method.",
+    "Assign the number to self.length in __init__ and every call that changes it, or put @property above the method.",
 )
 _crash(
     "other-parameters",
     r"among its parameters$",
     "the parameters of your class do not match the weights that it is given",
-    "The weights are loaded by their names, so the parameters of your class need the names that the task gives.",
+    "The weights are loaded by name, so the parameters of your class need the names that the task gives.",
     "Print the names in your_module.state_dict(). Which are missing, and which are extra?",
     "A part's name is the one under which you assign it to self. Two names for one module are one set of weights.",
 )
@@ -199,7 +199,7 @@ _crash(
 _crash(
     "list-and-tuple",
     r'can only concatenate (list|tuple|str) \(not "|for \+: \'(list|tuple)\' and|int\' and \'(list|tuple)\'',
-    "a list and a tuple, or a number, are added",
+    "a list or a tuple is added to something of another type",
     "+ joins two lists or two tuples, but not one of each, and it joins neither with a number.",
     "Print the type of both sides of the +.",
     "tuple(x) and list(x) turn one into the other; (n,) is a tuple that holds one number.",
@@ -236,7 +236,7 @@ _crash(
     r"IndexError: (index|list index|tuple index|string index|select\(\)|index_select)",
     "an index runs past the end",
     "You ask for an element that does not exist: the index is as large as the size of that axis, or larger.",
-    "Up to which number does your index run, and along which axis? How large is that axis in this case?",
+    "How far does your index run, and along which axis? How large is that axis in this case?",
     "The largest index is one less than the size. The number of queries can differ from that of keys, and the number "
     "of positions from that of rows.",
 )
@@ -261,7 +261,7 @@ _crash(
     r"^(NameError|UnboundLocalError)",
     "a name without a value",
     "Your function uses a name that has no value at that point.",
-    "Is it a typing error, an import that is missing, or a name that is set in only one branch of an if or a loop?",
+    "Is it a typo, an import that is missing, or a name that is set in only one branch of an if or a loop?",
     "A function can use its arguments and what it has computed itself. A loop that never runs sets no name.",
 )
 _crash(
@@ -276,7 +276,7 @@ _crash(
     "other-arguments",
     r"missing \d+ required|positional arguments? but|unexpected keyword argument|got multiple values",
     "a function is called with arguments that it does not take",
-    "A call in that line gives too many arguments, too few, or one by a name that the function does not know.",
+    "A call in that line passes too many arguments, too few, or one with a name that the function does not know.",
     "Look the function up with help(...): which arguments does it take, in which order?",
     "NumPy says axis and keepdims, torch says dim and keepdim. A method's first argument is self.",
 )
@@ -286,14 +286,14 @@ _crash(
     "something that is not a function is called",
     "There are brackets (...) after something that is not a function.",
     "Which name in that line is followed by brackets? Did you give a function's name to something else before?",
-    "x.shape is read without brackets, x.size() of torch with them.",
+    "x.shape is read without brackets; torch's x.size() is a call and needs them.",
 )
 _crash(
     "endless-recursion",
     r"^RecursionError",
     "the function calls itself without end",
     "Your function calls itself again and again.",
-    "Which call in your function goes to the function itself, perhaps because you chose the name of another one?",
+    "Which call in your function is to the function itself, perhaps because it has the name of another one?",
     "Do not give your own function or variable the name of something that it uses.",
 )
 _crash(

@@ -119,7 +119,7 @@ def differs_in_training(seen: Seen) -> bool:
 @symptom(
     "not the results that the task asks for",
     "Your function returns a different kind of result, or a different number of results, than the task asks for.",
-    "Compare your return line with the last line of the docstring: how many results are promised, and of which kind?",
+    "Compare your return line with the last line of the docstring: how many results are promised, and of what kind?",
     "Print the type of what your function returns and, if it is a tuple, how many items it has.",
 )
 def other_results(seen: Seen) -> bool:
@@ -163,7 +163,7 @@ def whole_numbers(seen: Seen) -> bool:
 
 @symptom(
     "right for one number of dimensions only",
-    "Your function counts on a certain number of dimensions: with more in front, or with fewer, it is wrong.",
+    "Your function relies on a certain number of dimensions: with more in front, or with fewer, it is wrong.",
     "Which of your lines counts an axis from the front, or unpacks a shape?",
     "Counted from the end, as -1 and -2, axes stay the same whatever comes before them.",
 )
