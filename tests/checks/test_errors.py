@@ -37,7 +37,7 @@ SAID = {
     "a size too many": (lambda: A.shape[2], "line 2: D = x.shape[2]", "an axis that the array does not have"),
     "einsum": (lambda: np.einsum("btd,bsd->bts", A, A), "", "An ellipsis (...) stands for all leading axes"),
     "if": (lambda: 1 if A else 2, "", "use `is None`"),
-    "torch: adding": (lambda: TENSOR + torch.ones(2, 5), "", "one has 4 entries, the other 5"),
+    "torch: adding": (lambda: TENSOR + torch.ones(2, 5), "", "one has 4 entries and the other has 5"),
     "torch: a product": (
         lambda: TENSOR @ torch.ones(2, 5),
         "",
