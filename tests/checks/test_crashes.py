@@ -51,6 +51,9 @@ NUMPY = {
     "not-a-function": lambda x: x.shape(),
     "endless-recursion": endless,
     "division-by-zero": lambda x: x * (1 / 0),
+    "number-for-a-list": lambda x: [score for row in x for score in row],
+    "third-argument": lambda x: np.dot(np.ones((2, 3)), np.ones((3, 5)), np.ones((5, 2))),
+    "no-inverse": lambda x: np.linalg.inv(np.ones((2, 3))),
 }
 
 

@@ -51,6 +51,16 @@ def as_many_columns_as_queries(query, key):
     return np.resize(scores, (*scores.shape[:-1], query.shape[-2]))
 
 
+def last_query_for_all(query, key, weight):
+    rows = query.shape[-2]
+    return attnlib.general(query[..., [-1] * rows, :], key, weight)
+
+
+def rounded_weights(query, key, value):
+    weights = attnlib.attention(query, key, value)[1].round(2)
+    return weights @ value, weights
+
+
 def in_32_bits(T, S, D, D_v):
     product = np.array(T * S * (D + D_v), np.int64).astype(np.int32)
     return product, np.array(T * S, np.int64).astype(np.int32)
@@ -66,6 +76,8 @@ def in_32_bits(T, S, D, D_v):
         ("dot", last_row_wrong, "last-row"),
         ("dot", as_many_columns_as_queries, "size-of-another"),
         ("dot", lambda query, key: 0 * (query @ np.swapaxes(key, -1, -2)), "zeros"),
+        ("general", last_query_for_all, "last-row-alone"),
+        ("attention", rounded_weights, "inexact"),
         ("attention_cost", in_32_bits, "ends-at-32-bits"),
     ],
 )
@@ -85,3 +97,14 @@ def test_a_position_that_changes_nothing_does_not_make_a_first_row():
     report = examine("apply_rope", twice_as_fast, seed=0)
     assert not report.passed
     assert report.mistake != "first-row"
+
+
+def test_zeros_in_the_first_case_alone_are_not_called_nothing_but_zeros():
+    """In the first case v sums to 0, so that whatever is multiplied by its sum is 0 there."""
+
+    def cancelled(query, key, w_query, w_key, v):
+        return attnlib.additive(query, key, w_query, w_key, v) * v.sum()
+
+    report = examine("additive", cancelled, seed=0)
+    assert not report.passed
+    assert report.mistake is None

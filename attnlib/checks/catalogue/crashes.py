@@ -204,6 +204,36 @@ _crash(
     "Print the type of both sides of the +.",
     "tuple(x) and list(x) turn one into the other; (n,) is a tuple that holds one number.",
 )
+
+
+_crash(
+    "number-for-a-list",
+    r"object is not (iterable|subscriptable)|iteration over a 0-d|len\(\) of (unsized object|a 0-d)|has no len\(\)"
+    r"|invalid index to scalar|invalid index of a 0-dim",
+    "one number is used as if it were a list or an array",
+    "You loop over a single number, index it, or ask for its length.",
+    "How many dimensions does your input have in this case, and what does a loop over it give at each turn?",
+    "A loop over an array goes through its first axis. Over a row it gives numbers, over a table rows.",
+)
+_crash(
+    "third-argument",
+    r"output array (is not acceptable|has (wrong|incorrect))|return arrays? must be of ArrayType"
+    r"|output must be an array",
+    "a third array is given to a function of two",
+    "np.dot, np.matmul and most functions of NumPy take the array to write into as one more argument.",
+    "How many arrays does the function in that line combine, and how many do you give it?",
+    "Multiply two arrays first, and the result by the third.",
+)
+_crash(
+    "no-inverse",
+    r"LinAlgError|linalg\.(inv|solve)|must be batches of square matrices|singular",
+    "a matrix is inverted that has no inverse",
+    "Only a square matrix has an inverse, and not every one.",
+    "Does the formula of the task contain an inverse, or a transpose?",
+    "If the shapes do not fit the other way round, print them: perhaps only the order of the factors is wrong.",
+)
+
+
 _crash(
     "none-for-a-value",
     r"NoneType",

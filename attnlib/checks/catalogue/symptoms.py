@@ -197,7 +197,9 @@ def overflows(seen: Seen) -> bool:
 )
 def inexact(seen: Seen) -> bool:
     """Tell whether the first thing that is wrong is wrong by less than a hundredth."""
-    return "nearly right" in seen.broke
+    got, want = _first_that_differs(seen)
+    near = bool(want.size) and np.abs(got - want).max() < 0.01 * np.abs(want).max()
+    return near or "nearly right" in seen.broke
 
 
 @symptom(
@@ -236,8 +238,9 @@ def ends_at_32_bits(seen: Seen) -> bool:
     "cut off everything on one side of 0.",
 )
 def zeros(seen: Seen) -> bool:
-    """Tell whether the first thing that is wrong is 0 everywhere."""
-    return "0 everywhere" in seen.broke
+    """Tell whether what is wrong is 0 everywhere, in every case that is wrong and has the right shape."""
+    wrong = [i for i, case in seen.cases.items() if i not in seen.right and case.part != GRADIENTS]
+    return "0 everywhere" in seen.broke and not any(_first_that_differs(seen, i)[0].any() for i in wrong)
 
 
 @symptom(
@@ -288,18 +291,35 @@ def first_of_a_batch(seen: Seen) -> bool:
 )
 def first_row(seen: Seen) -> bool:
     """Tell whether in every case that is wrong the first row alone is right, and could have been wrong."""
+    return _one_row_alone(seen, 0)
+
+
+@symptom(
+    "only the last row is right",
+    "The last row of the result is right, and the rows before it are not.",
+    "Which name in your code holds what belongs to the last row, while you use it for all rows?",
+    "A variable keeps its last value when its loop has ended. And in the last row nothing comes later: what is done to "
+    "later positions does not show there.",
+)
+def last_row_alone(seen: Seen) -> bool:
+    """Tell whether in every case that is wrong the last row alone is right, and could have been wrong."""
+    return _one_row_alone(seen, -1)
+
+
+def _one_row_alone(seen: Seen, row: int) -> bool:
+    """Tell whether in every case that is wrong this row alone, the first or the last, is right."""
     wrong = [i for i, case in seen.cases.items() if i not in seen.right and case.part != GRADIENTS]
     found = [(i, *_first_that_differs(seen, i)) for i in wrong]
-    rows = [(got, want) for i, got, want in found if want.ndim > 1 and not _given(seen.cases[i], want)]
+    rows = [(got, want) for i, got, want in found if want.ndim > 1 and not _given(seen.cases[i], want, row)]
     told = [_right(got, want, -2) for got, want in rows if want.shape[-2] > 1]
-    return len(told) > 1 and all(right[0] and not any(right[1:]) for right in told)
+    return len(told) > 1 and all(right[row] and sum(right) == 1 for right in told)
 
 
-def _given(case: Case, want: NDArray[Any]) -> bool:
-    """Tell whether the first row that is wanted holds only 0 and 1, or is that of an input: position 0 changes none."""
-    first = want[..., 0, :]
-    same = [x[..., 0, :] for x in leaves(case.inputs).values() if x.shape == want.shape]
-    return bool(np.isin(first, (0, 1)).all()) or any(np.allclose(first, x) for x in same)
+def _given(case: Case, want: NDArray[Any], row: int) -> bool:
+    """Tell whether the row that is wanted holds only 0 and 1, or is that of an input: position 0 changes none."""
+    one = want[..., row, :]
+    same = [x[..., row, :] for x in leaves(case.inputs).values() if x.shape == want.shape]
+    return bool(np.isin(one, (0, 1)).all()) or any(np.allclose(one, x) for x in same)
 
 
 @symptom(
