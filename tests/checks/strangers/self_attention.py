@@ -484,6 +484,7 @@ KNOWN = {
         "rows of scores made unit": "norm-of-scores",
         "sign reversed": "reversed-sign",
         "np inner": "outer-batches",
+        "all zero if any is": "all-or-nothing",
     },
     "attention": {
         "power before the half": "twice-the-width",

@@ -1168,6 +1168,19 @@ def whole_root(query, key, value):
     return _attend(attnlib.dot(query, key) / int(query.shape[-1] ** 0.5), value)
 
 
+@MISTAKES.add(
+    "the weights of each sequence meet the values of every other",
+    hint="How many contexts should a batch of 2 have: 2, or 4?",
+    more="Print the shape of your context for a batch of 2. The 2 is there twice: some products pair all leading "
+    "dimensions, and others go through both batches side by side.",
+    section=WEIGHTED_SUM,
+)
+def outer_batches_in_sum(query, key, value):
+    """The weights are right, but each sequence of the batch averages the values of every other sequence as well."""
+    weights = attnlib.attention(query, key, value)[1]
+    return np.dot(weights, value), weights
+
+
 EXERCISE = Exercise(
     name="attention",
     reference=attnlib.attention,

@@ -40,6 +40,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     zero["query"][1] = 0
     zero["key"][2] = 0
     yield Case("one zero query and one zero key", ZERO, zero)
+    level = {"query": np.array([[2.0, -2.0]]), "key": np.array([[3.0, -3.0], [-1.0, 2.0], [1.0, 1.0]])}
+    yield Case("the query [2, -2] and the keys [3, -3], [-1, 2], [1, 1]", ZERO, level)
     yield Case("inputs that must stay as they are", UNCHANGED, _directions(rng, (3, 2), (4, 2)), unchanged=True)
 
 
@@ -606,6 +608,55 @@ def zeros_alike(query, key):
 def two_components(query, key):
     """The lengths are computed from two components, as in the example. All D of them count."""
     return attnlib.dot(query / _norm(query[..., :2]), key / _norm(key[..., :2]))
+
+
+@MISTAKES.add(
+    "lengths below 1 count as 1",
+    hint="Which lengths does your guard against division by zero change? Which should it change?",
+    more="A vector of length 0.5 has a direction, so it has to be divided by 0.5. Only a length of exactly 0 needs to "
+    "be exchanged for another number.",
+    section=COSINE,
+)
+def at_least_one(query, key):
+    """Every length is at least 1 in your function, so the cosines of shorter vectors come out too small."""
+    return attnlib.dot(query / np.maximum(_norm(query), 1), key / np.maximum(_norm(key), 1))
+
+
+@MISTAKES.add(
+    "a vector whose components sum to 0 counts as zero",
+    hint="The components of [2, -2] sum to 0. Is it a vector of zeros?",
+    more="Look at the test for the zero vector. Which number is 0 for a vector of zeros and for no other?",
+    section=COSINE,
+)
+def zero_sum(query, key):
+    """A vector such as [2, -2] gets the cosine 0 with everything. Only a vector all of whose components are 0 does."""
+    nonzero = (query.sum(-1) != 0)[..., :, None] & (key.sum(-1) != 0)[..., None, :]
+    return np.where(nonzero, attnlib.cosine(query, key), 0.0)
+
+
+@MISTAKES.add(
+    "one vector of zeros makes all cosines 0",
+    hint="One of several keys is zero. Which of the cosines does that concern?",
+    more="Look at the test for vectors of zeros: does it give one answer for the whole array, or one for each vector?",
+    section=COSINE,
+)
+def all_or_nothing(query, key):
+    """As soon as one vector is zero, all cosines become 0. The other vectors still have a direction."""
+    some = (_norm(query) == 0).any() or (_norm(key) == 0).any()
+    return attnlib.cosine(query, key) * (0.0 if some else 1.0)
+
+
+@MISTAKES.add(
+    "the lengths of queries and keys are exchanged",
+    hint="Row i of the table belongs to query i. Which length has to divide the whole row?",
+    more="Print the shapes of both arrays of lengths for 3 queries and 5 keys. The lengths of the queries have to be a "
+    "column, (3, 1), and those of the keys a row, (1, 5).",
+    section=COSINE,
+)
+def lengths_exchanged(query, key):
+    """The lengths of the queries lie along the columns and those of the keys along the rows, instead of vice versa."""
+    a, b = _norm(query).swapaxes(-1, -2), _norm(key)
+    return attnlib.dot(query, key) / np.where(a == 0, 1, a) / np.where(b == 0, 1, b)
 
 
 EXERCISE = Exercise(

@@ -240,7 +240,8 @@ def key_with_key(query, key):
     "right for matrices, wrong for a batch",
     hint="Follow an array of three dimensions through every line. Which of its axes changes places, and which should?",
     more="Print the shape of your turned keys for a key of shape (2, 5, 4). It should be (2, 4, 5): the batch stays in "
-    "front, and the last two change places. Some ways to transpose reverse all axes.",
+    "front, and the last two change places. Some ways to transpose reverse all axes, and a loop over a "
+    "batch goes through its sequences, not through the rows.",
     section=SCORES,
 )
 def full_transpose(query, key):
@@ -500,6 +501,18 @@ def in_place(query, key):
     scores = attnlib.dot(query, key)
     query *= 2
     return scores
+
+
+@MISTAKES.add(
+    "the last sequence of the batch for all",
+    hint="Change the first key of the first sequence of a batch: do any of its scores change?",
+    more="If you loop over the batch, compare the index of the query with the index of the key in each line. A loop "
+    "variable keeps its last value after its loop has ended.",
+    section=SCORES,
+)
+def last_of_the_batch(query, key):
+    """All sequences of a batch were compared with the keys of the last one. Each has keys of its own."""
+    return attnlib.dot(query, key if key.ndim == 2 else key[-1:] + np.zeros_like(key))
 
 
 EXERCISE = Exercise(

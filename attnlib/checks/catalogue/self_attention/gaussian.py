@@ -624,6 +624,84 @@ def bandwidth_beside_dot(query, key, bandwidth=1.0):
     return attnlib.dot(query, key) - lengths / (2 * bandwidth**2)
 
 
+@MISTAKES.add(
+    "the bandwidth divides twice",
+    hint="With bandwidth 5, by which number do you divide the squared distance in all?",
+    more="A key at distance 5, with bandwidth 5, scores -1/2. If you have divided the vectors or the differences by "
+    "the bandwidth already, what is left to divide by?",
+    section=SIMILARITIES,
+)
+def bandwidth_twice(query, key, bandwidth=1.0):
+    """The squared distances are divided by the fourth power of the bandwidth, not by its square."""
+    return -_squares(query, key) / (2 * bandwidth**4)
+
+
+@MISTAKES.add(
+    "the bandwidth divides the dot product alone",
+    hint="Multiplied out, the square has three terms. How many of them does your bandwidth divide?",
+    more="With bandwidth 1 you are right. Try bandwidth 5 and a query that equals its key. If you scale the vectors, "
+    "are the lengths computed before that line or after it?",
+    section=SIMILARITIES,
+)
+def bandwidth_in_dot(query, key, bandwidth=1.0):
+    """The dot product is divided by the square of the bandwidth, but the squared lengths are not."""
+    lengths = _squared_norm(query)[..., :, None] + _squared_norm(key)[..., None, :]
+    return attnlib.dot(query, key) / bandwidth**2 - lengths / 2
+
+
+@MISTAKES.add(
+    "queries and keys are moved by different vectors",
+    hint="Move a query and a key by the same vector: does their distance change? And by two different vectors?",
+    more="In the first case the query equals the first key, so their score is 0. What are the two after your first "
+    "lines?",
+    section=SIMILARITIES,
+)
+def centred_apart(query, key, bandwidth=1.0):
+    """The mean of the queries was subtracted from the queries and that of the keys from the keys. Distances change."""
+    query, key = query - query.mean(-2, keepdims=True), key - key.mean(-2, keepdims=True)
+    return attnlib.gaussian(query, key, bandwidth=bandwidth)
+
+
+@MISTAKES.add(
+    "the lengths in the expanded square are not squared",
+    hint="Multiply out the square of a difference. Does it contain the two lengths, or their squares?",
+    more="The query (2, 1) equals the first key, so the three terms have to cancel: 5, 5 and twice 5. Which do you "
+    "have in place of the first two?",
+    section=SIMILARITIES,
+)
+def lengths_not_squared(query, key, bandwidth=1.0):
+    """You multiplied out the square, but added the lengths of the vectors where their squares belong."""
+    query, key = query / bandwidth, key / bandwidth
+    lengths = np.sqrt(_squared_norm(query))[..., :, None] + np.sqrt(_squared_norm(key))[..., None, :]
+    return -(lengths - 2 * attnlib.dot(query, key)) / 2
+
+
+@MISTAKES.add(
+    "the squared lengths of queries and keys are exchanged",
+    hint="Row i of the table belongs to query i. Which squared length has to be added to the whole row?",
+    more="Print the shapes of both arrays of squared lengths for 3 queries and 5 keys. Those of the queries have to be "
+    "a column, (3, 1), and those of the keys a row, (1, 5).",
+    section=SIMILARITIES,
+)
+def lengths_exchanged(query, key, bandwidth=1.0):
+    """The squared lengths of the queries lie along the columns, those of the keys along the rows: the wrong way."""
+    lengths = _squared_norm(query)[..., None, :] + _squared_norm(key)[..., :, None]
+    return -(lengths - 2 * attnlib.dot(query, key)) / (2 * bandwidth**2)
+
+
+@MISTAKES.add(
+    "both arrays of squared lengths stand in a column",
+    hint="There are T squared lengths of queries and S of keys. What shape has a table with all their sums?",
+    more="The T lengths of the queries have to stand in a column, the S lengths of the keys in a row. Print the shapes "
+    "of both: which of them has to be turned?",
+    section=SIMILARITIES,
+)
+def lengths_in_two_columns(query, key, bandwidth=1.0):
+    """The squared lengths of the keys are added to the rows of the queries. One belongs above each column."""
+    lengths = _squared_norm(query)[..., :, None] + _squared_norm(key)[..., :, None]
+    return -(lengths - 2 * attnlib.dot(query, key)) / (2 * bandwidth**2)
+
+
 EXERCISE = Exercise(
     name="gaussian",
     reference=attnlib.gaussian,

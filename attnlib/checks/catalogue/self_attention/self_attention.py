@@ -423,6 +423,22 @@ ALONE = (  # mistakes of attention that are another one, or none, where query, k
 )
 
 
+@MISTAKES.add(
+    "the batch is flattened to one sequence",
+    hint="For a batch of 2 with 5 words each, how many words does one word attend to: 5, or 10?",
+    more="Add up a row of your weights for a batch of 2. The rest of the row went to words of the other sequence. At "
+    "which line did the batch become one sequence?",
+    section=ATTENTION,
+)
+def flattened_batch(x):
+    """The words of all sequences attend to each other, and only the weights within each sequence are returned."""
+    flat = x.reshape(-1, x.shape[-1])
+    context, weights = attnlib.self_attention(flat)
+    t = x.shape[-2]
+    within = [weights[i : i + t, i : i + t] for i in range(0, len(flat), t)]
+    return context.reshape(x.shape), np.reshape(within, (*x.shape[:-1], t))
+
+
 EXERCISE = Exercise(
     name="self_attention",
     reference=attnlib.self_attention,

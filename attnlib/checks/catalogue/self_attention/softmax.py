@@ -38,6 +38,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("scores around -10 000", LARGE, {"x": -1e4 + rng.normal(size=(4, 3))})
     yield Case("one row around 10 000, one around -10 000", LARGE, {"x": np.array([[1e4], [-1e4]]) + table[:2]})
     yield Case("scores from -1000 to 1000 in one row", LARGE, {"x": np.array([0.0, 1000.0, -1000.0, 999.0])})
+    yield Case("the row 1, 0, -2000", LARGE, {"x": np.array([1.0, 0.0, -2000.0])})
     yield Case("a table that must stay as it is", UNCHANGED, {"x": rng.normal(size=(4, 5))}, unchanged=True)
     whole = {"x": rng.integers(-4, 5, size=(3, 4))}
     yield Case("whole numbers, of dtype int64", WHOLE, whole, backends=("numpy",))
@@ -787,6 +788,58 @@ def first_or_last(x, axis=-1):
     axis = 0 if axis == 0 else -1
     e = np.exp(x - x.max(axis=axis, keepdims=True))
     return e / e.sum(axis=axis, keepdims=True)
+
+
+@MISTAKES.add(
+    "every row is divided by the sum of the whole array",
+    hint="A sum without an axis adds up everything. Which sum belongs under each row?",
+    more="The maximum of each row is right. For a table of 3 rows there should also be 3 sums. Print the shape of "
+    "yours.",
+    section=SOFTMAX,
+)
+def one_sum_for_all(x, axis=-1):
+    """The maximum is taken row by row, but the sum runs over the whole array. Every row has a sum of its own."""
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum()
+
+
+@MISTAKES.add(
+    "only large scores are shifted",
+    hint="What is exp(-1000) on a computer, and what is the sum of a row in which every exponential is that?",
+    more="Take the row [-1000, -1001]: its weights are those of [0, -1]. By how much does your function shift it?",
+    section=OVERFLOW,
+)
+def shift_of_large_scores(x, axis=-1):
+    """A row is shifted only if its maximum is above 0. Far below 0 all exponentials of a row are 0, and 0/0 is nan."""
+    e = np.exp(x - np.maximum(x.max(axis=axis, keepdims=True), 0))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@MISTAKES.add(
+    "a small number in the sum hides 0/0",
+    hint="What is exp(-1000) on a computer, and what are the weights of a row in which every exponential is that?",
+    more="Take the row [-1000, -1001]: its weights are those of [0, -1], and yours are 0. A small number in the sum "
+    "prevents nan, but not the loss of the exponentials. Which shift would keep them?",
+    section=OVERFLOW,
+)
+def vanishing_rows(x, axis=-1):
+    """Rows far below 0 are not shifted up, so their exponentials are all 0, and so are their weights."""
+    e = np.exp(x - np.maximum(x.max(axis=axis, keepdims=True), 0))
+    return e / (e.sum(axis=axis, keepdims=True) + 1e-9)
+
+
+@MISTAKES.add(
+    "for axis 0 the table is transposed, and never transposed back",
+    hint="The weights have the same shape as the scores. Have yours, for axis=0?",
+    more="Print the shape of what you return for a table of shape (5, 3) and axis=0. Then try a stack of shape "
+    "(2, 5, 3) with axis=1: which axis do you normalise?",
+    section=SOFTMAX,
+)
+def not_transposed_back(x, axis=-1):
+    """For axis 0 the weights come out transposed, and every other axis is treated as the last."""
+    x = x.T if axis == 0 else x
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
 
 
 EXERCISE = Exercise(
