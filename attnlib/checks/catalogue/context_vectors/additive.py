@@ -41,6 +41,10 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     large["w_query"] = np.abs(large["w_query"]) + 0.5
     large["query"] = (np.abs(large["query"]) + 0.5) * np.array([[900.0], [-900.0]])
     yield Case("sums of a thousand, all positive for one query, all negative for the other", LARGE, large)
+    apart = five(rng, (), 2, 3, 4, 5, 6)
+    apart["query"][:, 0], apart["w_query"][0] = 1.0, 40.0
+    apart["key"][:, 0], apart["w_key"][0] = 1.0, -40.0
+    yield Case("projections near 40 and -40, with sums of order 1", LARGE, apart)
     yield Case("inputs that must stay as they are", UNCHANGED, five(rng, (), 3, 4, 2, 5, 6), unchanged=True)
 
 
@@ -306,7 +310,7 @@ def pairwise(query, key, w_query, w_key, v):
     section=THREE_WORDS,
 )
 def axes_from_front(query, key, w_query, w_key, v):
-    """For matrices every query meets every key. With a batch in front, your new axes of size 1 stand elsewhere."""
+    """For matrices every query meets every key. With a batch in front, your new axes or loops meet its sequences."""
     return np.tanh((query @ w_query)[:, None, :] + (key @ w_key)[None, :, :]) @ v
 
 
@@ -632,6 +636,83 @@ def reshaped_table(query, key, w_query, w_key, v):
     """You split a table with a row for each key into new rows, without transposing it. Rows and columns get mixed."""
     scores = attnlib.additive(query, key, w_query, w_key, v)
     return np.ascontiguousarray(scores.swapaxes(-1, -2)).reshape(scores.shape)
+
+
+@MISTAKES.add(
+    "query and key are squashed, then multiplied",
+    hint="The score has its name from an operation. Which one joins the two projections, and is it before the tanh?",
+    more="For the chapter's second word the projections are (-1, 0) and (0, 1). Their sum is (-1, 1), and its tanh "
+    "meets v. What meets v in yours?",
+    section=LOOK_BACK,
+)
+def product_of_squashed(query, key, w_query, w_key, v):
+    """Query and key each get a tanh and are multiplied number by number. First their sum, then one tanh of it."""
+    return (np.tanh(query @ w_query)[..., :, None, :] * np.tanh(key @ w_key)[..., None, :, :]) @ v
+
+
+@MISTAKES.add(
+    "nan where query and key nearly cancel",
+    hint="On a computer, what is the tanh of 40, and what is left of a difference that came before it?",
+    more="Projections of 40 and -39 have the sum 1, and tanh 1 is 0.762. Which numbers does your function compute on "
+    "the way? When is the sum made: before a tanh, or after it?",
+    section=LOOK_BACK,
+)
+def addition_theorem(query, key, w_query, w_key, v):
+    """On paper the formula is right. But for large projections each tanh rounds to 1 or -1, and 0/0 is nan."""
+    q, k = np.tanh(query @ w_query)[..., :, None, :], np.tanh(key @ w_key)[..., None, :, :]
+    return ((q + k) / (1 + q * k)) @ v
+
+
+@MISTAKES.add(
+    "queries and keys are repeated in the same order",
+    hint="You make a list of all pairs. Which queries stand in its first rows, and which keys beside them?",
+    more="For 3 queries and 5 keys, the first five rows of the list should be the first query with each of the five "
+    "keys. Write down which pairs are in your first five rows.",
+    section=THREE_WORDS,
+)
+def tiled_pairs(query, key, w_query, w_key, v):
+    """Queries and keys are repeated alike, so the rows are not all pairs, or not in the order of the table."""
+    t, s = query.shape[-2], key.shape[-2]
+    q = np.concatenate([query @ w_query] * s, axis=-2)
+    k = np.concatenate([key @ w_key] * t, axis=-2)
+    scores = np.tanh(q + k) @ v
+    return scores.reshape(*scores.shape[:-1], t, s)
+
+
+@MISTAKES.add(
+    "only the first query is compared",
+    hint="How many rows should the table have for 3 queries?",
+    more="Change the second query and leave all else. Which of your numbers change? Look for an index or a slice that "
+    "takes one query.",
+    section=THREE_WORDS,
+)
+def first_query_alone(query, key, w_query, w_key, v):
+    """There is one row of scores, that of the first query. Every query has a row of its own."""
+    return attnlib.additive(query[..., :1, :], key, w_query, w_key, v)
+
+
+@MISTAKES.add(
+    "the hidden numbers and v are summed apart",
+    hint="Each hidden number has a number of v of its own. Do the two meet before the sum in yours?",
+    more="Exchange the two numbers of v in the first case. Do your scores change? They should: v says how much each "
+    "hidden number counts.",
+    section=LOOK_BACK,
+)
+def sums_multiplied(query, key, w_query, w_key, v):
+    """The sum of the hidden numbers is multiplied by the sum of v. Each number meets its own part of v first."""
+    return np.tanh(_pairs(query, key, w_query, w_key)).sum(-1) * v.sum()
+
+
+@MISTAKES.add(
+    "the mean of the hidden numbers times the sum of v",
+    hint="Each hidden number has a number of v of its own. Do the two meet before the sum in yours?",
+    more="Exchange the two numbers of v in the first case. Do your scores change? They should: v says how much each "
+    "hidden number counts.",
+    section=LOOK_BACK,
+)
+def mean_times_v(query, key, w_query, w_key, v):
+    """The hidden numbers are averaged before they meet v, so all of them count the same."""
+    return np.tanh(_pairs(query, key, w_query, w_key)).mean(-1) * v.sum()
 
 
 EXERCISE = Exercise(

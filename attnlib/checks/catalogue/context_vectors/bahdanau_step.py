@@ -28,7 +28,7 @@ from attnlib.checks.catalogue.context_vectors.decoder_steps import (
     weigh,
     without_tanh,
 )
-from attnlib.checks.catalogue.context_vectors.sections import LOOK_BACK, OTHER_ORDER, THREE_WORDS
+from attnlib.checks.catalogue.context_vectors.sections import LOOK_BACK, OTHER_ORDER, RECURRENCE, THREE_WORDS
 from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.exercise import Case, Exercise, Mistakes
 
@@ -42,6 +42,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("the three words of the chapter (a batch of one, all biases 0)", NUMBERS, three_words())
     yield Case("3 sentences of 5 tokens", NUMBERS, _draw(rng, (3,), 5, 2, 4, 6, 7))
     yield Case("all widths equal, so that every matrix fits everywhere", NUMBERS, _draw(rng, (3,), 5, 4, 4, 4, 4))
+    yield Case("one sentence of 4 tokens", NUMBERS, _draw(rng, (1,), 4, 2, 3, 5, 6))
     yield Case("vectors in float32", NUMBERS, _draw(rng, (4,), 3, 2, 7, 5, 6, np.float32))
     copies = with_copies(_draw(rng, (3,), 5, 2, 4, 6, 7), "memory")
     yield Case("a memory with a repeated row", NUMBERS, copies)
@@ -270,6 +271,34 @@ def no_query_axis(y, state, memory, params, *, mask=None):
         return attnlib.additive(q, m, p["w_query"], p["w_key"], p["v"])
 
     return step(y, state, memory, params, mask, additive=score, mix=lambda a, m: a @ m)
+
+
+@MISTAKES.add(
+    "all states ask the memory of the first sentence",
+    hint="In a batch each state has a memory of its own. Where did you put the new axis of the state?",
+    more="Print the shape of your queries and of your scores for 3 sentences of 5 tokens. An axis in front makes the "
+    "states of all sentences the queries of one sentence.",
+    section=LOOK_BACK,
+)
+def query_axis_in_front(y, state, memory, params, *, mask=None):
+    """With one sentence the step is right. With more, all states are compared with the memory of the first one."""
+
+    def score(q, m, p):
+        return attnlib.additive(q[None], m, p["w_query"], p["w_key"], p["v"])[0]
+
+    return step(y, state, memory, params, mask, additive=score)
+
+
+@MISTAKES.add(
+    "the cell runs twice on the same input",
+    hint="How many times does the state change in one step of the decoder?",
+    more="Count the calls of the cell between the state that comes in and the state that goes out. One is enough, and "
+    "it comes last.",
+    section=RECURRENCE,
+)
+def cell_repeated(y, state, memory, params, *, mask=None):
+    """The new state goes through the cell once more with the same context. One step moves the state once."""
+    return step(y, state, memory, params, mask, cell=lambda x, s, p: cell(x, cell(x, s, p), p))
 
 
 @MISTAKES.add(

@@ -392,14 +392,14 @@ def score_mistakes(known: Mistakes, step: Step, section: Section) -> None:
         return step(*inputs, mask, **options, additive=lambda q, m, p: np.tanh(m @ p["w_key"]) @ p["v"])
 
     @known.add(
-        "an axis of size 1 is missing",
+        "an axis of size 1 is missing, or not where it belongs",
         hint="The memory has an axis for its rows. What does an array without it need, to meet them all?",
         more="Write the shapes of a product or a sum under each other, for 3 sentences of 5 tokens. Which size stands "
         "under which?",
         section=section,
     )
     def no_new_axis(*inputs, mask=None, **options):
-        """With one sentence the step is right. With more the shapes do not fit: an axis of size 1 is missing."""
+        """With one sentence the step is right. With more, states and rows lack an axis of size 1 in the right place."""
         return step(
             *inputs, mask, **options, additive=lambda q, m, p: np.tanh(q @ p["w_query"] + m @ p["w_key"]) @ p["v"]
         )
@@ -509,7 +509,7 @@ def weight_mistakes(known: Mistakes, step: Step, section: Section) -> None:
     )
     def hard(*inputs, mask=None, **options):
         """The best row of the memory gets all the weight. The softmax gives every row its share."""
-        return step(*inputs, mask, **options, weigh=lambda e, mask: (e == closed(e, mask).max(-1, keepdims=True)) * 1.0)
+        return step(*inputs, mask, **options, weigh=lambda e, mask: np.eye(e.shape[-1])[closed(e, mask).argmax(-1)])
 
     @known.add(
         "all rows count the same",
@@ -601,7 +601,7 @@ def context_mistakes(known: Mistakes, step: Step, section: Section) -> None:
     )
     def best_row(*inputs, mask=None, **options):
         """The weights are right, but the context is the row with the largest one. It is a mixture of all rows."""
-        return step(*inputs, mask, **options, mix=lambda a, m: mix((a == a.max(-1, keepdims=True)).astype(a.dtype), m))
+        return step(*inputs, mask, **options, mix=lambda a, m: mix(np.eye(a.shape[-1])[a.argmax(-1)], m))
 
     @known.add(
         "the context is the last row of the memory",
@@ -634,6 +634,17 @@ def context_mistakes(known: Mistakes, step: Step, section: Section) -> None:
     def one_sentence_only(*inputs, mask=None, **options):
         """Without a batch the step is right. With one the shapes do not fit: somewhere its axis is in the way."""
         return step(*inputs, mask, **options, mix=lambda a, m: a @ m)
+
+    @known.add(
+        "the weighted sum runs over the batch",
+        hint="The context of a sentence is made of the rows of its own memory. Along which axis do they lie?",
+        more="Print the shapes of the weights, of the memory and of your context for 3 sentences of 5 tokens. Count "
+        "the axis of the sum from the end.",
+        section=section,
+    )
+    def summed_over_batch(*inputs, mask=None, **options):
+        """With one sentence alone the first axis holds its rows. In a batch it holds the sentences, and is added up."""
+        return step(*inputs, mask, **options, mix=lambda a, m: (a[..., None] * m).sum(axis=0))
 
 
 def cell_mistakes(known: Mistakes, step: Step, section: Section) -> None:

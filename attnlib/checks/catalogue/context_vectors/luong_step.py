@@ -228,6 +228,31 @@ def cell_runs_twice(y, state, memory, params, *, score="dot", mask=None):
 
 
 @MISTAKES.add(
+    "the cell runs once more at the end",
+    hint="How many times does the state change in one step of the decoder?",
+    more="h~ is right, so the state that asked is the right one too. What happens to it between the merge and your "
+    "return line?",
+    section=OTHER_ORDER,
+)
+def cell_runs_at_the_end(y, state, memory, params, *, score="dot", mask=None):
+    """The state that comes back is one step too far: the cell runs a second time after the memory was asked."""
+    new, merged, weights = step(y, state, memory, params, mask, score=score)
+    return cell(y, new, params), merged, weights
+
+
+@MISTAKES.add(
+    "input and state change places in the cell",
+    hint="The cell takes the input and the state. In which order do you give them?",
+    more="Print the widths of y and of the state, and the shapes of the two matrices of the cell. Which matrix has as "
+    "many columns as y has numbers?",
+    section=RECURRENCE,
+)
+def cell_arguments_swapped(y, state, memory, params, *, score="dot", mask=None):
+    """The state meets the input's matrix, and the input the state's. Where the widths differ, they do not fit."""
+    return step(y, state, memory, params, mask, score=score, cell=lambda x, s, p: cell(s, x, p))
+
+
+@MISTAKES.add(
     "the input does not reach the cell",
     hint="What does the new state know about the last word that was written?",
     more="Change the input y and leave all else. Should the new state change?",

@@ -574,6 +574,34 @@ def half_tanh(x, h, w_ih, w_hh, b_ih, b_hh):
     return np.tanh(_sum(x, h, w_ih, w_hh, b_ih, b_hh) / 2)
 
 
+@MISTAKES.add(
+    "the input's bias is added once more",
+    hint="Count how often each bias occurs in your sum, in all lines together.",
+    more="In the first case the first sum contains the biases 0.3 and 0.1, each once. Does the line that makes the "
+    "input's part contain one of them already?",
+    section=RECURRENCE,
+)
+def third_bias(x, h, w_ih, w_hh, b_ih, b_hh):
+    """Both biases are there, but `b_ih` is added a second time. Each belongs in the sum once."""
+    return np.tanh(_sum(x, h, w_ih, w_hh, 2 * b_ih, b_hh))
+
+
+@MISTAKES.add(
+    "new numbers of the state replace the old ones too early",
+    hint="Every number of the new state is made from all numbers of the old one. Are these still there when you need "
+    "them?",
+    more="Follow your loop through the first case. When it makes the second number, what does it read as the first "
+    "number of the old state, 0.5 or something else?",
+    section=RECURRENCE,
+)
+def one_number_after_another(x, h, w_ih, w_hh, b_ih, b_hh):
+    """The numbers of the state are overwritten one by one, so the later ones are made from new numbers, not old."""
+    from_input, state = x @ w_ih.T + b_ih, h.copy()
+    for i in range(h.shape[-1]):
+        state[..., i] = np.tanh(from_input[..., i] + state @ w_hh[i] + b_hh[i])
+    return state
+
+
 EXERCISE = Exercise(
     name="rnn_cell",
     reference=attnlib.rnn_cell,
