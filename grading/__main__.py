@@ -235,7 +235,10 @@ def _verify(course: Course, asked: argparse.Namespace) -> int:
 
 def _export(course: Course, asked: argparse.Namespace) -> int:
     from grading.insight.export import export
+    from grading.roster import not_graded
 
+    for student, why in not_graded(course).items():
+        print(f"Not graded: {student!a}: {why}", file=sys.stderr)
     print(export(course, asked.assignment, canvas=asked.canvas, out=asked.out))
     return 0
 

@@ -15,9 +15,11 @@ from grading.course import Course, GradingError
 from grading.gradebook import require_agreement
 from grading.journal import Journal
 from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
+from grading.roster import not_graded
 
 # How a formula begins, in full width as well; and an apostrophe, which would be taken for one of ours.
 FORMULA = "=+@＝＋－＠\t\r'-"
+MOST_NAMED = 10  # students in a warning
 DANGEROUS = re.compile(rf"(^|;)(?= *[{FORMULA}])")
 
 
@@ -80,7 +82,20 @@ def _graded(course: Course, assignment: str) -> list[Outcome]:
     known = require_agreement(course, assignment)
     outcomes, stray = Journal(course, assignment).all()
     for file in stray:
-        print(f"warning: {file} is not the outcome of a submission, so it was left out. Remove it", file=sys.stderr)
+        print(
+            f"warning: {file} is not the outcome of a submission, so it was left out. Run the assignment again, or, if "
+            "that does not renew it, remove it",
+            file=sys.stderr,
+        )
+    waiting = sorted(_waiting(course, assignment) - {outcome.student for outcome in outcomes})
+    if waiting:
+        more = f" and {len(waiting) - MOST_NAMED} more" if len(waiting) > MOST_NAMED else ""
+        names = ", ".join(plain(name) for name in waiting[:MOST_NAMED]) + more
+        print(
+            f"warning: left out, because their submissions have not been graded: {names}. "
+            f"Run `python -m grading run {assignment}`",
+            file=sys.stderr,
+        )
     graded = [outcome for outcome in outcomes if outcome.student in known or outcome.verdict == "infrastructure"]
     if len(graded) < len(outcomes):
         gone = ", ".join(plain(name) for name in sorted({o.student for o in outcomes} - {o.student for o in graded}))
@@ -88,6 +103,12 @@ def _graded(course: Course, assignment: str) -> list[Outcome]:
     if not graded:
         raise GradingError(f"nobody has been graded in {course.folder} yet: run `python -m grading run {assignment}`")
     return graded
+
+
+def _waiting(course: Course, assignment: str) -> set[str]:
+    """Return the students who have submitted something that can be graded."""
+    there = {student for student in course.students() if course.submitted(student, assignment).is_dir()}
+    return there - course.excluded() - not_graded(course).keys()
 
 
 def _questions(assignment: str, gradebook: Gradebook) -> list[str]:

@@ -43,7 +43,8 @@ def verify(course: Course, assignment: str, ledger: Ledger, known: str = "") -> 
     journal = Journal(course, assignment)
     entries, wrong = journal.audit.entries()
     if not entries:
-        raise GradingError(f"there is no grading log for {assignment} in {course.folder}: nobody has been graded yet")
+        gone = "the log is gone, though there are outcomes" if journal.all()[0] else "nobody has been graded yet"
+        raise GradingError(f"there is no grading log for {assignment} in {course.folder}: {gone}")
     if known and all(entry.digest != known for entry in entries):
         wrong.append(f"there is no entry {known}: the end of the log was cut off, or the log was rewritten")
     wrong += _seeds(entries)

@@ -170,11 +170,26 @@ def test_a_stray_file_among_the_outcomes_is_told_and_left_out(course, name, caps
     stray = course.outcomes("tiny") / name
     stray.write_text("{")
     assert scores(course) == {"ada": 4.25, "ben": 5.5}
-    assert (
-        capsys.readouterr().err
-        == f"warning: {stray} is not the outcome of a submission, so it was left out. Remove it\n"
+    assert capsys.readouterr().err == (
+        f"warning: {stray} is not the outcome of a submission, so it was left out. Run the assignment again, or, if "
+        "that does not renew it, remove it\n"
     )
     assert stray.read_text() == "{"
+
+
+@pytest.mark.parametrize("command", ["report", "export"])
+def test_a_submission_without_an_outcome_is_told_by_name(course, command, capsys):
+    (course.outcomes("tiny") / "ben.json").unlink()
+    course.submit("cleo")
+    assert call(course, command, "tiny") == 0
+    told = "left out, because their submissions have not been graded: ben, cleo. Run `python -m grading run tiny`"
+    assert told in capsys.readouterr().err
+
+
+def test_a_log_that_is_deleted_is_told(course, capsys):
+    (course.reports("tiny") / "audit.log").unlink()
+    assert call(course, "verify", "tiny") == 1
+    assert "the log is gone, though there are outcomes" in capsys.readouterr().err
 
 
 def test_a_student_who_is_removed_has_no_row_and_is_graded_again_by_the_next_run(course, boxes, capsys):
