@@ -203,7 +203,8 @@ class Report:
             if len(others) > 2
             else "".join(f", and with {x}" for x in others[1:])
         )
-        reason = "for another reason" if self.named else "perhaps for the same reason"
+        known = self.named in self.finding.exercise.mistakes  # these alone are compared in every case
+        reason = "for another reason" if known else "perhaps for the same reason"
         return [
             f"{count} Once you have fixed this, look again: something is also wrong, {reason}, with {others[0]}{more}."
         ]
