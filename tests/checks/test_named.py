@@ -30,6 +30,15 @@ def test_a_known_mistake_fails_and_is_named_as_itself_whatever_the_seed(name):
             assert scores.setdefault(mistake.id, report.score) == report.score, "the same mistake earns the same"
 
 
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_known_mistake_takes_the_arguments_that_it_is_given(name):
+    """A mistake that fails over its own signature is named as itself as well, but no student makes it."""
+    exercise = CATALOGUE[name]
+    examination = Examination(exercise, exercise.backends[0], 0)
+    errors = {mistake.id: examination._answer(mistake, 0).error for mistake in exercise.mistakes}
+    assert not {one: error for one, error in errors.items() if "unexpected keyword argument" in (error or "")}
+
+
 def test_the_count_of_what_is_called_what_finds_a_mistake_that_is_called_otherwise(monkeypatch):
     exercise = CATALOGUE["dot"]
     one, other = exercise.mistakes[:2]

@@ -66,6 +66,10 @@ def in_32_bits(T, S, D, D_v):
     return product, np.array(T * S, np.int64).astype(np.int32)
 
 
+def first_64_keys(query, key, value, scale=None):
+    return attnlib.scaled_dot_product_attention(query, key[..., :64, :], value[..., :64, :], scale=scale)
+
+
 @pytest.mark.parametrize(
     ("exercise", "implementation", "symptom"),
     [
@@ -78,6 +82,7 @@ def in_32_bits(T, S, D, D_v):
         ("dot", lambda query, key: 0 * (query @ np.swapaxes(key, -1, -2)), "zeros"),
         ("general", last_query_for_all, "last-row-alone"),
         ("attention", rounded_weights, "inexact"),
+        ("scaled_dot_product_attention", first_64_keys, "many-rows"),
         ("attention_cost", in_32_bits, "ends-at-32-bits"),
     ],
 )

@@ -207,7 +207,7 @@ def test_the_bug_is_a_bug_that_its_own_example_does_not_show(capsys):
     found = run("bug")
     in_blocks, at_once = found["in_blocks"], found["at_once"]
     np.testing.assert_allclose(in_blocks, at_once)
-    assert not examine("scaled_dot_product_attention", found["attention_in_blocks"]).passed
+    assert examine("scaled_dot_product_attention", found["attention_in_blocks"]).mistake == "blocks-never-rescaled"
     arrays = found["some_queries"], found["some_keys"][::-1], found["some_values"][::-1]
     assert np.abs(found["attention_in_blocks"](*arrays) - at_once).max() > 0.1
     np.testing.assert_allclose(attnlib.scaled_dot_product_attention(*arrays), at_once)

@@ -334,6 +334,21 @@ def last_row(seen: Seen) -> bool:
     return want.ndim > 1 and want.shape[-2] > 2 and _right(got, want, -2) == [True] * (want.shape[-2] - 1) + [False]
 
 
+@symptom(
+    "right for small inputs, wrong for large ones",
+    "Your function is right as long as there are few rows of everything. With many, it gives other numbers.",
+    "Which number in your code is fixed, whatever the inputs: the size of a block or of a table, a limit?",
+    "Make that number as small as you can, 1 or 2. Then a small example that you can follow shows what is wrong, and "
+    "the number was not the reason.",
+)
+def many_rows(seen: Seen) -> bool:
+    """Tell whether only cases that are much larger than all others are wrong, and give numbers."""
+    numbers = [i for i, case in seen.cases.items() if case.part != GRADIENTS]
+    wrong = [max(_sizes(seen.cases[i]), default=0) for i in numbers if i not in seen.right]
+    right = [max(_sizes(seen.cases[i]), default=0) for i in numbers if i in seen.right]
+    return seen.answer.problem is None and min(wrong, default=0) > 4 * max(right, default=0) > 0
+
+
 def _first_that_differs(seen: Seen, i: int | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the first array of a case that has the right shape and other numbers, beside the right one.
 

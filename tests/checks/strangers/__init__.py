@@ -42,6 +42,15 @@ STRANGERS = merged(*(module.STRANGERS for module in (*ASSIGNMENTS, overlooked)))
 for exercise, names in {
     "rnn_cell": {"half_of_the_sum": "half-tanh", "state_by_its_diagonal": "diagonal-only"},
     "attention": {"constant_scale_right_for_width_4": "root-of-four"},
+    "scaled_dot_product_attention": {"always_causal": "causal-unasked"},
+    "multi_head_attention": {
+        "constant_scale": "always-eight",
+        "always_causal": "causal-unasked",
+        "heads_averaged": "heads-averaged-and-repeated",
+        "bands_of_w_o_averaged": "heads-averaged-and-repeated",
+        "weights_of_head_0_for_all": "weights-of-head-0-for-all",
+    },
+    "MultiHeadAttention": {"constant_scale": "always-eight", "always_causal": "causal-unasked"},
     "split_heads": {"heads_in_reverse": "reversed-heads"},
     "equivariance_gap": {"largest_length_of_a_row": "longest-row"},
 }.items():

@@ -160,7 +160,7 @@ FUNCTION = unnamed(
 ) | {
     "query @ key.T": (
         lambda q, k, v, a, b, c, d, h: softmax((q @ a) @ (k @ b).T / (a.shape[1] / h) ** 0.5) @ (v @ c) @ d,
-        {None},
+        {"one-head-scaled-by-its-part"},
     ),
     "w_k and w_v exchanged": (
         with_other(lambda q, k, v, a, b, c, d: (q, k, v, a, c, b, d)),

@@ -279,6 +279,21 @@ def weights_not_transposed(steps):
     return _with_layers(steps, as_it_is, as_it_is)
 
 
+@MISTAKES.add(
+    "the weight of the output is used without a transpose",
+    hint="A layer's weight has the shape (width out, width in). Which of its axes should meet the merged heads?",
+    more="Send one row through out_proj, and compare with what your own line makes of it.",
+    section=MULTI_HEAD,
+)
+def output_weight_not_transposed(steps):
+    """The merged heads are multiplied by the weight of the output projection as it is.
+
+    Its shape is (width out, width in): it is the second axis that belongs to the input. Both widths are E, so that
+    nothing complains.
+    """
+    return _with_layers(steps, lambda layer: layer, lambda layer: lambda x: x @ layer.weight + layer.bias)
+
+
 # Arguments ----------------------------------------------------------------------------------------------------------
 
 
@@ -522,6 +537,7 @@ SHARED = (
     "length-of-the-query",
     "heads-attend",
     "one-head",
+    "one-head-scaled-by-its-part",
     "not-side-by-side",
     "keys-by-w-q",
     "values-by-w-k",
@@ -538,6 +554,7 @@ SHARED = (
     "keys-ask",
     "no-scale",
     "scaled-by-width",
+    "always-eight",
     "scaled-by-heads",
     "scaled-by-keys",
     "scaled-by-queries",
@@ -555,7 +572,10 @@ SHARED = (
     "averages-keys",
     "reversed-heads",
     "mean-of-heads",
+    "heads-averaged-and-repeated",
+    "weights-of-head-0-for-all",
     "residual",
+    "causal-unasked",
     "inverted-mask",
     "mask-ignored",
     "causal-ignored",

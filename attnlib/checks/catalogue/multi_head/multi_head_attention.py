@@ -248,15 +248,16 @@ def heads_attend(steps):
 
 
 @MISTAKES.add(
-    "the keys are cut as if they were as many as the queries",
+    "queries and keys are taken to be equally many",
     hint="How many keys are there, and how many queries? Need the two be equal?",
-    more="There are T queries and S keys and values. Which length does your splitting use for the keys?",
+    more="There are T queries and S keys and values. Look at each reshape: whose rows does it get, and whose length "
+    "does it use?",
     section=MULTI_HEAD,
 )
 def length_of_the_query(steps):
-    """Queries, keys and values are all cut with the length of the query, T.
+    """A reshape uses the length of the query for the keys, or that of the keys for the result.
 
-    There are S keys and values, and S may be another number.
+    There are T queries and S keys and values, and the result has T rows.
     """
 
     def split(x, num_heads):
@@ -274,6 +275,22 @@ def length_of_the_query(steps):
 def one_head(steps):
     """The vectors are never split: one wide head attends, with one row of weights for each query."""
     return steps.project_out(*steps.attend(*steps.projected()))
+
+
+@MISTAKES.add(
+    "one head instead of many, scaled as a narrow one",
+    hint="What would change in your result if `num_heads` were 1?",
+    more="There should be a table of weights for each head. How many tables do you compute? If you split and then "
+    "merge, which of the steps should come between the two?",
+    section=ONE_AVERAGE,
+)
+def one_head_scaled_by_its_part(steps):
+    """One wide head attends, with one row of weights for each query: the vectors were not split, or merged too early.
+
+    Only the scale is that of one of many heads.
+    """
+    q, k, v = steps.projected()
+    return steps.project_out(*steps.attend(q, k, v, divisor=steps.width() ** 0.5))
 
 
 @MISTAKES.add(
@@ -680,6 +697,17 @@ def scaled_by_width(steps):
 
 
 @MISTAKES.add(
+    "always divided by 8",
+    hint="Where does the 8 come from, and what would it be for heads of width 9?",
+    more="In the paper the heads have width 64, whose root is 8. Yours have other widths: read it off the arrays.",
+    section=SCALE,
+)
+def always_eight(steps):
+    """The divisor is 8 whatever the width of a head. That is the paper's number, for heads of width 64."""
+    return steps.scaled_by(8.0)
+
+
+@MISTAKES.add(
     "scaled by the number of heads",
     hint="Why are scores divided at all? Does the number of heads matter for that?",
     more="A dot product in a head sums over D products, however many heads there are. Which number is in your root?",
@@ -936,6 +964,37 @@ def mean_of_heads(steps):
 
 
 @MISTAKES.add(
+    "the heads are averaged, not put side by side",
+    hint="With 2 heads of width 4, how many different numbers do the heads write for one query?",
+    more="Print what goes into the last matrix, for one query. Do the same D numbers stand there again and again?",
+    section=OUTPUT_PROJECTION,
+)
+def heads_averaged_and_repeated(steps):
+    """What the heads find is averaged, and the average is repeated until it has the width E.
+
+    Each head should keep its own D numbers, side by side with those of the others.
+    """
+    context, weights = steps.attend(*steps.heads())
+    mean = np.broadcast_to(context.mean(axis=-3, keepdims=True), context.shape)
+    return steps.merge(mean, weights)
+
+
+@MISTAKES.add(
+    "all heads use the weights of head 0",
+    hint="How many tables of weights are there for each sentence, and how many do you use?",
+    more="Change the part of the queries that belongs to the last head. Does the result change? If you loop over the "
+    "heads, in which places does the index of the loop appear?",
+    section=ONE_AVERAGE,
+)
+def weights_of_head_0_for_all(steps):
+    """Each head averages its own values, but with the weights of the first head."""
+    q, k, v = steps.heads()
+    _, weights = steps.attend(q, k, v)
+    shared = np.broadcast_to(weights[..., :1, :, :], weights.shape)
+    return steps.merge(shared @ v, shared)
+
+
+@MISTAKES.add(
     "the query is added",
     hint="Is the result what the heads found, or that plus the query?",
     more="A transformer adds its input to what attention returns, but outside of the attention. What does the formula "
@@ -975,6 +1034,18 @@ def changes_the_query(steps):
 
 
 # Masks, for whoever has them ----------------------------------------------------------------------------------------
+
+
+@MISTAKES.add(
+    "the later keys are hidden, though nobody asked for it",
+    hint="Which keys may the first query attend to, by the formula of the task?",
+    more="Print the weights of one head. All that are above the diagonal are 0: which line has made them so, and what "
+    "is it for?",
+    section=MULTI_HEAD,
+)
+def causal_unasked(steps):
+    """Each query sees only the keys up to its own position. That is for language models; here it may see all."""
+    return steps.with_other(is_causal=True)
 
 
 @MISTAKES.add(

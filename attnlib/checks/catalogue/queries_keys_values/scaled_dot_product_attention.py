@@ -27,6 +27,7 @@ from attnlib.checks.catalogue.queries_keys_values.sections import (
     TWO,
 )
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SOFTMAX
+from attnlib.checks.catalogue.transformer import blockwise
 from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistakes
 
 NUMBERS, SCALES, BATCHES, LARGE = "the numbers", "a scale of your own", "batches", "large scores"
@@ -48,20 +49,20 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("4 queries, 7 keys of width 6, values of width 3", NUMBERS, triple(rng, (), 4, 7, 6, 3))
     yield Case("4 queries, 4 keys of width 6, values of width 3", NUMBERS, triple(rng, (), 4, 4, 6, 3))
     yield Case("one query and one key", NUMBERS, triple(rng, (), 1, 1, 3, 2))
-    yield Case("vectors in float32", NUMBERS, triple(rng, (), 2, 7, 5, 4, np.float32))
+    yield Case("vectors in float32", NUMBERS, ascending(triple(rng, (), 2, 7, 5, 4, np.float32)))
     copies = with_copies(triple(rng, (), 3, 6, 5, 4), "query", "key", "value")
     yield Case("queries, keys and values, some of them repeated", BATCHES, copies)
-    yield Case("scale=0.3", SCALES, triple(rng, (), 3, 5, 7, 2), {"scale": 0.3})
+    yield Case("scale=0.3", SCALES, ascending(triple(rng, (), 3, 5, 7, 2)), {"scale": 0.3})
     yield Case("scale=1", SCALES, triple(rng, (), 5, 3, 4, 2), {"scale": 1})
     yield Case("scale=0.0", SCALES, triple(rng, (), 3, 4, 5, 2), {"scale": 0.0})
     yield Case("3 queries and 150 keys", BATCHES, triple(rng, (), 3, 150, 4, 2))
-    yield Case("a batch of 2 (T=3, S=5, D=4)", BATCHES, triple(rng, (2,), 3, 5, 4, 6))
+    yield Case("a batch of 5 (T=3, S=7, D=4)", BATCHES, triple(rng, (5,), 3, 7, 4, 6))
     split = {name: x.swapaxes(1, 2) for name, x in triple(rng, (2, 7), 3, 3, 5, 4).items()}
     yield Case(
         "leading dimensions (2, 3), as views of larger arrays", BATCHES, split | {"query": split["query"][:, :, ::2]}
     )
     yield Case("scores of several thousand, one query positive, one negative", LARGE, thousands(rng))
-    yield Case("inputs that must stay as they are", UNCHANGED, triple(rng, (), 3, 4, 2, 5), unchanged=True)
+    yield Case("inputs that must stay as they are", UNCHANGED, ascending(triple(rng, (), 3, 4, 2, 5)), unchanged=True)
     yield from masked_inputs(rng)
 
 
@@ -106,10 +107,19 @@ def triple(rng, leading: tuple[int, ...], t: int, s: int, d: int, d_v: int, dtyp
     return {name: rng.normal(size=(*leading, *shape)).astype(dtype) for name, shape in shapes.items()}
 
 
+def ascending(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Return the same with the keys in another order: the later a key, the better it matches the first query."""
+    order = np.argsort(arrays["key"] @ arrays["query"][0])
+    return arrays | {"key": arrays["key"][order]}
+
+
 def thousands(rng) -> dict[str, Any]:
-    """Return a triple whose scores are large: at one query positive, at one negative, at one small."""
-    large = triple(rng, (), 3, 4, 5, 2)
-    direction, lengths = np.ones(5), np.array([[1.0], [1.5], [0.5], [1.49]])
+    """Return a triple whose scores are large: at one query positive, at one negative, at one small.
+
+    The positive ones fall from key to key and the negative ones rise, by far more than what an exponential can hold.
+    """
+    large = triple(rng, (), 3, 6, 5, 2)
+    direction, lengths = np.ones(5), np.array([[1.5], [1.49], [1.2], [1.0], [0.8], [0.5]])
     large["query"] += np.array([[3000.0], [-3000.0], [0.0]]) * direction
     large["key"] = 0.01 * large["key"] + lengths * direction
     return large
@@ -806,6 +816,22 @@ def global_shift(query, key, value, **options):
 
 
 @MISTAKES.add(
+    "the maximum never falls below 0",
+    hint="What is the largest of some scores that are all negative?",
+    more="Print the exponentials of a row whose scores are all about -3000. Which of them should be 1?",
+    section=OVERFLOW,
+)
+def maximum_at_least_zero(query, key, value, **options):
+    """A 0 takes part in the search for the maximum: a row of very negative scores becomes 0/0, which is nan."""
+
+    def soften(scores):
+        e = np.exp(scores - np.maximum(scores.max(axis=-1, keepdims=True), 0.0))
+        return e / e.sum(axis=-1, keepdims=True)
+
+    return attend(query, key, value, soften=soften, **options)
+
+
+@MISTAKES.add(
     "nan is painted over",
     hint="Which key has the largest score in that row, and which weight did it get from you?",
     more="Replacing nan hides the overflow. Find the line where the infinity was made.",
@@ -1305,27 +1331,14 @@ def unmasked_for_nothing(query, key, value, **options):
 
 
 @MISTAKES.add(
-    "divided by the sum of the whole table",
-    hint="Which weights should sum to 1: those of each query, or all of them together?",
-    more="Print the sum of each row of your weights. Which argument of sum chooses the axis?",
-    section=HAND,
-)
-def sum_of_all(query, key, value, *, scale=None):
-    """The exponentials are divided by the sum of all of them. Each query divides by the sum of its own row."""
-    scores = attnlib.scaled_dot(query, key, scale=scale)
-    e = np.exp(scores - scores.max())
-    return e / e.sum() @ value
-
-
-@MISTAKES.add(
     "the square root of a given scale is taken",
     hint="If somebody passes scale=0.3, what should the dot products be multiplied by?",
     more="You are right with None, and with 1 as well. Which step do these two hide?",
     section=HAND,
 )
-def root_of_scale(query, key, value, *, scale=None):
+def root_of_scale(query, key, value, *, scale, **options):
     """You take the square root of the given scale. Use a scale as it is; only the width needs a square root."""
-    return attnlib.softmax(attnlib.scaled_dot(query, key, scale=None if scale is None else scale**0.5)) @ value
+    return attend(query, key, value, scale=None if scale is None else scale**0.5, **options)
 
 
 @MISTAKES.add(
@@ -1334,10 +1347,22 @@ def root_of_scale(query, key, value, *, scale=None):
     more="Give the last key a score far above all others. What should come out then?",
     section=HAND,
 )
-def last_key_lost(query, key, value, *, scale=None):
+def last_key_lost(query, key, value, *, return_weights, **options):
     """The weights are right, but the weighted sum stops before the last value."""
-    weights = attnlib.softmax(attnlib.scaled_dot(query, key, scale=scale))
-    return weights[..., :-1] @ value[..., :-1, :]
+    _, weights = attend(query, key, value, return_weights=True, **options)
+    output = weights[..., :-1] @ value[..., :-1, :]
+    return (output, weights) if return_weights else output
+
+
+@MISTAKES.add(
+    "the later keys are hidden, though nobody asked for it",
+    hint="Which keys may the first query attend to, by the formula of the task?",
+    more="Print the weights. All that are above the diagonal are 0: which line has made them so, and what is it for?",
+    section=MATRICES,
+)
+def causal_unasked(query, key, value, *, is_causal, **options):
+    """Each query sees only the keys up to its own position. That is for language models; here it may see all."""
+    return attend(query, key, value, is_causal=True, **options)
 
 
 EXERCISE = Exercise(
@@ -1355,7 +1380,7 @@ EXERCISE = Exercise(
     advice="Take the chapter's example and its table of every step. Print your scores, your weights and your output "
     "one after the other, with their shapes. Which of them is the first that the book does not have?",
     inputs=inputs,
-    mistakes=tuple(MISTAKES),
+    mistakes=(*MISTAKES, *blockwise.MISTAKES),
     extras=("attn_mask", "is_causal", "q_offset", "return_weights"),
     by_hand=through_scaled_attention,
     solved_by=ATTENDS,

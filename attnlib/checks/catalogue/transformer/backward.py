@@ -526,6 +526,19 @@ def no_softmax(grad, query, key, value):
 
 
 @MISTAKES.add(
+    "only the last query counts for keys and values",
+    hint="Each key is seen by every query. From how many queries does your gradient of a key come?",
+    more="If you loop over the queries: what becomes of what the query before has contributed? Try two queries.",
+    section=PRODUCT,
+)
+def last_query_alone(grad, query, key, value):
+    """The gradients of keys and values hold what the last query contributes. All queries contribute, and are summed."""
+    d_query, _, _ = _gradients(grad, query, key, value)
+    _, d_key, d_value = _gradients(grad[..., -1:, :], query[..., -1:, :], key, value)
+    return d_query, d_key, d_value
+
+
+@MISTAKES.add(
     "the weights are not transposed for the values",
     hint="A value is corrected by all the queries that looked at it. Along which axis of the weights do they lie?",
     more="Write the shapes of the product for dV below each other: what has to come out is one row for each key.",

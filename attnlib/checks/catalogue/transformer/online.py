@@ -161,6 +161,35 @@ def nothing_rescaled(scores, value, total, norm, maximum):
 
 
 @MISTAKES.add(
+    "the old maximum is overwritten before the factor is made",
+    hint="What do you know of the old maximum after the line that writes the new one?",
+    more="Print the maximum that came in, before and after the call. Is the array that you were given still the same?",
+    section=IN_BLOCKS,
+)
+def maximum_overwritten(scores, value, total, norm, maximum):
+    """The new maximum is written into the array that holds the old one. Their difference is 0, and the factor is 1."""
+    np.maximum(maximum, scores.max(axis=-1), out=maximum)
+    return _step(scores, value, total, norm, maximum)
+
+
+@MISTAKES.add(
+    "rescaled only if the maximum of every query rises",
+    hint="Can the maximum rise for one query and stay as it is for another?",
+    more="Give your function two queries, and let a larger score arrive for the first alone. By what are the old sums "
+    "of the first multiplied?",
+    section=IN_BLOCKS,
+)
+def rescaled_if_all_rise(scores, value, total, norm, maximum):
+    """The old sums are scaled only if the maxima of all queries rise. Each query has a maximum and a factor of its own.
+
+    No condition is needed: where the maximum stays, the factor is 1.
+    """
+    shrink = np.exp(maximum - _highest(scores, maximum))
+    shrink = shrink if (shrink < 1).all() else np.ones_like(shrink)
+    return _step(scores, value, total, norm, maximum, shrink=shrink)
+
+
+@MISTAKES.add(
     "rescaled the wrong way round",
     hint="When the maximum rises, do the old sums have to become smaller or larger?",
     more="The factor is an exponential whose exponent is never positive. Is yours?",
@@ -363,6 +392,28 @@ def maximum_of_the_block(scores, value, total, norm, maximum):
 def smaller_maximum(scores, value, total, norm, maximum):
     """Of the old maximum and that of the block the smaller one is taken. The larger one is the largest score so far."""
     return _step(scores, value, total, norm, maximum, highest=np.minimum(maximum, scores.max(axis=-1)))
+
+
+@MISTAKES.add(
+    "the scores are divided by the root of the width of the values",
+    hint="What comes in: products of queries and keys, or scores that are scaled already?",
+    more="Give your function a first block with the scores 1 and 3. What should the new maximum be?",
+    section=ONE_PASS,
+)
+def scaled_by_value_width(scores, value, total, norm, maximum):
+    """The scores are divided by a root once more. They come as they are to go into the softmax."""
+    return _step(scores / value.shape[-1] ** 0.5, value, total, norm, maximum)
+
+
+@MISTAKES.add(
+    "the scores are divided by the root of the size of the block",
+    hint="What comes in: products of queries and keys, or scores that are scaled already?",
+    more="Give your function a first block with the scores 1 and 3. What should the new maximum be?",
+    section=ONE_PASS,
+)
+def scaled_by_block_size(scores, value, total, norm, maximum):
+    """The scores are divided by a root once more. They come as they are to go into the softmax."""
+    return _step(scores / scores.shape[-1] ** 0.5, value, total, norm, maximum)
 
 
 @MISTAKES.add(
