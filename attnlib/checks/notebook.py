@@ -55,7 +55,7 @@ def run(path: Path) -> Run:
         OSError: the file cannot be read.
     """
     cells = _cells(path)
-    namespace: dict[str, Any] = {"__name__": "__main__"}
+    namespace: dict[str, Any] = {"__name__": "__main__", "display": _display}
     broken = 0
     with _collecting() as reports:
         for number, source in enumerate(cells, 1):
@@ -92,6 +92,11 @@ def _ran(source: str, filename: str, namespace: dict[str, Any]) -> bool:
         print(f"✗ {filename.strip('<>')}: {''.join(shown.format()).rstrip()}")
         return False
     return True
+
+
+def _display(*objects: object, **options: object) -> None:
+    """Take the place of IPython's function of this name, which notebooks call without importing it: print."""
+    print(*objects, sep="\n")
 
 
 @contextmanager

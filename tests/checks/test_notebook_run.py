@@ -51,7 +51,7 @@ def test_the_solutions_pass_and_a_notebook_as_released_does_not_and_says_so_kind
 
 def test_what_only_ipython_knows_is_left_out_and_python_is_left_alone(tmp_path, capsys):
     cells = [
-        "%matplotlib inline\n!pip list\nx = 1",
+        "%matplotlib inline\n!pip list\nx = 1\ndisplay(x, 'shown')",
         "y = (7\n     % 4)\nprint('y is', y)",
         IMPORTS,
         DOT,
