@@ -29,6 +29,7 @@ NUMPY = {
     "no-keepdims": lambda x: x / np.ones((3, 5)).sum(-1) + np.ones((3, 5)) / np.ones((3, 5)).sum(-1),
     "new-axis-at-the-end": lambda x: np.ones((2, 3, 5)) * np.ones((3, 5))[..., None],
     "other-room": lambda x: np.zeros((2, 6)).__setitem__(0, np.ones(3)),
+    "reshape-to-another-size": lambda x: np.ones(7).reshape(2, 3),
     "joined-axes-differ": lambda x: np.concatenate([np.ones((2, 3)), np.ones((2, 4))], axis=0),
     "joined-dimensions-differ": lambda x: np.concatenate([np.ones((2, 3)), np.ones(3)]),
     "mixed-libraries": lambda x: torch.cat([np.ones(3)]),

@@ -61,6 +61,11 @@ def rounded_weights(query, key, value):
     return weights @ value, weights
 
 
+def with_columns_to_spare(query, key):
+    scores = query @ np.swapaxes(key, -1, -2)
+    return np.concatenate([scores, np.zeros((*scores.shape[:-1], 16))], axis=-1)
+
+
 def in_32_bits(T, S, D, D_v):
     product = np.array(T * S * (D + D_v), np.int64).astype(np.int32)
     return product, np.array(T * S, np.int64).astype(np.int32)
@@ -84,6 +89,10 @@ def first_64_keys(query, key, value, scale=None):
         ("attention", rounded_weights, "inexact"),
         ("scaled_dot_product_attention", first_64_keys, "many-rows"),
         ("attention_cost", in_32_bits, "ends-at-32-bits"),
+        ("dot", lambda query, key: (query @ np.swapaxes(key, -1, -2))[None], "unsqueezed"),
+        ("dot", lambda query, key: (query @ np.swapaxes(key, -1, -2)).ravel(), "flattened"),
+        ("dot", with_columns_to_spare, "more-after-the-end"),
+        ("dot", lambda query, key: (query @ np.swapaxes(key, -1, -2))[..., -2:], "beginning-missing"),
     ],
 )
 def test_a_symptom_is_recognised(exercise, implementation, symptom):

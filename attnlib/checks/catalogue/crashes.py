@@ -83,6 +83,14 @@ _crash(
     "Keys, values and queries can differ in width and in number, and there can be more of them than in the example.",
 )
 _crash(
+    "reshape-to-another-size",
+    r"cannot reshape array of size|is invalid for input of size",
+    "a reshape to more or fewer entries than there are",
+    "You reshape an array to sizes whose product is not the number of its entries.",
+    "Which sizes do you give in that line, and where do they come from? Is any of them a number from an example?",
+    "Multiply the sizes for the case above, and print the shape of the array that you reshape.",
+)
+_crash(
     "joined-axes-differ",
     r"except for the concatenation axis must match|Sizes of tensors must match except in dimension",
     "the arrays that are joined differ in another axis",

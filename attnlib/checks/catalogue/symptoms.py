@@ -3,6 +3,7 @@
 A symptom is looked for where no known mistake of the exercise answers as the student did.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -142,6 +143,39 @@ def squeezed(seen: Seen) -> bool:
     )
 
 
+@symptom(
+    "a dimension of size 1 too many",
+    "Your result has the right sizes, and one or more dimensions of size 1 beside them.",
+    "How many dimensions does the task ask for? Which of your lines adds another one?",
+    "None in an index, np.newaxis, expand_dims, unsqueeze and keepdims add dimensions of size 1. So does a 1 in the "
+    "shape of an array that you make.",
+)
+def unsqueezed(seen: Seen) -> bool:
+    """Tell whether the first wrong case has nothing but dimensions of size 1 too many, and no case has too few."""
+    first = _wrong_shapes(seen, seen.first)
+    return (
+        bool(first)
+        and all([n for n in got if n != 1] == [n for n in want if n != 1] for got, want in first)
+        and all(len(got) > len(want) for i in seen.cases for got, want in _wrong_shapes(seen, i))
+    )
+
+
+@symptom(
+    "the result is flat",
+    "All numbers of your result are in a single dimension. The dimensions that the task asks for are gone.",
+    "Which of your lines turns an array of several dimensions into one of a single dimension?",
+    "np.append and np.repeat do so unless you give them an axis. ravel(), flatten() and reshape(-1) always do.",
+)
+def flattened(seen: Seen) -> bool:
+    """Tell whether every shape that is wrong has one dimension, in the first case of the size that is wanted."""
+    first = _wrong_shapes(seen, seen.first)
+    return (
+        bool(first)
+        and all(got == (math.prod(want),) for got, want in first)
+        and all(len(got) == 1 for i in seen.cases for got, _ in _wrong_shapes(seen, i))
+    )
+
+
 def _wrong_shapes(seen: Seen, i: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Return the shapes of a case that are not as expected, beside those that are."""
     expected = seen.expected[i].arrays
@@ -241,6 +275,48 @@ def zeros(seen: Seen) -> bool:
     """Tell whether what is wrong is 0 everywhere, in every case that is wrong and has the right shape."""
     wrong = [i for i, case in seen.cases.items() if i not in seen.right and case.part != GRADIENTS]
     return "0 everywhere" in seen.broke and not any(_first_that_differs(seen, i)[0].any() for i in wrong)
+
+
+@symptom(
+    "more comes after the result",
+    "Your result begins with all that is expected, and goes on after it.",
+    "How many rows or columns should there be in the case above? Which of your lines decides how many there are?",
+    "If you make an array with room to spare, return only the part that has been filled. Otherwise, look for a size or "
+    "a range that goes too far.",
+)
+def more_after_the_end(seen: Seen) -> bool:
+    """Tell whether what has the wrong shape begins with what is wanted."""
+    return _all_that_misfit(seen, lambda got, want: _is_part(want, got, first=True))
+
+
+@symptom(
+    "the beginning of the result is missing",
+    "Your result is the last part of what is expected. All that comes before it is missing.",
+    "Which of your lines drops what comes first, or keeps only a certain number of rows?",
+    "A slice such as x[-n:] keeps the last n, and a list of limited length forgets its oldest entries.",
+)
+def beginning_missing(seen: Seen) -> bool:
+    """Tell whether what has the wrong shape is the end of what is wanted."""
+    return _all_that_misfit(seen, lambda got, want: _is_part(got, want, first=False))
+
+
+def _all_that_misfit(seen: Seen, holds: Callable[[NDArray[Any], NDArray[Any]], bool]) -> bool:
+    """Tell whether something holds of all arrays of the wrong shape and what was wanted, and the first case has one."""
+    expected = seen.expected
+    pairs = {i: [(x, expected[i].arrays[name]) for name, x in seen.answers[i].arrays.items()] for i in seen.cases}
+    misfits = {i: [(got, want) for got, want in both if got.shape != want.shape] for i, both in pairs.items()}
+    return bool(misfits[seen.first]) and all(holds(got, want) for both in misfits.values() for got, want in both)
+
+
+def _is_part(part: NDArray[Any], whole: NDArray[Any], *, first: bool) -> bool:
+    """Tell whether an array is the first, or the last, part of another along the one axis in which they differ."""
+    if part.ndim != whole.ndim or not part.size:
+        return False
+    axes = [axis for axis, (n, of) in enumerate(zip(part.shape, whole.shape, strict=True)) if n != of]
+    if len(axes) != 1 or part.shape[axes[0]] > whole.shape[axes[0]]:
+        return False
+    n, of = part.shape[axes[0]], whole.shape[axes[0]]
+    return np.allclose(whole.take(range(n) if first else range(of - n, of), axes[0]), part, equal_nan=True)
 
 
 @symptom(

@@ -363,6 +363,32 @@ def bottom_right_without_offset(T, S=None, *, q_offset=0):
     return attnlib.causal_mask(T, S, q_offset=q_offset or (T if S is None else S) - T)
 
 
+@MISTAKES.add(
+    "the end of a slice becomes negative",
+    hint="With an offset of -2, up to which index does your slice for the first query go?",
+    more="A negative end counts from the back, so -1 means all but the last. How many keys may a query see that is "
+    "before the first key?",
+    section=ALIGN,
+)
+def negative_slice(T, S=None, *, q_offset=0):
+    """A query before the first key sees nothing. In your mask, it sees all keys but the last ones."""
+    mask = np.zeros((T, T if S is None else S), dtype=bool)
+    for t, row in enumerate(mask):
+        row[: t + q_offset + 1] = True
+    return mask
+
+
+@MISTAKES.add(
+    "a query that should see nothing sees the first key",
+    hint="With an offset of -2, at which position is the first query? Is there any key that is not after it?",
+    more="A row without a True is allowed: attention gives such a query weights of 0.",
+    section=ALIGN,
+)
+def never_empty(T, S=None, *, q_offset=0):
+    """With a negative offset, the first queries are before the first key. They see nothing, not even the first key."""
+    return attnlib.causal_mask(T, S, q_offset=q_offset) | (_places(T, S)[1] == 0)
+
+
 EXERCISE = Exercise(
     name="causal_mask",
     reference=attnlib.causal_mask,

@@ -43,7 +43,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("single tokens from the start", NUMBERS, _chunks(rng, (2, 3), (1, 1, 1, 1, 1), 6, 7))
     yield Case("a token first, then chunks of 4 and of 2", NUMBERS, _chunks(rng, (3, 2), (1, 4, 2), 6, 5))
     yield Case("72 tokens in all", NUMBERS, _chunks(rng, (1, 2), (30, 1, 1, 40), 3, 4))
-    yield Case("repeated keys and values", NUMBERS, _repeated(_chunks(rng, (2, 3), (4, 1, 2), 5, 6)))
+    yield Case("repeated keys and values", NUMBERS, _repeated(_chunks(rng, (2, 3), (4, 1, 1, 2), 5, 6)))
     yield Case("the prompt alone", NUMBERS, _chunks(rng, (2, 3), (5,), 4, 6))
     yield Case("tokens in float32", NUMBERS, _chunks(rng, (3, 2), (4, 1, 1), 5, 7, np.float32))
     yield Case("no heads, (B, T, D)", RANKS, _chunks(rng, (2,), (4, 1, 3), 5, 6))
@@ -711,6 +711,33 @@ def length_of_joined(cache, key, value):
     keys, values = _kept(cache, key, value)
     cache.length += keys.shape[-2] - key.shape[-2]
     return keys, values
+
+
+@MISTAKES.add(
+    "later chunks are counted, but not kept",
+    hint="After three chunks, how many positions come back, and what is the length?",
+    more="Append three chunks. The second comes back, but is it still there with the third?",
+    section=CACHE,
+)
+def later_counted_not_kept(cache, key, value):
+    """Each later chunk is joined to the first for that one call, and then forgotten. The length still counts it."""
+    cache.length += key.shape[-2]
+    if cache.keys is None:
+        cache.keys, cache.values = key, value
+        return key, value
+    return _joined(cache.keys, key), _joined(cache.values, value)
+
+
+@MISTAKES.add(
+    "a token that comes twice in a row is kept once",
+    hint="In “very very good”, how many words does the next word attend to?",
+    more="Append the same token twice, and print the length. Which condition decides whether a chunk is kept?",
+    section=CACHE,
+)
+def repeats_skipped(cache, key, value):
+    """A chunk equal to the last one is not kept. Every token counts, also one that is equal to the token before it."""
+    last = cache.keys is not None and cache.keys[..., -key.shape[-2] :, :]
+    return (cache.keys, cache.values) if np.array_equal(last, key) else _kept(cache, key, value)
 
 
 EXERCISE = Exercise(

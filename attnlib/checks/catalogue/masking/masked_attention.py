@@ -979,8 +979,8 @@ def added_inverted(query, key, value, mask):
 @MISTAKES.add(
     "the softmax overflows, in spite of a safe division",
     hint="Does your softmax subtract the maximum of each row? What is the exponential of 20 000?",
-    more="A small number below the fraction saves an empty row. Print the exponentials of the case with large scores: "
-    "does it save those?",
+    more="What you did about a sum of 0 saves an empty row. Print the exponentials of the case with large scores: does "
+    "it save those?",
     section=OVERFLOW,
 )
 def overflow_with_eps(query, key, value, mask):
@@ -1011,6 +1011,44 @@ def weights_of_empty_rows(query, key, value, mask):
     """Where nothing may be attended to, the context is 0, but the weights still sum to 1."""
     context, weights = _filled(query, key, value, mask, -1e300)
     return np.where(mask.any(axis=-1, keepdims=True), context, 0.0), weights
+
+
+@MISTAKES.add(
+    "the scores are cut off",
+    hint="Two different large scores become the same number once they are cut off. Which operation keeps them apart?",
+    more="Print the row of scores before and after you limit it. The largest two should still differ.",
+    section=OVERFLOW,
+)
+def cut_off(query, key, value, mask):
+    """Scores beyond a limit are cut down to it, so different large scores get the same weight."""
+    return _attend(np.clip(_scores(query, key), -500, 500), value, mask)
+
+
+@MISTAKES.add(
+    "the meaning of a dimension is guessed from its size",
+    hint="What does your code do if there are as many sequences as queries?",
+    more="Sizes alone cannot tell a mask of (T, S) from one of (B, S). The task says which of the two comes.",
+    section=KINDS,
+)
+def guessed_from_size(query, key, value, mask):
+    """You compare sizes to find out what the mask's first dimension is. With as many sequences as queries, it fails."""
+    scores = _scores(query, key)
+    while mask.ndim < scores.ndim:
+        mask = np.expand_dims(mask, 1 if mask.shape[0] == query.shape[0] else 0)
+    return _attend(scores, value, mask)
+
+
+@MISTAKES.add(
+    "a mask with a batch dimension is repeated all the same",
+    hint="Which of the masks in the task already differ from sequence to sequence? What does your code do with those?",
+    more="Print the shape of the mask before and after you repeat it, for a mask of (B, T, S). Is repeating needed at "
+    "all?",
+    section=KINDS,
+)
+def tiled(query, key, value, mask):
+    """In a batch, you repeat every mask. One that has a batch dimension already becomes too large."""
+    scores = _scores(query, key)
+    return _attend(scores, value, np.tile(mask, (len(scores), 1, 1)) if scores.ndim > 2 else mask)
 
 
 EXERCISE = Exercise(

@@ -370,6 +370,18 @@ def reshaped(lengths, S):
     return (np.arange(S)[:, None] < lengths).reshape(len(lengths), 1, 1, S)
 
 
+@MISTAKES.add(
+    "the lengths are added up",
+    hint="At which column does the second sentence start: at 0, or after the first sentence?",
+    more="Count the True in each of your rows, and compare with the lengths.",
+    section=KINDS,
+)
+def cumulative(lengths, S):
+    """Each row has as many True as all sentences up to this one are long. Every sentence has a row of its own."""
+    ends, position = _places(np.cumsum(lengths), S)
+    return position < ends
+
+
 EXERCISE = Exercise(
     name="padding_mask",
     reference=attnlib.padding_mask,

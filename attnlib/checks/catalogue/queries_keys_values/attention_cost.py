@@ -261,6 +261,84 @@ def additions_of_scores(T, S, D, D_v):
     return T * S * (D - 1 + D_v), T * S
 
 
+@MISTAKES.add(
+    "additions are counted too, one fewer than products",
+    hint="What is asked for: multiplications, or all operations?",
+    more="You are right that a dot product of width 8 takes 8 products and 7 sums. Which of the two does the task ask "
+    "for?",
+    section=COST,
+)
+def exact_operations(T, S, D, D_v):
+    """You count the plus signs along with the products. Only multiplications are asked for here."""
+    return T * S * (2 * D - 1) + T * D_v * (2 * S - 1), T * S
+
+
+@MISTAKES.add(
+    "the projections are counted too, with square matrices",
+    hint="Which two products are asked for, and do the matrices of the projections take part in them?",
+    more="Queries, keys and values are there already. Count from the table of scores on.",
+    section=COST,
+)
+def with_square_projections(T, S, D, D_v):
+    """You count the making of queries, keys and values as well. The cost is asked for once they are there."""
+    return T * S * (D + D_v) + T * D * D + S * D * D + S * D_v * D_v, T * S
+
+
+@MISTAKES.add(
+    "keys and values are multiplied first",
+    hint="Which step comes between the two products, and what does it need?",
+    more="The softmax needs the whole table of scores. Can any value be used before it is there?",
+    section=COST,
+)
+def keys_and_values_first(T, S, D, D_v):
+    """You multiply keys by values, and then the queries by the result. The softmax does not allow that order."""
+    return S * D * D_v + T * D * D_v, T * S
+
+
+@MISTAKES.add(
+    "the costs of the two products are multiplied",
+    hint="Are the two products done one after the other, or one inside the other?",
+    more="Two jobs of 10 and 14 minutes, one after the other, take 24 minutes. Which operation do your two costs need?",
+    section=COST,
+)
+def products_multiplied(T, S, D, D_v):
+    """The two costs are right, but you multiply them. The products come one after the other, so the costs add up."""
+    return (T * S * D) * (T * S * D_v), T * S
+
+
+@MISTAKES.add(
+    "queries, keys and values are counted along with the table",
+    hint="The first number is right. Which single table does the second number measure?",
+    more="Queries, keys and values are there before attention begins. Which table does attention make from them?",
+    section=COST,
+)
+def inputs_in_memory(T, S, D, D_v):
+    """Your second number includes queries, keys and values. Only the numbers in the table of scores are asked for."""
+    return T * S * (D + D_v), T * S + T * D + S * D + S * D_v
+
+
+@MISTAKES.add(
+    "bytes instead of numbers (float32)",
+    hint="The first number is right. In which unit is the second one asked for?",
+    more="Your second number is 4 times as large as it should be. How many bytes does a number in float32 take?",
+    section=COST,
+)
+def bytes_in_float32(T, S, D, D_v):
+    """Your second number is the memory in bytes. How many numbers the table of scores holds is asked for."""
+    return T * S * (D + D_v), 4 * T * S
+
+
+@MISTAKES.add(
+    "bytes instead of numbers (float64)",
+    hint="The first number is right. In which unit is the second one asked for?",
+    more="Your second number is 8 times as large as it should be. How many bytes does a number in float64 take?",
+    section=COST,
+)
+def bytes_in_float64(T, S, D, D_v):
+    """Your second number is the memory in bytes. How many numbers the table of scores holds is asked for."""
+    return T * S * (D + D_v), 8 * T * S
+
+
 EXERCISE = Exercise(
     name="attention_cost",
     reference=attention_cost,

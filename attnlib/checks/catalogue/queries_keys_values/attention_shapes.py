@@ -266,6 +266,18 @@ def leading_reversed(query, key, value):
     return (*leading[::-1], T, S), (*leading[::-1], T, D_v)
 
 
+@MISTAKES.add(
+    "the output contains the sizes of the scores",
+    hint="How many dimensions does the output have?",
+    more="A list that you extend for the first shape is longer when you make the second one. Print it in between.",
+    section=SHAPES,
+)
+def list_grown(query, key, value):
+    """The shape of the output has the last two sizes of the scores in front. Both shapes start from the same sizes."""
+    leading, T, S, _, D_v = sizes(query, key, value)
+    return (*leading, T, S), (*leading, T, S, T, D_v)
+
+
 EXERCISE = Exercise(
     name="attention_shapes",
     reference=attention_shapes,

@@ -358,6 +358,39 @@ def in_place_key(query, key, *, scale=None):
     return attnlib.dot(query, key)
 
 
+@MISTAKES.add(
+    "always divided by the root of 3",
+    hint="Where does the 3 come from, and what would it be for vectors of width 5?",
+    more="In the chapter's example the width is 3. Your inputs have other widths: read it off the arguments.",
+    section=DIVISOR,
+)
+def always_root_of_three(query, key, *, scale=None):
+    """The divisor is the root of 3 whatever the width. That is right for the chapter's example alone."""
+    return times(query, key, scale, 3**-0.5)
+
+
+@MISTAKES.add(
+    "the root is rounded down to a whole number",
+    hint="What is the square root of 3 in your code?",
+    more="For a width of 4 or 9 your divisor is right, for the others it is too small. Print it for a width of 3.",
+    section=ROOT,
+)
+def whole_root(query, key, *, scale=None):
+    """You divide by a whole number. The square root of the width has digits after the point, and they count."""
+    return times(query, key, scale, 1 / int(query.shape[-1] ** 0.5))
+
+
+@MISTAKES.add(
+    "a scale that is a whole number is ignored",
+    hint="What does your function do with scale=1, and what with scale=1.0?",
+    more="A number can be an int or a float, and both are scales. Ask only whether there is a scale at all.",
+    section=ROOT,
+)
+def whole_scale_ignored(query, key, *, scale=None):
+    """A scale such as 1 or 2 is replaced by the default. Whether a number has a decimal point makes no difference."""
+    return attnlib.scaled_dot(query, key, scale=scale if isinstance(scale, float) else None)
+
+
 EXERCISE = Exercise(
     name="scaled_dot",
     reference=attnlib.scaled_dot,

@@ -57,10 +57,12 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("scale=0.0", SCALES, triple(rng, (), 3, 4, 5, 2), {"scale": 0.0})
     yield Case("3 queries and 150 keys", BATCHES, triple(rng, (), 3, 150, 4, 2))
     yield Case("a batch of 5 (T=3, S=7, D=4)", BATCHES, triple(rng, (5,), 3, 7, 4, 6))
+    yield Case("a batch of 1 (T=2, S=3, D=5)", BATCHES, triple(rng, (1,), 2, 3, 5, 4))
     split = {name: x.swapaxes(1, 2) for name, x in triple(rng, (2, 7), 3, 3, 5, 4).items()}
     yield Case(
         "leading dimensions (2, 3), as views of larger arrays", BATCHES, split | {"query": split["query"][:, :, ::2]}
     )
+    yield Case("leading dimensions (2, 3), as many queries as keys", BATCHES, triple(rng, (2, 3), 4, 4, 6, 5))
     yield Case("scores of several thousand, one query positive, one negative", LARGE, thousands(rng))
     yield Case("inputs that must stay as they are", UNCHANGED, ascending(triple(rng, (), 3, 4, 2, 5)), unchanged=True)
     yield from masked_inputs(rng)
@@ -1363,6 +1365,69 @@ def last_key_lost(query, key, value, *, return_weights, **options):
 def causal_unasked(query, key, value, *, is_causal, **options):
     """Each query sees only the keys up to its own position. That is for language models; here it may see all."""
     return attend(query, key, value, is_causal=True, **options)
+
+
+@MISTAKES.add(
+    "always divided by the root of 3",
+    hint="Where does the 3 come from, and what would it be for vectors of width 5?",
+    more="In the chapter's example the width is 3. Your inputs have other widths: read it off the arguments.",
+    section=DIVISOR,
+)
+def always_root_of_three(query, key, value, *, scale, **options):
+    """The divisor is the root of 3 whatever the width. That is right for the chapter's example alone."""
+    return attend(query, key, value, scale=3**-0.5 if scale is None else scale, **options)
+
+
+@MISTAKES.add(
+    "a scale that is a whole number is ignored",
+    hint="What does your function do with scale=1, and what with scale=1.0?",
+    more="A number can be an int or a float, and both are scales. Ask only whether there is a scale at all.",
+    section=ROOT,
+)
+def whole_scale_ignored(query, key, value, *, scale, **options):
+    """A scale such as 1 or 2 is replaced by the default. Whether a number has a decimal point makes no difference."""
+    return attend(query, key, value, scale=scale if isinstance(scale, float) else None, **options)
+
+
+@MISTAKES.add(
+    "the query is added to the output where it fits",
+    hint="Is there a sum in the formula, beside the weighted one?",
+    more="Take one key and one value. Each query must get exactly that value, whatever the widths are.",
+    section=MATRICES,
+)
+def query_added_where_it_fits(query, key, value, *, return_weights, **options):
+    """If output and query have the same shape, you add the two. A transformer block does that; attention does not."""
+    output, weights = attend(query, key, value, return_weights=True, **options)
+    output = output + query if output.shape == query.shape else output
+    return (output, weights) if return_weights else output
+
+
+@MISTAKES.add(
+    "a key that comes twice counts once",
+    hint="In “very very good”, how many keys are there?",
+    more="Give the same key twice, with two different values. Which values should be in the output?",
+    section=LOOKUP,
+)
+def copies_dropped(query, key, value, **options):
+    """Of equal keys, only the first is used. Each of them has a weight and a value of its own."""
+    if key.ndim == 2:
+        first = np.sort(np.unique(key, axis=0, return_index=True)[1])
+        key, value = key[first], value[first]
+    return attend(query, key, value, **options)
+
+
+@MISTAKES.add(
+    "the values lack the axis of the queries",
+    hint="In the product of weights and values, what are the axes of each, counted from the end?",
+    more="For a batch of 5, write the shapes of your two factors below each other, aligned at the right. Which axis of "
+    "the values is below the queries of the weights?",
+    section=SHAPES,
+)
+def values_without_queries(query, key, value, *, return_weights, **options):
+    """Weights and values line up for matrices. In a batch, the sequences of the values line up with the queries."""
+    _, weights = attend(query, key, value, return_weights=True, **options)
+    output = (weights[..., None] * value).sum(axis=-2)
+    return (output, weights) if return_weights else output
 
 
 EXERCISE = Exercise(
