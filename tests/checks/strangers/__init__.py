@@ -42,6 +42,7 @@ STRANGERS = merged(*(module.STRANGERS for module in (*ASSIGNMENTS, overlooked)))
 for exercise, names in {
     "rnn_cell": {"half_of_the_sum": "half-tanh", "state_by_its_diagonal": "diagonal-only"},
     "attention": {"constant_scale_right_for_width_4": "root-of-four"},
+    "multi_head_attention": {
         "constant_scale": "always-eight",
         "always_causal": "causal-unasked",
         "heads_averaged": "heads-averaged-and-repeated",
