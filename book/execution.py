@@ -5,19 +5,23 @@ jupyter-cache finds results by a page's code and its kernel's description; here 
 """
 
 import re
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import myst_nb.core.execute.cache as executing
 from imports import ROOT, digest, documented, files_of
 from jupyter_cache import get_cache
+from jupyter_cache.executors.utils import ExecutionResult, single_nb_execution
 from jupyter_client.manager import AsyncKernelManager
+from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from traitlets import default
 
 KERNEL = re.compile(r"^(  display_name: .*)$", re.MULTILINE)  # in the head of a page that is executed
 DOCSTRINGS = re.compile(r"^\.\. auto\w+::", re.MULTILINE)
 RESULTS = 60  # executed pages that are kept: a few versions of each
+LAST_LINES = 25  # of an error that are shown
+COLOURS = re.compile(r"\x1b\[[\d;]*m")  # with which IPython writes an error
 INSTRUCTORS = "book/instructors"
 STUB = """\
 # For instructors
@@ -33,6 +37,23 @@ class EncryptedKernel(AsyncKernelManager):
     @default("transport_encryption")
     def _where_it_can_be(self) -> str:
         return "auto"
+
+
+def execute(*arguments: Any, **options: Any) -> ExecutionResult:
+    """Execute a page as jupyter-cache does, and describe an error for whoever reads it in the terminal."""
+    result = single_nb_execution(*arguments, kernel_manager_class=EncryptedKernel, **options)
+    if result.err is not None:
+        result.exc_string = described(result.nb, result.err)
+    return result
+
+
+def described(page: NotebookNode, error: Exception) -> str:
+    """Say which cell failed, and show the last lines of its error."""
+    code = [number for number, cell in enumerate(page.cells) if cell.cell_type == "code"]
+    failed = [number for number in code if page.cells[number].execution_count][-1]
+    line = page.metadata.source_map[failed] + 1
+    lines = COLOURS.sub("", str(error)).rstrip().splitlines()[-LAST_LINES:]
+    return "\n".join([f"The error is in code cell {code.index(failed) + 1}, which begins in line {line}:", *lines])
 
 
 def read(app: Sphinx, page: str, source: list[str]) -> None:
@@ -57,7 +78,7 @@ def limit_cache(app: Sphinx) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Tell Sphinx."""
-    executing.single_nb_execution = partial(executing.single_nb_execution, kernel_manager_class=EncryptedKernel)
+    executing.single_nb_execution = execute
     app.add_config_value("with_solutions", (ROOT / "solutions").is_dir(), "env", types=bool)
     app.connect("builder-inited", limit_cache)
     app.connect("source-read", read)

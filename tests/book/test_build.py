@@ -124,3 +124,35 @@ def test_only_the_pages_that_import_what_changed_are_executed_again_and_a_failur
     assert "Executed notebook" not in done.stdout  # the results of both pages are known from before
     assert "the result is 1" in site(folder, "book/index.html")
     assert "This copy of the course has no" in site(folder, "book/instructors.html")
+
+
+FAILING = f"""{HEAD}
+# A page
+
+```{{code-cell}} ipython3
+print("this cell is right")
+```
+
+```{{code-cell}} ipython3
+def half(x):
+    return x / 0
+
+
+half(3)
+```
+"""
+
+
+def test_a_cell_that_fails_is_shown_in_the_terminal_with_its_line_and_its_error(tmp_path):
+    (tmp_path / "_build" / "released").mkdir(parents=True)
+    (tmp_path / "book").mkdir()
+    done = build_small(tmp_path, FAILING)
+    assert done.returncode != 0
+    said = done.stderr
+    assert "book/index.md: WARNING: Executing notebook failed" in said
+    line = FAILING.splitlines().index("def half(x):") + 1
+    assert f"The error is in code cell 2, which begins in line {line}:\n" in said
+    assert "----> 5 half(3)" in said
+    assert "ZeroDivisionError: division by zero" in said
+    assert "nbclient" not in said
+    assert "this cell is right" not in said
