@@ -15,6 +15,7 @@ MISFIT = re.compile(
     r"could not be broadcast|mismatch in its core|not aligned|must match|cannot be multiplied"
     r"|Expected size|size of tensor|t\(\) expects|does not broadcast with previously|same number of dimensions"
     r"|could not broadcast|cannot reshape|is invalid for input of size|inconsistent tensor size|do not broadcast"
+    r"|stack expects each tensor to be equal size|all input arrays must have the same shape"
 )
 
 EXACT = np.dtype(np.float64).itemsize

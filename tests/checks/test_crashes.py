@@ -32,6 +32,7 @@ NUMPY = {
     "reshape-to-another-size": lambda x: np.ones(7).reshape(2, 3),
     "joined-axes-differ": lambda x: np.concatenate([np.ones((2, 3)), np.ones((2, 4))], axis=0),
     "joined-dimensions-differ": lambda x: np.concatenate([np.ones((2, 3)), np.ones(3)]),
+    "stacked-shapes-differ": lambda x: np.stack([np.ones(3), np.ones(4)]),
     "mixed-libraries": lambda x: torch.cat([np.ones(3)]),
     "number-for-a-tensor": lambda x: torch.sqrt(3),
     "array-for-a-number": lambda x: __import__("math").exp(np.ones(3)),
@@ -53,6 +54,8 @@ NUMPY = {
     "endless-recursion": endless,
     "division-by-zero": lambda x: x * (1 / 0),
     "number-for-a-list": lambda x: [score for row in x for score in row],
+    "two-rows": lambda x: np.arange(6) * np.ones(2),
+    "dimensions-of-repeat": lambda x: torch.ones(2, 3).repeat(2),
     "third-argument": lambda x: np.dot(np.ones((2, 3)), np.ones((3, 5)), np.ones((5, 2))),
     "no-inverse": lambda x: np.linalg.inv(np.ones((2, 3))),
 }

@@ -66,6 +66,10 @@ def with_columns_to_spare(query, key):
     return np.concatenate([scores, np.zeros((*scores.shape[:-1], 16))], axis=-1)
 
 
+def at_most_512_rows(T, D, *, base=10000.0):
+    return attnlib.sinusoidal_positions(min(T, 512), D, base=base)
+
+
 def in_32_bits(T, S, D, D_v):
     product = np.array(T * S * (D + D_v), np.int64).astype(np.int32)
     return product, np.array(T * S, np.int64).astype(np.int32)
@@ -88,6 +92,7 @@ def first_64_keys(query, key, value, scale=None):
         ("general", last_query_for_all, "last-row-alone"),
         ("attention", rounded_weights, "inexact"),
         ("scaled_dot_product_attention", first_64_keys, "many-rows"),
+        ("sinusoidal_positions", at_most_512_rows, "end-missing"),
         ("attention_cost", in_32_bits, "ends-at-32-bits"),
         ("dot", lambda query, key: (query @ np.swapaxes(key, -1, -2))[None], "unsqueezed"),
         ("dot", lambda query, key: (query @ np.swapaxes(key, -1, -2)).ravel(), "flattened"),

@@ -33,7 +33,7 @@ def _by_its_exception(*inputs: object) -> None:
 # Two shapes that do not fit ------------------------------------------------------------------------------------------
 
 SHAPES = re.compile(r"broadcast together with (?:remapped )?shapes \(([\d,]*)\) \(([\d,]*)\)")
-NEVER = r"(?!)"  # these two are told by the sizes, and not by the words
+NEVER = r"(?!)"  # these three are told by the sizes, and not by the words
 
 KEEPDIMS = _crash(
     "no-keepdims",
@@ -45,6 +45,14 @@ KEEPDIMS = _crash(
     "have?",
     "keepdims=True (keepdim=True in torch) leaves an axis of size 1 in its place, so that every row is combined with "
     "its own number.",
+)
+TWO_ROWS = _crash(
+    "two-rows",
+    NEVER,
+    "two rows of numbers of different lengths are combined",
+    "You combine two arrays of one dimension element by element, and they are not equally long.",
+    "Should each number of the first meet each number of the second? How many results would that be?",
+    "A column (n, 1) and a row (m,) make a table (n, m). x[:, None] turns a row into a column.",
 )
 NEW_AXIS_LAST = _crash(
     "new-axis-at-the-end",
@@ -61,6 +69,8 @@ def _broadcasting(error: str) -> Mistake | None:
     found = SHAPES.search(error)
     if not found:
         return None
+    if all(len(sizes) == 1 for sizes in _sizes(found)):
+        return TWO_ROWS
     for one, other in (_sizes(found), _sizes(found)[::-1]):
         if len(other) > 1 and one == other[:-1]:
             return KEEPDIMS
@@ -105,6 +115,14 @@ _crash(
     "One of the arrays that you join has more dimensions than another.",
     "Print the shapes of what you join. Which line has removed, or added, a dimension?",
     "squeeze() without an axis and indexing with a number remove dimensions. x[..., None, :] adds one.",
+)
+_crash(
+    "stacked-shapes-differ",
+    r"stack expects each tensor to be equal size|all input arrays must have the same shape",
+    "the arrays that are stacked have different shapes",
+    "Arrays that you stack on a new axis must all have the same shape, and these do not.",
+    "Print the shapes of what you stack. Which of them is not as you expected, and which line made it?",
+    "x[..., 0::2] and x[..., 1::2] are equally wide only if the width is even.",
 )
 
 
@@ -212,8 +230,6 @@ _crash(
     "Print the type of both sides of the +.",
     "tuple(x) and list(x) turn one into the other; (n,) is a tuple that holds one number.",
 )
-
-
 _crash(
     "number-for-a-list",
     r"object is not (iterable|subscriptable)|iteration over a 0-d|len\(\) of (unsized object|a 0-d)|has no len\(\)"
@@ -240,8 +256,14 @@ _crash(
     "Does the formula of the task contain an inverse, or a transpose?",
     "If the shapes do not fit the other way round, print them: perhaps only the order of the factors is wrong.",
 )
-
-
+_crash(
+    "dimensions-of-repeat",
+    r"Number of dimensions of (repeat|tile) dims",
+    "repeat is given too few numbers",
+    "torch's repeat takes one number for each dimension of the tensor: how often it is repeated along it.",
+    "How many dimensions has the tensor in that line, and how many numbers do you give?",
+    "torch.cat([x, x], dim=-1) repeats along the last dimension alone, and so does x.tile(2).",
+)
 _crash(
     "none-for-a-value",
     r"NoneType",

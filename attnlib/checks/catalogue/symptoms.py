@@ -300,6 +300,18 @@ def beginning_missing(seen: Seen) -> bool:
     return _all_that_misfit(seen, lambda got, want: _is_part(got, want, first=False))
 
 
+@symptom(
+    "the end of the result is missing",
+    "Your result is the first part of what is expected. All that comes after it is missing.",
+    "Where does the number of rows or columns come from in your code? Is a largest number built into it?",
+    "A table that is made for a fixed number of rows, such as 512, and then cut, is too short for more of them. A "
+    "slice such as x[:n] keeps the first n only, and range(n) ends before n.",
+)
+def end_missing(seen: Seen) -> bool:
+    """Tell whether what has the wrong shape is the beginning of what is wanted."""
+    return _all_that_misfit(seen, lambda got, want: _is_part(got, want, first=True))
+
+
 def _all_that_misfit(seen: Seen, holds: Callable[[NDArray[Any], NDArray[Any]], bool]) -> bool:
     """Tell whether something holds of all arrays of the wrong shape and what was wanted, and the first case has one."""
     expected = seen.expected

@@ -28,6 +28,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("one position", EDGES, {"T": 1, "D": 2 * some})
     yield Case("one hand (D=2)", EDGES, {"T": many, "D": 2})
     yield Case(f"{40 + some} positions of width 6", EDGES, {"T": 40 + some, "D": 6})
+    yield Case("5001 positions of width 2", EDGES, {"T": 5001, "D": 2})
     yield Case("all sines first, then all cosines", LAYOUT, {"T": few, "D": 8}, {"interleaved": False})
 
 
