@@ -34,7 +34,8 @@ def of_module(
 ) -> tuple[Any, dict[str, Any]]:
     """Make a module (numbers of the setup by position), load the first input, its weights, and call it.
 
-    It is called as it is while it is trained, or afterwards.
+    It is called as it is while it is trained, or afterwards. An input named ``earlier`` holds the arguments of a call
+    before, of which nothing may be left.
     """
     if hasattr(implementation, "forward") and not isinstance(implementation, type):
         raise TypeError(f"an object of the class {type(implementation).__name__} came: pass the class itself")
@@ -45,6 +46,8 @@ def of_module(
     if training:
         module.train()
     arrays = dict(others)
+    if "earlier" in arrays:
+        module(*arrays.pop("earlier").values())
     returned = module(*arrays.values(), **options)
     return returned, leaves(arrays) | parameters
 

@@ -46,6 +46,7 @@ for exercise, names in {
         "constant_scale": "always-eight",
         "always_causal": "causal-unasked",
         "heads_averaged": "heads-averaged-and-repeated",
+        "loop_that_keeps_the_last": "last-head-for-all",
         "bands_of_w_o_averaged": "heads-averaged-and-repeated",
         "weights_of_head_0_for_all": "weights-of-head-0-for-all",
     },

@@ -49,6 +49,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield replace(trained, training=True, backends=("torch",))
     alone = {name: x for name, x in given(rng, 3, 5, 7, 8).items() if name in ("weights", "query")}
     yield Case("the query alone, for self-attention", ARGUMENTS, alone, {}, setup(8, 2), ALONE)
+    after = {"earlier": {name: x for name, x in given(rng, 3, 4, 7, 8).items() if name != "weights"}}
+    yield Case("the query alone, after an earlier call with a key", ARGUMENTS, alone | after, {}, setup(8, 2), ALONE)
     pair = {name: x for name, x in given(rng, 3, 5, 7, 8).items() if name != "value"}
     yield Case("query and key, and no value", ARGUMENTS, pair, {}, setup(8, 2), ALONE)
     shown = {"need_weights": True}
@@ -294,6 +296,17 @@ def output_weight_not_transposed(steps):
     return _with_layers(steps, lambda layer: layer, lambda layer: lambda x: x @ layer.weight + layer.bias)
 
 
+@MISTAKES.add(
+    "the bias of out_proj is added twice",
+    hint="What does a linear layer do, besides multiplying by its weight?",
+    more="Count how often each bias enters the result. Calling a layer adds its bias already.",
+    section=OUTPUT_PROJECTION,
+)
+def output_bias_twice(steps):
+    """The last layer adds its bias, and the same bias is added once more behind it."""
+    return steps.changed_by(lambda out: out + steps.w_o.bias)
+
+
 # Arguments ----------------------------------------------------------------------------------------------------------
 
 
@@ -312,6 +325,23 @@ class value_is_query(attnlib.numpy.MultiHeadAttention):
         if key.shape != value.shape:
             return np.ones((1, key.shape[-2])) @ value
         return super().forward(query, key, value, attn_mask, is_causal=is_causal, need_weights=need_weights)
+
+
+@MISTAKES.add(
+    "a key of an earlier call is used again",
+    hint="What does your module keep from one call to the next?",
+    more="Call the module with a key, then with a query alone. Which key does the second call use? Look for what is "
+    "assigned to self outside of __init__.",
+    section=MULTI_HEAD,
+)
+class remembers_the_key(attnlib.numpy.MultiHeadAttention):
+    """Without a `key`, that of an earlier call is used. It should be the query of the same call."""
+
+    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False):
+        """Attend."""
+        self.kept = key if key is not None else getattr(self, "kept", query)
+        value = self.kept if value is None else value
+        return super().forward(query, self.kept, value, attn_mask, is_causal=is_causal, need_weights=need_weights)
 
 
 @MISTAKES.add(
@@ -453,6 +483,19 @@ def heads_after_queries(steps):
 
 
 @MISTAKES.add(
+    "the heads of the weights stand before the batch",
+    hint="Which axis of the weights counts the sentences, and which the heads?",
+    more="The shape should be (B, H, T, S). Tables that are collected head by head lie in front of each other: where "
+    "does the new axis belong?",
+    section=MULTI_HEAD,
+)
+def weights_heads_first(steps):
+    """The weights are (H, B, T, S): the heads come before the sentences. They come after them: (B, H, T, S)."""
+    out, weights = steps.scaled_by(None)
+    return out, weights.swapaxes(0, 1)
+
+
+@MISTAKES.add(
     "two results without being asked for",
     hint="What should be returned when `need_weights` is False, as it is unless somebody says otherwise?",
     more="Whoever does not ask for weights wants one tensor, not a pair. Where do you look at `need_weights`?",
@@ -538,6 +581,7 @@ SHARED = (
     "heads-attend",
     "one-head",
     "one-head-scaled-by-its-part",
+    "last-head-for-all",
     "not-side-by-side",
     "keys-by-w-q",
     "values-by-w-k",

@@ -389,16 +389,17 @@ def swapped_one_and_two(steps):
 
 
 @MISTAKES.add(
-    "what reaches the output projection is not H*D_v wide",
-    hint="How wide is a row after merging, and how many rows has w_o?",
-    more="With 2 heads of width 4, each word has 8 numbers after merging: all of head 0, then all of head 1. Print "
-    "the shape of what you multiply by w_o.",
+    "with more than one head, two shapes do not fit",
+    hint="Which line raises the error: one that cuts the heads, or the one that multiplies by w_o? How wide is a row "
+    "there?",
+    more="With 2 heads of width 4, each word has 8 numbers after merging: all of head 0, then all of head 1. Before "
+    "that, each head has all rows of w_q and 4 of its columns. Print the shapes of what you multiply.",
     section=OUTPUT_PROJECTION,
 )
 def not_side_by_side(steps):
-    """With more than one head, the merged table does not fit the output projection.
+    """A head takes columns of w_q, w_k and w_v, not rows. And the heads reach w_o side by side.
 
-    The heads belong side by side: not added, not averaged, not one below the other, and each of them cut.
+    They are not added, not averaged, and not one below the other.
     """
     if steps.num_heads == 1:
         return steps.scaled_by(None)
@@ -1219,6 +1220,100 @@ def empty_is_unmasked(steps):
     allowed = steps.masked(np.ones((*steps.query.shape[:-2], 1, steps.query.shape[-2], steps.key.shape[-2])), 0) > 0
     allowed = allowed | ~allowed.any(axis=-1, keepdims=True)
     return steps.with_other(attn_mask=allowed, is_causal=False)
+
+
+@MISTAKES.add(
+    "every head is the last one",
+    hint="Compare your heads with each other. Should any two of them be equal?",
+    more="A name inside a function, or after a loop, is looked up when the line runs. Which number of a head does it "
+    "have then?",
+    section=MULTI_HEAD,
+)
+def last_head_for_all(steps):
+    """All heads show what the last one found. Each should attend with its own queries, keys and values."""
+    context, weights = steps.attend(*steps.heads())
+    return steps.merge(np.repeat(context[..., -1:, :, :], steps.num_heads, axis=-3), weights)
+
+
+@MISTAKES.add(
+    "the columns of w_v are counted in steps of D",
+    hint="How wide are the values of a head? Which of the matrices tells you?",
+    more="`w_q` and `w_k` are H*D wide, `w_v` is H*D_v wide. With 3 heads and w_v of shape (11, 21), which columns "
+    "belong to head 1?",
+    section=SPLITTING,
+)
+def value_bands_like_keys(steps):
+    """Each head takes D columns of w_v and D rows of w_o. It should take D_v: values may be wider than keys."""
+    q, k, v = steps.projected()
+    used = steps.num_heads * steps.width()
+    context, weights = steps.attend(*steps.split(q, k, v[..., :used]))
+    return steps.finish(attnlib.merge_heads(context) @ steps.w_o[:used], weights)
+
+
+@MISTAKES.add(
+    "the matrices of the values are cut across their rows",
+    hint="Three matrices are cut. Is each of them cut in the same way in your function?",
+    more="Compare your part of w_v for head 0 with the first D_v columns of w_v. Where do they differ?",
+    section=SPLITTING,
+)
+def value_matrix_reshaped(steps):
+    """The matrices of queries and keys are cut into columns, but that of the values is still reshaped at once."""
+    q, k, _ = steps.heads()
+    v = steps.value[..., None, :, :] @ steps.w_v.reshape(steps.num_heads, steps.w_v.shape[0], -1)
+    return steps.merge(*steps.attend(q, k, v))
+
+
+@MISTAKES.add(
+    "the matrices are cut across their rows, and the scale is that of all heads",
+    hint="Two things. Compare your matrix of head 0 with the first D columns of w_q; and how wide is one head?",
+    more="A reshape cannot gather columns: they are not next to each other in memory. The scale was right when it was "
+    "the root of the width of one head.",
+    section=SPLITTING,
+)
+def matrices_reshaped_and_scaled_by_all(steps):
+    """The matrices are reshaped to (H, E, D) at once. And the scores are divided by the root of H*D, not of D."""
+
+    def each(x, w):
+        return x[..., None, :, :] @ w.reshape(steps.num_heads, w.shape[0], -1)
+
+    heads = each(steps.query, steps.w_q), each(steps.key, steps.w_k), each(steps.value, steps.w_v)
+    return steps.merge(*steps.attend(*heads, divisor=steps.w_q.shape[-1] ** 0.5))
+
+
+@MISTAKES.add(
+    "the matrices are transposed, then reshaped",
+    hint="Compare your matrix of head 0 with the first D columns of w_q. Where do they differ?",
+    more="After the transpose the D columns of a head are D rows, one after the other: a reshape can cut them off, "
+    "with the shape (H, D, E). What is still to be done to get (H, E, D)?",
+    section=SPLITTING,
+)
+def matrices_transposed_and_reshaped(steps):
+    """The transposed matrices are reshaped to (H, E, D) at once. The shape is right, the numbers are out of place."""
+
+    def each(x, w):
+        return x[..., None, :, :] @ w.T.reshape(steps.num_heads, w.shape[0], -1)
+
+    return steps.merge(
+        *steps.attend(each(steps.query, steps.w_q), each(steps.key, steps.w_k), each(steps.value, steps.w_v))
+    )
+
+
+@MISTAKES.add(
+    "the heads of the matrices are not in front",
+    hint="The columns are cut rightly. In which order do the three axes stand now, and in which are they needed?",
+    more="A product of stacks multiplies the last two axes. For the matrices these have to be E and D, with the heads "
+    "before them. Print the shape of yours.",
+    section=SPLITTING,
+)
+def matrices_not_swapped(steps):
+    """The matrices are cut to (E, H, D), and the heads stay in the middle. They belong in front: (H, E, D)."""
+
+    def each(x, w):
+        return x[..., None, :, :] @ w.reshape(w.shape[0], steps.num_heads, -1)
+
+    return steps.merge(
+        *steps.attend(each(steps.query, steps.w_q), each(steps.key, steps.w_k), each(steps.value, steps.w_v))
+    )
 
 
 def _with_triangle(steps, triangle, **changed):

@@ -287,6 +287,32 @@ def reversed_heads(x, num_heads):
     return attnlib.split_heads(x, num_heads)[..., ::-1, :, :]
 
 
+@MISTAKES.add(
+    "the last head is left out",
+    hint="How many heads does your loop visit, and how many are there?",
+    more="Print the last head for the numbered table. Is there anything in it? range(n) ends before n.",
+    section=SPLITTING,
+)
+def last_head_left_out(x, num_heads):
+    """The last head holds nothing but zeros: its columns are never copied."""
+    heads = attnlib.split_heads(x, num_heads).copy()
+    heads[..., -1, :, :] = 0
+    return heads
+
+
+@MISTAKES.add(
+    "batch and heads are one axis",
+    hint="How many axes does the result have for a batch of sentences: three, or four?",
+    more="Some books put the heads of all sentences below each other, so that there is one axis for both. Here the "
+    "leading axes stay as they are, and the heads are an axis of their own behind them.",
+    section=SPLITTING,
+)
+def batch_of_heads(x, num_heads):
+    """Without a batch this is right. With one, sentences and heads share an axis. Each should have its own."""
+    heads = attnlib.split_heads(x, num_heads)
+    return heads.reshape(-1, *heads.shape[-2:])
+
+
 EXERCISE = Exercise(
     name="split_heads",
     reference=attnlib.split_heads,
