@@ -29,6 +29,7 @@ UNNOTICED = {
     ("cosine", "eps as in torch"),
     ("gaussian", "mended: the differences again"),
     ("attention_shapes", "lists"),
+    ("apply_rope", "buffer of the type of x"),
 }
 
 

@@ -394,7 +394,8 @@ def no_heads(H, T, S, *, q_offset=0):
 @MISTAKES.add(
     "q_offset is not used",
     hint="With one query at position 5, which key has bias 0: key 0, or key 5?",
-    more="The offset says how many words came before the first query. To which positions is it to be added?",
+    more="The offset says how many words came before the first query. To which positions is it to be added? Added to "
+    "both, it cancels.",
     section=ALIBI,
 )
 def offset_ignored(H, T, S, *, q_offset=0):
@@ -504,6 +505,19 @@ def sorted_slopes(H, T, S, *, q_offset=0):
 def further_first(H, T, S, *, q_offset=0):
     """The slopes are right, but the further ones stand in front. Those of the lower power of two come first."""
     return _bias(np.roll(attnlib.alibi_slopes(H), H - _below(H)), T, S, q_offset)
+
+
+@MISTAKES.add(
+    "powers of two are treated as other numbers",
+    hint="Is 4 a power of two? Which power of two does your code take for 4 heads: 2, or 4?",
+    more="With 2 heads the slopes are 1/16 and 1/256. For which numbers of heads are further slopes needed, and for "
+    "which not? Look at < and <=.",
+    section=ALIBI,
+)
+def power_below(H, T, S, *, q_offset=0):
+    """For powers of two you begin with H/2 slopes and add further ones. The formula gives all H of them."""
+    power = 2 ** max((H - 1).bit_length() - 1, 0)
+    return _bias(np.concatenate([_for_two(power), _for_two(2 * power)[::2]])[:H], T, S, q_offset)
 
 
 EXERCISE = Exercise(

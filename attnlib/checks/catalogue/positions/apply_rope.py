@@ -28,6 +28,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     several = turns(rng, (2, 3), 5, 8)
     several["x"] = rng.normal(size=(2, 5, 3, 8)).swapaxes(1, 2)
     yield Case("3 heads cut out of a batch of 2 (T=5, D=8)", BATCHES, several)
+    yield Case("a batch of 5 (T=5, D=6)", BATCHES, turns(rng, (5,), 5, 6))  # where every axis of the batch fits
     yield Case("a batch of 4 (T=3, D=6), neighbours paired", BATCHES, turns(rng, (4,), 3, 6), neighbours)
     yield Case("tables of width 2 for vectors of width 7", PARTIAL, turns(rng, (), 5, 7, 2), gradients=True)
     yield Case("tables of width 3 for vectors of width 10", PARTIAL, turns(rng, (2,), 4, 10, 3))
@@ -934,6 +935,52 @@ def in_place(x, cos, sin, *, interleaved=False):
     """The result is right, but the vectors of whoever called your function are turned as well: it wrote into them."""
     x[...] = attnlib.apply_rope(x, cos, sin, interleaved=interleaved)
     return x
+
+
+@MISTAKES.add(
+    "the tables are stacked below each other",
+    hint="What is the shape of a table for 5 positions and 3 pairs after you have doubled it: (5, 6) or (10, 3)?",
+    more="Joining without saying along which axis makes more rows. Each row of the tables belongs to a position; it is "
+    "the columns that should be there twice.",
+    section=PAIRS,
+)
+def tables_stacked(x, cos, sin, *, interleaved=False):
+    """For halves each angle is needed twice in a row of the tables. Yours are there twice, one below the other."""
+    if interleaved:
+        return attnlib.apply_rope(x, cos, sin, interleaved=True)
+    return np.concatenate([cos, cos]) * x[..., : 2 * cos.shape[-1]]
+
+
+@MISTAKES.add(
+    "partners are neighbours, written as halves",
+    hint="Which component is the partner of component 0, and where does it stand in your partners?",
+    more="With halves as pairs the partners of (10, 20, -5, 5) are (5, -5, 10, 20): the second half with a minus sign, "
+    "then the first. Print yours, and the angle that each component gets.",
+    section=PAIRS,
+)
+def partners_and_tables_of_neighbours(x, cos, sin, *, interleaved=False):
+    """For halves you take every other component as the partner, and each angle goes to two neighbours."""
+    if interleaved:
+        return attnlib.apply_rope(x, cos, sin, interleaved=True)
+    a, b, rest = _read(x, cos.shape[-1], True)
+    turned = x[..., : 2 * cos.shape[-1]] * np.repeat(cos, 2, -1) + _write((-b, a), rest[..., :0], False) * np.repeat(
+        sin, 2, -1
+    )
+    return np.concatenate([turned, rest], axis=-1)
+
+
+@MISTAKES.add(
+    "the tables get a new axis in the middle",
+    hint="Which axes of x do the rows and the columns of the tables belong to?",
+    more="Write the shapes of x, (2, 5, 6), and of your tables below each other, aligned at the right. Tables (T, D/2) "
+    "fit any number of dimensions in front of T as they are.",
+    section=ROPE,
+)
+def tables_for_heads(x, cos, sin, *, interleaved=False):
+    """With a batch, your tables become (T, 1, D/2), so that their rows meet the sentences. They belong to positions."""
+    if x.ndim > 2:
+        cos, sin = cos[:, None], sin[:, None]
+    return _by(_rotate, x, cos, sin, interleaved)
 
 
 EXERCISE = Exercise(

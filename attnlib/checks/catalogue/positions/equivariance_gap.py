@@ -345,6 +345,30 @@ def for_each_column(f, x, order):
     return tuple(np.abs(f(x[order]) - f(x)[order]).max(axis=0))
 
 
+@MISTAKES.add(
+    "both results are sorted first",
+    hint="Is it enough that the same numbers are there, or do they have to stand in the same rows?",
+    more="Sorting undoes any shuffling, also the one that you want to compare with. Which rows belong together after "
+    "the order was applied?",
+    section=SET,
+)
+def sorted_first(f, x, order):
+    """You compare sorted numbers, so that any order of the same numbers has gap 0. Row must be compared with row."""
+    return float(np.abs(np.sort(f(x[order]), axis=0) - np.sort(f(x), axis=0)).max())
+
+
+@MISTAKES.add(
+    "the largest difference minus the smallest",
+    hint="In the first case the differences are between -1 and 2. Which one is the largest in size?",
+    more="The distance between the largest and the smallest difference is another number. Drop the signs first, then "
+    "take the largest.",
+    section=SET,
+)
+def spread(f, x, order):
+    """You return how far the differences are apart from each other. The size of the largest one is asked for."""
+    return float(np.ptp(f(x[order]) - f(x)[order]))
+
+
 EXERCISE = Exercise(
     name="equivariance_gap",
     reference=reference,
