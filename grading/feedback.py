@@ -22,12 +22,17 @@ class FeedbackExporter(HTMLExporter):
 
 
 class Scores(GetGrades):  # type: ignore[misc]
-    """Put the scores of the gradebook into the cells, and say of those that a person has not read yet that it is so."""
+    """Put the scores of the gradebook into the cells, and say which of them a person has yet to read, or to read again.
+
+    A mark that a person gave to an earlier submission counts until then.
+    """
 
     def _get_score(self, cell: NotebookNode, resources: Any) -> None:
         super()._get_score(cell, resources)
         place = (cell.metadata.nbgrader["grade_id"], self.notebook_id, self.assignment_id, self.student_id)
-        cell.metadata.nbgrader["unread"] = self.gradebook.find_grade(*place).needs_manual_grade
+        grade = self.gradebook.find_grade(*place)
+        waits, marked = grade.needs_manual_grade, grade.manual_score is not None
+        cell.metadata.nbgrader.update(unread=waits and not marked, again=waits and marked)
 
 
 class _Renderer(IPythonRenderer):

@@ -236,7 +236,7 @@ def _warnings(rows: Sequence[Row], gradebook: Gradebook, column: int, matched: S
         found.append(f"Canvas gives {plain(theirs) or 'no'} points for this, and here it is {ours}: set it in Canvas.")
     waiting = sum(row.to_read for row, _ in matched)
     if waiting:
-        found.append(f"{waiting} written answers wait for a person to read them; until then they count as 0.")
+        found.append(f"{waiting} answers wait for a person to read them; until then, one without a mark counts as 0.")
     notes = gradebook.column(NOTES)
     if notes is not None and _notes(gradebook, [place for _, place in matched]) is None:
         found.append(f"The column {NOTES!r} is not written: it is read only, or has texts that look like formulas.")

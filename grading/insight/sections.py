@@ -46,7 +46,9 @@ def scores(rows: Sequence[Row]) -> str:
     if not earned:
         return ""
     waiting = sum(bool(row.unread) for row in answered(rows))
-    note = f" {waiting} of them have an answer that no person has read yet; it counts as 0." if waiting else ""
+    note = (
+        f" {waiting} of them have an answer that waits for a person; without a mark it counts as 0." if waiting else ""
+    )
     lines = [(f"{10 * i} to {10 * i + 10} %", str(count)) for i, count in enumerate(bins(earned))]
     numbers = details(
         "The same in numbers", table("Students by score", ("Share of the points", "Students"), lines, (1,))

@@ -168,7 +168,7 @@ def test_a_difference_in_the_points_and_waiting_answers_are_said(tmp_path):
     found = changes([row("ada", 1, to_read=2, points=29.0)], NAME, book(tmp_path))
     assert found.warnings[:2] == (
         "Canvas gives 7.00 points for this, and here it is 29.00: set it in Canvas.",
-        "2 written answers wait for a person to read them; until then they count as 0.",
+        "2 answers wait for a person to read them; until then, one without a mark counts as 0.",
     )
     assert written(found)[1][-1] == "7.00", "an import must not change what the assignment counts for"
 

@@ -50,6 +50,14 @@ def graded(course):
     return {row.outcome.student: row for row in rows(course, "tiny")}
 
 
+def test_the_page_shows_a_mark_that_was_kept_and_says_that_somebody_will_look_again(course, graded):
+    page = graded["improves"].feedback[0].read_text()
+    assert "<td>0.25 / 2, to be looked at again</td>" in page
+    assert "<span>0.25 / 2 points, to be looked at again</span>" in page
+    assert "unread" not in page
+    assert "4.25 / 6 points" in page
+
+
 def test_a_better_submission_replaces_the_first(graded):
     assert graded["improves"].scores["check-one"] == (2, 2)
 
