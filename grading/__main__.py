@@ -175,9 +175,11 @@ def _report(course: Course, asked: argparse.Namespace) -> int:
 
 def _show(course: Course, asked: argparse.Namespace) -> int:
     from attnlib.checks.display import BOOK
+    from grading.class_list import differences
     from grading.insight.export import csv_text
     from grading.insight.likeness import likeness
     from grading.insight.page import page
+    from grading.outcome import plain
     from grading.report import rows, table
     from grading.roster import not_graded
 
@@ -185,12 +187,16 @@ def _show(course: Course, asked: argparse.Namespace) -> int:
     folder = course.reports(asked.assignment)
     alike = likeness(course, asked.assignment, [row.outcome.student for row in graded])
     refused = not_graded(course)
-    shown = page(graded, asked.assignment, folder, alike, book=os.environ.get(BOOK, ""), refused=refused)
+    listed = differences(course, asked.assignment, [row.outcome.student for row in graded])
+    book = os.environ.get(BOOK, "")
+    shown = page(graded, asked.assignment, folder, alike, book=book, refused=refused, listed=listed)
     course.files.write(folder / "grades.csv", csv_text(graded).encode())
     course.files.write(folder / "grades.html", shown.encode())
     print(table(graded))
     for student, why in refused.items():
         print(f"Not graded: {student!a}: {why}")
+    for what, who in listed.named():
+        print(f"{what} ({len(who)}): {', '.join(map(plain, who))}")
     print(f"\nTable:    {folder / 'grades.csv'}\nPage:     {folder / 'grades.html'}")
     print(f"Feedback: {course.feedback('STUDENT', asked.assignment)}")
     return 0

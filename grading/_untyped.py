@@ -23,6 +23,7 @@ from nbgrader.api import Grade as Grade
 from nbgrader.api import Gradebook as Gradebook
 from nbgrader.api import MissingEntry as MissingEntry
 from nbgrader.api import Notebook as Notebook
+from nbgrader.api import Student as Student
 from nbgrader.api import SubmittedAssignment as SubmittedAssignment
 from nbgrader.api import SubmittedNotebook as SubmittedNotebook
 from nbgrader.converters import Autograde as Autograde

@@ -29,6 +29,7 @@ from grading._untyped import (
     MissingEntry,
     Notebook,
     NotebookNode,
+    Student,
     SubmittedAssignment,
     SubmittedNotebook,
     compute_checksum,
@@ -37,6 +38,7 @@ from grading._untyped import (
     is_solution,
     is_task,
 )
+from grading.class_list import remember
 from grading.course import Course, GradingError
 from grading.outcome import plain
 
@@ -70,7 +72,7 @@ class Ledger:
     """
 
     def __init__(self, course: Course, assignment: str, log: Logger) -> None:
-        self.assignment, self.log = assignment, log
+        self.course, self.assignment, self.log = course, assignment, log
         config = course.config()
         self._late = AssignLatePenalties(config=config, log=log)
         self._late.init_plugin()
@@ -83,6 +85,7 @@ class Ledger:
             with self._transaction() as db:
                 self._notebooks, self._cells = self._names(db)
                 self.students = self._students(db)  # who had a submission when it was opened
+                self._known = set(db.scalars(select(Student.id)))
             opened.pop_all()  # from here on, it is closed when the block ends
 
     def __enter__(self) -> "Ledger":
@@ -222,6 +225,9 @@ class Ledger:
         return set(db.scalars(its))
 
     def _submission(self, student: str, when: datetime | None) -> Any:
+        if student not in self._known:
+            remember(self.course, student)
+            self._known.add(student)
         self._gradebook.update_or_create_student(student)
         known = {} if when is None else {"timestamp": when}
         return self._gradebook.update_or_create_submission(self.assignment, student, **known)

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import quote
 
+from grading.class_list import Differences
 from grading.insight import sections
 from grading.insight.html import link, name
 from grading.insight.items import answered, items
@@ -16,6 +17,7 @@ from grading.insight.style import STYLE
 from grading.report import Row
 
 NOBODY: Mapping[str, str] = MappingProxyType({})
+NO_DIFFERENCES = Differences()
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -49,6 +51,7 @@ def page(
     *,
     book: str = "",
     refused: Mapping[str, str] = NOBODY,
+    listed: Differences = NO_DIFFERENCES,
 ) -> str:
     """Return the page.
 
@@ -58,6 +61,7 @@ def page(
         folder: where the page goes; the links to the feedback pages start there.
         likeness: which submissions are nearly the same.
         refused: the folders among the submissions that could not be graded, and why.
+        listed: how the class list differs from those who handed in.
         book: the address of the built book, to which the sections to reteach are links; "" for no links.
     """
     numbered = list(enumerate(items(rows), 1))
@@ -69,6 +73,7 @@ def page(
 
     body = (
         sections.not_graded(refused),
+        sections.class_list(listed),
         sections.mistakes(common(rows), max(1, len(answered(rows))), book.rstrip("/"), named),
         sections.questions(numbered),
         sections.flagged(rows, named),

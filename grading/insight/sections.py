@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, median
 from urllib.parse import quote
 
+from grading.class_list import Differences
 from grading.insight.figures import bins, histogram, scatter
 from grading.insight.html import bullets, details, link, name, paragraph, section, table, text
 from grading.insight.items import EASY, ENOUGH, HARD, WEAK, Item, answered
@@ -157,6 +158,12 @@ def not_graded(refused: Mapping[str, str]) -> str:
     """Return the folders that could not be graded, and why."""
     lines = [(name(folder), text(why)) for folder, why in refused.items()]
     return section("Not graded", table("Folders that were left out", ("Folder", "Why"), lines) if lines else "")
+
+
+def class_list(listed: Differences) -> str:
+    """Return who is on the class list and handed in nothing, and who handed in without being on it."""
+    lines = [(text(what), ", ".join(map(name, who))) for what, who in listed.named()]
+    return section("Class list", table("Who handed in", ("What", "Students"), lines) if lines else "")
 
 
 def alike(found: Likeness, named: Name) -> str:

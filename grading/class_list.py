@@ -1,0 +1,70 @@
+"""Who is on the class list, and who has handed in: the two differ, and an instructor has to know by whom.
+
+The class list is nbgrader's: the students whom `nbgrader db student add` or `import`, or Formgrader, put into the
+gradebook. Grading puts everybody else there as well who hands in; who these are stands in a file of the class.
+"""
+
+from collections.abc import Collection
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import select
+
+from grading._untyped import Student
+from grading.course import Course
+from grading.gradebook import connect
+from grading.roster import not_graded
+
+MOST_BYTES = 10_000_000
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Who is on the class list and has handed in nothing, and who has handed in without being on it."""
+
+    absent: tuple[str, ...] = ()
+    unlisted: tuple[str, ...] = ()
+
+    def named(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Return each kind of difference in words, with the students whom it concerns; none without students."""
+        kinds = [("On the class list, but handed in nothing", self.absent)]
+        kinds.append(("Handed in, but not on the class list", self.unlisted))
+        return [(what, who) for what, who in kinds if who]
+
+
+def differences(course: Course, assignment: str, graded: Collection[str]) -> Differences:
+    """Compare the class list with those who were graded; where there is no list, there is no difference."""
+    known, added = _students(course), _added(course)
+    listed = {student for student, is_described in known.items() if is_described or student not in added}
+    if not listed:
+        return Differences()
+    came = {student for student in course.students() if course.submitted(student, assignment).is_dir()}
+    absent = listed - came - set(graded) - course.excluded() - not_graded(course).keys()
+    return Differences(tuple(sorted(absent)), tuple(sorted(set(graded) - listed)))
+
+
+def remember(course: Course, student: str) -> None:
+    """Write down that grading is about to put a student into the gradebook, who is not on the class list."""
+    course.files.append(_file(course), f"{student}\n".encode())
+
+
+def _added(course: Course) -> set[str]:
+    try:
+        return set(course.files.read(_file(course), MOST_BYTES).decode().splitlines())
+    except FileNotFoundError:
+        return set()
+
+
+def _file(course: Course) -> Path:
+    return course.folder / "reports" / "not-on-the-list.txt"
+
+
+def _students(course: Course) -> dict[str, bool]:
+    """Return everybody whom the gradebook knows, and of each whether it has more than the id, as a list may."""
+    connection = connect(course.config().CourseDirectory.db_url)
+    if connection is None:
+        return {}
+    with closing(connection):
+        columns = Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id
+        return {student: any(described) for student, *described in connection.execute(select(*columns))}
