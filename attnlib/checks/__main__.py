@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.confusion import confusion
-from attnlib.checks.notebook import run
+from attnlib.checks.notebook import SECONDS, run
 
 EPILOG = """The book to which reports link is looked for at $ATTENTION_BOOK (an address or a folder).
 Exit code: 0 if all is well, 1 if something is wrong, 2 if the request cannot be met."""
@@ -22,18 +22,21 @@ def main(arguments: list[str] | None = None) -> int:
         "what", nargs="+", metavar="NOTEBOOK", help='notebooks to run, or "report" and the names of exercises (or none)'
     )
     parser.add_argument("--seeds", type=int, default=10, metavar="N", help="sets of inputs for a report (10)")
+    limit = f"seconds that a cell of a notebook may take ({SECONDS})"
+    parser.add_argument("--timeout", type=int, default=SECONDS, metavar="S", help=limit)
     options = parser.parse_args(arguments)
-    if options.seeds < 1:
-        parser.error(f"--seeds is {options.seeds}, but 1 or more is needed")
+    for name in ("seeds", "timeout"):
+        if getattr(options, name) < 1:
+            parser.error(f"--{name} is {getattr(options, name)}, but 1 or more is needed")
     if options.what[0] == "report":
         return _report(options.what[1:], options.seeds, parser)
-    return max(_notebook(Path(name), parser) for name in options.what)
+    return max(_notebook(Path(name), options.timeout, parser) for name in options.what)
 
 
-def _notebook(path: Path, parser: argparse.ArgumentParser) -> int:
+def _notebook(path: Path, seconds: int, parser: argparse.ArgumentParser) -> int:
     os.environ.setdefault("MPLBACKEND", "Agg")  # figures are drawn, and no window opens
     try:
-        outcome = run(path)
+        outcome = run(path, seconds)
     except (OSError, ValueError) as error:
         parser.error(str(error))
     print(f"\n{path.name}: {outcome.summary}")

@@ -1,13 +1,15 @@
 """Run a student's notebook from the shell: its code cells in order, in this process, and the reports of its checks.
 
 The notebook is trusted, as in Jupyter: it is the reader's own. Lines that only IPython knows (``%…``, ``!…``) are left
-out. What goes wrong in a cell is shown, and the next one runs: a check further down may have nothing to do with it.
+out. What goes wrong in a cell is shown, and the next one runs: a check further down may have nothing to do with it. A
+cell that takes too long is stopped, where the system has interval timers (Windows has none).
 """
 
 import ast
 import json
 import linecache
 import re
+import signal
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,35 +22,54 @@ from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
 
 MAGIC = re.compile(r"^(\s*)([%!?].*)$", re.MULTILINE)
+CHECK = re.compile(r"^check(?:_choice)?\((.*)", re.MULTILINE)  # in the source, which may have a syntax error
+POINTS = re.compile(r"\bpoints=(\d+(?:\.\d+)?)")
+SECONDS = 120  # for a cell; the slowest of the solutions, which trains a model, takes 20 on a busy machine
+
+
+class CellTimeoutError(BaseException):
+    """A cell took too long. This is no Exception, so that a check does not take it for an error of the answer."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a notebook: the reports of its checks, in order, and how many cells raised something else."""
+    """What came of a notebook: the reports of its checks, in order, and what went wrong beside them.
+
+    ``missed`` are the points of each check that an error kept from being run, ``broken`` the numbers of the code cells
+    that raised something else than what a check raises.
+    """
 
     reports: tuple[Report | Choice, ...]
-    broken: int
+    missed: tuple[float, ...]
+    broken: tuple[int, ...]
 
     @property
     def passed(self) -> bool:
         """Whether there were checks, all are happy, and no cell failed."""
-        return bool(self.reports) and not self.broken and all(report.passed for report in self.reports)
+        happy = all(report.passed for report in self.reports)
+        return bool(self.reports) and happy and not self.missed and not self.broken
 
     @property
     def summary(self) -> str:
-        """One line: how many checks are happy, what they earn, what else went wrong."""
+        """One line: how many checks are happy, what they earn of what there is to earn, what else went wrong."""
         happy = sum(report.passed for report in self.reports)
         earned = sum(report.score * (report.points or 0) for report in self.reports)
-        points = sum(report.points or 0 for report in self.reports)
-        cells = "1 cell" if self.broken == 1 else f"{self.broken} cells"
+        points = sum(report.points or 0 for report in self.reports) + sum(self.missed)
+        checks = len(self.reports) + len(self.missed)
+        cells = f"{'cell' if len(self.broken) == 1 else 'cells'} {', '.join(map(str, self.broken))}"
+        missed = f"; {len(self.missed)} of the checks could not be run" if self.missed else ""
         broken = f"; {cells} raised an error outside of a check" if self.broken else ""
-        if not self.reports:
+        if not checks:
             return f"no check was run{broken}"
-        return f"{happy} of {len(self.reports)} checks are happy, {earned:.4g} of {points:g} points{broken}"
+        return f"{happy} of {checks} checks are happy, {earned:.4g} of {points:g} points{missed}{broken}"
 
 
-def run(path: Path) -> Run:
+def run(path: Path, seconds: int = SECONDS) -> Run:
     """Run all code cells of a notebook, show what they print and report, and return what came of it.
+
+    Args:
+        path: the notebook.
+        seconds: that each cell may take.
 
     Raises:
         ValueError: the file is no notebook.
@@ -56,11 +77,15 @@ def run(path: Path) -> Run:
     """
     cells = _cells(path)
     namespace: dict[str, Any] = {"__name__": "__main__", "display": _display}
-    broken = 0
+    missed: list[float] = []
+    broken: list[int] = []
     with _collecting() as reports:
         for number, source in enumerate(cells, 1):
-            broken += not _ran(source, f"<cell {number} of {path.name}>", namespace)
-    return Run(tuple(reports), broken)
+            before = len(reports)
+            if not _ran(source, f"<cell {number} of {path.name}>", namespace, seconds):
+                broken.append(number)
+            missed += _checks(source)[len(reports) - before :]
+    return Run(tuple(reports), tuple(missed), tuple(broken))
 
 
 def _cells(path: Path) -> list[str]:
@@ -73,7 +98,13 @@ def _cells(path: Path) -> list[str]:
         raise ValueError(f"{path} is no notebook of nbformat 4: {error!r}") from None
 
 
-def _ran(source: str, filename: str, namespace: dict[str, Any]) -> bool:
+def _checks(source: str) -> list[float]:
+    """Return what each check of a cell can earn, also where the cell cannot be run."""
+    points = [POINTS.search(arguments) for arguments in CHECK.findall(source)]
+    return [float(found[1]) if found else 1.0 for found in points]
+
+
+def _ran(source: str, filename: str, namespace: dict[str, Any], seconds: int) -> bool:
     """Run a cell, and return whether it went well. A check that earns nothing has said so; other errors are shown."""
     try:
         ast.parse(source, filename)
@@ -81,17 +112,42 @@ def _ran(source: str, filename: str, namespace: dict[str, Any]) -> bool:
         source = MAGIC.sub(r"\1pass  # \2", source)
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)  # for tracebacks
     try:
-        exec(compile(source, filename, "exec"), namespace)
+        code = compile(source, filename, "exec")
+        with _limited(seconds):
+            exec(code, namespace)
     except attnlib.checks.CheckFailed:
         return True
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, CellTimeoutError) as error:
         if isinstance(error, NotImplementedError) and "raise NotImplementedError" in source:
             return True  # an answer that is not written yet, as the check below it will say
         shown = traceback.TracebackException.from_exception(error)
-        shown.stack = traceback.StackSummary.from_list([frame for frame in shown.stack if frame.filename == filename])
+        ours = [frame for frame in shown.stack if frame.filename.startswith("<cell ")]
+        shown.stack = traceback.StackSummary.from_list(ours)
         print(f"✗ {filename.strip('<>')}: {''.join(shown.format()).rstrip()}")
         return False
     return True
+
+
+@contextmanager
+def _limited(seconds: int) -> Iterator[None]:
+    """Raise a :class:`CellTimeoutError` in what takes longer, and again every second, where it catches that."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise CellTimeoutError(
+            f"the cell was stopped after {seconds} s, in the line above. Is it in a loop that never ends? "
+            f"If it only needs more time, run the command again with --timeout {10 * seconds}"
+        )
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _display(*objects: object, **options: object) -> None:

@@ -1,6 +1,7 @@
 """A student's notebook can be checked from the shell: the same reports, and an exit code."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -68,7 +69,67 @@ def test_an_error_in_a_cell_shows_the_student_s_line_and_the_next_cell_runs(tmp_
     assert "b = a / 0" in said
     assert "cell 2 of a.ipynb" in said
     assert "notebook.py" not in said
-    assert "1 of 1 checks are happy, 1 of 1 points; 2 cells raised an error outside of a check" in said
+    assert "1 of 1 checks are happy, 1 of 1 points; cells 2, 5 raised an error outside of a check" in said
+
+
+def test_what_keeps_a_check_from_being_run_takes_nothing_off_the_total(tmp_path, capsys):
+    cells = [
+        IMPORTS,
+        DOT.replace(":", "", 1),
+        "check('dot', dot, points=2)",
+        "check('dot', dot, points=0.5)\nx = = 1",
+        DOT,
+        "check('dot', dot, points=4)",
+        "# check('dot', dot, points=8)",
+    ]
+    assert main([notebook(tmp_path / "a.ipynb", *cells)]) == 1
+    said = capsys.readouterr().out
+    for wrong in (2, 3, 4):
+        assert f"✗ cell {wrong} of a.ipynb: " in said
+    assert "1 of 3 checks are happy, 4 of 6.5 points; 2 of the checks could not be run; cells 2, 3, 4 raised" in said
+
+
+def test_a_syntax_error_in_a_released_notebook_leaves_its_total_what_the_solution_earns(tmp_path, capsys):
+    book = nbformat.read(RELEASED, as_version=4)
+    (cell,) = (cell for cell in book.cells if "def softmax(" in cell.source)
+    cell.source = cell.source.replace("def softmax(", "def softmax((")
+    nbformat.write(book, tmp_path / "a.ipynb")
+    main([str(SOLUTION), str(tmp_path / "a.ipynb")])
+    assert capsys.readouterr().out.count(" of 26 points") == 2
+
+
+# The clock of the cell has to run already; it is set forward, so that the test takes no longer on a busy machine.
+ENDLESS = """\
+import signal
+
+def dot(query, key):
+    assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    while True:
+        try:
+            key = query
+        except Exception:
+            pass
+"""
+
+
+def test_an_endless_loop_is_stopped_and_it_says_where_it_is_and_how_to_give_it_longer(tmp_path, capsys):
+    before = signal.getsignal(signal.SIGALRM)
+    path = notebook(tmp_path / "a.ipynb", IMPORTS, ENDLESS, "check('dot', dot, points=2)", "print('the last cell')")
+    assert main([path, "--timeout", "600"]) == 1
+    said = capsys.readouterr().out
+    assert "✗ cell 3 of a.ipynb: " in said
+    assert 'File "<cell 2 of a.ipynb>"' in said
+    assert "stopped after 600 s" in said
+    assert "--timeout 6000" in said
+    assert "the last cell" in said
+    assert "0 of 1 checks are happy, 0 of 2 points; 1 of the checks could not be run; cell 3 raised an error" in said
+    assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)[0]) == (before, 0)
+
+
+def test_where_there_are_no_interval_timers_cells_run_without_a_limit(tmp_path, capsys, monkeypatch):
+    monkeypatch.delattr(signal, "setitimer")
+    assert main([notebook(tmp_path / "a.ipynb", IMPORTS, DOT, "check('dot', dot)")]) == 0
 
 
 def test_a_notebook_without_a_check_is_not_called_right(tmp_path, capsys):
@@ -103,7 +164,9 @@ def test_the_report_counts_what_mistakes_are_called(capsys):
     assert "2 of 2" in said
 
 
-@pytest.mark.parametrize("arguments", [["report", "nothing"], ["report", "--seeds", "0"], []])
+@pytest.mark.parametrize(
+    "arguments", [["report", "nothing"], ["report", "--seeds", "0"], ["a.ipynb", "--timeout", "0"], []]
+)
 def test_a_request_that_cannot_be_met_is_refused(arguments, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
