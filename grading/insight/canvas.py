@@ -12,7 +12,7 @@ import csv
 import io
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
@@ -29,7 +29,6 @@ WHO = ("SIS Login ID", "SIS User ID", "ID")  # where a student's name is looked 
 ASSIGNMENT = re.compile(r"(?P<title>.*\S)\s+\((?P<id>\d+)\)")
 NUMBER = re.compile(r"-?[0-9][0-9.,]{0,15}", re.ASCII)
 EXCUSED, NOT_ASSIGNED = "EX", "N/A"  # what stands in place of a score
-SHOWN = 20  # changes in a preview; who is left out is listed to the last one
 
 
 @dataclass(frozen=True)
@@ -72,6 +71,7 @@ class Changes:
         lines: the students whose score or note would change.
         same: how many students are there as they are here.
         left_out: the students whose grade is not written, and why.
+        untouched: the students of Canvas who have no grade here, or none that is written.
         warnings: what to know before the import, a sentence each.
     """
 
@@ -80,6 +80,7 @@ class Changes:
     lines: tuple[Line, ...]
     same: int
     left_out: tuple[tuple[str, str], ...]
+    untouched: tuple[str, ...]
     warnings: tuple[str, ...]
 
 
@@ -139,6 +140,7 @@ def changes(rows: Sequence[Row], assignment: str, gradebook: Gradebook) -> Chang
         tuple(line for line in lines if line.is_new),
         sum(not line.is_new for line in lines),
         tuple(left_out),
+        tuple(_untouched(gradebook, {place for _, place in matched})),
         tuple(_warnings(rows, gradebook, column, matched)),
     )
 
@@ -240,9 +242,15 @@ def _warnings(rows: Sequence[Row], gradebook: Gradebook, column: int, matched: S
     notes = gradebook.column(NOTES)
     if notes is not None and _notes(gradebook, [place for _, place in matched]) is None:
         found.append(f"The column {NOTES!r} is not written: it is read only, or has texts that look like formulas.")
-    here = {place for _, place in matched}
-    absent = len(gradebook.students) - len(here)
-    return [*found, f"{absent} of Canvas' {len(gradebook.students)} rows are not touched."] if absent else found
+    return found
+
+
+def _untouched(gradebook: Gradebook, written: Collection[tuple[str, ...]]) -> Iterator[str]:
+    """Yield the students of Canvas for whom nothing is written: the name, and the id by which Canvas knows each."""
+    number = gradebook.header.index("ID")
+    for place in gradebook.students:
+        if place not in written:
+            yield f"{', '.join(place[:number])} ({place[number]})"
 
 
 def _score(value: float) -> str:
@@ -274,21 +282,19 @@ def csv_of(found: Changes) -> str:
 
 
 def preview(found: Changes) -> str:
-    """Return what would change, who is left out, and what else to know, as text for a terminal."""
-    title = plain(found.gradebook.header[found.columns[-1]])
+    """Return what would change, who is left out on either side, and what else to know, as text for a terminal."""
+    title, book = plain(found.gradebook.header[found.columns[-1]]), found.gradebook
     blocks = [f"{title}: {len(found.lines)} would change, {found.same} stay as they are."]
-    blocks += _shown([_change(line) for line in found.lines])
+    blocks += [f"  {_change(line)}" for line in found.lines]
     if found.left_out:
         blocks += ["", f"{len(found.left_out)} are left out:"]
-        blocks += _shown([f"{plain(student)}: {reason}" for student, reason in found.left_out], len(found.left_out))
+        blocks += [f"  {plain(student)}: {reason}" for student, reason in found.left_out]
+    if found.untouched:
+        blocks += ["", f"{len(found.untouched)} of Canvas' {len(book.students)} rows are not touched:"]
+        blocks += [f"  {plain(student)}" for student in found.untouched]
     return "\n".join([*blocks, *([""] if found.warnings else []), *found.warnings])
 
 
 def _change(line: Line) -> str:
     note = f"  note: {plain(line.note) or 'none'}" if line.note != line.noted else ""
     return f"{plain(line.student)}  {plain(line.before) or '–'} → {line.score}{note}"
-
-
-def _shown(lines: Sequence[str], most: int = SHOWN) -> list[str]:
-    more = [f"  … and {len(lines) - most} more"] if len(lines) > most else []
-    return [*(f"  {line}" for line in lines[:most]), *more]

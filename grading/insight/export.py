@@ -49,9 +49,13 @@ def _write(course: Course, file: Path, text: str) -> None:
 
 
 def csv_text(rows: Sequence[Row]) -> str:
-    """Return the rows for a spreadsheet, with a column for each question."""
+    """Return the rows for a spreadsheet, with a column for each question.
+
+    The score is the sum of these less the penalty.
+    """
     questions = _questions(rows)
-    header = ["student", "score", "points", "to read", "verdict", "reason", "mistakes", "look at", *questions]
+    about = ["student", "score", "points", "penalty", "handed in", "to read", "verdict", "reason"]
+    header = [*about, "mistakes", "look at", *questions]
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
     writer.writerow(map(cell, header))
@@ -69,8 +73,8 @@ def _about(row: Row) -> list[object]:
     """Return what there is to say of a student. Semicolons part the entries of a cell; no entry begins a formula."""
     outcome = row.outcome
     found, flags = (_entries(many) for many in (outcome.findings, outcome.flags))
-    line = [outcome.student, row.score, row.points, row.to_read, outcome.verdict, outcome.reason]
-    return [*map(cell, line), found, flags]
+    line = [outcome.student, row.score, row.points, row.penalty, outcome.lateness, row.to_read]
+    return [*map(cell, [*line, outcome.verdict, outcome.reason]), found, flags]
 
 
 def _entries(many: Sequence[object]) -> str:

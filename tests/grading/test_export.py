@@ -66,8 +66,19 @@ def test_the_preview_says_what_would_change_and_who_is_left_out(tmp_path):
         "  emeka: not assigned to this student in Canvas",
         "  zoe: no row in Canvas has this name as SIS Login ID, SIS User ID or ID",
         "",
-        "3 of Canvas' 6 rows are not touched.",
+        "3 of Canvas' 6 rows are not touched:",
+        "  Doe, Dmitri (1004)",
+        "  Doe, Emeka (1005)",
+        "  Student, Test (1099)",
     ]
+
+
+def test_the_preview_names_everybody_in_a_large_class(tmp_path):
+    rows = "".join(f'"Doe, S{i}",{2000 + i},T{i},s{i},Monday,,,,,\n' for i in range(50))
+    shown = preview(changes([row(f"s{i}", 1) for i in range(25)], NAME, book(tmp_path, CANVAS + rows)))
+    assert all(f"  s{i}  – → 1.00\n" in shown for i in range(25))
+    assert all(f"  Doe, S{i} ({2000 + i})" in shown.splitlines() for i in range(25, 50))
+    assert "more" not in shown
 
 
 @pytest.mark.parametrize("name", ["ada", "ADA", "S1", "1001"])
@@ -223,15 +234,18 @@ def test_what_was_written_changes_nothing_when_it_comes_back(tmp_path):
 
 def test_the_table_has_a_column_for_each_question():
     found = (Finding("softmax", "first-axis", "=the axis"), Finding("=dot", None, "wrong; numbers"))
+    first = Outcome("=1+1", "graded", "@x", found, "", ("+flag", "second"), lateness="handed in late")
     rows = [
-        Row(Outcome("=1+1", "graded", "@x", found, "", ("+flag", "second")), {"a": (1.5, 4.0), "b": (0.0, 3.0)}, 1, ()),
+        Row(first, {"a": (1.5, 4.0), "b": (0.0, 3.0)}, 1, (), penalty=0.5),
         Row(Outcome("zoe", "missing", "there is nothing"), {}, 0, ()),
     ]
     formula, zoe = csv.DictReader(io.StringIO(csv_text(rows), newline=""))
     assert formula == {
         "student": "'=1+1",
-        "score": "1.5",
+        "score": "1.0",
         "points": "7.0",
+        "penalty": "0.5",
+        "handed in": "handed in late",
         "to read": "1",
         "verdict": "graded",
         "reason": "'@x",
@@ -241,6 +255,7 @@ def test_the_table_has_a_column_for_each_question():
         "b": "0.0",
     }
     assert (zoe["a"], zoe["reason"]) == ("", "there is nothing")
+    assert float(formula["score"]) == float(formula["a"]) + float(formula["b"]) - float(formula["penalty"])
 
 
 # ---- the command
