@@ -208,6 +208,7 @@ def _doctor(course: Course, asked: argparse.Namespace) -> int:
     from grading.outcome import plain
     from grading.release import papers, register
     from grading.run import chosen
+    from grading.timestamp import handed_in
 
     course.require(asked.assignment)
     register(course, asked.assignment, log_file(course, asked.assignment))
@@ -219,6 +220,8 @@ def _doctor(course: Course, asked: argparse.Namespace) -> int:
             except Refused as refused:
                 said = [f"{refused.verdict}: {refused.reason}"]
             print(f"{plain(student)}: {paper.name}: {' '.join(said) or 'as it should be'}")
+        if problem := handed_in(course.submitted(student, asked.assignment)).problem:
+            print(f"{plain(student)}: {problem}")
     return 0
 
 

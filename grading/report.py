@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 
 from grading._untyped import Assignment, BaseCell, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 from grading.course import Course, GradingError
+from grading.doctor.repair import SEVERAL
 from grading.gradebook import require_agreement
 from grading.journal import Journal
 from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
@@ -49,10 +50,11 @@ class Row:
         return sum(points for _, points in self.scores.values())
 
     def remarks(self) -> list[str]:
-        """Return all there is to say, a line for each: why it was stopped, then the mistakes."""
+        """Return all there is to say, a line for each: why it was stopped, which file was graded, then the mistakes."""
         penalty = f"{points(self.penalty)} points off: it came late" if self.penalty else ""
         lateness = "" if self.outcome.lateness.endswith((IN_TIME, NO_DUE_DATE)) else self.outcome.lateness
-        return [*filter(None, [self.outcome.reason, penalty, lateness]), *map(str, self.outcome.findings)]
+        chosen = [flag for flag in self.outcome.flags if flag.startswith(SEVERAL)]
+        return [*filter(None, [self.outcome.reason, penalty, lateness]), *chosen, *map(str, self.outcome.findings)]
 
 
 def rows(course: Course, assignment: str) -> list[Row]:

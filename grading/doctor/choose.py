@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from grading.doctor.arrival import Arrival, Arrivals, missing
 from grading.doctor.cells import Submission, read
 from grading.doctor.recognise import Asked, recognise
-from grading.doctor.repair import Refused, Repair, Unreadable, listed, printable
+from grading.doctor.repair import SEVERAL, Refused, Repair, Unreadable, listed, printable
 from grading.doctor.text import decode, sides
 
 # The share of an assignment's cells by which a file of any name is known. Another assignment's notebook has up to 0.4.
@@ -118,7 +118,7 @@ def _how_it_was_found(taken: Chosen, others: Sequence[Chosen], wanted: str) -> I
         left = listed([other.file.entry for other in others])
         yield Repair(
             "several-files",
-            f"There are several files, and {file.entry} was chosen: {_why(taken, others)}. Not graded: {left}.",
+            f"{SEVERAL}{file.entry} was chosen: {_why(taken, others)}. Not graded: {left}.",
         )
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from grading.text import printable as fit_to_print
 
+SEVERAL = "There are several files, and "  # how the repair begins that says which of them was graded
+
 
 @dataclass(frozen=True)
 class Repair:

@@ -5,7 +5,7 @@ import pytest
 from grading.__main__ import COMMANDS, main
 from grading.course import GradingError
 from grading.report import rows
-from grading.run import run
+from grading.run import How, run
 
 
 def test_an_unknown_assignment_is_answered_by_those_there_are(capsys, tmp_path):
@@ -46,6 +46,38 @@ def test_whom_nbgrader_leaves_out_is_left_out_here(tiny, boxes):
     run(tiny, "tiny", ["eve", "*"], pool=boxes)
     config.write_text(text)
     assert {row.outcome.student for row in rows(tiny, "tiny")} & {"eve", "mallory"} == {"eve"}
+
+
+@pytest.fixture
+def fresh(tiny, tmp_path, monkeypatch):
+    """A class of its own, for the command line."""
+    monkeypatch.setattr("grading.__main__.ROOT", tiny.root)
+    return type(tiny)(tiny.root, tmp_path / "class")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("31.01.2030 18:00", "is no moment such as"), ("LATE", "says LATE, but not when"), ("2030-01-31 18:00 UTC", "")],
+)
+def test_the_doctor_says_what_is_wrong_with_the_time_of_submission(fresh, text, says, capsys):
+    fresh.submit("ada")
+    (fresh.submitted("ada", "tiny") / "timestamp.txt").write_text(text)
+    assert main(["doctor", "tiny", "--course", str(fresh.folder)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "ada: tiny: as it should be", "that is about the notebook"
+    assert [("timestamp.txt" in line, says in line) for line in said[1:]] == ([(True, True)] if says else [])
+
+
+def test_of_two_copies_the_one_that_was_graded_is_named_in_the_terminal_and_in_the_report(fresh, boxes, capsys):
+    fresh.submit("ada", answer_one=None)
+    fresh.submit_text("ada", (fresh.submitted("ada", "tiny") / "tiny.ipynb").read_text(), "tiny (1).ipynb")
+    run(fresh, "tiny", how=How(pages=False), pool=boxes)
+    capsys.readouterr()
+    assert main(["report", "tiny", "--course", str(fresh.folder)]) == 0
+    chosen = "There are several files, and tiny.ipynb was chosen: it has the expected name. Not graded: tiny (1).ipynb."
+    assert chosen in capsys.readouterr().out
+    table = (fresh.reports("tiny") / "grades.html").read_text().partition("<caption>Everybody</caption>")[2]
+    assert chosen in table
 
 
 def test_changed_questions_do_not_mix_with_old_grades(tiny, boxes):
