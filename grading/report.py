@@ -51,8 +51,9 @@ class Row:
 
     def remarks(self) -> list[str]:
         """Return all there is to say, a line for each: why it was stopped, which file was graded, then the mistakes."""
-        penalty = f"{points(self.penalty)} points off: it came late" if self.penalty else ""
         lateness = "" if self.outcome.lateness.endswith((IN_TIME, NO_DUE_DATE)) else self.outcome.lateness
+        off = f"{points(self.penalty)} points off" if self.penalty else ""
+        penalty = f"{off}: it came late" if off and off not in lateness else ""
         chosen = [flag for flag in self.outcome.flags if flag.startswith(SEVERAL)]
         return [*filter(None, [self.outcome.reason, penalty, lateness]), *chosen, *map(str, self.outcome.findings)]
 

@@ -87,6 +87,8 @@ def test_what_arrives_changes_and_goes_is_followed_and_told_and_marks_stay(cours
         assert f"ada: {changes(course)[0]}" in capsys.readouterr().out
         assert (found.score, found.to_read) == (5 - penalty, 0), "what a person marked stands, and is not reopened"
         assert (f"{penalty} for lateness" in found.feedback[0].read_text()) == bool(penalty)
+        assert found.feedback[0].read_text().lower().count("late") == bool(penalty)
+        assert sum("points off" in remark for remark in found.remarks()) == bool(penalty)
         said = expected
     capsys.readouterr()
     course.grade()
