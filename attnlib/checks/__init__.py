@@ -1,7 +1,8 @@
 """Checks that name the mistake.
 
 ``check`` is what stands in a notebook's test cell: it shows a report and returns the points earned.
-``examine`` is the same without the show: it returns the :class:`Report`.
+``examine`` is the same without the show: it returns the :class:`Report`. Only ``check`` warns of a right answer that
+calls what would solve the exercise.
 """
 
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 
 from attnlib.checks import browser
 from attnlib.checks.catalogue import QUESTIONS
-from attnlib.checks.examiner import examine, exercises
+from attnlib.checks.examiner import examination, examine, exercises
 from attnlib.checks.exercise import Implementation
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
@@ -63,7 +64,8 @@ def check(name: str, implementation: Implementation, *, points: float = 1, hint:
     if options.get("backend") == "torch" and browser.without_torch():
         print(browser.left_out())
         return 0.0
-    report = replace(examine(name, implementation, **options), points=float(points), hints=int(hint))
+    report = examination(name, implementation, **options).watched(implementation)
+    report = replace(report, points=float(points), hints=int(hint))
     _show(report)
     if report.score == 0:
         raise CheckFailed(report.message)

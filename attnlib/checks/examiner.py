@@ -17,6 +17,7 @@ from attnlib.checks.catalogue.crashes import crashed
 from attnlib.checks.catalogue.gradients import CUT_OFF, GRADIENTS, LESS_EXACT, NAN_GRADIENT
 from attnlib.checks.catalogue.symptoms import Seen, recognised
 from attnlib.checks.exercise import Case, Exercise, Implementation, Mistake
+from attnlib.checks.forbidden import watch_calls
 from attnlib.checks.invariants import MISFIT, less_exact, what_broke
 from attnlib.checks.probe import GRADIENT_OF, Answer, probe
 from attnlib.checks.report import Finding, Report
@@ -54,11 +55,18 @@ def examine(name: str, implementation: Implementation, *, backend: str = "numpy"
         ValueError: there is no such exercise or backend.
         TypeError: ``implementation`` cannot be called.
     """
+    return examination(name, implementation, backend=backend, seed=seed).of(implementation)
+
+
+def examination(
+    name: str, implementation: Implementation, *, backend: str = "numpy", seed: int | None = None
+) -> "Examination":
+    """Return the cases for an implementation; the arguments and errors are those of :func:`examine`."""
     exercise = _find(name)
     backend = _checked_backend(exercise, implementation, backend)
     if not callable(implementation):
         raise TypeError(f"implementation is a {type(implementation).__name__}, but a function is needed: pass {name}")
-    return Examination(exercise, backend, seed).of(implementation)
+    return Examination(exercise, backend, seed)
 
 
 class Examination:
@@ -77,9 +85,17 @@ class Examination:
 
     def of(self, implementation: Implementation) -> Report:
         """Examine an implementation."""
+        return self.report(self._answers(implementation))
+
+    def watched(self, implementation: Implementation) -> Report:
+        """Examine an implementation, and note what it calls that grading does not allow. This takes twice as long."""
+        with watch_calls(self.exercise.forbidden) as calls:
+            answers = self._answers(implementation)
+        return replace(self.report(answers), forbidden=calls[0] if calls else None)
+
+    def _answers(self, implementation: Implementation) -> dict[int, Answer]:
         asked = self.asked({name for name in self.exercise.optional if takes(implementation, name)})
-        answers = {i: probe(implementation, self.cases[i], self.exercise, backend=self.backend) for i in asked}
-        return self.report(answers)
+        return {i: probe(implementation, self.cases[i], self.exercise, backend=self.backend) for i in asked}
 
     def asked(self, has: Set[str]) -> list[int]:
         """Return which cases are for an implementation that has these of the optional arguments."""

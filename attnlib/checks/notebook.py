@@ -45,9 +45,14 @@ class Run:
 
     @property
     def passed(self) -> bool:
-        """Whether there were checks, all are happy, and no cell failed."""
+        """Whether there were checks, all are happy, no cell failed, and grading will see it the same way."""
         happy = all(report.passed for report in self.reports)
-        return bool(self.reports) and happy and not self.missed and not self.broken
+        return bool(self.reports) and happy and not (self.missed or self.broken or self.forbidden)
+
+    @property
+    def forbidden(self) -> list[str]:
+        """What answers called that grading does not allow."""
+        return [report.forbidden for report in self.reports if isinstance(report, Report) and report.forbidden]
 
     @property
     def summary(self) -> str:
@@ -59,9 +64,10 @@ class Run:
         cells = f"{'cell' if len(self.broken) == 1 else 'cells'} {', '.join(map(str, self.broken))}"
         missed = f"; {len(self.missed)} of the checks could not be run" if self.missed else ""
         broken = f"; {cells} raised an error outside of a check" if self.broken else ""
+        forbidden = f"; grading does not allow: {', '.join(self.forbidden)}" if self.forbidden else ""
         if not checks:
             return f"no check was run{broken}"
-        return f"{happy} of {checks} checks are happy, {earned:.4g} of {points:g} points{missed}{broken}"
+        return f"{happy} of {checks} checks are happy, {earned:.4g} of {points:g} points{missed}{broken}{forbidden}"
 
 
 def run(path: Path, seconds: int = SECONDS) -> Run:
@@ -141,13 +147,13 @@ def _limited(seconds: int) -> Iterator[None]:
             f"If it only needs more time, run the command again with --timeout {10 * seconds}"
         )
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1)
+    handler, timer = signal.signal(signal.SIGALRM, stop), signal.setitimer(signal.ITIMER_REAL, seconds, 1)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, *timer)
 
 
 def _display(*objects: object, **options: object) -> None:

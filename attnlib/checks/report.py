@@ -15,6 +15,10 @@ from attnlib.checks.probe import Answer
 
 MIME = display.MIME
 MOST_INPUTS = 24  # numbers of a case that are shown
+FORBIDDEN = (
+    "{} does what this exercise asks you to write. While a submission is graded, it raises an error, so this answer "
+    "would not earn its points. Write the steps yourself."
+)
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ class Report:
         points: what a full score earns; None outside a graded cell.
         hints: how many hints it gives, 1 or 2.
         remark: what is wrong beyond the task, in an argument that no notebook asks for; it costs nothing.
+        forbidden: what the answer called that would solve the exercise, such as ``attnlib.softmax``; None for nothing.
     """
 
     exercise: str
@@ -94,6 +99,7 @@ class Report:
     points: float | None = None
     hints: int = 1
     remark: "Report | None" = None
+    forbidden: str | None = None
 
     @property
     def passed(self) -> bool:
@@ -114,7 +120,7 @@ class Report:
     def title(self) -> str:
         """What is wrong, in a few words."""
         if self.finding is None:
-            return "right"
+            return f"right, but it calls {self.forbidden}" if self.forbidden else "right"
         if self.unwritten:
             return "not written yet"
         return self.named.title if self.named else self.finding.broke
@@ -143,11 +149,12 @@ class Report:
 
     def what(self) -> list[str]:
         """Return the sentences about what is wrong: the idea, if the mistake was recognised, and what was seen."""
+        warning = [FORBIDDEN.format(self.forbidden)] if self.forbidden else []
         if self.finding is None:
-            return [self._beyond()] if self.remark else []
+            return [*warning, *([self._beyond()] if self.remark else [])]
         if self.unwritten:
             return ["Replace the line that raises NotImplementedError by your own code, and run the cell again."]
-        return [*([self.named.says] if self.named else []), self._seen(self.finding)]
+        return [*([self.named.says] if self.named else []), self._seen(self.finding), *warning]
 
     def _seen(self, finding: Finding) -> str:
         """Return where it was seen and what was seen there, which an unknown mistake has as its title already."""
