@@ -24,6 +24,7 @@ from attnlib.checks.report import Report
 MAGIC = re.compile(r"^(\s*)([%!?].*)$", re.MULTILINE)
 CHECK = re.compile(r"^check(?:_choice)?\((.*)", re.MULTILINE)  # in the source, which may have a syntax error
 POINTS = re.compile(r"\bpoints=(\d+(?:\.\d+)?)")
+UNQUOTED = re.compile(r"^\w*answer *= *([A-Za-z])(?= *(?:#.*)?$)", re.MULTILINE)  # a letter that is meant as an answer
 SECONDS = 120  # for a cell; the slowest of the solutions, which trains a model, takes 20 on a busy machine
 
 
@@ -126,12 +127,20 @@ def _ran(source: str, filename: str, namespace: dict[str, Any], seconds: int) ->
     except (Exception, SystemExit, CellTimeoutError) as error:
         if isinstance(error, NotImplementedError) and "raise NotImplementedError" in source:
             return True  # an answer that is not written yet, as the check below it will say
-        shown = traceback.TracebackException.from_exception(error)
-        ours = [frame for frame in shown.stack if frame.filename.startswith("<cell ")]
-        shown.stack = traceback.StackSummary.from_list(ours)
-        print(f"✗ {filename.strip('<>')}: {''.join(shown.format()).rstrip()}")
+        _show_error(error, source, filename)
         return False
     return True
+
+
+def _show_error(error: BaseException, source: str, filename: str) -> None:
+    """Print an error with the student's lines that led to it, and none of ours."""
+    shown = traceback.TracebackException.from_exception(error)
+    own = [frame for frame in shown.stack if frame.filename.startswith("<cell ")]
+    shown.stack = traceback.StackSummary.from_list(own)
+    print(f"✗ {filename.strip('<>')}: {''.join(shown.format()).rstrip()}")
+    unquoted = UNQUOTED.search(source)
+    if unquoted and isinstance(error, NameError):
+        print(f'An answer to a question is a string: write "{unquoted[1].upper()}", with the quotation marks.')
 
 
 @contextmanager

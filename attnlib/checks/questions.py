@@ -80,7 +80,7 @@ class Choice:
         if self.letter is None:
             letters = ", ".join(f'"{letter}"' for letter in self.question.why)
             came = "" if self.answer is None else f" What came is {str(self.answer)[:80]!r}."
-            return f"Set the answer to one of {letters}, and run both cells again.{came}"
+            return f"Set the answer to one of {letters}, with the quotation marks, and run both cells again.{came}"
         return self.question.why[self.letter]
 
     def data(self) -> dict[str, Any]:

@@ -73,7 +73,9 @@ def test_the_right_option_earns_the_points_however_it_is_written(form, capsys):
 def test_no_answer_yet_is_told_kindly(capsys):
     with pytest.raises(CheckFailed, match="not answered yet"):
         check_choice(some().name, None)
-    assert "Set the answer to one of" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Set the answer to one of" in said
+    assert "with the quotation marks" in said
 
 
 @pytest.mark.parametrize("answer", ["", "Z", "AB", 3, ["A"], object()])

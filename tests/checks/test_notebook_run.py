@@ -132,6 +132,14 @@ def test_where_there_are_no_interval_timers_cells_run_without_a_limit(tmp_path, 
     assert main([notebook(tmp_path / "a.ipynb", IMPORTS, DOT, "check('dot', dot)")]) == 0
 
 
+@pytest.mark.parametrize(
+    ("source", "told"), [("my_answer = b  # ?", True), ("x = b", False), ("my_answer = 1 / 0", False)]
+)
+def test_an_answer_without_quotation_marks_is_told_that_it_needs_them(tmp_path, capsys, source, told):
+    assert main([notebook(tmp_path / "a.ipynb", source)]) == 1
+    assert ('write "B", with the quotation marks' in capsys.readouterr().out) == told
+
+
 def test_a_notebook_without_a_check_is_not_called_right(tmp_path, capsys):
     assert main([notebook(tmp_path / "a.ipynb", "1 + 1")]) == 1
     assert "no check was run" in capsys.readouterr().out
