@@ -24,6 +24,10 @@ LOST := $(filter-out $(wildcard $(RELEASED)),$(RELEASED))
 GRADED := $(if $(SOLUTIONS),$(GRADES))
 GRADING := $(shell find grading -type f -not -name '*.pyc') nbgrader_config.py
 LIBRARY := $(shell find attnlib -name '*.py' -o -name '*.txt')
+NAMES := $(sort $(patsubst %/,%,$(dir $(EXERCISES:exercises/%=%))))
+# A name that is none is refused before anything is installed. A shell may have completed it with a slash.
+UNKNOWN := $(if $(filter work,$(MAKECMDGOALS)),$(filter-out $(NAMES),$(ASSIGNMENT:/=)))
+$(if $(UNKNOWN),$(error There is no assignment $(UNKNOWN). There are: $(NAMES)))
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PYTHONHASHSEED := 0
 # What is made here is made up, and has no place in the gradebook of a real class.

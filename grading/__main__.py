@@ -94,7 +94,7 @@ def _command(
 ) -> argparse.ArgumentParser:
     command = _class_command(commands, name, text)
     which = "a folder of solutions/" + (" (default: every one)" if nargs else "")
-    command.add_argument("assignment", metavar="ASSIGNMENT", nargs=nargs, help=which)
+    command.add_argument("assignment", metavar="ASSIGNMENT", nargs=nargs, type=_folder, help=which)
     return command
 
 
@@ -109,6 +109,11 @@ def _class_command(
 def _take_course(command: argparse.ArgumentParser) -> None:
     where = f"the class's folder (default: the environment variable {FOLDER}, or else class/ beside solutions/)"
     command.add_argument("--course", type=Path, metavar="DIR", help=where)
+
+
+def _folder(text: str) -> str:
+    """Return the name of a folder without the slash that a shell completes it with."""
+    return text.rstrip("/") or text
 
 
 def _positive(text: str) -> int:

@@ -12,6 +12,7 @@ A copy of the course without ``solutions/`` cannot generate notebooks. There, wh
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,15 +29,20 @@ Files = dict[str, bytes]  # what is released, by its path below the folder: 02-s
 
 
 def hand_out(course: Course, assignment: str | None = None) -> list[str]:
-    """Release an assignment, or all of them, and return what was written to ``exercises/`` and what was left alone."""
+    """Release an assignment, or all of them, and return what was written to ``exercises/`` and what was left alone.
+
+    Raises:
+        GradingError: there is nothing to release, or no room for it.
+    """
     before = _digests(course)
     files = _generated(course, assignment) if course.assignments() else _found(course, before)
-    _mirror(files, course.root / RELEASED, whole=assignment is None)
-    said = list(_published(course, files, before))
     now = {path: _digest(content) for path, content in files.items()}
     kept = {path: digest for path, digest in before.items() if assignment and not path.startswith(f"{assignment}/")}
     lines = [f"{digest}  {path}\n" for path, digest in sorted((kept | now).items())]
-    _write(course.root / DIGESTS, "".join(lines).encode())
+    with _writing(course.root):
+        _mirror(files, course.root / RELEASED, whole=assignment is None)
+        said = list(_published(course, files, before))
+        _write(course.root / DIGESTS, "".join(lines).encode())
     return said
 
 
@@ -44,7 +50,7 @@ def start_work(course: Course, assignment: str | None, folder: Path) -> list[str
     """Copy what is released into a student's folder, except what is there already, and return what happened.
 
     Raises:
-        GradingError: there is no such assignment, or none was released yet.
+        GradingError: there is no such assignment, none was released yet, or the folder cannot be written to.
     """
     files = _read(course.root / RELEASED)
     names = sorted({path.partition("/")[0] for path in files})
@@ -53,7 +59,20 @@ def start_work(course: Course, assignment: str | None, folder: Path) -> list[str
     if assignment not in (None, *names):
         raise GradingError(f"{assignment} has not been released; these have: {', '.join(names)}")
     chosen = {path: files[path] for path in files if assignment in (None, path.partition("/")[0])}
-    return [_copied(folder / path, content) for path, content in chosen.items()]
+    with _writing(folder):
+        return [_copied(folder / path, content) for path, content in chosen.items()]
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Say in a sentence what keeps a folder from being written to."""
+    try:
+        yield
+    except OSError as error:
+        raise GradingError(
+            f"cannot write into {folder}: {error.strerror} ({error.filename}). It has to be a folder that you may "
+            "write to, on a disk with space left. Put this right, and run the same command again"
+        ) from error
 
 
 def _copied(target: Path, content: bytes) -> str:
@@ -65,7 +84,7 @@ def _copied(target: Path, content: bytes) -> str:
         try:
             os.link(whole, target)  # which never replaces anything, as a rename would
         except FileExistsError:
-            return f"{target}: already there, left as it is"
+            return f"{target}: already there, left as it is. To get a fresh copy, move or rename it first"
     return f"{target}: copied"
 
 
@@ -118,7 +137,8 @@ def _published(course: Course, files: Files, before: dict[str, str]) -> Iterator
         else:
             yield (
                 f"{EXERCISES / path} is not what was released, so it was left as it is. To get the version that is "
-                f"released now, run `make work`, which copies it into {WORK}/ and never replaces a file there"
+                f"released now, run `make work ASSIGNMENT={path.partition('/')[0]}`. That copies it to {WORK / path}; "
+                "if there is a file of that name already, move or rename it first"
             )
 
 

@@ -14,6 +14,14 @@ def test_an_unknown_assignment_is_answered_by_those_there_are(capsys, tmp_path):
     assert "02-self-attention" in said
 
 
+@pytest.mark.parametrize("command", ["work", "run", "report", "doctor", "export", "verify"])
+def test_a_slash_with_which_a_shell_completes_a_name_is_no_part_of_it(command, monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(COMMANDS, command, lambda course, asked: print(asked.assignment) or 0)
+    for typed, taken in (("02-self-attention/", "02-self-attention"), ("a", "a"), ("/", "/")):
+        main([command, typed, "--course", str(tmp_path)])
+        assert capsys.readouterr().out == f"{taken}\n"
+
+
 def test_without_submissions_it_says_where_they_go(capsys, tmp_path):
     assert main(["run", "02-self-attention", "--course", str(tmp_path)]) == 1
     assert "STUDENT/02-self-attention/self-attention.ipynb" in capsys.readouterr().err

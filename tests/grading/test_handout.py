@@ -70,7 +70,8 @@ def test_an_answered_notebook_stays_and_it_says_how_to_get_a_copy_of_the_new_one
         solve(course, version)
         (said,) = hand_out(course)
         assert "is not what was released, so it was left as it is" in said
-        assert "make work" in said
+        assert "make work ASSIGNMENT=tiny" in said
+        assert f"work/{NAME}; if there is a file of that name already, move or rename it first" in said
         assert "_build" not in said
         assert shown(course) == answered
         assert f"version = {version}" in pristine(course)
@@ -185,8 +186,12 @@ def test_work_is_copied_once_and_never_replaced(course):
     solve(course, "2")
     hand_out(course)
     (said,) = start_work(course, "tiny", folder)
-    assert said == f"{folder / NAME}: already there, left as it is"
+    assert said == f"{folder / NAME}: already there, left as it is. To get a fresh copy, move or rename it first"
     assert (folder / NAME).read_text() == "my work"
+    (folder / NAME).rename(folder / "tiny" / "mine.ipynb")
+    assert start_work(course, "tiny", folder) == [f"{folder / NAME}: copied"]
+    assert (folder / NAME).read_text() == pristine(course)
+    assert (folder / "tiny" / "mine.ipynb").read_text() == "my work"
 
 
 # Linux lets a process write no more than this into a file, as a full disk would.
@@ -205,12 +210,26 @@ def test_a_copy_that_breaks_off_leaves_nothing_and_is_made_by_the_next_call(cour
     hand_out(course)
     folder = course.root / "work"
     command = [sys.executable, "-c", COPIES_ON_A_FULL_DISK, str(course.root), str(folder)]
-    assert subprocess.run(command, capture_output=True, check=False, timeout=250).returncode != 0
+    failed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
+    assert failed.returncode != 0
+    assert f"GradingError: cannot write into {folder}: File too large" in failed.stderr
     assert not [path for path in folder.rglob("*") if path.is_file()]
     assert start_work(course, None, folder) == [f"{folder / NAME}: copied"]
     assert (folder / NAME).read_text() == pristine(course)
     assert [path for path in folder.rglob("*") if path.is_file()] == [folder / NAME]
     assert (folder / NAME).stat().st_mode & 0o200  # a student writes into it
+
+
+def test_a_file_in_a_folder_s_place_is_named_in_a_sentence(course):
+    (course.root / "_build").touch()
+    with pytest.raises(GradingError, match=r"cannot write into .*: Not a directory .*_build.*has to be a folder"):
+        hand_out(course)
+    (course.root / "_build").unlink()
+    hand_out(course)
+    (course.root / "work").write_text("my notes")
+    with pytest.raises(GradingError, match=r"cannot write into .*work: Not a directory .*run the same command again"):
+        start_work(course, None, course.root / "work")
+    assert (course.root / "work").read_text() == "my notes"
 
 
 def test_a_link_that_leads_nowhere_is_not_followed(course, tmp_path):

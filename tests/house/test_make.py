@@ -145,6 +145,18 @@ def test_work_says_what_it_copied_and_what_it_left_alone(copy):
     assert f"work/{NAME}: already there" in make(copy, "work").stdout
 
 
+def test_work_refuses_an_unknown_name_before_anything_is_installed(copy):
+    shutil.rmtree(copy / ".venv")
+    done = make(copy, "work", "ASSIGNMENT=nonsense", "PYTHON=false")
+    assert done.returncode != 0
+    assert "There is no assignment nonsense. There are: 02-self-attention" in done.stderr
+    assert not (copy / ".venv").exists()
+
+
+def test_work_takes_a_name_that_was_completed_with_a_slash(copy):
+    assert f"work/{NAME}: copied" in make(copy, "work", "ASSIGNMENT=02-self-attention/").stdout
+
+
 def test_nothing_is_built_again_because_a_student_saved_a_notebook(copy):
     answer(copy)
     make(copy)
