@@ -54,6 +54,7 @@ ifneq ($(SOLUTIONS),)
 	@echo "  a student's feedback    $(CURDIR)/$(SAMPLE)/feedback/dmitri/$(SAMPLED)/self-attention.html"
 endif
 	@echo "  the exercises           make work   (copies them into work/ and never overwrites what you have done there)"
+	@echo "  all other commands      make help"
 
 test: ## set up and check everything: lint, types, tests, notebooks, book
 	@$(MAKE) --no-print-directory -j 2 lint chromium
@@ -93,6 +94,8 @@ exercises: $(RELEASED) ## generate exercises/ from solutions/
 
 work: $(RELEASED) ## copy the exercises into work/ without overwriting any file there; ASSIGNMENT=NAME copies one
 	@python -m grading work $(ASSIGNMENT)
+	@echo "Open one from here, so that its links into the book work:" \
+		".venv/bin/jupyter lab --notebook-dir=. work/ASSIGNMENT/NOTEBOOK.ipynb"
 
 grade: $(GRADES) ## make a sample class and grade it
 	@python -m grading report $(SAMPLED) --course $(SAMPLE)

@@ -1,5 +1,6 @@
 """The repository itself: the lock fits the list, the commands of the documents exist, nothing private slipped in."""
 
+import os
 import re
 import subprocess
 import sys
@@ -7,7 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from jupyterlab.labapp import LabApp
 
+from attnlib.checks.display import LOCAL
 from grading.course import Course
 
 ROOT = Path(__file__).parents[2]
@@ -53,6 +56,19 @@ def test_the_commands_of_a_document_exist(document):
 def test_the_files_a_document_names_exist(document):
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text())
     assert not [link for link in links if not (ROOT / link).exists()]
+
+
+@pytest.mark.parametrize("document", ["README.md", "Makefile", "book/start.md"])
+def test_jupyter_is_started_where_it_can_follow_a_link_from_a_notebook_into_the_book(document):
+    """Given a notebook and no folder, Jupyter shows the notebook's own folder, and nothing outside of it."""
+    commands = re.findall(r"jupyter lab (.*\.ipynb)", (ROOT / document).read_text(encoding="utf-8"))
+    assert commands
+    for command in commands:
+        folder, notebook = command.split()
+        link = Path(notebook).parent / LOCAL
+        assert LabApp.aliases[folder.partition("=")[0].strip("-")] == "ServerApp.root_dir"
+        assert folder.partition("=")[2] == "."
+        assert os.path.normpath(link) == "_build/html"
 
 
 def test_the_code_in_the_readme_runs():

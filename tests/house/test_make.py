@@ -142,6 +142,7 @@ def test_a_released_notebook_that_was_deleted_is_released_again(copy, target):
 def test_work_says_what_it_copied_and_what_it_left_alone(copy):
     done = make(copy, "work", "ASSIGNMENT=02-self-attention")
     assert f"work/{NAME}: copied" in done.stdout
+    assert "jupyter lab --notebook-dir=. work/" in done.stdout
     assert f"work/{NAME}: already there" in make(copy, "work").stdout
 
 
@@ -155,6 +156,10 @@ def test_work_refuses_an_unknown_name_before_anything_is_installed(copy):
 
 def test_work_takes_a_name_that_was_completed_with_a_slash(copy):
     assert f"work/{NAME}: copied" in make(copy, "work", "ASSIGNMENT=02-self-attention/").stdout
+
+
+def test_in_the_end_make_says_how_to_find_the_other_commands(copy):
+    assert "make help" in make(copy).stdout.splitlines()[-1]
 
 
 def test_nothing_is_built_again_because_a_student_saved_a_notebook(copy):
