@@ -231,10 +231,12 @@ def _doctor(course: Course, asked: argparse.Namespace) -> int:
 
 
 def _verify(course: Course, asked: argparse.Namespace) -> int:
+    from grading.gradebook import require_agreement
     from grading.ledger import Ledger
     from grading.verify import verify
 
     course.require(asked.assignment)
+    require_agreement(course, asked.assignment)
     with Ledger(course, asked.assignment, log_file(course, asked.assignment)) as ledger:
         found = verify(course, asked.assignment, ledger, asked.known)
     for line in [*found.wrong, *(f"note: {note}" for note in found.notes)]:

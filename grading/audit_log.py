@@ -9,7 +9,7 @@ found only by the digest of an entry that was written down elsewhere.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -101,6 +101,25 @@ class AuditLog:
             return self._files.read(self._file, MOST_BYTES)
         except FileNotFoundError:
             return b""
+
+
+def allowed(entries: Sequence[Entry]) -> dict[str, list[dict[str, Any]]]:
+    """Return the entries that each student's state may agree with.
+
+    That is the last one; where the run it belongs to was not finished, those before it as well.
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        if "student" in entry.said:
+            found.setdefault(str(entry.said["student"]), [{}]).append(entry.said)
+        elif "revealed" in entry.said:
+            for student in found.keys() - set(_texts(entry.said.get("unsettled"))):
+                found[student] = found[student][-1:]
+    return found
+
+
+def _texts(value: object) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _said(line: bytes) -> dict[str, Any]:

@@ -7,13 +7,14 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from secrets import randbits
 from string import hexdigits
 from typing import Any
 
-from grading.audit_log import AuditLog
+from grading.audit_log import AuditLog, allowed
 from grading.course import Course, GradingError
 from grading.outcome import CHANGED, LONGEST, UNKNOWN, VERDICTS, Outcome, plain
 from grading.pages import NO_PAGE
@@ -90,6 +91,14 @@ class Journal:
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
         return outcome if whole else None
+
+    def knows(self, outcome: Outcome) -> bool:
+        """Tell whether the log announced this outcome of its student, and none since that was written down."""
+        return any(agree(said, outcome) for said in self._allowed.get(outcome.student, []))
+
+    @cached_property
+    def _allowed(self) -> dict[str, list[dict[str, Any]]]:
+        return allowed(self.audit.entries()[0])
 
     def all(self) -> tuple[list[Outcome], list[Path]]:
         """Return every stored outcome, and the files beside them that are none."""

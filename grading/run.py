@@ -160,7 +160,7 @@ def _graded(
 
         read: deque[Submission] = deque()
         for student in students:
-            before = None if regrade or student not in ledger.students else journal.done(student)
+            before = None if regrade or student not in ledger.students else _earlier(student, journal)
             if before and submissions.is_up_to_date(student, before):
                 now = lateness.of_old(before)
                 if now != before:
@@ -178,6 +178,15 @@ def _graded(
         if stopped:
             raise Interrupted(len(outcomes), len(students))
     return outcomes
+
+
+def _earlier(student: str, journal: Journal) -> Outcome | None:
+    """Return the outcome of an earlier run, if there is one that the log knows: the file may have been edited since."""
+    before = journal.done(student)
+    if before and not journal.knows(before):
+        tqdm.write(f"{plain(student)}: the log does not know the outcome that is stored, so it is graded again")
+        return None
+    return before
 
 
 class Interrupted(GradingError):

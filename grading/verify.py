@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from grading.audit_log import Entry
+from grading.audit_log import Entry, allowed
 from grading.course import Course, GradingError
 from grading.journal import Journal, agree
 from grading.ledger import Ledger
 from grading.outcome import Outcome, plain
 from grading.release import papers
+from grading.roster import not_graded
 from grading.submission import asked, digest_of
 
 CLOSE = 1e-4  # points
@@ -48,27 +49,41 @@ def verify(course: Course, assignment: str, ledger: Ledger, known: str = "") -> 
     if known and all(entry.digest != known for entry in entries):
         wrong.append(f"there is no entry {known}: the end of the log was cut off, or the log was rewritten")
     wrong += _seeds(entries)
-    allowed = _allowed(entries)
+    known_to_log = allowed(entries)
     outcomes = {outcome.student: outcome for outcome in journal.all()[0]}
     scores, notebooks = ledger.automatic_scores(), papers(course, assignment)
 
     def submitted(student: str, walled: bool) -> str:
         return digest_of(course.submitted(student, assignment), notebooks, asked(notebooks, walled=walled))
 
-    for student, entry in sorted(allowed.items()):
-        wrong += _differences(student, entry, outcomes.get(student), scores.get(student, 0.0), submitted)
-    unlogged = sorted(outcomes.keys() - allowed.keys())
+    there = set(course.students()) - course.excluded() - not_graded(course).keys()
+    for student, said in sorted(known_to_log.items()):
+        if student in there or student in scores:
+            score, look = scores.get(student, 0.0), submitted if student in there else None
+            wrong += _differences(student, said, outcomes.get(student), score, look)
+    unlogged = sorted(outcomes.keys() - known_to_log.keys())
     wrong += [f"{plain(name)}: there is an outcome, but no log entry" for name in unlogged]
     cut_off = [entry.number for entry in entries if not entry.said]
     notes = [
         f"entry {number} is incomplete: it was cut off, as happens when the power fails or the disk is full"
         for number in cut_off
     ]
+    notes += [_withdrawn(student, student in scores) for student in sorted(known_to_log.keys() - there)]
     if "revealed" not in entries[-1].said:
         notes.append(
             "the last run did not finish: run it again. Until then, its submissions may keep their earlier results"
         )
-    return Checked(len(entries), len(allowed), tuple(wrong), tuple(notes), entries[-1].digest)
+    return Checked(len(entries), len(known_to_log), tuple(wrong), tuple(notes), entries[-1].digest)
+
+
+def _withdrawn(student: str, is_in_gradebook: bool) -> str:
+    """Say of a student who was graded that nothing is left to compare, and what that means for the grade."""
+    gone = (
+        f"{plain(student)}: there is no submission any more that `run` would grade, so it was not compared with the log"
+    )
+    if not is_in_gradebook:
+        return f"{gone}, and no grade either"
+    return f"{gone}. Its grade stands; if it was withdrawn, `nbgrader db student remove ID --force` takes it out"
 
 
 def _seeds(entries: Sequence[Entry]) -> Iterator[str]:
@@ -84,25 +99,6 @@ def _seeds(entries: Sequence[Entry]) -> Iterator[str]:
                     revealed = f"the one that entry {entry.number} reveals"
                     yield f"entry {one.number} was made under a different seed from {revealed}"
             since = []
-
-
-def _allowed(entries: Sequence[Entry]) -> dict[str, list[dict[str, Any]]]:
-    """Return the entries that each student's state may agree with.
-
-    That is the last one; where the run it belongs to was not finished, those before it as well.
-    """
-    allowed: dict[str, list[dict[str, Any]]] = {}
-    for entry in entries:
-        if "student" in entry.said:
-            allowed.setdefault(str(entry.said["student"]), [{}]).append(entry.said)
-        elif "revealed" in entry.said:
-            for student in allowed.keys() - set(_texts(entry.said.get("unsettled"))):
-                allowed[student] = allowed[student][-1:]
-    return allowed
-
-
-def _texts(value: object) -> list[str]:
-    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
 def _points(said: dict[str, Any]) -> float:
@@ -122,15 +118,20 @@ def _differences(
     allowed: Sequence[dict[str, Any]],
     outcome: Outcome | None,
     score: float,
-    submitted: Callable[[str, bool], str],
+    submitted: Callable[[str, bool], str] | None,
 ) -> Iterator[str]:
-    """Yield in what a student's outcome, score and submission differ from what was written down of them."""
+    """Yield in what a student's outcome, score and submission differ from what was written down of them.
+
+    What to do about it is said only where there is a submission that can be graded.
+    """
     name, last = plain(student), allowed[-1]
     agrees = [said for said in allowed if agree(said, outcome)]
     if not agrees:
-        yield f"{name}: the outcome is not the one in the log: {_changed(outcome, last)}"
+        again = ". The next `run` grades it again" if submitted else ""
+        yield f"{name}: the outcome is not the one in the log: {_changed(outcome, last)}{again}"
     if not any(abs(score - _points(said)) <= CLOSE for said in allowed):
-        yield f"{name}: the gradebook's automatic score is {score:g}, but the log says {last.get('score')}"
+        again = ". `run --regrade` grades it again" if submitted else ""
+        yield f"{name}: the gradebook's automatic score is {score:g}, but the log says {last.get('score')}{again}"
     for said in agrees[-1:]:
-        if said.get("submission") and submitted(student, bool(said.get("walled"))) != said["submission"]:
-            yield f"{name}: the submission, or the assignment, is not what was graded: run it again"
+        if submitted and said.get("submission") and submitted(student, bool(said.get("walled"))) != said["submission"]:
+            yield f"{name}: the submission, or the assignment, is not what was graded. The next `run` grades it again"

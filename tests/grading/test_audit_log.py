@@ -9,6 +9,7 @@ from dataclasses import replace
 from hashlib import sha256
 
 import pytest
+from nbgrader.api import Gradebook
 from tiny import OVERFLOWS
 
 from grading.__main__ import main
@@ -182,13 +183,91 @@ def test_an_entry_of_an_earlier_version_has_no_digest_of_the_outcome(kept):
 def test_verify_says_that_more_than_the_verdict_was_changed(kept):
     journal = Journal(kept, "tiny")
     journal.keep(replace(journal.done("ada"), flags=("harmless",)))
-    expected = "ada: the outcome is not the one in the log: its reason, findings, flags or version were changed"
-    assert checked(kept).wrong == (expected,)
+    changed = "ada: the outcome is not the one in the log: its reason, findings, flags or version were changed"
+    assert checked(kept).wrong == (f"{changed}. The next `run` grades it again",)
+
+
+FORGED = {
+    "a verdict": {"verdict": "timeout"},
+    "a finding": {"findings": ADA.findings},
+    "a flag": {"flags": ("harmless",)},
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_forged_outcome_is_graded_again_as_verify_says(kept, boxes, what, capsys):
+    journal = Journal(kept, "tiny")
+    true = journal.done("ada")
+    journal.keep(replace(true, **FORGED[what]))
+    assert [wrong.endswith("The next `run` grades it again") for wrong in checked(kept).wrong] == [True]
+    capsys.readouterr()
+    run(kept, "tiny", how=HOW, pool=boxes)
+    told = [line for line in capsys.readouterr().out.splitlines() if "does not know" in line]
+    assert told == ["ada: the log does not know the outcome that is stored, so it is graded again"]
+    assert Journal(kept, "tiny").done("ada") == true
+    assert checked(kept).wrong == ()
+
+
+def test_an_earlier_outcome_put_back_is_graded_again(kept, boxes):
+    journal = Journal(kept, "tiny")
+    earlier = journal.done("ada")
+    kept.submit("ada", answer_one=OVERFLOWS)
+    run(kept, "tiny", how=HOW, pool=boxes)
+    later = journal.done("ada")
+    journal.keep(replace(earlier, digest=later.digest))
+    run(kept, "tiny", how=HOW, pool=boxes)
+    assert journal.done("ada") == later
+
+
+def test_without_a_log_everything_is_graded_again(kept, boxes):
+    log(kept).unlink()
+    run(kept, "tiny", how=HOW, pool=boxes)
+    assert (checked(kept).students, checked(kept).wrong) == (2, ())
+
+
+def test_a_score_that_was_changed_comes_back_as_verify_says(kept, boxes):
+    with closing(sqlite3.connect(kept.folder / "gradebook.db")) as db:
+        db.execute("UPDATE grade SET auto_score = 0 WHERE auto_score = 2")
+        db.commit()
+    assert all(wrong.endswith("`run --regrade` grades it again") for wrong in checked(kept).wrong)
+    run(kept, "tiny", how=replace(HOW, regrade=True), pool=boxes)
+    assert checked(kept).wrong == ()
+
+
+@pytest.fixture
+def withdrawn(kept):
+    folder = kept.submitted("ada", "tiny").parent
+    folder.rename(kept.folder / "elsewhere")
+    yield kept
+    (kept.folder / "elsewhere").rename(folder)
+
+
+def test_a_withdrawn_submission_is_told_without_advice_to_grade_it(withdrawn, boxes):
+    found = checked(withdrawn)
+    assert found.wrong == ()
+    assert [note.partition(":")[0] for note in found.notes] == ["ada"]
+    assert "there is no submission any more" in found.notes[0]
+    with Gradebook(withdrawn.config().CourseDirectory.db_url) as gradebook:
+        gradebook.remove_student("ada")  # as the note says
+    assert (checked(withdrawn).wrong, len(checked(withdrawn).notes)) == ((), 1)
+
+
+def test_another_gradebook_is_told_and_not_taken_for_changed_scores(kept, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("grading.__main__.ROOT", kept.root)
+    monkeypatch.setenv("ATTENTION_DB", f"sqlite:///{tmp_path / 'other.db'}")
+    assert main(["verify", "tiny", "--course", str(kept.folder)]) == 1
+    said = capsys.readouterr()
+    assert "knows none of them" in said.err
+    assert f"migrate --from sqlite:///{kept.folder / 'gradebook.db'}" in said.err
+    assert said.out == ""
+    assert not (tmp_path / "other.db").exists(), "to look is not to make one"
 
 
 def test_a_changed_submission_is_found(kept):
     kept.submit("ada", answer_one=OVERFLOWS)
-    assert checked(kept).wrong == ("ada: the submission, or the assignment, is not what was graded: run it again",)
+    assert checked(kept).wrong == (
+        "ada: the submission, or the assignment, is not what was graded. The next `run` grades it again",
+    )
 
 
 def test_a_mark_of_a_person_is_no_edit(kept):
@@ -314,4 +393,4 @@ def test_the_command_says_what_is_wrong_and_fails(kept, monkeypatch, capsys):
     assert "entry 4 does not follow" in capsys.readouterr().out
     log(kept).unlink()
     assert main(["verify", "tiny", "--course", str(kept.folder)]) == 1
-    assert "nobody has been graded" in capsys.readouterr().err
+    assert "the log is gone, though there are outcomes" in capsys.readouterr().err
