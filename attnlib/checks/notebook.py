@@ -84,24 +84,28 @@ def run(path: Path, seconds: int = SECONDS) -> Run:
     """
     cells = _cells(path)
     namespace: dict[str, Any] = {"__name__": "__main__", "display": _display}
+    reports: list[Report | Choice] = []
     missed: list[float] = []
     broken: list[int] = []
-    with _collecting() as reports:
-        for number, source in enumerate(cells, 1):
-            before = len(reports)
+    for number, (source, counts) in enumerate(cells, 1):
+        with _collecting() as shown:
             if not _ran(source, f"<cell {number} of {path.name}>", namespace, seconds):
                 broken.append(number)
-            missed += _checks(source)[len(reports) - before :]
+        if counts:
+            reports += shown
+            missed += _checks(source)[len(shown) :]
     return Run(tuple(reports), tuple(missed), tuple(broken))
 
 
-def _cells(path: Path) -> list[str]:
-    """Return the sources of the code cells."""
+def _cells(path: Path) -> list[tuple[str, bool]]:
+    """Return the sources of the code cells, and whether their checks count: nbgrader's graded cells, or else all."""
     try:
         notebook = json.loads(path.read_text(encoding="utf-8-sig"))
         cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-        return ["".join(cell["source"]) for cell in cells]
-    except (ValueError, KeyError, TypeError) as error:
+        graded = [cell.get("metadata", {}).get("nbgrader", {}).get("grade", False) for cell in cells]
+        counts = graded if any(graded) else [True] * len(cells)
+        return list(zip(("".join(cell["source"]) for cell in cells), counts, strict=True))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is no notebook of nbformat 4: {error!r}") from None
 
 

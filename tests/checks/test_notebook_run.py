@@ -98,6 +98,16 @@ def test_a_syntax_error_in_a_released_notebook_leaves_its_total_what_the_solutio
     assert capsys.readouterr().out.count(" of 26 points") == 2
 
 
+def test_a_check_that_a_student_calls_again_for_a_hint_is_not_counted_again(tmp_path, capsys):
+    book = nbformat.read(SOLUTION, as_version=4)
+    book.cells.append(nbformat.v4.new_code_cell("check('softmax', softmax, hint=2)", id="again"))
+    nbformat.write(book, tmp_path / "a.ipynb")
+    assert main([str(tmp_path / "a.ipynb")]) == 0
+    said = capsys.readouterr().out
+    assert said.count("✓ softmax: right") == 2
+    assert said.endswith("11 of 11 checks are happy, 26 of 26 points\n")
+
+
 # The clock of the cell has to run already; it is set forward, so that the test takes no longer on a busy machine.
 ENDLESS = """\
 import signal
