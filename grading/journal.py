@@ -45,6 +45,8 @@ def outcome_digest(outcome: Outcome) -> str:
     flags = [flag for flag in outcome.flags if not flag.startswith((CHANGED, UNKNOWN))]
     found = [asdict(finding) for finding in outcome.findings]
     what = [outcome.student, outcome.verdict, reason, found, outcome.digest, flags, outcome.version, outcome.timeout]
+    if outcome.untouched:  # earlier versions did not know of it
+        what.append(outcome.untouched)
     return sha256(json.dumps(what).encode()).hexdigest()
 
 

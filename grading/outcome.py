@@ -72,6 +72,7 @@ class Outcome:
     version: str = ""  # of the engine and the exercises that graded it
     timeout: float = 0.0  # the limit of time of a cell, in seconds, where one reached it
     lateness: str = ""  # when it came and how late that was, as far as it is known
+    untouched: tuple[str, ...] = ()  # the graded cells whose answers are as they were handed out
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", plain(self.reason))
@@ -87,7 +88,8 @@ class Outcome:
         """Read what :meth:`to_json` returned."""
         data = json.loads(content)
         found = tuple(Finding(**finding) for finding in data["findings"])
-        return cls(**data | {"findings": found, "flags": tuple(data.get("flags", ()))})
+        listed = {name: tuple(data.get(name, ())) for name in ("flags", "untouched")}
+        return cls(**data | {"findings": found} | listed)
 
 
 def findings(notebook: NotebookNode) -> Iterator[Finding]:

@@ -1,9 +1,10 @@
 """One notebook of an assignment as it was handed out, and what becomes of a submission to it: a task, then marks."""
 
+import ast
 from dataclasses import dataclass
 from pathlib import Path
 
-from grading._untyped import NotebookNode, is_solution, new_output, read_notebook
+from grading._untyped import NotebookNode, is_grade, is_solution, new_output, read_notebook
 from grading.challenge import Challenge, challenge_of, is_autograded
 from grading.judge import Judge, error
 from grading.sandbox.limits import Limits
@@ -58,6 +59,28 @@ class Paper:
                 steps.append(Step(name, "" if _only_shows(cell) else cell.source))
         return Task(tuple(steps), limits, walled)
 
+    def untouched(self, notebook: NotebookNode) -> tuple[str, ...]:
+        """Return the graded cells of a submission whose answers are as they were handed out, or empty."""
+        given = {_name(cell): cell.source.strip() for cell in self.template.cells if is_solution(cell)}
+        answers = {_name(cell): cell.source.strip() for cell in notebook.cells if is_solution(cell)}
+        open_answers = {name for name, source in answers.items() if source in ("", given[name])}
+        return tuple(cell for cell, asked in self._answers().items() if asked and asked <= open_answers)
+
+    def _answers(self) -> dict[str, set[str]]:
+        """Return for each graded cell the cells in which its answer is to be written.
+
+        These are the ones that define what it asks for; where a cell says nothing yet, the last one before it.
+        """
+        made = {_name(cell): _defined(cell.source) for cell in self.template.cells if is_solution(cell)}
+        found, last = {}, set[str]()
+        for cell in self.template.cells:
+            name = _name(cell)
+            last = {name} if is_solution(cell) else last
+            if is_grade(cell):
+                asked = _names(self.challenges[name].expression) if name in self.challenges else set()
+                found[name] = {at for at, names in made.items() if names & asked} or last
+        return found
+
     def marked(self, notebook: NotebookNode, result: Result, judge: Judge) -> tuple[NotebookNode, Verdict]:
         """Put what came of it into the notebook, and what each graded cell earned; return it, and the verdict on it."""
         verdicts = []
@@ -96,6 +119,21 @@ def _code(notebook: NotebookNode) -> list[NotebookNode]:
 
 def _name(cell: NotebookNode) -> str:
     return str(cell.metadata.get("nbgrader", {}).get("grade_id") or cell.get("id", "?"))
+
+
+def _names(source: str) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+
+
+def _defined(source: str) -> set[str]:
+    """Return the names that code binds outside of functions and classes; none where it is no Python."""
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:
+        return set()
+    named = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    assigned = [node for line in body if isinstance(line, ast.Assign | ast.AnnAssign) for node in ast.walk(line)]
+    return named | {node.id for node in assigned if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
 
 
 def _only_shows(cell: NotebookNode) -> bool:

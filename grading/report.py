@@ -49,6 +49,11 @@ class Row:
         """What a perfect submission earns."""
         return sum(points for _, points in self.scores.values())
 
+    @property
+    def not_attempted(self) -> set[str]:
+        """The questions whose answers are as they were handed out, and earned nothing."""
+        return {question for question in self.outcome.untouched if self.scores.get(question, (0.0, 0.0))[0] == 0}
+
     def remarks(self) -> list[str]:
         """Return all there is to say, a line for each: why it was stopped, which file was graded, then the mistakes."""
         lateness = "" if self.outcome.lateness.endswith((IN_TIME, NO_DUE_DATE)) else self.outcome.lateness

@@ -167,7 +167,9 @@ class Submissions:
         verdict = submission.refused.verdict if submission.refused else worst.verdict
         found = tuple(finding for notebook in marked.values() for finding in findings(notebook))
         flags = (*filter(None, [again]), *self._flags(submission))
-        return Outcome(submission.student, verdict, reason, found, submission.digest, flags)
+        untouched = [cell for name, notebook in marked.items() for cell in self._paper(name).untouched(notebook)]
+        about = (submission.student, verdict, reason, found, submission.digest, flags)
+        return Outcome(*about, untouched=tuple(untouched))
 
     def _flags(self, submission: Submission) -> list[str]:
         """Return why an instructor should look at a submission."""

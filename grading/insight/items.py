@@ -24,12 +24,14 @@ class Item:
     Attributes:
         question: its name in the gradebook.
         points: what it can earn.
-        n: how many answers count: those of readable submissions that do not wait for a person.
+        n: how many answers count: those of readable submissions that do not wait for a person, but for those that were
+            not attempted.
         difficulty: the mean share of the points, 0 (nobody) to 1 (everybody); None where there is no answer.
         discrimination: the correlation, from -1 to 1, of its score with the share of the points that the same student
             earned on all **other** questions; None where that is undefined.
         flags: what an instructor should look at.
         note: why the discrimination is undefined, or was not judged; "" where there is nothing to say.
+        untried: in how many readable submissions it was left as it was handed out.
     """
 
     question: str
@@ -39,6 +41,7 @@ class Item:
     discrimination: float | None
     flags: tuple[str, ...] = ()
     note: str = ""
+    untried: int = 0
 
 
 def items(rows: Sequence[Row]) -> list[Item]:
@@ -54,7 +57,8 @@ def answered(rows: Sequence[Row]) -> list[Row]:
 
 
 def _item(question: str, most: float, rows: Sequence[Row]) -> Item:
-    read = [row for row in rows if question in row.scores and question not in row.unread]
+    untried = sum(question in row.not_attempted for row in rows)
+    read = [row for row in rows if _counts(row, question)]
     shares = [row.scores[question][0] / most for row in read]
     difficulty = fmean(shares) if shares else None
     discrimination, note = _discrimination(shares, [_rest(row, question) for row in read])
@@ -63,7 +67,12 @@ def _item(question: str, most: float, rows: Sequence[Row]) -> Item:
     flags = _difficulty_flags(difficulty)
     if not note and discrimination is not None and discrimination < WEAK:
         flags.append("does not go with the rest")
-    return Item(question, most, len(shares), difficulty, discrimination, tuple(flags), note)
+    return Item(question, most, len(shares), difficulty, discrimination, tuple(flags), note, untried)
+
+
+def _counts(row: Row, question: str) -> bool:
+    """Tell whether an answer was given, and does not wait for a person."""
+    return question in row.scores and question not in row.unread and question not in row.not_attempted
 
 
 def _difficulty_flags(difficulty: float | None) -> list[str]:
@@ -74,7 +83,7 @@ def _difficulty_flags(difficulty: float | None) -> list[str]:
 
 def _rest(row: Row, question: str) -> float | None:
     """Return the share of the points of all other questions that a student earned, or None where there are none."""
-    others = [pair for name, pair in row.scores.items() if name != question and name not in row.unread]
+    others = [pair for name, pair in row.scores.items() if name != question and _counts(row, name)]
     most = fsum(points for _, points in others)
     return fsum(score for score, _ in others) / most if most > 0 else None
 

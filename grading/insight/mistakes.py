@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from grading.outcome import Finding
 from grading.report import Row
 
+UNDONE = ("not written yet", "not answered yet")  # what a check says of an answer that is not there: no mistake
+
 
 @dataclass(frozen=True)
 class Common:
@@ -27,7 +29,7 @@ def common(rows: Sequence[Row]) -> list[Common]:
     """
     made: defaultdict[tuple[str, str, str], dict[str, Finding]] = defaultdict(dict)
     for row in rows:
-        for finding in row.outcome.findings:
+        for finding in (each for each in row.outcome.findings if each.title not in UNDONE):
             made[_same(finding)].setdefault(row.outcome.student, finding)
     return sorted((_common(by_student) for by_student in made.values()), key=_order)
 

@@ -110,14 +110,15 @@ def _reteach(mistake: Common, book: str) -> str:
 
 def questions(numbered: Sequence[tuple[int, Item]]) -> str:
     """Return the table of the questions."""
-    head = ("No.", "Question", "Points", "Answers", "Difficulty", "Discrimination", "Look at")
+    head = ("No.", "Question", "Points", "Answers", "Not attempted", "Difficulty", "Discrimination", "Look at")
     meaning = (
         f"Difficulty is the mean share of the points: below {HARD:.2f} it is hard, above {EASY:.2f} easy. "
         "Discrimination is the correlation with the score on all other questions; it is judged from "
-        f"{ENOUGH} answers on. Answers that wait for a person are left out."
+        f"{ENOUGH} answers on. Answers that wait for a person are left out, and so are "
+        "tasks that were left as they were handed out."
     )
     lines = [_item(number, item) for number, item in numbered]
-    body = [paragraph(meaning), table("Each question", head, lines, (0, 2, 3, 4, 5))] if lines else []
+    body = [paragraph(meaning), table("Each question", head, lines, (0, 2, 3, 4, 5, 6))] if lines else []
     return section("Questions", *body)
 
 
@@ -130,6 +131,7 @@ def _item(number: int, item: Item) -> list[str]:
         text(item.question),
         points(item.points),
         str(item.n),
+        str(item.untried or ""),
         *numbers,
         "<br>".join(filter(None, (look, note))),
     ]
