@@ -30,6 +30,7 @@ VERDICTS = {
     "missing": "there is no notebook; nothing was earned",
     "infrastructure": "the grader itself failed; nothing is known about this submission",
 }
+REFUSED = ("unreadable", "missing")  # verdicts on what the doctor refuses: nothing of it was run
 
 
 def plain(text: str) -> str:

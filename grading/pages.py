@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
 from logging import Logger
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,15 @@ from typing import Any
 from traitlets.utils.importstring import import_item
 
 from grading import bounded
-from grading._untyped import GenerateFeedback, notebook_of
+from grading._untyped import GenerateFeedback, NotebookNode, as_node, notebook_of
 from grading.course import Course, log_file, quiet
 from grading.insight.written import MOST_BYTES
+from grading.outcome import REFUSED, Outcome
+from grading.paper import VERDICT
 from grading.rendering import page_of
 
 NO_PAGE = "no feedback page: "
+FORMAT = {"nbformat": 4, "nbformat_minor": 5}
 
 
 class Pages:
@@ -30,13 +34,13 @@ class Pages:
         steps = self._config.GenerateFeedback.preprocessors or GenerateFeedback.preprocessors.default_args[0]
         self._steps = [import_item(step) if isinstance(step, str) else step for step in steps]
 
-    def make(self, student: str) -> str:
+    def make(self, outcome: Outcome) -> str:
         """Write a student's pages, or say in words why there are none. Grades stand, whatever happens here."""
+        student = outcome.student
         folder = self.course.feedback(student, self.assignment)
         try:
-            autograded = self.course.autograded(student, self.assignment)
-            for name in self.course.files.names(autograded, ".ipynb"):
-                page = self._page(student, autograded / name)
+            for name, notebook in self._notebooks(outcome):
+                page = self._page(student, Path(name).stem, notebook)
                 self.course.files.write((folder / name).with_suffix(".html"), page.encode())
         except bounded.Exceeded as reason:
             self.log.warning("no feedback page for %s: making it %s", student, reason)
@@ -48,17 +52,35 @@ class Pages:
             return f"{NO_PAGE}{type(error).__name__}: {error}"
         return ""
 
-    def _page(self, student: str, file: Path) -> str:
-        known = {"student": student, "assignment": self.assignment, "notebook": file.stem, "db_url": self._url}
-        notebook = notebook_of(self.course.files.read(file, MOST_BYTES))
-        resources: dict[str, Any] = {"nbgrader": known, "unique_key": file.stem}
+    def _notebooks(self, outcome: Outcome) -> Iterator[tuple[str, NotebookNode]]:
+        """Yield what pages are made of: the executed notebooks, or empty ones that say why nothing was run."""
+        folder = self.course.autograded(outcome.student, self.assignment)
+        executed = self.course.files.names(folder, ".ipynb")
+        for name in executed:
+            yield name, notebook_of(self.course.files.read(folder / name, MOST_BYTES))
+        if outcome.verdict in REFUSED and not executed:
+            refused = {"verdict": outcome.verdict, "reason": to_student(outcome.reason.partition(NO_PAGE)[0])}
+            for name in self.course.notebooks(self.assignment):
+                yield name, as_node({"cells": [], "metadata": {VERDICT: refused}} | FORMAT)
+
+    def _page(self, student: str, name: str, notebook: NotebookNode) -> str:
+        known = {"student": student, "assignment": self.assignment, "notebook": name, "db_url": self._url}
+        resources: dict[str, Any] = {"nbgrader": known, "unique_key": name}
         for step in self._steps:
             notebook, resources = step(config=self._config).preprocess(notebook, resources)
         return page_of(notebook, resources, self._config)
 
 
-def make_pages(course: Course, assignment: str, students: Sequence[str], jobs: int) -> Iterator[tuple[str, str]]:
-    """Make the pages of many students, and yield for each the name, and why there is no page, if there is none."""
+def to_student(reason: str) -> str:
+    """Return why a submission was refused, which tells an instructor what to ask for, in words for the student."""
+    asked = (("Ask for it", "Hand it in"), ("ask for it", "hand it in"), ("Ask for ", "Hand in "))
+    return reduce(lambda text, words: text.replace(*words), asked, reason)
+
+
+def make_pages(
+    course: Course, assignment: str, outcomes: Sequence[Outcome], jobs: int
+) -> Iterator[tuple[Outcome, str]]:
+    """Make the pages of many students, and yield with each outcome why there is no page, if there is none."""
     pages = Pages(course, assignment, log_file(course, assignment))
     with quiet(), ThreadPoolExecutor(jobs, "page") as threads:
-        yield from zip(students, threads.map(pages.make, students), strict=True)
+        yield from zip(outcomes, threads.map(pages.make, outcomes), strict=True)

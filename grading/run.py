@@ -21,7 +21,7 @@ from grading.journal import Journal, lock
 from grading.judge import Judge
 from grading.lateness import Lateness
 from grading.ledger import Ledger
-from grading.outcome import Outcome, plain
+from grading.outcome import REFUSED, Outcome, plain
 from grading.pages import NO_PAGE, make_pages
 from grading.paper import Paper
 from grading.pool import Boxes, Cluster, Pool, Results
@@ -227,24 +227,26 @@ def _with_pages(
     course: Course, assignment: str, outcomes: dict[str, Outcome], journal: Journal, jobs: int, *, again: bool = False
 ) -> dict[str, Outcome]:
     """Make the pages that are not there, or older than what they show, and return the outcomes as they are then."""
-    wanted = [student for student in outcomes if again or _lacks_a_page(course, assignment, student)]
+    wanted = [outcome for outcome in outcomes.values() if again or _lacks_a_page(course, assignment, outcome)]
     with _bar(len(wanted), "page", "feedback") as bar:
-        for student, wrong in make_pages(course, assignment, wanted, jobs):
-            outcome = outcomes[student]
+        for outcome, wrong in make_pages(course, assignment, wanted, jobs):
             reason = " ".join(filter(None, [outcome.reason.partition(NO_PAGE)[0].strip(), wrong]))
             if reason != outcome.reason:
-                outcomes[student] = replace(outcome, reason=reason)
-                journal.keep(outcomes[student])
+                outcomes[outcome.student] = replace(outcome, reason=reason)
+                journal.keep(outcomes[outcome.student])
             bar.update()
     for student in outcomes:
         keep_for_exchange(course, assignment, student)
     return outcomes
 
 
-def _lacks_a_page(course: Course, assignment: str, student: str) -> bool:
-    folder = course.feedback(student, assignment)
-    autograded = course.autograded(student, assignment)
-    for name in course.files.names(autograded, ".ipynb"):
+def _lacks_a_page(course: Course, assignment: str, outcome: Outcome) -> bool:
+    folder = course.feedback(outcome.student, assignment)
+    autograded = course.autograded(outcome.student, assignment)
+    executed = course.files.names(autograded, ".ipynb")
+    if outcome.verdict in REFUSED and not executed:
+        return not course.files.names(folder, ".html")
+    for name in executed:
         page = course.files.changed((folder / name).with_suffix(".html"))
         notebook = course.files.changed(autograded / name)
         if page is None or notebook is None or page < notebook:

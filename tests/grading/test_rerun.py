@@ -70,7 +70,8 @@ def test_what_a_person_decided_stands_and_waits_to_be_looked_at_again(graded):
 def test_a_submission_that_became_unreadable_leaves_nothing_of_the_first(course, graded):
     assert graded["breaks"].score == 0
     assert graded["breaks"].outcome.verdict == "unreadable"
-    assert not graded["breaks"].feedback
+    (page,) = graded["breaks"].feedback
+    assert "attention_shapes" not in page.read_text()
     assert not course.autograded("breaks", "tiny").exists()
 
 
