@@ -10,12 +10,13 @@ from attnlib.checks.calls import leaves
 from attnlib.checks.exercise import Case, Exercise
 from attnlib.checks.probe import GRADIENT_OF, Answer
 
-# How NumPy and torch say that two shapes do not fit: one slip, many texts.
+# How NumPy, torch and attnlib say that two shapes do not fit: one slip, many texts.
 MISFIT = re.compile(
     r"could not be broadcast|mismatch in its core|not aligned|must match|cannot be multiplied"
     r"|Expected size|size of tensor|t\(\) expects|does not broadcast with previously|same number of dimensions"
     r"|could not broadcast|cannot reshape|is invalid for input of size|inconsistent tensor size|do not broadcast"
     r"|stack expects each tensor to be equal size|all input arrays must have the same shape"
+    r"|their widths D=\d+ and D=\d+ must be equal|it must broadcast to them"
 )
 
 EXACT = np.dtype(np.float64).itemsize

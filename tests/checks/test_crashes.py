@@ -35,6 +35,7 @@ NUMPY = {
     "stacked-shapes-differ": lambda x: np.stack([np.ones(3), np.ones(4)]),
     "mixed-libraries": lambda x: torch.cat([np.ones(3)]),
     "number-for-a-tensor": lambda x: torch.sqrt(3),
+    "two-dtypes": lambda x: torch.ones(2, 3) @ torch.ones(3, dtype=torch.float64),
     "array-for-a-number": lambda x: __import__("math").exp(np.ones(3)),
     "pair-for-an-array": lambda x: torch.ones(2, 3) - torch.ones(2, 3).max(dim=-1),
     "truth-of-an-array": lambda x: 1 if np.ones(3) == 1 else 2,

@@ -32,7 +32,7 @@ def _by_its_exception(*inputs: object) -> None:
 
 # Two shapes that do not fit ------------------------------------------------------------------------------------------
 
-SHAPES = re.compile(r"broadcast together with (?:remapped )?shapes \(([\d,]*)\) \(([\d,]*)\)")
+SHAPES = re.compile(r"broadcast together with (?:remapped )?shapes \(([\d,]*)\) \(([\d,]*)\)( \([\d,]*\))?")
 NEVER = r"(?!)"  # these three are told by the sizes, and not by the words
 
 KEEPDIMS = _crash(
@@ -69,24 +69,24 @@ def _broadcasting(error: str) -> Mistake | None:
     found = SHAPES.search(error)
     if not found:
         return None
-    if all(len(sizes) == 1 for sizes in _sizes(found)):
-        return TWO_ROWS
     for one, other in (_sizes(found), _sizes(found)[::-1]):
         if len(other) > 1 and one == other[:-1]:
             return KEEPDIMS
         if len(one) > 1 and one[-1] == "1" and one[:-1] == other[1 - len(one) :]:
             return NEW_AXIS_LAST
-    return None
+    if found[3]:  # the shape of what is written into, as by +=
+        return OTHER_ROOM
+    return TWO_ROWS if all(len(sizes) == 1 for sizes in _sizes(found)) else None
 
 
 def _sizes(found: re.Match[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    one, other = (tuple(filter(None, text.split(","))) for text in found.groups())
+    one, other = (tuple(filter(None, text.split(","))) for text in found.group(1, 2))
     return one, other
 
 
-_crash(
+OTHER_ROOM = _crash(
     "other-room",
-    r"could not broadcast input array from shape",
+    r"could not broadcast input array from shape|non-broadcastable output operand",
     "the part of an array that you write into has another shape",
     "You write numbers into a part of an array that does not have their shape.",
     "How large is the array that you write into, and from which sizes did you make it?",
@@ -147,6 +147,16 @@ _crash(
     "Functions such as torch.sqrt and torch.exp take tensors. You give one a plain number, such as a size.",
     "Which argument in that line is a size or another plain number? How do you take its square root without torch?",
     "math.sqrt(d) and d ** 0.5 work for plain numbers, and a tensor can be divided by the result.",
+)
+_crash(
+    "two-dtypes",
+    r"same dtype|expected scalar type",
+    "tensors of two dtypes meet",
+    "You combine a float32 tensor with a float64 one, and torch does not convert either of them by itself.",
+    "Which tensor in that line do you make or convert yourself? What is its dtype, and what is that of the tensors "
+    "that came in?",
+    "torch.zeros, torch.ones and torch.tensor make float32 unless they are given a dtype, and float() always does. "
+    "new_zeros takes over the dtype of the tensor that it is called on.",
 )
 _crash(
     "array-for-a-number",
