@@ -337,6 +337,32 @@ add_pairs(MISTAKES, step, "asks-with-new-state", {"ask": after_the_cell}, (*IN_S
 add_pairs(MISTAKES, step, "no-tanh", {"additive": without_tanh}, (*IN_WEIGHTS, *IN_CELL))
 add_pairs(MISTAKES, step, "no-bias", {"cell": cell_without_bias}, ("tanh-after-v", "scaled-by-hidden", *IN_WEIGHTS))
 
+
+@MISTAKES.add(
+    "the weights that come back are those of the new state",
+    hint="The state and the context are right. With which weights was that context made?",
+    more="Average the memory with the weights that you return, and compare with your context. Which state asked for "
+    "them?",
+    section=LOOK_BACK,
+)
+def weights_of_new_state(y, state, memory, params, *, mask=None):
+    """The weights are worked out again with the new state. Those that made the context are asked for."""
+    new, context, _ = step(y, state, memory, params, mask)
+    return new, context, weigh(additive(new, memory, params), mask)
+
+
+@MISTAKES.add(
+    "the context takes the place of the old state",
+    hint="What does the cell combine with what it reads: the context, or the decoder's last state?",
+    more="The context is part of what the cell reads, beside y. Which vector should meet w_hh? Compare its width.",
+    section=LOOK_BACK,
+)
+def context_as_state(y, state, memory, params, *, mask=None):
+    """The cell is given the context as its last state. That is the state that came in; the context is read with y."""
+    _, context, weights = step(y, state, memory, params, mask)
+    return cell(join(y, context), context, params), context, weights
+
+
 EXERCISE = Exercise(
     name="bahdanau_step",
     reference=attnlib.bahdanau_step,

@@ -350,6 +350,17 @@ def reshaped_key(query, key, weight):
     return query @ weight @ key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2])
 
 
+@MISTAKES.add(
+    "the weight is averaged with its transpose",
+    hint="For queries of width 2 and keys of width 3, what are the shapes of the weight and of its transpose?",
+    more="A symmetric weight gives the same score whichever of two words asks. Nothing in the formula demands that.",
+    section=OTHER_ORDER,
+)
+def weight_plus_transpose(query, key, weight):
+    """You add the weight to its own transpose. It need not be square, and if it is, that makes it another weight."""
+    return _general(query, key, (weight + weight.T) / 2)
+
+
 EXERCISE = Exercise(
     name="general",
     reference=attnlib.general,
