@@ -25,7 +25,7 @@ MAGIC = re.compile(r"^(\s*)([%!?].*)$", re.MULTILINE)
 CHECK = re.compile(r"^check(?:_choice)?\((.*)", re.MULTILINE)  # in the source, which may have a syntax error
 POINTS = re.compile(r"\bpoints=(\d+(?:\.\d+)?)")
 UNQUOTED = re.compile(r"^\w*answer *= *([A-Za-z])(?= *(?:#.*)?$)", re.MULTILINE)  # a letter that is meant as an answer
-SECONDS = 120  # for a cell; the slowest of the solutions, which trains a model, takes 20 on a busy machine
+SECONDS = 300  # for a cell; the slowest of the solutions, which trains a model, takes 20 on a busy machine
 
 
 class CellTimeoutError(BaseException):
