@@ -59,7 +59,7 @@ class Pages:
         for name in executed:
             yield name, notebook_of(self.course.files.read(folder / name, MOST_BYTES))
         if outcome.verdict in REFUSED and not executed:
-            refused = {"verdict": outcome.verdict, "reason": to_student(outcome.reason.partition(NO_PAGE)[0])}
+            refused = {"refused": True, "reason": to_student(outcome.reason.partition(NO_PAGE)[0])}
             for name in self.course.notebooks(self.assignment):
                 yield name, as_node({"cells": [], "metadata": {VERDICT: refused}} | FORMAT)
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from math import fsum
 from statistics import correlation, fmean
 
+from grading.outcome import REFUSED
 from grading.report import Row
 
-NOTHING_ANSWERED = ("missing", "unreadable", "infrastructure")  # verdicts that say nothing about any question
+NOTHING_ANSWERED = (*REFUSED, "infrastructure")  # verdicts that say nothing about any question
 HARD, EASY = 0.30, 0.80  # the band of difficulty in which a question tells students apart well
 WEAK = 0.10  # discrimination below which a question asks for something else than the others do
 ENOUGH = 30  # with fewer answers, a good question (0.4) falls under WEAK by chance in more than one class of twenty
