@@ -52,11 +52,15 @@ for exercise, names in {
     },
     "MultiHeadAttention": {"constant_scale": "always-eight", "always_causal": "causal-unasked"},
     "split_heads": {"heads_in_reverse": "reversed-heads"},
-    "equivariance_gap": {"largest_length_of_a_row": "longest-row"},
+    "equivariance_gap": {
+        "largest_length_of_a_row": "longest-row",
+    },
     "scaled_dot": {"always_the_root_of_3": "always-root-of-three"},
     "scaled_dot_product_attention": {"always_causal": "causal-unasked", "equal_keys_count_once": "copies-dropped"},
     "attention_cost": {"all_numbers": "inputs-in-memory", "memory_in_bytes": "bytes-in-float32"},
     "causal_mask": {"one_key_is_free": "never-empty"},
+    "padding_mask": {"sorted_lengths": "shortest-first"},
+    "masked_attention": {"mask_and_causal": "causal-unasked"},
 }.items():
     STRANGERS[exercise] = with_names(STRANGERS[exercise], **names)
 IN_TORCH = merged(overlooked.IN_TORCH)
