@@ -54,7 +54,10 @@ for exercise, names in {
     "split_heads": {"heads_in_reverse": "reversed-heads"},
     "equivariance_gap": {
         "largest_length_of_a_row": "longest-row",
+        "first_row_alone": "first-row-alone",
+        "largest_sum_of_a_row": "sum-of-a-row",
     },
+    "sinusoidal_positions": {"first_row_forgotten": "first-row-empty"},
     "scaled_dot": {"always_the_root_of_3": "always-root-of-three"},
     "scaled_dot_product_attention": {"always_causal": "causal-unasked", "equal_keys_count_once": "copies-dropped"},
     "attention_cost": {"all_numbers": "inputs-in-memory", "memory_in_bytes": "bytes-in-float32"},

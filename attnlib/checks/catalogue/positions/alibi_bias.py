@@ -520,6 +520,32 @@ def power_below(H, T, S, *, q_offset=0):
     return _bias(np.concatenate([_for_two(power), _for_two(2 * power)[::2]])[:H], T, S, q_offset)
 
 
+@MISTAKES.add(
+    "the exponent is rounded to a whole number",
+    hint="For 16 heads, what is 8 divided by 16? What is it in your code?",
+    more="// rounds down, so that 8 // 16 is 0, and any power of 0 is 1. Print your slopes for 16 heads: the first is "
+    "about 0.71.",
+    section=ALIBI,
+)
+def whole_exponent(H, T, S, *, q_offset=0):
+    """With 16 heads and more, all slopes are 1. The exponent -8/H is a fraction there, and yours is rounded."""
+    slopes, n = attnlib.alibi_slopes(H), _below(H)
+    return _bias(np.concatenate([2.0 ** (-(8 // n) * np.arange(1, n + 1)), slopes[n:]]), T, S, q_offset)
+
+
+@MISTAKES.add(
+    "the distance is that from the last query",
+    hint="Are two rows of your table the same? Should they be?",
+    more="With a causal mask the softmax would not notice, because each row is only shifted. Without one, every query "
+    "favours the keys at the end. A query has bias 0 for the key at its own position.",
+    section=ALIBI,
+)
+def from_the_last_query(H, T, S, *, q_offset=0):
+    """Each key is lowered by its distance from the last query, for all queries alike. Every query has its own row."""
+    apart = _apart(T, S, q_offset)[-1:]
+    return _by(-attnlib.alibi_slopes(H), np.broadcast_to(np.abs(apart), (T, S)))
+
+
 EXERCISE = Exercise(
     name="alibi_bias",
     reference=attnlib.alibi_bias,

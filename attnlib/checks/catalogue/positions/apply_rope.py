@@ -983,6 +983,52 @@ def tables_for_heads(x, cos, sin, *, interleaved=False):
     return _by(_rotate, x, cos, sin, interleaved)
 
 
+@MISTAKES.add(
+    "with interleaved=True the whole vector is paired",
+    hint="How many pairs are turned: as many as fit into the vector, or as many as the tables have columns?",
+    more="Take tables of width 2 and vectors of width 7: components 0 to 3 are turned. Which components are in your "
+    "pairs?",
+    section=PAIRS,
+)
+def neighbours_from_the_whole(x, cos, sin, *, interleaved=False):
+    """As neighbours, you pair all components. With smaller tables, only the first 2 * width of them are turned."""
+    if not interleaved:
+        return attnlib.apply_rope(x, cos, sin)
+    a, b = _rotate(x[..., 0::2], x[..., 1::2], cos, sin)
+    return _write((a, b), x[..., :0], True)
+
+
+@MISTAKES.add(
+    "the angles are for neighbours, and the partners have the other sign",
+    hint="Two things, for halves: which angle do components 0 and 1 get, and which partner has the minus sign?",
+    more="With halves as pairs, components k and k + width share an angle. Write the angle that yours get below the "
+    "vector. The sign of the partners was right before.",
+    section=PAIRS,
+)
+def tables_of_neighbours_and_sign(x, cos, sin, *, interleaved=False):
+    """Each angle still goes to two neighbours, where it belongs to two halves, and the minus sign has moved."""
+    if interleaved:
+        return attnlib.apply_rope(x, cos, sin, interleaved=True)
+    return _full(x, cos, -sin, True, True)
+
+
+@MISTAKES.add(
+    "the partner is looked for in the whole vector",
+    hint="For tables of width 2 and vectors of width 7, what is the partner of component 0: 2, or 3?",
+    more="Only the first 2 * width components are turned, as if they were a vector by themselves. From where to where "
+    "do your halves run?",
+    section=PAIRS,
+)
+def partner_of_the_whole(x, cos, sin, *, interleaved=False):
+    """The tables meet the first components, but their partners come from the middle of the whole vector."""
+    if interleaved:
+        return attnlib.apply_rope(x, cos, sin, interleaved=True)
+    width, middle = 2 * cos.shape[-1], x.shape[-1] // 2
+    partner = np.concatenate([-x[..., middle:], x[..., :middle]], axis=-1)[..., :width]
+    twice = [np.concatenate([table, table], axis=-1) for table in (cos, sin)]
+    return np.concatenate([x[..., :width] * twice[0] + partner * twice[1], x[..., width:]], axis=-1)
+
+
 EXERCISE = Exercise(
     name="apply_rope",
     reference=attnlib.apply_rope,

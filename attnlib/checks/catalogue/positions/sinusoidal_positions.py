@@ -920,6 +920,30 @@ def split_swapped(T, D, *, base=10000.0, interleaved=True):
     return _hands(angle, True) if interleaved else _lay(np.cos(angle), np.sin(angle), False)
 
 
+@MISTAKES.add(
+    "the row of position 0 is left empty",
+    hint="What is the cosine of 0?",
+    more="The row of position 0 should be 0, 1, 0, 1. With which position does your loop begin?",
+    section=CLOCKS,
+)
+def first_row_empty(T, D, *, base=10000.0, interleaved=True):
+    """Position 0 has zeros only. Its sines are 0, but its cosines are 1."""
+    table = _hands(_angle(T, _omega(D, base)), interleaved)
+    table[0] = 0
+    return table
+
+
+@MISTAKES.add(
+    "the exponents are rounded down to -1",
+    hint="What is -2 // 4, and what is -2 / 4?",
+    more="// rounds down, to the next lower whole number. Print your exponents for D = 4: they should be 0 and -0.5.",
+    section=CLOCKS,
+)
+def exponents_rounded_down(T, D, *, base=10000.0, interleaved=True):
+    """All hands after the first turn at the slowest speed, one over the base: a division was rounded down to -1."""
+    return _hands(_angle(T, base ** np.floor(-np.arange(0, D, 2) / D)), interleaved)
+
+
 EXERCISE = Exercise(
     name="sinusoidal_positions",
     reference=attnlib.sinusoidal_positions,
