@@ -82,7 +82,7 @@ def _withdrawn(student: str, is_in_gradebook: bool) -> str:
         f"{plain(student)}: there is no submission any more that `run` would grade, so it was not compared with the log"
     )
     if not is_in_gradebook:
-        return f"{gone}, and no grade either"
+        return f"{gone}. The gradebook holds no grade of it either"
     return f"{gone}. Its grade stands; if it was withdrawn, `nbgrader db student remove ID --force` takes it out"
 
 
