@@ -345,6 +345,24 @@ class remembers_the_key(attnlib.numpy.MultiHeadAttention):
 
 
 @MISTAKES.add(
+    "keys and values of the first call are kept",
+    hint="What does your module keep from one call to the next?",
+    more="Call the module twice, with different keys. Does the second result depend on the second keys? Look for what "
+    "is assigned to self outside of __init__.",
+    section=MULTI_HEAD,
+)
+class keeps_the_first_call(attnlib.numpy.MultiHeadAttention):
+    """The keys and values of the first call are used in every later one. Each call has its own."""
+
+    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False):
+        """Attend."""
+        key = query if key is None else key
+        self.kept = getattr(self, "kept", (key, key if value is None else value))
+        key, value = self.kept
+        return super().forward(query, key, value, attn_mask, is_causal=is_causal, need_weights=need_weights)
+
+
+@MISTAKES.add(
     "key and value must be given",
     hint="What should your module do when it is called with one sequence alone?",
     more="Self-attention is the most common use: the sequence is query, key and value. Which arguments may be missing?",
@@ -496,6 +514,19 @@ def weights_heads_first(steps):
 
 
 @MISTAKES.add(
+    "batch and heads of the weights are one axis",
+    hint="How many axes do the weights have: three, or four?",
+    more="Some books put the heads of all sentences below each other, so that there is one axis for both. Undo that "
+    "for the weights as you do for the output: the shape should be (B, H, T, S).",
+    section=MULTI_HEAD,
+)
+def weights_of_batch_and_heads(steps):
+    """The weights are (B*H, T, S), with one axis for sentences and heads. Each has its own axis: (B, H, T, S)."""
+    out, weights = steps.scaled_by(None)
+    return out, weights.reshape(-1, *weights.shape[-2:])
+
+
+@MISTAKES.add(
     "two results without being asked for",
     hint="What should be returned when `need_weights` is False, as it is unless somebody says otherwise?",
     more="Whoever does not ask for weights wants one tensor, not a pair. Where do you look at `need_weights`?",
@@ -582,6 +613,8 @@ SHARED = (
     "one-head",
     "one-head-scaled-by-its-part",
     "last-head-for-all",
+    "last-values-for-all",
+    "as-many-keys-as-queries",
     "not-side-by-side",
     "keys-by-w-q",
     "values-by-w-k",

@@ -1316,6 +1316,33 @@ def matrices_not_swapped(steps):
     )
 
 
+@MISTAKES.add(
+    "all heads average the values of the last one",
+    hint="Every head has its own weights. Which values do they average in yours?",
+    more="A name that a loop sets keeps its last value after the loop. Which head's values does it hold then?",
+    section=MULTI_HEAD,
+)
+def last_values_for_all(steps):
+    """Each head has its own weights, but all of them average the values of the last head."""
+    q, k, v = steps.heads()
+    return steps.merge(*steps.attend(q, k, v[..., -1:, :, :]))
+
+
+@MISTAKES.add(
+    "no more keys than queries are looked at",
+    hint="How many keys are there, and how far does your loop over the keys run?",
+    more="With 5 queries and 7 keys, each row has 7 weights. The number of keys is in the shape of the keys.",
+    section=MULTI_HEAD,
+)
+def as_many_keys_as_queries(steps):
+    """Only as many keys are looked at as there are queries. The rest of them, and their values, are left out."""
+    q, k, v = steps.heads()
+    count = q.shape[-2]
+    scores = np.stack([(q * k[..., j : j + 1, :]).sum(axis=-1) for j in range(count)], axis=-1)
+    weights = attnlib.softmax(steps.masked(scores / q.shape[-1] ** 0.5))
+    return steps.merge(weights @ v[..., :count, :], weights)
+
+
 def _with_triangle(steps, triangle, **changed):
     """Return the result with another rule for `is_causal`, a function of T and S."""
     if not steps.is_causal:

@@ -313,6 +313,20 @@ def batch_of_heads(x, num_heads):
     return heads.reshape(-1, *heads.shape[-2:])
 
 
+@MISTAKES.add(
+    "heads and components are swapped, not words and heads",
+    hint="After the first reshape there are words, heads and components. Which two of them change places?",
+    more="Print the shape before your last reshape, for 4 words of width 6 and 3 heads. A reshape that has to change "
+    "the shape once more mixes up the words.",
+    section=SPLITTING,
+)
+def components_swapped(x, num_heads):
+    """The wrong two axes are swapped, and another reshape makes the shape right. The numbers are out of place."""
+    *leading, words, width = x.shape
+    cut = x.reshape(*leading, words, num_heads, width // num_heads)
+    return cut.swapaxes(-1, -2).reshape(*leading, num_heads, words, width // num_heads)
+
+
 EXERCISE = Exercise(
     name="split_heads",
     reference=attnlib.split_heads,
