@@ -31,6 +31,8 @@ UNNOTICED = {
     ("attention_shapes", "lists"),
     ("apply_rope", "buffer of the type of x"),
     ("apply_rope", "whole numbers stay whole"),
+    ("scaled_dot", "divides in place, whole numbers crash"),
+    ("cosine", "torch's epsilon"),
 }
 
 

@@ -58,7 +58,7 @@ for exercise, names in {
         "largest_sum_of_a_row": "sum-of-a-row",
     },
     "sinusoidal_positions": {"first_row_forgotten": "first-row-empty"},
-    "scaled_dot": {"always_the_root_of_3": "always-root-of-three"},
+    "scaled_dot": {"always_the_root_of_3": "always-root-of-three", "rows_centred": "shifted-by-maximum"},
     "scaled_dot_product_attention": {"always_causal": "causal-unasked", "equal_keys_count_once": "copies-dropped"},
     "attention_cost": {"all_numbers": "inputs-in-memory", "memory_in_bytes": "bytes-in-float32"},
     "causal_mask": {"one_key_is_free": "never-empty"},

@@ -278,6 +278,31 @@ def list_grown(query, key, value):
     return (*leading, T, S), (*leading, T, S, T, D_v)
 
 
+@MISTAKES.add(
+    "one list is used for both shapes",
+    hint="Are your two results two lists, or two names for the same one?",
+    more="Giving a list another name makes no second list: what is added to the one is added to the other. Print both "
+    "at the end.",
+    section=SHAPES,
+)
+def same_list_twice(query, key, value):
+    """Both results hold the sizes of the scores and of the output. They are one list under two names."""
+    leading, T, S, _, D_v = sizes(query, key, value)
+    return ((*leading, T, S, T, D_v),) * 2
+
+
+@MISTAKES.add(
+    "the output has lost its leading dimensions",
+    hint="For 32 sentences there are 32 tables of scores. How many tables of results are there?",
+    more="The scores keep what stands in front of the last two sizes. Does your output?",
+    section=SHAPES,
+)
+def output_without_leading(query, key, value):
+    """The scores are right. The output has its last two sizes only: what stands in front of them is gone."""
+    leading, T, S, _, D_v = sizes(query, key, value)
+    return (*leading, T, S), (T, D_v)
+
+
 EXERCISE = Exercise(
     name="attention_shapes",
     reference=attention_shapes,

@@ -293,7 +293,8 @@ def scale_as_width(query, key, *, scale=None):
 @MISTAKES.add(
     "a scale of 0 is taken for none",
     hint="What is `scale` if nobody passes it, and is that the same as 0?",
-    more="In a condition Python takes the number 0 for False, as it takes None. Ask for None by name.",
+    more="In a condition Python takes the number 0 for False, as it takes None. A test for positive numbers leaves out "
+    "0 as well, and all below it. Ask for None by name.",
     section=ROOT,
 )
 def zero_scale(query, key, *, scale=None):
@@ -389,6 +390,29 @@ def whole_root(query, key, *, scale=None):
 def whole_scale_ignored(query, key, *, scale=None):
     """A scale such as 1 or 2 is replaced by the default. Whether a number has a decimal point makes no difference."""
     return attnlib.scaled_dot(query, key, scale=scale if isinstance(scale, float) else None)
+
+
+@MISTAKES.add(
+    "divided by 2 * D",
+    hint="In which order does Python work out a power, a minus sign and a division?",
+    more="For D = 4 the factor is 1/2. Print yours. Where do brackets belong round the exponent?",
+    section=ROOT,
+)
+def half_over_width(query, key, *, scale=None):
+    """The scores are divided by twice the width. The exponent minus one half, without brackets, is minus one first."""
+    return times(query, key, scale, 0.5 / query.shape[-1])
+
+
+@MISTAKES.add(
+    "the largest score of each row is subtracted",
+    hint="What should the largest score of a row be, and what is it in yours?",
+    more="A softmax does the subtraction by itself, and its weights stay the same. But the scores are asked for here.",
+    section=PARTS,
+)
+def shifted_by_maximum(query, key, *, scale=None):
+    """From each row its maximum is subtracted, so that the largest score is 0. The scores themselves are asked for."""
+    scores = attnlib.scaled_dot(query, key, scale=scale)
+    return scores - scores.max(axis=-1, keepdims=True)
 
 
 EXERCISE = Exercise(

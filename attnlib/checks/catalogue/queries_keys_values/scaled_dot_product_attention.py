@@ -1430,6 +1430,20 @@ def values_without_queries(query, key, value, *, return_weights, **options):
     return (output, weights) if return_weights else output
 
 
+@MISTAKES.add(
+    "the result has room for the width of the queries alone",
+    hint="How wide is a row of the result: as wide as a query, or as wide as a value?",
+    more="You add to an array that you made beforehand. Which sizes did you give it, and from which argument does its "
+    "last size come?",
+    section=SHAPES,
+)
+def as_wide_as_the_query(query, key, value, *, return_weights, **options):
+    """You write into an array that is as wide as the queries. A weighted sum of values is as wide as the values."""
+    output, weights = attend(query, key, value, return_weights=True, **options)
+    output = np.zeros_like(query) + output
+    return (output, weights) if return_weights else output
+
+
 EXERCISE = Exercise(
     name="scaled_dot_product_attention",
     reference=attnlib.scaled_dot_product_attention,

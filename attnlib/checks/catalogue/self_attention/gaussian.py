@@ -702,6 +702,19 @@ def lengths_in_two_columns(query, key, bandwidth=1.0):
     return -(lengths - 2 * attnlib.dot(query, key)) / (2 * bandwidth**2)
 
 
+@MISTAKES.add(
+    "the squared lengths are not halved",
+    hint="Write the squared distance with its three terms, and divide each of them by 2. Which one loses its factor?",
+    more="In the first case the second key is at distance 1, so its score is -1/2. The product of the vectors is "
+    "right in yours. By what are their squared lengths still to be divided?",
+    section=SIMILARITIES,
+)
+def lengths_not_halved(query, key, bandwidth=1.0):
+    """Dividing by 2 takes the 2 from the product, and halves both squared lengths. Yours are whole."""
+    query, key = query / bandwidth, key / bandwidth
+    return attnlib.dot(query, key) - _squared_norm(query)[..., :, None] - _squared_norm(key)[..., None, :]
+
+
 EXERCISE = Exercise(
     name="gaussian",
     reference=attnlib.gaussian,

@@ -842,6 +842,18 @@ def not_transposed_back(x, axis=-1):
     return e / e.sum(axis=-1, keepdims=True)
 
 
+@MISTAKES.add(
+    "every other axis is taken for the first",
+    hint="For a stack of tables, which axes change places in a transpose of everything?",
+    more="Try axis=1 of an array of shape (2, 3, 4): which sums should be 1? Every function that you need takes an "
+    "axis.",
+    section=SOFTMAX,
+)
+def first_axis_for_any(x, axis=-1):
+    """You turn the whole array round unless the axis is -1, so that any other axis becomes the first one."""
+    return attnlib.softmax(x, -1 if axis == -1 else 0)
+
+
 EXERCISE = Exercise(
     name="softmax",
     reference=softmax,
