@@ -32,6 +32,7 @@ UNNOTICED = {
     ("apply_rope", "buffer of the type of x"),
     ("apply_rope", "whole numbers stay whole"),
     ("scaled_dot", "divides in place, whole numbers crash"),
+    ("scaled_dot_product_attention_backward", "gradients typed like the inputs"),
     ("cosine", "torch's epsilon"),
 }
 

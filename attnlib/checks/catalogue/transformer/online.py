@@ -70,6 +70,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     large["scores"] += np.array([[3000.0], [-3000.0], [2000.0], [-2000.0]])
     large["maximum"] += np.array([3000.0, -3000.0, 3000.0, -3000.0])
     yield Case("scores of several thousand", LARGE, large)
+    low = begun(state(rng, (), 3, 4, 2))
+    yield Case("a first block whose scores are all about -3000", LARGE, low | {"scores": low["scores"] - 3000})
     hidden = state(rng, (), 3, 5, 2)
     hidden["scores"][[0, 0, 1, 2], [1, 4, 0, 2]] = -np.inf
     yield Case("some keys hidden: their scores are -inf", LARGE, hidden)
@@ -932,6 +934,32 @@ def scores_changed(scores, value, total, norm, maximum):
     total, norm, highest = _step(scores, value, total, norm, maximum)
     scores -= highest[..., None]
     return total, norm, highest
+
+
+@MISTAKES.add(
+    "a hidden key gets the score 0",
+    hint="What is the exponential of minus infinity? Does it have to be replaced?",
+    more="Look at the case with hidden keys: which numbers should their exponentials be, and which are yours?",
+    section=INVARIANT,
+)
+def hidden_scores_zero(scores, value, total, norm, maximum):
+    """A score of minus infinity is replaced by 0, as if it were nan. The key that it hides gets a share."""
+    highest = _highest(scores, maximum)
+    e = np.exp(np.where(np.isfinite(scores), scores, 0.0) - highest[..., None])
+    return _step(scores, value, total, norm, maximum, e=e)
+
+
+@MISTAKES.add(
+    "the maximum before the first block is taken to be 0",
+    hint="Before the first block the maximum is -inf. What is the exponential of -inf minus a number?",
+    more="Suppose all scores of the first block are about -1000. What is your factor for the old sums, and what is it "
+    "times 0?",
+    section=INVARIANT,
+)
+def infinity_as_zero(scores, value, total, norm, maximum):
+    """You replace -inf by 0 at first. If the scores lie far below 0, the factor is infinite, and 0 times it is nan."""
+    old = np.where(np.isneginf(maximum), 0.0, maximum)
+    return _step(scores, value, total, norm, maximum, shrink=np.exp(old - _highest(scores, maximum)))
 
 
 EXERCISE = Exercise(
