@@ -79,7 +79,7 @@ EXPECTED: dict[str, tuple[str, tuple[float, ...], dict[str, str | None]]] = {
     "jun": ("graded", FULL, {}),
     "karim": ("unreadable", (0,) * len(FULL), {}),
     "lena": ("graded", FULL, {}),
-    "milo": ("graded", (0, *FULL[1:]), {"softmax": None}),
+    "milo": ("graded", (0, *FULL[1:]), {"softmax": "unknown-name"}),
 }
 
 
