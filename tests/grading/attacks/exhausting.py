@@ -138,8 +138,8 @@ for n in range(9):
 time.sleep(30)
 """
 AREAS = """import mmap, os, time
-kept = [mmap.mmap(-1, 4096, prot=1 + n % 2 * 2) for n in range(30_000)]
-for n in range(1, 30_000, 2): kept[n][0] = 1
+kept = [mmap.mmap(-1, 4096, prot=1 + n % 2 * 2) for n in range(15_000)]
+for n in range(1, 15_000, 2): kept[n][0] = 1
 for _ in range(28):
     if os.fork(): break
 time.sleep(30)
