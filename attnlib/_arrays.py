@@ -48,6 +48,8 @@ def backend(**arrays: Array) -> ModuleType:
     first_name, first = next(iter(arrays.items()))
     torch_first = is_torch(first)
     for name, x in arrays.items():
+        if type(x) is not np.ndarray and isinstance(x, np.ma.MaskedArray | np.matrix):
+            _refuse_subclass(name, x)
         if not (isinstance(x, np.ndarray) or is_torch(x)):
             raise TypeError(
                 f"{name} must be a {ARRAY_TYPES}, got {type(x).__name__}: wrap it in np.asarray or torch.tensor"
@@ -64,6 +66,8 @@ def backend(**arrays: Array) -> ModuleType:
             raise TypeError(
                 f"{first_name} has dtype {first.dtype} but {name} has {x.dtype}: cast one, nothing is upcast silently"
             )
+        if torch_first and x.device != first.device:
+            raise ValueError(_on_two_devices(first_name, first, name, x))
     return _namespace(first)
 
 
@@ -119,13 +123,16 @@ def require_shapes(
 def whole(name: str, value: int, minimum: int | None = None) -> int:
     """Return a whole number as Python's int, after checking that it is one and at least ``minimum``.
 
-    A size that torch.compile or torch.export keeps symbolic passes through as it is: ``int`` would freeze it.
-    NumPy's integers do not: a small one would wrap around in the arithmetic that follows.
+    A size that torch.compile, torch.export or torch.jit.trace keeps symbolic passes through as it is: ``int`` would
+    freeze it. NumPy's integers do not: a small one would wrap around in the arithmetic that follows.
     """
     if isinstance(value, np.integer):
         value = int(value)
+    if _is_traced_size(value):
+        return value
     if isinstance(value, bool) or not (isinstance(value, int) or _is_symbolic(value)):
-        raise TypeError(f"{name} is {value!r}, but a whole number is needed")
+        sized = "; x.shape[-2] is the length of a sequence x" if getattr(value, "shape", ()) else ""
+        raise TypeError(f"{name} is {_seen(value)}, but a whole number is needed{sized}")
     if minimum is not None and value < minimum:
         raise ValueError(f"{name} is {value}, but at least {minimum} is needed")
     return value
@@ -146,6 +153,14 @@ def number(name: str, value: float) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} is {value!r}, but a number is needed") from None
+
+
+def flag(name: str, value: bool) -> bool:
+    """Return True or False, after checking that it is one of them, and no mask."""
+    if value is True or value is False or isinstance(value, np.bool_):
+        return bool(value)
+    masked = "; a mask is passed as attn_mask" if getattr(value, "shape", ()) else ""
+    raise TypeError(f"{name} is {_seen(value)}, but True or False is needed{masked}")
 
 
 def probability(name: str, value: float) -> float:
@@ -195,6 +210,8 @@ def at_least_float32(xp: ModuleType, dtype: Any) -> Any:
 
 def require_mask(name: str, mask: Array, scores_shape: tuple[int, ...], like: Array) -> None:
     """Raise unless a mask is boolean or floating point, and broadcasts to the scores' shape ``(..., T, S)``."""
+    if type(mask) is not np.ndarray and isinstance(mask, np.ma.MaskedArray | np.matrix):
+        _refuse_subclass(name, mask)
     if is_torch(mask) != is_torch(like) or not hasattr(mask, "dtype"):
         raise TypeError(f"{name} is a {type(mask).__name__}, but the scores are a {type(like).__name__}: convert it")
     if not (str(mask.dtype).endswith("bool") or is_floating(mask)):
@@ -204,7 +221,21 @@ def require_mask(name: str, mask: Array, scores_shape: tuple[int, ...], like: Ar
         raise ValueError(
             f"{name} has shape {shape(mask)}, but scores are {scores_shape}: "
             f"T={scores_shape[-2]} queries, S={scores_shape[-1]} keys; it must broadcast to them"
+            f"{_missing_axes(name, tuple(mask.shape), scores_shape)}"
         )
+    if is_torch(mask) and mask.device != like.device:
+        raise ValueError(_on_two_devices("query", like, name, mask))
+
+
+def _missing_axes(name: str, mask: tuple[int, ...], scores: tuple[int, ...]) -> str:
+    """Return how to insert the axes that a mask for each sequence of a batch lacks; nothing if it is not one."""
+    missing = len(scores) - len(mask)
+    if missing < 1 or not mask or mask[0] != scores[0]:
+        return ""
+    for kind, last in (("for the keys of each sequence", 1), ("for each sequence", 2)):
+        if len(mask) == 1 + last and broadcasts_to(mask[1:], scores[-last:]):
+            return f". Is it one mask {kind}? Then insert axes: {name}[:, {'None, ' * missing}{':, ' * (last - 1)}:]"
+    return ""
 
 
 def kernel(x: Array) -> Array:
@@ -233,6 +264,33 @@ def _namespace(x: Array) -> ModuleType:
 
 def _kind(x: Array) -> str:
     return "torch.Tensor" if is_torch(x) else "numpy.ndarray"
+
+
+def _seen(value: object) -> str:
+    """Return how a message shows a value: an array by its kind and shape, anything else as it is."""
+    if getattr(value, "shape", ()):
+        return f"a {type(value).__module__.split('.')[0]}.{type(value).__name__} of shape {shape(value)}"
+    return repr(value)
+
+
+def _on_two_devices(first_name: str, first: Array, name: str, x: Array) -> str:
+    return f"{first_name} is on {first.device} but {name} is on {x.device}: use {name}.to({first_name}.device)"
+
+
+def _refuse_subclass(name: str, x: Array) -> None:
+    """Raise TypeError for arrays that mean something by the usual operations that attention would not respect."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} is a numpy.ma.MaskedArray, whose mask would be ignored: pass {name}.filled(0), and say with "
+            "attn_mask (True = may attend) what counts"
+        )
+    raise TypeError(f"{name} is a numpy.matrix, but a numpy.ndarray is needed: pass np.asarray({name})")
+
+
+def _is_traced_size(value: object) -> bool:
+    """Tell whether a value is a size that torch.jit.trace records, which is a tensor without dimensions."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor) and value.ndim == 0 and torch.jit.is_tracing()
 
 
 def _is_symbolic(value: object) -> bool:

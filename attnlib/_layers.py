@@ -26,6 +26,7 @@ from attnlib._arrays import (
     shape,
     whole,
 )
+from attnlib._instead import explain_torch_names
 from attnlib.cache import KVCache
 from attnlib.heads import merge, split
 from attnlib.positions import apply_rope, rope_tables
@@ -68,6 +69,7 @@ class MultiHeadAttention:
     Linear: Any
     training: bool
 
+    @explain_torch_names
     def __init__(
         self,
         embed_dim: int,
@@ -96,6 +98,7 @@ class MultiHeadAttention:
         self.v_proj = self.Linear(embed_dim, kv_dim, bias=bias)
         self.out_proj = self.Linear(embed_dim, embed_dim, bias=bias)
 
+    @explain_torch_names
     def forward(
         self,
         query: Array,
@@ -111,9 +114,9 @@ class MultiHeadAttention:
         self._check(query, key, value)
         key = query if key is None else key
         value = key if value is None else value
-        q = split(self.q_proj(query), self.num_heads)  # (B, H, T, D)
-        k = split(self.k_proj(key), self.num_kv_heads)  # (B, H_kv, S, D)
-        v = split(self.v_proj(value), self.num_kv_heads)
+        q = self._projected("q_proj", query, self.num_heads)  # (B, H, T, D)
+        k = self._projected("k_proj", key, self.num_kv_heads)  # (B, H_kv, S, D)
+        v = self._projected("v_proj", value, self.num_kv_heads)
         offset = self._offset(cache, q, k, attn_mask)
         if self.rope is not None:
             q, k = self._turned(q, k, offset, self.rope)
@@ -129,7 +132,10 @@ class MultiHeadAttention:
 
     def _check(self, query: Array, key: Array | None = None, value: Array | None = None) -> None:
         inputs = {"query": query} | {n: x for n, x in (("key", key), ("value", value)) if x is not None}
-        backend(**inputs, weight=self.q_proj.weight)
+        if key is not None:
+            _refuse_mask_as_key(query, key)
+        own = {"weight": self.q_proj.weight} if type(self.q_proj) is self.Linear else {}  # others check for themselves
+        backend(**inputs, **own)
         require_sequence(**inputs)
         for name, x in inputs.items():
             if x.shape[-1] != self.embed_dim:
@@ -147,6 +153,16 @@ class MultiHeadAttention:
                 f"values as keys, S={inputs[keys].shape[-2]}"
             )
 
+    def _projected(self, name: str, x: Array, heads: int) -> Array:
+        """Return what a projection makes of x, cut into heads; it may have been replaced, so its output is checked."""
+        out = getattr(self, name)(x)
+        wanted = (*x.shape[:-1], heads * self.head_dim)
+        if out.shape != wanted:
+            raise ValueError(
+                f"{name} made {shape(out)} of {shape(x)}, but {wanted} is needed: {heads} heads of D={self.head_dim}"
+            )
+        return split(out, heads)
+
     def _offset(self, cache: KVCache | None, q: Array, k: Array, attn_mask: Array | None) -> int:
         """Return how many positions are in the cache, after checking what would fail when these are in it too."""
         if cache is None:
@@ -160,6 +176,11 @@ class MultiHeadAttention:
     def _turned(self, q: Array, k: Array, offset: int, base: float) -> tuple[Array, Array]:
         """Return q and k, each turned by its positions, which go on from the offset."""
         xp, device = library_of(q)
+        if getattr(q, "is_nested", False):
+            raise TypeError(
+                "rope needs padded tensors, but a nested one came: pass torch.nested.to_padded_tensor(x, 0.0), and "
+                "padding_mask(lengths, S) as attn_mask"
+            )
 
         def tables(length: int) -> tuple[Array, Array]:
             positions = xp.arange(length, dtype=at_least_float32(xp, q.dtype), device=device) + offset
@@ -210,6 +231,7 @@ class TransformerBlock:
     Dropout: Any
     ACTIVATIONS: Any
 
+    @explain_torch_names
     def __init__(
         self,
         embed_dim: int,
@@ -231,6 +253,7 @@ class TransformerBlock:
         self.norm2 = self.LayerNorm(embed_dim, eps=layer_norm_eps)
         self.dropout = self.Dropout(mha.get("dropout", 0.0))
 
+    @explain_torch_names
     def forward(
         self,
         query: Array,
@@ -289,6 +312,7 @@ class DecoderBlock(TransformerBlock):
         Vaswani et al. (2017), section 3.1, "Decoder".
     """
 
+    @explain_torch_names
     def __init__(self, embed_dim: int, num_heads: int, ff_dim: int, *, layer_norm_eps: float = 1e-5, **block: Any):
         super().__init__(embed_dim, num_heads, ff_dim, layer_norm_eps=layer_norm_eps, **block)
         embed_dim = self.self_attn.embed_dim
@@ -296,6 +320,7 @@ class DecoderBlock(TransformerBlock):
         self.cross_attn = self.Attention(embed_dim, num_heads, **mha)
         self.norm3 = self.LayerNorm(embed_dim, eps=layer_norm_eps)
 
+    @explain_torch_names
     def forward(
         self,
         query: Array,
@@ -355,6 +380,7 @@ class Encoder:
     LayerNorm: Any
     ModuleList: Any
 
+    @explain_torch_names
     def __init__(
         self,
         embed_dim: int,
@@ -376,6 +402,7 @@ class Encoder:
         """Return an empty cache for every layer."""
         return [KVCache() for _ in self.layers]
 
+    @explain_torch_names
     def forward(
         self,
         query: Array,
@@ -467,6 +494,17 @@ class LearnedPositions:
 
 
 NORMS = ("pre", "post")
+
+
+def _refuse_mask_as_key(query: Array, key: Array) -> None:
+    """Raise TypeError if the second argument is a mask: in torch's encoders it is one, here it is the key."""
+    T = getattr(query, "shape", (0, 0))[-2:][0]
+    square = getattr(key, "shape", None) == (T, T) != getattr(query, "shape", None)
+    if square or str(getattr(key, "dtype", "")).endswith("bool"):
+        raise TypeError(
+            f"key has shape {shape(key)} and dtype {key.dtype}, like a mask: pass masks by name, attn_mask=mask "
+            "(boolean: True = may attend)"
+        )
 
 
 def _base(rope: float | bool | None) -> float | None:

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attnlib._arrays import at_least_float32, autocasts, broadcast_shape
+from attnlib._lengths import FEW_KEYS
 from attnlib.masks import combine_masks, window_mask
 
 LONG = 2**17  # scores of a head from which a loop over the heads is faster than one product of them all
@@ -45,11 +46,9 @@ def sdpa(
     want_lse: bool,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """Return the context, and the weights and log-sums if wanted: by one fused operation if they are not."""
-    if mask is not None and mask.ndim < 2:
-        mask = mask.reshape(1, -1)  # torch's kernel asks for two dimensions
-    if mask is not None and mask.dtype not in (torch.bool, torch.float32, query.dtype):
-        mask = mask.to(at_least_float32(torch, query.dtype))  # and for one of these
-    step_by_step = softcap is not None or want_weights or want_lse
+    if mask is not None:
+        mask = _mask_for_kernel(mask, query)
+    step_by_step = softcap is not None or want_weights or want_lse or _has_no_keys(key)
     causal = False
     if not step_by_step and mask is None and left is None and right == 0 and offset == 0 and scale > 0:
         causal = True
@@ -59,9 +58,52 @@ def sdpa(
         if mask is None and not (dropout_p or softcap or want_lse) and _worth_a_loop(query, key, value):
             return *_head_by_head(query, key, value, scale), None
         return _step_by_step(query, key, value, mask, dropout_p, scale, softcap, want_lse)
+    if mask is None and _has_few_keys(query, key):
+        mask, causal = _mask_of_zeros(query, key, causal), False
     if query.ndim == key.ndim == value.ndim == 4 and query.shape[:2] == key.shape[:2] == value.shape[:2]:
         return F.scaled_dot_product_attention(query, key, value, mask, dropout_p, causal, scale=scale), None, None
     return _fused(query, key, value, mask, dropout_p, causal, scale), None, None
+
+
+def _mask_for_kernel(mask: Tensor, query: Tensor) -> Tensor:
+    """Return the mask with at least two dimensions, and in a dtype with which torch's kernel computes what it should.
+
+    Beside the queries' own dtype that is float32 for half precision. With float64, a float32 mask is misread.
+    """
+    if mask.ndim < 2:
+        mask = mask.reshape(1, -1)
+    work = at_least_float32(torch, query.dtype)
+    return mask if mask.dtype in (torch.bool, work, query.dtype) else mask.to(work)
+
+
+def _has_no_keys(key: Tensor) -> bool:
+    """Tell whether there are no keys: in half precision torch's kernel for the CPU then returns what memory held."""
+    return not (is_traced() or key.is_nested) and key.shape[-2] == 0
+
+
+def _has_few_keys(query: Tensor, key: Tensor) -> bool:
+    """Tell whether torch's kernel would return 0 for a query with a nan in it: on the CPU, if nothing is masked.
+
+    It looks at 16 scores at a time; the largest of fewer, if all are nan, is -inf to it, as if all were masked out.
+    """
+    return not (is_traced() or key.is_nested) and key.shape[-2] < FEW_KEYS and query.device.type == "cpu"
+
+
+def _mask_of_zeros(query: Tensor, key: Tensor, causal: bool) -> Tensor:
+    """Return a mask to add that changes no score, but -inf above the diagonal if the attention is causal."""
+    if not causal:
+        return torch.zeros((1, 1), dtype=query.dtype, device=query.device)
+    T, S = query.shape[-2], key.shape[-2]
+    return torch.full((T, S), -torch.inf, dtype=query.dtype, device=query.device).triu(1)
+
+
+def sdpa_of_few_keys(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> Tensor:
+    """Return the context of queries, keys and values (B, H, T, D) and nothing else, where keys are few."""
+    if key.shape[-2] == 0 or is_traced():
+        return sdpa(
+            query, key, value, None, 0.0, None, 0 if is_causal else None, 0, query.shape[-1] ** -0.5, None, False, False
+        )[0]
+    return F.scaled_dot_product_attention(query, key, value, _mask_of_zeros(query, key, is_causal))
 
 
 def _within_reach(
@@ -69,7 +111,7 @@ def _within_reach(
 ) -> Tensor | None:
     """Return the mask with the rules about distance in it, or as it is where they forbid nothing."""
     T, S = query.shape[-2], key.shape[-2]
-    if not torch.compiler.is_compiling():  # a comparison would fix the sizes that a compiler keeps symbolic
+    if not is_traced():  # a comparison would fix the sizes that a compiler keeps symbolic
         sees_last = right is None or offset + right >= S - 1  # even the first query
         sees_first = left is None or T - 1 + offset - left <= 0  # even the last
         if sees_last and sees_first:
@@ -192,7 +234,12 @@ def _softmax_of_own(scores: Tensor) -> Tensor:
 def _followed(x: Tensor) -> bool:
     """Tell whether autograd, torch.func or a compiler follows the operations: they take no ``out``."""
     recorded = torch.is_grad_enabled() or torch._C._functorch.is_functorch_wrapped_tensor(x)
-    return recorded or torch.compiler.is_compiling()
+    return recorded or is_traced()
+
+
+def is_traced() -> bool:
+    """Tell whether operations are recorded for other inputs, whose sizes may differ: by torch.compile or jit.trace."""
+    return torch.compiler.is_compiling() or bool(torch.jit.is_tracing())  # type: ignore[attr-defined, no-untyped-call]
 
 
 def _is_grouped(query: Tensor, key: Tensor) -> bool:

@@ -62,7 +62,13 @@ class KVCache:
         return self._keys[..., : self.length, :], self._values[..., : self.length, :]
 
     def _check(self, name: str, kept: Array, new: Array) -> None:
-        backend(kept=kept, **{name: new})
+        try:
+            backend(kept=kept, **{name: new})
+        except TypeError as error:
+            raise TypeError(
+                f"{error}. What is kept came from an earlier call: call the layer in the same dtype, and under "
+                "torch.autocast always or never, or begin with a new cache"
+            ) from None
         if kept.shape[:-2] != new.shape[:-2] or kept.shape[-1] != new.shape[-1]:
             wanted = str((*kept.shape[:-2], "T", kept.shape[-1])).replace("'", "")
             raise ValueError(f"{name} has shape {shape(new)}, but {wanted} as before: the cache holds {self.length}")

@@ -11,6 +11,7 @@ from attnlib._arrays import (
     Array,
     at_least_float32,
     backend,
+    flag,
     kernel,
     leading,
     number,
@@ -20,6 +21,7 @@ from attnlib._arrays import (
     shape,
     whole,
 )
+from attnlib._lengths import FEW_KEYS
 from attnlib.masks import causal_mask, combine_masks
 from attnlib.similarity import checked_scale
 from attnlib.softmax import softmax
@@ -51,6 +53,13 @@ def scaled_dot_product_attention(
     ``enable_gqa`` are added. Everything that limits who may attend to what is combined by *and*: a key counts if the
     mask, the causal rule and the window all allow it.
 
+    nan and inf: a query that may attend to a nan, its own, a key's or a value's, has context nan, and so has one with a
+    score of inf (in half precision on a CPU, torch's kernel may give that a weight of 0 instead). A score of -inf is a
+    weight of 0 beside others. What is masked out should be finite: otherwise the context may be nan, as 0 times nan is.
+
+    torch's fused kernels have no second derivatives: for those, pass ``return_weights=True`` and leave the weights, or
+    call it under ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)``.
+
     Which peer aligns how when T differs from S: torch, JAX and Keras let query i see the keys j <= i
     (``q_offset=0``); flash-attn aligns the ends (``q_offset=S - T``); with a cache of P earlier keys it is
     ``q_offset=P``.
@@ -60,7 +69,7 @@ def scaled_dot_product_attention(
         key: ``(..., H, S, D)``. The leading dimensions of query, key and value broadcast.
         value: ``(..., H, S, D_v)``.
         attn_mask: broadcasts to ``(..., H, T, S)``. Boolean: True where the query **may attend** to the key.
-            Floating point: added to the scores. What it masks should be finite: torch's kernel may let a nan through.
+            Floating point: added to the scores.
         dropout_p: the probability with which each weight is set to 0, the others being divided by ``1 - dropout_p``.
             As in torch it is applied whenever it is not 0. NumPy draws from its global generator (``np.random.seed``).
         is_causal: query i may attend to key j only if ``j <= i + q_offset``.
@@ -106,6 +115,8 @@ def scaled_dot_product_attention(
                [0.5 , 0.5 , 0.  ],
                [0.33, 0.33, 0.33]])
     """
+    if type(is_causal) is not bool:
+        is_causal = flag("is_causal", is_causal)
     extras = attn_mask is not None or dropout_p != 0 or scale is not None or window is not None or softcap is not None
     placed = q_offset != 0 or type(q_offset) is not int
     torch: Any = sys.modules.get("torch")
@@ -115,7 +126,18 @@ def scaled_dot_product_attention(
         and _fit(torch, query, key, value)
     ):
         attend = torch.nn.functional.scaled_dot_product_attention
-        return attend(query, key, value, is_causal=True) if is_causal else attend(query, key, value)
+        try:
+            if (
+                torch.compiler.is_compiling()
+                or query.is_nested
+                or key.shape[2] >= FEW_KEYS
+                or query.device.type != "cpu"
+            ):
+                return attend(query, key, value, is_causal=True) if is_causal else attend(query, key, value)
+            return kernel(query).sdpa_of_few_keys(query, key, value, is_causal)
+        except RuntimeError:
+            _check(query, key, value, enable_gqa=False)  # which says what to write where devices differ
+            raise
     scores_shape = _check(query, key, value, enable_gqa)
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
@@ -193,6 +215,7 @@ def scaled_dot_product_attention_backward(
     context_shape = (*scores_shape[:-1], value.shape[-1])
     if tuple(grad.shape) != context_shape:
         raise ValueError(f"grad has shape {shape(grad)}, but the context has {context_shape}: one number for each")
+    is_causal = flag("is_causal", is_causal)
     causal = causal_mask(query.shape[-2], key.shape[-2], q_offset=q_offset, like=query) if is_causal else None
     mask = combine_masks(attn_mask, causal)
     work = at_least_float32(xp, query.dtype)

@@ -42,6 +42,11 @@ def load_weights(module: Any, source: Any) -> Any:
     """
     from attnlib._module import Module, require_same_shapes  # not at the top: most who import attnlib use no layers
 
+    if not hasattr(module, "load_state_dict") or (_is_ours(source) and not _is_ours(module)):
+        raise TypeError(
+            f"module is a {type(module).__name__} and source a {type(source).__name__}: the module that takes the "
+            "weights comes first, load_weights(module, source)"
+        )
     state = source.state_dict() if hasattr(source, "state_dict") else source
     if not isinstance(state, Mapping):
         raise TypeError(f"source is a {type(source).__name__}, but a module or its state_dict is needed")
@@ -55,6 +60,11 @@ def load_weights(module: Any, source: Any) -> Any:
         state = {name: x if is_torch(x) else torch.tensor(x) for name, x in state.items()}
     module.load_state_dict(state)
     return module
+
+
+def _is_ours(module: Any) -> bool:
+    """Tell whether a module is made of layers of attnlib."""
+    return any(kind.__module__.startswith("attnlib.") for kind in type(module).__mro__)
 
 
 def _require_same_settings(module: Any, source: Any) -> None:

@@ -65,6 +65,18 @@ def test_small_weights_keep_their_digits(backend, gap):
     assert_allclose(weights[0, 1], np.exp(-gap) / (1 + np.exp(-gap)), rtol=1e-12)
 
 
+@pytest.mark.parametrize("mask_dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("keys", [16, 33, 70])
+def test_a_float_mask_of_another_dtype_is_read_as_it_is(typed, rng, mask_dtype, keys):
+    backend, dtype = typed
+    arrays = [backend.array(rng.standard_normal((2, n, D)), dtype) for n in (T, keys, keys)]
+    mask = backend.array(rng.standard_normal((T, keys)), mask_dtype)
+    exact = attend(*map(backend.numpy, arrays), backend.numpy(mask)).context
+    assert_allclose(
+        backend.numpy(sdpa(*arrays, mask)), exact, atol={"bfloat16": 0.05, "float16": 0.01}.get(dtype, 1e-5)
+    )
+
+
 @pytest.mark.parametrize("mask_dtype", ["float32", "float64"])
 def test_a_float_mask_may_have_another_dtype_and_the_result_keeps_the_inputs(typed, rng, mask_dtype):
     backend, dtype = typed

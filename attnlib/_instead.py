@@ -1,0 +1,51 @@
+"""What the layers of torch.nn call otherwise, or have and these layers have not; messages say what to write instead."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+ONE_WIDTH = "queries, keys and values are all embed_dim wide: project others with a Linear of your own before the call"
+PADDING = (
+    "pass attn_mask=~{name}[:, None, None, :], or padding_mask(lengths, S): True means that a key may be attended to"
+)
+INSTEAD = {
+    "key_padding_mask": PADDING,
+    "src_key_padding_mask": PADDING,
+    "tgt_key_padding_mask": PADDING,
+    "memory_key_padding_mask": PADDING.replace("attn_mask", "memory_mask"),
+    "mask": "pass attn_mask=~mask if it is boolean: here True means that the query may attend to the key",
+    "src_mask": "pass attn_mask=~src_mask if it is boolean: here True means that the query may attend to the key",
+    "tgt_mask": "pass attn_mask=~tgt_mask if it is boolean: here True means that the query may attend to the key",
+    "src_is_causal": "pass is_causal=True",
+    "tgt_is_causal": "leave it out: the self-attention of a decoder is causal unless is_causal=False is passed",
+    "average_attn_weights": "the weights come head by head, (B, H, T, S): take weights.mean(1) for their average",
+    "batch_first": "leave it out: batches always come first, (B, T, E)",
+    "kdim": ONE_WIDTH,
+    "vdim": ONE_WIDTH,
+    "add_bias_kv": "there is none: append a learned vector to key and value before the call",
+    "add_zero_attn": "there is none: append a vector of zeros to key and value before the call",
+    "d_model": "it is called embed_dim",
+    "nhead": "it is called num_heads",
+    "dim_feedforward": "it is called ff_dim",
+    "norm_first": 'pass norm="pre" for True, norm="post" for False',
+    "memory": "it is called key, the second argument",
+    "tgt": "it is called query, the first argument",
+    "src": "it is called query, the first argument",
+    "device": "build the layer and move it: layer.to(device)",
+    "dtype": "build the layer and cast it: layer.to(dtype), layer.double() or layer.half()",
+}
+
+
+def explain_torch_names(method: Method) -> Method:
+    """Let a layer's method raise a TypeError that helps, where it gets an argument that only torch's layers have."""
+
+    @wraps(method)
+    def explained(self: object, *arguments: Any, **options: Any) -> Any:
+        for name in options:
+            if name in INSTEAD:
+                raise TypeError(f"{type(self).__name__} has no argument {name!r}: {INSTEAD[name].format(name=name)}")
+        return method(self, *arguments, **options)
+
+    return explained  # type: ignore[return-value]

@@ -1,0 +1,202 @@
+"""What people write who come from torch's layers, or mistake one argument for another: the message says what works.
+
+Each advice that a message gives is followed here, and works.
+"""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from backends import B, D, H, S, T
+
+import attnlib
+from attnlib import numpy as of_numpy
+from attnlib import torch as of_torch
+
+E = 2 * H
+
+
+def message(exception, call):
+    with pytest.raises(exception) as caught:
+        call()
+    assert len(str(caught.value)) < 400
+    return str(caught.value)
+
+
+def arrays(backend, *lengths):
+    rng = np.random.default_rng(0)
+    return [backend.array(rng.standard_normal((B, H, n, D))) for n in lengths]
+
+
+@pytest.mark.parametrize("shape", [(B, S), (B, T, S)], ids=str)
+@pytest.mark.parametrize("dtype", ["bool", "float64"])
+def test_a_mask_for_each_sequence_is_told_where_to_insert_axes(backend, shape, dtype):
+    query, key, value = arrays(backend, T, S, S)
+    given = np.random.default_rng(0).random(shape) < 0.6
+    attn_mask = backend.array(given, dtype)
+    text = message(ValueError, lambda: attnlib.scaled_dot_product_attention(query, key, value, attn_mask))
+    assert str(shape) in text
+    assert str((B, H, T, S)) in text
+    with_axes = eval(re.search(r"attn_mask\[.*\]", text)[0])
+    assert with_axes.shape == ((B, 1, 1, S) if len(shape) == 2 else (B, 1, T, S))
+    attnlib.scaled_dot_product_attention(query, key, value, with_axes)
+
+
+def test_a_mask_of_other_lengths_is_not_told_to_insert_axes(backend):
+    query, key, value = arrays(backend, T, S, S)
+    wrong = backend.array(np.ones((B, T)), "bool")
+    assert "insert" not in message(
+        ValueError, lambda: attnlib.scaled_dot_product_attention(query, key, value, attn_mask=wrong)
+    )
+
+
+def test_a_mask_in_place_of_is_causal_is_no_condition(backend):
+    query, key, value = arrays(backend, T, S, S)
+    mask = backend.array(np.ones((T, S)), "bool")
+    text = message(TypeError, lambda: attnlib.scaled_dot_product_attention(query, key, value, is_causal=mask))
+    assert f"of shape ({T}, {S})" in text
+    assert "True or False" in text
+    assert "attn_mask" in text
+    grad = backend.array(np.ones((B, H, T, D)))
+    message(TypeError, lambda: attnlib.scaled_dot_product_attention_backward(grad, query, key, value, is_causal=mask))
+    for yes in (True, np.True_):
+        attnlib.scaled_dot_product_attention(query, key, value, is_causal=yes)
+
+
+@pytest.mark.parametrize("no_flag", [1, "yes", None, 0.0])
+def test_is_causal_is_true_or_false(backend, no_flag):
+    query, key, value = arrays(backend, T, S, S)
+    text = message(TypeError, lambda: attnlib.scaled_dot_product_attention(query, key, value, is_causal=no_flag))
+    assert repr(no_flag) in text
+
+
+def test_an_array_in_place_of_a_length_is_shown_by_its_shape(backend):
+    (x,) = arrays(backend, T)
+    text = message(TypeError, lambda: attnlib.causal_mask(x))
+    assert f"of shape ({B}, {H}, {T}, {D})" in text
+    assert "x.shape[-2]" in text
+    assert attnlib.causal_mask(x.shape[-2]).shape == (T, T)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_arrays_that_would_be_read_otherwise_are_refused(place):
+    given = [np.random.default_rng(0).standard_normal((n, D)) for n in (T, S, S)]
+    name = ("query", "key", "value")[place]
+    masked = [*given]
+    masked[place] = np.ma.masked_array(given[place], given[place] > 0)
+    text = message(TypeError, lambda: attnlib.scaled_dot_product_attention(*masked))
+    assert f"{name}.filled(0)" in text
+    assert "attn_mask" in text
+    matrices = [*given]
+    with pytest.warns(PendingDeprecationWarning):
+        matrices[place] = np.matrix(given[place])
+    text = message(TypeError, lambda: attnlib.scaled_dot_product_attention(*matrices))
+    assert f"np.asarray({name})" in text
+
+
+def test_a_masked_array_is_no_mask():
+    given = [np.ones((n, D)) for n in (T, S, S)]
+    mask = np.ma.masked_array(np.ones((T, S), bool), np.eye(T, S, dtype=bool))
+    assert "numpy.ma" in message(TypeError, lambda: attnlib.scaled_dot_product_attention(*given, attn_mask=mask))
+
+
+@pytest.mark.parametrize("place", ["key", "value", "attn_mask"])
+@pytest.mark.parametrize("keys", [S, 19])
+def test_devices_that_differ_are_named(place, keys):
+    inputs = {"query": torch.ones(B, H, keys, D), "key": torch.ones(B, H, keys, D), "value": torch.ones(B, H, keys, D)}
+    inputs[place] = torch.ones((keys, keys) if place == "attn_mask" else (B, H, keys, D), device="meta")
+    text = message(ValueError, lambda: attnlib.scaled_dot_product_attention(**inputs))
+    assert f"query is on cpu but {place} is on meta: use {place}.to(query.device)" == text
+
+
+@pytest.fixture(params=[of_numpy, of_torch], ids=["numpy", "torch"])
+def layers(request):
+    return request.param
+
+
+def states(layers, *shape):
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    return x if layers is of_numpy else torch.tensor(x)
+
+
+def same_mask(layers, mask):
+    return mask if layers is of_numpy else torch.tensor(mask)
+
+
+def test_key_padding_mask_is_told_how_it_is_written_here(layers):
+    attend, x = layers.MultiHeadAttention(E, H), states(layers, B, T, E)
+    key_padding_mask = same_mask(layers, np.arange(T) >= np.array([[2], [T]]))
+    text = message(TypeError, lambda: attend(x, key_padding_mask=key_padding_mask))
+    assert "True means" in text
+    attn_mask = eval(re.search(r"attn_mask=(~\S*\[.*?\])", text)[1])
+    _, weights = attend(x, attn_mask=attn_mask, need_weights=True)
+    assert (np.asarray(weights.detach() if layers is of_torch else weights)[0, ..., 2:] == 0).all()
+
+
+@pytest.mark.parametrize("name", ["batch_first", "kdim", "vdim", "add_zero_attn", "add_bias_kv", "device", "dtype"])
+def test_what_torch_has_and_these_layers_have_not_is_explained(layers, name):
+    assert name in message(TypeError, lambda: layers.MultiHeadAttention(E, H, **{name: True}))
+    assert name in message(TypeError, lambda: layers.Encoder(E, H, 2 * E, 2, **{name: True}))
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [("d_model", "embed_dim"), ("nhead", "num_heads"), ("dim_feedforward", "ff_dim"), ("norm_first", "norm")],
+)
+def test_what_torch_calls_otherwise_is_translated(layers, name, ours):
+    assert ours in message(TypeError, lambda: layers.Decoder(**{name: 2}))
+
+
+@pytest.mark.parametrize("name", ["src_key_padding_mask", "mask", "tgt_mask", "memory_key_padding_mask", "memory"])
+def test_the_arguments_of_torch_stacks_are_translated(layers, name):
+    x = states(layers, B, T, E)
+    assert name in message(TypeError, lambda: layers.Decoder(E, H, 2 * E, 2)(x, x, **{name: x}))
+    assert name in message(TypeError, lambda: layers.Encoder(E, H, 2 * E, 2)(x, **{name: x}))
+
+
+def test_an_argument_that_nobody_has_is_pythons_own_error(layers):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'attention_mask'"):
+        layers.MultiHeadAttention(E, H)(states(layers, B, T, E), attention_mask=None)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.float32])
+def test_a_mask_in_the_place_that_torch_gives_it_is_recognised(layers, dtype):
+    encoder, x = layers.Encoder(E, H, 2 * E, 2), states(layers, B, T, E)
+    mask = same_mask(layers, np.tri(T).astype(dtype))
+    text = message(TypeError, lambda: encoder(x, mask))
+    assert f"({T}, {T})" in text
+    assert "attn_mask=mask" in text
+    encoder(x, attn_mask=mask)
+
+
+@pytest.mark.parametrize("source", ["attnlib", "state", "torch"])
+def test_weights_are_loaded_into_the_first_argument(source):
+    ours, theirs = of_torch.MultiHeadAttention(E, H), torch.nn.MultiheadAttention(E, H)
+    call = {
+        "attnlib": lambda: attnlib.load_weights(theirs, ours),
+        "state": lambda: attnlib.load_weights(theirs.state_dict(), ours),
+        "torch": lambda: attnlib.load_weights(theirs, of_numpy.MultiHeadAttention(E, H)),
+    }[source]
+    assert "load_weights(module, source)" in message(TypeError, call)
+    attnlib.load_weights(ours, theirs)
+
+
+def test_a_cache_filled_under_autocast_is_refused_outside_with_a_reason():
+    attend, x, cache = of_torch.MultiHeadAttention(E, H), torch.ones(B, T, E), of_torch.KVCache()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        attend(x, is_causal=True, cache=cache)
+    text = message(TypeError, lambda: attend(x, is_causal=True, cache=cache))
+    assert "bfloat16" in text
+    assert "autocast" in text
+    assert "new cache" in text
+    assert cache.length == T, "nothing was added"
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+def test_rotary_positions_of_nested_tensors_are_refused_with_the_line_that_works():
+    attend = of_torch.MultiHeadAttention(E, 1, rope=True)
+    x = torch.nested.nested_tensor([torch.ones(n, E) for n in (T, S)], layout=torch.jagged)
+    assert "to_padded_tensor(x, 0.0)" in message(TypeError, lambda: attend(x))
+    padded = torch.nested.to_padded_tensor(x, 0.0)
+    assert attend(padded, attn_mask=attnlib.padding_mask(torch.tensor([T, S]), S)).shape == (2, S, E)
