@@ -27,7 +27,7 @@ from attnlib._arrays import (
     whole,
 )
 from attnlib._instead import explain_torch_names
-from attnlib.cache import KVCache
+from attnlib.cache import KVCache, MemoryCache
 from attnlib.heads import merge, split
 from attnlib.positions import apply_rope, rope_tables
 from attnlib.sdpa import scaled_dot_product_attention
@@ -55,6 +55,7 @@ class MultiHeadAttention:
         From the call, ``(B, T, E)``, or that and the weights ``(B, H, T, S)`` with ``need_weights``. ``key`` is the
         query if not given, ``value`` the key; ``attn_mask`` broadcasts to ``(B, H, T, S)``. With a
         :class:`~attnlib.cache.KVCache` the new keys and values are added to it, and all that it holds is attended to.
+        A :class:`~attnlib.cache.MemoryCache` keeps the projections of ``key`` and ``value`` as long as the same come.
 
     Raises:
         ValueError: ``num_heads`` does not divide E or ``num_kv_heads`` not H, a head's width is odd with ``rope``, or a
@@ -107,7 +108,7 @@ class MultiHeadAttention:
         attn_mask: Array | None = None,
         *,
         is_causal: bool = False,
-        cache: KVCache | None = None,
+        cache: KVCache | MemoryCache | None = None,
         need_weights: bool = False,
     ) -> Any:
         """Attend: see the class."""
@@ -115,8 +116,11 @@ class MultiHeadAttention:
         key = query if key is None else key
         value = key if value is None else value
         q = self._projected("q_proj", query, self.num_heads)  # (B, H, T, D)
-        k = self._projected("k_proj", key, self.num_kv_heads)  # (B, H_kv, S, D)
-        v = self._projected("v_proj", value, self.num_kv_heads)
+        if isinstance(cache, MemoryCache):
+            k, v = cache.project_once(key, value, self._keys_and_values)  # (B, H_kv, S, D)
+            cache = None
+        else:
+            k, v = self._keys_and_values(key, value)
         offset = self._offset(cache, q, k, attn_mask)
         if self.rope is not None:
             q, k = self._turned(q, k, offset, self.rope)
@@ -152,6 +156,9 @@ class MultiHeadAttention:
                 f"{keys} has shape {shape(inputs[keys])}{asked} and value {shape(value)}: there must be as many "
                 f"values as keys, S={inputs[keys].shape[-2]}"
             )
+
+    def _keys_and_values(self, key: Array, value: Array) -> tuple[Array, Array]:
+        return self._projected("k_proj", key, self.num_kv_heads), self._projected("v_proj", value, self.num_kv_heads)
 
     def _projected(self, name: str, x: Array, heads: int) -> Array:
         """Return what a projection makes of x, cut into heads; it may have been replaced, so its output is checked."""
@@ -342,7 +349,8 @@ class DecoderBlock(TransformerBlock):
             return self.self_attn(x, attn_mask=attn_mask, is_causal=is_causal, cache=cache, need_weights=need_weights)
 
         def look_up(x: Array) -> Any:
-            return self.cross_attn(x, key, value, memory_mask, need_weights=need_weights)
+            kept = None if cache is None else cache.memory
+            return self.cross_attn(x, key, value, memory_mask, cache=kept, need_weights=need_weights)
 
         x, *own = self._add(query, self.norm1, attend)
         x, *across = self._add(x, self.norm2, look_up)

@@ -4,19 +4,69 @@ Dimensions: B batch, H heads, S keys so far, T new ones, D width per head, D_v w
 """
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
-from attnlib._arrays import Array, backend, is_torch, require_sequence, shape
+from attnlib._arrays import Array, autocasts, backend, is_torch, require_sequence, shape, whole
+
+
+class MemoryCache:
+    """The projected keys and values of a memory: what a decoder attends to beside its own sequence stays the same.
+
+    One cache serves one attention layer, which takes it as its ``cache``.
+
+    Source:
+        Vaswani et al. (2017), "Attention Is All You Need", section 3.2.3.
+
+    Example:
+        >>> import numpy as np
+        >>> cache, calls = MemoryCache(), []
+        >>> memory = np.ones((2, 5, 8))
+        >>> for token in range(3):
+        ...     key, value = cache.project_once(memory, memory, lambda *arrays: calls.append(arrays) or arrays)
+        >>> len(calls)
+        1
+    """
+
+    def __init__(self) -> None:
+        self._known: tuple[Array, Array, tuple[Any, ...], tuple[Array, Array]] | None = None
+
+    def project_once(
+        self, key: Array, value: Array, project: Callable[[Array, Array], tuple[Array, Array]]
+    ) -> tuple[Array, Array]:
+        """Return ``project(key, value)``, and the same again as long as the same arrays come.
+
+        Args:
+            key: ``(..., S, E)``, what a decoder attends to beside its own sequence. NumPy arrays must not be changed in
+                place meanwhile; of a torch tensor that is noticed.
+            value: ``(..., S, E)``.
+            project: makes of these the keys ``(..., S, D)`` and values ``(..., S, D_v)`` of one layer.
+
+        Returns:
+            The two arrays that ``project`` returned. They are made anew where torch records gradients and did not, or
+            where autocast is on and was not, or the reverse.
+        """
+        conditions = _conditions(key, value)
+        known = self._known
+        if known is None or known[0] is not key or known[1] is not value or known[2] != conditions:
+            self._known = known = key, value, conditions, project(key, value)
+        return known[3]
+
+    def clear(self) -> None:
+        """Forget them."""
+        self._known = None
 
 
 class KVCache:
     """The keys and values of all positions so far, so that a new position computes only its own.
 
-    One cache serves one attention layer. ``length`` is how many positions it holds, and so the ``q_offset`` of the
-    next query. Room is doubled when it runs out, so that adding a position copies two on average.
+    One cache serves one layer: its self-attention, and by ``memory`` a decoder's attention to a memory. ``length`` is
+    how many positions it holds, and so the ``q_offset`` of the next query. Room is doubled when it runs out, so that
+    adding a position copies two on average. A cache is for one model, whose weights stay as they are.
 
     Attributes:
         length: S, how many positions are kept.
+        memory: the :class:`MemoryCache` of a decoder's layer.
 
     Source:
         Shazeer (2019), "Fast Transformer Decoding", section 2.4.
@@ -34,6 +84,7 @@ class KVCache:
         self.length = 0
         self._keys: Array = None
         self._values: Array = None
+        self.memory = MemoryCache()
 
     def append(self, key: Array, value: Array) -> tuple[Array, Array]:
         """Add the keys and values of T new positions and return all of them.
@@ -61,6 +112,36 @@ class KVCache:
         self.length += key.shape[-2]
         return self._keys[..., : self.length, :], self._values[..., : self.length, :]
 
+    def truncate(self, length: int) -> None:
+        """Forget all positions from ``length`` on, after a guess that was not taken, say.
+
+        Raises:
+            TypeError: ``length`` is no whole number.
+            ValueError: ``length`` is negative, or more than the cache holds.
+        """
+        length = whole("length", length, 0)
+        if length > self.length:
+            raise ValueError(f"length is {length}, but the cache holds {self.length} positions")
+        self.length = length
+
+    def reorder(self, index: Array) -> None:
+        """Take the sequences of the batch anew, each as often as it is named: beam search goes on with its best.
+
+        Args:
+            index: ``(B',)``, integers: which of the B sequences each of the new batch goes on from. What a decoder
+                attends to is projected anew at the next call, since another batch of it has to come.
+
+        Raises:
+            TypeError: ``index`` is no array of integers of the cache's library.
+            IndexError: it names a sequence that there is not (a tensor's values are looked at by torch alone).
+        """
+        integers = hasattr(index, "dtype") and "int" in str(index.dtype)
+        if not integers or (self._keys is not None and is_torch(index) != is_torch(self._keys)):
+            raise TypeError(f"index is {index!r}, but an array of integers of the cache's library is needed")
+        if self._keys is not None:
+            self._keys, self._values = self._keys[index], self._values[index]
+        self.memory.clear()
+
     def _check(self, name: str, kept: Array, new: Array) -> None:
         try:
             backend(kept=kept, **{name: new})
@@ -85,6 +166,18 @@ class KVCache:
             kept = room
         kept[..., self.length : end, :] = new
         return kept
+
+
+def _conditions(key: Array, value: Array) -> tuple[Any, ...]:
+    """Return what else the projections of a memory depend on: whether torch records, casts, or changed its numbers."""
+    if not is_torch(key):
+        return ()
+    torch: Any = sys.modules["torch"]
+    recorded = torch.is_grad_enabled()
+    if torch.compiler.is_compiling():  # a graph cannot ask for the rest
+        return (recorded,)
+    versions = [None if x.is_inference() else x._version for x in (key, value)]
+    return recorded, torch.is_inference_mode_enabled(), autocasts(key), *versions
 
 
 def _may_not_write(kept: Array) -> bool:

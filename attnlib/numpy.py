@@ -15,7 +15,7 @@ import numpy as np
 from attnlib import _bert, _layers, _module
 from attnlib._gelu import gelu
 from attnlib._module import Dropout, Embedding, LayerNorm, Linear, Module, ModuleList
-from attnlib.cache import KVCache
+from attnlib.cache import KVCache, MemoryCache
 
 __all__ = [
     "BertEncoder",
@@ -28,6 +28,7 @@ __all__ = [
     "LayerNorm",
     "LearnedPositions",
     "Linear",
+    "MemoryCache",
     "Module",
     "ModuleList",
     "MultiHeadAttention",

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import empty, nn
 
 from attnlib import _bert, _layers
-from attnlib.cache import KVCache
+from attnlib.cache import KVCache, MemoryCache
 
 __all__ = [
     "BertEncoder",
@@ -23,6 +23,7 @@ __all__ = [
     "Encoder",
     "KVCache",
     "LearnedPositions",
+    "MemoryCache",
     "MultiHeadAttention",
     "TransformerBlock",
 ]

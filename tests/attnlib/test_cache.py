@@ -14,7 +14,7 @@ from modules import ATTENTIONS, DECODERS, EVERY, LAYERS_WITH_MEMORY, E, P, leave
 from numpy.testing import assert_allclose, assert_array_equal
 
 import attnlib
-from attnlib.cache import KVCache
+from attnlib.cache import KVCache, MemoryCache
 
 LENGTH = 7
 CHUNKS = {"one by one": [1] * 7, "in chunks": [2, 3, 2], "a prefill, then one by one": [4, 1, 1, 1], "at once": [7]}
@@ -527,3 +527,159 @@ def test_the_docstrings_have_their_sections():
     assert re.search(r"^Source:", inspect.getdoc(KVCache), re.MULTILINE)
     for section in ("Args", "Returns", "Raises"):
         assert re.search(rf"^{section}:", inspect.getdoc(KVCache.append), re.MULTILINE)
+
+
+# What a decoder attends to
+
+
+class Counted(torch.nn.Linear):
+    """A linear layer that counts its calls."""
+
+    calls = 0
+
+    def forward(self, x):
+        """Count, and compute."""
+        type(self).calls += 1
+        return super().forward(x)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    monkeypatch.setattr(Counted, "calls", 0)
+    return Counted
+
+
+def decoder_of_counted():
+    module = attnlib.torch.Decoder(E, 2, 3, 5).eval()
+    for layer in module.layers:
+        layer.cross_attn.k_proj = Counted(E, E)
+    return module
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_a_memory_is_projected_once_for_all_steps(counted, grad):
+    module, x, memory = decoder_of_counted(), torch.randn(B, LENGTH, E), torch.randn(B, S, E)
+    with torch.set_grad_enabled(grad):
+        decoded(module, x, [1] * LENGTH, memory)
+    assert counted.calls == 5, "once in each layer"
+
+
+def test_another_memory_is_projected_anew(counted):
+    module, x, cache = decoder_of_counted(), torch.randn(B, 1, E), None
+    cache = module.new_cache()
+    for memory in (torch.randn(B, S, E), torch.randn(B, S, E), torch.randn(B, T, E)):
+        wanted = module(x, memory)
+        for layer in cache:
+            layer.truncate(0)
+        torch.testing.assert_close(module(x, memory, cache=cache), wanted)
+
+
+@torch.no_grad()
+def test_a_memory_that_was_changed_in_place_is_projected_anew():
+    module, x, memory = decoder_of_counted(), torch.randn(B, 1, E), torch.randn(B, S, E)
+    cache = module.new_cache()
+    module(x, memory, cache=cache)
+    memory.mul_(-2)
+    for layer in cache:
+        layer.truncate(0)
+    torch.testing.assert_close(module(x, memory, cache=cache), module(x, memory))
+
+
+def test_gradients_flow_to_a_memory_that_was_first_seen_without():
+    module, x = decoder_of_counted(), torch.randn(B, 2, E)
+    memory, cache = torch.randn(B, S, E, requires_grad=True), module.new_cache()
+    for mode in (torch.inference_mode, torch.no_grad):
+        with mode():
+            module(x[:, :1], memory, cache=cache)
+        for layer in cache:
+            layer.truncate(0)
+    module(x, memory, cache=cache).sum().backward()
+    mine, memory.grad = memory.grad, None
+    module(x, memory).sum().backward()
+    torch.testing.assert_close(mine, memory.grad)
+
+
+def test_a_memory_seen_under_autocast_is_projected_anew_outside():
+    attend, x, cache = attnlib.torch.MultiHeadAttention(E, 2), torch.randn(B, T, E), MemoryCache()
+    memory = torch.randn(B, S, E)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        attend(x, memory, cache=cache)
+    torch.testing.assert_close(attend(x, memory, cache=cache), attend(x, memory))
+
+
+def test_one_attention_takes_a_cache_for_its_memory(backend):
+    layer = ATTENTIONS["attention with rope and grouped queries"]
+    module, x, cache = layer.build(backend), layer.inputs(backend, length=LENGTH)["query"], MemoryCache()
+    memory = backend.array(np.random.default_rng(3).standard_normal((B, S, E)))
+    wanted = backend.numpy(module(x, memory))
+    for _ in range(2):
+        assert_allclose(backend.numpy(module(x, memory, cache=cache)), wanted, rtol=1e-12)
+
+
+def test_a_compiled_decoder_projects_its_memory_once_too(counted):
+    module, x, memory = decoder_of_counted(), torch.randn(B, LENGTH, E), torch.randn(B, S, E)
+    with torch.no_grad():
+        wanted = module(x, memory)
+        outs = decoded(torch.compile(module, backend="eager"), x, [4, 3], memory, cache=module.new_cache())
+    torch.testing.assert_close(torch.cat(outs, 1), wanted)
+
+
+# Going back, and going on from the best
+
+
+@pytest.mark.parametrize("kept", [0, 2, 5])
+def test_what_is_truncated_is_forgotten(backend, kept):
+    cache = KVCache()
+    before = cache.append(*pair(backend, 5))
+    cache.truncate(kept)
+    assert cache.length == kept
+    wanted = [backend.numpy(x)[..., :kept, :].copy() for x in before]
+    news = pair(backend, 2, first=900.0)
+    for mine, old, new in zip(cache.append(*news), wanted, news, strict=True):
+        assert_array_equal(backend.numpy(mine), np.concatenate([old, backend.numpy(new)], -2))
+
+
+@pytest.mark.parametrize(("length", "error"), [(-1, ValueError), (4, ValueError), (1.0, TypeError)])
+def test_a_cache_is_not_truncated_to_what_it_never_held(backend, length, error):
+    cache = KVCache()
+    cache.append(*pair(backend, 3))
+    with pytest.raises(error, match=str(length)):
+        cache.truncate(length)
+    assert cache.length == 3
+
+
+def test_sequences_go_on_from_those_that_are_named(backend):
+    cache, index = KVCache(), [1, 1, 0]
+    before = [backend.numpy(x).copy() for x in cache.append(*pair(backend, 3))]
+    cache.reorder(backend.array(np.array(index), "int64"))
+    news = [x[backend.array(np.array(index), "int64")] for x in pair(backend, 1, first=900.0)]
+    for mine, old, new in zip(cache.append(*news), before, news, strict=True):
+        assert_array_equal(backend.numpy(mine), np.concatenate([old[index], backend.numpy(new)], -2))
+    assert cache.length == 4
+
+
+def test_beams_that_are_reordered_decode_as_if_they_had_been_alone(backend):
+    layer = DECODERS["decoder"]
+    module, inputs = layer.build(backend), layer.inputs(backend, length=LENGTH)
+    x, memory, index = inputs["query"], inputs["key"], backend.array(np.array([1, 0]), "int64")
+    cache = new_cache(module)
+    module(x[:, :3], memory, cache=cache)
+    for one in leaves(cache):
+        one.reorder(index)
+    out = module(x[index][:, 3:], memory[index], cache=cache)
+    assert_allclose(backend.numpy(out), backend.numpy(module(x, memory))[[1, 0], 3:], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [[1, 0], 1.0, None, np.array([0.5])], ids=repr)
+def test_an_order_is_an_array_of_integers(backend, wrong):
+    cache = KVCache()
+    cache.append(*pair(backend, 3))
+    with pytest.raises(TypeError, match="array of integers"):
+        cache.reorder(wrong)
+
+
+def test_an_order_comes_from_the_library_of_the_cache():
+    cache = KVCache()
+    cache.append(*pair(Numpy(), 3))
+    with pytest.raises(TypeError, match="of the cache's library"):
+        cache.reorder(torch.tensor([0]))
