@@ -28,6 +28,7 @@ from attnlib.positions import (
     sinusoidal_positions,
 )
 from attnlib.recurrent import encode
+from attnlib.rollout import attention_rollout
 from attnlib.sdpa import scaled_dot_product_attention, scaled_dot_product_attention_backward
 from attnlib.seq2seq import bahdanau_step, luong_step
 from attnlib.similarity import additive, cosine, dot, gaussian, general, scaled_dot
@@ -42,6 +43,7 @@ __all__ = [
     "alibi_slopes",
     "apply_rope",
     "attention",
+    "attention_rollout",
     "bahdanau_step",
     "causal_mask",
     "combine_masks",

@@ -12,6 +12,8 @@ Dimensions: B batch, H heads, T queries, S keys, E width of the vectors (embed_d
 """
 
 import math
+from collections.abc import Callable
+from functools import reduce
 from numbers import Real
 from typing import Any
 
@@ -29,8 +31,10 @@ from attnlib._arrays import (
 from attnlib._instead import explain_torch_names
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.heads import merge, split
+from attnlib.masks import combine_masks
 from attnlib.positions import apply_rope, rope_tables
-from attnlib.sdpa import scaled_dot_product_attention
+from attnlib.sdpa import Window, checked_softcap, checked_window, scaled_dot_product_attention
+from attnlib.similarity import checked_scale
 
 
 class MultiHeadAttention:
@@ -50,6 +54,12 @@ class MultiHeadAttention:
         dropout: the probability with which a weight is dropped while training (torch; NumPy's layers do not train).
         rope: the base of rotary positions, a number, or ``True`` for 10000.0; ``None`` or ``False`` for none. Queries
             and keys are turned by their positions, half-split as in GPT-NeoX; positions go on where the cache ends.
+        window: ``(left, right)``, how many positions before and after its own a query sees; ``None`` for all.
+        softcap: scores s become ``softcap * tanh(s / softcap)``; ``None`` leaves them.
+        scale: what dot products are multiplied by; ``None`` means ``1 / sqrt(D)``.
+        attn_bias: what is added to the scores, as a function of the positions, which is called as
+            ``attn_bias(H, T, S, q_offset=..., like=query)`` and returns an array that broadcasts to ``(B, H, T, S)``:
+            :func:`attnlib.alibi_bias` is one, a module with parameters may be another.
 
     Returns:
         From the call, ``(B, T, E)``, or that and the weights ``(B, H, T, S)`` with ``need_weights``. ``key`` is the
@@ -80,6 +90,10 @@ class MultiHeadAttention:
         bias: bool = True,
         dropout: float = 0.0,
         rope: float | bool | None = None,
+        window: Window | None = None,
+        softcap: float | None = None,
+        scale: float | None = None,
+        attn_bias: Callable[..., Array] | None = None,
     ) -> None:
         super().__init__()
         self.embed_dim = embed_dim = whole("embed_dim", embed_dim, 1)
@@ -93,6 +107,9 @@ class MultiHeadAttention:
         self.dropout, self.rope = probability("dropout", dropout), _base(rope)
         if self.rope is not None and self.head_dim % 2:
             raise ValueError(f"rope turns pairs, but a head is {embed_dim}/{num_heads} = {self.head_dim} wide")
+        self.window, self.softcap, self.attn_bias = checked_window(window), checked_softcap(softcap), attn_bias
+        self.scale = checked_scale(scale, self.head_dim)
+        self.ablated: tuple[int, ...] = ()
         kv_dim = self.num_kv_heads * self.head_dim
         self.q_proj = self.Linear(embed_dim, embed_dim, bias=bias)
         self.k_proj = self.Linear(embed_dim, kv_dim, bias=bias)
@@ -126,13 +143,42 @@ class MultiHeadAttention:
             q, k = self._turned(q, k, offset, self.rope)
         if cache is not None:
             k, v = cache.append(k, v)
+        if self.attn_bias is not None:
+            bias = self.attn_bias(self.num_heads, q.shape[-2], k.shape[-2], q_offset=offset, like=q)
+            attn_mask = combine_masks(attn_mask, bias)
         result = scaled_dot_product_attention(
-            q, k, v, attn_mask, self.dropout if self.training else 0.0, is_causal,
+            q, k, v, attn_mask, self.dropout if self.training else 0.0, is_causal, **self._options(),
             enable_gqa=self.num_kv_heads < self.num_heads, q_offset=offset, return_weights=need_weights,
         )  # fmt: skip
         context, *weights = result if need_weights else (result,)
+        if self.ablated:
+            context = _without_heads(context, self.ablated)
         out = self.out_proj(merge(context))
         return (out, *weights) if need_weights else out
+
+    def ablate(self, *heads: int) -> None:
+        """Let these heads, counted from 0, contribute nothing from now on; without heads, let all contribute again.
+
+        What a head attends to is still computed, and returned with ``need_weights``.
+
+        Raises:
+            TypeError: a head is no whole number.
+            ValueError: there is no such head.
+
+        Source:
+            Michel, Levy and Neubig (2019), "Are Sixteen Heads Really Better than One?", section 2.3.
+        """
+        for head in heads:
+            if whole("head", head, 0) >= self.num_heads:
+                raise ValueError(f"head is {head}, but there are {self.num_heads}: 0 to {self.num_heads - 1}")
+        self.ablated = heads
+
+    def _options(self) -> dict[str, Any]:
+        """Return what attention is asked for beside the usual, so that without any it can be as fast as possible."""
+        options = {"window": self.window, "softcap": self.softcap}
+        if self.scale != self.head_dim**-0.5:
+            options["scale"] = self.scale
+        return {name: x for name, x in options.items() if x is not None}
 
     def _check(self, query: Array, key: Array | None = None, value: Array | None = None) -> None:
         inputs = {"query": query} | {n: x for n, x in (("key", key), ("value", value)) if x is not None}
@@ -303,7 +349,8 @@ class DecoderBlock(TransformerBlock):
         embed_dim: E.
         num_heads: H.
         ff_dim: the width between the two linear layers.
-        block: further arguments of :class:`TransformerBlock`. Rotary positions are for self-attention alone.
+        block: further arguments of :class:`TransformerBlock`. Rotary positions, ``window`` and ``attn_bias`` are
+            for self-attention alone.
 
     Returns:
         From the call, ``(B, T, E)``, or that and the weights with ``need_weights``: of the self-attention
@@ -323,7 +370,7 @@ class DecoderBlock(TransformerBlock):
     def __init__(self, embed_dim: int, num_heads: int, ff_dim: int, *, layer_norm_eps: float = 1e-5, **block: Any):
         super().__init__(embed_dim, num_heads, ff_dim, layer_norm_eps=layer_norm_eps, **block)
         embed_dim = self.self_attn.embed_dim
-        mha = {name: x for name, x in block.items() if name in ("num_kv_heads", "bias", "dropout")}
+        mha = {name: x for name, x in block.items() if name in ("num_kv_heads", "bias", "dropout", "softcap", "scale")}
         self.cross_attn = self.Attention(embed_dim, num_heads, **mha)
         self.norm3 = self.LayerNorm(embed_dim, eps=layer_norm_eps)
 
@@ -502,6 +549,14 @@ class LearnedPositions:
 
 
 NORMS = ("pre", "post")
+
+
+def _without_heads(context: Array, heads: tuple[int, ...]) -> Array:
+    """Return the contexts (B, H, T, D) with those of some heads replaced by 0, even if they were nan."""
+    xp, device = library_of(context)
+    numbers = xp.arange(context.shape[-3], device=device)[:, None, None]
+    kept = reduce(lambda mask, head: mask & (numbers != head), heads, numbers >= 0)
+    return xp.where(kept, context, xp.zeros((), dtype=context.dtype, device=device))
 
 
 def _refuse_mask_as_key(query: Array, key: Array) -> None:

@@ -142,7 +142,7 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
     left, right = _reach(is_causal, window)
-    dropout_p, softcap = probability("dropout_p", dropout_p), _checked_softcap(softcap)
+    dropout_p, softcap = probability("dropout_p", dropout_p), checked_softcap(softcap)
     out, weights, lse = kernel(query).sdpa(
         query, key, value, attn_mask, dropout_p, left, right, whole("q_offset", q_offset),
         checked_scale(scale, query.shape[-1]), softcap, return_weights, return_lse,
@@ -299,17 +299,24 @@ def _grouped(query: Array, key: Array, value: Array) -> tuple[int, ...]:
     return (*leading(query=(query, 3), key=(key, 3), value=(value, 3)), H)
 
 
-def _reach(is_causal: bool, window: Window | None) -> Window:
-    """Return how far before and after itself a query may look; None is without end."""
+def checked_window(window: Window | None) -> Window | None:
+    """Return a window of whole numbers, or None, after checking that it is a pair of them; None leaves a side open."""
     if window is None:
-        return None, 0 if is_causal else None
+        return None
     if not isinstance(window, tuple | list) or len(window) != 2:
         raise TypeError(f"window is {window!r}, but a pair (left, right) is needed, None for a side without end")
     left, right = (None if n is None else whole(f"window[{side}]", n, 0) for side, n in enumerate(window))
+    return left, right
+
+
+def _reach(is_causal: bool, window: Window | None) -> Window:
+    """Return how far before and after itself a query may look; None is without end."""
+    left, right = checked_window(window) or (None, None)
     return left, 0 if is_causal else right
 
 
-def _checked_softcap(softcap: float | None) -> float | None:
+def checked_softcap(softcap: float | None) -> float | None:
+    """Return a cap of scores as a float, or None for none, after checking that it is a positive number."""
     softcap = 0.0 if softcap is None else number("softcap", softcap)
     if not 0 <= softcap < math.inf:
         raise ValueError(f"softcap is {softcap}, but a positive number is needed (None or 0 means no cap)")

@@ -7,7 +7,18 @@ from typing import Any
 from attnlib._arrays import Array, is_torch
 
 PARTS = ("q_proj", "k_proj", "v_proj")
-SETTINGS = ("num_heads", "num_kv_heads", "rope", "add_zero_attn", "norm", "activation", "eps")
+SETTINGS = (
+    "num_heads",
+    "num_kv_heads",
+    "rope",
+    "window",
+    "softcap",
+    "scale",
+    "add_zero_attn",
+    "norm",
+    "activation",
+    "eps",
+)
 
 
 def load_weights(module: Any, source: Any) -> Any:

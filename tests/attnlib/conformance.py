@@ -196,6 +196,14 @@ def positions(array):
     same(ours, [[2, 2, 2, 1, 0, 5, 6, 6, 6]])
 
 
+def layers(array):
+    """The weights of two layers, of two heads each."""
+    previous, own = [[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]
+    yield "attention_rollout"
+    ours = attnlib.attention_rollout([array(np.array([previous, own])), array(np.array([previous, previous]))])
+    same(ours, [[1, 0], [0.625, 0.375]])
+
+
 def heads(array):
     """Columns of a matrix, shared out and put together again."""
     x = np.arange(12.0).reshape(2, 6)
@@ -285,7 +293,20 @@ def decoders(array):
     same(state, [[np.tanh(-3 + 1.5 * (2 * p - 1))]])
 
 
-GROUPS = (masks, positions, heads, recurrent, scores, decoders, leading_dimensions, attention, dropout, tiles, gradient)
+GROUPS = (
+    masks,
+    positions,
+    layers,
+    heads,
+    recurrent,
+    scores,
+    decoders,
+    leading_dimensions,
+    attention,
+    dropout,
+    tiles,
+    gradient,
+)
 
 
 def examine(library):

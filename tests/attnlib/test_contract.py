@@ -102,6 +102,7 @@ SIGNATURES = {
     "multi_head_attention": (
         lambda query, key, value, w_q, w_k, w_v, w_o, num_heads, *, attn_mask=None, is_causal=False: ...
     ),
+    "attention_rollout": lambda weights: ...,
     "load_weights": lambda module, source: ...,
     "self_attention": lambda x, *, score=attnlib.scaled_dot, mask=None: ...,
     "scaled_dot_product_attention": sdpa,

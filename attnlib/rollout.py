@@ -1,0 +1,53 @@
+"""What the weights of several layers, one after the other, say together.
+
+Dimensions: B batch, H heads, T positions.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+
+from attnlib._arrays import Array, at_least_float32, backend, shape
+
+
+def attention_rollout(weights: Sequence[Array]) -> Array:
+    r"""Multiply the weights of all layers: how much each position of the last layer takes from each of the first.
+
+    .. math:: R = \tilde A_L \cdots \tilde A_1, \qquad \tilde A_l = \tfrac12 \Bigl(\tfrac1H \sum_h A_{lh} + I\Bigr)
+
+    The identity stands for the residual connection, which hands half of every vector on as it is. What the values hold,
+    and what the layers between do to them, is left out: this is a rough estimate.
+
+    Args:
+        weights: those of each layer, the first layer first, ``(..., H, T, T)``: what a stack returns with
+            ``need_weights=True``.
+
+    Returns:
+        ``(..., T, T)``, of the weights' dtype and computed in at least float32; rows sum to 1 if those of all weights
+        do.
+
+    Raises:
+        TypeError: the layers' backends or dtypes differ, or they are not floating point.
+        ValueError: there are none, or they are not all of one shape ``(..., H, T, T)``.
+
+    Source:
+        Abnar and Zuidema (2020), "Quantifying Attention Flow in Transformers", section 3.
+
+    Example:
+        >>> import numpy as np
+        >>> previous = np.array([[[1.0, 0.0], [1.0, 0.0]]])  # one head; both positions attend to the first
+        >>> attention_rollout([previous, previous])
+        array([[1.  , 0.  ],
+               [0.75, 0.25]])
+    """
+    if len(weights) == 0:
+        raise ValueError("weights holds no layer, but those of at least one are needed")
+    xp = backend(**{f"weights[{n}]": x for n, x in enumerate(weights)})
+    first = weights[0].shape
+    for n, x in enumerate(weights):
+        if x.ndim < 3 or x.shape[-1] != x.shape[-2] or x.shape != first:
+            raise ValueError(f"weights[{n}] has shape {shape(x)}, but (..., H, T, T) is needed, the same in all layers")
+    dtype = weights[0].dtype
+    work = at_least_float32(xp, dtype)
+    identity = xp.eye(first[-1], dtype=work, device=weights[0].device)
+    layers = [(xp.mean(xp.astype(x, work), axis=-3) + identity) / 2 for x in weights]
+    return xp.astype(reduce(lambda so_far, layer: layer @ so_far, layers), dtype)
