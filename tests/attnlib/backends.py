@@ -155,7 +155,7 @@ def encode_with_gru(x, h0, w_ih, w_hh, b_ih, b_hh, lengths=None):
     return attnlib.encode(attnlib.gru_cell, x, h0, w_ih, w_hh, b_ih, b_hh, lengths=lengths)
 
 
-def rollout(first, second):
+def rolled_out(first, second):
     """`attention_rollout` with the layers as arguments of their own."""
     return attnlib.attention_rollout([first, second])
 
@@ -212,7 +212,7 @@ CALLS = SIMILARITIES | {
     ),
     "scaled_dot_product_attention_backward": SDPA_BACKWARD,
     "scaled_dot_product_attention_backward_causal": SDPA_BACKWARD._replace(options={"is_causal": True, "q_offset": 1}),
-    "attention_rollout": Call(rollout, {"first": (B, H, T, T), "second": (B, H, T, T)}, ((B, T, T),)),
+    "attention_rollout": Call(rolled_out, {"first": (B, H, T, T), "second": (B, H, T, T)}, ((B, T, T),)),
     "self_attention": Call(attnlib.self_attention, {"x": (B, T, D)}, ((B, T, D), (B, T, T))),
     "rnn_cell": Call(attnlib.rnn_cell, {"x": (B, T, D), "h": (T, D_K)} | cell_weights(1, D, D_K), ((B, T, D_K),)),
     "gru_cell": Call(attnlib.gru_cell, {"x": (B, T, D), "h": (T, D_K)} | cell_weights(3, D, D_K), ((B, T, D_K),)),

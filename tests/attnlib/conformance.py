@@ -81,6 +81,14 @@ def leading_dimensions(array):
     same(sdpa(array(Q), array(k), array(v), scale=0.3), attend(Q, k, v, scale=0.3).context)
 
 
+def many_keys(array):
+    """More keys than torch's kernel for the CPU looks at in one step: fewer of them take another way."""
+    x = np.sin(np.arange(1.0, 2 * 17 * 3 + 1)).reshape(1, 2, 17, 3)
+    for options in ({}, {"is_causal": True}, {"is_causal": True, "scale": -0.7}):
+        yield f"attention to 17 keys, {options}"
+        same(sdpa(array(x), array(x), array(x), **options), attend(x, x, x, **options).context)
+
+
 def dropout(array):
     """A mean over 4000 weights, which are 1 before dropout: 5 standard deviations are 0.06."""
     yield "dropout"
@@ -302,6 +310,7 @@ GROUPS = (
     scores,
     decoders,
     leading_dimensions,
+    many_keys,
     attention,
     dropout,
     tiles,

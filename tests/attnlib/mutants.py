@@ -43,7 +43,10 @@ SDPA = [
         "return left, right",
     ),
     Mutant(
-        "causal off by one", "sdpa.py", "return None, 0 if is_causal else None", "return None, 1 if is_causal else None"
+        "causal off by one",
+        "sdpa.py",
+        "return left, 0 if is_causal else right",
+        "return left, 1 if is_causal else right",
     ),
     Mutant("offset with the wrong sign", "sdpa.py", 'whole("q_offset", q_offset),', '-whole("q_offset", q_offset),'),
     Mutant(
@@ -183,6 +186,12 @@ NUMPY = [
 ]
 TORCH = [
     Mutant("the short way forgets causality", "sdpa.py", "value, is_causal=True) if", "value) if", "torch"),
+    torch(
+        "few keys forget causality",
+        "    if not causal:\n        return torch.zeros",
+        "    if True:\n        return torch.zeros",
+    ),
+    torch("few keys see one more", "device=query.device).triu(1)", "device=query.device).triu(2)"),
     Mutant("the short way forgets the window", "sdpa.py", " or window is not None or softcap", " or softcap", "torch"),
     torch(
         "causal dropped beside a mask",
