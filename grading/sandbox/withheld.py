@@ -45,7 +45,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "merge_heads": ("heads.merge_heads", "heads.merge"),
     "multi_head_attention": _HEADS,
     "MultiHeadAttention": _HEADS,
-    "causal_mask": ("masks.causal_mask", "masks.window_mask", "masks._positions"),
+    "causal_mask": ("masks.causal_mask", "masks.window_mask", "masks._positions", "_torch._mask_of_zeros"),
     "padding_mask": ("masks.padding_mask", "recurrent._real_steps"),
     "masked_attention": (*_ATTENTION, *_MASKED),
     "KVCache": ("cache.KVCache",),

@@ -92,8 +92,8 @@ CALLS = """
 for name in told:
     thing = find(name)
     if inspect.isclass(thing):
-        methods = [m for m in vars(thing).values() if inspect.isfunction(m) and m.__module__ == thing.__module__]
-        ran = [m for m in methods if "Withheld" in m.__code__.co_names]
+        methods = [inspect.unwrap(m) for m in vars(thing).values() if inspect.isfunction(m)]
+        ran = [m for m in methods if m.__module__ == thing.__module__ and "Withheld" in m.__code__.co_names]
         print(name, bool(ran))
         continue
     given = inspect.signature(thing).parameters.values()

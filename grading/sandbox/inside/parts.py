@@ -28,15 +28,16 @@ def install(parts: list[dict[str, Any]]) -> None:
 
 
 def _functions(attribute: Any) -> Iterator[FunctionType]:
-    """Yield the function behind an attribute of a class."""
+    """Yield the function behind an attribute of a class, and those that decorators have wrapped."""
     if isinstance(attribute, property):
         attribute = attribute.fget
     elif isinstance(attribute, functools.cached_property):
         attribute = attribute.func
     elif isinstance(attribute, staticmethod | classmethod):
         attribute = attribute.__func__
-    if isinstance(attribute, FunctionType):
+    while isinstance(attribute, FunctionType):
         yield attribute
+        attribute = getattr(attribute, "__wrapped__", None)
 
 
 def _belong(function: FunctionType, owner: type) -> None:
