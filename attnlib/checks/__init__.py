@@ -1,8 +1,8 @@
 """Checks that name the mistake.
 
-``check`` is what stands in a notebook's test cell: it shows a report and returns the points earned.
-``examine`` is the same without the show: it returns the :class:`Report`. Only ``check`` warns of a right answer that
-calls what would solve the exercise.
+``check`` is called in a notebook's test cell: it shows a report and returns the points earned.
+``examine`` shows nothing: it returns the :class:`Report`. Only ``check`` warns about a correct answer that calls a
+function which would solve the exercise.
 """
 
 import sys
@@ -44,11 +44,11 @@ def check(name: str, implementation: Implementation, *, points: float = 1, hint:
         **options: ``backend`` and ``seed``, as for :func:`examine`.
 
     Returns:
-        ``score * points``; 0 for a torch exercise in a browser, where there is no torch: it is left out, and says so.
+        ``score * points``; 0 for a torch exercise in a browser, where there is no torch: it is skipped, with a message.
 
     Raises:
         CheckFailed: nothing was earned. The report has been shown by then.
-        ValueError: ``points`` is not a positive number, there is no such exercise or backend, or no such hint.
+        ValueError: ``points`` is not a positive number, or the exercise, the backend or the hint does not exist.
         TypeError: ``implementation`` cannot be called.
 
     Example:
@@ -103,7 +103,7 @@ def _require_positive(points: float) -> None:
 
 
 def _show(report: Report | Choice) -> None:
-    """Show the report as rich output in a notebook, as text elsewhere. IPython is used where it runs already."""
+    """Show the report as rich output in a notebook, as text elsewhere. IPython is used only if it already runs."""
     for listener in listeners:
         listener(report)
     ipython = sys.modules.get("IPython")

@@ -1,4 +1,4 @@
-"""From the shell: run a student's notebook and print its reports, or print how well the checks name the mistakes."""
+"""From the shell: run a student's notebook and print its reports, or report how well the checks name the mistakes."""
 
 import argparse
 import os
@@ -11,8 +11,8 @@ from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.confusion import confusion
 from attnlib.checks.notebook import SECONDS, run
 
-EPILOG = """The book to which reports link is looked for at $ATTENTION_BOOK (an address or a folder).
-Exit code: 0 if all is well, 1 if something is wrong, 2 if the request cannot be met."""
+EPILOG = """Reports link to the book at $ATTENTION_BOOK (an address or a folder).
+Exit code: 0 if everything is correct, 1 if something is wrong, 2 if the command could not be carried out."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,13 +21,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "what", nargs="+", metavar="NOTEBOOK", help='notebooks to run, or "report" and the names of exercises (or none)'
     )
-    parser.add_argument("--seeds", type=int, default=10, metavar="N", help="sets of inputs for a report (10)")
-    limit = f"seconds that a cell of a notebook may take ({SECONDS})"
+    parser.add_argument("--seeds", type=int, default=10, metavar="N", help="number of sets of inputs for a report (10)")
+    limit = f"time limit for each cell of a notebook, in seconds ({SECONDS})"
     parser.add_argument("--timeout", type=int, default=SECONDS, metavar="S", help=limit)
     options = parser.parse_args(arguments)
     for name in ("seeds", "timeout"):
         if getattr(options, name) < 1:
-            parser.error(f"--{name} is {getattr(options, name)}, but 1 or more is needed")
+            parser.error(f"--{name} is {getattr(options, name)}, but it must be at least 1")
     if options.what[0] == "report":
         return _report(options.what[1:], options.seeds, parser)
     return max(_notebook(Path(name), options.timeout, parser) for name in options.what)
@@ -55,7 +55,7 @@ def _report(names: list[str], seeds: int, parser: argparse.ArgumentParser) -> in
             results.append(confusion(name, range(seeds), bar.update))
             bar.write(f"{results[-1]}\n")
     named, tried = sum(r.named for r in results), sum(r.tried for r in results)
-    print(f"{len(results)} exercises, {total} mistakes: {named} of {tried} wrong answers named as what they are")
+    print(f"{len(results)} exercises, {total} mistakes: {named} of {tried} wrong answers named correctly")
     return 0 if all(r.perfect for r in results) else 1
 
 

@@ -1,6 +1,6 @@
 """How a key-value cache is asked: by making it, and appending one chunk after another.
 
-Like :mod:`attnlib.checks.calls`, this runs beside a student's code.
+Like :mod:`attnlib.checks.calls`, this runs in the same process as a student's code.
 """
 
 import contextlib
@@ -51,14 +51,14 @@ def _last(results: list[Any]) -> tuple[Any, Any]:
         kind = f"one {type(odd).__name__}" + (f" of {len(odd)}" if isinstance(odd, tuple | list) else "")
         what = "nothing" if any(pair is None for pair in results) else kind
         when = "" if wrong == len(results) else " at first" if results[0] is None else " later on"
-        raise TypeError(f"append returned {what}{when}, where two arrays are asked for: keys and values")
+        raise TypeError(f"append returned {what}{when}, but two arrays are needed: keys and values")
     keys, values = results[-1]
     return keys, values
 
 
 def _length(cache: Any) -> int:
     if callable(cache.length):
-        raise TypeError("length is a method, where a number is asked for: cache.length, without brackets")
+        raise TypeError("length is a method, but a number is needed: cache.length, without parentheses")
     return int(cache.length)
 
 

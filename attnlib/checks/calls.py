@@ -1,7 +1,7 @@
-"""How an implementation is asked: a function by one call; a class by making it, giving it weights, and calling that.
+"""How an implementation is called: a function once; a class by making an object, loading its weights, and calling it.
 
-This runs beside a student's code, with inputs in the backend's arrays. It returns what came back, and the arrays whose
-gradients may be asked for, by name.
+This runs in the same process as a student's code, with inputs in the backend's arrays. It returns the results, and by
+name the arrays whose gradients can be requested.
 """
 
 import inspect
@@ -32,10 +32,10 @@ def of_module(
     setup: Given,
     training: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
-    """Make a module (numbers of the setup by position), load the first input, its weights, and call it.
+    """Make a module (numbers of the setup by position), load its weights, which are the first input, and call it.
 
-    It is called as it is while it is trained, or afterwards. An input named ``earlier`` holds the arguments of a call
-    before, of which nothing may be left.
+    It is called in training mode or in evaluation mode. An input named ``earlier`` holds the arguments of an earlier
+    call, which must not affect this one.
     """
     if hasattr(implementation, "forward") and not isinstance(implementation, type):
         raise TypeError(f"an object of the class {type(implementation).__name__} came: pass the class itself")
@@ -68,7 +68,7 @@ def takes(implementation: Callable[..., Any], argument: str) -> bool:
         called = [implementation, getattr(implementation, "forward", implementation.__call__)]
     try:
         return any(argument in inspect.signature(one).parameters for one in called)
-    except (TypeError, ValueError):  # written in C, say: nothing is known of its arguments
+    except (TypeError, ValueError):  # for example written in C: nothing is known about its arguments
         return False
 
 
@@ -92,7 +92,7 @@ def _load(module: Any, weights: Given) -> dict[str, Any]:
 
 
 def _listed(names: Set[str], of: Given) -> str:
-    """Return names of parameters as text, those of a part that is there as a whole by the name of the part."""
+    """Return names of parameters as text, and use the name of a part where all of its parameters are listed."""
     parts: dict[str, set[str]] = {}
     for name in of:
         parts.setdefault(name.rpartition(".")[0] or name, set()).add(name)

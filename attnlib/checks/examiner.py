@@ -61,7 +61,7 @@ def examine(name: str, implementation: Implementation, *, backend: str = "numpy"
 def examination(
     name: str, implementation: Implementation, *, backend: str = "numpy", seed: int | None = None
 ) -> "Examination":
-    """Return the cases for an implementation; the arguments and errors are those of :func:`examine`."""
+    """Return the examination for an implementation; the arguments and errors are those of :func:`examine`."""
     exercise = _find(name)
     backend = _checked_backend(exercise, implementation, backend)
     if not callable(implementation):
@@ -88,7 +88,7 @@ class Examination:
         return self.report(self._answers(implementation))
 
     def watched(self, implementation: Implementation) -> Report:
-        """Examine an implementation, and note what it calls that grading does not allow. This takes twice as long."""
+        """Examine an implementation, and note which calls grading does not allow. This takes twice as long."""
         with watch_calls(self.exercise.forbidden) as calls:
             answers = self._answers(implementation)
         return replace(self.report(answers), forbidden=calls[0] if calls else None)

@@ -1,6 +1,6 @@
-"""Notice when an answer calls what would solve its exercise, such as ``attnlib.softmax``: grading does not allow that.
+"""Notice when an answer calls a function that solves its exercise, such as ``attnlib.softmax``.
 
-Whoever runs a check is told so here. While a class is graded, those functions raise an error instead.
+Grading does not allow that. ``check`` warns about it; while a class is graded, those functions raise an error.
 """
 
 import inspect
@@ -13,12 +13,12 @@ from typing import Any
 
 @contextmanager
 def watch_calls(names: Sequence[str]) -> Iterator[list[str]]:
-    """Collect which of the functions and classes of these names are called in this thread, in the order of the calls.
+    """Collect the names of those functions and classes that are called in this thread, in the order of the calls.
 
-    Python's profiler sees each call, by whatever name it is made. A name whose module nobody has imported is left out.
+    Python's profiler sees each call, whatever name it is made by. A name whose module is not imported is left out.
     """
     watched: dict[Any, str] = {}
-    for name in reversed(names):  # where two names share a function, the first one counts
+    for name in reversed(names):  # if two names refer to the same function, the first one counts
         watched |= dict.fromkeys(_keys(_find(name)), name)
     calls: list[str] = []
 
@@ -42,7 +42,7 @@ def watch_calls(names: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _find(name: str) -> Any:
-    """Return the thing of that name, or None. Nothing is imported."""
+    """Return the object with that name, or None. Nothing is imported."""
     parts = name.split(".")
     imported = [n for n in range(1, len(parts)) if ".".join(parts[:n]) in sys.modules]
     if not imported:
@@ -54,11 +54,11 @@ def _find(name: str) -> Any:
 
 
 def _keys(found: Any) -> Iterator[Any]:
-    """Yield what the profiler shows of a call: the code of a Python function, or the function in C."""
+    """Yield what the profiler reports for a call: the code of a Python function, or a function written in C."""
     if isinstance(found, type):
         bodies = [vars(base) for base in found.__mro__ if base.__name__ == found.__name__]
         for method in (x for body in bodies for x in body.values() if isinstance(x, FunctionType)):
             yield method.__code__
     elif callable(found):
-        inner = inspect.unwrap(found)  # the code of a decorator is that of all that it decorates
+        inner = inspect.unwrap(found)  # all functions with the same decorator share the wrapper's code
         yield inner.__code__ if isinstance(inner, FunctionType) else inner

@@ -10,7 +10,7 @@ from attnlib.checks.calls import leaves
 from attnlib.checks.exercise import Case, Exercise
 from attnlib.checks.probe import GRADIENT_OF, Answer
 
-# How NumPy, torch and attnlib say that two shapes do not fit: one slip, many texts.
+# How NumPy, torch and attnlib say that two shapes do not fit: one mistake, many wordings.
 MISFIT = re.compile(
     r"could not be broadcast|mismatch in its core|not aligned|must match|cannot be multiplied"
     r"|Expected size|size of tensor|t\(\) expects|does not broadcast with previously|same number of dimensions"

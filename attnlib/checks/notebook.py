@@ -1,8 +1,8 @@
 """Run a student's notebook from the shell: its code cells in order, in this process, and the reports of its checks.
 
-The notebook is trusted, as in Jupyter: it is the reader's own. Lines that only IPython knows (``%…``, ``!…``) are left
-out. What goes wrong in a cell is shown, and the next one runs: a check further down may have nothing to do with it. A
-cell that takes too long is stopped, where the system has interval timers (Windows has none).
+The notebook is trusted, as in Jupyter: it is the reader's own. Lines that only IPython understands (``%…``, ``!…``) are
+skipped. An error in a cell is shown, and then the next cell runs: a check further down may not depend on it. A cell
+that takes too long is stopped if the system has interval timers (Windows has none).
 """
 
 import ast
@@ -25,19 +25,19 @@ MAGIC = re.compile(r"^(\s*)([%!?].*)$", re.MULTILINE)
 CHECK = re.compile(r"^check(?:_choice)?\((.*)", re.MULTILINE)  # in the source, which may have a syntax error
 POINTS = re.compile(r"\bpoints=(\d+(?:\.\d+)?)")
 UNQUOTED = re.compile(r"^\w*answer *= *([A-Za-z])(?= *(?:#.*)?$)", re.MULTILINE)  # a letter that is meant as an answer
-SECONDS = 300  # for a cell; the slowest of the solutions, which trains a model, takes 20 on a busy machine
+SECONDS = 300  # for one cell; the slowest cell of the solutions, which trains a model, takes 20 s on a busy machine
 
 
 class CellTimeoutError(BaseException):
-    """A cell took too long. This is no Exception, so that a check does not take it for an error of the answer."""
+    """A cell took too long. This is not an Exception, so a check does not report it as an error in the answer."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What came of a notebook: the reports of its checks, in order, and what went wrong beside them.
+    """The outcome of a notebook: the reports of its checks, in order, and what else went wrong.
 
-    ``missed`` are the points of each check that an error kept from being run, ``broken`` the numbers of the code cells
-    that raised something else than what a check raises.
+    ``missed`` are the points of each check that was not run because of an error, ``broken`` the numbers of the code
+    cells that raised an error other than :class:`CheckFailed`.
     """
 
     reports: tuple[Report | Choice, ...]
@@ -46,19 +46,19 @@ class Run:
 
     @property
     def passed(self) -> bool:
-        """Whether there were checks, all are happy, no cell failed, and grading will see it the same way."""
-        happy = all(report.passed for report in self.reports)
-        return bool(self.reports) and happy and not (self.missed or self.broken or self.forbidden)
+        """Whether there were checks, all of them passed, no cell failed, and no answer called what grading forbids."""
+        passed = all(report.passed for report in self.reports)
+        return bool(self.reports) and passed and not (self.missed or self.broken or self.forbidden)
 
     @property
     def forbidden(self) -> list[str]:
-        """What answers called that grading does not allow."""
+        """The functions that answers called although grading does not allow them."""
         return [report.forbidden for report in self.reports if isinstance(report, Report) and report.forbidden]
 
     @property
     def summary(self) -> str:
-        """One line: how many checks are happy, what they earn of what there is to earn, what else went wrong."""
-        happy = sum(report.passed for report in self.reports)
+        """One line: how many checks passed, how many of the points they earn, and what else went wrong."""
+        passed = sum(report.passed for report in self.reports)
         earned = sum(report.score * (report.points or 0) for report in self.reports)
         points = sum(report.points or 0 for report in self.reports) + sum(self.missed)
         checks = len(self.reports) + len(self.missed)
@@ -68,18 +68,18 @@ class Run:
         forbidden = f"; grading does not allow: {', '.join(self.forbidden)}" if self.forbidden else ""
         if not checks:
             return f"no check was run{broken}"
-        return f"{happy} of {checks} checks are happy, {earned:.4g} of {points:g} points{missed}{broken}{forbidden}"
+        return f"{passed} of {checks} checks passed, {earned:.4g} of {points:g} points{missed}{broken}{forbidden}"
 
 
 def run(path: Path, seconds: int = SECONDS) -> Run:
-    """Run all code cells of a notebook, show what they print and report, and return what came of it.
+    """Run all code cells of a notebook, show what they print and report, and return the outcome.
 
     Args:
         path: the notebook.
-        seconds: that each cell may take.
+        seconds: the time limit for each cell.
 
     Raises:
-        ValueError: the file is no notebook.
+        ValueError: the file is not a notebook.
         OSError: the file cannot be read.
     """
     cells = _cells(path)
@@ -106,17 +106,17 @@ def _cells(path: Path) -> list[tuple[str, bool]]:
         counts = graded if any(graded) else [True] * len(cells)
         return list(zip(("".join(cell["source"]) for cell in cells), counts, strict=True))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} is no notebook of nbformat 4: {error!r}") from None
+        raise ValueError(f"{path} is not a notebook of nbformat 4: {error!r}") from None
 
 
 def _checks(source: str) -> list[float]:
-    """Return what each check of a cell can earn, also where the cell cannot be run."""
+    """Return what each check of a cell can earn, even if the cell cannot be run."""
     points = [POINTS.search(arguments) for arguments in CHECK.findall(source)]
     return [float(found[1]) if found else 1.0 for found in points]
 
 
 def _ran(source: str, filename: str, namespace: dict[str, Any], seconds: int) -> bool:
-    """Run a cell, and return whether it went well. A check that earns nothing has said so; other errors are shown."""
+    """Run a cell, and return whether it succeeded. A failed check has shown its report; other errors are shown here."""
     try:
         ast.parse(source, filename)
     except SyntaxError:
@@ -130,14 +130,14 @@ def _ran(source: str, filename: str, namespace: dict[str, Any], seconds: int) ->
         return True
     except (Exception, SystemExit, CellTimeoutError) as error:
         if isinstance(error, NotImplementedError) and "raise NotImplementedError" in source:
-            return True  # an answer that is not written yet, as the check below it will say
+            return True  # an answer that is not written yet, which the check below will report
         _show_error(error, source, filename)
         return False
     return True
 
 
 def _show_error(error: BaseException, source: str, filename: str) -> None:
-    """Print an error with the student's lines that led to it, and none of ours."""
+    """Print an error with the lines of the student's code that led to it, but none of ours."""
     shown = traceback.TracebackException.from_exception(error)
     own = [frame for frame in shown.stack if frame.filename.startswith("<cell ")]
     shown.stack = traceback.StackSummary.from_list(own)
@@ -149,15 +149,15 @@ def _show_error(error: BaseException, source: str, filename: str) -> None:
 
 @contextmanager
 def _limited(seconds: int) -> Iterator[None]:
-    """Raise a :class:`CellTimeoutError` in what takes longer, and again every second, where it catches that."""
+    """Raise a :class:`CellTimeoutError` in code that takes longer, and again every second if it is caught."""
     if not hasattr(signal, "setitimer"):
         yield
         return
 
     def stop(*_: object) -> None:
         raise CellTimeoutError(
-            f"the cell was stopped after {seconds} s, in the line above. Is it in a loop that never ends? "
-            f"If it only needs more time, run the command again with --timeout {10 * seconds}"
+            f"the cell was stopped after {seconds} s, in the line above. Is there a loop that never ends? "
+            f"If the cell only needs more time, run the command again with --timeout {10 * seconds}"
         )
 
     handler, timer = signal.signal(signal.SIGALRM, stop), signal.setitimer(signal.ITIMER_REAL, seconds, 1)
@@ -170,7 +170,7 @@ def _limited(seconds: int) -> Iterator[None]:
 
 
 def _display(*objects: object, **options: object) -> None:
-    """Take the place of IPython's function of this name, which notebooks call without importing it: print."""
+    """Replace IPython's function of this name, which notebooks call without importing it: print."""
     print(*objects, sep="\n")
 
 

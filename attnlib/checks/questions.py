@@ -1,4 +1,4 @@
-"""Questions with options to choose from: every option has an explanation, and whoever chose it reads that one."""
+"""Questions with options to choose from: every option has an explanation, which is shown to students who choose it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from attnlib.checks import display
 from attnlib.checks.exercise import Section
 
-AROUND = " \t\r\n\"'`“”‘’"  # spaces and quotation marks, which may stand around an answer
+AROUND = " \t\r\n\"'`“”‘’"  # spaces and quotation marks that can surround an answer
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question, known by its ``name``. Its text and its options stand in the notebook.
+    """A question, known by its ``name``. Its text and its options are in the notebook.
 
     ``why`` explains every option, by its letter: why it is right, or what it overlooks without saying which is right.
     """
@@ -24,11 +24,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Choice:
-    """What somebody answered to a question, and what they are told.
+    """A student's answer to a question, and the explanation of it.
 
     Attributes:
         question: the question.
-        answer: what came: a letter, or anything else.
+        answer: what the student gave: a letter, or anything else.
         points: what the right answer earns; None outside of a graded cell.
     """
 
@@ -38,7 +38,7 @@ class Choice:
 
     @property
     def letter(self) -> str | None:
-        """The option that was chosen, or None where the answer is none of them."""
+        """The option that was chosen, or None if the answer is not an option."""
         letter = self.answer.strip(AROUND).upper() if isinstance(self.answer, str) else None
         return letter if letter in self.question.why else None
 
@@ -72,19 +72,19 @@ class Choice:
 
     @property
     def section(self) -> Section | None:
-        """What to reread, where an option was chosen that is not the right one."""
+        """What to reread if a wrong option was chosen."""
         return None if self.letter is None or self.passed else self.question.section
 
     def what(self) -> str:
         """Return the explanation of the option that was chosen, or how to choose one."""
         if self.letter is None:
             letters = ", ".join(f'"{letter}"' for letter in self.question.why)
-            came = "" if self.answer is None else f" What came is {str(self.answer)[:80]!r}."
+            came = "" if self.answer is None else f" Your answer is {str(self.answer)[:80]!r}."
             return f"Set the answer to one of {letters}, with the quotation marks, and run both cells again.{came}"
         return self.question.why[self.letter]
 
     def data(self) -> dict[str, Any]:
-        """Return what a machine needs, as plain JSON values; the chosen option stands where a mistake would."""
+        """Return what a machine needs, as plain JSON values; the chosen option takes the place of a mistake."""
         keys = ("score", "passed", "title", "message", "points")
         chosen = {"exercise": self.question.name, "backend": "choice", "mistake": None if self.passed else self.letter}
         return chosen | {key: getattr(self, key) for key in keys} | display.pointer(self.section)

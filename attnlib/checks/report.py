@@ -23,7 +23,7 @@ FORBIDDEN = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """One array as it should be and as it came, cut to the two dimensions around the first difference."""
+    """One array as expected and as returned, cut to the two dimensions around the first difference."""
 
     name: str
     expected: NDArray[Any]
@@ -41,7 +41,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Finding:
-    """The first case that went wrong: what was asked, what came, what should have come, and what that breaks.
+    """The first case that went wrong: the case, the result, the expected result, and what is wrong with it.
 
     ``right`` of the ``asked`` cases are right; ``like`` is the last of those before this one. ``others`` are the later
     cases that went wrong for another reason.
@@ -59,7 +59,7 @@ class Finding:
     like: str | None = None
 
     def comparison(self) -> Comparison | None:
-        """Return the first array that differs, cut to a small table, or None where there is no such array."""
+        """Return the first array that differs, cut to a small table, or None if there is no such array."""
         for name in inspection_order(self.expected):
             want, got = self.expected.arrays[name], self.answer.arrays.get(name)
             if got is None or got.shape != want.shape:
@@ -87,8 +87,8 @@ class Report:
         finding: the first case that went wrong, or None if everything is right.
         points: what a full score earns; None outside a graded cell.
         hints: how many hints it gives, 1 or 2.
-        remark: what is wrong beyond the task, in an argument that no notebook asks for; it costs nothing.
-        forbidden: what the answer called that would solve the exercise, such as ``attnlib.softmax``; None for nothing.
+        remark: what is wrong in an argument that no task asks for; it costs no points.
+        forbidden: a function that the answer called and that solves the exercise, such as ``attnlib.softmax``, or None.
     """
 
     exercise: str
@@ -148,12 +148,12 @@ class Report:
         return f"{'✓' if self.passed else '✗'} {self.exercise}{torch}: {self.title}{earned}"
 
     def what(self) -> list[str]:
-        """Return the sentences about what is wrong: the idea, if the mistake was recognised, and what was seen."""
+        """Return the sentences about what is wrong: the mistake, if it was recognised, and what was seen."""
         warning = [FORBIDDEN.format(self.forbidden)] if self.forbidden else []
         if self.finding is None:
             return [*warning, *([self._beyond()] if self.remark else [])]
         if self.unwritten:
-            return ["Replace the line that raises NotImplementedError by your own code, and run the cell again."]
+            return ["Replace the line that raises NotImplementedError with your own code, and run the cell again."]
         return [*([self.named.says] if self.named else []), self._seen(self.finding), *warning]
 
     def _seen(self, finding: Finding) -> str:
@@ -179,12 +179,12 @@ class Report:
         return f"This remark costs no points. {offers}"
 
     def next_step(self) -> list[str]:
-        """Return the sentences about what to do: the hints asked for, and what is to be mended next."""
+        """Return the sentences about what to do: the requested hints, and what to fix next."""
         return [*self._hints(), *self._others()] if self.section else []
 
     @property
     def section(self) -> Section | None:
-        """What to reread: the section about the mistake, or about the exercise; None where nothing was wrong."""
+        """What to reread: the section about the mistake, or about the exercise; None if nothing was wrong."""
         if self.finding is None or self.unwritten:
             return None
         return self.named.section if self.named else self.finding.exercise.section
@@ -217,7 +217,7 @@ class Report:
         ]
 
     def inputs(self) -> str | None:
-        """Return the inputs of the case as text, where they are few enough to be read."""
+        """Return the inputs of the case as text if they are few enough to read."""
         if self.finding is None or self.unwritten:
             return None
         case = self.finding.case
@@ -228,7 +228,7 @@ class Report:
         return "\n".join(display.given(name, x) for name, x in given.items())
 
     def comparison(self) -> Comparison | None:
-        """Return the first array that differs beside what it should be, where both have the same shape."""
+        """Return the first array that differs and the expected one, if both have the same shape."""
         return self.finding.comparison() if self.finding else None
 
     def data(self) -> dict[str, Any]:

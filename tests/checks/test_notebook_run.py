@@ -29,7 +29,7 @@ def test_all_right_is_exit_code_0(tmp_path, capsys):
     assert main([notebook(tmp_path / "a.ipynb", IMPORTS, DOT, "check('dot', dot, points=2)")]) == 0
     said = capsys.readouterr().out
     assert "✓ dot: right · 2 of 2 points" in said
-    assert said.endswith("a.ipynb: 1 of 1 checks are happy, 2 of 2 points\n")
+    assert said.endswith("a.ipynb: 1 of 1 checks passed, 2 of 2 points\n")
     assert not listeners
 
 
@@ -38,7 +38,7 @@ def test_one_wrong_is_exit_code_1_and_the_report_is_the_same_as_in_the_notebook(
     assert main([notebook(tmp_path / "a.ipynb", IMPORTS, wrong, "check('dot', dot, points=2)")]) == 1
     said = capsys.readouterr().out
     assert "Reread:" in said
-    assert "0 of 1 checks are happy" in said
+    assert "0 of 1 checks passed" in said
 
 
 def test_the_solutions_pass_and_a_notebook_as_released_does_not_and_says_so_kindly(capsys):
@@ -69,7 +69,7 @@ def test_an_error_in_a_cell_shows_the_student_s_line_and_the_next_cell_runs(tmp_
     assert "b = a / 0" in said
     assert "cell 2 of a.ipynb" in said
     assert "notebook.py" not in said
-    assert "1 of 1 checks are happy, 1 of 1 points; cells 2, 5 raised an error outside of a check" in said
+    assert "1 of 1 checks passed, 1 of 1 points; cells 2, 5 raised an error outside of a check" in said
 
 
 def test_what_keeps_a_check_from_being_run_takes_nothing_off_the_total(tmp_path, capsys):
@@ -86,7 +86,7 @@ def test_what_keeps_a_check_from_being_run_takes_nothing_off_the_total(tmp_path,
     said = capsys.readouterr().out
     for wrong in (2, 3, 4):
         assert f"✗ cell {wrong} of a.ipynb: " in said
-    assert "1 of 3 checks are happy, 4 of 6.5 points; 2 of the checks could not be run; cells 2, 3, 4 raised" in said
+    assert "1 of 3 checks passed, 4 of 6.5 points; 2 of the checks could not be run; cells 2, 3, 4 raised" in said
 
 
 def test_a_syntax_error_in_a_released_notebook_leaves_its_total_what_the_solution_earns(tmp_path, capsys):
@@ -105,7 +105,7 @@ def test_a_check_that_a_student_calls_again_for_a_hint_is_not_counted_again(tmp_
     assert main([str(tmp_path / "a.ipynb")]) == 0
     said = capsys.readouterr().out
     assert said.count("✓ softmax: right") == 2
-    assert said.endswith("11 of 11 checks are happy, 26 of 26 points\n")
+    assert said.endswith("11 of 11 checks passed, 26 of 26 points\n")
 
 
 # The clock of the cell has to run already; it is set forward, so that the test takes no longer on a busy machine.
@@ -133,7 +133,7 @@ def test_an_endless_loop_is_stopped_and_it_says_where_it_is_and_how_to_give_it_l
     assert "stopped after 600 s" in said
     assert "--timeout 6000" in said
     assert "the last cell" in said
-    assert "0 of 1 checks are happy, 0 of 2 points; 1 of the checks could not be run; cell 3 raised an error" in said
+    assert "0 of 1 checks passed, 0 of 2 points; 1 of the checks could not be run; cell 3 raised an error" in said
     assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)[0] > 0) == before
 
 
@@ -165,7 +165,7 @@ def test_what_is_no_notebook_is_refused_in_one_line(tmp_path, capsys, text):
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SystemExit, match="2"):
         main([str(path)])
-    assert "is no notebook" in capsys.readouterr().err
+    assert "is not a notebook" in capsys.readouterr().err
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path, capsys):

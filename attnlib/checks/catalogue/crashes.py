@@ -1,6 +1,6 @@
-"""Mistakes that show in the exception alone, whatever the exercise, and what to tell whoever made them.
+"""Mistakes that show in the exception alone, whatever the exercise, and what to tell the students who made them.
 
-One of them is named where no known mistake of the exercise answers as the student did.
+One of them is named if none of the known mistakes of the exercise gives the same results as the student's code.
 """
 
 import re
@@ -16,7 +16,7 @@ def crashed(answer: Answer) -> Mistake | None:
     """Return the mistake that an exception shows, or None."""
     error = answer.error or ""
     if answer.line is None and "argument" in error:
-        return None  # the call itself failed, which is reported in words of its own
+        return None  # the call itself failed, which is reported separately
     return _broadcasting(error) or next((mistake for pattern, mistake in CRASHES if pattern.search(error)), None)
 
 
@@ -33,7 +33,7 @@ def _by_its_exception(*inputs: object) -> None:
 # Two shapes that do not fit ------------------------------------------------------------------------------------------
 
 SHAPES = re.compile(r"broadcast together with (?:remapped )?shapes \(([\d,]*)\) \(([\d,]*)\)( \([\d,]*\))?")
-NEVER = r"(?!)"  # these three are told by the sizes, and not by the words
+NEVER = r"(?!)"  # these three are recognised by the sizes, not by the wording
 
 KEEPDIMS = _crash(
     "no-keepdims",
@@ -50,22 +50,22 @@ TWO_ROWS = _crash(
     "two-rows",
     NEVER,
     "two rows of numbers of different lengths are combined",
-    "You combine two arrays of one dimension element by element, and they are not equally long.",
-    "Should each number of the first meet each number of the second? How many results would that be?",
-    "A column (n, 1) and a row (m,) make a table (n, m). x[:, None] turns a row into a column.",
+    "You combine two one-dimensional arrays element by element, but they have different lengths.",
+    "Should every number of the first be combined with every number of the second? How many results would that give?",
+    "A column (n, 1) and a row (m,) broadcast to a table (n, m). x[:, None] turns a row into a column.",
 )
 NEW_AXIS_LAST = _crash(
     "new-axis-at-the-end",
     NEVER,
-    "a new axis is at the end instead of in front",
+    "a new axis is at the end instead of at the front",
     "You give an array an axis of size 1 at the end. All its other axes then line up one place too far to the left.",
     "Write the two shapes one below the other, aligned on the right. Where is the axis of size 1 missing?",
-    "x[..., None] adds an axis at the end, x[None] one in front, and x[:, None] one after the first.",
+    "x[..., None] adds an axis at the end, x[None] one at the front, and x[:, None] one after the first.",
 )
 
 
 def _broadcasting(error: str) -> Mistake | None:
-    """Return the mistake that two shapes show which NumPy cannot broadcast, or None."""
+    """Return the mistake behind two shapes that NumPy cannot broadcast, or None."""
     found = SHAPES.search(error)
     if not found:
         return None
@@ -74,7 +74,7 @@ def _broadcasting(error: str) -> Mistake | None:
             return KEEPDIMS
         if len(one) > 1 and one[-1] == "1" and one[:-1] == other[1 - len(one) :]:
             return NEW_AXIS_LAST
-    if found[3]:  # the shape of what is written into, as by +=
+    if found[3]:  # the shape of the array that is written into, for example by +=
         return OTHER_ROOM
     return TWO_ROWS if all(len(sizes) == 1 for sizes in _sizes(found)) else None
 
@@ -97,14 +97,14 @@ _crash(
     r"cannot reshape array of size|is invalid for input of size",
     "a reshape to more or fewer entries than there are",
     "You reshape an array to sizes whose product is not the number of its entries.",
-    "Which sizes do you give in that line, and where do they come from? Is any of them a number from an example?",
+    "Which sizes do you pass in that line, and where do they come from? Is any of them a number from an example?",
     "Multiply the sizes for the case above, and print the shape of the array that you reshape.",
 )
 _crash(
     "joined-axes-differ",
     r"except for the concatenation axis must match|Sizes of tensors must match except in dimension",
     "the arrays that are joined differ in another axis",
-    "Arrays that you join along one axis have to agree in all the others, and these do not.",
+    "Arrays that you join along one axis must have the same size in all the others, and these do not.",
     "Print the shapes of what you join. Are these the right two arrays, and is this the axis along which they grow?",
     "Keys belong to keys and values to values: the widths of the two may differ.",
 )
@@ -121,8 +121,8 @@ _crash(
     r"stack expects each tensor to be equal size|all input arrays must have the same shape",
     "the arrays that are stacked have different shapes",
     "Arrays that you stack on a new axis must all have the same shape, and these do not.",
-    "Print the shapes of what you stack. Which of them is not as you expected, and which line made it?",
-    "x[..., 0::2] and x[..., 1::2] are equally wide only if the width is even.",
+    "Print the shapes of what you stack. Which of them is not what you expected, and which line made it?",
+    "x[..., 0::2] and x[..., 1::2] have the same width only if the width of x is even.",
 )
 
 
@@ -151,12 +151,12 @@ _crash(
 _crash(
     "two-dtypes",
     r"same dtype|expected scalar type",
-    "tensors of two dtypes meet",
+    "tensors of two dtypes are combined",
     "You combine a float32 tensor with a float64 one, and torch does not convert either of them by itself.",
-    "Which tensor in that line do you make or convert yourself? What is its dtype, and what is that of the tensors "
-    "that came in?",
+    "Which tensor in that line do you make or convert yourself? What is its dtype, and what is the dtype of the "
+    "tensors that were passed in?",
     "torch.zeros, torch.ones and torch.tensor make float32 unless they are given a dtype, and float() always does. "
-    "new_zeros takes over the dtype of the tensor that it is called on.",
+    "new_zeros uses the dtype of the tensor that it is called on.",
 )
 _crash(
     "array-for-a-number",
@@ -188,8 +188,9 @@ _crash(
     "view-of-a-transpose",
     r"view size is not compatible",
     "view after transpose",
-    "view only looks at the numbers in the order in which they lie in memory, and transposing has changed the order.",
-    "Which line calls view on a tensor that was transposed before?",
+    "view can only read the numbers in the order in which they are stored in memory, and transposing changes that "
+    "order.",
+    "Which line calls view on a tensor that has been transposed?",
     "reshape copies the numbers where it has to. contiguous() before view does the same.",
 )
 _crash(
@@ -202,9 +203,9 @@ _crash(
 )
 _crash(
     "method-for-a-number",
-    r"is a method, where a number is asked for",
-    "a method, where a number is asked for",
-    "You have written a method, which has to be called. The task asks for a number that is read without brackets.",
+    r"is a method, but a number is needed",
+    "a method instead of a number",
+    "You have written a method, which has to be called. The task asks for a number that is read without parentheses.",
     "Where do you keep the number, and what is its name?",
     "Assign the number to self.length in __init__ and every call that changes it, or put @property above the method.",
 )
@@ -220,15 +221,15 @@ _crash(
     "shape-of-a-parameter",
     r"has shape \(.*\), but \(.*\) is needed",
     "a parameter has the wrong shape",
-    "One of your layers has different sizes from those of the weights that it is given.",
-    "nn.Linear(i, o) maps i numbers to o numbers. Which two numbers did you give, and in which order?",
-    "The weight of nn.Linear(i, o) has shape (o, i). Are the sizes those that __init__ was given?",
+    "One of your layers has different sizes from the weights that it is given.",
+    "nn.Linear(i, o) maps i numbers to o numbers. Which two numbers did you pass, and in which order?",
+    "The weight of nn.Linear(i, o) has shape (o, i). Do the sizes agree with those that __init__ was given?",
 )
 _crash(
     "unequal-split",
     r"does not result in an equal division|split_with_sizes|not divisible|must be divisible",
-    "the parts of a split are not equally large",
-    "You split an axis into equal parts, and its size is not a multiple of their number.",
+    "the parts of a split have different sizes",
+    "You split an axis into equal parts, but its size is not a multiple of their number.",
     "Which axis do you split, and should all of it be split?",
     "x[..., :n] and x[..., n:] can split an axis at any position.",
 )
@@ -246,33 +247,33 @@ _crash(
     r"|invalid index to scalar|invalid index of a 0-dim",
     "one number is used as if it were a list or an array",
     "You loop over a single number, index it, or ask for its length.",
-    "How many dimensions does your input have in this case, and what does a loop over it give at each turn?",
-    "A loop over an array goes through its first axis. Over a row it gives numbers, over a table rows.",
+    "How many dimensions does your input have in this case, and what does a loop over it give in each step?",
+    "A loop over an array goes through its first axis. For a row it gives numbers; for a table it gives rows.",
 )
 _crash(
     "third-argument",
     r"output array (is not acceptable|has (wrong|incorrect))|return arrays? must be of ArrayType"
     r"|output must be an array",
     "a third array is given to a function of two",
-    "np.dot, np.matmul and most functions of NumPy take the array to write into as one more argument.",
-    "How many arrays does the function in that line combine, and how many do you give it?",
-    "Multiply two arrays first, and the result by the third.",
+    "np.dot, np.matmul and most other NumPy functions take the array to write into as an extra argument.",
+    "How many arrays does the function in that line combine, and how many do you pass?",
+    "Multiply two arrays first, then multiply the result by the third.",
 )
 _crash(
     "no-inverse",
     r"LinAlgError|linalg\.(inv|solve)|must be batches of square matrices|singular",
     "a matrix is inverted that has no inverse",
-    "Only a square matrix has an inverse, and not every one.",
+    "Only a square matrix can have an inverse, and not every square matrix has one.",
     "Does the formula of the task contain an inverse, or a transpose?",
-    "If the shapes do not fit the other way round, print them: perhaps only the order of the factors is wrong.",
+    "If the shapes do not fit without the inverse, print them: perhaps only the order of the factors is wrong.",
 )
 _crash(
     "dimensions-of-repeat",
     r"Number of dimensions of (repeat|tile) dims",
     "repeat is given too few numbers",
-    "torch's repeat takes one number for each dimension of the tensor: how often it is repeated along it.",
-    "How many dimensions has the tensor in that line, and how many numbers do you give?",
-    "torch.cat([x, x], dim=-1) repeats along the last dimension alone, and so does x.tile(2).",
+    "torch's repeat takes one number for each dimension of the tensor: how often to repeat the tensor along it.",
+    "How many dimensions does the tensor in that line have, and how many numbers do you pass?",
+    "torch.cat([x, x], dim=-1) repeats only along the last dimension, and so does x.tile(2).",
 )
 _crash(
     "none-for-a-value",
@@ -280,7 +281,7 @@ _crash(
     "None is used as if it were a number or an array",
     "One of the values in that line is None: an argument that was left out, or the result of a function that returns "
     "nothing.",
-    "Which name in that line can be None, and when? Is a test for None the wrong way round?",
+    "Which name in that line can be None, and when? Is a test for None inverted?",
     "An argument that defaults to None has to be replaced before it is used. append, extend and sort change a list "
     "and return None.",
 )
@@ -299,7 +300,7 @@ _crash(
     "more indices than the array has dimensions",
     "You index more dimensions than the array has.",
     "How many dimensions does the array in that line have in this case? Print its shape.",
-    "x[..., i] and x[..., i, :] count from the end, and fit however many dimensions there are in front.",
+    "x[..., i] and x[..., i, :] count from the end, and work however many dimensions come before.",
 )
 _crash(
     "index-past-the-end",
@@ -307,8 +308,8 @@ _crash(
     "an index runs past the end",
     "You ask for an element that does not exist: the index is as large as the size of that axis, or larger.",
     "How far does your index run, and along which axis? How large is that axis in this case?",
-    "The largest index is one less than the size. The number of queries can differ from that of keys, and the number "
-    "of positions from that of rows.",
+    "The largest index is one less than the size. There can be more queries than keys, or fewer, and more positions "
+    "than rows, or fewer.",
 )
 _crash(
     "written-in-place",
@@ -332,7 +333,7 @@ _crash(
     "a name without a value",
     "Your function uses a name that has no value at that point.",
     "Is it a typo, an import that is missing, or a name that is set in only one branch of an if or a loop?",
-    "A function can use its arguments and what it has computed itself. A loop that never runs sets no name.",
+    "A function can use its arguments and what it has computed itself. A loop that never runs assigns nothing.",
 )
 _crash(
     "no-such-attribute",
@@ -354,23 +355,23 @@ _crash(
     "not-a-function",
     r"object is not callable",
     "something that is not a function is called",
-    "There are brackets (...) after something that is not a function.",
-    "Which name in that line is followed by brackets? Did you give a function's name to something else before?",
-    "x.shape is read without brackets; torch's x.size() is a call and needs them.",
+    "There are parentheses (...) after something that is not a function.",
+    "Which name in that line is followed by parentheses? Did you give a function's name to something else earlier?",
+    "x.shape is read without parentheses; torch's x.size() is a call and needs them.",
 )
 _crash(
     "endless-recursion",
     r"^RecursionError",
     "the function calls itself without end",
     "Your function calls itself again and again.",
-    "Which call in your function is to the function itself, perhaps because it has the name of another one?",
+    "Which line makes your function call itself, perhaps because it has the same name as another function?",
     "Do not give your own function or variable the name of something that it uses.",
 )
 _crash(
     "division-by-zero",
     r"^ZeroDivisionError",
     "a division by zero",
-    "A plain number is divided by 0.",
-    "Which size or count in that line can be 0, and what should come out then?",
+    "You divide a plain number by 0.",
+    "Which size or count in that line can be 0, and what should the result be then?",
     "Print the divisor for the case above, and work that case out by hand.",
 )

@@ -1,6 +1,6 @@
-"""What is true of many wrong answers, whatever the exercise: recognised from the answers alone, never guessed.
+"""What is true of many wrong answers, whatever the exercise: recognised from the results alone, never guessed.
 
-A symptom is looked for where no known mistake of the exercise answers as the student did.
+Symptoms are checked if none of the known mistakes of the exercise gives the same results as the student's code.
 """
 
 import math
@@ -20,7 +20,7 @@ from attnlib.checks.probe import Answer
 
 @dataclass(frozen=True)
 class Seen:
-    """The cases by number, what came and what was expected, which were right, and the first that was wrong.
+    """The cases by number, the results and the expected ones, which cases were right, and the first wrong one.
 
     ``twice`` are pairs of cases with the same inputs.
     """
@@ -35,7 +35,7 @@ class Seen:
 
     @property
     def answer(self) -> Answer:
-        """Return what came in the first case that was wrong."""
+        """Return the results of the first case that was wrong."""
         return self.answers[self.first]
 
 
@@ -66,7 +66,7 @@ def _recognised(*inputs: object) -> None:
     "such as [] or {} and a global variable keep what the previous call left in them.",
 )
 def differs_between_calls(seen: Seen) -> bool:
-    """Tell whether one of two answers to the same inputs is not like the other."""
+    """Tell whether two calls with the same inputs gave different results."""
     for i, j in seen.twice:
         one, other = seen.answers[i], seen.answers[j]
         if one.problem is None and other.problem is None and not _alike(one, other):
@@ -83,20 +83,20 @@ def _alike(one: Answer, other: Answer) -> bool:
 
 @symptom(
     "the numbers are right, but a gradient is not",
-    "Somewhere on the way back from the result a piece of the gradient is lost, though the numbers are right.",
+    "The numbers are right, but part of the gradient is lost on the way back from the result.",
     "Which inputs contribute to the result in more than one way? Does each of these paths pass its gradient on?",
     "A part that is detached, or read from .data, or rebuilt from plain numbers, is a constant as far as autograd "
     "is concerned.",
 )
 def gradient_lost_in_part(seen: Seen) -> bool:
-    """Tell whether all numbers are right, and gradients came that are wrong."""
+    """Tell whether all numbers are right, and there are gradients that are wrong."""
     return seen.cases[seen.first].part == GRADIENTS and seen.answer.problem is None
 
 
 @symptom(
     "an argument is changed",
     "The result is right, but after the call one of the arguments is no longer what it was.",
-    "Which of your lines write into an array, instead of making a new one?",
+    "Which of your lines write into an array instead of making a new one?",
     "An assignment to x[...], an operator such as +=, a method whose name ends in an underscore, and out= all write "
     "in place.",
 )
@@ -107,8 +107,8 @@ def changes_an_argument(seen: Seen) -> bool:
 
 @symptom(
     "different numbers in training mode",
-    "In training mode, your module gives different numbers from those in evaluation mode. The task asks for "
-    "nothing of the kind.",
+    "In training mode, your module gives different numbers from those in evaluation mode. The task does not "
+    "ask for that.",
     "Which of your layers behaves differently after module.train() than after module.eval()?",
     "Dropout and batch norm do. Neither of them is in the formula of the task.",
 )
@@ -124,7 +124,7 @@ def differs_in_training(seen: Seen) -> bool:
     "Print the type of what your function returns and, if it is a tuple, how many items it has.",
 )
 def other_results(seen: Seen) -> bool:
-    """Tell whether what came back is none of the results at all."""
+    """Tell whether what was returned is not a result of the expected kind at all."""
     return (seen.answer.problem or "").startswith("returned")
 
 
@@ -145,8 +145,8 @@ def squeezed(seen: Seen) -> bool:
 
 @symptom(
     "a dimension of size 1 too many",
-    "Your result has the right sizes, and one or more dimensions of size 1 beside them.",
-    "How many dimensions does the task ask for? Which of your lines adds another one?",
+    "Your result has the right sizes, but also one or more extra dimensions of size 1.",
+    "How many dimensions does the task ask for? Which of your lines adds an extra one?",
     "None in an index, np.newaxis, expand_dims, unsqueeze and keepdims add dimensions of size 1. So does a 1 in the "
     "shape of an array that you make.",
 )
@@ -162,12 +162,12 @@ def unsqueezed(seen: Seen) -> bool:
 
 @symptom(
     "the result is flat",
-    "All numbers of your result are in a single dimension. The dimensions that the task asks for are gone.",
+    "All numbers of your result are in a single dimension. The other dimensions that the task asks for are lost.",
     "Which of your lines turns an array of several dimensions into one of a single dimension?",
-    "np.append and np.repeat do so unless you give them an axis. ravel(), flatten() and reshape(-1) always do.",
+    "np.append and np.repeat do that unless you pass an axis. ravel(), flatten() and reshape(-1) always do.",
 )
 def flattened(seen: Seen) -> bool:
-    """Tell whether every shape that is wrong has one dimension, in the first case of the size that is wanted."""
+    """Tell whether every shape that is wrong has one dimension, which in the first case has the expected size."""
     first = _wrong_shapes(seen, seen.first)
     return (
         bool(first)
@@ -177,27 +177,27 @@ def flattened(seen: Seen) -> bool:
 
 
 def _wrong_shapes(seen: Seen, i: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Return the shapes of a case that are not as expected, beside those that are."""
+    """Return the shapes of a case that are not as expected, each with the expected one."""
     expected = seen.expected[i].arrays
     shapes = [(x.shape, expected[name].shape) for name, x in seen.answers[i].arrays.items()]
     return [(got, want) for got, want in shapes if got != want]
 
 
 @symptom(
-    "the result holds whole numbers only",
+    "the result holds only whole numbers",
     "Your result has an integer dtype, so everything after the decimal point is cut off.",
     "What is the dtype of the array that you write your numbers into?",
     "An array made from whole numbers, or by zeros_like from such an array, can hold only whole numbers.",
 )
 def whole_numbers(seen: Seen) -> bool:
-    """Tell whether integers came where real numbers are expected."""
+    """Tell whether the result has integers where real numbers are expected."""
     expected = seen.expected[seen.first].arrays
     return any(x.dtype.kind in "iu" and expected[name].dtype.kind == "f" for name, x in seen.answer.arrays.items())
 
 
 @symptom(
-    "right for one number of dimensions only",
-    "Your function relies on a certain number of dimensions: with more in front, or with fewer, it is wrong.",
+    "right for only one number of dimensions",
+    "Your function relies on a certain number of dimensions: with more leading dimensions, or with fewer, it is wrong.",
     "Which of your lines counts an axis from the front, or unpacks a shape?",
     "Counted from the end, as -1 and -2, axes stay the same whatever comes before them.",
 )
@@ -213,7 +213,7 @@ def number_of_dimensions(seen: Seen) -> bool:
     "overflow: large numbers become nan or infinity",
     "Your function is right for numbers of ordinary size, but gives nan or infinity for large ones.",
     "Which of your lines makes a number too large for a float?",
-    "The exponential of 1000 is infinite. What may you subtract from all scores of a row before taking it?",
+    "The exponential of 1000 is infinite. What can you subtract from all scores of a row before taking it?",
 )
 def overflows(seen: Seen) -> bool:
     """Tell whether only cases with large numbers are wrong, and not finite."""
@@ -240,16 +240,16 @@ def inexact(seen: Seen) -> bool:
     "a factor is wrong",
     "All your numbers are the same multiple of the right ones, so everything is there except for one factor.",
     "Which of your lines multiplies or divides everything by one number, and is it the number in the formula?",
-    "Compute the factor by hand for the sizes of the case above, with brackets round every step, and print yours.",
+    "Compute the factor by hand for the sizes of the case above, with parentheses around every step, and print yours.",
 )
 def wrong_factor(seen: Seen) -> bool:
-    """Tell whether all that is wrong is a factor, the same for all numbers of a case."""
+    """Tell whether the only thing that is wrong is a factor, the same for all numbers of a case."""
     return "times as large as expected, everywhere" in seen.broke
 
 
 @symptom(
     "a number is too large for 32 bits",
-    "For large sizes your number is wrong, and it differs from the right one by a multiple of 2 to the power of 32.",
+    "For large sizes your number is wrong: it differs from the right one by a multiple of 2 to the power of 32.",
     "Which of your numbers has a type that holds only 32 bits?",
     "Python's own integers have no upper limit. np.int32 and torch.int32 stop at 2,147,483,647 and wrap around "
     "to negative numbers.",
@@ -279,41 +279,41 @@ def zeros(seen: Seen) -> bool:
 
 @symptom(
     "more comes after the result",
-    "Your result begins with all that is expected, and goes on after it.",
+    "Your result begins with everything that is expected, but does not end there.",
     "How many rows or columns should there be in the case above? Which of your lines decides how many there are?",
-    "If you make an array with room to spare, return only the part that has been filled. Otherwise, look for a size or "
-    "a range that goes too far.",
+    "If you make an array that is larger than needed, return only the part that has been filled. Otherwise, look for a "
+    "size or a range that goes too far.",
 )
 def more_after_the_end(seen: Seen) -> bool:
-    """Tell whether what has the wrong shape begins with what is wanted."""
+    """Tell whether each array of the wrong shape begins with the expected one."""
     return _all_that_misfit(seen, lambda got, want: _is_part(want, got, first=True))
 
 
 @symptom(
     "the beginning of the result is missing",
-    "Your result is the last part of what is expected. All that comes before it is missing.",
+    "Your result is only the last part of the expected one. Everything before it is missing.",
     "Which of your lines drops what comes first, or keeps only a certain number of rows?",
     "A slice such as x[-n:] keeps the last n, and a list of limited length forgets its oldest entries.",
 )
 def beginning_missing(seen: Seen) -> bool:
-    """Tell whether what has the wrong shape is the end of what is wanted."""
+    """Tell whether each array of the wrong shape is the end of the expected one."""
     return _all_that_misfit(seen, lambda got, want: _is_part(got, want, first=False))
 
 
 @symptom(
     "the end of the result is missing",
-    "Your result is the first part of what is expected. All that comes after it is missing.",
-    "Where does the number of rows or columns come from in your code? Is a largest number built into it?",
-    "A table that is made for a fixed number of rows, such as 512, and then cut, is too short for more of them. A "
-    "slice such as x[:n] keeps the first n only, and range(n) ends before n.",
+    "Your result is only the first part of the expected one. Everything after it is missing.",
+    "Where does the number of rows or columns come from in your code? Is a maximum built into it?",
+    "A table that is made for a fixed number of rows, such as 512, is too short if more are needed. A slice such "
+    "as x[:n] keeps only the first n, and range(n) ends before n.",
 )
 def end_missing(seen: Seen) -> bool:
-    """Tell whether what has the wrong shape is the beginning of what is wanted."""
+    """Tell whether each array of the wrong shape is the beginning of the expected one."""
     return _all_that_misfit(seen, lambda got, want: _is_part(got, want, first=True))
 
 
 def _all_that_misfit(seen: Seen, holds: Callable[[NDArray[Any], NDArray[Any]], bool]) -> bool:
-    """Tell whether something holds of all arrays of the wrong shape and what was wanted, and the first case has one."""
+    """Tell whether the first case has an array of the wrong shape, and something holds of all such arrays."""
     expected = seen.expected
     pairs = {i: [(x, expected[i].arrays[name]) for name, x in seen.answers[i].arrays.items()] for i in seen.cases}
     misfits = {i: [(got, want) for got, want in both if got.shape != want.shape] for i, both in pairs.items()}
@@ -334,7 +334,8 @@ def _is_part(part: NDArray[Any], whole: NDArray[Any], *, first: bool) -> bool:
 @symptom(
     "one dimension has the size of another",
     "Your result has as many dimensions as it should, but the size of one of them belongs to another.",
-    "For each dimension of your result: which argument does its size come from in your code, and which should it?",
+    "For each dimension of your result: which argument does its size come from in your code, and which should it come "
+    "from?",
     "There can be more keys than queries, and values can be wider or narrower than keys. If your code makes the result "
     "with np.zeros or np.empty, look at the sizes in that line first.",
 )
@@ -353,16 +354,16 @@ def _is_another(got: tuple[int, ...], want: tuple[int, ...], case: Case) -> bool
 
 
 def _sizes(case: Case) -> set[int]:
-    """Return the sizes of all that a case hands in."""
+    """Return the sizes of all inputs of a case."""
     return {n for x in leaves(case.inputs).values() for n in x.shape}
 
 
 @symptom(
     "only the first of a batch is right",
-    "In a batch, the result of the first sequence is right, and those of the others are not.",
+    "In a batch, the result of the first sequence is right, but those of the others are not.",
     "Which of your lines uses the first entry of a batch for all of them, as [0] does, or lets all "
     "sequences share one array?",
-    "With axes counted from the end, and an ellipsis (...) in front, every sequence of a batch is treated alike.",
+    "If you count axes from the end and put an ellipsis (...) first, every sequence of a batch is treated alike.",
 )
 def first_of_a_batch(seen: Seen) -> bool:
     """Tell whether in the first array that is wrong the first entry of three or more dimensions alone is right."""
@@ -372,10 +373,10 @@ def first_of_a_batch(seen: Seen) -> bool:
 
 @symptom(
     "only the first row is right",
-    "The first row of the result is right, and the rows after it are not.",
+    "The first row of the result is right, but the rows after it are not.",
     "What does your code do for the second row that depends on what it did for the first?",
-    "A row may be a query, a position, or a sequence of a batch. A loop that writes into what it still has to read, or "
-    "that does not start afresh for each row, goes wrong like this, and so does code that uses the first row for all.",
+    "A row can be a query, a position, or a sequence of a batch. A loop goes wrong like this if it writes into what "
+    "it still has to read or does not start afresh for each row, and so does code that uses the first row for all.",
 )
 def first_row(seen: Seen) -> bool:
     """Tell whether in every case that is wrong the first row alone is right, and could have been wrong."""
@@ -384,10 +385,10 @@ def first_row(seen: Seen) -> bool:
 
 @symptom(
     "only the last row is right",
-    "The last row of the result is right, and the rows before it are not.",
-    "Which name in your code holds what belongs to the last row, while you use it for all rows?",
-    "A variable keeps its last value when its loop has ended. And in the last row nothing comes later: what is done to "
-    "later positions does not show there.",
+    "The last row of the result is right, but the rows before it are not.",
+    "Which variable in your code holds something of the last row, although you use it for all rows?",
+    "A variable keeps its last value after its loop has ended. Also, no position comes after the last row, so a "
+    "mistake with later positions does not show there.",
 )
 def last_row_alone(seen: Seen) -> bool:
     """Tell whether in every case that is wrong the last row alone is right, and could have been wrong."""
@@ -404,7 +405,7 @@ def _one_row_alone(seen: Seen, row: int) -> bool:
 
 
 def _given(case: Case, want: NDArray[Any], row: int) -> bool:
-    """Tell whether the row that is wanted holds only 0 and 1, or is that of an input: position 0 changes none."""
+    """Tell whether the expected row holds only 0 and 1, or equals a row of an input: position 0 changes nothing."""
     one = want[..., row, :]
     same = [x[..., row, :] for x in leaves(case.inputs).values() if x.shape == want.shape]
     return bool(np.isin(one, (0, 1)).all()) or any(np.allclose(one, x) for x in same)
@@ -424,10 +425,9 @@ def last_row(seen: Seen) -> bool:
 
 @symptom(
     "right for small inputs, wrong for large ones",
-    "Your function is right as long as there are few rows of everything. With many, it gives other numbers.",
+    "Your function is right as long as there are few rows of everything. With many, it gives different numbers.",
     "Which number in your code is fixed, whatever the inputs: the size of a block or of a table, a limit?",
-    "Make that number as small as you can, 1 or 2. Then a small example that you can follow shows what is wrong, and "
-    "the number was not the reason.",
+    "Make that number as small as you can, 1 or 2. Then a small example that you can follow shows what is wrong.",
 )
 def many_rows(seen: Seen) -> bool:
     """Tell whether only cases that are much larger than all others are wrong, and give numbers."""
@@ -438,7 +438,7 @@ def many_rows(seen: Seen) -> bool:
 
 
 def _first_that_differs(seen: Seen, i: int | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the first array of a case that has the right shape and other numbers, beside the right one.
+    """Return the first array of a case that has the right shape but wrong numbers, with the expected one.
 
     Without such an array both are empty. The case is the first wrong one, unless it is given.
     """
@@ -454,13 +454,13 @@ def _first_that_differs(seen: Seen, i: int | None = None) -> tuple[NDArray[Any],
 
 
 def _right(got: NDArray[Any], want: NDArray[Any], axis: int) -> list[bool]:
-    """Return along an axis of two entries or more which of them are right; nothing where there are fewer."""
+    """Return which entries along an axis are right, or nothing if the axis has fewer than two."""
     near = np.isclose(got, want, equal_nan=True).swapaxes(0, axis)
     return [bool(one.all()) for one in near] if len(near) > 1 else []
 
 
 def _rank(case: Case) -> int:
-    """Return the number of dimensions of what a case hands in."""
+    """Return the largest number of dimensions among the inputs of a case."""
     return max((x.ndim for name, x in leaves(case.inputs).items() if "[" not in name or "value" in name), default=0)
 
 

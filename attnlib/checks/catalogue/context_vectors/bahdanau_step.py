@@ -339,26 +339,26 @@ add_pairs(MISTAKES, step, "no-bias", {"cell": cell_without_bias}, ("tanh-after-v
 
 
 @MISTAKES.add(
-    "the weights that come back are those of the new state",
-    hint="The state and the context are right. With which weights was that context made?",
-    more="Average the memory with the weights that you return, and compare with your context. Which state asked for "
-    "them?",
+    "the returned weights are those of the new state",
+    hint="The state and the context are right. Which weights was that context made with?",
+    more="Average the memory with the weights that you return, and compare the result with your context. Which state "
+    "did you compute them from?",
     section=LOOK_BACK,
 )
 def weights_of_new_state(y, state, memory, params, *, mask=None):
-    """The weights are worked out again with the new state. Those that made the context are asked for."""
+    """You compute the weights again with the new state. The task asks for those that made the context."""
     new, context, _ = step(y, state, memory, params, mask)
     return new, context, weigh(additive(new, memory, params), mask)
 
 
 @MISTAKES.add(
     "the context takes the place of the old state",
-    hint="What does the cell combine with what it reads: the context, or the decoder's last state?",
-    more="The context is part of what the cell reads, beside y. Which vector should meet w_hh? Compare its width.",
+    hint="What does the cell combine with its input: the context, or the decoder's previous state?",
+    more="The context is part of the cell's input, together with y. Which vector should be multiplied by w_hh?",
     section=LOOK_BACK,
 )
 def context_as_state(y, state, memory, params, *, mask=None):
-    """The cell is given the context as its last state. That is the state that came in; the context is read with y."""
+    """You pass the context to the cell as its previous state. It should get `state`; the context is read with y."""
     _, context, weights = step(y, state, memory, params, mask)
     return cell(join(y, context), context, params), context, weights
 

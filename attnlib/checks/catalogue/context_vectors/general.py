@@ -353,11 +353,12 @@ def reshaped_key(query, key, weight):
 @MISTAKES.add(
     "the weight is averaged with its transpose",
     hint="For queries of width 2 and keys of width 3, what are the shapes of the weight and of its transpose?",
-    more="A symmetric weight gives the same score whichever of two words asks. Nothing in the formula demands that.",
+    more="A symmetric weight gives two words the same score whichever is the query. Nothing in the formula requires "
+    "that.",
     section=OTHER_ORDER,
 )
 def weight_plus_transpose(query, key, weight):
-    """You add the weight to its own transpose. It need not be square, and if it is, that makes it another weight."""
+    """You average the weight with its own transpose. It need not be square, and if it is, averaging changes it."""
     return _general(query, key, (weight + weight.T) / 2)
 
 

@@ -768,12 +768,12 @@ add_pairs(MISTAKES, step, "no-bias", {"cell": cell_without_bias}, IN_WEIGHTS)
 
 @MISTAKES.add(
     "the merging matrix is cut in the middle",
-    hint="How many rows of w_c meet the context, and how many meet the state?",
-    more="w_c has D_m rows for the context, then D_s for the state. Take D_m = 6 and D_s = 4: where do you cut?",
+    hint="How many rows of w_c are multiplied by the context, and how many by the state?",
+    more="w_c has D_m rows for the context, then D_s for the state. For D_m = 6 and D_s = 4, where do you cut?",
     section=OTHER_ORDER,
 )
 def w_c_cut_in_the_middle(y, state, memory, params, *, score="dot", mask=None):
-    """The merging matrix is cut into two halves. That fits only if the memory is as wide as the state."""
+    """You cut the merging matrix into two halves. That works only if the memory is as wide as the state."""
 
     def merge_halves(context, state, p):
         for_context, for_state = np.split(p["w_c"], 2)

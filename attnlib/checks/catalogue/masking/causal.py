@@ -391,12 +391,12 @@ def never_empty(T, S=None, *, q_offset=0):
 
 @MISTAKES.add(
     "without S there are more keys than queries",
-    hint="How many keys are there if `S` is not given: as many as queries, or more?",
-    more="With T=2 and q_offset=1 and no S, how many columns should the mask have, by the text of the task?",
+    hint="How many keys are there if `S` is not given: as many as there are queries, or more?",
+    more="With T=2, q_offset=1 and no S, how many columns should the mask have according to the task?",
     section=KINDS,
 )
 def offset_in_default(T, S=None, *, q_offset=0):
-    """Where `S` is left out, you add the offset to T. There are as many keys as queries then."""
+    """When `S` is left out, you add the offset to T. There should be as many keys as queries."""
     return attnlib.causal_mask(T, T + q_offset if S is None else S, q_offset=q_offset)
 
 

@@ -1053,40 +1053,41 @@ def tiled(query, key, value, mask):
 
 @MISTAKES.add(
     "a query counts as empty as soon as one key is hidden",
-    hint="When has a query nothing to attend to: when some of its keys are hidden, or when all of them are?",
-    more="Take the row True, True, False of the mask. Does your test say that this query sees nothing? Compare what "
-    "any and all answer there.",
+    hint="When does a query have nothing to attend to: when some of its keys are hidden, or when all of them are?",
+    more="Take the mask row True, True, False. Does your test say that this query sees nothing? Compare what any "
+    "and all return for this row.",
     section=EMPTY,
 )
 def not_all_is_empty(query, key, value, mask):
-    """Whoever may not see every key gets zeros. Only a query that may see no key at all should get them."""
+    """A query gets zeros as soon as one key is hidden. Only a query that can see no key at all should get them."""
     context, weights = attnlib.attention(query, key, value, mask=mask)
     full = np.broadcast_to(mask, weights.shape).all(axis=-1, keepdims=True)
     return np.where(full, context, 0.0), np.where(full, weights, 0.0)
 
 
 @MISTAKES.add(
-    "only the number of allowed keys counts, not which they are",
+    "only the number of allowed keys counts, not which ones they are",
     hint="Which keys does the row True, False, True allow, and which does your code allow?",
-    more="A length says how many words come before the padding. A mask says more: what it allows may lie anywhere.",
+    more="A length says how many words come before the padding. A mask says more: the keys that it allows can be "
+    "anywhere.",
     section=KINDS,
 )
 def lengths_from_the_mask(query, key, value, mask):
-    """You count the keys that a query may see, and let it see as many from the first on. The mask says which."""
+    """You count the allowed keys of a query, and let it see that many from the first on. The mask says which."""
     scores = _scores(query, key)
     counts = np.broadcast_to(mask, scores.shape).sum(axis=-1, keepdims=True)
     return _attend(scores, value, np.arange(scores.shape[-1]) < counts)
 
 
 @MISTAKES.add(
-    "missing dimensions are put in before the last two",
-    hint="Where are dimensions missing, if a mask (T, S) meets scores (B, H, T, S)? And a mask (H, T, S)?",
-    more="Broadcasting adds dimensions at the very front, by itself. Compare the shape of your mask with that of the "
-    "scores, aligned at the right, for a mask (S,) and for a mask (H, T, S).",
+    "missing dimensions are inserted before the last two",
+    hint="Which dimensions does a mask (T, S) lack for scores (B, H, T, S)? And a mask (H, T, S)?",
+    more="Broadcasting itself adds dimensions, at the very front. Compare the shape of your mask with that of the "
+    "scores, aligned on the right, for a mask (S,) and for a mask (H, T, S).",
     section=KINDS,
 )
 def room_before_the_last_two(query, key, value, mask):
-    """You put new dimensions in front of the mask's last two. They are missing at the very front."""
+    """You insert new dimensions before the mask's last two. They are missing at the very front."""
     scores = _scores(query, key)
     while mask.ndim < scores.ndim:
         mask = np.expand_dims(mask, -3)
@@ -1094,39 +1095,39 @@ def room_before_the_last_two(query, key, value, mask):
 
 
 @MISTAKES.add(
-    "a causal mask is mixed in",
-    hint="What decides what a query may see: the mask that is given, or anything else?",
-    more="The first query of the smallest case may see two keys. How many of them get a weight from you?",
+    "a causal mask is applied as well",
+    hint="What decides which keys a query can see: only the given mask, or something else as well?",
+    more="The first query of the smallest case can see two keys. How many of them get a weight in your result?",
     section=KINDS,
 )
 def causal_unasked(query, key, value, mask):
-    """Later keys are hidden as well, though the mask allows them. If they should be hidden, the mask says so."""
+    """You also hide later keys, although the mask allows them. If they should be hidden, the mask says so."""
     scores = _scores(query, key)
     return _attend(scores, value, mask & np.tri(scores.shape[-2], scores.shape[-1], dtype=bool))
 
 
 @MISTAKES.add(
     "every weight became nan, and then 0",
-    hint="What do your weights hold just before nan is replaced? What is 0 times infinity?",
+    hint="What do your weights contain just before you replace nan? What is 0 times infinity?",
     more="Multiply the mask by minus infinity on paper, once for True and once for False. Choosing between two "
-    "numbers, as where does, multiplies nothing.",
+    "numbers, as where does, needs no multiplication.",
     section=NOT_AFTER,
 )
 def nan_made_zero_everywhere(query, key, value, mask):
-    """Zero times infinity is nan. So every score became nan, and putting 0 for nan made every weight 0."""
+    """Zero times infinity is nan, so every score became nan, and replacing nan by 0 made every weight 0."""
     weights = np.zeros(_scores(query, key).shape, query.dtype)
     return weights @ value, weights
 
 
 @MISTAKES.add(
     "the mask gets a new second dimension",
-    hint="Does the mask (B, 1, 1, S) of the task need another dimension? Does a mask (B, T, S) without heads?",
-    more="Write the shapes of the mask and of the scores below each other, aligned at the right, before and after "
-    "that line. A mask comes ready to broadcast.",
+    hint="Does the mask (B, 1, 1, S) of the task need one more dimension? Does a mask (B, T, S) without heads?",
+    more="Write the shapes of the mask and of the scores one below the other, aligned on the right, before and "
+    "after that line. The mask that you are given is ready to broadcast.",
     section=KINDS,
 )
 def axis_for_heads(query, key, value, mask):
-    """A mask of three or more dimensions gets one for heads, as in other programs. It fits the scores as it comes."""
+    """You give a mask of three or more dimensions an extra one for heads. It already fits the scores."""
     return _attend(_scores(query, key), value, np.expand_dims(mask, 1) if mask.ndim > 2 else mask)
 
 

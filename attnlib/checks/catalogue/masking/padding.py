@@ -349,7 +349,7 @@ def array_alone(lengths, S):
 
 @MISTAKES.add(
     "an empty sentence gets a word",
-    hint="How many True has the row of a sentence of length 0?",
+    hint="How many entries should be True in the row of a sentence of length 0?",
     more="Print the row of the sentence of length 0. All of it is padding, so all of it should be False.",
     section=KINDS,
 )
@@ -383,38 +383,39 @@ def cumulative(lengths, S):
 
 
 @MISTAKES.add(
-    "an empty sentence may see everything",
-    hint="How many True has the row of a sentence of length 0?",
+    "the row of an empty sentence is all True",
+    hint="How many entries should be True in the row of a sentence of length 0?",
     more="If you pick rows of a table by the length minus 1, which row does a length of 0 pick? An index of -1 counts "
     "from the end.",
     section=KINDS,
 )
 def empty_is_full(lengths, S):
-    """A sentence of length 0 has a row of True only. All of it is padding, so all of it should be False."""
+    """The row of a sentence of length 0 is all True. The sentence is all padding, so its row should be all False."""
     lengths = np.asarray(lengths)
     return attnlib.padding_mask(np.where(lengths == 0, S, lengths), S)
 
 
 @MISTAKES.add(
-    "the sentences are sorted, the longest first",
+    "the sentences are sorted, longest first",
     hint="Which row of the mask belongs to the first sentence of the batch?",
-    more="Print your mask for the lengths 3 and 5. Some layers want sentences in the order of their lengths, but the "
-    "words of this batch stay where they are.",
+    more="Print your mask for the lengths 3 and 5. Some layers need sentences sorted by length, but the words of this "
+    "batch stay where they are.",
     section=KINDS,
 )
 def longest_first(lengths, S):
-    """The rows come in the order of the lengths. Row b belongs to sentence b, in the order in which they are given."""
+    """Your rows are sorted by length. Row b belongs to sentence b, in the order in which the lengths are given."""
     return attnlib.padding_mask(np.sort(lengths)[::-1], S)
 
 
 @MISTAKES.add(
-    "the sentences are sorted, the shortest first",
+    "the sentences are sorted, shortest first",
     hint="Which row of the mask belongs to the first sentence of the batch?",
-    more="Print your mask for the lengths 5 and 3. The words of the batch stay where they are, so their masks do too.",
+    more="Print your mask for the lengths 5 and 3. The words of the batch stay where they are, so their masks must "
+    "too.",
     section=KINDS,
 )
 def shortest_first(lengths, S):
-    """The rows come in the order of the lengths. Row b belongs to sentence b, in the order in which they are given."""
+    """Your rows are sorted by length. Row b belongs to sentence b, in the order in which the lengths are given."""
     return attnlib.padding_mask(np.sort(lengths), S)
 
 

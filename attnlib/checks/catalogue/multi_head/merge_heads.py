@@ -248,25 +248,26 @@ def reversed_order(x):
 
 
 @MISTAKES.add(
-    "two heads, however many there are",
+    "always two heads, however many there are",
     hint="How many heads does your code join, and how many does `x` have?",
-    more="For 3 heads of width 2 a row has 6 numbers. How many has yours? The number of heads is in the shape of `x`.",
+    more="For 3 heads of width 2, a row has 6 numbers. How many does yours have? The shape of `x` tells how many heads "
+    "there are.",
     section=CATCH_IT,
 )
 def two_heads(x):
-    """Heads 0 and 1 are joined, and there may be more, or only one."""
+    """You join heads 0 and 1, but there can be more heads, or only one."""
     return np.concatenate([x[..., 0, :, :], x[..., 1, :, :]], axis=-1)
 
 
 @MISTAKES.add(
-    "the number of words and that of heads are exchanged",
-    hint="In which order do the last three sizes of `x` stand: heads, words and components, or words first?",
-    more="For 3 heads, 4 words and width 2 there are 4 rows of 6 numbers. How many rows has yours? Print the sizes "
-    "that you take from the shape.",
+    "the number of words and the number of heads are swapped",
+    hint="What is the order of the last three sizes of `x`: heads, words and components, or words first?",
+    more="For 3 heads, 4 words and width 2 there are 4 rows of 6 numbers. How many rows does your result have? "
+    "Print the sizes that you take from the shape.",
     section=CATCH_IT,
 )
 def sizes_exchanged(x):
-    """The axes change places rightly, but the sizes of the result are taken from the wrong axes of `x`."""
+    """You swap the axes correctly, but take the sizes of the result from the wrong axes of `x`."""
     *leading, heads, words, width = x.shape
     return x.swapaxes(-3, -2).reshape(*leading, heads, words * width)
 
@@ -275,12 +276,12 @@ def sizes_exchanged(x):
     "the leading axes are lost",
     hint="For a batch of 2 sentences with 5 words each, what is the shape of the result, and which axes are in your "
     "reshape?",
-    more="The result has the leading axes of `x`, whatever their number. In yours the sentences of a batch stand side "
-    "by side in the same rows.",
+    more="The result has the leading axes of `x`, however many there are. In yours, the sentences of a batch are "
+    "side by side in the same rows.",
     section=CATCH_IT,
 )
 def leading_axes_lost(x):
-    """For one sentence this is right. With a batch there is still only one table, into which all sentences go."""
+    """This is right for one sentence. For a batch there is still only one table, which holds all the sentences."""
     return x.swapaxes(-3, -2).reshape(x.shape[-2], -1)
 
 

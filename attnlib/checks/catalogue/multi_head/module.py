@@ -303,7 +303,7 @@ def output_weight_not_transposed(steps):
     section=OUTPUT_PROJECTION,
 )
 def output_bias_twice(steps):
-    """The last layer adds its bias, and the same bias is added once more behind it."""
+    """The last layer adds its bias, and then you add the same bias once more."""
     return steps.changed_by(lambda out: out + steps.w_o.bias)
 
 
@@ -335,7 +335,7 @@ class value_is_query(attnlib.numpy.MultiHeadAttention):
     section=MULTI_HEAD,
 )
 class remembers_the_key(attnlib.numpy.MultiHeadAttention):
-    """Without a `key`, that of an earlier call is used. It should be the query of the same call."""
+    """Without a `key`, you use the key of an earlier call. You should use the query of the same call."""
 
     def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False):
         """Attend."""
@@ -352,7 +352,7 @@ class remembers_the_key(attnlib.numpy.MultiHeadAttention):
     section=MULTI_HEAD,
 )
 class keeps_the_first_call(attnlib.numpy.MultiHeadAttention):
-    """The keys and values of the first call are used in every later one. Each call has its own."""
+    """You use the keys and values of the first call in every later one. Each call should use its own."""
 
     def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False):
         """Attend."""
@@ -501,34 +501,34 @@ def heads_after_queries(steps):
 
 
 @MISTAKES.add(
-    "the heads of the weights stand before the batch",
-    hint="Which axis of the weights counts the sentences, and which the heads?",
-    more="The shape should be (B, H, T, S). Tables that are collected head by head lie in front of each other: where "
-    "does the new axis belong?",
+    "the heads of the weights come before the batch",
+    hint="Which axis of the weights counts the sentences, and which one the heads?",
+    more="The shape should be (B, H, T, S). If you collect the tables head by head and stack them, where does the "
+    "new axis belong?",
     section=MULTI_HEAD,
 )
 def weights_heads_first(steps):
-    """The weights are (H, B, T, S): the heads come before the sentences. They come after them: (B, H, T, S)."""
+    """The weights are (H, B, T, S), with the heads before the sentences. They should come after: (B, H, T, S)."""
     out, weights = steps.scaled_by(None)
     return out, weights.swapaxes(0, 1)
 
 
 @MISTAKES.add(
-    "batch and heads of the weights are one axis",
+    "the batch and the heads of the weights share one axis",
     hint="How many axes do the weights have: three, or four?",
-    more="Some books put the heads of all sentences below each other, so that there is one axis for both. Undo that "
-    "for the weights as you do for the output: the shape should be (B, H, T, S).",
+    more="Some books stack the heads of all sentences along a single axis. Undo that for the weights as you do for "
+    "the output: the shape should be (B, H, T, S).",
     section=MULTI_HEAD,
 )
 def weights_of_batch_and_heads(steps):
-    """The weights are (B*H, T, S), with one axis for sentences and heads. Each has its own axis: (B, H, T, S)."""
+    """The weights are (B*H, T, S), with one axis for sentences and heads. Each should have its own: (B, H, T, S)."""
     out, weights = steps.scaled_by(None)
     return out, weights.reshape(-1, *weights.shape[-2:])
 
 
 @MISTAKES.add(
     "two results without being asked for",
-    hint="What should be returned when `need_weights` is False, as it is unless somebody says otherwise?",
+    hint="What should be returned when `need_weights` is False, which is the default?",
     more="Whoever does not ask for weights wants one tensor, not a pair. Where do you look at `need_weights`?",
     section=MULTI_HEAD,
 )

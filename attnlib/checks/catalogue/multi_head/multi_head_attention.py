@@ -397,9 +397,9 @@ def swapped_one_and_two(steps):
     section=OUTPUT_PROJECTION,
 )
 def not_side_by_side(steps):
-    """A head takes columns of w_q, w_k and w_v, not rows. And the heads reach w_o side by side.
+    """A head takes columns of w_q, w_k and w_v, not rows. The heads must be side by side before w_o.
 
-    They are not added, not averaged, and not one below the other.
+    They are not added, not averaged, and not stacked one below the other.
     """
     if steps.num_heads == 1:
         return steps.scaled_by(None)
@@ -1223,14 +1223,14 @@ def empty_is_unmasked(steps):
 
 
 @MISTAKES.add(
-    "every head is the last one",
+    "every head returns the last head's result",
     hint="Compare your heads with each other. Should any two of them be equal?",
-    more="A name inside a function, or after a loop, is looked up when the line runs. Which number of a head does it "
-    "have then?",
+    more="A variable inside a function, or after a loop, is looked up when the line runs. Which head's number does "
+    "it hold then?",
     section=MULTI_HEAD,
 )
 def last_head_for_all(steps):
-    """All heads show what the last one found. Each should attend with its own queries, keys and values."""
+    """All heads return the result of the last one. Each should attend with its own queries, keys and values."""
     context, weights = steps.attend(*steps.heads())
     return steps.merge(np.repeat(context[..., -1:, :, :], steps.num_heads, axis=-3), weights)
 
@@ -1251,13 +1251,13 @@ def value_bands_like_keys(steps):
 
 
 @MISTAKES.add(
-    "the matrices of the values are cut across their rows",
-    hint="Three matrices are cut. Is each of them cut in the same way in your function?",
+    "the matrix of the values is cut across its rows",
+    hint="You cut three matrices. Does your function cut each of them in the same way?",
     more="Compare your part of w_v for head 0 with the first D_v columns of w_v. Where do they differ?",
     section=SPLITTING,
 )
 def value_matrix_reshaped(steps):
-    """The matrices of queries and keys are cut into columns, but that of the values is still reshaped at once."""
+    """You cut the matrices of queries and keys into columns, but still reshape that of the values directly."""
     q, k, _ = steps.heads()
     v = steps.value[..., None, :, :] @ steps.w_v.reshape(steps.num_heads, steps.w_v.shape[0], -1)
     return steps.merge(*steps.attend(q, k, v))
@@ -1265,13 +1265,13 @@ def value_matrix_reshaped(steps):
 
 @MISTAKES.add(
     "the matrices are cut across their rows, and the scale is that of all heads",
-    hint="Two things. Compare your matrix of head 0 with the first D columns of w_q; and how wide is one head?",
-    more="A reshape cannot gather columns: they are not next to each other in memory. The scale was right when it was "
-    "the root of the width of one head.",
+    hint="How does your matrix of head 0 differ from the first D columns of w_q? And how wide is one head?",
+    more="A reshape cannot gather columns: they are not next to each other in memory. The scale should come from the "
+    "width of one head.",
     section=SPLITTING,
 )
 def matrices_reshaped_and_scaled_by_all(steps):
-    """The matrices are reshaped to (H, E, D) at once. And the scores are divided by the root of H*D, not of D."""
+    """You reshape the matrices to (H, E, D) directly. You also divide the scores by the root of H*D, not of D."""
 
     def each(x, w):
         return x[..., None, :, :] @ w.reshape(steps.num_heads, w.shape[0], -1)
@@ -1283,12 +1283,12 @@ def matrices_reshaped_and_scaled_by_all(steps):
 @MISTAKES.add(
     "the matrices are transposed, then reshaped",
     hint="Compare your matrix of head 0 with the first D columns of w_q. Where do they differ?",
-    more="After the transpose the D columns of a head are D rows, one after the other: a reshape can cut them off, "
-    "with the shape (H, D, E). What is still to be done to get (H, E, D)?",
+    more="After the transpose, the D columns of a head are D consecutive rows, so a reshape to (H, D, E) separates "
+    "the heads. What remains to be done to get (H, E, D)?",
     section=SPLITTING,
 )
 def matrices_transposed_and_reshaped(steps):
-    """The transposed matrices are reshaped to (H, E, D) at once. The shape is right, the numbers are out of place."""
+    """You reshape the transposed matrices to (H, E, D) directly, which puts the numbers in the wrong places."""
 
     def each(x, w):
         return x[..., None, :, :] @ w.T.reshape(steps.num_heads, w.shape[0], -1)
@@ -1299,14 +1299,14 @@ def matrices_transposed_and_reshaped(steps):
 
 
 @MISTAKES.add(
-    "the heads of the matrices are not in front",
-    hint="The columns are cut rightly. In which order do the three axes stand now, and in which are they needed?",
-    more="A product of stacks multiplies the last two axes. For the matrices these have to be E and D, with the heads "
-    "before them. Print the shape of yours.",
+    "the heads are not the first axis of the matrices",
+    hint="You cut the columns correctly. What is the order of the three axes now, and which order do you need?",
+    more="A product of stacked matrices uses the last two axes. For your matrices, these have to be E and D, with "
+    "the heads before them. Print the shape of yours.",
     section=SPLITTING,
 )
 def matrices_not_swapped(steps):
-    """The matrices are cut to (E, H, D), and the heads stay in the middle. They belong in front: (H, E, D)."""
+    """You reshape the matrices to (E, H, D) and leave the heads in the middle. They should come first: (H, E, D)."""
 
     def each(x, w):
         return x[..., None, :, :] @ w.reshape(w.shape[0], steps.num_heads, -1)
@@ -1318,8 +1318,8 @@ def matrices_not_swapped(steps):
 
 @MISTAKES.add(
     "all heads average the values of the last one",
-    hint="Every head has its own weights. Which values do they average in yours?",
-    more="A name that a loop sets keeps its last value after the loop. Which head's values does it hold then?",
+    hint="Every head has its own weights. Which values do they average in your function?",
+    more="A variable that a loop sets keeps its last value after the loop. Which head's values does it hold then?",
     section=MULTI_HEAD,
 )
 def last_values_for_all(steps):
@@ -1329,13 +1329,13 @@ def last_values_for_all(steps):
 
 
 @MISTAKES.add(
-    "no more keys than queries are looked at",
+    "only as many keys as queries are used",
     hint="How many keys are there, and how far does your loop over the keys run?",
     more="With 5 queries and 7 keys, each row has 7 weights. The number of keys is in the shape of the keys.",
     section=MULTI_HEAD,
 )
 def as_many_keys_as_queries(steps):
-    """Only as many keys are looked at as there are queries. The rest of them, and their values, are left out."""
+    """You use only as many keys as there are queries. The other keys, and their values, are left out."""
     q, k, v = steps.heads()
     count = q.shape[-2]
     scores = np.stack([(q * k[..., j : j + 1, :]).sum(axis=-1) for j in range(count)], axis=-1)
@@ -1344,7 +1344,7 @@ def as_many_keys_as_queries(steps):
 
 
 def _with_triangle(steps, triangle, **changed):
-    """Return the result with another rule for `is_causal`, a function of T and S."""
+    """Return the result with a different rule for `is_causal`, a function of T and S."""
     if not steps.is_causal:
         return steps.scaled_by(None)
     allowed = triangle(steps.query.shape[-2], steps.key.shape[-2])

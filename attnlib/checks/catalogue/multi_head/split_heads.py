@@ -290,7 +290,7 @@ def reversed_heads(x, num_heads):
 @MISTAKES.add(
     "the last head is left out",
     hint="How many heads does your loop visit, and how many are there?",
-    more="Print the last head for the numbered table. Is there anything in it? range(n) ends before n.",
+    more="Print the last head for the numbered table. What does it contain? range(n) ends before n.",
     section=SPLITTING,
 )
 def last_head_left_out(x, num_heads):
@@ -301,10 +301,10 @@ def last_head_left_out(x, num_heads):
 
 
 @MISTAKES.add(
-    "batch and heads are one axis",
+    "the batch and the heads share one axis",
     hint="How many axes does the result have for a batch of sentences: three, or four?",
-    more="Some books put the heads of all sentences below each other, so that there is one axis for both. Here the "
-    "leading axes stay as they are, and the heads are an axis of their own behind them.",
+    more="Some books stack the heads of all sentences along a single axis. Here the leading axes stay as they are, "
+    "and the heads get an axis of their own after them.",
     section=SPLITTING,
 )
 def batch_of_heads(x, num_heads):
@@ -315,13 +315,13 @@ def batch_of_heads(x, num_heads):
 
 @MISTAKES.add(
     "heads and components are swapped, not words and heads",
-    hint="After the first reshape there are words, heads and components. Which two of them change places?",
-    more="Print the shape before your last reshape, for 4 words of width 6 and 3 heads. A reshape that has to change "
-    "the shape once more mixes up the words.",
+    hint="After the first reshape, the axes are words, heads and components. Which two of them should change places?",
+    more="Print the shape before your last reshape, for 4 words of width 6 and 3 heads. If that reshape still has to "
+    "change the shape, it mixes up the words.",
     section=SPLITTING,
 )
 def components_swapped(x, num_heads):
-    """The wrong two axes are swapped, and another reshape makes the shape right. The numbers are out of place."""
+    """You swap the wrong two axes. A second reshape corrects the shape, but the numbers are in the wrong places."""
     *leading, words, width = x.shape
     cut = x.reshape(*leading, words, num_heads, width // num_heads)
     return cut.swapaxes(-1, -2).reshape(*leading, num_heads, words, width // num_heads)

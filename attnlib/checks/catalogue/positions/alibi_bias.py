@@ -138,7 +138,7 @@ def squared(H, T, S, *, q_offset=0):
 
 @MISTAKES.add(
     "the position of the query is left out",
-    hint="Are two rows of your table the same? Should they be?",
+    hint="Are any two rows of your table the same? Should they be?",
     more="A query has bias 0 for the key at its own position. Where is the 0 in row 1?",
     section=ALIBI,
 )
@@ -149,7 +149,7 @@ def key_alone(H, T, S, *, q_offset=0):
 
 @MISTAKES.add(
     "a number for each key, without the query",
-    hint="Are two rows of your table the same? Should they be?",
+    hint="Are any two rows of your table the same? Should they be?",
     more="With a causal mask the softmax would not notice, because each row is only shifted. Without one, keys after "
     "the query would be favoured. A query has bias 0 for the key at its own position.",
     section=ALIBI,
@@ -394,8 +394,8 @@ def no_heads(H, T, S, *, q_offset=0):
 @MISTAKES.add(
     "q_offset is not used",
     hint="With one query at position 5, which key has bias 0: key 0, or key 5?",
-    more="The offset says how many words came before the first query. To which positions is it to be added? Added to "
-    "both, it cancels.",
+    more="The offset says how many words came before the first query. To which positions should you add it? If you add "
+    "it to both, it cancels out.",
     section=ALIBI,
 )
 def offset_ignored(H, T, S, *, q_offset=0):
@@ -508,14 +508,14 @@ def further_first(H, T, S, *, q_offset=0):
 
 
 @MISTAKES.add(
-    "powers of two are treated as other numbers",
+    "powers of two are treated like other numbers",
     hint="Is 4 a power of two? Which power of two does your code take for 4 heads: 2, or 4?",
-    more="With 2 heads the slopes are 1/16 and 1/256. For which numbers of heads are further slopes needed, and for "
-    "which not? Look at < and <=.",
+    more="With 2 heads the slopes are 1/16 and 1/256. For which numbers of heads do you need extra slopes, and for "
+    "which do you not? Look at < and <=.",
     section=ALIBI,
 )
 def power_below(H, T, S, *, q_offset=0):
-    """For powers of two you begin with H/2 slopes and add further ones. The formula gives all H of them."""
+    """For powers of two, you begin with H/2 slopes and add extra ones. The formula gives all H of them."""
     power = 2 ** max((H - 1).bit_length() - 1, 0)
     return _bias(np.concatenate([_for_two(power), _for_two(2 * power)[::2]])[:H], T, S, q_offset)
 
@@ -523,25 +523,25 @@ def power_below(H, T, S, *, q_offset=0):
 @MISTAKES.add(
     "the exponent is rounded to a whole number",
     hint="For 16 heads, what is 8 divided by 16? What is it in your code?",
-    more="// rounds down, so that 8 // 16 is 0, and any power of 0 is 1. Print your slopes for 16 heads: the first is "
-    "about 0.71.",
+    more="// rounds down, so 8 // 16 is 0, and any number to the power 0 is 1. Print your slopes for 16 heads: the "
+    "first should be about 0.71.",
     section=ALIBI,
 )
 def whole_exponent(H, T, S, *, q_offset=0):
-    """With 16 heads and more, all slopes are 1. The exponent -8/H is a fraction there, and yours is rounded."""
+    """With 16 heads, all your slopes are 1. The exponent -8/H is a fraction there, and you round it."""
     slopes, n = attnlib.alibi_slopes(H), _below(H)
     return _bias(np.concatenate([2.0 ** (-(8 // n) * np.arange(1, n + 1)), slopes[n:]]), T, S, q_offset)
 
 
 @MISTAKES.add(
-    "the distance is that from the last query",
-    hint="Are two rows of your table the same? Should they be?",
-    more="With a causal mask the softmax would not notice, because each row is only shifted. Without one, every query "
-    "favours the keys at the end. A query has bias 0 for the key at its own position.",
+    "the distance is measured from the last query",
+    hint="Are any two rows of your table the same? Should they be?",
+    more="With a causal mask, the softmax would hide this, because each row is only shifted. Without the mask, every "
+    "query favours the keys at the end. A query has bias 0 for the key at its own position.",
     section=ALIBI,
 )
 def from_the_last_query(H, T, S, *, q_offset=0):
-    """Each key is lowered by its distance from the last query, for all queries alike. Every query has its own row."""
+    """You lower each key by its distance from the last query, in every row. Each query has its own distances."""
     apart = _apart(T, S, q_offset)[-1:]
     return _by(-attnlib.alibi_slopes(H), np.broadcast_to(np.abs(apart), (T, S)))
 

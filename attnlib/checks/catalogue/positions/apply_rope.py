@@ -28,7 +28,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     several = turns(rng, (2, 3), 5, 8)
     several["x"] = rng.normal(size=(2, 5, 3, 8)).swapaxes(1, 2)
     yield Case("3 heads cut out of a batch of 2 (T=5, D=8)", BATCHES, several)
-    yield Case("a batch of 5 (T=5, D=6)", BATCHES, turns(rng, (5,), 5, 6))  # where every axis of the batch fits
+    yield Case("a batch of 5 (T=5, D=6)", BATCHES, turns(rng, (5,), 5, 6))  # B = T: the tables fit either axis
     yield Case("a batch of 4 (T=3, D=6), neighbours paired", BATCHES, turns(rng, (4,), 3, 6), neighbours)
     yield Case("tables of width 2 for vectors of width 7", PARTIAL, turns(rng, (), 5, 7, 2), gradients=True)
     yield Case("tables of width 3 for vectors of width 10", PARTIAL, turns(rng, (2,), 4, 10, 3))
@@ -938,28 +938,28 @@ def in_place(x, cos, sin, *, interleaved=False):
 
 
 @MISTAKES.add(
-    "the tables are stacked below each other",
+    "the tables are stacked one below the other",
     hint="What is the shape of a table for 5 positions and 3 pairs after you have doubled it: (5, 6) or (10, 3)?",
-    more="Joining without saying along which axis makes more rows. Each row of the tables belongs to a position; it is "
-    "the columns that should be there twice.",
+    more="Joining two tables without naming an axis adds rows. Each row of the tables belongs to a position; it is the "
+    "columns that are needed twice.",
     section=PAIRS,
 )
 def tables_stacked(x, cos, sin, *, interleaved=False):
-    """For halves each angle is needed twice in a row of the tables. Yours are there twice, one below the other."""
+    """For halves, each angle is needed twice in a row of the tables. You repeat the tables one below the other."""
     if interleaved:
         return attnlib.apply_rope(x, cos, sin, interleaved=True)
     return np.concatenate([cos, cos]) * x[..., : 2 * cos.shape[-1]]
 
 
 @MISTAKES.add(
-    "partners are neighbours, written as halves",
-    hint="Which component is the partner of component 0, and where does it stand in your partners?",
-    more="With halves as pairs the partners of (10, 20, -5, 5) are (5, -5, 10, 20): the second half with a minus sign, "
-    "then the first. Print yours, and the angle that each component gets.",
+    "the partners are neighbours, but written as halves",
+    hint="Which component is the partner of component 0, and where is it among your partners?",
+    more="With halves as pairs, the partners of (10, 20, -5, 5) are (5, -5, 10, 20): the second half with a minus "
+    "sign, then the first. Print yours, and the angle that each component gets.",
     section=PAIRS,
 )
 def partners_and_tables_of_neighbours(x, cos, sin, *, interleaved=False):
-    """For halves you take every other component as the partner, and each angle goes to two neighbours."""
+    """For halves, you take every other component as a partner, and give each angle to two neighbours."""
     if interleaved:
         return attnlib.apply_rope(x, cos, sin, interleaved=True)
     a, b, rest = _read(x, cos.shape[-1], True)
@@ -972,12 +972,12 @@ def partners_and_tables_of_neighbours(x, cos, sin, *, interleaved=False):
 @MISTAKES.add(
     "the tables get a new axis in the middle",
     hint="Which axes of x do the rows and the columns of the tables belong to?",
-    more="Write the shapes of x, (2, 5, 6), and of your tables below each other, aligned at the right. Tables (T, D/2) "
-    "fit any number of dimensions in front of T as they are.",
+    more="Write the shapes of x, (2, 5, 6), and of your tables one below the other, aligned on the right. Tables "
+    "(T, D/2) already fit any number of dimensions before T.",
     section=ROPE,
 )
 def tables_for_heads(x, cos, sin, *, interleaved=False):
-    """With a batch, your tables become (T, 1, D/2), so that their rows meet the sentences. They belong to positions."""
+    """For a batch you reshape the tables to (T, 1, D/2). Their rows then go with sentences, not with positions."""
     if x.ndim > 2:
         cos, sin = cos[:, None], sin[:, None]
     return _by(_rotate, x, cos, sin, interleaved)
@@ -985,13 +985,13 @@ def tables_for_heads(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "with interleaved=True the whole vector is paired",
-    hint="How many pairs are turned: as many as fit into the vector, or as many as the tables have columns?",
-    more="Take tables of width 2 and vectors of width 7: components 0 to 3 are turned. Which components are in your "
+    hint="How many pairs are rotated: as many as fit into the vector, or as many as the tables have columns?",
+    more="Take tables of width 2 and vectors of width 7: components 0 to 3 are rotated. Which components are in your "
     "pairs?",
     section=PAIRS,
 )
 def neighbours_from_the_whole(x, cos, sin, *, interleaved=False):
-    """As neighbours, you pair all components. With smaller tables, only the first 2 * width of them are turned."""
+    """You pair all components as neighbours. If the tables are narrower, only the first 2 * width are rotated."""
     if not interleaved:
         return attnlib.apply_rope(x, cos, sin)
     a, b = _rotate(x[..., 0::2], x[..., 1::2], cos, sin)
@@ -999,28 +999,28 @@ def neighbours_from_the_whole(x, cos, sin, *, interleaved=False):
 
 
 @MISTAKES.add(
-    "the angles are for neighbours, and the partners have the other sign",
-    hint="Two things, for halves: which angle do components 0 and 1 get, and which partner has the minus sign?",
-    more="With halves as pairs, components k and k + width share an angle. Write the angle that yours get below the "
-    "vector. The sign of the partners was right before.",
+    "the angles are for neighbours, and the partners have the wrong sign",
+    hint="For halves, which angle do components 0 and 1 get? And which partner has the minus sign?",
+    more="With halves as pairs, components k and k + width share an angle. Write the angle that each of yours gets "
+    "below the vector. Then compare the signs of your partners with the formula.",
     section=PAIRS,
 )
 def tables_of_neighbours_and_sign(x, cos, sin, *, interleaved=False):
-    """Each angle still goes to two neighbours, where it belongs to two halves, and the minus sign has moved."""
+    """You give each angle to two neighbours, not to one component of each half, and negate the wrong partners."""
     if interleaved:
         return attnlib.apply_rope(x, cos, sin, interleaved=True)
     return _full(x, cos, -sin, True, True)
 
 
 @MISTAKES.add(
-    "the partner is looked for in the whole vector",
+    "the partners come from the whole vector",
     hint="For tables of width 2 and vectors of width 7, what is the partner of component 0: 2, or 3?",
-    more="Only the first 2 * width components are turned, as if they were a vector by themselves. From where to where "
-    "do your halves run?",
+    more="Only the first 2 * width components are rotated, as if they were a vector by themselves. Where do your "
+    "halves begin and end?",
     section=PAIRS,
 )
 def partner_of_the_whole(x, cos, sin, *, interleaved=False):
-    """The tables meet the first components, but their partners come from the middle of the whole vector."""
+    """You apply the tables to the first components, but take their partners from the middle of the whole vector."""
     if interleaved:
         return attnlib.apply_rope(x, cos, sin, interleaved=True)
     width, middle = 2 * cos.shape[-1], x.shape[-1] // 2

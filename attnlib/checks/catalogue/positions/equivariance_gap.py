@@ -35,7 +35,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     four = {"f": add_row_number, "x": rng.normal(size=(4, 3)), "order": np.array([1, 2, 3, 0])}
     yield Case("the same function and four rows", NUMBERS, four)
     near = {"f": add_row_number, "x": rng.normal(size=(5, 2)), "order": np.array([1, 2, 0, 4, 3])}
-    yield Case("the same function and five rows, which move by two places at most", NUMBERS, near)
+    yield Case("the same function and five rows, which move by at most two places", NUMBERS, near)
     yield Case("a function that doubles each number", NUMBERS, rows(rng, double, 5, 3))
     yield Case("a function that multiplies by the number of the row", NUMBERS, rows(rng, multiply_by_row_number, 5, 4))
     yield Case("the mean of the rows so far", NUMBERS, rows(rng, mean_of_rows_so_far, 7, 2))
@@ -349,59 +349,59 @@ def for_each_column(f, x, order):
 
 @MISTAKES.add(
     "both results are sorted first",
-    hint="Is it enough that the same numbers are there, or do they have to stand in the same rows?",
-    more="Sorting undoes any shuffling, also the one that you want to compare with. Which rows belong together after "
-    "the order was applied?",
+    hint="Is it enough that the same numbers are there, or do they have to be in the same rows?",
+    more="Sorting undoes any shuffling, including the one that you want to compare with. Which rows belong together "
+    "after the order has been applied?",
     section=SET,
 )
 def sorted_first(f, x, order):
-    """You compare sorted numbers, so that any order of the same numbers has gap 0. Row must be compared with row."""
+    """You compare sorted numbers, so any order of the same numbers has gap 0. Compare row with row instead."""
     return float(np.abs(np.sort(f(x[order]), axis=0) - np.sort(f(x), axis=0)).max())
 
 
 @MISTAKES.add(
     "the largest difference minus the smallest",
     hint="In the first case the differences are between -1 and 2. Which one is the largest in size?",
-    more="The distance between the largest and the smallest difference is another number. Drop the signs first, then "
-    "take the largest.",
+    more="The distance between the largest and the smallest difference is a different number. Drop the signs first, "
+    "then take the largest.",
     section=SET,
 )
 def spread(f, x, order):
-    """You return how far the differences are apart from each other. The size of the largest one is asked for."""
+    """You return how far apart the differences are. The task asks for the size of the largest one."""
     return float(np.ptp(f(x[order]) - f(x)[order]))
 
 
 @MISTAKES.add(
     "the largest sum of a row",
     hint="In the first case the largest difference is 2. Which number do you get, and how many columns are there?",
-    more="For a matrix, a norm of order infinity adds the sizes along each row and takes the largest sum. Here nothing "
-    "is added.",
+    more="For a matrix, a norm of order infinity adds up the sizes along each row and takes the largest sum. Here "
+    "nothing is added.",
     section=SET,
 )
 def sum_of_a_row(f, x, order):
-    """You add the differences of a row, as a norm of the matrix does. The largest single one is asked for."""
+    """You add up the differences of a row, as a norm of the matrix does. The task asks for the largest single one."""
     return float(np.abs(f(x[order]) - f(x)[order]).sum(axis=1).max())
 
 
 @MISTAKES.add(
     "f is given one row at a time",
-    hint="What can attention say about a row that comes alone?",
-    more="The mean of the rows so far is another number if there are no rows before. How many rows do you give to f?",
+    hint="What can attention compute for a row without the other rows?",
+    more="The mean of the rows so far changes if the earlier rows are missing. How many rows do you pass to f?",
     section=SET,
 )
 def row_by_row(f, x, order):
-    """On one side you call f with each row alone. It has to see all rows at once, or it is another function."""
+    """On one side, you call f with one row at a time. It needs all rows together to return the right numbers."""
     return _apart(f(x[order]), np.concatenate([f(x[row : row + 1]) for row in order]))
 
 
 @MISTAKES.add(
     "only the first row is compared",
     hint="How many rows does your loop compare before it returns?",
-    more="Count the rows that enter your maximum, in the first case. How far is the return line indented?",
+    more="In the first case, count the rows that your maximum covers. How far is the return line indented?",
     section=SET,
 )
 def first_row_alone(f, x, order):
-    """You compare the first rows of both sides alone. The largest difference may be in any row."""
+    """You compare only the first rows of both sides. The largest difference can be in any row."""
     return _apart(f(x[order])[0], f(x)[order][0])
 
 

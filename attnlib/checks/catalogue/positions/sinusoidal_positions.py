@@ -923,11 +923,11 @@ def split_swapped(T, D, *, base=10000.0, interleaved=True):
 @MISTAKES.add(
     "the row of position 0 is left empty",
     hint="What is the cosine of 0?",
-    more="The row of position 0 should be 0, 1, 0, 1. With which position does your loop begin?",
+    more="The row of position 0 should be 0, 1, 0, 1. At which position does your loop begin?",
     section=CLOCKS,
 )
 def first_row_empty(T, D, *, base=10000.0, interleaved=True):
-    """Position 0 has zeros only. Its sines are 0, but its cosines are 1."""
+    """Your row of position 0 is all zeros. Its sines are 0, but its cosines are 1."""
     table = _hands(_angle(T, _omega(D, base)), interleaved)
     table[0] = 0
     return table
@@ -940,7 +940,7 @@ def first_row_empty(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def exponents_rounded_down(T, D, *, base=10000.0, interleaved=True):
-    """All hands after the first turn at the slowest speed, one over the base: a division was rounded down to -1."""
+    """All hands after the first turn at the speed 1 / base, because you round their exponents down to -1."""
     return _hands(_angle(T, base ** np.floor(-np.arange(0, D, 2) / D)), interleaved)
 
 

@@ -340,25 +340,25 @@ def bytes_in_float64(T, S, D, D_v):
 
 
 @MISTAKES.add(
-    "the values meet the width of the keys",
-    hint="When the weights meet the values, which sizes has the table of weights?",
+    "the second product uses the width of the keys",
+    hint="When the weights are multiplied by the values, what shape does the table of weights have?",
     more="The output has T rows and D_v columns, and each of its numbers is a sum over the keys. How often do you "
     "count each value?",
     section=SHAPES,
 )
 def values_times_width(T, S, D, D_v):
-    """For the second product you multiply S, D and D_v. Weights are (T, S) and values (S, D_v): there is no D in it."""
+    """For the second product you multiply S, D and D_v. The weights are (T, S), the values (S, D_v), without D."""
     return T * S * D + S * D * D_v, T * S
 
 
 @MISTAKES.add(
-    "a shape, where a number is asked for",
+    "a shape instead of a number",
     hint="How many numbers are in a table of 2 rows and 5 columns?",
-    more="Your second result is right as a shape. What has to be done with its two sizes?",
+    more="Your second result is right as a shape. What do you still have to do with its two sizes?",
     section=TWO,
 )
 def shape_of_scores(T, S, D, D_v):
-    """Your second result is the shape of the table of scores. How many numbers it holds is asked for."""
+    """Your second result is the shape of the table of scores. The task asks how many numbers the table holds."""
     return T * S * (D + D_v), (T, S)
 
 

@@ -281,12 +281,12 @@ def list_grown(query, key, value):
 @MISTAKES.add(
     "one list is used for both shapes",
     hint="Are your two results two lists, or two names for the same one?",
-    more="Giving a list another name makes no second list: what is added to the one is added to the other. Print both "
+    more="Giving a list a second name does not copy it: what you add to one is also added to the other. Print both "
     "at the end.",
     section=SHAPES,
 )
 def same_list_twice(query, key, value):
-    """Both results hold the sizes of the scores and of the output. They are one list under two names."""
+    """Both of your results hold the sizes of the scores and of the output: they are one list with two names."""
     leading, T, S, _, D_v = sizes(query, key, value)
     return ((*leading, T, S, T, D_v),) * 2
 
@@ -294,11 +294,11 @@ def same_list_twice(query, key, value):
 @MISTAKES.add(
     "the output has lost its leading dimensions",
     hint="For 32 sentences there are 32 tables of scores. How many tables of results are there?",
-    more="The scores keep what stands in front of the last two sizes. Does your output?",
+    more="The scores keep all sizes before the last two. Does your output keep them too?",
     section=SHAPES,
 )
 def output_without_leading(query, key, value):
-    """The scores are right. The output has its last two sizes only: what stands in front of them is gone."""
+    """The scores are right, but the output has only its last two sizes: those before them are missing."""
     leading, T, S, _, D_v = sizes(query, key, value)
     return (*leading, T, S), (T, D_v)
 

@@ -291,10 +291,10 @@ def scale_as_width(query, key, *, scale=None):
 
 
 @MISTAKES.add(
-    "a scale of 0 is taken for none",
+    "a scale of 0 is treated as no scale",
     hint="What is `scale` if nobody passes it, and is that the same as 0?",
-    more="In a condition Python takes the number 0 for False, as it takes None. A test for positive numbers leaves out "
-    "0 as well, and all below it. Ask for None by name.",
+    more="In a condition, the number 0 counts as False, just as None does. A test for positive numbers also excludes 0 "
+    "and everything below it. Test for None with `is None`.",
     section=ROOT,
 )
 def zero_scale(query, key, *, scale=None):
@@ -394,23 +394,24 @@ def whole_scale_ignored(query, key, *, scale=None):
 
 @MISTAKES.add(
     "divided by 2 * D",
-    hint="In which order does Python work out a power, a minus sign and a division?",
-    more="For D = 4 the factor is 1/2. Print yours. Where do brackets belong round the exponent?",
+    hint="In which order does Python evaluate a power, a minus sign and a division?",
+    more="For D = 4 the factor is 1/2. Print yours. Where do parentheses belong around the exponent?",
     section=ROOT,
 )
 def half_over_width(query, key, *, scale=None):
-    """The scores are divided by twice the width. The exponent minus one half, without brackets, is minus one first."""
+    """You divide the scores by 2 * D. Without parentheses around -1/2, the exponent is only -1."""
     return times(query, key, scale, 0.5 / query.shape[-1])
 
 
 @MISTAKES.add(
     "the largest score of each row is subtracted",
-    hint="What should the largest score of a row be, and what is it in yours?",
-    more="A softmax does the subtraction by itself, and its weights stay the same. But the scores are asked for here.",
+    hint="What should the largest score of a row be, and what is it in your result?",
+    more="A softmax subtracts the largest score itself, and its weights stay the same. But here the task asks for "
+    "the scores.",
     section=PARTS,
 )
 def shifted_by_maximum(query, key, *, scale=None):
-    """From each row its maximum is subtracted, so that the largest score is 0. The scores themselves are asked for."""
+    """You subtract the maximum of each row, so its largest score is 0. The task asks for the scores themselves."""
     scores = attnlib.scaled_dot(query, key, scale=scale)
     return scores - scores.max(axis=-1, keepdims=True)
 

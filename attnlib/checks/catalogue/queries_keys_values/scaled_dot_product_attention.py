@@ -1431,7 +1431,7 @@ def values_without_queries(query, key, value, *, return_weights, **options):
 
 
 @MISTAKES.add(
-    "the result has room for the width of the queries alone",
+    "the result is only as wide as the queries",
     hint="How wide is a row of the result: as wide as a query, or as wide as a value?",
     more="You add to an array that you made beforehand. Which sizes did you give it, and from which argument does its "
     "last size come?",

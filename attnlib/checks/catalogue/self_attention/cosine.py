@@ -662,12 +662,12 @@ def lengths_exchanged(query, key):
 @MISTAKES.add(
     "a single 0 makes a vector count as zero",
     hint="Is [0, -2] a vector of zeros? What is its length?",
-    more="In the first case the key [0, -2] gets the score -0.8. Compare what any and all answer, asked which of its "
-    "numbers are 0.",
+    more="In the first case the key [0, -2] gets the score -0.8. Compare what any and all return when you test "
+    "which of its numbers are 0.",
     section=COSINE,
 )
 def any_zero(query, key):
-    """A vector with a 0 among its numbers gets the score 0. Only a vector of nothing but zeros has no direction."""
+    """A vector that contains a 0 gets the score 0. Only a vector of nothing but zeros has no direction."""
     zero = (query == 0).any(axis=-1)[..., :, None] | (key == 0).any(axis=-1)[..., None, :]
     return np.where(zero, 0.0, attnlib.cosine(query, key))
 

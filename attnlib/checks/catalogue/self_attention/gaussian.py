@@ -705,12 +705,12 @@ def lengths_in_two_columns(query, key, bandwidth=1.0):
 @MISTAKES.add(
     "the squared lengths are not halved",
     hint="Write the squared distance with its three terms, and divide each of them by 2. Which one loses its factor?",
-    more="In the first case the second key is at distance 1, so its score is -1/2. The product of the vectors is "
-    "right in yours. By what are their squared lengths still to be divided?",
+    more="In the first case the second key is at distance 1, so its score is -1/2. Your product of the "
+    "vectors is right. What do you still have to divide their squared lengths by?",
     section=SIMILARITIES,
 )
 def lengths_not_halved(query, key, bandwidth=1.0):
-    """Dividing by 2 takes the 2 from the product, and halves both squared lengths. Yours are whole."""
+    """Dividing by 2 cancels the 2 before the product and halves both squared lengths. You have not halved them."""
     query, key = query / bandwidth, key / bandwidth
     return attnlib.dot(query, key) - _squared_norm(query)[..., :, None] - _squared_norm(key)[..., None, :]
 

@@ -843,14 +843,14 @@ def not_transposed_back(x, axis=-1):
 
 
 @MISTAKES.add(
-    "every other axis is taken for the first",
-    hint="For a stack of tables, which axes change places in a transpose of everything?",
-    more="Try axis=1 of an array of shape (2, 3, 4): which sums should be 1? Every function that you need takes an "
+    "every axis but the last is treated as the first",
+    hint="For a stack of tables, which axes change places when you transpose the whole array?",
+    more="Try axis=1 for an array of shape (2, 3, 4): which sums should be 1? Every function that you need takes an "
     "axis.",
     section=SOFTMAX,
 )
 def first_axis_for_any(x, axis=-1):
-    """You turn the whole array round unless the axis is -1, so that any other axis becomes the first one."""
+    """You transpose the whole array unless the axis is -1, so every other axis is treated as the first one."""
     return attnlib.softmax(x, -1 if axis == -1 else 0)
 
 

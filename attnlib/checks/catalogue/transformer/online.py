@@ -938,12 +938,12 @@ def scores_changed(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "a hidden key gets the score 0",
-    hint="What is the exponential of minus infinity? Does it have to be replaced?",
-    more="Look at the case with hidden keys: which numbers should their exponentials be, and which are yours?",
+    hint="What is the exponential of minus infinity? Do you have to replace it?",
+    more="Look at the case with hidden keys: what should their exponentials be, and what are yours?",
     section=INVARIANT,
 )
 def hidden_scores_zero(scores, value, total, norm, maximum):
-    """A score of minus infinity is replaced by 0, as if it were nan. The key that it hides gets a share."""
+    """You replace a score of minus infinity by 0, as if it were nan. The key that it should hide gets a share."""
     highest = _highest(scores, maximum)
     e = np.exp(np.where(np.isfinite(scores), scores, 0.0) - highest[..., None])
     return _step(scores, value, total, norm, maximum, e=e)
@@ -957,7 +957,7 @@ def hidden_scores_zero(scores, value, total, norm, maximum):
     section=INVARIANT,
 )
 def infinity_as_zero(scores, value, total, norm, maximum):
-    """You replace -inf by 0 at first. If the scores lie far below 0, the factor is infinite, and 0 times it is nan."""
+    """You start from 0, not from -inf. If all scores are far below 0, the factor is inf, and 0 times inf is nan."""
     old = np.where(np.isneginf(maximum), 0.0, maximum)
     return _step(scores, value, total, norm, maximum, shrink=np.exp(old - _highest(scores, maximum)))
 
