@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlib import _small
 from attnlib._tiled import KEYS, QUERIES, Rules, attend, attend_at_once
 
 FEW = 32  # queries: for fewer, all scores of a head at a time take less memory than the keys
@@ -49,6 +50,12 @@ def sdpa(
     """Return the context ``(..., T, D_v)``, the weights ``(..., T, S)`` and the log-sums ``(..., T)`` if wanted."""
     work = np.result_type(query.dtype, np.float32)
     q, k, v = (x.astype(work, copy=False) for x in (query, key, value))
+    left, right = _binding(left, right, offset, q.shape[-2], k.shape[-2])
+    if not (want_lse or dropout_p or softcap or left is not None) and (right is None or right == offset == 0):
+        found = _small_sdpa(q, k, v, mask, scale, right == 0)
+        if found is not None:
+            small, its_weights = (x.astype(query.dtype, copy=False) for x in found)
+            return small, its_weights if want_weights else None, None
     q, k, v, mask, heads = _same_heads(q, k, v, mask)
     rules = Rules(scale, softcap, mask, left, right, offset)
     (T, S), lead = (q.shape[-2], k.shape[-2]), q.shape[:-2]
@@ -65,6 +72,33 @@ def sdpa(
         np.matmul(weights, v, out=out)
     results = (out, weights if want_weights else None, lse)
     return tuple(x if x is None else _returned(x, heads, len(lead), query.dtype) for x in results)  # type: ignore[return-value]
+
+
+def _binding(left: int | None, right: int | None, offset: int, T: int, S: int) -> tuple[int | None, int | None]:
+    """Return the sides of a window that forbid anything; None for the others."""
+    if left is not None and T - 1 + offset - left <= 0:
+        left = None
+    if right is not None and offset + right >= S - 1:
+        right = None
+    return left, right
+
+
+def _small_sdpa(
+    query: Floats, key: Floats, value: Floats, mask: NDArray[Any] | None, scale: float, causal: bool
+) -> tuple[Floats, Floats] | None:
+    """Return context and weights if there are few scores, else None; the query heads of one key are taken as rows."""
+    q, k, v = query, key, value
+    grouped = q.ndim == k.ndim == v.ndim > 2 and 1 < k.shape[-3] < q.shape[-3]
+    if grouped and mask is None and not causal:
+        q = q.reshape(*k.shape[:-2], -1, q.shape[-1])
+    if not _small.fits(q, k, v, causal):
+        return None
+    if mask is not None and mask.dtype != np.bool_:
+        mask = mask.astype(q.dtype, copy=False)
+    context, weights = _small.attend(q, k, v, scale, causal, mask)
+    if q is query:
+        return context, weights
+    return context.reshape(*query.shape[:-1], v.shape[-1]), weights.reshape(*query.shape[:-1], k.shape[-2])
 
 
 def _returned(x: Floats, heads: tuple[int, ...], lead: int, dtype: Any) -> Floats:

@@ -104,7 +104,7 @@ class Rules:
 
     def _apply_mask(self, tile: Floats, mask: NDArray[Any], by: float) -> None:
         if not self.adds:
-            np.copyto(tile, by, where=~mask)
+            keep(tile, mask, by)
             return
         with np.errstate(over="ignore"):
             added = mask * tile.dtype.type(log2(e))
@@ -246,6 +246,23 @@ def _groups(heads: tuple[int, ...], size: int) -> Iterator[tuple[Any, ...]]:
     for outer in np.ndindex(heads[:-1]):
         for n in range(0, heads[-1], together):
             yield (*outer, slice(n, n + together))
+
+
+def keep(x: Floats, mask: NDArray[np.bool_], by: float) -> None:
+    """Overwrite x by 0 or -inf where the mask is False; for 0, x has to be finite.
+
+    ``np.copyto(x, by, where=~mask)`` does it in ten times the time: a processor cannot guess which way a mask goes.
+    """
+    if by == 0:
+        x *= mask
+        return
+    integers: Any = np.int32 if x.dtype.itemsize == 4 else np.int64
+    bits, kept = x.view(integers), mask.astype(integers)
+    np.negative(kept, out=kept)  # all bits, or none
+    bits &= kept
+    np.invert(kept, out=kept)
+    kept &= np.array(by, x.dtype).view(integers)
+    bits |= kept
 
 
 def exp2(x: Floats, top: Floats) -> Floats:

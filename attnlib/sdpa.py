@@ -7,6 +7,7 @@ import math
 import sys
 from typing import Any
 
+from attnlib import _small
 from attnlib._arrays import (
     Array,
     at_least_float32,
@@ -119,12 +120,12 @@ def scaled_dot_product_attention(
         is_causal = flag("is_causal", is_causal)
     extras = attn_mask is not None or dropout_p != 0 or scale is not None or window is not None or softcap is not None
     placed = q_offset != 0 or type(q_offset) is not int
+    plain = not (extras or placed or enable_gqa or return_lse)
+    if plain and _small.fits(query, key, value, is_causal):
+        out, weights = _small.attend(query, key, value, query.shape[-1] ** -0.5, is_causal)
+        return (out, weights) if return_weights else out
     torch: Any = sys.modules.get("torch")
-    if (
-        torch
-        and not (extras or placed or enable_gqa or return_weights or return_lse)
-        and _fit(torch, query, key, value)
-    ):
+    if torch and plain and not return_weights and _fit(torch, query, key, value):
         attend = torch.nn.functional.scaled_dot_product_attention
         try:
             if (
