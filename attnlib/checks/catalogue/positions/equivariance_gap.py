@@ -11,6 +11,7 @@ from attnlib.checks.given import (
     attention_alone,
     attention_with_positions,
     double,
+    itself,
     mean_of_rows_so_far,
     multiply_by_row_number,
 )
@@ -42,6 +43,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("attention without positions", ATTENTION, rows(rng, attention_alone, 6, 4))
     yield Case("attention with positions", ATTENTION, rows(rng, attention_with_positions, 5, 4))
     yield Case("inputs that must stay as they are", ATTENTION, rows(rng, double, 4, 3), unchanged=True)
+    kept = rows(rng, itself, 5, 2)
+    yield Case("a function that returns its own argument, which must stay as it is", ATTENTION, kept, unchanged=True)
 
 
 def rows(rng: np.random.Generator, f, t: int, d: int):

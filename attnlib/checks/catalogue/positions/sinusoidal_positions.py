@@ -25,6 +25,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     base = float(rng.uniform(20, 60))
     sizes = {"T": some, "D": 2 * many}
     yield Case(f"{some} positions of width {2 * many} and the base {base:.3g}", BASE, sizes, {"base": base})
+    again = {"T": few, "D": 2 * some}
+    yield Case(f"{few} positions of width {2 * some} once more, and the base 300", BASE, again, {"base": 300.0})
     yield Case("one position", EDGES, {"T": 1, "D": 2 * some})
     yield Case("one hand (D=2)", EDGES, {"T": many, "D": 2})
     yield Case(f"{40 + some} positions of width 6", EDGES, {"T": 40 + some, "D": 6})

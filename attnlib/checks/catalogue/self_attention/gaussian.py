@@ -28,6 +28,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     away = pair(rng, (3, 4), (5, 4))
     away["key"][[1, 3]] += 100.0
     yield Case("two keys at distances of about 200", NUMBERS, away)
+    wide = rng.normal(size=(12, 33))
+    yield Case("12 vectors of width 33 against themselves", NUMBERS, {"query": wide, "key": wide.copy()})
     far = {"query": np.array([[2.0, 1.0]]), "key": np.array([[2.0, 2.0], [5.0, 5.0]])}
     yield Case("bandwidth=5, one query [2, 1] and the keys [2, 2], [5, 5]", BANDWIDTH, far, {"bandwidth": 5.0})
     yield Case("bandwidth=0.5", BANDWIDTH, pair(rng, (3, 4), (5, 4)), {"bandwidth": 0.5})
