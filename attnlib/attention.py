@@ -5,6 +5,7 @@ Dimensions: T queries, S keys and values, D width of queries and keys, D_v width
 
 from collections.abc import Callable
 
+from attnlib import _small
 from attnlib._arrays import (
     Array,
     backend,
@@ -62,6 +63,8 @@ def attention(
         >>> weights, context
         (array([[0.75, 0.25]]), array([[6.]]))
     """
+    if score is scaled_dot and mask is None and _small.fits(query, key, value, causal=False):
+        return _small.attend(query, key, value, query.shape[-1] ** -0.5, causal=False)
     backend(query=query, key=key, value=value)
     require_sequence(query=query, key=key, value=value)
     require_broadcast(query=query, key=key, value=value)
