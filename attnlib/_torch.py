@@ -92,9 +92,9 @@ def _has_few_keys(query: Tensor, key: Tensor) -> bool:
 def _mask_of_zeros(query: Tensor, key: Tensor, causal: bool) -> Tensor:
     """Return a mask to add that changes no score, but -inf above the diagonal if the attention is causal."""
     if not causal:
-        return torch.zeros((1, 1), dtype=query.dtype, device=query.device)
+        return query.new_zeros((1, 1))
     T, S = query.shape[-2], key.shape[-2]
-    return torch.full((T, S), -torch.inf, dtype=query.dtype, device=query.device).triu(1)
+    return query.new_full((T, S), -torch.inf).triu(1)
 
 
 def sdpa_of_few_keys(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> Tensor:

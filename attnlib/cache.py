@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from attnlib._arrays import Array, autocasts, backend, is_torch, require_sequence, shape, whole
 
 
@@ -29,7 +31,7 @@ class MemoryCache:
     """
 
     def __init__(self) -> None:
-        self._known: tuple[Array, Array, tuple[Any, ...], tuple[Array, Array]] | None = None
+        self._known: tuple[Array, Array, tuple[Any, ...], Any, tuple[Array, Array]] | None = None
 
     def project_once(
         self, key: Array, value: Array, project: Callable[[Array, Array], tuple[Array, Array]]
@@ -48,9 +50,9 @@ class MemoryCache:
         """
         conditions = _conditions(key, value)
         known = self._known
-        if known is None or known[0] is not key or known[1] is not value or known[2] != conditions:
-            self._known = known = key, value, conditions, project(key, value)
-        return known[3]
+        if known is None or known[0] is not key or known[1] is not value or known[2:4] != (conditions, project):
+            self._known = known = key, value, conditions, project, project(key, value)
+        return known[4]
 
     def clear(self) -> None:
         """Forget them."""
@@ -135,9 +137,16 @@ class KVCache:
             TypeError: ``index`` is no array of integers of the cache's library.
             IndexError: it names a sequence that there is not (a tensor's values are looked at by torch alone).
         """
-        integers = hasattr(index, "dtype") and "int" in str(index.dtype)
-        if not integers or (self._keys is not None and is_torch(index) != is_torch(self._keys)):
-            raise TypeError(f"index is {index!r}, but an array of integers of the cache's library is needed")
+        if is_torch(index):
+            integers = not (index.is_floating_point() or index.is_complex() or "bool" in str(index.dtype))
+        else:
+            integers = isinstance(index, np.ndarray) and index.dtype.kind in "iu"
+        if not integers or index.ndim != 1 or (self._keys is not None and is_torch(index) != is_torch(self._keys)):
+            came = (
+                f"an array of shape {shape(index)} and dtype {index.dtype}" if hasattr(index, "dtype") else repr(index)
+            )
+            raise TypeError(f"index is {came}, but an array of integers (B,) of the cache's library is needed")
+        index = index.long() if is_torch(index) else index  # to torch, uint8 would be a mask
         if self._keys is not None:
             self._keys, self._values = self._keys[index], self._values[index]
         self.memory.clear()
@@ -175,7 +184,7 @@ def _conditions(key: Array, value: Array) -> tuple[Any, ...]:
     torch: Any = sys.modules["torch"]
     recorded = torch.is_grad_enabled()
     if torch.compiler.is_compiling():  # a graph cannot ask for the rest
-        return (recorded,)
+        return recorded, autocasts(key)
     versions = [None if x.is_inference() else x._version for x in (key, value)]
     return recorded, torch.is_inference_mode_enabled(), autocasts(key), *versions
 

@@ -95,6 +95,8 @@ def _require_same_settings(module: Any, source: Any) -> None:
 def _settings(part: Any) -> dict[str, Any]:
     """Return how a part computes beside its weights, by our names."""
     found = {name: getattr(part, name) for name in SETTINGS if hasattr(part, name)}
+    if hasattr(part, "attn_bias"):
+        found["attn_bias"] = part.attn_bias is not None  # functions cannot be compared
     if "num_heads" in found:  # what torch's attention may have and ours has not
         found = {"add_zero_attn": False} | found
     if hasattr(part, "norm_first"):

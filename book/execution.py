@@ -50,7 +50,7 @@ def execute(*arguments: Any, **options: Any) -> ExecutionResult:
 def described(page: NotebookNode, error: Exception) -> str:
     """Say which cell failed, and show the last lines of its error."""
     code = [number for number, cell in enumerate(page.cells) if cell.cell_type == "code"]
-    failed = [number for number in code if page.cells[number].execution_count][-1]
+    failed = ([number for number in code if page.cells[number].execution_count] or code)[-1]
     line = page.metadata.source_map[failed] + 1
     lines = COLOURS.sub("", str(error)).rstrip().splitlines()[-LAST_LINES:]
     return "\n".join([f"The error is in code cell {code.index(failed) + 1}, which begins in line {line}:", *lines])

@@ -98,6 +98,11 @@ class Journal:
         """Tell whether the log announced this outcome of its student, and none since that was written down."""
         return any(agree(said, outcome) for said in self._allowed.get(outcome.student, []))
 
+    def graded_digest(self, student: str) -> str:
+        """Return the digest of what was graded last of a student, by the log; empty where the log has nothing."""
+        said = self._allowed.get(student, [{}])[-1].get("submission", "")
+        return said if isinstance(said, str) else ""
+
     @cached_property
     def _allowed(self) -> dict[str, list[dict[str, Any]]]:
         return allowed(self.audit.entries()[0])

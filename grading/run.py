@@ -160,14 +160,16 @@ def _graded(
 
         read: deque[Submission] = deque()
         for student in students:
-            before = None if regrade or student not in ledger.students else _earlier(student, journal)
+            stored = None if regrade or student not in ledger.students else journal.done(student)
+            before = _known(stored, journal)
             if before and submissions.is_up_to_date(student, before):
                 now = lateness.of_old(before)
                 if now != before:
                     journal.keep(now)
                 settle(now)
             else:
-                read.append(submissions.admit(student, before))
+                graded = before.digest if before else journal.graded_digest(student) if stored else ""
+                read.append(submissions.admit(student, graded))
             if len(read) == EARLY:
                 run(read.popleft())
             if stopped:
@@ -180,13 +182,13 @@ def _graded(
     return outcomes
 
 
-def _earlier(student: str, journal: Journal) -> Outcome | None:
-    """Return the outcome of an earlier run, if there is one that the log knows: the file may have been edited since."""
-    before = journal.done(student)
-    if before and not journal.knows(before):
+def _known(stored: Outcome | None, journal: Journal) -> Outcome | None:
+    """Return the outcome of an earlier run if it matches the log: the stored file may have been edited since."""
+    if stored and not journal.knows(stored):
+        student = stored.student
         tqdm.write(f"{plain(student)}: the log does not know the outcome that is stored, so it is graded again")
         return None
-    return before
+    return stored
 
 
 class Interrupted(GradingError):

@@ -78,10 +78,10 @@ class Submissions:
         longer = 0 < before.timeout < self.limits.cell
         return before.version == version() and not longer and before.digest == self.digest(student)
 
-    def admit(self, student: str, before: Outcome | None = None) -> Submission:
+    def admit(self, student: str, before: str = "") -> Submission:
         """Read what came. A notebook that is missing or unreadable counts as nothing, where there are others.
 
-        ``before`` is the outcome of an earlier run, unless what was marked by a person is to be looked at again.
+        ``before`` is the digest of what an earlier run graded, unless what a person marked is to be looked at again.
         """
         folder = self.course.submitted(student, self.assignment)
         came: list[str] = []
@@ -98,7 +98,7 @@ class Submissions:
                 continue
             except Lost as why:
                 digest = self.digest(student)
-                return Submission(student, digest, same=_is_same(before, digest), lost=str(why))
+                return Submission(student, digest, same=before == digest, lost=str(why))
             came.append(read.admitted.digest)
             notebooks[paper.name] = read.admitted.notebook
             repairs += read.admitted.repairs
@@ -106,7 +106,7 @@ class Submissions:
         refused = refusals[0] if refusals else None
         tasks = tuple(self._task(name, notebook) for name, notebook in notebooks.items())
         digest = _digest(came, self._asked)
-        same = _is_same(before, digest)
+        same = before == digest
         return Submission(student, digest, notebooks, tasks, tuple(repairs), tuple(roads), refused, same)
 
     def _task(self, name: str, notebook: NotebookNode) -> Task:
@@ -196,10 +196,6 @@ class Submissions:
     def _forget(self, student: str) -> None:
         for folder in (self.course.autograded, self.course.feedback):
             self.course.files.remove(folder(student, self.assignment))
-
-
-def _is_same(before: Outcome | None, digest: str) -> bool:
-    return before is not None and before.digest == digest
 
 
 def asked(papers: Sequence[Paper], *, walled: bool) -> str:

@@ -20,11 +20,12 @@ def watch_calls(names: Sequence[str]) -> Iterator[list[str]]:
     watched: dict[Any, str] = {}
     for name in reversed(names):  # if two names refer to the same function, the first one counts
         watched |= dict.fromkeys(_keys(_find(name)), name)
+    codes = {id(key): name for key, name in watched.items()}  # to compare whole code objects would take long
     calls: list[str] = []
 
     def notice(frame: FrameType, event: str, function: Any) -> None:
         if event == "call":
-            name = watched.get(frame.f_code)
+            name = codes.get(id(frame.f_code))
         elif event == "c_call":
             method = getattr(type(function.__self__), function.__name__, None)
             name = watched.get(function) or watched.get(method)
@@ -34,6 +35,9 @@ def watch_calls(names: Sequence[str]) -> Iterator[list[str]]:
             calls.append(name)
 
     before = sys.getprofile()
+    if before is not None and not callable(before):  # cProfile is running, which could not be started again
+        yield calls
+        return
     sys.setprofile(notice)
     try:
         yield calls
@@ -58,7 +62,7 @@ def _keys(found: Any) -> Iterator[Any]:
     if isinstance(found, type):
         bodies = [vars(base) for base in found.__mro__ if base.__name__ == found.__name__]
         for method in (x for body in bodies for x in body.values() if isinstance(x, FunctionType)):
-            yield method.__code__
+            yield inspect.unwrap(method).__code__  # the code of a decorator is that of all that it decorates
     elif callable(found):
         inner = inspect.unwrap(found)  # all functions with the same decorator share the wrapper's code
         yield inner.__code__ if isinstance(inner, FunctionType) else inner

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 import attnlib.checks
@@ -111,7 +112,13 @@ def _cells(path: Path) -> list[tuple[str, bool]]:
 
 def _checks(source: str) -> list[float]:
     """Return what each check of a cell can earn, even if the cell cannot be run."""
-    points = [POINTS.search(arguments) for arguments in CHECK.findall(source)]
+    try:
+        calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    except SyntaxError:
+        arguments = CHECK.findall(source)
+    else:
+        arguments = [ast.unparse(call) for call in calls if getattr(call.func, "id", "") in ("check", "check_choice")]
+    points = [POINTS.search(text) for text in arguments]
     return [float(found[1]) if found else 1.0 for found in points]
 
 
@@ -150,7 +157,7 @@ def _show_error(error: BaseException, source: str, filename: str) -> None:
 @contextmanager
 def _limited(seconds: int) -> Iterator[None]:
     """Raise a :class:`CellTimeoutError` in code that takes longer, and again every second if it is caught."""
-    if not hasattr(signal, "setitimer"):
+    if not hasattr(signal, "setitimer") or current_thread() is not main_thread():  # others get no signals
         yield
         return
 

@@ -28,6 +28,7 @@ OPTIONS = {
     "negative scale, causal": {"scale": -0.7, "is_causal": True},
     "causal": {"is_causal": True},
     "causal, later": {"is_causal": True, "q_offset": 2},
+    "causal, the last key but for one query": {"is_causal": True, "q_offset": 3},
     "causal, earlier": {"is_causal": True, "q_offset": -1},
     "window": {"window": (1, 1), "q_offset": 1},
     "window to the left": {"window": (1, 0)},

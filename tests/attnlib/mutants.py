@@ -86,7 +86,37 @@ SDPA = [
 NUMPY = [
     Mutant("lse without the maximum", "_tiled.py", "else lse + top[..., 0] * log(2)", "else lse"),
     Mutant("lse to base 2", "_tiled.py", "np.log(total[..., 0])", "np.log2(total[..., 0])"),
-    Mutant("bool mask upside down", "_tiled.py", "np.copyto(tile, by, where=~mask)", "np.copyto(tile, by, where=mask)"),
+    Mutant("bool mask upside down in a tile", "_tiled.py", "keep(tile, mask, by)", "keep(tile, ~mask, by)"),
+    Mutant("bool mask multiplied upside down", "_tiled.py", "x *= mask", "x *= ~mask"),
+    Mutant("bool mask upside down in the bits", "_tiled.py", "np.negative(kept, out=kept)", "kept -= 1"),
+    Mutant(
+        "few scores without their scale", "_small.py", "np.matmul(query * scale, key.mT)", "np.matmul(query, key.mT)"
+    ),
+    Mutant(
+        "few scores that see one more key", "_small.py", "np.tri(LONGEST, k=-1, dtype", "np.tri(LONGEST, k=-2, dtype"
+    ),
+    Mutant(
+        "few scores without their mask",
+        "_small.py",
+        "    if mask is not None:\n        return",
+        "    if False:\n        return",
+    ),
+    Mutant("few scores, nothing to attend to", "_small.py", "np.copyto(total, 1, where=total == 0)", "pass"),
+    Mutant(
+        "a window that forbids nothing, one early", "_numpy.py", "offset + right >= S - 1", "offset + right >= S - 2"
+    ),
+    Mutant(
+        "a window that forbids nothing, one late",
+        "_numpy.py",
+        "T - 1 + offset - left <= 0",
+        "T - 2 + offset - left <= 0",
+    ),
+    Mutant(
+        "heads of a group as rows of another",
+        "_numpy.py",
+        "q.reshape(*k.shape[:-2], -1, q.shape[-1])",
+        "q.swapaxes(-2, -3).reshape(*k.shape[:-2], -1, q.shape[-1])",
+    ),
     Mutant(
         "float mask to base e among scores to base 2",
         "_tiled.py",
@@ -188,10 +218,10 @@ TORCH = [
     Mutant("the short way forgets causality", "sdpa.py", "value, is_causal=True) if", "value) if", "torch"),
     torch(
         "few keys forget causality",
-        "    if not causal:\n        return torch.zeros",
-        "    if True:\n        return torch.zeros",
+        "    if not causal:\n        return query",
+        "    if True:\n        return query",
     ),
-    torch("few keys see one more", "device=query.device).triu(1)", "device=query.device).triu(2)"),
+    torch("few keys see one more", "-torch.inf).triu(1)", "-torch.inf).triu(2)"),
     Mutant("the short way forgets the window", "sdpa.py", " or window is not None or softcap", " or softcap", "torch"),
     torch(
         "causal dropped beside a mask",

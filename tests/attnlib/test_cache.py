@@ -624,6 +624,15 @@ def test_a_compiled_decoder_projects_its_memory_once_too(counted):
     torch.testing.assert_close(torch.cat(outs, 1), wanted)
 
 
+@torch.no_grad()
+def test_a_compiled_layer_projects_a_memory_anew_when_autocast_ends():
+    attend, x, cache = attnlib.torch.MultiHeadAttention(E, 2), torch.randn(B, T, E), MemoryCache()
+    memory, compiled = torch.randn(B, S, E), torch.compile(attend, backend="eager")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        compiled(x, memory, cache=cache)
+    torch.testing.assert_close(compiled(x, memory, cache=cache), attend(x, memory))
+
+
 # Going back, and going on from the best
 
 
@@ -670,12 +679,29 @@ def test_beams_that_are_reordered_decode_as_if_they_had_been_alone(backend):
     assert_allclose(backend.numpy(out), backend.numpy(module(x, memory))[[1, 0], 3:], rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("wrong", [[1, 0], 1.0, None, np.array([0.5])], ids=repr)
+def test_bytes_are_numbers_of_sequences_and_no_mask():
+    cache = KVCache()
+    cache.append(torch.arange(6.0).reshape(3, 1, 2), torch.ones(3, 1, 1))
+    cache.reorder(torch.tensor([0, 2, 1, 1], dtype=torch.uint8))
+    keys, _ = cache.append(torch.ones(4, 1, 2), torch.ones(4, 1, 1))
+    assert keys[:, 0].tolist() == [[0, 1], [4, 5], [2, 3], [2, 3]]
+
+
+def test_a_cache_that_two_layers_share_gives_none_the_others_projections():
+    one, other = (attnlib.torch.MultiHeadAttention(E, 2) for _ in range(2))
+    x, memory, cache = torch.randn(B, T, E), torch.randn(B, S, E), MemoryCache()
+    for layer in (one, other, one):
+        torch.testing.assert_close(layer(x, memory, cache=cache), layer(x, memory))
+
+
+@pytest.mark.parametrize("wrong", [[1, 0], 1.0, None, np.array([0.5]), np.array([[1, 0]]), np.array([True])], ids=repr)
 def test_an_order_is_an_array_of_integers(backend, wrong):
     cache = KVCache()
     cache.append(*pair(backend, 3))
     with pytest.raises(TypeError, match="array of integers"):
         cache.reorder(wrong)
+    with pytest.raises(TypeError, match="array of integers"):
+        cache.reorder(backend.array(np.array([[1, 0]]), "int64"))
 
 
 def test_an_order_comes_from_the_library_of_the_cache():

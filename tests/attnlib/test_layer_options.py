@@ -136,6 +136,13 @@ def test_weights_are_not_loaded_into_a_layer_that_computes_otherwise(backend, op
         attnlib.load_weights(one, built(backend))
 
 
+def test_weights_of_a_layer_with_a_bias_are_not_loaded_into_one_without(backend):
+    one, other = built(backend, attn_bias=attnlib.alibi_bias), built(backend)
+    with pytest.raises(ValueError, match="attn_bias"):
+        attnlib.load_weights(other, one)
+    attnlib.load_weights(one, built(backend, attn_bias=attnlib.alibi_bias))
+
+
 # Heads that are left out
 
 

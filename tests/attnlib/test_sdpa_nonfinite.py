@@ -12,6 +12,7 @@ from backends import D
 from numpy.testing import assert_allclose
 from oracle import attend
 from sdpa_cases import INF, run
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from attnlib import scaled_dot_product_attention as sdpa
 
@@ -144,3 +145,8 @@ def test_without_keys_the_context_is_0_whatever_memory_held(dtype, causal):
         query, key, value = (torch.ones((1, 2, n, 8), dtype=getattr(torch, dtype)) for n in (3, 0, 0))
         assert (sdpa(query, key, value, is_causal=causal) == 0).all()
         assert (sdpa(query[0], key[0], value[0], is_causal=causal) == 0).all()
+
+
+def test_fake_tensors_of_few_keys_need_no_mode():
+    x = FakeTensorMode().from_tensor(torch.ones(1, 2, 5, 8))
+    assert sdpa(x, x, x, is_causal=True).shape == (1, 2, 5, 8)

@@ -1,5 +1,6 @@
 """A check warns of an answer that calls what would solve the exercise, which grading does not allow."""
 
+import cProfile
 import functools
 import json
 import sys
@@ -21,7 +22,8 @@ from attnlib.checks.forbidden import watch_calls
 from attnlib.checks.report import MIME
 from grading.sandbox.inside.guard import forbidding
 
-STYLES = [(*key, style) for key, styles in RIGHT.items() for style in styles if key[0] in ("softmax", "KVCache")]
+COMPARED = ("softmax", "KVCache", "TransformerBlock", "MultiHeadAttention", "masked_attention")
+STYLES = [(*key, style) for key, styles in RIGHT.items() for style in styles if key[0] in COMPARED]
 
 
 CALLS = {
@@ -71,6 +73,16 @@ def test_another_profiler_goes_on_afterwards():
     finally:
         sys.setprofile(None)
     assert calls == ["attnlib.softmax"]
+
+
+def test_a_profile_that_is_being_made_goes_on_and_the_check_too(capsys):
+    profile = cProfile.Profile()
+    profile.enable()
+    try:
+        assert check("softmax", RIGHT["softmax", "numpy"][next(iter(RIGHT["softmax", "numpy"]))], points=2) == 2
+    finally:
+        profile.disable()
+    assert "right" in capsys.readouterr().out
 
 
 def test_nothing_is_imported_and_what_is_unknown_is_left_out():
