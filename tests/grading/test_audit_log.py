@@ -208,6 +208,19 @@ def test_a_forged_outcome_is_graded_again_as_verify_says(kept, boxes, what, caps
     assert checked(kept).wrong == ()
 
 
+def test_a_mark_stays_settled_where_the_log_has_the_same_answers(kept, boxes):
+    journal = Journal(kept, "tiny")
+    with Gradebook(kept.config().CourseDirectory.db_url) as gradebook:
+        grade = gradebook.find_grade("check-two", "tiny", "tiny", "ada")
+        grade.manual_score, grade.needs_manual_grade = 1.0, False
+        gradebook.db.commit()
+    journal.keep(replace(journal.done("ada"), flags=("harmless",)))
+    run(kept, "tiny", how=HOW, pool=boxes)
+    with Gradebook(kept.config().CourseDirectory.db_url) as gradebook:
+        grade = gradebook.find_grade("check-two", "tiny", "tiny", "ada")
+        assert (grade.manual_score, grade.needs_manual_grade) == (1.0, False)
+
+
 def test_an_earlier_outcome_put_back_is_graded_again(kept, boxes):
     journal = Journal(kept, "tiny")
     earlier = journal.done("ada")
