@@ -59,7 +59,7 @@ class Confusion:
 
     @property
     def named(self) -> int:
-        """How many of them were named as what they are."""
+        """How many of them were named correctly."""
         return sum(row.itself for row in self.rows)
 
     @property
@@ -70,7 +70,7 @@ class Confusion:
     def __str__(self) -> str:
         right = ", ".join(f"{count} of {self.seeds} ({backend})" for backend, count in self.right.items())
         head = (
-            f"{self.exercise}: {self.named} of {self.tried} wrong answers named as what they are, the reference "
+            f"{self.exercise}: {self.named} of {self.tried} wrong answers named correctly, the reference "
             f"accepted {right}, {1000 * self.seconds:.0f} ms a check"
         )
         width = max((len(row.made) for row in self.rows), default=0)

@@ -1,4 +1,4 @@
-"""Say in the reader's words what an error of NumPy or torch means, where its cause is known."""
+"""Explain what an error of NumPy or torch means, if its cause is known."""
 
 import re
 from collections.abc import Callable
@@ -10,7 +10,7 @@ BATCH = "If you count axes from the end (-1, -2), they stay the same with and wi
 
 
 def explained(answer: Answer) -> str:
-    """Return the kind of error and its cause in words, or the error as it came where the cause is not known."""
+    """Return the kind of error and its cause in words, or the original error if the cause is not known."""
     error = answer.error or ""
     for pattern, explain in KNOWN:
         if (found := pattern.search(error)) and (text := explain(found, answer.line or "")):
@@ -68,7 +68,7 @@ def _unpack(found: re.Match[str], line: str) -> str:
     expected = found["expected"]
     return (
         f"you unpack a shape into {_count(expected, 'size', 'sizes')}, but the array has a different number of axes. "
-        "There may be no batch dimension in front, or more than one."
+        "There can be no batch dimension, or more than one."
     )
 
 

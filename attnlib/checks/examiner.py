@@ -194,19 +194,19 @@ class Examination:
         return [i for i in later if not self._same(i, answers[i], named)]
 
     def _same(self, i: int, answer: Answer, mistake: Mistake) -> bool:
-        """Tell whether a student answered a case as a mistake does."""
+        """Tell whether a student's answer to a case is that of a mistake."""
         return _same(self.cases[i], answer, self._answer(mistake, i), self.tolerances[i])
 
 
 def _checked_backend(exercise: Exercise, implementation: Implementation, backend: str) -> str:
-    """Return the backend; a torch module is examined in torch, whatever was said, since nothing else can be meant."""
+    """Return the backend; a torch module is examined in torch, whatever the argument says."""
     if backend not in ("numpy", "torch"):
         raise ValueError(f"backend is {backend!r}, but 'numpy' or 'torch' is needed")
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(implementation, type) and issubclass(implementation, torch.nn.Module):
         backend = "torch"
     if backend not in exercise.backends:
-        raise ValueError(f"backend is {backend!r}, but {exercise.name} is asked for in {exercise.backends[0]} alone")
+        raise ValueError(f"backend is {backend!r}, but {exercise.name} is only for {exercise.backends[0]}")
     return backend
 
 

@@ -90,7 +90,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A known wrong implementation, and what to tell whoever wrote it: ``hint`` at first, ``more`` when asked again."""
+    """A known wrong implementation, and what to tell its author: ``hint`` at first, ``more`` on request."""
 
     id: str
     title: str
@@ -110,7 +110,7 @@ class Exercise:
 
     ``outputs`` maps the name of each returned array to the names of its last dimensions; ``parts`` maps each part to
     its weight in the score. The first part is the foundation: without it the others earn nothing. ``advice`` is the
-    second hint for whoever made a mistake that is not known.
+    hint for a mistake that is not known.
 
     ``offered`` are arguments that one notebook asks for and another does not; ``extras`` are those that no notebook
     asks for. Cases with one are only for implementations that have an argument of that name. Those with one of the

@@ -1,4 +1,4 @@
-"""Functions that cases hand to an implementation. They run beside a student's code, so they give nothing away."""
+"""Functions that cases hand to an implementation. They run in the student's process, so they give nothing away."""
 
 from typing import Any
 

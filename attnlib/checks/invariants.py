@@ -23,7 +23,7 @@ EXACT = np.dtype(np.float64).itemsize
 
 
 def less_exact(case: Case, answer: Answer) -> list[str]:
-    """Return the results with fewer digits than what came in: float32, say, where all the inputs are float64."""
+    """Return the results with fewer digits than the inputs: float32, for example, where all inputs are float64."""
     given = [x.dtype for x in (*leaves(case.inputs).values(), *leaves(case.options).values()) if x.dtype.kind == "f"]
     if not given or any(dtype.itemsize < EXACT for dtype in given):
         return []
@@ -83,7 +83,7 @@ def _array(name: str, got: NDArray[Any], want: NDArray[Any], dims: tuple[str, ..
         return f"{name} has shape {got.shape}, not {_named(dims, want)}{_about_shape(got.shape, want.shape)}"
     if (got.dtype.kind == "b") != (want.dtype.kind == "b"):
         asked = "True and False" if want.dtype.kind == "b" else "numbers"
-        return f"{name} has dtype {got.dtype}, where {asked} are asked for"
+        return f"{name} has dtype {got.dtype}, but {asked} are needed"
     if want.dtype.kind == "b":
         return _truth(name, got, want)
     if not np.isfinite(got).all():
@@ -94,12 +94,12 @@ def _array(name: str, got: NDArray[Any], want: NDArray[Any], dims: tuple[str, ..
         _weights(name, got, want)
         or _relation(name, got, want)
         or _size(name, got, want)
-        or f"{name} has the right shape and the wrong numbers"
+        or f"{name} has the right shape but the wrong numbers"
     )
 
 
 def _about_shape(got: tuple[int, ...], want: tuple[int, ...]) -> str:
-    """Say what one shape is to another, where that is plain."""
+    """Say how one shape relates to another, if that is obvious."""
     if len(got) > 1 and got == (*want[:-2], *want[:-3:-1]):
         return ": the last two sizes are swapped"
     if [n for n in got if n != 1] == [n for n in want if n != 1]:
@@ -116,13 +116,13 @@ def _truth(name: str, got: NDArray[np.bool_], want: NDArray[np.bool_]) -> str | 
     if np.array_equal(got, want):
         return None
     if np.array_equal(got, ~want):
-        return f"{name} is upside down: True where False is expected, and the other way round"
+        return f"{name} is upside down: True where False is expected, and vice versa"
     if want.ndim > 1 and want.shape[-1] == want.shape[-2] and np.array_equal(got.swapaxes(-1, -2), want):
         return f"{name} is transposed: rows and columns are swapped"
     if not (want & ~got).any():
-        return f"{name} has {int((got & ~want).sum())} True too many, and none is missing"
+        return f"{name} has {int((got & ~want).sum())} True values too many, and none missing"
     if not (got & ~want).any():
-        return f"{name} lacks {int((want & ~got).sum())} True, and has none too many"
+        return f"{name} lacks {int((want & ~got).sum())} True values, and has none too many"
     return f"{name} differs in {int((got != want).sum())} of {got.size} places"
 
 
@@ -145,7 +145,7 @@ def _weights(name: str, got: NDArray[Any], want: NDArray[Any]) -> str | None:
     if got.ndim > 1 and np.allclose(got.sum(axis=-2), 1, atol=1e-4):
         return f"the columns of {name} sum to 1, the rows do not"
     if np.allclose(got.sum(), 1, atol=1e-4):
-        return f"all of {name} together sums to 1, but every row should"
+        return f"all of {name} together sums to 1, but every row should sum to 1"
     return f"the rows of {name} do not sum to 1 (one sums to {sums.flat[int(off.argmax())]:.4g})"
 
 
@@ -160,7 +160,7 @@ def _relation(name: str, got: NDArray[Any], want: NDArray[Any]) -> str | None:
         return f"{name} is {ratio:.4g} times as large as expected, everywhere"
     shift = float((got - want).flat[0])
     if want.size > 2 and abs(shift) > 1e-3 and np.allclose(got, want + shift, rtol=1e-4, atol=1e-6):
-        return f"{name} is off by {shift:+.4g}, everywhere the same"
+        return f"{name} is off by {shift:+.4g} everywhere"
     return None
 
 

@@ -1,4 +1,4 @@
-"""The only code that runs beside a student's: call the implementation on a case, and hand back what came out.
+"""The only code that runs in a student's process: call the implementation on a case, and hand back what came out.
 
 It holds inputs and nothing else: no expected value, no reference, no mistake.
 """
@@ -60,7 +60,7 @@ class Asked(Protocol):
 def probe(implementation: Implementation, case: Case, exercise: Asked, *, backend: str = "numpy") -> Answer:
     """Call ``implementation`` on fresh copies of the case's inputs, and collect the named outputs.
 
-    What it prints is dropped here, and warnings are no errors: both show wherever the function is called directly.
+    What it prints is dropped here, and warnings are not errors: both show wherever the function is called directly.
     """
     given = _to_backend(case.inputs, backend, grad=case.upstream is not None)
     options = _to_backend(case.options, backend, grad=False)
@@ -94,7 +94,7 @@ def _calm(backend: str) -> Iterator[None]:
 
 
 def _to_backend(x: Any, backend: str, *, grad: bool) -> Any:
-    """Return a copy in the backend's arrays. Those of floating point may be asked for gradients."""
+    """Return a copy in the backend's arrays. Those of floating point can require gradients."""
     if isinstance(x, dict):
         return {name: _to_backend(value, backend, grad=grad) for name, value in x.items()}
     if not isinstance(x, np.ndarray):
@@ -130,22 +130,20 @@ def _collect(returned: Any, outputs: tuple[str, ...], backend: str, plain: bool)
         returned = (returned,)
     elif not isinstance(returned, tuple | list) or len(returned) != len(outputs):
         kind = "results" if plain else "arrays"
-        return Answer(problem=f"returned {_describe(returned)} where {len(outputs)} {kind} are asked for: {names}")
+        return Answer(problem=f"returned {_describe(returned)} but {len(outputs)} {kind} are needed: {names}")
     if plain:
         returned = [_from_plain(x) for x in returned]
     for name, x in zip(outputs, returned, strict=True):
         if is_torch(x) != (backend == "torch") or not (is_torch(x) or isinstance(x, np.ndarray | np.generic)):
             wanted = "numbers" if plain else "a torch.Tensor" if backend == "torch" else "a NumPy array"
-            return Answer(
-                problem=f"returned {_describe(x)} as {name}, where {wanted} {'are' if plain else 'is'} asked for"
-            )
+            return Answer(problem=f"returned {_describe(x)} as {name}, but {wanted} {'are' if plain else 'is'} needed")
         if is_torch(x) and (x.is_sparse or str(x.dtype) == "torch.bfloat16"):
             kind = "a sparse tensor" if x.is_sparse else str(x.dtype)
-            return Answer(problem=f"returned {name} as {kind}, where float32 or float64 is asked for")
+            return Answer(problem=f"returned {name} as {kind}, but float32 or float64 is needed")
     arrays = {name: _to_numpy(x) for name, x in zip(outputs, returned, strict=True)}
     for name, x in arrays.items():
         if x.dtype.kind not in "fiub":
-            return Answer(problem=f"returned {name} with dtype {x.dtype}, where real numbers are asked for")
+            return Answer(problem=f"returned {name} with dtype {x.dtype}, but real numbers are needed")
     return Answer(arrays)
 
 

@@ -388,5 +388,5 @@ def test_numbers_and_tuples_are_compared_as_they_are_and_shown_as_they_are():
 
 
 def test_an_exercise_that_is_asked_in_numpy_alone_says_so():
-    with pytest.raises(ValueError, match="causal_mask is asked for in numpy alone"):
+    with pytest.raises(ValueError, match="causal_mask is only for numpy"):
         examine("causal_mask", attnlib.causal_mask, backend="torch")

@@ -1,4 +1,4 @@
-"""The gradients of some references by hand, in NumPy, so that whoever only judges answers need not import torch.
+"""The gradients of some references by hand, in NumPy, so that code which only judges answers need not import torch.
 
 Each function takes the inputs of a case, what its class is made with, and the gradient of each output; it returns the
 gradient of each input of floating point, by the name that :func:`attnlib.checks.calls.leaves` gives it.

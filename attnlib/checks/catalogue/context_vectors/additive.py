@@ -147,7 +147,7 @@ def tanh_last(query, key, w_query, w_key, v):
 
 
 @MISTAKES.add(
-    "v stands inside the tanh",
+    "v is inside the tanh",
     hint="What is squashed: the sums, or the sums times v?",
     more="For the second word of the chapter the squashed numbers are -0.762 and 0.762. Which are they in yours?",
     section=LOOK_BACK,
@@ -264,7 +264,7 @@ def key_weights_for_both(query, key, w_query, w_key, v):
     section=LOOK_BACK,
 )
 def query_weights_transposed(query, key, w_query, w_key, v):
-    """`w_query` stands the wrong way round: its rows belong to the query, its columns to the hidden numbers."""
+    """`w_query` is the wrong way round: its rows belong to the query, its columns to the hidden numbers."""
     return np.tanh(_pairs(query, key, w_query.T, w_key)) @ v
 
 
@@ -275,7 +275,7 @@ def query_weights_transposed(query, key, w_query, w_key, v):
     section=LOOK_BACK,
 )
 def key_weights_transposed(query, key, w_query, w_key, v):
-    """`w_key` stands the wrong way round: its rows belong to the key, its columns to the hidden numbers."""
+    """`w_key` is the wrong way round: its rows belong to the key, its columns to the hidden numbers."""
     return np.tanh(_pairs(query, key, w_query, w_key.T)) @ v
 
 
@@ -286,7 +286,7 @@ def key_weights_transposed(query, key, w_query, w_key, v):
     section=LOOK_BACK,
 )
 def both_weights_transposed(query, key, w_query, w_key, v):
-    """Both weights stand the wrong way round: their rows belong to the vectors, their columns to the hidden numbers."""
+    """Both weights are the wrong way round: their rows belong to the vectors, their columns to the hidden numbers."""
     return np.tanh(_pairs(query, key, w_query.T, w_key.T)) @ v
 
 
@@ -294,7 +294,7 @@ def both_weights_transposed(query, key, w_query, w_key, v):
     "each query meets one key only",
     hint="Every query should meet every key. How many sums do 3 queries and 5 keys make?",
     more="Two tables of different heights cannot be added row by row. What does an axis of size 1 do in such a sum, "
-    "and where would it have to stand in each of the two?",
+    "and where would it have to be in each of the two?",
     section=THREE_WORDS,
 )
 def pairwise(query, key, w_query, w_key, v):
@@ -336,7 +336,7 @@ def joined_wrongly(query, key, w_query, w_key, v):
     section=LOOK_BACK,
 )
 def sigmoid(query, key, w_query, w_key, v):
-    """The sums go through a sigmoid, which lies between 0 and 1. A tanh is asked for, between -1 and 1."""
+    """The sums go through a sigmoid, which lies between 0 and 1. The task asks for a tanh, between -1 and 1."""
     return 1 / (1 + np.exp(-_pairs(query, key, w_query, w_key))) @ v
 
 
@@ -348,7 +348,7 @@ def sigmoid(query, key, w_query, w_key, v):
     section=LOOK_BACK,
 )
 def relu(query, key, w_query, w_key, v):
-    """Negative sums become 0 and positive ones stay as they are. A tanh is asked for."""
+    """Negative sums become 0 and positive ones stay as they are. The task asks for a tanh."""
     return np.maximum(_pairs(query, key, w_query, w_key), 0) @ v
 
 
@@ -359,7 +359,7 @@ def relu(query, key, w_query, w_key, v):
     section=LOOK_BACK,
 )
 def weights(query, key, w_query, w_key, v):
-    """These are weights that sum to 1. The scores, before the softmax, are asked for."""
+    """These are weights that sum to 1. The task asks for the scores, before the softmax."""
     return attnlib.softmax(np.tanh(_pairs(query, key, w_query, w_key)) @ v)
 
 
@@ -377,7 +377,7 @@ def reversed_sign(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "tanh overflows",
     hint="On paper your tanh is right. What is the exponential of 900 on a computer?",
-    more="Infinity over infinity is nan. Is there a tanh that somebody has already written with care?",
+    more="Infinity over infinity is nan. Is there a tanh that already handles such numbers?",
     section=LOOK_BACK,
 )
 def overflow(query, key, w_query, w_key, v):
@@ -389,7 +389,7 @@ def overflow(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "tanh overflows for large positive sums",
     hint="On paper your tanh is right. What is the exponential of 1800 on a computer?",
-    more="Infinity over infinity is nan. Is there a tanh that somebody has already written with care?",
+    more="Infinity over infinity is nan. Is there a tanh that already handles such numbers?",
     section=LOOK_BACK,
 )
 def overflow_upwards(query, key, w_query, w_key, v):
@@ -471,7 +471,7 @@ def query_not_projected(query, key, w_query, w_key, v):
     section=LOOK_BACK,
 )
 def only_query_squashed(query, key, w_query, w_key, v):
-    """The keys' part is added after the tanh. It belongs inside, beside the query's part."""
+    """The keys' part is added after the tanh. It belongs inside, next to the query's part."""
     return (np.tanh(query @ w_query)[..., :, None, :] + (key @ w_key)[..., None, :, :]) @ v
 
 
@@ -510,7 +510,7 @@ def key_with_key(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "neither tanh nor v",
-    hint="Two things are missing between the sum and the score. Which?",
+    hint="Which two steps are missing between the sum and the score?",
     more="For the second word of the chapter the sums are -1 and 1. Which two steps turn them into 3.046?",
     section=THREE_WORDS,
 )
@@ -541,7 +541,7 @@ def joined_wrongly_query_first(query, key, w_query, w_key, v):
     section=LOOK_BACK,
 )
 def only_key_squashed(query, key, w_query, w_key, v):
-    """The query's part is added after the tanh. It belongs inside, beside the keys' part."""
+    """The query's part is added after the tanh. It belongs inside, next to the keys' part."""
     return ((query @ w_query)[..., :, None, :] + np.tanh(key @ w_key)[..., None, :, :]) @ v
 
 
@@ -569,7 +569,7 @@ def mean_of_hidden(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "multiplied, and nothing squashed",
-    hint="Two things at once. Which operation joins the two projections, and what comes before v?",
+    hint="Which operation joins the two projections, and what comes before v?",
     more="For the chapter's second word the sums are -1 and 1, and tanh 1 is 0.762. Which numbers meet v in yours?",
     section=THREE_WORDS,
 )
@@ -580,7 +580,7 @@ def multiplied_no_tanh(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "nothing is squashed, and the table lies on its side",
-    hint="Two things at once. What happens to the sums before they meet v, and to whom does a row of scores belong?",
+    hint="What happens to the sums before they meet v, and to whom does a row of scores belong?",
     more="For the chapter's second word the sums are -1 and 1, and tanh 1 is 0.762. When your numbers are right, "
     "compare the shape: one query and three keys make one row.",
     section=LOOK_BACK,
@@ -592,19 +592,19 @@ def no_tanh_transposed(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "the new axes are right for one batch alone",
-    hint="How many dimensions may stand in front of the queries? In your new axes, from which end do you count?",
+    hint="How many dimensions can come before the queries? In your new axes, from which end do you count?",
     more="Write down the shapes after your new axes, for matrices without a batch. Where should the axis of size 1 "
     "stand, counted from the right end?",
     section=LOOK_BACK,
 )
 def axes_for_one_batch(query, key, w_query, w_key, v):
-    """With one dimension in front the scores are right. With none, or with two, your new axes stand elsewhere."""
+    """With one dimension in front the scores are right. With none, or with two, your new axes are elsewhere."""
     return np.tanh((query @ w_query)[:, :, None] + (key @ w_key)[:, None]) @ v
 
 
 @MISTAKES.add(
     "the indices are right for one batch alone",
-    hint="How many dimensions may stand in front of the queries? And how many do your indices expect?",
+    hint="How many dimensions can come before the queries? And how many do your indices expect?",
     more="Three dots in an index stand for any number of dimensions. Where would they help you?",
     section=LOOK_BACK,
 )
@@ -665,7 +665,7 @@ def addition_theorem(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "queries and keys are repeated in the same order",
-    hint="You make a list of all pairs. Which queries stand in its first rows, and which keys beside them?",
+    hint="You make a list of all pairs. Which queries are in its first rows, and which keys are next to them?",
     more="For 3 queries and 5 keys, the first five rows of the list should be the first query with each of the five "
     "keys. Write down which pairs are in your first five rows.",
     section=THREE_WORDS,

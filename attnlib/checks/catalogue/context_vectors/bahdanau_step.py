@@ -154,7 +154,7 @@ def asks_with_input(y, state, memory, params, *, mask=None):
 @MISTAKES.add(
     "a dot product as score",
     hint="Which score does this step use: the product of two vectors, or a small network?",
-    more="The vector v does not occur in your score. Where does it stand in the formula?",
+    more="The vector v does not occur in your score. Where does it appear in the formula?",
     section=OTHER_ORDER,
 )
 def dot_score(y, state, memory, params, *, mask=None):
@@ -165,7 +165,7 @@ def dot_score(y, state, memory, params, *, mask=None):
 @MISTAKES.add(
     "the sign is reversed",
     hint="Which row should get the larger weight: the one with the larger score, or the one with the smaller?",
-    more="Of the three words, *Nov* has the largest score. Has it the largest of your weights too?",
+    more="Of the three words, *Nov* has the largest score. Does it also have the largest of your weights?",
     section=THREE_WORDS,
 )
 def reversed_sign(y, state, memory, params, *, mask=None):
@@ -225,19 +225,19 @@ def no_input_in_cell(y, state, memory, params, *, mask=None):
 
 @MISTAKES.add(
     "the cell reads the old state twice",
-    hint="What stands beside y in what the cell reads?",
+    hint="What does the cell read next to y?",
     more="The old state has its own matrix in the cell. Which vector should meet the last D_m columns of the other "
     "one?",
     section=LOOK_BACK,
 )
 def state_for_context(y, state, memory, params, *, mask=None):
-    """The cell reads [y; s] where it should read [y; c]: the old state stands in the context's place."""
+    """The cell reads [y; s] where it should read [y; c]: the old state is in the context's place."""
     return step(y, state, memory, params, mask, enter=lambda y, c: join(y, state))
 
 
 @MISTAKES.add(
     "the cell reads the last row of the memory",
-    hint="A network without attention has one vector for the whole sentence. What has yours, beside y?",
+    hint="A network without attention has one vector for the whole sentence. What does yours have, besides y?",
     more="Change the first row of the memory and leave all else. Should the new state change?",
     section=LOOK_BACK,
 )
@@ -249,7 +249,7 @@ def last_row_in_cell(y, state, memory, params, *, mask=None):
 @MISTAKES.add(
     "the cell reads the mean of the memory",
     hint="Which vector is read together with y: one for the whole sentence, or one made for this very step?",
-    more="Change the state so that the weights change. Should that which the cell reads beside y change too?",
+    more="Change the state so that the weights change. Should the rest of the cell's input change too?",
     section=LOOK_BACK,
 )
 def mean_in_cell(y, state, memory, params, *, mask=None):
@@ -259,7 +259,7 @@ def mean_in_cell(y, state, memory, params, *, mask=None):
 
 @MISTAKES.add(
     "the query is a vector, where a table is expected",
-    hint="The score takes a table of queries. How many queries are there, and which shape has yours?",
+    hint="The score takes a table of queries. How many queries are there, and which shape does yours have?",
     more="Without a new axis the sentences of a batch are taken for the queries. Print the shape of your scores for 3 "
     "sentences of 5 tokens.",
     section=LOOK_BACK,
@@ -318,7 +318,7 @@ def context_appended(y, state, memory, params, *, mask=None):
 
 @MISTAKES.add(
     "asks with the new state, and [c; y]",
-    hint="Two things: which state exists when the memory is asked, and in which order does the cell read?",
+    hint="Which state exists when the memory is asked, and in which order does the cell read?",
     more="Put the lines in the order of time, with the cell last. Then look at the first D_y columns of its matrix.",
     section=LOOK_BACK,
 )

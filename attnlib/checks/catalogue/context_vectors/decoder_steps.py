@@ -56,7 +56,7 @@ def time_first(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def masks() -> Iterator[tuple[str, Any]]:
-    """Yield masks ``(..., S)`` for whoever has the argument, each with the name of its case."""
+    """Yield masks ``(..., S)`` for implementations that have the argument, each with its case name."""
     yield (
         "a mask (True where the decoder may attend)",
         np.array([[1, 1, 1, 1, 0], [1, 1, 0, 0, 0], [0, 1, 1, 0, 1]]) > 0,
@@ -196,7 +196,7 @@ def score_mistakes(known: Mistakes, step: Step, section: Section) -> None:
 
     @known.add(
         "the query's matrix is transposed",
-        hint="Vectors are rows here. On which side of its matrix does the state stand?",
+        hint="Vectors are rows here. On which side of its matrix is the state?",
         more="The query's matrix has one row for each number of the state. Compare its shape with the one that you "
         "use.",
         section=section,
@@ -207,7 +207,7 @@ def score_mistakes(known: Mistakes, step: Step, section: Section) -> None:
 
     @known.add(
         "the keys' matrix is transposed",
-        hint="Vectors are rows here. On which side of its matrix does a row of the memory stand?",
+        hint="Vectors are rows here. On which side of its matrix is a row of the memory?",
         more="The keys' matrix has one row for each number in a row of the memory. Compare its shape with the one "
         "that you use.",
         section=section,
@@ -218,7 +218,7 @@ def score_mistakes(known: Mistakes, step: Step, section: Section) -> None:
 
     @known.add(
         "both matrices of the score are transposed",
-        hint="Vectors are rows here. On which side of its matrix does a vector stand?",
+        hint="Vectors are rows here. On which side of its matrix is a vector?",
         more="The cell's matrices are stored as torch stores them, those of the score are not. Compare the shapes in "
         "the task.",
         section=section,
@@ -260,7 +260,7 @@ def score_mistakes(known: Mistakes, step: Step, section: Section) -> None:
         section=section,
     )
     def sigmoid_score(*inputs, mask=None, **options):
-        """The hidden numbers are squashed by a sigmoid, to between 0 and 1. The tanh is asked for."""
+        """The hidden numbers are squashed by a sigmoid, to between 0 and 1. The task asks for the tanh."""
 
         def score(q, m, p):
             return 1 / (1 + np.exp(-sum(project(q, m, p)))) @ p["v"]
@@ -275,7 +275,7 @@ def score_mistakes(known: Mistakes, step: Step, section: Section) -> None:
         section=THREE_WORDS,
     )
     def relu_score(*inputs, mask=None, **options):
-        """Negative hidden numbers become 0, and large ones stay large. The tanh is asked for."""
+        """Negative hidden numbers become 0, and large ones stay large. The task asks for the tanh."""
         return step(*inputs, mask, **options, additive=lambda q, m, p: np.maximum(sum(project(q, m, p)), 0) @ p["v"])
 
     @known.add(
@@ -340,7 +340,7 @@ def score_mistakes(known: Mistakes, step: Step, section: Section) -> None:
     @known.add(
         "a dot product of the projections",
         hint="What is done with the two projections: are they multiplied, or added and squashed?",
-        more="The vector v does not occur in your score. Where does it stand in the formula?",
+        more="The vector v does not occur in your score. Where does it appear in the formula?",
         section=section,
     )
     def dot_of_projections(*inputs, mask=None, **options):
@@ -394,7 +394,7 @@ def score_mistakes(known: Mistakes, step: Step, section: Section) -> None:
     @known.add(
         "an axis of size 1 is missing, or not where it belongs",
         hint="The memory has an axis for its rows. What does an array without it need, to meet them all?",
-        more="Write the shapes of a product or a sum under each other, for 3 sentences of 5 tokens. Which size stands "
+        more="Write the shapes of a product or a sum under each other, for 3 sentences of 5 tokens. Which size is "
         "under which?",
         section=section,
     )
@@ -586,7 +586,7 @@ def context_mistakes(known: Mistakes, step: Step, section: Section) -> None:
     @known.add(
         "averaged twice",
         hint="The weights sum to 1. Does their weighted sum have to be divided by anything?",
-        more="By which number would your context have to be multiplied, and how many rows has the memory?",
+        more="By which number would your context have to be multiplied, and how many rows does the memory have?",
         section=section,
     )
     def mean_of_weighted(*inputs, mask=None, **options):
@@ -605,7 +605,7 @@ def context_mistakes(known: Mistakes, step: Step, section: Section) -> None:
 
     @known.add(
         "the context is the last row of the memory",
-        hint="A network without attention has one vector for the whole sentence. What has yours?",
+        hint="A network without attention has one vector for the whole sentence. What does yours have?",
         more="Change the first row of the memory and leave all else. Should the context change?",
         section=section,
     )
@@ -657,7 +657,7 @@ def cell_mistakes(known: Mistakes, step: Step, section: Section) -> None:
         section=section,
     )
     def old_state(*inputs, mask=None, **options):
-        """The first result is the state that came in. The new one, from the cell, is asked for."""
+        """The first result is the state that came in. It should be the new one, from the cell."""
         _, context, weights = step(*inputs, mask, **options)
         return inputs[1], context, weights
 
@@ -674,7 +674,7 @@ def cell_mistakes(known: Mistakes, step: Step, section: Section) -> None:
     @known.add(
         "the cell forgets the old state",
         hint="A cell reads two things. Which of them is the past?",
-        more="Change the old state and keep what the cell reads beside it. Should the new state change?",
+        more="Change the old state and keep the rest of the cell's input. Should the new state change?",
         section=RECURRENCE,
     )
     def no_recurrence(*inputs, mask=None, **options):
@@ -708,7 +708,7 @@ def cell_mistakes(known: Mistakes, step: Step, section: Section) -> None:
         section=RECURRENCE,
     )
     def sigmoid_cell(*inputs, mask=None, **options):
-        """The cell ends in a sigmoid, so that its state is never negative. The tanh is asked for."""
+        """The cell ends in a sigmoid, so that its state is never negative. The task asks for the tanh."""
         return step(*inputs, mask, **options, cell=lambda x, s, p: 1 / (1 + np.exp(-inside(x, s, p))))
 
     @known.add(
@@ -718,7 +718,7 @@ def cell_mistakes(known: Mistakes, step: Step, section: Section) -> None:
         section=RECURRENCE,
     )
     def relu_cell(*inputs, mask=None, **options):
-        """In the cell negative sums become 0, and large ones stay large. The tanh is asked for."""
+        """In the cell negative sums become 0, and large ones stay large. The task asks for the tanh."""
         return step(*inputs, mask, **options, cell=lambda x, s, p: np.maximum(inside(x, s, p), 0))
 
     @known.add(
@@ -734,7 +734,7 @@ def cell_mistakes(known: Mistakes, step: Step, section: Section) -> None:
 
     @known.add(
         "one bias is left out (b_hh)",
-        hint="How many biases has the cell?",
+        hint="How many biases does the cell have?",
         more="In the chapter's example the biases are 0, so that nothing is missed there. Cross off every name in "
         "params that you have used.",
         section=RECURRENCE,
@@ -745,7 +745,7 @@ def cell_mistakes(known: Mistakes, step: Step, section: Section) -> None:
 
     @known.add(
         "one bias is left out (b_ih)",
-        hint="How many biases has the cell?",
+        hint="How many biases does the cell have?",
         more="In the chapter's example the biases are 0, so that nothing is missed there. Cross off every name in "
         "params that you have used.",
         section=RECURRENCE,
@@ -808,41 +808,39 @@ def result_mistakes(known: Mistakes, step: Step, section: Section) -> None:
     """Add the mistakes in what is returned."""
 
     @known.add(
-        "two results where three are asked for",
+        "two results instead of three",
         hint="Compare your return line with the one in the task.",
-        more="The next step starts from the new state, and whoever wants to see what was read looks at the weights. "
-        "Which is missing?",
+        more="The next step starts from the new state, and the weights show what was read. Which is missing?",
         section=section,
     )
     def two_results(*inputs, mask=None, **options):
-        """Two arrays come back where three are asked for. The weights are the last of them."""
+        """Two arrays come back instead of three. The weights are the last of them."""
         return step(*inputs, mask, **options)[:2]
 
     @known.add(
-        "one result where three are asked for",
+        "one result instead of three",
         hint="Compare your return line with the one in the task.",
-        more="The next step starts from the new state, and whoever wants to see what was read looks at the weights. "
-        "Which is missing?",
+        more="The next step starts from the new state, and the weights show what was read. Which is missing?",
         section=section,
     )
     def state_only(*inputs, mask=None, **options):
-        """One array comes back where three are asked for. The new state is the first of them."""
+        """One array comes back instead of three. The new state is the first of them."""
         return step(*inputs, mask, **options)[0]
 
     @known.add(
         "the weights keep an axis of length 1",
-        hint="How many weights has one sentence, and how many axes does that take?",
+        hint="How many weights does one sentence have, and how many axes does that take?",
         more="The axis was there so that the state could meet all rows. When is it no longer needed?",
         section=section,
     )
     def weights_with_query_axis(*inputs, mask=None, **options):
-        """The weights come back as (B, 1, S): the axis of the one query is still there. (B, S) is asked for."""
+        """The weights come back as (B, 1, S): the axis of the one query is still there. It should be (B, S)."""
         new, context, weights = step(*inputs, mask, **options)
         return new, context, weights[..., None, :]
 
     @known.add(
         "the weights keep a last axis of length 1",
-        hint="How many weights has one sentence, and how many axes does that take?",
+        hint="How many weights does one sentence have, and how many axes does that take?",
         more="The axis was there so that a weight could multiply a whole row. When is it no longer needed?",
         section=section,
     )
@@ -892,7 +890,7 @@ def mask_mistakes(known: Mistakes, step: Step) -> None:
     @known.add(
         "the mask is not used",
         hint="Your function takes a mask. Where does it meet the scores?",
-        more="Look at the weights where the mask is False. What should stand there?",
+        more="Look at the weights where the mask is False. What should be there?",
         section=WEIGHTS_OF_ZERO,
     )
     def mask_ignored(*inputs, mask=None, **options):

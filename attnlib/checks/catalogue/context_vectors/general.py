@@ -68,14 +68,14 @@ def transposed(query, key, weight):
     section=OTHER_ORDER,
 )
 def weight_transposed(query, key, weight):
-    """The weight stands the wrong way round: its rows belong to the query, its columns to the key."""
+    """The weight is the wrong way round: its rows belong to the query, its columns to the key."""
     return _general(query, key, weight.T)
 
 
 @MISTAKES.add(
     "queries and keys have changed roles",
     hint="Who asks, and who is asked? Row i of the scores belongs to the one who asks.",
-    more="The first case has one query and two keys. How many rows should its scores have, and what stands to the "
+    more="The first case has one query and two keys. How many rows should its scores have, and what is to the "
     "left of the weight?",
     section=OTHER_ORDER,
 )
@@ -91,7 +91,7 @@ def roles_swapped(query, key, weight):
     section=OTHER_ORDER,
 )
 def no_weight(query, key, weight):
-    """This is the plain dot product. A learned weight should stand between query and key."""
+    """This is the plain dot product. A learned weight should be between query and key."""
     return query @ key.swapaxes(-1, -2)
 
 
@@ -124,7 +124,7 @@ def scaled_by_query_width(query, key, weight):
     section=OTHER_ORDER,
 )
 def weights(query, key, weight):
-    """These are weights that sum to 1. The scores, before the softmax, are asked for."""
+    """These are weights that sum to 1. The task asks for the scores, before the softmax."""
     return attnlib.softmax(_general(query, key, weight))
 
 
@@ -168,7 +168,7 @@ def no_sum(query, key, weight):
     section=OTHER_ORDER,
 )
 def pairwise(query, key, weight):
-    """Query number i meets key number i alone. A table is asked for, in which every query meets every key."""
+    """Query number i meets key number i alone. The task asks for a table, in which every query meets every key."""
     return (query @ weight * key).sum(-1)
 
 
@@ -185,12 +185,12 @@ def mean(query, key, weight):
 
 @MISTAKES.add(
     "the weight is used on both sides",
-    hint="How often does the weight stand in the formula?",
+    hint="How often does the weight appear in the formula?",
     more="With equal widths, put in a weight that doubles every vector. By which factor should the scores grow?",
     section=OTHER_ORDER,
 )
 def both_projected(query, key, weight):
-    """Query and key both go through the weight. It stands between them once."""
+    """Query and key both go through the weight. It is between them once."""
     return query @ weight @ (key @ weight).swapaxes(-1, -2)
 
 
@@ -245,7 +245,7 @@ def full_transpose(query, key, weight):
     section=OTHER_ORDER,
 )
 def outer_batches(query, key, weight):
-    """Each sequence of the batch is compared with every other sequence, where only its own was asked for."""
+    """Each sequence of the batch is compared with every other sequence. It should be compared only with its own."""
     return np.dot(query @ weight, key.swapaxes(-1, -2))
 
 
@@ -267,7 +267,7 @@ def cosines(query, key, weight):
     section=OTHER_ORDER,
 )
 def scaled_weights(query, key, weight):
-    """These are weights, made of scaled scores. The scores are asked for, without a scale and before the softmax."""
+    """These are weights, made of scaled scores. The task asks for the scores, unscaled and before the softmax."""
     return attnlib.softmax(_general(query, key, weight) / key.shape[-1] ** 0.5)
 
 
@@ -278,13 +278,13 @@ def scaled_weights(query, key, weight):
     section=OTHER_ORDER,
 )
 def no_weight_scaled(query, key, weight):
-    """These are dot products, divided by the root of the width. Here a weight stands between, and nothing is scaled."""
+    """These are dot products divided by the root of the width. Here a weight is between them, and nothing is scaled."""
     return query @ key.swapaxes(-1, -2) / key.shape[-1] ** 0.5
 
 
 @MISTAKES.add(
     "the weight the wrong way round, and scaled",
-    hint="Two things at once. Which side of the weight does the query meet, and by what are your scores divided?",
+    hint="Which side of the weight does the query meet, and by what are your scores divided?",
     more="Work the first case by hand: query times weight is (-1, 6, 2). Which score does it get with the first key?",
     section=OTHER_ORDER,
 )
@@ -306,12 +306,12 @@ def no_key(query, key, weight):
 
 @MISTAKES.add(
     "the weight on one side, and its transpose on the other",
-    hint="How often does the weight stand in the formula?",
+    hint="How often does the weight appear in the formula?",
     more="With equal widths, put in a weight that doubles every vector. By which factor should the scores grow?",
     section=OTHER_ORDER,
 )
 def both_projected_apart(query, key, weight):
-    """The query goes through the weight, and the key through its transpose. The weight stands between them once."""
+    """The query goes through the weight, and the key through its transpose. The weight is between them once."""
     return query @ weight @ (key @ weight.T).swapaxes(-1, -2)
 
 

@@ -110,7 +110,7 @@ def merge(context, state, p):
 
 
 def pick(query, memory, p, score, *, dot=dot, general=general, additive=additive):
-    """Return the scores that are asked for by name."""
+    """Return the scores of the kind that is named."""
     return {"dot": dot, "general": general, "concat": additive}[score](query, memory, p)
 
 
@@ -196,7 +196,7 @@ def goes_on_with_old_state(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "the old state is merged with the context",
-    hint="After the cell there are two states. Which of them belongs beside the context?",
+    hint="After the cell there are two states. Which of them belongs next to the context?",
     more="The weights are right, so the new state asked. Read the name of the state in the line that merges.",
     section=OTHER_ORDER,
 )
@@ -315,7 +315,7 @@ def all_scaled_by_memory(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "the query is a vector, where a table is expected",
-    hint="The score takes a table of queries. How many queries are there, and which shape has yours?",
+    hint="The score takes a table of queries. How many queries are there, and which shape does yours have?",
     more="Without a new axis the sentences of a batch are taken for the queries. Print the shape of your scores for 3 "
     "sentences of 5 tokens.",
     section=OTHER_ORDER,
@@ -357,12 +357,12 @@ def dot_mean(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "cosines as scores",
-    hint="Which score divides by the lengths of the vectors, and which one is asked for?",
+    hint="Which score divides by the lengths of the vectors, and which one does the task ask for?",
     more="Make one row of the memory twice as long. What happens to its score in yours, and what should?",
     section=OTHER_ORDER,
 )
 def cosine_score(y, state, memory, params, *, score="dot", mask=None):
-    """The dot score divides by the lengths of the vectors. A plain dot product is asked for."""
+    """The dot score divides by the lengths of the vectors. The task asks for a plain dot product."""
 
     def cosine(q, m, p):
         return dot(q, m, p) / (np.linalg.norm(rows(q), axis=-1) * np.linalg.norm(m, axis=-1))
@@ -373,7 +373,7 @@ def cosine_score(y, state, memory, params, *, score="dot", mask=None):
 @MISTAKES.add(
     "the sign is reversed",
     hint="Which row should get the larger weight: the one with the larger score, or the one with the smaller?",
-    more="Of the three words, *Nov* has the largest score. Has it the largest of your weights too?",
+    more="Of the three words, *Nov* has the largest score. Does it also have the largest of your weights?",
     section=OTHER_ORDER,
 )
 def reversed_sign(y, state, memory, params, *, score="dot", mask=None):
@@ -383,7 +383,7 @@ def reversed_sign(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "general with its matrix turned over",
-    hint="The matrix stands between state and memory. Which of the two meets its rows?",
+    hint="The matrix is between state and memory. Which of the two meets its rows?",
     more="The matrix has D_s rows and D_m columns. Which shape has the vector that comes out when the state goes "
     "through?",
     section=OTHER_ORDER,
@@ -463,7 +463,7 @@ def general_squashed(y, state, memory, params, *, score="dot", mask=None):
     section=OTHER_ORDER,
 )
 def concat_is_dot(y, state, memory, params, *, score="dot", mask=None):
-    """With "concat" a plain dot product is computed. The additive score is asked for, with its small network."""
+    """With "concat" a plain dot product is computed. The task asks for the additive score, with its small network."""
     return step(y, state, memory, params, mask, score=score, additive=dot)
 
 
@@ -474,12 +474,12 @@ def concat_is_dot(y, state, memory, params, *, score="dot", mask=None):
     section=OTHER_ORDER,
 )
 def concat_is_general(y, state, memory, params, *, score="dot", mask=None):
-    """With "concat" the general score is computed, and its matrix is not there. The additive score is asked for."""
+    """With "concat" you compute the general score, whose matrix is missing. The task asks for the additive score."""
     return step(y, state, memory, params, mask, score=score, additive=general)
 
 
 @MISTAKES.add(
-    "it is dot, whatever is asked for",
+    "it is dot, whatever the call asks for",
     hint="Your function is told which score to use. Where does it look at that?",
     more="Call your function with each of the three names on the same inputs. Should the weights be the same?",
     section=OTHER_ORDER,
@@ -490,7 +490,7 @@ def always_dot(y, state, memory, params, *, score="dot", mask=None):
 
 
 @MISTAKES.add(
-    "it is general, whatever is asked for",
+    "it is general, whatever the call asks for",
     hint="Your function is told which score to use. Where does it look at that?",
     more="Call your function with each of the three names on the same inputs. Should the weights be the same?",
     section=OTHER_ORDER,
@@ -501,7 +501,7 @@ def always_general(y, state, memory, params, *, score="dot", mask=None):
 
 
 @MISTAKES.add(
-    "it is concat, whatever is asked for",
+    "it is concat, whatever the call asks for",
     hint="Your function is told which score to use. Where does it look at that?",
     more="Call your function with each of the three names on the same inputs. Should the weights be the same?",
     section=OTHER_ORDER,
@@ -528,7 +528,7 @@ def score_from_params(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "[s; c] instead of [c; s]",
-    hint="In which order do context and state stand before they are merged?",
+    hint="In which order are context and state before they are merged?",
     more="The first D_m rows of the merging matrix are for the context. What meets them in your line?",
     section=OTHER_ORDER,
 )
@@ -566,7 +566,7 @@ def tanh_before_merge(y, state, memory, params, *, score="dot", mask=None):
     section=OTHER_ORDER,
 )
 def sigmoid_merge(y, state, memory, params, *, score="dot", mask=None):
-    """The merged vector goes through a sigmoid. The tanh is asked for."""
+    """The merged vector goes through a sigmoid. The task asks for the tanh."""
 
     def squashed(c, s, p):
         return 1 / (1 + np.exp(-join(c, s) @ p["w_c"]))
@@ -598,7 +598,7 @@ def returns_joined(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "the merging matrix is left out",
-    hint="What stands between the joined vector and the tanh?",
+    hint="What is between the joined vector and the tanh?",
     more="One array in params is for merging. Is it used?",
     section=OTHER_ORDER,
 )
@@ -614,7 +614,7 @@ def tanh_of_joined(y, state, memory, params, *, score="dot", mask=None):
     section=OTHER_ORDER,
 )
 def merges_context_alone(y, state, memory, params, *, score="dot", mask=None):
-    """Only the context enters h~. The new state stands beside it."""
+    """Only the context enters h~. The new state is next to it."""
     return step(y, state, memory, params, mask, score=score, merge=lambda c, s, p: merge(c, 0 * s, p))
 
 
@@ -625,7 +625,7 @@ def merges_context_alone(y, state, memory, params, *, score="dot", mask=None):
     section=OTHER_ORDER,
 )
 def merges_state_alone(y, state, memory, params, *, score="dot", mask=None):
-    """Only the new state enters h~, so that nothing of the memory reaches the word. The context stands beside it."""
+    """Only the new state enters h~, so that nothing of the memory reaches the word. The context is next to it."""
     return step(y, state, memory, params, mask, score=score, merge=lambda c, s, p: merge(0 * c, s, p))
 
 
@@ -642,7 +642,7 @@ def merges_input(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "the merging matrix is transposed",
-    hint="Vectors are rows here. On which side of the merging matrix does the joined vector stand?",
+    hint="Vectors are rows here. On which side of the merging matrix is the joined vector?",
     more="The cell's matrices are stored as torch stores them, the merging one is not. Compare the shapes in the task.",
     section=OTHER_ORDER,
 )
@@ -669,7 +669,7 @@ def attentional_as_state(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "asks with the old state, and [s; c]",
-    hint="Two things: which state is the query, and in which order are context and state joined?",
+    hint="Which state is the query, and in which order are context and state joined?",
     more="Begin with the weights of the three words, by hand. When they are right, compare the order in the merge.",
     section=OTHER_ORDER,
 )
@@ -680,7 +680,7 @@ def asks_with_old_state_and_state_first(y, state, memory, params, *, score="dot"
 
 @MISTAKES.add(
     "asks with the old state, and no tanh in h~",
-    hint="Two things: which state is the query, and what is the last operation of h~?",
+    hint="Which state is the query, and what is the last operation of h~?",
     more="Begin with the weights of the three words, by hand. When they are right, look for numbers of h~ beyond 1.",
     section=OTHER_ORDER,
 )
@@ -691,7 +691,7 @@ def asks_with_old_state_and_no_tanh(y, state, memory, params, *, score="dot", ma
 
 @MISTAKES.add(
     "asks with the old state, and returns the context",
-    hint="Two things: which state is the query, and from what does Luong's decoder predict?",
+    hint="Which state is the query, and from what does Luong's decoder predict?",
     more="Begin with the weights of the three words, by hand. Then look which array in params you have not used.",
     section=OTHER_ORDER,
 )
@@ -702,7 +702,7 @@ def asks_with_old_state_and_returns_context(y, state, memory, params, *, score="
 
 @MISTAKES.add(
     "asks with the old state, and scaled",
-    hint="Two things: which state is the query, and does the dot score have a factor?",
+    hint="Which state is the query, and does the dot score have a factor?",
     more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. From which state do they come?",
     section=OTHER_ORDER,
 )
@@ -713,7 +713,7 @@ def asks_with_old_state_and_scaled(y, state, memory, params, *, score="dot", mas
 
 @MISTAKES.add(
     "[s; c], and no tanh in h~",
-    hint="Two things: in which order are context and state joined, and what is the last operation of h~?",
+    hint="In which order are context and state joined, and what is the last operation of h~?",
     more="The first D_m rows of the merging matrix are for the context. And look for numbers of h~ beyond 1.",
     section=OTHER_ORDER,
 )
@@ -724,7 +724,7 @@ def state_first_and_no_tanh(y, state, memory, params, *, score="dot", mask=None)
 
 @MISTAKES.add(
     "scaled dot products, and [s; c]",
-    hint="Two things: does the dot score have a factor, and in which order are context and state joined?",
+    hint="Does the dot score have a factor, and in which order are context and state joined?",
     more="Begin with the weights of the three words, by hand. When they are right, compare the order in the merge.",
     section=OTHER_ORDER,
 )
@@ -735,7 +735,7 @@ def scaled_and_state_first(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "scaled dot products, and no tanh in h~",
-    hint="Two things: does the dot score have a factor, and what is the last operation of h~?",
+    hint="Does the dot score have a factor, and what is the last operation of h~?",
     more="Begin with the weights of the three words, by hand. When they are right, look for numbers of h~ beyond 1.",
     section=OTHER_ORDER,
 )
@@ -746,7 +746,7 @@ def scaled_and_no_tanh(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "scaled dot products, and the context returned",
-    hint="Two things: does the dot score have a factor, and from what does Luong's decoder predict?",
+    hint="Does the dot score have a factor, and from what does Luong's decoder predict?",
     more="Begin with the weights of the three words, by hand. Then look which array in params you have not used.",
     section=OTHER_ORDER,
 )

@@ -42,7 +42,7 @@ QUESTIONS: tuple[Question, ...] = (
             "two: are their largest numbers in the first two columns?",
             "B": "The last two rows have their largest numbers in the columns of the 2 and of the 7 of 27. The "
             "model looks at the digit that it is about to write.",
-            "C": "These are the places where the day stands in the *output*: the numbers of two rows. The question"
+            "C": "These are the places where the day is in the *output*: the numbers of two rows. The question"
             " asks for the columns.",
             "D": "These are columns, but of two other rows: the model looks there while it writes another part of "
             "the date. Which two rows belong to the day?",

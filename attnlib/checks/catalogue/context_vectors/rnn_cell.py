@@ -78,7 +78,7 @@ def no_tanh(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def state_weights_transposed(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The input is weighted rightly. But the state meets the columns of `w_hh`, where it should meet the rows."""
+    """The input is weighted correctly. But the state is multiplied by the columns of `w_hh` instead of the rows."""
     return np.tanh(_sum(x, h, w_ih, w_hh.T, b_ih, b_hh))
 
 
@@ -222,7 +222,7 @@ def squashed_apart(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def only_input_squashed(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The state's part is added after the tanh. It belongs inside, beside the input's part."""
+    """The state's part is added after the tanh. It belongs inside, next to the input's part."""
     return np.tanh(x @ w_ih.T + b_ih) + h @ w_hh.T + b_hh
 
 
@@ -233,18 +233,19 @@ def only_input_squashed(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def only_state_squashed(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The input's part is added after the tanh. It belongs inside, beside the state's part."""
+    """The input's part is added after the tanh. It belongs inside, next to the state's part."""
     return x @ w_ih.T + b_ih + np.tanh(h @ w_hh.T + b_hh)
 
 
 @MISTAKES.add(
     "squashed by a sigmoid",
     hint="What is the result for a sum of 0? And can a state be negative?",
-    more="There are two well-known S-shaped curves: one runs from 0 to 1, the other from -1 to 1. Which is asked for?",
+    more="There are two well-known S-shaped curves: one runs from 0 to 1, the other from -1 to 1. Which one does the "
+    "task ask for?",
     section=RECURRENCE,
 )
 def sigmoid(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The sum goes through a sigmoid, so no number of the state is ever negative. A tanh is asked for."""
+    """The sum goes through a sigmoid, so no number of the state is ever negative. The task asks for a tanh."""
     return 1 / (1 + np.exp(-_sum(x, h, w_ih, w_hh, b_ih, b_hh)))
 
 
@@ -255,7 +256,7 @@ def sigmoid(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def relu(x, h, w_ih, w_hh, b_ih, b_hh):
-    """Negative sums become 0 and positive ones stay as they are. A tanh is asked for."""
+    """Negative sums become 0 and positive ones stay as they are. The task asks for a tanh."""
     return np.maximum(_sum(x, h, w_ih, w_hh, b_ih, b_hh), 0)
 
 
@@ -294,7 +295,7 @@ def subtracted(x, h, w_ih, w_hh, b_ih, b_hh):
 
 @MISTAKES.add(
     "the old state is added once more",
-    hint="In how many places does `h` stand in the formula?",
+    hint="In how many places does `h` appear in the formula?",
     more="In the first case the old state is (0.5, -0.5). Take that away from your result: what is left?",
     section=RECURRENCE,
 )
@@ -332,7 +333,7 @@ def joined_wrongly(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def one_vector_only(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The weights stand to the left, as in the papers, where vectors are columns. For a batch the shapes do not fit."""
+    """The weights are to the left, as in the papers, where vectors are columns. For a batch the shapes do not fit."""
     return np.tanh(w_ih @ x + b_ih + w_hh @ h + b_hh)
 
 
@@ -350,7 +351,7 @@ def turned_round(x, h, w_ih, w_hh, b_ih, b_hh):
 @MISTAKES.add(
     "tanh overflows",
     hint="On paper your tanh is right. What is the exponential of 900 on a computer?",
-    more="Infinity over infinity is nan. Is there a tanh that somebody has already written with care?",
+    more="Infinity over infinity is nan. Is there a tanh that already handles such numbers?",
     section=RECURRENCE,
 )
 def overflow(x, h, w_ih, w_hh, b_ih, b_hh):
@@ -362,7 +363,7 @@ def overflow(x, h, w_ih, w_hh, b_ih, b_hh):
 @MISTAKES.add(
     "tanh overflows for large positive sums",
     hint="On paper your tanh is right. What is the exponential of 1800 on a computer?",
-    more="Infinity over infinity is nan. Is there a tanh that somebody has already written with care?",
+    more="Infinity over infinity is nan. Is there a tanh that already handles such numbers?",
     section=RECURRENCE,
 )
 def overflow_upwards(x, h, w_ih, w_hh, b_ih, b_hh):
@@ -385,7 +386,7 @@ def overwrites_state(x, h, w_ih, w_hh, b_ih, b_hh):
 
 @MISTAKES.add(
     "no biases, and the state's weights by columns",
-    hint="Two things at once. Which arguments are missing, and what does your product do with a row of `w_hh`?",
+    hint="Which arguments are missing, and what does your product do with a row of `w_hh`?",
     more="In the first case the first sum is 0.8, and the biases are 0.4 of it. Mend that first, then look at `w_hh`.",
     section=RECURRENCE,
 )
@@ -407,7 +408,7 @@ def no_biases_no_tanh(x, h, w_ih, w_hh, b_ih, b_hh):
 
 @MISTAKES.add(
     "the state's weights by columns, and no tanh",
-    hint="Two things at once. What does your product do with a row of `w_hh`, and what keeps a state below 1?",
+    hint="What does your product do with a row of `w_hh`, and what keeps a state below 1?",
     more="Mend the tanh first. Then, in the first case, look at the state's part without its bias: it is (0.5, -0.1). "
     "What is it in yours?",
     section=RECURRENCE,
@@ -468,7 +469,7 @@ def input_alone(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def old_state(x, h, w_ih, w_hh, b_ih, b_hh):
-    """What comes back is the state that came in. The new one, the squashed sum, is asked for."""
+    """What comes back is the state that came in. The task asks for the new one, the squashed sum."""
     return h.copy()
 
 
@@ -497,7 +498,7 @@ def state_bias_outside(x, h, w_ih, w_hh, b_ih, b_hh):
 
 @MISTAKES.add(
     "no bias for the state, and its weights by columns",
-    hint="Two things at once. Which argument is missing, and what does your product do with a row of `w_hh`?",
+    hint="Which argument is missing, and what does your product do with a row of `w_hh`?",
     more="In the first case the state's part is (0.6, -0.6), and (0.1, -0.5) of it is the bias. What is it in yours?",
     section=RECURRENCE,
 )
@@ -508,7 +509,7 @@ def no_state_bias_transposed(x, h, w_ih, w_hh, b_ih, b_hh):
 
 @MISTAKES.add(
     "neither the state's bias nor tanh",
-    hint="Two things at once. Which argument does your sum not contain, and what keeps a state between -1 and 1?",
+    hint="Which argument does your sum not contain, and what keeps a state between -1 and 1?",
     more="In the first case yours begins with 0.7. Which number brings it to 0.8, and what happens to 0.8 then?",
     section=RECURRENCE,
 )
@@ -518,7 +519,7 @@ def no_state_bias_no_tanh(x, h, w_ih, w_hh, b_ih, b_hh):
 
 
 @MISTAKES.add(
-    "the state's weights stand to the left",
+    "the state's weights are to the left",
     hint="In a batch each *row* is one state. What does a weight to the left of the batch multiply?",
     more="Write down the shapes for a batch of 5: the rows have to stay rows from the first line to the last.",
     section=RECURRENCE,

@@ -54,7 +54,7 @@ def inverted(T, S=None, *, q_offset=0):
 @MISTAKES.add(
     "the upper triangle instead of the lower",
     hint="Which index is the query, and which is the key? Which of them has to be the smaller one?",
-    more="Look at the last row, that of the last query. It stands at the end, so everything is in its past: how many "
+    more="Look at the last row, that of the last query. It is at the end, so everything is in its past: how many "
     "True should its row have, and how many does yours have?",
     section=BY_HAND,
 )
@@ -67,7 +67,7 @@ def upper(T, S=None, *, q_offset=0):
 @MISTAKES.add(
     "query and key have changed places",
     hint="Rows are queries and columns are keys. Which of the two indices is the query in your comparison?",
-    more="Look at the last row, that of the last query. It stands at the end, so everything is in its past: how many "
+    more="Look at the last row, that of the last query. It is at the end, so everything is in its past: how many "
     "True should its row have, and how many does yours have?",
     section=BY_HAND,
 )
@@ -134,14 +134,14 @@ def all_true(T, S=None, *, q_offset=0):
     section=POLARITY,
 )
 def numbers(T, S=None, *, q_offset=0):
-    """The ones stand in the right places. But a mask of numbers would be added to the scores: booleans are needed."""
+    """The ones are in the right places. But a mask of numbers would be added to the scores: booleans are needed."""
     return attnlib.causal_mask(T, S, q_offset=q_offset).astype(float)
 
 
 @MISTAKES.add(
     "ones where it is forbidden",
     hint="What is the dtype of your result, and what does a 1 in it stand for?",
-    more="Two things are to be mended: the kind of the entries, and which of them stand above the diagonal.",
+    more="Two things need to be changed: the kind of the entries, and which of them are above the diagonal.",
     section=POLARITY,
 )
 def numbers_inverted(T, S=None, *, q_offset=0):
@@ -156,7 +156,7 @@ def numbers_inverted(T, S=None, *, q_offset=0):
     section=POLARITY,
 )
 def added(T, S=None, *, q_offset=0):
-    """This is a mask to be added to the scores. It does the same work, but True and False are asked for here."""
+    """This is a mask to be added to the scores. It does the same work, but here the task asks for True and False."""
     return np.where(attnlib.causal_mask(T, S, q_offset=q_offset), 0.0, -np.inf)
 
 
@@ -207,8 +207,8 @@ def transposed(T, S=None, *, q_offset=0):
 
 @MISTAKES.add(
     "the last query is lined up with the last key",
-    hint="Without an offset the first query stands at the first key. Which corner does your triangle start from?",
-    more="For 2 queries and 5 keys, how many keys may the first query see, if it stands at position 0? How many True "
+    hint="Without an offset the first query is at the first key. Which corner does your triangle start from?",
+    more="For 2 queries and 5 keys, how many keys may the first query see, if it is at position 0? How many True "
     "does your first row have?",
     section=ALIGN,
 )
@@ -219,25 +219,25 @@ def bottom_right(T, S=None, *, q_offset=0):
 
 @MISTAKES.add(
     "lined up at the end, whatever the offset",
-    hint="Who decides where the first query stands: the two sizes, or the offset?",
-    more="For 2 queries and 5 keys without an offset, the first query stands at position 0. With an offset of 1 it "
+    hint="Who decides where the first query is: the two sizes, or the offset?",
+    more="For 2 queries and 5 keys without an offset, the first query is at position 0. With an offset of 1 it "
     "stands at position 1. Count the True in the first row for both.",
     section=ALIGN,
 )
 def bottom_right_always(T, S=None, *, q_offset=0):
-    """The last query always meets the last key. It is `q_offset` that says where the first query stands."""
+    """The last query always meets the last key. It is `q_offset` that says where the first query is."""
     return attnlib.causal_mask(T, S, q_offset=(T if S is None else S) - T)
 
 
 @MISTAKES.add(
     "the offset is not used",
-    hint="With an offset of 5 the first query stands at position 5. How many keys may it see?",
+    hint="With an offset of 5 the first query is at position 5. How many keys may it see?",
     more="Compare your masks for 2 queries and 5 keys with an offset of 0 and of 1. They should differ. Where does the "
     "offset enter your comparison?",
     section=ALIGN,
 )
 def offset_ignored(T, S=None, *, q_offset=0):
-    """The first query is always put at position 0. With an offset it stands at position `q_offset` of the keys."""
+    """The first query is always put at position 0. With an offset it is at position `q_offset` of the keys."""
     return attnlib.causal_mask(T, S)
 
 
@@ -265,8 +265,8 @@ def offset_widens(T, S=None, *, q_offset=0):
 
 @MISTAKES.add(
     "negative offsets are not taken",
-    hint="What does an offset of -2 mean for the first query: at which position does it stand?",
-    more="With an offset of -2 the first two queries stand before the first key. How many keys may they look at?",
+    hint="What does an offset of -2 mean for the first query: at which position is it?",
+    more="With an offset of -2 the first two queries are before the first key. How many keys may they look at?",
     section=ALIGN,
 )
 def offset_not_negative(T, S=None, *, q_offset=0):
@@ -277,7 +277,7 @@ def offset_not_negative(T, S=None, *, q_offset=0):
 @MISTAKES.add(
     "the sign of the offset is dropped",
     hint="An offset of 2 and one of -2: should they give the same mask?",
-    more="With an offset of -2 the first two queries stand before the first key. How many keys may they look at?",
+    more="With an offset of -2 the first two queries are before the first key. How many keys may they look at?",
     section=ALIGN,
 )
 def offset_size(T, S=None, *, q_offset=0):
@@ -287,7 +287,7 @@ def offset_size(T, S=None, *, q_offset=0):
 
 @MISTAKES.add(
     "one offset too many",
-    hint="With an offset of 1, at which position does the first query stand: at 1, or at 2?",
+    hint="With an offset of 1, at which position is the first query: at 1, or at 2?",
     more="For one query, 6 keys and an offset of 4, count the keys up to and with position 4.",
     section=ALIGN,
 )
@@ -298,7 +298,7 @@ def offset_plus_one(T, S=None, *, q_offset=0):
 
 @MISTAKES.add(
     "one offset too few",
-    hint="With an offset of 1, at which position does the first query stand: at 0, or at 1?",
+    hint="With an offset of 1, at which position is the first query: at 0, or at 1?",
     more="For one query, 6 keys and an offset of 5, the query is the newest word. May it look at its own key?",
     section=ALIGN,
 )
@@ -315,7 +315,7 @@ def offset_minus_one(T, S=None, *, q_offset=0):
     section=KINDS,
 )
 def with_heads(T, S=None, *, q_offset=0):
-    """Your mask has room for batch and heads in front. (T, S) is asked for, and it broadcasts by itself."""
+    """Your mask has room for batch and heads in front. It should be (T, S), which broadcasts by itself."""
     return attnlib.causal_mask(T, S, q_offset=q_offset)[None, None]
 
 
@@ -406,7 +406,7 @@ EXERCISE = Exercise(
     outputs={"mask": ("T", "S")},
     parts={SQUARES: 2, SIZES: 1, OFFSETS: 2},
     section=KINDS,
-    advice="Write the row of the first query and that of the last on paper: which keys stand at its position or "
+    advice="Write the row of the first query and that of the last on paper: which keys are at its position or "
     "before it? Then print your mask and compare these two rows.",
     inputs=inputs,
     mistakes=tuple(MISTAKES),

@@ -124,18 +124,18 @@ def returns_past(cache, key, value):
 
 @MISTAKES.add(
     "nothing comes back",
-    hint="What does the method give to whoever calls it? Look for the word return on every path through it.",
+    hint="What does the method return to its caller? Look for the word return on every path through it.",
     more="There may be two paths: one for the first chunk, one for the others. Both have to give back keys and values.",
     section=CACHE,
 )
 def returns_nothing(cache, key, value):
-    """The new chunk is kept, but nothing is given back. All keys and all values so far are asked for."""
+    """The new chunk is kept, but nothing is given back. The task asks for all keys and all values so far."""
     _kept(cache, key, value)
 
 
 @MISTAKES.add(
     "nothing comes back the first time",
-    hint="What does the method give to whoever calls it for the first time? Is there a return on that path?",
+    hint="What does the method return when it is called for the first time? Is there a return on that path?",
     more="There seem to be two paths through your method. Follow the one of an empty cache to its end.",
     section=CACHE,
 )
@@ -148,7 +148,7 @@ def returns_nothing_at_first(cache, key, value):
 
 @MISTAKES.add(
     "the new chunk is put in front",
-    hint="In which order do the words stand in the text, and in which order in your cache?",
+    hint="In which order are the words in the text, and in which order in your cache?",
     more="Append the keys of two words one by one, and print them. The earlier word should come first.",
     section=CACHE,
 )
@@ -201,8 +201,7 @@ def along_batch_as_read(cache, key, value):
 @MISTAKES.add(
     "joined along axis 1, so that the length stands still",
     hint="Which number of an axis means the positions, whether or not there are heads?",
-    more="For (B, H, T, D) axis 1 is the heads. Count from the end instead: at which place do the positions stand "
-    "there?",
+    more="For (B, H, T, D) axis 1 is the heads. Count from the end instead: at which place are the positions there?",
     section=CACHE,
 )
 def along_axis_one_as_read(cache, key, value):
@@ -240,7 +239,7 @@ def along_heads(cache, key, value):
     "joined along axis 1",
     hint="Which number of an axis means the positions, whether or not there are heads?",
     more="For (B, H, T, D) axis 1 is the heads, and for (B, T, D) the positions. Count from the end instead: at which "
-    "place do the positions stand there?",
+    "place are the positions there?",
     section=CACHE,
 )
 def along_axis_one(cache, key, value):
@@ -261,7 +260,7 @@ def along_batch(cache, key, value):
 
 @MISTAKES.add(
     "the position is counted from the front",
-    hint="Which number of an axis means the positions, however many dimensions stand in front?",
+    hint="Which number of an axis means the positions, however many dimensions are in front?",
     more="For (B, H, T, D) axis 2 is the positions. What is axis 2 for (B, T, D)? Count from the end instead.",
     section=CACHE,
 )
@@ -286,7 +285,7 @@ def stacked(cache, key, value):
 @MISTAKES.add(
     "the length counts calls",
     hint="After a prompt of 4 tokens, how many positions does the cache hold?",
-    more="The next query stands at position `length`. After a prompt of 4 tokens that is position 4.",
+    more="The next query is at position `length`. After a prompt of 4 tokens that is position 4.",
     section=ALIGN,
 )
 def counts_calls(cache, key, value):
@@ -404,7 +403,7 @@ def length_before(cache, key, value):
 @MISTAKES.add(
     "the length never changes",
     hint="What is the length after the first chunk? Which of your lines should change it?",
-    more="Print the length before and after a call. The next query stands at position `length` of the keys.",
+    more="Print the length before and after a call. The next query is at position `length` of the keys.",
     section=ALIGN,
 )
 def length_fixed(cache, key, value):
@@ -435,7 +434,7 @@ def first_not_counted(cache, key, value):
     section=CACHE,
 )
 def swapped(cache, key, value):
-    """What comes back first are the values. The keys are asked for first, then the values."""
+    """What comes back first are the values. The task asks for the keys first, then the values."""
     return _kept(cache, key, value)[::-1]
 
 
@@ -688,7 +687,7 @@ def calls_after_first(cache, key, value):
 
 
 @MISTAKES.add(
-    "zeros stand at the beginning",
+    "zeros are at the beginning",
     hint="Count the positions that come back after the very first chunk. What is the first of them?",
     more="Print the keys after the first chunk of the smallest case. A key of zeros has the score 0, and a weight.",
     section=CACHE,

@@ -119,7 +119,7 @@ def _filled(query, key, value, mask, number):
     "True and False have changed places",
     hint="Take the first query of the smallest case. Which keys does the mask let it see, and which of them got a "
     "weight?",
-    more="Hold the mask beside your weights: the zeros of the weights should stand where the mask is False. Which "
+    more="Hold the mask beside your weights: the zeros of the weights should be where the mask is False. Which "
     "of the two does your code hide?",
     section=POLARITY,
 )
@@ -195,7 +195,7 @@ def low_weights(query, key, value, mask):
 @MISTAKES.add(
     "a causal mask in place of the one that is given",
     hint="Which keys does the mask let the first query of the smallest case see? Which of them got a weight?",
-    more="Hold the mask beside your weights: the zeros of the weights should stand where the mask is False. From where "
+    more="Hold the mask beside your weights: the zeros of the weights should be where the mask is False. From where "
     "does your code take what it hides?",
     section=BY_HAND,
 )
@@ -209,7 +209,7 @@ def always_causal(query, key, value, mask):
     "not scaled, and True and False have changed places",
     hint="Take the first query of the smallest case. Which keys does the mask let it see, and which of them got a "
     "weight?",
-    more="Two things are to be mended: which of the mask's two values is hidden, and the scale of the scores, which "
+    more="Two things need to be changed: which of the mask's two values is hidden, and the scale of the scores, which "
     "depends on the width of a key.",
     section=POLARITY,
 )
@@ -295,7 +295,7 @@ def filled_with_minus_hundred(query, key, value, mask):
 @MISTAKES.add(
     "too little is subtracted",
     hint="What happens if a forbidden score is larger than the others by more than you subtract?",
-    more="Think of a forbidden score of 40 000 beside an allowed one of 20 000. Which is larger after your masking?",
+    more="Think of a forbidden score of 40 000 and an allowed one of 20 000. Which is larger after your masking?",
     section=FINITE,
 )
 def lowered_by_a_hundred(query, key, value, mask):
@@ -629,7 +629,7 @@ def returns_scores(query, key, value, mask):
     section=BY_HAND,
 )
 def swapped_results(query, key, value, mask):
-    """Both arrays are right, but the weights come first. The context is asked for first."""
+    """Both arrays are right, but the weights come first. The task asks for the context first."""
     return _attend(_scores(query, key), value, mask)[::-1]
 
 
@@ -640,7 +640,7 @@ def swapped_results(query, key, value, mask):
     section=BY_HAND,
 )
 def context_only(query, key, value, mask):
-    """One array is returned where two are asked for: the context and the weights."""
+    """One array is returned instead of two: the context and the weights."""
     return _attend(_scores(query, key), value, mask)[0]
 
 
@@ -688,7 +688,7 @@ def first_mask(query, key, value, mask):
     "the mask gets its dimensions in the wrong place",
     hint="Where does broadcasting add missing dimensions: in front, or after the first one?",
     more="Write the shape of the scores, (B, T, S), and below it the shape of the mask as you use it, ends together. "
-    "What stands below the T?",
+    "What is below the T?",
     section=KINDS,
 )
 def dimensions_after_first(query, key, value, mask):
@@ -726,7 +726,7 @@ def last_key_allowed(query, key, value, mask):
 
 @MISTAKES.add(
     "an invented row of equal weights where all is hidden",
-    hint="An average of nothing is asked for. What is a sum over nothing?",
+    hint="Here you average nothing. What is a sum over nothing?",
     more="Print the weights of the query that may look at nothing, and the context that comes with them. Both should "
     "be 0.",
     section=EMPTY,
@@ -756,7 +756,7 @@ def overflow(query, key, value, mask):
 @MISTAKES.add(
     "the softmax overflows, and empty rows are nan",
     hint="Does your softmax subtract the maximum of each row? And what is its sum if a row has nothing to attend?",
-    more="Two things are to be mended. Print the exponentials and their sum, first with large scores, then for a row "
+    more="Two things need to be changed. Print the exponentials and their sum, first with large scores, then for a row "
     "where all is forbidden.",
     section=OVERFLOW,
 )
@@ -791,7 +791,7 @@ def global_shift(query, key, value, mask):
     section=POLARITY,
 )
 def writes_into_mask(query, key, value, mask):
-    """The result is right, but the mask of whoever called your function is turned round: it wrote into its argument."""
+    """The result is right, but the caller's mask is inverted: your function wrote into its argument."""
     result = _attend(_scores(query, key), value, mask)
     if mask.flags.writeable:
         np.logical_not(mask, out=mask)
@@ -806,7 +806,7 @@ def writes_into_mask(query, key, value, mask):
     section=SCALE,
 )
 def writes_into_query(query, key, value, mask):
-    """The result is right, but the query of whoever called your function is another now: it wrote into its argument."""
+    """The result is right, but the caller's query has changed: your function wrote into its argument."""
     result = _attend(_scores(query, key), value, mask)
     query /= query.shape[-1] ** 0.5
     return result
@@ -826,7 +826,7 @@ def any_row(query, key, value, mask):
 @MISTAKES.add(
     "one forbidden key makes the whole row nan",
     hint="What is the maximum of a row in which a score is plus infinity, or nan? And what is infinity minus infinity?",
-    more="Print the masked scores of the smallest case. What stands at the forbidden keys? It should be the number "
+    more="Print the masked scores of the smallest case. What is at the forbidden keys? It should be the number "
     "whose exponential is 0.",
     section=BY_HAND,
 )
@@ -852,7 +852,7 @@ def overflow_painted_over(query, key, value, mask):
 @MISTAKES.add(
     "one maximum for the whole table, and nan",
     hint="Every row needs its own maximum in the softmax. And what is its sum if a row has nothing to attend?",
-    more="Two things are to be mended. Print the exponentials and their sums for the case with large scores, and for "
+    more="Two things need to be changed. Print the exponentials and their sums for the case with large scores, and for "
     "the one with an empty row.",
     section=OVERFLOW,
 )
@@ -866,7 +866,7 @@ def global_shift_and_nan(query, key, value, mask):
 
 @MISTAKES.add(
     "the sum has lost its dimension",
-    hint="Print the shape of the sum beside that of the scores. Under which number does each sum come to stand?",
+    hint="Print the shape of the sum beside that of the scores. Under which number does each sum end up?",
     more="There is one sum for each query. In a square table a row of sums fits as well as a column of them, and no "
     "error is raised.",
     section=SOFTMAX,
@@ -919,7 +919,7 @@ def full_transpose(query, key, value, mask):
 @MISTAKES.add(
     "0 after the softmax, and at the wrong places",
     hint="Which places does the mask allow? And what do the weights of one query sum to now?",
-    more="Two things are to be mended: what True stands for, and the place of the mask between scores and softmax.",
+    more="Two things need to be changed: what True stands for, and the place of the mask between scores and softmax.",
     section=NOT_AFTER,
 )
 def weights_zeroed_inverted(query, key, value, mask):
@@ -931,7 +931,8 @@ def weights_zeroed_inverted(query, key, value, mask):
 @MISTAKES.add(
     "0 after the softmax, and no scale",
     hint="What do the weights of one query sum to now? And by what should the dot products have been divided?",
-    more="Two things are to be mended: the place of the mask between scores and softmax, and the scale of the scores.",
+    more="Two things need to be changed: the place of the mask between scores and softmax, and the scale of the "
+    "scores.",
     section=NOT_AFTER,
 )
 def weights_zeroed_unscaled(query, key, value, mask):
@@ -967,7 +968,7 @@ def lowered_by_ten(query, key, value, mask):
 @MISTAKES.add(
     "the other places get one point more",
     hint="Which keys does your mask favour? And does it hide any?",
-    more="Two things are to be mended: what True stands for, and by how much a forbidden score has to fall.",
+    more="Two things need to be changed: what True stands for, and by how much a forbidden score has to fall.",
     section=POLARITY,
 )
 def added_inverted(query, key, value, mask):

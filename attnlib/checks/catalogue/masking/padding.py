@@ -56,7 +56,7 @@ def inverted(lengths, S):
 
 @MISTAKES.add(
     "one key too many",
-    hint="Positions count from 0. At which position does the last of three words stand?",
+    hint="Positions count from 0. At which position is the last of three words?",
     more="Count the True of a sentence of length 3. Then ask your comparison about position 3: is there a word?",
     section=KINDS,
 )
@@ -67,22 +67,22 @@ def one_too_many(lengths, S):
 
 
 @MISTAKES.add(
-    "True stands behind the last word",
+    "True comes after the last word",
     hint="May anyone look at the first word of a sentence? What does your mask say there?",
-    more="Two things are to be mended. Here True means “may attend”; and the first entry of padding is at position "
+    more="Two things need to be changed. Here True means “may attend”; and the first entry of padding is at position "
     "`length`, not behind it.",
     section=POLARITY,
 )
 def inverted_behind(lengths, S):
-    """Your mask is True at the padding, but for its first entry. True stands at the real words, and only there."""
+    """Your mask is True at the padding, but for its first entry. True is at the real words, and only there."""
     lengths, position = _places(lengths, S)
     return position > lengths
 
 
 @MISTAKES.add(
     "padding in front, and True and False have changed places",
-    hint="How many True should the row of a sentence of 3 words have, and where do its words stand?",
-    more="Two things are to be mended: here the words come first, and True stands at the words.",
+    hint="How many True should the row of a sentence of 3 words have, and where are its words?",
+    more="Two things need to be changed: here the words come first, and True is at the words.",
     section=SIDE,
 )
 def left_padding_inverted(lengths, S):
@@ -93,7 +93,7 @@ def left_padding_inverted(lengths, S):
 
 @MISTAKES.add(
     "one key too few",
-    hint="Positions count from 0. At which position does the last of three words stand?",
+    hint="Positions count from 0. At which position is the last of three words?",
     more="Count the True of a sentence of length 3. There should be three.",
     section=KINDS,
 )
@@ -105,7 +105,7 @@ def one_too_few(lengths, S):
 
 @MISTAKES.add(
     "the first key is hidden",
-    hint="At which position does the first word of a sentence stand?",
+    hint="At which position is the first word of a sentence?",
     more="Look at the first column of your mask. Is there a sentence whose first word is padding?",
     section=KINDS,
 )
@@ -119,7 +119,7 @@ def counts_from_one(lengths, S):
     "no room for heads and queries",
     hint="The scores are (B, H, T, S). Where do the B and the S of your mask end up when it is laid over them?",
     more="Broadcasting lines shapes up from the right. Write (B, H, T, S) and below it the shape of your mask, "
-    "ends together. What stands below B?",
+    "ends together. What is below B?",
     section=KINDS,
 )
 def two_dimensions(lengths, S):
@@ -130,7 +130,7 @@ def two_dimensions(lengths, S):
 @MISTAKES.add(
     "room for one dimension alone",
     hint="The scores are (B, H, T, S). Which dimensions lie between B and S?",
-    more="Write (B, H, T, S) and below it the shape of your mask, ends together. What stands below B?",
+    more="Write (B, H, T, S) and below it the shape of your mask, ends together. What is below B?",
     section=KINDS,
 )
 def three_dimensions(lengths, S):
@@ -162,7 +162,7 @@ def batch_as_queries(lengths, S):
 
 
 @MISTAKES.add(
-    "the batch stands where the heads are",
+    "the batch is where the heads are",
     hint="The scores are (B, H, T, S). Which of the four sizes should be B?",
     more="Print the shape of your mask for two sentences of up to 5 words. The first size should be 2.",
     section=KINDS,
@@ -175,7 +175,7 @@ def batch_as_heads(lengths, S):
 @MISTAKES.add(
     "the keys come first",
     hint="Which dimension of the scores belongs to the key?",
-    more="Write (B, H, T, S) and below it the shape of your mask, ends together. What stands below S?",
+    more="Write (B, H, T, S) and below it the shape of your mask, ends together. What is below S?",
     section=KINDS,
 )
 def keys_first(lengths, S):
@@ -214,7 +214,7 @@ def both_sides(lengths, S):
     section=POLARITY,
 )
 def numbers(lengths, S):
-    """The ones stand in the right places. But a mask of numbers would be added to the scores: booleans are needed."""
+    """The ones are in the right places. But a mask of numbers would be added to the scores: booleans are needed."""
     return attnlib.padding_mask(lengths, S).astype(float)
 
 
@@ -225,18 +225,18 @@ def numbers(lengths, S):
     section=POLARITY,
 )
 def added(lengths, S):
-    """This is a mask to be added to the scores. It does the same work, but True and False are asked for here."""
+    """This is a mask to be added to the scores. It does the same work, but here the task asks for True and False."""
     return np.where(attnlib.padding_mask(lengths, S), 0.0, -np.inf)
 
 
 @MISTAKES.add(
     "ones at the padding",
     hint="What is the dtype of your result, and what does a 1 in it stand for?",
-    more="Two things are to be mended: the kind of the entries, and which of them stand at the words.",
+    more="Two things need to be changed: the kind of the entries, and which of them are at the words.",
     section=POLARITY,
 )
 def numbers_inverted(lengths, S):
-    """Your mask holds numbers, with 1 at the padding. Booleans are needed, and True stands at the real words."""
+    """Your mask holds numbers, with 1 at the padding. Booleans are needed, and True is at the real words."""
     return (~attnlib.padding_mask(lengths, S)).astype(float)
 
 

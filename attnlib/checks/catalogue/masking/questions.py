@@ -26,7 +26,7 @@ QUESTIONS: tuple[Question, ...] = (
         why={
             "A": "The value of a later word is indeed multiplied by 0. But look at how the other weights of the row "
             "were made: which scores went into them?",
-            "B": "Yes. A later score can stand in the denominator of the softmax, or a mean over all words can be "
+            "B": "Yes. A later score can be in the denominator of the softmax, or a mean over all words can be "
             "taken before the attention. Both move earlier outputs, and the triangle of weights shows neither.",
             "C": "Training and prediction run the same forward pass here. Ask whether the forward pass itself depends "
             "on the later word.",
@@ -39,7 +39,7 @@ QUESTIONS: tuple[Question, ...] = (
         name="why-a-cache-works",
         right="A",
         why={
-            "A": "Yes. No new word can reach back, so what stands at an earlier position is the same in every layer, "
+            "A": "Yes. No new word can reach back, so what is at an earlier position is the same in every layer, "
             "and so are its key and its value. Without the causal mask a new word would change them from the second "
             "layer on.",
             "B": "That is true of every attention layer, also of an encoder that reads in both directions, where a "

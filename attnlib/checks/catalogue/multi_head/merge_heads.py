@@ -39,7 +39,7 @@ def _join(x):
 @MISTAKES.add(
     "one reshape instead of two steps",
     hint="Print row 0 of your result for the numbered heads of the task. Do all of its numbers come from word 0?",
-    more="In memory the words of head 0 stand one after the other, and a reshape keeps that order. What has to stand "
+    more="In memory the words of head 0 are stored one after the other, and a reshape keeps that order. What has to be "
     "next to each other before rows can be joined: the words of one head, or the heads of one word?",
     section=CATCH_IT,
 )
@@ -50,9 +50,9 @@ def reshape_alone(x):
 
 @MISTAKES.add(
     "stripes instead of blocks",
-    hint="In row 0 of your result, which numbers stand first: all of head 0, or the first of every head?",
+    hint="In row 0 of your result, which numbers come first: all of head 0, or the first of every head?",
     more="The row of word 0 should read 00, 01, 02, and so on. Yours takes one number of each head in turn. In which "
-    "order do the last two axes stand when you join them?",
+    "order are the last two axes when you join them?",
     section=SPLITTING,
 )
 def stripes(x):
@@ -63,11 +63,11 @@ def stripes(x):
 @MISTAKES.add(
     "swapped, but not joined",
     hint="Compare the number of axes of your result with (..., T, H*D).",
-    more="The heads of a word stand next to each other now. Two axes are left that have to become one.",
+    more="The heads of a word are next to each other now. Two axes are left that have to become one.",
     section=CATCH_IT,
 )
 def not_joined(x):
-    """The heads of each word stand together, but still as an axis of their own. One row for each word is asked for."""
+    """The heads of each word are together, but still have an axis of their own. It should be one row for each word."""
     return x.swapaxes(-3, -2)
 
 
@@ -150,7 +150,7 @@ def needs_a_batch(x):
     section=SPLITTING,
 )
 def no_room_for_a_batch(x):
-    """Exactly three axes are unpacked, so nothing may stand in front of the heads."""
+    """You unpack exactly three axes, so nothing can come before the heads."""
     heads, length, width = x.shape
     return x.swapaxes(0, 1).reshape(length, heads * width)
 
@@ -162,7 +162,7 @@ def no_room_for_a_batch(x):
     section=SPLITTING,
 )
 def batch_flattened(x):
-    """Without a batch an axis of length 1 stands in front, which should not be there.
+    """Without a batch an axis of length 1 comes first, which should not be there.
 
     The leading axes of the result are those of `x`, however many there are.
     """
@@ -184,7 +184,7 @@ def swapped_one_and_two(x):
 @MISTAKES.add(
     "the sentences of a batch run together",
     hint="How many rows should the result have for a batch of 2 sentences with 5 words each?",
-    more="Each sentence keeps its own table. In yours the words of all sentences stand below each other.",
+    more="Each sentence keeps its own table. In yours the words of all sentences are below each other.",
     section=CATCH_IT,
 )
 def batch_into_words(x):
@@ -243,7 +243,7 @@ def first_head(x):
     section=SPLITTING,
 )
 def reversed_order(x):
-    """The last head stands first. Head 0 has the first D columns, as when it was split."""
+    """The last head comes first. Head 0 has the first D columns, as when it was split."""
     return attnlib.merge_heads(x[..., ::-1, :, :])
 
 

@@ -98,7 +98,7 @@ def masked(rng, t, s, options):
 
 @dataclass
 class LayerSteps(Steps):
-    """The same steps, where the four matrices are layers, and the weights are asked for as well."""
+    """The same steps, where the four matrices are layers, and the weights are returned as well."""
 
     module: Any = None
 
@@ -199,7 +199,7 @@ class no_output_layer(attnlib.numpy.MultiHeadAttention):
 @MISTAKES.add(
     "the projections are as wide as one head",
     hint="How many numbers should come out of one layer for all heads together?",
-    more="For E=8 and 2 heads, the queries of both heads stand side by side: 2 times 4 numbers. How wide are yours?",
+    more="For E=8 and 2 heads, the queries of both heads are side by side: 2 times 4 numbers. How wide are yours?",
     section=COUNTING,
 )
 class narrow_layers(attnlib.numpy.MultiHeadAttention):
@@ -398,7 +398,7 @@ def sequence_first(steps):
     "the sentences of a batch compete",
     hint="Which axis of (B, H, T, S) counts the keys?",
     more="Print the weights of one query in one head of one sentence, and their sum. Then take one sentence alone: "
-    "does its result change when other sentences stand beside it?",
+    "does its result change when the batch holds other sentences?",
     section=MULTI_HEAD,
 )
 def softmax_over_sentences(steps):
@@ -435,7 +435,7 @@ def scaled_by_embed_dim(steps):
     section=MULTI_HEAD,
 )
 def averaged_weights(steps):
-    """The weights are averaged over the heads. Each head has a table of its own, and all are asked for."""
+    """The weights are averaged over the heads. Each head has its own table, and the task asks for all of them."""
     out, weights = steps.scaled_by(None)
     return out, weights.mean(axis=-3)
 
@@ -447,7 +447,7 @@ def averaged_weights(steps):
     section=MULTI_HEAD,
 )
 def summed_weights(steps):
-    """The weights are added over the heads. Each head has a table of its own, and all are asked for."""
+    """The weights are added over the heads. Each head has its own table, and the task asks for all of them."""
     out, weights = steps.scaled_by(None)
     return out, weights.sum(axis=-3)
 
@@ -459,7 +459,7 @@ def summed_weights(steps):
     section=MULTI_HEAD,
 )
 def weights_of_head_0(steps):
-    """Only the weights of head 0 come out. Each head has a table of its own, and all are asked for."""
+    """Only the weights of head 0 come out. Each head has its own table, and the task asks for all of them."""
     out, weights = steps.scaled_by(None)
     return out, weights[:, 0]
 
@@ -467,7 +467,8 @@ def weights_of_head_0(steps):
 @MISTAKES.add(
     "scores are returned as weights",
     hint="Do the rows of what you return sum to 1?",
-    more="Two tables have the shape (B, H, T, S): one before the softmax, one after it. Which of them is asked for?",
+    more="Two tables have the shape (B, H, T, S): one before the softmax, one after it. Which of them does the task "
+    "ask for?",
     section=MULTI_HEAD,
 )
 def returns_scores(steps):
@@ -479,7 +480,7 @@ def returns_scores(steps):
 @MISTAKES.add(
     "the weights are transposed",
     hint="Which axis of the weights sums to 1, and which should?",
-    more="With 5 queries and 7 keys, each table should have 5 rows. How many has yours?",
+    more="With 5 queries and 7 keys, each table should have 5 rows. How many does yours have?",
     section=MULTI_HEAD,
 )
 def transposed_weights(steps):
@@ -495,7 +496,7 @@ def transposed_weights(steps):
     section=MULTI_HEAD,
 )
 def heads_after_queries(steps):
-    """The heads of the weights stand after the queries. They come before them: (B, H, T, S)."""
+    """The heads of the weights come after the queries. They should come before them: (B, H, T, S)."""
     out, weights = steps.scaled_by(None)
     return out, weights.swapaxes(-3, -2)
 
@@ -529,11 +530,11 @@ def weights_of_batch_and_heads(steps):
 @MISTAKES.add(
     "two results without being asked for",
     hint="What should be returned when `need_weights` is False, which is the default?",
-    more="Whoever does not ask for weights wants one tensor, not a pair. Where do you look at `need_weights`?",
+    more="Without a request for weights, the caller expects one tensor, not a pair. Where do you use `need_weights`?",
     section=MULTI_HEAD,
 )
 class always_returned(attnlib.numpy.MultiHeadAttention):
-    """A pair is returned always. Without `need_weights` the output alone is asked for, not even None beside it."""
+    """You always return a pair. Without `need_weights`, return only the output, without even a None."""
 
     def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False):
         """Attend."""
@@ -541,7 +542,7 @@ class always_returned(attnlib.numpy.MultiHeadAttention):
 
 
 @MISTAKES.add(
-    "the weights come where nobody asks, and only there",
+    "the weights are returned only when they are not requested",
     hint="Read the line that looks at `need_weights` aloud: when do the weights come?",
     more="Call your module with `need_weights=True` and with False. Which of the two gives a pair?",
     section=MULTI_HEAD,
@@ -558,11 +559,11 @@ class returned_if_unasked(attnlib.numpy.MultiHeadAttention):
 @MISTAKES.add(
     "the weights never come",
     hint="What should be returned with `need_weights=True`?",
-    more="Whoever asks for weights wants a pair: the output, and one table for each head.",
+    more="With a request for weights, the caller expects a pair: the output, and one table for each head.",
     section=MULTI_HEAD,
 )
 class never_returned(attnlib.numpy.MultiHeadAttention):
-    """The output alone is returned, with `need_weights` as well. Then the weights are asked for too."""
+    """You return only the output, even with `need_weights`. Then the caller also wants the weights."""
 
     def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False):
         """Attend."""
@@ -572,11 +573,11 @@ class never_returned(attnlib.numpy.MultiHeadAttention):
 @MISTAKES.add(
     "the results are in the wrong order",
     hint="Compare your return line with the one in the task.",
-    more="Two results come out with `need_weights=True`. Which of them is asked for first?",
+    more="Two results come out with `need_weights=True`. Which of them does the task ask for first?",
     section=MULTI_HEAD,
 )
 class swapped_results(attnlib.numpy.MultiHeadAttention):
-    """Both results are right, but the weights come first. The output is asked for first."""
+    """Both results are right, but the weights come first. The task asks for the output first."""
 
     def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False):
         """Attend."""

@@ -120,7 +120,7 @@ def reshape_both_ways(steps):
 @MISTAKES.add(
     "merged by one reshape",
     hint="After the heads have attended: do all numbers in row 2 of your merged table come from word 2?",
-    more="Number the entries of two small heads and merge them. What has to stand next to each other before rows are "
+    more="Number the entries of two small heads and merge them. What has to be next to each other before rows are "
     "joined: the words of a head, or the heads of a word?",
     section=CATCH_IT,
 )
@@ -159,7 +159,7 @@ def stripes_both_ways(steps):
 
 @MISTAKES.add(
     "the heads are interleaved when merging",
-    hint="After merging, what stands in the first D columns: head 0, or one number of every head?",
+    hint="After merging, what is in the first D columns: head 0, or one number of every head?",
     more="w_o has one band of D rows for each head. Which rows of w_o does head 0 meet in yours?",
     section=OUTPUT_PROJECTION,
 )
@@ -360,7 +360,7 @@ def needs_a_matrix(steps):
     "a batch gets its axes mixed up",
     hint="Follow an array of three dimensions through every line. Which of its axes changes places, and which should?",
     more="Write down the shape of every array for a batch of 2, with 5 words and 3 heads of width 4. Where does the 2 "
-    "first stand in a place where it should not be?",
+    "first get into a place where it should not be?",
     section=MULTI_HEAD,
 )
 def transposed_with_batch(steps):
@@ -509,7 +509,7 @@ def w_k_and_w_v_exchanged(steps):
 
 @MISTAKES.add(
     "the matrices are transposed",
-    hint="A word is a row here. On which side of it does the matrix stand, and which axis of the matrix does it meet?",
+    hint="A word is a row here. On which side of it is the matrix, and which axis of the matrix does it meet?",
     more="torch's Linear keeps its matrix as (width out, width in) and transposes it. In this task `w_q` is (E, H*D): "
     "its rows belong to what comes in. What does your product add up over?",
     section=MULTI_HEAD,
@@ -521,7 +521,7 @@ def matrices_transposed(steps):
 
 @MISTAKES.add(
     "all four matrices are transposed",
-    hint="A word is a row here. On which side of it does the matrix stand, and which axis of the matrix does it meet?",
+    hint="A word is a row here. On which side of it is the matrix, and which axis of the matrix does it meet?",
     more="torch's Linear keeps its matrix as (width out, width in) and transposes it. In this task the rows of each "
     "matrix belong to what comes in. What does your product add up over?",
     section=MULTI_HEAD,
@@ -612,7 +612,7 @@ def query_alone(steps):
 @MISTAKES.add(
     "queries and keys are exchanged",
     hint="Which input do the rows of your scores belong to?",
-    more="With 5 queries and 7 keys, the result should have 5 rows. How many rows has yours?",
+    more="With 5 queries and 7 keys, the result should have 5 rows. How many rows does yours have?",
     section=MULTI_HEAD,
 )
 def query_and_key_exchanged(steps):
@@ -623,12 +623,12 @@ def query_and_key_exchanged(steps):
 @MISTAKES.add(
     "the scores have a row for each key",
     hint="Which input do the rows of your scores belong to?",
-    more="In each head the table of scores is (T, S): a row for each query. Which of the two stands first in your "
+    more="In each head the table of scores is (T, S): a row for each query. Which of the two comes first in your "
     "product?",
     section=MULTI_HEAD,
 )
 def keys_ask(steps):
-    """In each head the keys are multiplied by the queries. It is the queries that ask: they stand first."""
+    """In each head the keys are multiplied by the queries. The queries should come first."""
     q, k, v = steps.heads()
     return steps.merge(*steps.attend(k, q, v))
 
@@ -948,7 +948,7 @@ def averages_keys(steps):
     section=OUTPUT_PROJECTION,
 )
 def reversed_heads(steps):
-    """The last head stands first after merging, so that each head meets another head's rows of w_o."""
+    """The last head comes first after merging, so that each head meets another head's rows of w_o."""
     context, weights = steps.attend(*steps.heads())
     return steps.merge(context[..., ::-1, :, :], weights)
 
@@ -967,7 +967,7 @@ def mean_of_heads(steps):
 @MISTAKES.add(
     "the heads are averaged, not put side by side",
     hint="With 2 heads of width 4, how many different numbers do the heads write for one query?",
-    more="Print what goes into the last matrix, for one query. Do the same D numbers stand there again and again?",
+    more="Print what goes into the last matrix, for one query. Are the same D numbers there again and again?",
     section=OUTPUT_PROJECTION,
 )
 def heads_averaged_and_repeated(steps):
@@ -1005,7 +1005,7 @@ def weights_of_head_0_for_all(steps):
 def residual(steps):
     """The query itself is added to the result, as a transformer does around its attention.
 
-    Here the result alone is asked for.
+    Here the task asks only for the result.
     """
     return steps.changed_by(lambda out: out + steps.query)
 
@@ -1013,32 +1013,32 @@ def residual(steps):
 @MISTAKES.add(
     "two results instead of one",
     hint="Compare your return line with the one in the task.",
-    more="The weights are useful to look at, but here the output alone is asked for.",
+    more="The weights are useful to look at, but here the task asks only for the output.",
     section=MULTI_HEAD,
 )
 def with_weights(steps):
-    """The output comes together with the weights. The output alone is asked for."""
+    """The output comes together with the weights. The task asks only for the output."""
     return steps.scaled_by(None), None
 
 
 @MISTAKES.add(
     "the query is changed",
     hint="Some operators make a new array, others write into the one they are given. Which of yours write?",
-    more="Print `query` before and after the call. It belongs to whoever called you.",
+    more="Print `query` before and after the call. It belongs to the caller.",
     section=MULTI_HEAD,
 )
 def changes_the_query(steps):
-    """The result is right, but the query of whoever called you is not as it was: it was scaled in place."""
+    """The result is right, but the caller's query has changed: it was scaled in place."""
     out = steps.scaled_by(None)
     steps.query /= (steps.width()) ** 0.5
     return out
 
 
-# Masks, for whoever has them ----------------------------------------------------------------------------------------
+# Masks, for implementations that take them ----------------------------------------------------------------------------
 
 
 @MISTAKES.add(
-    "the later keys are hidden, though nobody asked for it",
+    "the later keys are hidden, although the task does not ask for it",
     hint="Which keys may the first query attend to, by the formula of the task?",
     more="Print the weights of one head. All that are above the diagonal are 0: which line has made them so, and what "
     "is it for?",

@@ -38,7 +38,7 @@ def case(name, part, x, num_heads):
     "one reshape instead of two steps",
     hint="Print head 0 for the numbered table of the task. From which words do its rows come?",
     more="A reshape draws new borders into one long line of numbers, and cannot change their order. Write down the "
-    "long line of the numbered table, and mark which of its numbers belong to head 0: do they stand next to each "
+    "long line of the numbered table, and mark which of its numbers belong to head 0: are they next to each "
     "other?",
     section=SPLITTING,
 )
@@ -52,13 +52,13 @@ def reshape_alone(x, num_heads):
 
 @MISTAKES.add(
     "the heads are not in front",
-    hint="Every word is cut as it should be. In which order do the axes stand now, and in which are they asked for?",
+    hint="Every word is cut as it should be. In which order are the axes now, and which order does the task ask for?",
     more="Write the letters beside your shape: which axis counts the words, which the heads? Attention multiplies the "
     "last two axes, so these two have to be words and components.",
     section=SPLITTING,
 )
 def not_swapped(x, num_heads):
-    """Each word is cut into its pieces, but the words still stand in front of the heads: a step is missing."""
+    """Each word is cut into its pieces, but the words still come before the heads: a step is missing."""
     return x.reshape(*x.shape[:-1], num_heads, -1)
 
 
@@ -100,8 +100,8 @@ def swapped_from_front(x, num_heads):
 
 
 @MISTAKES.add(
-    "the heads stand before the batch",
-    hint="In the shape (..., H, T, D): where does the batch stand, and where do yours put it?",
+    "the heads come before the batch",
+    hint="In the shape (..., H, T, D): where is the batch, and where do yours put it?",
     more="With a batch of 2 and 3 heads the result should begin with 2. Compare with the shape of yours, and see "
     "where the pieces are put together: along which axis, counted from which end?",
     section=SPLITTING,
@@ -133,7 +133,7 @@ def needs_a_batch(x, num_heads):
     section=SPLITTING,
 )
 def no_room_for_a_batch(x, num_heads):
-    """Exactly two axes are unpacked, so nothing may stand in front of the words."""
+    """You unpack exactly two axes, so nothing can come before the words."""
     length, width = x.shape
     return x.reshape(length, num_heads, width // num_heads).swapaxes(0, 1)
 
@@ -161,7 +161,7 @@ def batch_from_front(x, num_heads):
     section=SPLITTING,
 )
 def batch_flattened(x, num_heads):
-    """Without a batch an axis of length 1 stands in front, which should not be there.
+    """Without a batch an axis of length 1 comes first, which should not be there.
 
     The leading axes of the result are those of `x`, however many there are.
     """
@@ -184,7 +184,7 @@ def swapped_one_and_two(x, num_heads):
 @MISTAKES.add(
     "the sentences of a batch run together",
     hint="How many rows should a head have for a batch of 2 sentences with 5 words each?",
-    more="Each sentence keeps its own table in each head. In yours the words of all sentences stand below each other.",
+    more="Each sentence keeps its own table in each head. In yours the words of all sentences are below each other.",
     section=SPLITTING,
 )
 def batch_into_words(x, num_heads):
@@ -209,7 +209,7 @@ def transposed(x, num_heads):
 
 @MISTAKES.add(
     "the heads are the last axis",
-    hint="In which order do the axes stand at the end: words, heads, components? And in which should they?",
+    hint="In which order are the axes at the end: words, heads, components? And in which order should they be?",
     more="Label the three last axes of your result. The one that counts the heads belongs before the other two.",
     section=SPLITTING,
 )
@@ -255,13 +255,13 @@ def copied(x, num_heads):
 
 @MISTAKES.add(
     "a list of pieces",
-    hint="What type do you return, and what is asked for?",
+    hint="What type do you return, and what does the task ask for?",
     more="The pieces may be right, each of them. They have to become one array, with the heads as an axis of their "
     "own.",
     section=SPLITTING,
 )
 def pieces(x, num_heads):
-    """The pieces come in a list. One array is asked for, with the heads as an axis of their own."""
+    """The pieces come in a list. The task asks for one array, with the heads as an axis of their own."""
     return np.split(x, num_heads, axis=-1)
 
 

@@ -121,7 +121,7 @@ def other_side(H, T, S, *, q_offset=0):
     section=ALIBI,
 )
 def causal(H, T, S, *, q_offset=0):
-    """Keys after the query get minus infinity. That is the causal mask; the bias alone is asked for."""
+    """Keys after the query get minus infinity. That is the causal mask; the task asks only for the bias."""
     return np.where(_apart(T, S, q_offset) < 0, -np.inf, _bias(attnlib.alibi_slopes(H), T, S, q_offset))
 
 
@@ -196,7 +196,7 @@ def eight_missing(H, T, S, *, q_offset=0):
 @MISTAKES.add(
     "the exponent is multiplied by H",
     hint="With more heads, do the slopes lie closer together or farther apart?",
-    more="With 2 heads the slopes are 1/16 and 1/256. Where does H stand in your exponent, and where in the formula?",
+    more="With 2 heads the slopes are 1/16 and 1/256. Where does H appear in your exponent, and where in the formula?",
     section=ALIBI,
 )
 def exponent_times_heads(H, T, S, *, q_offset=0):
@@ -284,7 +284,7 @@ def no_slope(H, T, S, *, q_offset=0):
 @MISTAKES.add(
     "queries and keys are exchanged",
     hint="Which of T and S counts the rows?",
-    more="A row belongs to a query. How many rows has one head in the first case, with 3 queries and 5 keys?",
+    more="A row belongs to a query. How many rows does one head in the first case have, with 3 queries and 5 keys?",
     section=ALIBI,
 )
 def transposed(H, T, S, *, q_offset=0):
@@ -295,7 +295,7 @@ def transposed(H, T, S, *, q_offset=0):
 @MISTAKES.add(
     "the heads come last",
     hint="Which axis of the scores (heads, queries, keys) comes first?",
-    more="Print the shapes of slopes and distances as you multiply them. Where should the axis of the heads stand?",
+    more="Print the shapes of slopes and distances as you multiply them. Where should the axis of the heads be?",
     section=ALIBI,
 )
 def heads_last(H, T, S, *, q_offset=0):
@@ -305,19 +305,19 @@ def heads_last(H, T, S, *, q_offset=0):
 
 @MISTAKES.add(
     "a dimension of 1 in front",
-    hint="How many dimensions are asked for?",
+    hint="How many dimensions does the task ask for?",
     more="Print the shape. It should be (H, T, S), three numbers.",
     section=ALIBI,
 )
 def batch_in_front(H, T, S, *, q_offset=0):
-    """The shape is (1, H, T, S). A table (H, T, S) is asked for; it fits any batch as it is."""
+    """The shape is (1, H, T, S). It should be (H, T, S), which fits any batch as it is."""
     return _bias(attnlib.alibi_slopes(H), T, S, q_offset)[None]
 
 
 @MISTAKES.add(
     "the own position costs something",
     hint="How far is a position from itself?",
-    more="Look for the 0 in row 1: it should stand at key 1. What stands there in yours?",
+    more="Look for the 0 in row 1: it should be at key 1. What is there in yours?",
     section=ALIBI,
 )
 def one_step_more(H, T, S, *, q_offset=0):
@@ -326,13 +326,13 @@ def one_step_more(H, T, S, *, q_offset=0):
 
 
 @MISTAKES.add(
-    "the last query is put beside the last key",
-    hint="At which position does query 0 stand when no offset is given?",
-    more="Query i stands at position i plus the offset, and key j at j. Which key has bias 0 in the first row?",
+    "the last query is aligned with the last key",
+    hint="At which position is query 0 when no offset is given?",
+    more="Query i is at position i plus the offset, and key j at j. Which key has bias 0 in the first row?",
     section=ALIBI,
 )
 def aligned_at_the_end(H, T, S, *, q_offset=0):
-    """You count the queries from the end of the keys. Unless an offset is given, query 0 stands beside key 0."""
+    """You count the queries from the end of the keys. Unless an offset is given, query 0 is next to key 0."""
     return _bias(attnlib.alibi_slopes(H), T, S, q_offset + S - T)
 
 
@@ -382,7 +382,7 @@ def heads_plus_one(H, T, S, *, q_offset=0):
 
 @MISTAKES.add(
     "the axis of the heads is missing",
-    hint="How many tables are asked for?",
+    hint="How many tables does the task ask for?",
     more="Print the shape. It should be (H, T, S): a table for each head, with a slope of its own.",
     section=ALIBI,
 )
@@ -399,24 +399,24 @@ def no_heads(H, T, S, *, q_offset=0):
     section=ALIBI,
 )
 def offset_ignored(H, T, S, *, q_offset=0):
-    """The first query stands at position 0 in your table, whatever the offset. Words in a cache come before it."""
+    """The first query is at position 0 in your table, whatever the offset. Words in a cache come before it."""
     return _bias(attnlib.alibi_slopes(H), T, S, 0)
 
 
 @MISTAKES.add(
     "q_offset is added to the keys",
-    hint="Which of the two stands further on after a cache: the new query, or the first key of the cache?",
+    hint="Which of the two is further on after a cache: the new query, or the first key of the cache?",
     more="With one query at position 5, key 5 should have bias 0. Which distance does your table have there?",
     section=ALIBI,
 )
 def offset_on_keys(H, T, S, *, q_offset=0):
-    """The offset moves the keys, or is subtracted from the queries. It is the queries that stand further on."""
+    """The offset moves the keys, or is subtracted from the queries. It is the queries that are further on."""
     return _bias(attnlib.alibi_slopes(H), T, S, -q_offset)
 
 
 @MISTAKES.add(
     "q_offset is added to the distance",
-    hint="The query stands further on. Does it get nearer to some keys?",
+    hint="The query is further on. Does it get nearer to some keys?",
     more="With one query at position 5, key 5 should have bias 0. Add the offset before you take the size of the "
     "difference, not after.",
     section=ALIBI,
@@ -433,7 +433,7 @@ def offset_on_distance(H, T, S, *, q_offset=0):
     section=ALIBI,
 )
 def offset_plus_one(H, T, S, *, q_offset=0):
-    """With an offset your queries stand one position too far. The first one stands exactly at the offset."""
+    """With an offset your queries are one position too far. The first one is exactly at the offset."""
     return _bias(attnlib.alibi_slopes(H), T, S, q_offset + (q_offset > 0))
 
 
@@ -492,7 +492,7 @@ def further_from_second(H, T, S, *, q_offset=0):
     section=ALIBI,
 )
 def sorted_slopes(H, T, S, *, q_offset=0):
-    """The slopes are right, but sorted. The further ones stand behind those of the lower power of two."""
+    """The slopes are right, but sorted. The further ones come after those of the lower power of two."""
     return _bias(np.sort(attnlib.alibi_slopes(H))[::-1], T, S, q_offset)
 
 
@@ -503,7 +503,7 @@ def sorted_slopes(H, T, S, *, q_offset=0):
     section=ALIBI,
 )
 def further_first(H, T, S, *, q_offset=0):
-    """The slopes are right, but the further ones stand in front. Those of the lower power of two come first."""
+    """The slopes are right, but the further ones come first. Those of the lower power of two should."""
     return _bias(np.roll(attnlib.alibi_slopes(H), H - _below(H)), T, S, q_offset)
 
 

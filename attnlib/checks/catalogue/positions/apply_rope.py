@@ -89,12 +89,12 @@ def _full(x, cos, sin, alternating, halves):
 @MISTAKES.add(
     "turned in the wrong direction",
     hint="A pair (1, 0) is turned by a small angle. Does its second component become positive or negative?",
-    more="Look at the two signs of the sine. The minus stands where the first component is computed, the plus where "
+    more="Look at the two signs of the sine. The minus is where the first component is computed, the plus where "
     "the second is.",
     section=ROPE,
 )
 def wrong_direction(x, cos, sin, *, interleaved=False):
-    """Each pair is turned by the right angle, but backwards: the minus sign stands with the wrong component."""
+    """Each pair is turned by the right angle, but backwards: the minus sign goes with the wrong component."""
     return _by(lambda a, b, c, s: (a * c + b * s, b * c - a * s), x, cos, sin, interleaved)
 
 
@@ -157,7 +157,7 @@ def second_line_minus(x, cos, sin, *, interleaved=False):
 @MISTAKES.add(
     "sine and cosine are exchanged",
     hint="With an angle of 0 nothing should change. What does yours do there?",
-    more="At angle 0 the cosine is 1 and the sine 0. Which of the two has to stand with the component itself?",
+    more="At angle 0 the cosine is 1 and the sine 0. Which of the two has to go with the component itself?",
     section=ROPE,
 )
 def tables_exchanged(x, cos, sin, *, interleaved=False):
@@ -166,7 +166,7 @@ def tables_exchanged(x, cos, sin, *, interleaved=False):
 
 
 @MISTAKES.add(
-    "neighbours are paired where halves are asked for",
+    "neighbours are paired instead of halves",
     hint="Which component is turned together with component 0: the next one, or the one half a width further on?",
     more="In the first case the pairs are (10, -5) and (20, 5). Which pairs did you turn?",
     section=PAIRS,
@@ -183,7 +183,7 @@ def layouts_exchanged(x, cos, sin, *, interleaved=False):
     section=PAIRS,
 )
 def layout_ignored(x, cos, sin, *, interleaved=False):
-    """Halves are paired, whatever is asked for. With interleaved=True neighbours should be."""
+    """Halves are paired, whatever the call asks for. With interleaved=True neighbours should be."""
     return _by(_rotate, x, cos, sin, False)
 
 
@@ -194,7 +194,7 @@ def layout_ignored(x, cos, sin, *, interleaved=False):
     section=PAIRS,
 )
 def written_as_neighbours(x, cos, sin, *, interleaved=False):
-    """The pairs are turned rightly, but put back side by side. They belong where they came from, half a width apart."""
+    """The pairs are rotated correctly, but put back side by side. They should be half a width apart."""
     a, b, rest = _read(x, cos.shape[-1], interleaved)
     return _write(_rotate(a, b, cos, sin), rest, True)
 
@@ -220,7 +220,7 @@ def read_as_neighbours(x, cos, sin, *, interleaved=False):
     section=PAIRS,
 )
 def neighbours_written_as_halves(x, cos, sin, *, interleaved=False):
-    """With interleaved=True pairs are turned rightly, but put back half a width apart. They belong side by side."""
+    """With interleaved=True pairs are rotated correctly, but put back half a width apart. They belong side by side."""
     a, b, rest = _read(x, cos.shape[-1], interleaved)
     return _write(_rotate(a, b, cos, sin), rest, False)
 
@@ -364,7 +364,7 @@ def other_after_the_one(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "the two parts are joined in the wrong order",
-    hint="Where should the first components of all pairs stand in the result?",
+    hint="Where should the first components of all pairs be in the result?",
     more="In the first case the result begins with 11. At which place do you have it?",
     section=ROPE,
 )
@@ -387,7 +387,7 @@ def read_exchanged(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "the wrong direction, and neighbours paired",
-    hint="Two things: which component goes with component 0, and which of the two sines has the minus?",
+    hint="Which component goes with component 0, and which of the two sines has the minus?",
     more="In the first case the pairs are (10, -5) and (20, 5), and (10, -5) becomes (11, 2).",
     section=PAIRS,
 )
@@ -398,7 +398,7 @@ def backwards_neighbours(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "no minus sign, and neighbours paired",
-    hint="Two things: which component goes with component 0, and does your turn keep the length of a vector?",
+    hint="Which component goes with component 0, and does your turn keep the length of a vector?",
     more="In the first case the pairs are (10, -5) and (20, 5), and (10, -5) becomes (11, 2).",
     section=PAIRS,
 )
@@ -409,19 +409,19 @@ def no_minus_neighbours(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "sine and cosine are exchanged, and so are the signs",
-    hint="Two things: what should happen at angle 0, and which of the two components has the minus?",
+    hint="What should happen at angle 0, and which of the two components has the minus?",
     more="At angle 0 the cosine is 1 and the sine 0, and nothing should change. Put these two numbers into your lines.",
     section=ROPE,
 )
 def tables_and_signs_exchanged(x, cos, sin, *, interleaved=False):
-    """The sine stands with the component itself and the cosine with its partner, and the minus in the second line."""
+    """The sine goes with the component itself and the cosine with its partner, and the minus in the second line."""
     return _by(lambda a, b, c, s: (a * s + b * c, b * s - a * c), x, cos, sin, interleaved)
 
 
 @MISTAKES.add(
     "the components are not exchanged for the sine",
     hint="In a turn, what does the sine multiply: the component itself, or its partner?",
-    more="Write the new first component of the pair (10, -5) on paper. Which of the two numbers stands with 0.6?",
+    more="Write the new first component of the pair (10, -5) on paper. Which of the two numbers goes with 0.6?",
     section=ROPE,
 )
 def not_exchanged(x, cos, sin, *, interleaved=False):
@@ -480,7 +480,7 @@ def added_sine_first(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def residual(x, cos, sin, *, interleaved=False):
-    """The result is the vector plus the turned vector. The turned vector alone is asked for."""
+    """The result is the vector plus the turned vector. The task asks only for the turned vector."""
     return x + _by(_rotate, x, cos, sin, interleaved)
 
 
@@ -552,7 +552,7 @@ def columns_reversed(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "the two parts are returned one by one",
-    hint="How many arrays are asked for, and how wide?",
+    hint="How many arrays does the task ask for, and how wide?",
     more="The result has the shape of x. What has to happen to the two parts?",
     section=ROPE,
 )
@@ -564,13 +564,13 @@ def not_joined(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "the tables get an axis too many",
-    hint="The tables are (T, D/2). Which axes of x do they have to stand under?",
+    hint="The tables are (T, D/2). Which axes of x do they have to line up with?",
     more="Print the shapes of one half of x and of the table that you multiply it by, and write them below each other, "
     "aligned at the right.",
     section=ROPE,
 )
 def extra_axis(x, cos, sin, *, interleaved=False):
-    """Your tables are made for a layout where heads stand between T and D. Here T and D are the last two axes."""
+    """Your tables are made for a layout where heads come between T and D. Here T and D are the last two axes."""
     return _by(_rotate, x, cos[:, None], sin[:, None], interleaved)
 
 
@@ -622,7 +622,7 @@ def joined_along_axis_1(x, cos, sin, *, interleaved=False):
     section=PAIRS,
 )
 def rest_lost(x, cos, sin, *, interleaved=False):
-    """With smaller tables only the turned components are returned. The others pass as they are, behind them."""
+    """With smaller tables only the turned components are returned. The others pass as they are, after them."""
     return _by(_rotate, x[..., : 2 * cos.shape[-1]], cos, sin, interleaved)
 
 
@@ -640,8 +640,8 @@ def rest_zero(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "the rest of the width comes first",
-    hint="Which components are turned when the tables are small: the first ones. Where do they stand in the result?",
-    more="A component in no pair should stand where it stood before. Compare the last one before and after.",
+    hint="Which components are turned when the tables are small: the first ones. Where are they in the result?",
+    more="A component in no pair should be where it was before. Compare the last one before and after.",
     section=PAIRS,
 )
 def rest_first(x, cos, sin, *, interleaved=False):
@@ -691,7 +691,7 @@ def width_from_vector(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "in the second line a and b have changed places",
-    hint="In the second component, which number stands with the sine: a or b?",
+    hint="In the second component, which number goes with the sine: a or b?",
     more="In the first case the pair (10, -5) becomes (11, 2). Compute the 2 on paper, and compare with your second "
     "line.",
     section=ROPE,
@@ -737,22 +737,22 @@ def second_without_sine(x, cos, sin, *, interleaved=False):
 @MISTAKES.add(
     "the sine is never used",
     hint="With an angle of 0 nothing should change. What does yours do there?",
-    more="Which table stands with the partner in your two lines, and which should?",
+    more="Which table goes with the partner in your two lines, and which should?",
     section=ROPE,
 )
 def cosine_for_sine(x, cos, sin, *, interleaved=False):
-    """The cosine stands in all four places. The partner of each component is multiplied by the sine."""
+    """The cosine is in all four places. The partner of each component is multiplied by the sine."""
     return _by(_rotate, x, cos, cos, interleaved)
 
 
 @MISTAKES.add(
     "the cosine is never used",
     hint="With an angle of 0 nothing should change. Is your result 0 there?",
-    more="Which table stands with the component itself in your two lines, and which should?",
+    more="Which table goes with the component itself in your two lines, and which should?",
     section=ROPE,
 )
 def sine_for_cosine(x, cos, sin, *, interleaved=False):
-    """The sine stands in all four places. Each component itself is multiplied by the cosine."""
+    """The sine is in all four places. Each component itself is multiplied by the cosine."""
     return _by(_rotate, x, sin, sin, interleaved)
 
 
@@ -780,7 +780,7 @@ def row_after(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "the parts are joined one below the other",
-    hint="How many rows does your result have, and how many has x?",
+    hint="How many rows does your result have, and how many does x have?",
     more="Each vector keeps its row. Along which axis do two parts of a row have to be joined?",
     section=ROPE,
 )
@@ -794,7 +794,7 @@ def joined_below(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "the pairs are left as an axis of their own",
-    hint="How many dimensions has x, and how many has your result?",
+    hint="How many dimensions does x have, and how many does your result have?",
     more="With interleaved=True your last two axes are (D/2, 2). What makes one row of D numbers out of them?",
     section=PAIRS,
 )
@@ -808,7 +808,7 @@ def pairs_not_flattened(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "a dimension of 1 in front",
-    hint="How many dimensions has x, and how many has your result?",
+    hint="How many dimensions does x have, and how many does your result have?",
     more="Tables (T, D/2) fit any number of dimensions in front of T as they are. Nothing needs to be added.",
     section=ROPE,
 )
@@ -819,7 +819,7 @@ def axis_in_front(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "two dimensions of 1 in front",
-    hint="How many dimensions has x, and how many has your result?",
+    hint="How many dimensions does x have, and how many does your result have?",
     more="Tables (T, D/2) fit any number of dimensions in front of T as they are. Nothing needs to be added.",
     section=ROPE,
 )
@@ -848,7 +848,7 @@ def sequence_before_heads(x, cos, sin, *, interleaved=False):
     section=PAIRS,
 )
 def neighbours_backwards(x, cos, sin, *, interleaved=False):
-    """Halves are turned rightly, but neighbours backwards. The rule for a pair is the same in both layouts."""
+    """Halves are rotated correctly, but neighbours backwards. The rule for a pair is the same in both layouts."""
     return _by(_rotate, x, cos, -sin if interleaved else sin, interleaved)
 
 
@@ -860,7 +860,7 @@ def neighbours_backwards(x, cos, sin, *, interleaved=False):
     section=PAIRS,
 )
 def neighbours_no_minus(x, cos, sin, *, interleaved=False):
-    """Halves are turned rightly, but with neighbours both products are added. The rule is the same in both layouts."""
+    """Halves are rotated correctly, but with neighbours both products are added. Both layouts follow the same rule."""
     if not interleaved:
         return attnlib.apply_rope(x, cos, sin)
     return _by(lambda a, b, c, s: (a * c + b * s, b * c + a * s), x, cos, sin, True)
@@ -873,7 +873,7 @@ def neighbours_no_minus(x, cos, sin, *, interleaved=False):
     section=PAIRS,
 )
 def neighbours_reversed(x, cos, sin, *, interleaved=False):
-    """With interleaved=True both components are right, but the second one stands before the first."""
+    """With interleaved=True both components are right, but the second one comes before the first."""
     if not interleaved:
         return attnlib.apply_rope(x, cos, sin)
     return _by(lambda a, b, c, s: _rotate(a, b, c, s)[::-1], x, cos, sin, True)
@@ -886,13 +886,13 @@ def neighbours_reversed(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def first_tables_exchanged(x, cos, sin, *, interleaved=False):
-    """In the first component the sine stands where the cosine belongs. The second component is right."""
+    """In the first component the sine is where the cosine belongs. The second component is right."""
     return _by(lambda a, b, c, s: (a * s - b * c, b * c + a * s), x, cos, sin, interleaved)
 
 
 @MISTAKES.add(
     "sine and cosine exchanged, and neighbours paired",
-    hint="Two things: what should happen at angle 0, and which component goes with component 0?",
+    hint="What should happen at angle 0, and which component goes with component 0?",
     more="In the first case the pairs are (10, -5) and (20, 5). At angle 0 the cosine is 1 and the sine 0, and "
     "nothing should change.",
     section=PAIRS,
@@ -932,7 +932,7 @@ def elementwise_sine_first(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def in_place(x, cos, sin, *, interleaved=False):
-    """The result is right, but the vectors of whoever called your function are turned as well: it wrote into them."""
+    """The result is right, but the caller's vectors are turned as well: your function wrote into them."""
     x[...] = attnlib.apply_rope(x, cos, sin, interleaved=interleaved)
     return x
 

@@ -60,7 +60,7 @@ def _apart(one, other):
 
 
 @MISTAKES.add(
-    "unchanged, where shuffled alike is asked for",
+    "unchanged instead of shuffled alike",
     hint="Shuffled words go in. In which order should the vectors come out, for a function that treats all rows alike?",
     more="Take a function that doubles each number, and two rows that change places. Should its two results be equal, "
     "or should they change places as well?",
@@ -166,22 +166,22 @@ def columns(f, x, order):
 @MISTAKES.add(
     "the mean difference, not the largest",
     hint="Which single number says how far apart the two are at the worst place?",
-    more="In the first case the differences are 2, 1 and 1 in size. Which of them is asked for?",
+    more="In the first case the differences are 2, 1 and 1 in size. Which of them does the task ask for?",
     section=SET,
 )
 def mean(f, x, order):
-    """You return the mean size of the differences. The largest one is asked for."""
+    """You return the mean size of the differences. The task asks for the largest one."""
     return float(np.abs(f(x[order]) - f(x)[order]).mean())
 
 
 @MISTAKES.add(
     "the sum of the differences, not the largest",
     hint="Which single number says how far apart the two are at the worst place?",
-    more="In the first case the differences are 2, 1 and 1 in size. Which of them is asked for?",
+    more="In the first case the differences are 2, 1 and 1 in size. Which of them does the task ask for?",
     section=SET,
 )
 def total(f, x, order):
-    """You return the sum of the sizes of all differences. The largest one is asked for."""
+    """You return the sum of the sizes of all differences. The task asks for the largest one."""
     return float(np.abs(f(x[order]) - f(x)[order]).sum())
 
 
@@ -192,7 +192,7 @@ def total(f, x, order):
     section=SET,
 )
 def norm(f, x, order):
-    """You return the root of the sum of the squares. The largest single difference is asked for."""
+    """You return the root of the sum of the squares. The task asks for the largest single difference."""
     return float(np.sqrt(((f(x[order]) - f(x)[order]) ** 2).sum()))
 
 
@@ -203,7 +203,7 @@ def norm(f, x, order):
     section=SET,
 )
 def mean_square(f, x, order):
-    """You return the mean of the squared differences. The size of the largest one is asked for."""
+    """You return the mean of the squared differences. The task asks for the size of the largest one."""
     return float(((f(x[order]) - f(x)[order]) ** 2).mean())
 
 
@@ -214,7 +214,7 @@ def mean_square(f, x, order):
     section=SET,
 )
 def root_mean_square(f, x, order):
-    """You return the root of the mean of the squared differences. The size of the largest one is asked for."""
+    """You return the root of the mean of the squared differences. The task asks for the size of the largest one."""
     return float(np.sqrt(((f(x[order]) - f(x)[order]) ** 2).mean()))
 
 
@@ -232,7 +232,8 @@ def signed(f, x, order):
 @MISTAKES.add(
     "differences taken the other way round do not count",
     hint="Does a difference that is negative count?",
-    more="Subtract the two sides in both orders and print the largest number of each. Which of them is asked for?",
+    more="Subtract the two sides in both orders and print the largest number of each. Which of them does the task ask "
+    "for?",
     section=SET,
 )
 def signed_other(f, x, order):
@@ -247,40 +248,40 @@ def signed_other(f, x, order):
     section=SET,
 )
 def difference_of_maxima(f, x, order):
-    """You compare the largest number of each side. The largest of all differences is asked for."""
+    """You compare the largest number of each side. The task asks for the largest of all differences."""
     return float(abs(f(x[order]).max() - f(x)[order].max()))
 
 
 @MISTAKES.add(
     "the smallest difference",
     hint="If one single row is off, should the gap be 0?",
-    more="In the first case the differences are 2, 1 and 1 in size. Which of them is asked for?",
+    more="In the first case the differences are 2, 1 and 1 in size. Which of them does the task ask for?",
     section=SET,
 )
 def smallest(f, x, order):
-    """You return the smallest difference. The largest one is asked for."""
+    """You return the smallest difference. The task asks for the largest one."""
     return float(np.abs(f(x[order]) - f(x)[order]).min())
 
 
 @MISTAKES.add(
-    "yes or no, where a number is asked for",
+    "yes or no instead of a number",
     hint="How large is the gap? Your function says only whether there is one.",
     more="The comparison of two arrays gives True or False. What do you get if you subtract them instead?",
     section=SET,
 )
 def yes_or_no(f, x, order):
-    """You return True or False. The size of the largest difference is asked for, a number."""
+    """You return True or False. The task asks for the size of the largest difference, a number."""
     return bool(np.allclose(f(x[order]), f(x)[order]))
 
 
 @MISTAKES.add(
-    "no or yes, where a number is asked for",
+    "no or yes instead of a number",
     hint="How large is the gap? Your function says only whether there is one.",
     more="The comparison of two arrays gives True or False. What do you get if you subtract them instead?",
     section=SET,
 )
 def no_or_yes(f, x, order):
-    """You return whether there is a gap. The size of the largest difference is asked for, a number."""
+    """You return whether there is a gap. The task asks for the size of the largest difference, a number."""
     return not np.allclose(f(x[order]), f(x)[order])
 
 
@@ -291,40 +292,40 @@ def no_or_yes(f, x, order):
     section=SET,
 )
 def largest_square(f, x, order):
-    """You return the square of the largest difference. Its size is asked for."""
+    """You return the square of the largest difference. The task asks for its size."""
     return float(((f(x[order]) - f(x)[order]) ** 2).max())
 
 
 @MISTAKES.add(
     "all differences are returned",
-    hint="How many numbers are asked for?",
+    hint="How many numbers does the task ask for?",
     more="The table of differences is right. One number is to be made of it: the largest size.",
     section=SET,
 )
 def all_differences(f, x, order):
-    """You return a table of differences. One number is asked for, the largest."""
+    """You return a table of differences. The task asks for one number, the largest."""
     return np.abs(f(x[order]) - f(x)[order])
 
 
 @MISTAKES.add(
     "one number for each row",
-    hint="How many numbers are asked for?",
+    hint="How many numbers does the task ask for?",
     more="You have the largest difference of each row, or of each column. Which of them is the largest of all?",
     section=SET,
 )
 def for_each_row(f, x, order):
-    """You return the largest difference of each row. One number is asked for, the largest of all."""
+    """You return the largest difference of each row. The task asks for one number, the largest of all."""
     return np.abs(f(x[order]) - f(x)[order]).max(axis=-1)
 
 
 @MISTAKES.add(
-    "a share, where the difference itself is asked for",
+    "a share instead of the difference itself",
     hint="By what do you divide, and does the task ask for it?",
     more="In the first case the largest difference is 2. What do you get?",
     section=SET,
 )
 def relative(f, x, order):
-    """You divide the gap by the size of the numbers. The largest difference itself is asked for."""
+    """You divide the gap by the size of the numbers. The task asks for the largest difference itself."""
     return float(np.abs(f(x[order]) - f(x)[order]).max() / np.abs(f(x)).max())
 
 
@@ -335,18 +336,18 @@ def relative(f, x, order):
     section=SET,
 )
 def longest_row(f, x, order):
-    """You return the length of the row that differs most. The largest single difference is asked for."""
+    """You return the length of the row that differs most. The task asks for the largest single difference."""
     return float(np.sqrt(((f(x[order]) - f(x)[order]) ** 2).sum(axis=-1)).max())
 
 
 @MISTAKES.add(
     "one number for each column",
-    hint="How many numbers are asked for?",
+    hint="How many numbers does the task ask for?",
     more="You have the largest difference of each column. Which of them is the largest of all?",
     section=SET,
 )
 def for_each_column(f, x, order):
-    """You return the largest difference of each column. One number is asked for, the largest of all."""
+    """You return the largest difference of each column. The task asks for one number, the largest of all."""
     return tuple(np.abs(f(x[order]) - f(x)[order]).max(axis=0))
 
 

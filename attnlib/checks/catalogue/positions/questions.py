@@ -24,7 +24,7 @@ QUESTIONS: tuple[Question, ...] = (
         name="added-or-turned",
         right="A",
         why={
-            "A": "With sinusoids added, the score has four terms, and the trained matrices stand between them: words "
+            "A": "With sinusoids added, the score has four terms, and the trained matrices are between them: words "
             "with "
             "positions, positions with positions. Only turning queries and keys, after the matrices, lets the absolute "
             "positions cancel.",

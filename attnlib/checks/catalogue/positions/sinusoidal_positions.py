@@ -60,32 +60,32 @@ def _hands(angle, interleaved):
     section=CLOCKS,
 )
 def swapped(T, D, *, base=10000.0, interleaved=True):
-    """In each pair your cosine comes first. The sine belongs in the even columns, the cosine beside it."""
+    """In each pair your cosine comes first. The sine belongs in the even columns, the cosine next to it."""
     angle = _angle(T, _omega(D, base))
     return _lay(np.cos(angle), np.sin(angle), interleaved)
 
 
 @MISTAKES.add(
     "all sines first, then all cosines",
-    hint="Where does the cosine of the first hand stand: beside its sine, or half a row further on?",
+    hint="Where is the cosine of the first hand: next to its sine, or half a row further on?",
     more="The row of position 0 should be 0, 1, 0, 1. Yours has the zeros together. Look at the last step, which "
     "makes one table out of two.",
     section=LAYOUTS,
 )
 def halves(T, D, *, base=10000.0, interleaved=True):
-    """The numbers are right, but in the half-split layout. Here each sine stands beside its own cosine."""
+    """The numbers are right, but in the half-split layout. Here each sine is next to its own cosine."""
     return _hands(_angle(T, _omega(D, base)), False)
 
 
 @MISTAKES.add(
     "cosines first, then sines",
     hint="Write the row of position 0 on paper: it contains only zeros and ones. In which order?",
-    more="Two things are to be changed: what comes first in a pair, and whether the two of a pair are neighbours. "
+    more="Two things need to be changed: what comes first in a pair, and whether the two of a pair are neighbours. "
     "The row of position 0 should be 0, 1, 0, 1.",
     section=LAYOUTS,
 )
 def halves_swapped(T, D, *, base=10000.0, interleaved=True):
-    """All cosines stand together, and before the sines. Each sine should come first, with its own cosine beside it."""
+    """All cosines are together, and before the sines. Each sine should come first, with its own cosine next to it."""
     angle = _angle(T, _omega(D, base))
     return _lay(np.cos(angle), np.sin(angle), False)
 
@@ -120,7 +120,7 @@ def double_exponent(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def own_speeds(T, D, *, base=10000.0, interleaved=True):
-    """Every column has its own speed in your table. A sine and the cosine beside it belong to one hand."""
+    """Every column has its own speed in your table. A sine and the cosine next to it belong to one hand."""
     angle = np.arange(T)[:, None] * base ** (-np.arange(D) / D)
     return _lay(np.sin(angle[:, 0::2]), np.cos(angle[:, 1::2]), interleaved)
 
@@ -146,7 +146,7 @@ def column_for_hand(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def next_hand(T, D, *, base=10000.0, interleaved=True):
-    """The cosine beside each sine belongs to the next hand. Both of a pair should be of the same angle."""
+    """The cosine next to each sine belongs to the next hand. Both of a pair should be of the same angle."""
     omega = _omega(D, base)
     return _lay(np.sin(_angle(T, omega)), np.cos(_angle(T, omega * base ** (-2 / D))), interleaved)
 
@@ -165,7 +165,7 @@ def reaches_base(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "half-split, and the last hand is too slow",
-    hint="Two things: where does each cosine stand, and by which number is the exponent divided?",
+    hint="Where is each cosine, and by which number is the exponent divided?",
     more="The row of position 0 should be 0, 1, 0, 1. And for D = 4 the second hand has the speed 0.01. Many programs "
     "differ from the formula of this task in both.",
     section=LAYOUTS,
@@ -200,7 +200,7 @@ def hands_from_one(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "the odd number is in every exponent",
-    hint="Columns 2k and 2k+1 share one exponent. Which of the two numbers stands in it?",
+    hint="Columns 2k and 2k+1 share one exponent. Which of the two numbers is in it?",
     more="The fastest hand has the exponent 0 and turns by one radian a step: sin 1 = 0.841 in the second row.",
     section=CLOCKS,
 )
@@ -222,7 +222,7 @@ def faster_and_faster(T, D, *, base=10000.0, interleaved=True):
 
 
 @MISTAKES.add(
-    "the hands stand in reverse order",
+    "the hands are in reverse order",
     hint="Which pair of columns changes most from one row to the next: the first, or the last?",
     more="The first pair of position 1 should be sin 1 = 0.841 and cos 1 = 0.540. Where in your row is that pair?",
     section=CLOCKS,
@@ -268,7 +268,7 @@ def product(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "D divides the power, not the exponent",
-    hint="A power is computed before a division. Where do brackets have to stand?",
+    hint="A power is computed before a division. Where do you need parentheses?",
     more="The fastest hand should turn by one radian a step. Does yours turn by 1/D? Print the speeds.",
     section=CLOCKS,
 )
@@ -279,7 +279,7 @@ def brackets_missing(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "D multiplies the speed",
-    hint="A power is computed before a division. Where do brackets have to stand in your divisor?",
+    hint="A power is computed before a division. Where do you need parentheses in your divisor?",
     more="The fastest hand should turn by one radian a step. Does yours turn by D? Print the divisors.",
     section=CLOCKS,
 )
@@ -359,40 +359,40 @@ def from_one(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "counted from 1, and half-split",
-    hint="Two things: at which position does the first row stand, and where does each cosine stand?",
+    hint="At which position is the first row, and where is each cosine?",
     more="The first row should be 0, 1, 0, 1. Compare it with yours, number by number.",
     section=LAYOUTS,
 )
 def halves_from_one(T, D, *, base=10000.0, interleaved=True):
-    """Your first row is position 1, and all sines come first. Count from 0, and put each cosine beside its sine."""
+    """Your first row is position 1, and all sines come first. Count from 0, and put each cosine next to its sine."""
     return _hands(_angle(T + 1, _omega(D, base))[1:], False)
 
 
 @MISTAKES.add(
     "half-split, and the hands slow down half as fast",
-    hint="Two things: where does each cosine stand, and is your exponent 2k/D or k/D?",
+    hint="Where is each cosine, and is your exponent 2k/D or k/D?",
     more="The first row should be 0, 1, 0, 1. And for D = 4 the second hand turns by 0.01 radian a step.",
     section=LAYOUTS,
 )
 def halves_half_exponent(T, D, *, base=10000.0, interleaved=True):
-    """All sines come first, and the exponent is k/D. Each cosine belongs beside its sine, and the exponent is 2k/D."""
+    """All sines come first, and the exponent is k/D. Each cosine belongs next to its sine, with the exponent 2k/D."""
     return _hands(_angle(T, np.sqrt(_omega(D, base))), False)
 
 
 @MISTAKES.add(
     "half-split, and the hands slow down twice as fast",
-    hint="Two things: where does each cosine stand, and how often did the factor two enter the exponent?",
+    hint="Where is each cosine, and how often did the factor two enter the exponent?",
     more="The first row should be 0, 1, 0, 1. And for D = 4 the second hand turns by 0.01 radian a step.",
     section=LAYOUTS,
 )
 def halves_double_exponent(T, D, *, base=10000.0, interleaved=True):
-    """All sines come first, and the exponent is 4k/D. Each cosine belongs beside its sine, and the exponent is 2k/D."""
+    """All sines come first, and the exponent is 4k/D. Each cosine belongs next to its sine, with the exponent 2k/D."""
     return _hands(_angle(T, _omega(D, base) ** 2), False)
 
 
 @MISTAKES.add(
     "sines and cosines exchanged, and a speed for each column",
-    hint="Two things: which comes first at position 0, and how many speeds has one hand?",
+    hint="Which comes first at position 0, and how many speeds does one hand have?",
     more="The first row should be 0, 1, 0, 1. And the squares of the two numbers of a pair should add up to 1.",
     section=CLOCKS,
 )
@@ -554,11 +554,11 @@ def whole_turns(T, D, *, base=10000.0, interleaved=True):
 @MISTAKES.add(
     "the angles themselves are returned",
     hint="Are your numbers all between -1 and 1?",
-    more="The angle is where a hand stands. The table holds the tip of the hand: two numbers for each angle.",
+    more="The angle is the direction of a hand. The table holds the tip of the hand: two numbers for each angle.",
     section=CLOCKS,
 )
 def bare_angles(T, D, *, base=10000.0, interleaved=True):
-    """Your table holds angles. Their sines and cosines are asked for."""
+    """Your table holds angles. The task asks for their sines and cosines."""
     angle = _angle(T, _omega(D, base))
     return _lay(angle, angle, interleaved)
 
@@ -598,7 +598,7 @@ def times_root(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "the rows have length 1",
-    hint="What is the sum of a squared sine and a squared cosine, and how many such sums has a row?",
+    hint="What is the sum of a squared sine and a squared cosine, and how many such sums does a row have?",
     more="The row of position 0 should be 0, 1, 0, 1, whose length is the root of 2. Yours was divided by it.",
     section=CLOCKS,
 )
@@ -633,7 +633,7 @@ def stacked_in_front(T, D, *, base=10000.0, interleaved=True):
 
 
 @MISTAKES.add(
-    "cosines stand below the sines",
+    "cosines are below the sines",
     hint="How many rows and columns does your table have for T = 6 and D = 4?",
     more="A position is one row with D numbers. Along which axis do two arrays have to be joined for that?",
     section=LAYOUTS,
@@ -646,12 +646,12 @@ def joined_below(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "a dimension of 1 in front",
-    hint="How many dimensions are asked for?",
+    hint="How many dimensions does the task ask for?",
     more="Print the shape. It should be (T, D), two numbers.",
     section=CLOCKS,
 )
 def batch_in_front(T, D, *, base=10000.0, interleaved=True):
-    """The shape is (1, T, D). A table (T, D) is asked for; it fits any batch as it is."""
+    """The shape is (1, T, D). It should be (T, D), which fits any batch as it is."""
     return _hands(_angle(T, _omega(D, base)), interleaved)[None]
 
 
@@ -669,7 +669,7 @@ def whole_numbers(T, D, *, base=10000.0, interleaved=True):
 @MISTAKES.add(
     "angles were rounded down",
     hint="There are two signs of division. Which one keeps what is after the decimal point?",
-    more="The second hand stands at 0.01 radian after one step. Is it 0 in your table?",
+    more="The second hand is at 0.01 radian after one step. Is it 0 in your table?",
     section=CLOCKS,
 )
 def whole_angles(T, D, *, base=10000.0, interleaved=True):
@@ -747,43 +747,43 @@ def speed_added(T, D, *, base=10000.0, interleaved=True):
 
 
 @MISTAKES.add(
-    "two tables, where one is asked for",
-    hint="How many arrays are asked for, and how wide?",
+    "two tables instead of one",
+    hint="How many arrays does the task ask for, and how wide?",
     more="One row holds the sines and the cosines of a position. What has to happen to the two tables?",
     section=LAYOUTS,
 )
 def two_tables(T, D, *, base=10000.0, interleaved=True):
-    """Sines and cosines are returned as two tables. They belong into one, each cosine beside its sine."""
+    """Sines and cosines are returned as two tables. They belong into one, each cosine next to its sine."""
     angle = _angle(T, _omega(D, base))
     return np.sin(angle), np.cos(angle)
 
 
 @MISTAKES.add(
     "sines in the first half, and nothing in the second",
-    hint="Two things: what is missing, and where does each cosine stand?",
+    hint="What is missing, and where is each cosine?",
     more="The row of position 0 should be 0, 1, 0, 1. Yours is 0 everywhere.",
     section=LAYOUTS,
 )
 def half_empty(T, D, *, base=10000.0, interleaved=True):
-    """The first half of each row holds the sines, and the rest is zero. Each sine should have its cosine beside it."""
+    """The first half of each row holds the sines, and the rest is zero. Each sine should have its cosine next to it."""
     sin = np.sin(_angle(T, _omega(D, base)))
     return _lay(sin, np.zeros_like(sin), False)
 
 
 @MISTAKES.add(
     "the columns are shifted by one",
-    hint="In which column does the first sine stand?",
+    hint="In which column is the first sine?",
     more="The row of position 0 should be 0, 1, 0, 1, and the second row should begin with sin 1 = 0.841.",
     section=CLOCKS,
 )
 def shifted_columns(T, D, *, base=10000.0, interleaved=True):
-    """Every number stands one column too far to the right. The sine of the first hand belongs in column 0."""
+    """Every number is one column too far to the right. The sine of the first hand belongs in column 0."""
     return np.roll(_hands(_angle(T, _omega(D, base)), interleaved), 1, axis=1)
 
 
 @MISTAKES.add(
     "exchanged, and counted from 1",
-    hint="Two things: what is the first row, and which comes first in a pair?",
+    hint="What is the first row, and which comes first in a pair?",
     more="The first row should be 0, 1, 0, 1. Compare it with yours, number by number.",
     section=CLOCKS,
 )
@@ -795,7 +795,7 @@ def swapped_from_one(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "exchanged, and the hands slow down half as fast",
-    hint="Two things: which comes first in a pair, and is your exponent 2k/D or k/D?",
+    hint="Which comes first in a pair, and is your exponent 2k/D or k/D?",
     more="The first row should be 0, 1, 0, 1. And for D = 4 the second hand turns by 0.01 radian a step.",
     section=CLOCKS,
 )
@@ -807,7 +807,7 @@ def swapped_half_exponent(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "exchanged, and the hands slow down twice as fast",
-    hint="Two things: which comes first in a pair, and how often did the factor two enter the exponent?",
+    hint="Which comes first in a pair, and how often did the factor two enter the exponent?",
     more="The first row should be 0, 1, 0, 1. And for D = 4 the second hand turns by 0.01 radian a step.",
     section=CLOCKS,
 )
@@ -819,7 +819,7 @@ def swapped_double_exponent(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "counted from 1, and the hands slow down half as fast",
-    hint="Two things: where does the first row stand, and is your exponent 2k/D or k/D?",
+    hint="Where is the first row, and is your exponent 2k/D or k/D?",
     more="The first row should be 0, 1, 0, 1. And for D = 4 the second hand turns by 0.01 radian a step.",
     section=CLOCKS,
 )
@@ -830,19 +830,19 @@ def from_one_half_exponent(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "half-split, and the minus sign is missing",
-    hint="Two things: where does each cosine stand, and do the hands get slower or faster?",
+    hint="Where is each cosine, and do the hands get slower or faster?",
     more="The first row should be 0, 1, 0, 1. And for D = 4 the second hand should turn by 0.01 radian a step, not by "
     "100.",
     section=LAYOUTS,
 )
 def halves_faster(T, D, *, base=10000.0, interleaved=True):
-    """All sines come first, and the hands get faster. Each cosine belongs beside its sine, and hands get slower."""
+    """All sines come first, and the hands get faster. Each cosine belongs next to its sine, and hands get slower."""
     return _hands(_angle(T, 1 / _omega(D, base)), False)
 
 
 @MISTAKES.add(
     "exchanged, and the minus sign is missing",
-    hint="Two things: which comes first in a pair, and do the hands get slower or faster?",
+    hint="Which comes first in a pair, and do the hands get slower or faster?",
     more="The first row should be 0, 1, 0, 1. And for D = 4 the second hand should turn by 0.01 radian a step, not by "
     "100.",
     section=CLOCKS,
@@ -868,11 +868,11 @@ def added_up(T, D, *, base=10000.0, interleaved=True):
 @MISTAKES.add(
     "all sines, twice",
     hint="Which numbers of the row of position 0 should be 1? Is there any in yours?",
-    more="The row of position 0 should be 0, 1, 0, 1: each sine with its own cosine beside it.",
+    more="The row of position 0 should be 0, 1, 0, 1: each sine with its own cosine next to it.",
     section=LAYOUTS,
 )
 def sines_twice(T, D, *, base=10000.0, interleaved=True):
-    """The sines of all hands stand in the row twice. The cosines are missing, each beside its sine."""
+    """The sines of all hands are in the row twice. The cosines are missing, each next to its sine."""
     sin = np.sin(_angle(T, _omega(D, base)))
     return _lay(sin, sin, False)
 
@@ -890,7 +890,7 @@ def base_1000(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "the base is not used",
-    hint="Where does the argument named base stand in your formula?",
+    hint="Where does the argument named base appear in your formula?",
     more="With D = 4 and base 100 the second hand turns by 0.1 radian a step. Does yours turn by 0.01?",
     section=CLOCKS,
 )
@@ -906,7 +906,7 @@ def base_ignored(T, D, *, base=10000.0, interleaved=True):
     section=LAYOUTS,
 )
 def layout_ignored(T, D, *, base=10000.0, interleaved=True):
-    """Sines and cosines alternate, whatever is asked for. With interleaved=False all sines should come first."""
+    """Sines and cosines alternate, whatever the call asks for. With interleaved=False all sines should come first."""
     return _hands(_angle(T, _omega(D, base)), True)
 
 

@@ -66,7 +66,7 @@ def widths_multiplied(T, S, D, D_v):
 @MISTAKES.add(
     "both products have the width of the keys",
     hint="How wide is what the weights are multiplied with?",
-    more="For one entry of the output, one component of all values is added up. How many such entries has a row?",
+    more="For one entry of the output, one component of all values is added up. How many such entries does a row have?",
     section=MATRICES,
 )
 def width_of_keys_twice(T, S, D, D_v):
@@ -120,34 +120,34 @@ def pairs_added(T, S, D, D_v):
 
 @MISTAKES.add(
     "additions are counted too",
-    hint="What is asked for: multiplications, or all operations?",
-    more="Your number is twice the one that is asked for. A product of two numbers is one multiplication.",
+    hint="What does the task ask for: multiplications, or all operations?",
+    more="Your number is twice the one that the task asks for. A product of two numbers is one multiplication.",
     section=COST,
 )
 def operations(T, S, D, D_v):
-    """You count a multiplication and an addition for each component. Only multiplications are asked for here."""
+    """You count a multiplication and an addition for each component. Here the task asks only for multiplications."""
     return 2 * T * S * (D + D_v), T * S
 
 
 @MISTAKES.add(
     "the projections are counted too",
-    hint="Which two products are asked for, and do the matrices of the projections take part in them?",
+    hint="Which two products does the task ask for, and do the matrices of the projections take part in them?",
     more="Queries, keys and values are there already. Count from the table of scores on.",
     section=COST,
 )
 def with_projections(T, S, D, D_v):
-    """You count the making of queries, keys and values as well. The cost is asked for once they are there."""
+    """You also count the computation of queries, keys and values. The task starts from finished ones."""
     return T * S * (D + D_v) + T * D * D + S * D * D + S * D * D_v, T * S
 
 
 @MISTAKES.add(
     "the scaling is counted too",
-    hint="Which two products are asked for?",
+    hint="Which two products does the task ask for?",
     more="Your number is too large by the number of pairs. Which step costs one multiplication for each pair?",
     section=COST,
 )
 def with_scaling(T, S, D, D_v):
-    """You count one more multiplication for each score. Only those of the two matrix products are asked for."""
+    """You count one more multiplication for each score. The task asks only for those of the two matrix products."""
     return T * S * (D + D_v + 1), T * S
 
 
@@ -176,7 +176,7 @@ def scores_with_width(T, S, D, D_v):
 @MISTAKES.add(
     "the scores of queries with themselves",
     hint="The first number is right. Which shape has the table that the second number counts?",
-    more="The table of scores has a row for each query. What has it a column for?",
+    more="The table of scores has a row for each query. What does it have a column for?",
     section=TWO,
 )
 def square_table(T, S, D, D_v):
@@ -191,7 +191,7 @@ def square_table(T, S, D, D_v):
     section=SHAPES,
 )
 def size_of_output(T, S, D, D_v):
-    """Your second number counts the numbers of the output. Those in the table of scores are asked for."""
+    """Your second number counts the numbers of the output. The task asks for those in the table of scores."""
     return T * S * (D + D_v), T * D_v
 
 
@@ -202,7 +202,7 @@ def size_of_output(T, S, D, D_v):
     section=COST,
 )
 def wrong_order(T, S, D, D_v):
-    """Both numbers are right, but the size of the table comes first. The multiplications are asked for first."""
+    """Both numbers are right, but the size of the table comes first. The task asks for the multiplications first."""
     return attention_cost(T, S, D, D_v)[::-1]
 
 
@@ -213,7 +213,7 @@ def wrong_order(T, S, D, D_v):
     section=COST,
 )
 def multiplications_alone(T, S, D, D_v):
-    """You return the multiplications alone. The size of the table of scores is asked for as well."""
+    """You return the multiplications alone. The task asks for the size of the table of scores as well."""
     return attention_cost(T, S, D, D_v)[0]
 
 
@@ -263,24 +263,24 @@ def additions_of_scores(T, S, D, D_v):
 
 @MISTAKES.add(
     "additions are counted too, one fewer than products",
-    hint="What is asked for: multiplications, or all operations?",
+    hint="What does the task ask for: multiplications, or all operations?",
     more="You are right that a dot product of width 8 takes 8 products and 7 sums. Which of the two does the task ask "
     "for?",
     section=COST,
 )
 def exact_operations(T, S, D, D_v):
-    """You count the plus signs along with the products. Only multiplications are asked for here."""
+    """You count the plus signs along with the products. Here the task asks only for multiplications."""
     return T * S * (2 * D - 1) + T * D_v * (2 * S - 1), T * S
 
 
 @MISTAKES.add(
     "the projections are counted too, with square matrices",
-    hint="Which two products are asked for, and do the matrices of the projections take part in them?",
+    hint="Which two products does the task ask for, and do the matrices of the projections take part in them?",
     more="Queries, keys and values are there already. Count from the table of scores on.",
     section=COST,
 )
 def with_square_projections(T, S, D, D_v):
-    """You count the making of queries, keys and values as well. The cost is asked for once they are there."""
+    """You also count the computation of queries, keys and values. The task starts from finished ones."""
     return T * S * (D + D_v) + T * D * D + S * D * D + S * D_v * D_v, T * S
 
 
@@ -313,29 +313,29 @@ def products_multiplied(T, S, D, D_v):
     section=COST,
 )
 def inputs_in_memory(T, S, D, D_v):
-    """Your second number includes queries, keys and values. Only the numbers in the table of scores are asked for."""
+    """Your second number includes queries, keys and values. The task asks only for the table of scores."""
     return T * S * (D + D_v), T * S + T * D + S * D + S * D_v
 
 
 @MISTAKES.add(
     "bytes instead of numbers (float32)",
-    hint="The first number is right. In which unit is the second one asked for?",
+    hint="The first number is right. In which unit does the task ask for the second one?",
     more="Your second number is 4 times as large as it should be. How many bytes does a number in float32 take?",
     section=COST,
 )
 def bytes_in_float32(T, S, D, D_v):
-    """Your second number is the memory in bytes. How many numbers the table of scores holds is asked for."""
+    """Your second number is the memory in bytes. The task asks how many numbers the table of scores holds."""
     return T * S * (D + D_v), 4 * T * S
 
 
 @MISTAKES.add(
     "bytes instead of numbers (float64)",
-    hint="The first number is right. In which unit is the second one asked for?",
+    hint="The first number is right. In which unit does the task ask for the second one?",
     more="Your second number is 8 times as large as it should be. How many bytes does a number in float64 take?",
     section=COST,
 )
 def bytes_in_float64(T, S, D, D_v):
-    """Your second number is the memory in bytes. How many numbers the table of scores holds is asked for."""
+    """Your second number is the memory in bytes. The task asks how many numbers the table of scores holds."""
     return T * S * (D + D_v), 8 * T * S
 
 

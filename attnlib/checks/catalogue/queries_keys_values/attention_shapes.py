@@ -45,7 +45,7 @@ def sizes(query, key, value):
 @MISTAKES.add(
     "the scores are transposed",
     hint="A row of the scores belongs to one of them, query or key. To which?",
-    more="Two guests stand at the door and each scores all five inside. Draw that table: how many rows has it?",
+    more="Two guests stand at the door and each scores all five inside. Draw that table: how many rows does it have?",
     section=TWO,
 )
 def scores_transposed(query, key, value):
@@ -145,7 +145,7 @@ def values_kept_apart(query, key, value):
     section=SHAPES,
 )
 def output_transposed(query, key, value):
-    """Your output has a column for each query. In this course every vector is a row: queries stand below each other."""
+    """Your output has a column for each query. In this course every vector is a row: queries are below each other."""
     leading, T, S, _, D_v = sizes(query, key, value)
     return (*leading, T, S), (*leading, D_v, T)
 
@@ -169,18 +169,18 @@ def output_like_scores(query, key, value):
     section=SHAPES,
 )
 def wrong_order(query, key, value):
-    """Both shapes are right, but the output's comes first. The shape of the scores is asked for first."""
+    """Both shapes are right, but the output's comes first. The task asks for the shape of the scores first."""
     return attention_shapes(query, key, value)[::-1]
 
 
 @MISTAKES.add(
     "leading dimensions are lost",
-    hint="What should happen to what stands in front of the last two dimensions?",
+    hint="What should happen to what comes before the last two dimensions?",
     more="With 32 sentences there are 32 tables of scores. Print what your function says for a batch.",
     section=SHAPES,
 )
 def leading_lost(query, key, value):
-    """The last two sizes are right, but what stands in front of them is gone: there is a table for each sentence."""
+    """The last two sizes are right, but what comes before them is gone: there is a table for each sentence."""
     _, T, S, _, D_v = sizes(query, key, value)
     return (T, S), (T, D_v)
 
@@ -188,22 +188,22 @@ def leading_lost(query, key, value):
 @MISTAKES.add(
     "sizes are counted from the front",
     hint="Which index of a shape means the last one, however many there are?",
-    more="For a batch of 32 sentences, write down what stands at the places 0 and 1 of the shape.",
+    more="For a batch of 32 sentences, write down what is at the places 0 and 1 of the shape.",
     section=SHAPES,
 )
 def from_the_front(query, key, value):
-    """For two dimensions the places 0 and 1 are right. With a batch in front something else stands there."""
+    """For two dimensions the places 0 and 1 are right. With a batch in front something else is there."""
     return (query[0], key[0]), (query[0], value[1])
 
 
 @MISTAKES.add(
     "only one leading dimension is kept",
-    hint="How many dimensions may stand in front of the last two?",
+    hint="How many dimensions can come before the last two?",
     more="Try a batch of 2 with 3 heads. Which of the two numbers is missing from your shapes?",
     section=SHAPES,
 )
 def one_leading_dimension(query, key, value):
-    """Of all that stands in front you keep the first number. There may be any number of leading dimensions."""
+    """Of everything that comes first you keep the first number. There may be any number of leading dimensions."""
     leading, T, S, _, D_v = sizes(query, key, value)
     return (*leading[:1], T, S), (*leading[:1], T, D_v)
 
@@ -227,7 +227,7 @@ def nested(query, key, value):
     section=SHAPES,
 )
 def scores_alone(query, key, value):
-    """You return the shape of the scores alone. The shape of the output is asked for as well."""
+    """You return the shape of the scores alone. The task asks for the shape of the output as well."""
     return attention_shapes(query, key, value)[0]
 
 
@@ -238,7 +238,7 @@ def scores_alone(query, key, value):
     section=SHAPES,
 )
 def output_alone(query, key, value):
-    """You return the shape of the output alone. The shape of the scores is asked for as well, and comes first."""
+    """You return only the shape of the output. The task asks for the shape of the scores too, and for that first."""
     return attention_shapes(query, key, value)[1]
 
 

@@ -41,7 +41,7 @@ QUESTIONS: tuple[Question, ...] = (
             "B": "Values are averaged, not compared. Nothing in the weighted sum asks how wide a query was.",
             "C": "A table of scores need not be square. Each query divides its attention among all keys there are.",
             "D": "A dot product pairs the components of a query with those of a key, one by one. No other two widths "
-            "have to agree; beside that, each key needs one value.",
+            "have to agree; besides, each key needs one value.",
         },
         section=TWO,
     ),

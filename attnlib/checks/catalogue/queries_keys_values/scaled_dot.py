@@ -54,7 +54,7 @@ def times(query, key, scale, default):
 
 @MISTAKES.add(
     "the scores are not scaled",
-    hint="What is a dot product divided by, if nobody asks for a scale?",
+    hint="What is a dot product divided by, if no scale is given?",
     more="Compare your first score of the chapter's example with the 2 of its table of dot products. It should be "
     "smaller by the root of 3.",
     section=ROOT,
@@ -91,7 +91,7 @@ def multiplied_by_root(query, key, *, scale=None):
 @MISTAKES.add(
     "the fourth root of D",
     hint="How often is a root taken in your code, and of what?",
-    more="Whoever scales the query and the key one by one gives each of them the fourth root, and both need it.",
+    more="If you scale the query and the key separately, each of them needs the fourth root.",
     section=ROOT,
 )
 def fourth_root(query, key, *, scale=None):
@@ -136,7 +136,7 @@ def always_eight(query, key, *, scale=None):
     "rows and columns are swapped",
     hint="Row i of the scores belongs to query i. How many rows should the first case have?",
     more="Write the shape of query and key under each other, and under them the shape of your result. Which of your "
-    "two factors stands first in the product?",
+    "two factors comes first in the product?",
     section=TWO,
 )
 def transposed(query, key, *, scale=None):
@@ -208,7 +208,7 @@ def cosines(query, key, *, scale=None):
     section=HAND,
 )
 def weights(query, key, *, scale=None):
-    """These are weights. The scores, before the softmax, are asked for."""
+    """These are weights. The task asks for the scores, before the softmax."""
     return attnlib.softmax(attnlib.scaled_dot(query, key, scale=scale))
 
 
@@ -253,7 +253,7 @@ def reversed_sign(query, key, *, scale=None):
     section=ROOT,
 )
 def scale_ignored(query, key, *, scale=None):
-    """Without a scale the scores are right. But whoever passes one gets the root of the width all the same."""
+    """Without a scale the scores are right. But if a scale is passed, the root of the width is used all the same."""
     return attnlib.scaled_dot(query, key)
 
 
@@ -270,7 +270,7 @@ def divided_by_scale(query, key, *, scale=None):
 
 @MISTAKES.add(
     "the scale comes on top of the root",
-    hint="By how many factors are the dot products multiplied if somebody passes a scale?",
+    hint="By how many factors are the dot products multiplied if the caller passes a scale?",
     more="With scale=1 the result should be the plain dot products. Compare the two.",
     section=ROOT,
 )
@@ -281,7 +281,7 @@ def scale_on_top(query, key, *, scale=None):
 
 @MISTAKES.add(
     "the scale is taken for a width",
-    hint="If somebody passes a scale, is there still a root to be taken?",
+    hint="If the caller passes a scale, is there still a root to be taken?",
     more="With scale=0.3 a dot product of 10 becomes 3. Work out what yours becomes.",
     section=ROOT,
 )
@@ -292,7 +292,7 @@ def scale_as_width(query, key, *, scale=None):
 
 @MISTAKES.add(
     "a scale of 0 is treated as no scale",
-    hint="What is `scale` if nobody passes it, and is that the same as 0?",
+    hint="What is `scale` if the caller does not pass it, and is that the same as 0?",
     more="In a condition, the number 0 counts as False, just as None does. A test for positive numbers also excludes 0 "
     "and everything below it. Test for None with `is None`.",
     section=ROOT,
@@ -305,7 +305,7 @@ def zero_scale(query, key, *, scale=None):
 @MISTAKES.add(
     "the width is counted from the front",
     hint="Which index of a shape means the last one, however many there are?",
-    more="Write down the shape of a query in a batch of 2. Which letter stands at the place that you read?",
+    more="Write down the shape of a query in a batch of 2. Which letter is at the place that you read?",
     section=SHAPES,
 )
 def width_from_front(query, key, *, scale=None):
@@ -316,7 +316,7 @@ def width_from_front(query, key, *, scale=None):
 @MISTAKES.add(
     "right for matrices, wrong for a batch",
     hint="Follow an array of three dimensions through every line. Which of its axes changes places, and which should?",
-    more="Print the shape of the keys before and after they are turned. The batch should still stand in front.",
+    more="Print the shape of the keys before and after they are turned. The batch should still come first.",
     section=SHAPES,
 )
 def full_transpose(query, key, *, scale=None):
@@ -326,12 +326,12 @@ def full_transpose(query, key, *, scale=None):
 
 @MISTAKES.add(
     "every batch against every other",
-    hint="How many dimensions should your result have, and how many has it?",
+    hint="How many dimensions should your result have, and how many does it have?",
     more="Some products pair each sequence of the batch with all the others. Which ones keep the batch together?",
     section=SHAPES,
 )
 def outer_batches(query, key, *, scale=None):
-    """Each sequence of the batch is compared with every other sequence, where only its own was asked for."""
+    """Each sequence of the batch is compared with every other sequence. It should be compared only with its own."""
     return np.dot(query, key.swapaxes(-1, -2)) * (query.shape[-1] ** -0.5 if scale is None else scale)
 
 
@@ -342,7 +342,7 @@ def outer_batches(query, key, *, scale=None):
     section=HAND,
 )
 def in_place(query, key, *, scale=None):
-    """The scores are right, but the query of whoever called your function is scaled too: you wrote into it."""
+    """The scores are right, but the caller's query is scaled too: you wrote into it."""
     query *= query.shape[-1] ** -0.5 if scale is None else scale
     return attnlib.dot(query, key)
 
@@ -354,7 +354,7 @@ def in_place(query, key, *, scale=None):
     section=HAND,
 )
 def in_place_key(query, key, *, scale=None):
-    """The scores are right, but the keys of whoever called your function are scaled too: you wrote into them."""
+    """The scores are right, but the caller's keys are scaled too: you wrote into them."""
     key *= query.shape[-1] ** -0.5 if scale is None else scale
     return attnlib.dot(query, key)
 

@@ -160,7 +160,7 @@ def masked(scores, *, attn_mask=None, is_causal=False, q_offset=0, fill=-np.inf)
 
 
 def mix(weights, value, return_weights):
-    """Return the weighted sum, and the weights where they are asked for."""
+    """Return the weighted sum, and the weights if they are requested."""
     return (weights @ value, weights) if return_weights else weights @ value
 
 
@@ -175,7 +175,7 @@ def attend(query, key, value, *, scale=None, **steps):
 
 
 def plain(scores):
-    """Return the softmax as it stands in the book: a row of -inf gives nan."""
+    """Return the softmax as it is in the book: a row of -inf gives nan."""
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
 
@@ -222,7 +222,7 @@ def multiplied_by_root(query, key, value, *, scale, **options):
 @MISTAKES.add(
     "the fourth root of D",
     hint="How often is a root taken in your code, and of what?",
-    more="Whoever scales the query and the key one by one gives each of them the fourth root, and both need it.",
+    more="If you scale the query and the key separately, each of them needs the fourth root.",
     section=ROOT,
 )
 def fourth_root(query, key, value, *, scale, **options):
@@ -303,7 +303,7 @@ def scaled_output(query, key, value, *, scale, **options):
     section=ROOT,
 )
 def scale_ignored(query, key, value, *, scale, **options):
-    """Without a scale the output is right. But whoever passes one gets the root of the width all the same."""
+    """Without a scale the output is right. But if a scale is passed, the root of the width is used all the same."""
     return attend(query, key, value, **options)
 
 
@@ -320,7 +320,7 @@ def divided_by_scale(query, key, value, *, scale, **options):
 
 @MISTAKES.add(
     "the scale comes on top of the root",
-    hint="By how many factors are the dot products multiplied if somebody passes a scale?",
+    hint="By how many factors are the dot products multiplied if the caller passes a scale?",
     more="With scale=1 the softmax should get the plain dot products. Print what it gets from you.",
     section=ROOT,
 )
@@ -331,7 +331,7 @@ def scale_on_top(query, key, value, *, scale, **options):
 
 @MISTAKES.add(
     "the scale is taken for a width",
-    hint="If somebody passes a scale, is there still a root to be taken?",
+    hint="If the caller passes a scale, is there still a root to be taken?",
     more="With scale=0.3 a dot product of 10 becomes 3. Work out what yours becomes.",
     section=ROOT,
 )
@@ -343,7 +343,7 @@ def scale_as_width(query, key, value, *, scale, **options):
 
 @MISTAKES.add(
     "a scale of 0 is taken for none",
-    hint="What is `scale` if nobody passes it, and is that the same as 0?",
+    hint="What is `scale` if the caller does not pass it, and is that the same as 0?",
     more="In a condition Python takes the number 0 for False, as it takes None. Ask for None by name.",
     section=ROOT,
 )
@@ -425,7 +425,7 @@ def no_softmax(query, key, value, **options):
 
 @MISTAKES.add(
     "neither scaled nor softened",
-    hint="Two steps stand between the dot products and the weights. Which ones?",
+    hint="There are two steps between the dot products and the weights. Which ones?",
     more="Your output is Q times K turned on its side times V. Compare it with the formula of the chapter.",
     section=MATRICES,
 )
@@ -458,7 +458,7 @@ def shifted_not_normalised(query, key, value, **options):
 
 @MISTAKES.add(
     "a dimension was lost in the softmax",
-    hint="Print the shape of the sum beside that of the exponentials. Does each sum stand beside its own row?",
+    hint="Print the shape of the sum beside that of the exponentials. Is each sum next to its own row?",
     more="A sum along an axis has one dimension less. With as many queries as keys nothing crashes, and it is wrong.",
     section=SOFTMAX,
 )
@@ -562,7 +562,7 @@ def softmax_twice(query, key, value, **options):
     section=MATRICES,
 )
 def cosine_scores(query, key, value, *, scale, **options):
-    """The scores are cosines, so the lengths of the vectors are lost. Scaled dot products are asked for."""
+    """The scores are cosines, so the lengths of the vectors are lost. The task asks for scaled dot products."""
     return by_scores(attnlib.cosine(query, key) * (1.0 if scale is None else scale), value, **options)
 
 
@@ -582,7 +582,7 @@ def scaled_cosines(query, key, value, *, scale, **options):
 
 @MISTAKES.add(
     "the keys ask, the queries answer",
-    hint="A row of the scores belongs to a query. Which of your two factors stands first?",
+    hint="A row of the scores belongs to a query. Which of your two factors comes first?",
     more="Write the shapes of both factors under each other, and the shape of the table they make. Who has the rows?",
     section=TWO,
 )
@@ -698,7 +698,7 @@ def weights_transposed(query, key, value, **options):
     section=MATRICES,
 )
 def returns_weights(query, key, value, *, return_weights, **options):
-    """You return how much each value counts. What comes out when they are averaged is asked for."""
+    """You return how much each value counts. The task asks for what comes out when they are averaged."""
     output, weights = attend(query, key, value, return_weights=True, **options)
     return (weights, output) if return_weights else weights
 
@@ -718,17 +718,17 @@ def returns_scores(query, key, value, *, scale, return_weights, **options):
 @MISTAKES.add(
     "two arrays are returned",
     hint="How many arrays does the docstring promise?",
-    more="The output alone is asked for, unless somebody wants the weights too. Look at your return line.",
+    more="The task asks only for the output, unless the caller wants the weights too. Look at your return line.",
     section=MATRICES,
 )
 def returns_both(query, key, value, *, return_weights, **options):
-    """You return the weights along with the output. The output alone is asked for."""
+    """You return the weights along with the output. The task asks only for the output."""
     return attend(query, key, value, return_weights=True, **options)
 
 
 @MISTAKES.add(
     "the query is added to the output",
-    hint="Is there a sum in the formula, beside the weighted one?",
+    hint="Is there a sum in the formula besides the weighted one?",
     more="Take one key and one value. Each query must get exactly that value.",
     section=MATRICES,
 )
@@ -745,7 +745,7 @@ def query_added(query, key, value, **options):
 @MISTAKES.add(
     "the softmax axis is counted from the front",
     hint="Which number of an axis means the last one, however many there are?",
-    more="Write down the shape of the scores for a batch of 2. Which letter stands where your axis points?",
+    more="Write down the shape of the scores for a batch of 2. Which letter is where your axis points?",
     section=SHAPES,
 )
 def softmax_from_front(query, key, value, **options):
@@ -755,8 +755,8 @@ def softmax_from_front(query, key, value, **options):
 
 @MISTAKES.add(
     "the width is counted from the front",
-    hint="Which index of a shape means the last one, whatever stands in front?",
-    more="Write down the shape of a query in a batch of 2. Which letter stands at the place that you read?",
+    hint="Which index of a shape means the last one, whatever comes before?",
+    more="Write down the shape of a query in a batch of 2. Which letter is at the place that you read?",
     section=SHAPES,
 )
 def width_from_front(query, key, value, *, scale, **options):
@@ -767,7 +767,7 @@ def width_from_front(query, key, value, *, scale, **options):
 @MISTAKES.add(
     "right for matrices, wrong for a batch",
     hint="Follow an array of three dimensions through every line. Which of its axes changes places, and which should?",
-    more="Print the shape of the keys before and after they are turned. The batch should still stand in front.",
+    more="Print the shape of the keys before and after they are turned. The batch should still come first.",
     section=SHAPES,
 )
 def full_transpose(query, key, value, *, scale, **options):
@@ -777,12 +777,12 @@ def full_transpose(query, key, value, *, scale, **options):
 
 @MISTAKES.add(
     "the heads are taken for words",
-    hint="In `(..., T, D)`, which axis counts the words, whatever stands in front?",
+    hint="In `(..., T, D)`, which axis counts the words, whatever comes before?",
     more="With leading dimensions (2, 3) there are 2 sentences with 3 heads each. Print the shape of your scores.",
     section=SHAPES,
 )
 def heads_as_words(query, key, value, **options):
-    """With two leading dimensions you compare along the second of them. Words stand in the last but one dimension."""
+    """With two leading dimensions you compare along the second of them. Words are in the second-to-last dimension."""
     if query.ndim < 4:
         return attend(query, key, value, **options)
     swapped = (np.swapaxes(x, -2, -3) for x in (query, key, value))
@@ -863,7 +863,7 @@ def cut_off(query, key, value, **options):
     section=HAND,
 )
 def in_place(query, key, value, *, scale, **options):
-    """The output is right, but the query of whoever called your function is scaled too: you wrote into it."""
+    """The output is right, but the caller's query is scaled too: you wrote into it."""
     query *= factor(query, scale)
     return attend(query, key, value, scale=1.0, **options)
 
@@ -875,7 +875,7 @@ def in_place(query, key, value, *, scale, **options):
     section=HAND,
 )
 def in_place_key(query, key, value, *, scale, **options):
-    """The output is right, but the keys of whoever called your function are scaled too: you wrote into them."""
+    """The output is right, but the caller's keys are scaled too: you wrote into them."""
     key *= factor(query, scale)
     return attend(query, key, value, scale=1.0, **options)
 
@@ -1008,7 +1008,7 @@ def mask_scaled(query, key, value, *, scale, **options):
 @MISTAKES.add(
     "the mask is transposed",
     hint="Row i of a mask belongs to query i. Is that so after all your lines?",
-    more="Print your mask beside the one that was passed. Do rows and columns stand where they stood?",
+    more="Print your mask beside the one that was passed. Are rows and columns where they were?",
     section=MASK,
 )
 def mask_transposed(query, key, value, *, attn_mask, **options):
@@ -1167,7 +1167,7 @@ def causal_inverted(query, key, value, **options):
     section=ALIGNED,
 )
 def causal_at_the_end(query, key, value, *, q_offset, **options):
-    """The last query stands at the last key. It is the first query that stands at the first key, without an offset."""
+    """The last query is at the last key. It is the first query that is at the first key, without an offset."""
     return attend(query, key, value, q_offset=q_offset + key.shape[-2] - query.shape[-2], **options)
 
 
@@ -1190,7 +1190,7 @@ def mask_or_causal(query, key, value, **options):
 
 @MISTAKES.add(
     "is_causal replaces the mask",
-    hint="What happens to the mask if somebody passes both?",
+    hint="What happens to the mask if the caller passes both?",
     more="Forbid the first key to everybody, and ask for is_causal too. Does the second query look at the first key?",
     section=COMBINED,
 )
@@ -1201,7 +1201,7 @@ def causal_alone(query, key, value, *, attn_mask, is_causal, **options):
 
 @MISTAKES.add(
     "the mask replaces is_causal",
-    hint="What happens to is_causal if somebody passes both?",
+    hint="What happens to is_causal if the caller passes both?",
     more="Pass a mask that allows everything, and is_causal. Does the first query see only the first key?",
     section=COMBINED,
 )
@@ -1212,7 +1212,7 @@ def mask_alone(query, key, value, *, attn_mask, is_causal, **options):
 
 @MISTAKES.add(
     "the offset is ignored",
-    hint="Where does the first query stand if q_offset is 2?",
+    hint="Where is the first query if q_offset is 2?",
     more="With q_offset=2 the first query may see three keys. How many does it see in your code?",
     section=ALIGNED,
 )
@@ -1228,7 +1228,7 @@ def offset_ignored(query, key, value, *, q_offset, **options):
     section=ALIGNED,
 )
 def offset_backwards(query, key, value, *, q_offset, **options):
-    """The offset moves the queries towards the start. It says how far after the first key the first query stands."""
+    """The offset moves the queries towards the start. It says how far after the first key the first query is."""
     return attend(query, key, value, q_offset=-q_offset, **options)
 
 
@@ -1247,7 +1247,7 @@ def offset_backwards_nan(query, key, value, *, q_offset, **options):
 @MISTAKES.add(
     "the weights are never returned",
     hint="What changes in your function if return_weights is True?",
-    more="With return_weights two arrays are asked for: the output, then the weights.",
+    more="With return_weights the function returns two arrays: the output, then the weights.",
     section=MATRICES,
 )
 def weights_withheld(query, key, value, *, return_weights, **options):
@@ -1257,12 +1257,12 @@ def weights_withheld(query, key, value, *, return_weights, **options):
 
 @MISTAKES.add(
     "output and weights are in the wrong order",
-    hint="Which of the two comes first, where both are asked for?",
+    hint="Which of the two comes first if both are returned?",
     more="Both of your arrays are right. Look at the line that returns them.",
     section=MATRICES,
 )
 def weights_first(query, key, value, *, return_weights, **options):
-    """Both arrays are right, but the weights come first. The output is asked for first."""
+    """Both arrays are right, but the weights come first. The task asks for the output first."""
     result = attend(query, key, value, return_weights=return_weights, **options)
     return result[::-1] if return_weights else result
 
@@ -1286,7 +1286,7 @@ def scores_returned(query, key, value, *, scale, return_weights, **options):
     section=MASK,
 )
 def weights_unmasked(query, key, value, *, scale, return_weights, **options):
-    """The output is right, but the weights beside it are those from before the mask."""
+    """The output is right, but the weights returned with it are those from before the mask."""
     output = attend(query, key, value, scale=scale, **options)
     weights = attnlib.softmax(attnlib.dot(query, key) * factor(query, scale))
     return (output, weights) if return_weights else output
@@ -1334,7 +1334,7 @@ def unmasked_for_nothing(query, key, value, **options):
 
 @MISTAKES.add(
     "the square root of a given scale is taken",
-    hint="If somebody passes scale=0.3, what should the dot products be multiplied by?",
+    hint="If the caller passes scale=0.3, what should the dot products be multiplied by?",
     more="You are right with None, and with 1 as well. Which step do these two hide?",
     section=HAND,
 )
@@ -1357,7 +1357,7 @@ def last_key_lost(query, key, value, *, return_weights, **options):
 
 
 @MISTAKES.add(
-    "the later keys are hidden, though nobody asked for it",
+    "the later keys are hidden, although the task does not ask for it",
     hint="Which keys may the first query attend to, by the formula of the task?",
     more="Print the weights. All that are above the diagonal are 0: which line has made them so, and what is it for?",
     section=MATRICES,
@@ -1391,7 +1391,7 @@ def whole_scale_ignored(query, key, value, *, scale, **options):
 
 @MISTAKES.add(
     "the query is added to the output where it fits",
-    hint="Is there a sum in the formula, beside the weighted one?",
+    hint="Is there a sum in the formula besides the weighted one?",
     more="Take one key and one value. Each query must get exactly that value, whatever the widths are.",
     section=MATRICES,
 )

@@ -156,7 +156,7 @@ def scaled_by_square(query, key, value):
 
 @MISTAKES.add(
     "divided by the fourth root of D",
-    hint="How many square roots of the width does the formula have, and how many have you?",
+    hint="How many square roots of the width does the formula have, and how many does yours have?",
     more="Dividing by the fourth root is right if both the query and the key are divided by it. You did it once. In "
     "the first case the width is 4, and the scores are log 3 and 0: print yours.",
     section=SCALE,
@@ -169,7 +169,7 @@ def fourth_root(query, key, value):
 @MISTAKES.add(
     "divided by a fixed number (8)",
     hint="Your number is the root of 64. Which width do the vectors here have?",
-    more="Models of the literature often have D = 64, so that the root is 8. The width of the vectors at hand stands "
+    more="Models of the literature often have D = 64, so that the root is 8. The width of the vectors at hand is "
     "in their shape: at which place?",
     section=SCALE,
 )
@@ -295,7 +295,7 @@ def softmax_over_queries(query, key, value):
 
 @MISTAKES.add(
     "not scaled, and the columns sum to 1",
-    hint="Two things: by what are the scores divided, and along which axis do the weights of one query lie?",
+    hint="By what are the scores divided, and along which axis do the weights of one query lie?",
     more="In the first case the scores should be log 3 and 0, and the two weights of the one query should sum to 1. "
     "Print your scores first, mend them, and then look at the axis of the softmax.",
     section=ATTENTION,
@@ -307,7 +307,7 @@ def no_scale_over_queries(query, key, value):
 
 @MISTAKES.add(
     "divided by D, and the columns sum to 1",
-    hint="Two things: a square root is missing, and along which axis do the weights of one query lie?",
+    hint="A square root is missing. Also, along which axis do the weights of one query lie?",
     more="In the first case the scores should be log 3 and 0, and the two weights of the one query should sum to 1. "
     "Print your scores first, mend them, and then look at the axis of the softmax.",
     section=ATTENTION,
@@ -476,7 +476,7 @@ def uniform(query, key, value):
 @MISTAKES.add(
     "a dimension was lost in the softmax",
     hint="For 3 queries and 5 keys, what shape has the array of the 3 sums, and what shape does it need?",
-    more="The sums have to stand in a column, (3, 1), so that each row is divided by its own. With one query it makes "
+    more="The sums have to be in a column, (3, 1), so that each row is divided by its own. With one query it makes "
     "no difference. Mend it in your softmax, and this is mended too.",
     section=SOFTMAX,
 )
@@ -572,7 +572,7 @@ def averages_keys(query, key, value):
 
 @MISTAKES.add(
     "not scaled, and keys are averaged",
-    hint="Two things: by what are the scores divided, and what is it that is mixed?",
+    hint="By what are the scores divided, and what is it that is mixed?",
     more="In the first case the scores are log 3 and 0, and the context is 3/4 of the value 8. Print your scores "
     "first, mend them, and then look which array your last product uses.",
     section=ATTENTION,
@@ -585,7 +585,7 @@ def no_scale_averages_keys(query, key, value):
 @MISTAKES.add(
     "queries are averaged instead of values",
     hint="What is it that is mixed: what asks, or what is handed over?",
-    more="The last product has the weights on the left, (T, S). What stands on the right must have S rows, one for "
+    more="The last product has the weights on the left, (T, S). What is on the right must have S rows, one for "
     "each key. Which of the three arrays has been left out so far?",
     section=WEIGHTED_SUM,
 )
@@ -662,7 +662,7 @@ def keys_first(query, key, value):
     section=SCORES,
 )
 def not_transposed(query, key, value):
-    """The shapes of queries and keys do not fit into a matrix product. The keys have to stand as columns."""
+    """The shapes of queries and keys do not fit into a matrix product. The keys have to be columns."""
     return _attend(query @ key / query.shape[-1] ** 0.5, value)
 
 
@@ -681,7 +681,7 @@ def query_transposed(query, key, value):
 @MISTAKES.add(
     "the values are transposed",
     hint="Write the shapes of the weights and of the values side by side. Do they fit as they are?",
-    more="The weights are (T, S) and the values (S, D_v): the two S stand side by side already. The keys had to be "
+    more="The weights are (T, S) and the values (S, D_v): the two S are side by side already. The keys had to be "
     "turned for their product, the values need not be.",
     section=WEIGHTED_SUM,
 )
@@ -711,7 +711,7 @@ def reshaped(query, key, value):
     section=SCORES,
 )
 def cosine_scores(query, key, value):
-    """The scores are cosines, between -1 and 1, so the weights are nearly equal. Scaled dot products are asked for."""
+    """The scores are cosines, between -1 and 1, so the weights are similar. The task asks for scaled dot products."""
     return _attend(attnlib.cosine(query, key), value)
 
 
@@ -723,7 +723,7 @@ def cosine_scores(query, key, value):
     section=SCORES,
 )
 def scaled_cosine_scores(query, key, value):
-    """The scores are cosines, divided by the root of the width as well. Scaled dot products are asked for."""
+    """The scores are cosines, divided by the root of the width as well. The task asks for scaled dot products."""
     return _attend(attnlib.cosine(query, key) / query.shape[-1] ** 0.5, value)
 
 
@@ -735,7 +735,7 @@ def scaled_cosine_scores(query, key, value):
     section=SCORES,
 )
 def gaussian_scores(query, key, value):
-    """The scores are those of a Gaussian kernel, made of distances. Scaled dot products are asked for."""
+    """The scores are those of a Gaussian kernel, made of distances. The task asks for scaled dot products."""
     return _attend(attnlib.gaussian(query, key), value)
 
 
@@ -766,7 +766,7 @@ def transposed_in_sum(query, key, value):
 
 @MISTAKES.add(
     "values times weights, not weights times values",
-    hint="Which of the two stands on the left in the weighted sum?",
+    hint="Which of the two is on the left in the weighted sum?",
     more="Write the shapes side by side: (S, D_v) times (T, S) does not fit, and where it does by accident it mixes "
     "the wrong numbers. Each row of the context is made from a row of the weights.",
     section=WEIGHTED_SUM,
@@ -835,7 +835,7 @@ def context_of_scores(query, key, value):
 @MISTAKES.add(
     "the weights are transposed in the result",
     hint="Row i of the weights belongs to query i. How many rows should 3 queries have?",
-    more="The context is right. Look at your last line, at the shape of the second array: (T, S) is asked for.",
+    more="The context is right. Look at your last line, at the shape of the second array: it should be (T, S).",
     section=ATTENTION,
 )
 def weights_transposed(query, key, value):
@@ -847,7 +847,7 @@ def weights_transposed(query, key, value):
 @MISTAKES.add(
     "the context is transposed in the result",
     hint="Row i of the context belongs to query i. How many rows should 3 queries have?",
-    more="The weights are right. Look at the shape of your first array: (T, D_v) is asked for, one row for each query.",
+    more="The weights are right. Look at the shape of your first array: it should be (T, D_v), one row for each query.",
     section=ATTENTION,
 )
 def context_transposed(query, key, value):
@@ -864,14 +864,14 @@ def context_transposed(query, key, value):
     section=ATTENTION,
 )
 def swapped_results(query, key, value):
-    """Both arrays are right, but the weights come first. The context is asked for first."""
+    """Both arrays are right, but the weights come first. The task asks for the context first."""
     context, weights = attnlib.attention(query, key, value)
     return weights, context
 
 
 @MISTAKES.add(
     "not scaled, and the results in the wrong order",
-    hint="Two things: by what are the scores divided, and which of the two arrays is asked for first?",
+    hint="By what are the scores divided, and which of the two arrays does the task ask for first?",
     more="In the first case the weights are 3/4 and 1/4, and the context is 6. The docstring says which of them "
     "comes first. Then print your scores: log 3 and 0 are right.",
     section=ATTENTION,
@@ -890,7 +890,7 @@ def no_scale_swapped_results(query, key, value):
     section=ATTENTION,
 )
 def context_only(query, key, value):
-    """One array is returned where two are asked for: the context and the weights."""
+    """One array is returned instead of two: the context and the weights."""
     return attnlib.attention(query, key, value)[0]
 
 
@@ -902,7 +902,7 @@ def context_only(query, key, value):
     section=ATTENTION,
 )
 def weights_only(query, key, value):
-    """One array is returned where two are asked for: the context and the weights."""
+    """One array is returned instead of two: the context and the weights."""
     return attnlib.attention(query, key, value)[1]
 
 
@@ -953,7 +953,7 @@ def full_transpose(query, key, value):
     section=SCORES,
 )
 def outer_batches(query, key, value):
-    """Each sequence of the batch is compared with every other sequence, where only its own was asked for."""
+    """Each sequence of the batch is compared with every other sequence. It should be compared only with its own."""
     return _attend(np.dot(query, key.swapaxes(-1, -2)) / query.shape[-1] ** 0.5, value)
 
 
@@ -1003,7 +1003,7 @@ def three_dimensions(query, key, value):
     section=SCALE,
 )
 def in_place(query, key, value):
-    """The results are right, but the queries of whoever called your function are scaled now: it wrote into them."""
+    """The results are right, but the caller's queries are scaled now: your function wrote into them."""
     query /= query.shape[-1] ** 0.5
     return _attend(attnlib.dot(query, key), value)
 
@@ -1026,7 +1026,7 @@ def mask_ignored(query, key, value, *, score=attnlib.scaled_dot, mask=None):
 @MISTAKES.add(
     "the mask is upside down",
     hint="What does True mean in the mask: may attend, or must not?",
-    more="Print a row of the mask above the row of your weights. The zeros should stand below False. Yours stand below "
+    more="Print a row of the mask above the row of your weights. The zeros should be below False. Yours are below "
     "True.",
     section=ATTENTION,
 )
@@ -1078,8 +1078,8 @@ def mask_added(query, key, value, *, score=attnlib.scaled_dot, mask=None):
 @MISTAKES.add(
     "nothing to attend to gives nan",
     hint="What is the sum of the exponentials, where all scores of a row are minus infinity?",
-    more="For such a query there is nothing to choose from: weights 0 and context 0 are asked for. Where is the "
-    "division that makes nan, and what could stand below it instead of 0?",
+    more="For such a query there is nothing to choose from: its weights and its context should be 0. Where is the "
+    "division that makes nan, and what could be below it instead of 0?",
     section=OVERFLOW,
 )
 def empty_row_nan(query, key, value, *, score=attnlib.scaled_dot, mask=None):

@@ -132,7 +132,7 @@ def norm_of_columns(query, key):
     "the lengths of the queries run down the columns",
     hint="Compare the two lines that compute lengths. Along which axis does each of them go?",
     more="Print the lengths of the first query, [3, 4]: there is one vector, so there is one length, 5. The keys are "
-    "treated rightly; do the same with the queries.",
+    "treated correctly; do the same with the queries.",
     section=COSINE,
 )
 def norm_of_query_columns(query, key):
@@ -214,7 +214,7 @@ def root_of_product(query, key):
 
 @MISTAKES.add(
     "the lengths are added, not multiplied",
-    hint="How do the two lengths stand under the fraction of the task?",
+    hint="How do the two lengths appear below the fraction line of the task?",
     more="In the first case 50 has to be divided by 5 times 10. You divide it by 5 plus 10.",
     section=COSINE,
 )
@@ -291,7 +291,7 @@ def zero_over_zero(query, key):
     section=COSINE,
 )
 def zero_key(query, key):
-    """A query of zeros is treated rightly, but a key of zeros is still divided by its length 0."""
+    """A query of zeros is treated correctly, but a key of zeros is still divided by its length 0."""
     return attnlib.dot(np.nan_to_num(query / _norm(query)), key / _norm(key))
 
 
@@ -303,7 +303,7 @@ def zero_key(query, key):
     section=COSINE,
 )
 def zero_query(query, key):
-    """A key of zeros is treated rightly, but a query of zeros is still divided by its length 0."""
+    """A key of zeros is treated correctly, but a query of zeros is still divided by its length 0."""
     return attnlib.dot(query / _norm(query), np.nan_to_num(key / _norm(key)))
 
 
@@ -315,7 +315,7 @@ def zero_query(query, key):
     section=COSINE,
 )
 def zero_is_one(query, key):
-    """A vector of zeros got the cosine 1 with everything. It has no direction, and 0 is asked for."""
+    """A vector of zeros got the cosine 1 with everything. It has no direction, and its scores should be 0."""
     lengths = _norm(query) * _norm(key).swapaxes(-1, -2)
     return np.where(lengths == 0, 1.0, attnlib.cosine(query, key))
 
@@ -323,7 +323,7 @@ def zero_is_one(query, key):
 @MISTAKES.add(
     "a dimension was lost",
     hint="Print the shape of the norms beside that of the vectors: what does keepdims=True change?",
-    more="Three vectors have three lengths. To divide the rows by them, the lengths have to stand in a column, in an "
+    more="Three vectors have three lengths. To divide the rows by them, the lengths have to be in a column, in an "
     "array of shape (3, 1). What shape have yours?",
     section=COSINE,
 )
@@ -337,7 +337,7 @@ def no_keepdims(query, key):
     hint="For 3 queries and 5 keys there are 3 and 5 lengths. What shapes do they need beside a table of 3 rows and "
     "5 columns?",
     more="Each row of the table is divided by one length of a query, each column by one length of a key. So the "
-    "first lengths have to stand in a column, the others in a row. Print the shapes of yours.",
+    "first lengths have to be in a column, the others in a row. Print the shapes of yours.",
     section=COSINE,
 )
 def lengths_without_columns(query, key):
@@ -347,13 +347,13 @@ def lengths_without_columns(query, key):
 
 @MISTAKES.add(
     "the two arrays of lengths do not fit",
-    hint="There are T lengths of queries and S lengths of keys. What shape has a table with all their products?",
-    more="The T lengths of the queries have to stand in a column, the S lengths of the keys in a row. Print the shapes "
+    hint="There are T lengths of queries and S lengths of keys. What shape does a table with all their products have?",
+    more="The T lengths of the queries have to be in a column, the S lengths of the keys in a row. Print the shapes "
     "of both: which of them has to be turned, and how?",
     section=COSINE,
 )
 def lengths_in_two_columns(query, key):
-    """Both arrays of lengths stand in a column. Those of the keys belong in a row, one above each column of scores."""
+    """Both arrays of lengths are in a column. Those of the keys belong in a row, one above each column of scores."""
     return attnlib.dot(query, key) / (_norm(query) * _norm(key))
 
 
@@ -365,7 +365,7 @@ def lengths_in_two_columns(query, key):
     section=COSINE,
 )
 def large_epsilon(query, key):
-    """The number that guards against division by zero is not small beside a short vector, and bends its cosine."""
+    """The number that guards against division by zero is not small next to a short vector, and bends its cosine."""
     return attnlib.dot(query / np.sqrt(_norm(query) ** 2 + 1e-6), key / np.sqrt(_norm(key) ** 2 + 1e-6))
 
 
@@ -389,7 +389,7 @@ def cosine_distance(query, key):
     section=COSINE,
 )
 def angle(query, key):
-    """These are angles: 0 for vectors that agree. The cosine of the angle is asked for."""
+    """These are angles: 0 for vectors that agree. The task asks for the cosine of the angle."""
     return np.arccos(np.clip(attnlib.cosine(query, key), -1, 1))
 
 
@@ -485,7 +485,7 @@ def scaled_dot(query, key):
     section=SCORES,
 )
 def weights(query, key):
-    """These are weights. The cosines, before any softmax, are asked for."""
+    """These are weights. The task asks for the cosines, before any softmax."""
     return attnlib.softmax(attnlib.cosine(query, key))
 
 
@@ -521,7 +521,7 @@ def absolute(query, key):
     section=SCORES,
 )
 def not_transposed(query, key):
-    """The shapes (T, D) and (S, D) do not fit into a matrix product. The keys have to stand as columns."""
+    """The shapes (T, D) and (S, D) do not fit into a matrix product. The keys have to be columns."""
     return query @ key / (_norm(query) * _norm(key).swapaxes(-1, -2))
 
 
@@ -533,7 +533,7 @@ def not_transposed(query, key):
     section=SCORES,
 )
 def directions_not_transposed(query, key):
-    """The unit vectors do not fit into a matrix product as they are. Those of the keys have to stand as columns."""
+    """The unit vectors do not fit into a matrix product as they are. Those of the keys have to be columns."""
     return (query / _norm(query)) @ (key / _norm(key))
 
 
@@ -569,7 +569,7 @@ def full_transpose(query, key):
     section=SCORES,
 )
 def outer_batches(query, key):
-    """Each sequence of the batch is compared with every other sequence, where only its own was asked for."""
+    """Each sequence of the batch is compared with every other sequence. It should be compared only with its own."""
     return np.inner(query / _norm(query), key / _norm(key))
 
 
@@ -581,7 +581,7 @@ def outer_batches(query, key):
     section=COSINE,
 )
 def in_place(query, key):
-    """The cosines are right, but the vectors of whoever called your function now have length 1: it wrote into them."""
+    """The cosines are right, but the caller's vectors now have length 1: your function wrote into them."""
     for x in (query, key):
         x /= np.where(_norm(x) == 0, 1, _norm(x))
     return attnlib.dot(query, key)

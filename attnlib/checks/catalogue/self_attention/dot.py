@@ -124,7 +124,7 @@ def divided_by_keys(query, key):
     section=SCORES,
 )
 def weights(query, key):
-    """These are weights. The scores, before the softmax, are asked for."""
+    """These are weights. The task asks for the scores, before the softmax."""
     return attnlib.softmax(attnlib.dot(query, key))
 
 
@@ -184,7 +184,7 @@ def row_by_row(query, key):
     section=SCORES,
 )
 def not_transposed(query, key):
-    """The shapes (T, D) and (S, D) do not fit into a matrix product. The keys have to stand as columns."""
+    """The shapes (T, D) and (S, D) do not fit into a matrix product. The keys have to be columns."""
     return query @ key
 
 
@@ -275,9 +275,9 @@ def einsum_of_batches(query, key):
 
 @MISTAKES.add(
     "a transpose for a batch alone",
-    hint="Your transpose numbers three axes. How many has a matrix?",
+    hint="Your transpose numbers three axes. How many does a matrix have?",
     more="Count the two axes that change places from the end: the last one and the one before it have the same "
-    "negative numbers whatever stands in front.",
+    "negative numbers whatever comes before.",
     section=SCORES,
 )
 def transpose_of_batches(query, key):
@@ -289,7 +289,7 @@ def transpose_of_batches(query, key):
     "axes 1 and 2 change places, whatever the shape",
     hint="Which axes are the last two of a matrix, and which are those of a batch?",
     more="A matrix has the axes 0 and 1, so there is no axis 2. Count from the end: the last two axes have the same "
-    "negative numbers whatever stands in front.",
+    "negative numbers whatever comes before.",
     section=SCORES,
 )
 def swapped_from_front(query, key):
@@ -305,7 +305,7 @@ def swapped_from_front(query, key):
     section=SCORES,
 )
 def outer_batches(query, key):
-    """Each sequence of the batch is compared with every other sequence, where only its own was asked for."""
+    """Each sequence of the batch is compared with every other sequence. It should be compared only with its own."""
     return np.dot(query, key.swapaxes(-1, -2))
 
 
@@ -388,7 +388,7 @@ def reversed_sign(query, key):
     section=DOT,
 )
 def squared(query, key):
-    """The dot products were squared, which makes all of them positive. The plain dot product is asked for."""
+    """The dot products were squared, which makes all of them positive. The task asks for the plain dot product."""
     return attnlib.dot(query, key) ** 2
 
 
@@ -497,7 +497,7 @@ def distance(query, key):
     section=SCORES,
 )
 def in_place(query, key):
-    """The scores are right, but the vectors of whoever called your function have changed: it wrote into an argument."""
+    """The scores are right, but the caller's vectors have changed: your function wrote into an argument."""
     scores = attnlib.dot(query, key)
     query *= 2
     return scores
@@ -522,7 +522,7 @@ EXERCISE = Exercise(
     parts={NUMBERS: 3, BATCHES: 2, UNCHANGED: 1},
     section=DOT,
     advice="Take one query (1, 2) and two keys, and write the table of scores on paper: which shape has "
-    "it, and which number stands where?",
+    "it, and which number is where?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     solved_by=("attnlib.scaled_dot", "attnlib.general", "sklearn.metrics.pairwise.linear_kernel"),

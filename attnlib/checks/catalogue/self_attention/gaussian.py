@@ -53,7 +53,7 @@ def _squared_norm(x):
     "the minus sign is missing",
     hint="Which of two keys should get the larger score, the nearer or the farther?",
     more="In the first case the scores are 0, -0.5 and -12.5: the key that is the query itself has the largest. In "
-    "yours it has the smallest. What stands in front of the fraction in the task?",
+    "yours it has the smallest. What comes before the fraction in the task?",
     section=SIMILARITIES,
 )
 def no_minus(query, key, bandwidth=1.0):
@@ -89,7 +89,7 @@ def two_squared(query, key, bandwidth=1.0):
     "divided by 4, and the bandwidth is not squared",
     hint="What does the 2 above the bandwidth mean: a factor, or a square?",
     more="Two vectors at distance 1, with bandwidth 1, score -1/2. You have -1/4. With bandwidth 5 the fraction has "
-    "2 times 25 below it: what has yours?",
+    "2 times 25 below it: what does yours have?",
     section=SIMILARITIES,
 )
 def four_bandwidths(query, key, bandwidth=1.0):
@@ -116,7 +116,7 @@ def not_squared(query, key, bandwidth=1.0):
     section=SIMILARITIES,
 )
 def absolute_differences(query, key, bandwidth=1.0):
-    """The absolute differences of the components were added up. Their squares are asked for."""
+    """The absolute differences of the components were added up. The task asks for their squares."""
     return -np.abs(query[..., :, None, :] - key[..., None, :, :]).sum(-1) / (2 * bandwidth**2)
 
 
@@ -124,7 +124,7 @@ def absolute_differences(query, key, bandwidth=1.0):
     "squared after the sum",
     hint="The key [5, 5] is 3 and 4 away from the query [2, 1]. Is the squared distance 9 + 16, or 7 squared?",
     more="Differences of opposite sign cancel when they are added first: [1, -1] would be at distance 0 from [0, 0]. "
-    "In which order do the square and the sum stand in the task?",
+    "In which order are the square and the sum in the task?",
     section=SIMILARITIES,
 )
 def squared_after_sum(query, key, bandwidth=1.0):
@@ -176,7 +176,7 @@ def exponentiated(query, key, bandwidth=1.0):
     section=SCORES,
 )
 def weights(query, key, bandwidth=1.0):
-    """These are weights. The scores, before the softmax, are asked for."""
+    """These are weights. The task asks for the scores, before the softmax."""
     return attnlib.softmax(attnlib.gaussian(query, key, bandwidth=bandwidth))
 
 
@@ -233,7 +233,7 @@ def bandwidth_not_squared(query, key, bandwidth=1.0):
     "the bandwidth is ignored",
     hint="Ask with bandwidth 1 and with bandwidth 5: which of your numbers change?",
     more="A key at distance 5 scores -12.5 with bandwidth 1, and -0.5 with bandwidth 5. Look for the argument in the "
-    "lines of your function: it should stand below the fraction.",
+    "lines of your function: it should be below the fraction.",
     section=SIMILARITIES,
 )
 def bandwidth_ignored(query, key, bandwidth=1.0):
@@ -249,7 +249,7 @@ def bandwidth_ignored(query, key, bandwidth=1.0):
     section=SIMILARITIES,
 )
 def bandwidth_multiplies(query, key, bandwidth=1.0):
-    """The scores grow with the squared bandwidth, where they should shrink. It stands below the fraction."""
+    """The scores grow with the squared bandwidth, where they should shrink. It is below the fraction."""
     return -_squares(query, key) / 2 * bandwidth**2
 
 
@@ -279,7 +279,7 @@ def root_of_bandwidth(query, key, bandwidth=1.0):
 
 @MISTAKES.add(
     "no 2, and the bandwidth is not squared",
-    hint="Two numbers stand below the fraction. Which are they, and which of them is squared?",
+    hint="Two numbers are below the fraction. Which are they, and which of them is squared?",
     more="Two vectors at distance 1, with bandwidth 1, score -1/2. A key at distance 5, with bandwidth 5, scores -1/2 "
     "as well. Try both by hand.",
     section=SIMILARITIES,
@@ -291,7 +291,7 @@ def no_half_not_squared(query, key, bandwidth=1.0):
 
 @MISTAKES.add(
     "the negative squared distance, and nothing below it",
-    hint="What stands below the fraction in the formula of the task?",
+    hint="What is below the fraction in the formula of the task?",
     more="In the first case the second key is at distance 1, so its score is -1/2. You have -1. Then take bandwidth "
     "5: your scores stay as they are.",
     section=SIMILARITIES,
@@ -573,7 +573,7 @@ def squeezed(query, key, bandwidth=1.0):
     section=SIMILARITIES,
 )
 def in_place(query, key, bandwidth=1.0):
-    """The scores are right, but the vectors of whoever called your function have changed: it wrote into them."""
+    """The scores are right, but the caller's vectors have changed: your function wrote into them."""
     query /= bandwidth
     key /= bandwidth
     return attnlib.gaussian(query, key)
@@ -692,9 +692,9 @@ def lengths_exchanged(query, key, bandwidth=1.0):
 
 
 @MISTAKES.add(
-    "both arrays of squared lengths stand in a column",
-    hint="There are T squared lengths of queries and S of keys. What shape has a table with all their sums?",
-    more="The T lengths of the queries have to stand in a column, the S lengths of the keys in a row. Print the shapes "
+    "both arrays of squared lengths are in a column",
+    hint="There are T squared lengths of queries and S of keys. What shape does a table with all their sums have?",
+    more="The T lengths of the queries have to be in a column, the S lengths of the keys in a row. Print the shapes "
     "of both: which of them has to be turned?",
     section=SIMILARITIES,
 )

@@ -60,7 +60,7 @@ def _with_itself(mistake: Mistake) -> Mistake:
     "the weights are transposed in the sum",
     hint="Row i of the weights belongs to query i. Which of its numbers multiplies word j?",
     more="The weights are not symmetric, though the scores are. Take three words, and write the first row of the "
-    "context as a sum of three words with their weights: do these stand in the first row of the table, or in its "
+    "context as a sum of three words with their weights: are these in the first row of the table, or in its "
     "first column?",
     section=WEIGHTED_SUM,
 )
@@ -72,7 +72,7 @@ def transposed_in_sum(x):
 
 @MISTAKES.add(
     "the context is made with rows and columns mixed",
-    hint="Which of the two stands on the left in the weighted sum?",
+    hint="Which of the two is on the left in the weighted sum?",
     more="Words times weights does not fit, (T, D) by (T, T), except for as many words as components. Each row of the "
     "context is made from a row of the weights: which array has to be on the left?",
     section=WEIGHTED_SUM,
@@ -169,7 +169,7 @@ def diagonal_scores_zero(x):
 
 @MISTAKES.add(
     "a word may not attend to itself, and no scale",
-    hint="Two things: does the formula leave anyone out, and by what are the scores divided?",
+    hint="Does the formula leave anyone out, and by what are the scores divided?",
     more="In the case with two words, each scores log 3 with itself and 0 with the other. Print your scores just "
     "before the softmax: mend the scale first, then look at the diagonal.",
     section=ATTENTION,
@@ -193,7 +193,7 @@ def causal(x):
 
 @MISTAKES.add(
     "later words are hidden, and no scale",
-    hint="Two things: does the formula look at the order of the words, and by what are the scores divided?",
+    hint="Does the formula look at the order of the words, and by what are the scores divided?",
     more="The first row of your weights has a single 1, where the first of two words should give 3/4 to itself and "
     "1/4 to the other. Leave the mask out first, and then compare the scores with log 3 and 0.",
     section=ATTENTION,
@@ -250,14 +250,14 @@ def half_of_the_scores(x):
     section=WEIGHTED_SUM,
 )
 def residual(x):
-    """The context is the weighted sum plus the word itself. The sum alone is asked for."""
+    """The context is the weighted sum plus the word itself. The task asks only for the sum."""
     context, weights = attnlib.self_attention(x)
     return context + x, weights
 
 
 @MISTAKES.add(
     "the words are added, and the scores are not scaled",
-    hint="Two things: by what are the scores divided, and is the context the average alone?",
+    hint="By what are the scores divided, and is the context the average alone?",
     more="Print your scores just before the softmax, in the case with two words: they should be log 3 and 0. Mend "
     "these first. Then the context of the first word is 3/4 of itself and 1/4 of the other, and nothing else.",
     section=ATTENTION,
@@ -276,7 +276,7 @@ def residual_no_scale(x):
     section=WEIGHTED_SUM,
 )
 def unmixed(x):
-    """The weights are right, but the first result holds the words themselves. Their weighted averages are asked for."""
+    """The weights are right, but your first result is the words themselves. It should be their averages."""
     return x.copy(), attnlib.self_attention(x)[1]
 
 
@@ -296,8 +296,7 @@ def pooled(x):
 @MISTAKES.add(
     "only the last word asks",
     hint="How many queries does a sentence of five words have?",
-    more="Print the shape of your weights: (1, T), where (T, T) is asked for. Look for an index that picks a single "
-    "word.",
+    more="Print the shape of your weights: (1, T) instead of (T, T). Look for an index that picks a single word.",
     section=ATTENTION,
 )
 def last_word_asks(x):
@@ -347,11 +346,11 @@ def over_components(x):
     "the sequences of a batch attend to each other",
     hint="For a batch of 2 with 5 words each, how many words does one word attend to: 5, or 10?",
     more="Print the shape of your scores for a batch of shape (2, 5, 4). It should be (2, 5, 5). In yours all words "
-    "of the batch stand in one row: was the batch flattened?",
+    "of the batch are in one row: was the batch flattened?",
     section=ATTENTION,
 )
 def across_the_batch(x):
-    """All words of a batch attend to each other, as if they were one sequence. Each sequence stands by itself."""
+    """All words of a batch attend to each other, as if they were one sequence. Each sequence is separate."""
     flat = x.reshape(-1, x.shape[-1])
     context, weights = attnlib.self_attention(flat)
     return context.reshape(x.shape), weights.reshape(*x.shape[:-1], -1)
@@ -373,7 +372,7 @@ def words_scaled(x):
     "the words are divided in place",
     hint="How many names does the one array have in your function?",
     more="Query, key and value are the same array here. An operator that divides the queries in place divides the keys "
-    "and the values as well, and the array of whoever called you. Which line writes into what it was given?",
+    "and the values as well, and the caller's array. Which line writes into what it was given?",
     section=ATTENTION,
 )
 def scaled_in_place(x):
@@ -390,7 +389,7 @@ def scaled_in_place(x):
     section=ATTENTION,
 )
 def overwritten(x):
-    """The results are right, but the words of whoever called your function are gone: it wrote into its argument."""
+    """The results are right, but the caller's words are gone: your function wrote into its argument."""
     context, weights = attnlib.self_attention(x)
     x[...] = context
     return context, weights
@@ -399,7 +398,7 @@ def overwritten(x):
 @MISTAKES.add(
     "the mask is transposed",
     hint="Row i of a mask belongs to the word that asks. Does it in yours?",
-    more="Print a row of the mask above the same row of your weights. The zeros should stand below False. Compare with "
+    more="Print a row of the mask above the same row of your weights. The zeros should be below False. Compare with "
     "the column of the mask instead.",
     section=ATTENTION,
 )

@@ -141,7 +141,7 @@ def shift_by_mean_of_all(x, axis=-1):
 @MISTAKES.add(
     "only the numerator is shifted",
     hint="A shift cancels in the fraction only where both halves have it.",
-    more="Take the row [0, 1]. Write down what stands above the line and what stands below it, in your function. "
+    more="Take the row [0, 1]. Write down what is above the line and what is below it, in your function. "
     "Which of the two was made from the shifted scores, and which from the others?",
     section=OVERFLOW,
 )
@@ -153,7 +153,7 @@ def shifted_above_only(x, axis=-1):
 @MISTAKES.add(
     "only the denominator is shifted",
     hint="A shift cancels in the fraction only where both halves have it.",
-    more="Take the row [0, 1]. Write down what stands above the line and what stands below it, in your function. "
+    more="Take the row [0, 1]. Write down what is above the line and what is below it, in your function. "
     "Which of the two was made from the shifted scores, and which from the others?",
     section=OVERFLOW,
 )
@@ -231,7 +231,7 @@ def first_axis(x, axis=-1):
     "axis 1 instead of the last one",
     hint="Which axes does a single row have? Follow `axis` through every line.",
     more="A table has the axes 0 and 1, a single row only the axis 0, and in a stack of tables axis 1 is not the last "
-    "one. Look for a 1 where the argument, or the default of -1, should stand.",
+    "one. Look for a 1 where the argument, or the default of -1, should be.",
     section=SOFTMAX,
 )
 def axis_one(x, axis=-1):
@@ -260,14 +260,14 @@ def whole_array(x, axis=-1):
     section=SOFTMAX,
 )
 def sum_ignores_axis(x, axis=-1):
-    """The maximum runs along `axis`, the sum always along the last one. Both belong along the axis asked for."""
+    """The maximum runs along `axis`, the sum always along the last one. Both should run along the given axis."""
     e = np.exp(x - x.max(axis=axis, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
 
 
 @MISTAKES.add(
     "the lost dimension is put back at the end",
-    hint="Where in the shape did the summed dimension stand, before it was lost?",
+    hint="Where in the shape was the summed dimension before it was lost?",
     more="For a table of shape (5, 3) and axis=0 there are 3 sums, one for each column. Put back at the end they "
     "have the shape (3, 1), but (1, 3) is needed.",
     section=SOFTMAX,
@@ -308,7 +308,7 @@ def maximum_of_columns(x, axis=-1):
     "the sum is that of the columns",
     hint="Which of your two, the maximum or the sum, runs along the rows?",
     more="Add up each row of your result, then each column. Compare the axis in the line with the maximum with the one "
-    "in the line with the sum: both are the axis that was asked for.",
+    "in the line with the sum: both are the axis that was passed.",
     section=SOFTMAX,
 )
 def sum_of_columns(x, axis=-1):
@@ -320,7 +320,7 @@ def sum_of_columns(x, axis=-1):
 @MISTAKES.add(
     "a dimension was lost",
     hint="Print the shape of the sum beside that of the scores: what does keepdims=True change?",
-    more="For a table of 3 rows and 5 columns there are 3 sums. To be put under the 3 rows, they have to stand in a "
+    more="For a table of 3 rows and 5 columns there are 3 sums. To be put under the 3 rows, they have to be in a "
     "column, in an array of shape (3, 1). What shape have they in your function?",
     section=SOFTMAX,
 )
@@ -446,7 +446,7 @@ def sizes(x, axis=-1):
 
 @MISTAKES.add(
     "normalised before the exponential",
-    hint="Two steps: make everything positive, then divide by the sum. In which order do yours stand?",
+    hint="Two steps: make everything positive, then divide by the sum. In which order are yours?",
     more="Add up a row of your result: it is not 1. Whatever comes after the division changes the sum again, so which "
     "step has to be the last?",
     section=SOFTMAX,
@@ -538,7 +538,7 @@ def base_ten(x, axis=-1):
     section=SOFTMAX,
 )
 def exponential_minus_one(x, axis=-1):
-    """This is the exponential minus 1: 0 for a score of 0, and negative below. The exponential is asked for."""
+    """This is the exponential minus 1: 0 for a score of 0, and negative below. The task asks for the exponential."""
     return np.expm1(x) / np.expm1(x).sum(axis=axis, keepdims=True)
 
 
@@ -630,7 +630,7 @@ def softmax_of_sizes(x, axis=-1):
 
 @MISTAKES.add(
     "each score is left out of its own sum",
-    hint="Which exponentials stand in the sum under a score: those of the others, or all of them?",
+    hint="Which exponentials are in the sum under a score: those of the others, or all of them?",
     more="For two equal scores each weight should be 1/2. What is it in yours, and which term of the sum is missing?",
     section=SOFTMAX,
 )
@@ -668,7 +668,7 @@ def shifted_one_more(x, axis=-1):
 
 @MISTAKES.add(
     "the fraction is upside down",
-    hint="Your weights are larger than 1. What stands above the line, and what below?",
+    hint="Your weights are larger than 1. What is above the line, and what below?",
     more="For [0, log 3] the exponentials are 1 and 3, and their sum is 4. Is the weight of the first one 1/4 or 4/1?",
     section=SOFTMAX,
 )
@@ -770,7 +770,7 @@ def running_total(x, axis=-1):
     section=OVERFLOW,
 )
 def in_place(x, axis=-1):
-    """The weights are right, but the scores of whoever called your function are gone: it wrote into its argument."""
+    """The weights are right, but the caller's scores are gone: your function wrote into its argument."""
     x -= x.max(axis=axis, keepdims=True)
     np.exp(x, out=x)
     x /= x.sum(axis=axis, keepdims=True)

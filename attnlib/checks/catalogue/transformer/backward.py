@@ -173,7 +173,7 @@ def scaled_upwards(grad, query, key, value):
 
 @MISTAKES.add(
     "the scale comes twice",
-    hint="How often does c stand in the formula of the scores, and how often in your gradients?",
+    hint="How often does c appear in the formula of the scores, and how often in your gradients?",
     more="If the gradient of the scores is multiplied by c already, what do the last two lines still have to do?",
     section=BACKWARD,
 )
@@ -185,7 +185,7 @@ def scale_twice(grad, query, key, value):
 
 @MISTAKES.add(
     "the scale comes twice in the gradient of the keys",
-    hint="Which queries stand in your product for the keys: those that came in, or scaled ones?",
+    hint="Which queries are in your product for the keys: those that came in, or scaled ones?",
     more="Compare the factors of your first two gradients with those of the example worked by hand. If the "
     "queries were scaled already, what is left to do?",
     section=BACKWARD,
@@ -213,7 +213,7 @@ def divided_by_scale(grad, query, key, value):
 @MISTAKES.add(
     "the gradient of the values is scaled too",
     hint="Do the values pass through the scores?",
-    more="Follow the arrows from the values to the result in the figure of the chapter. Does c stand on any of them?",
+    more="Follow the arrows from the values to the result in the figure of the chapter. Is c on any of them?",
     section=PRODUCT,
 )
 def scaled_values(grad, query, key, value):
@@ -269,8 +269,7 @@ def no_subtraction(grad, query, key, value):
 @MISTAKES.add(
     "the softmax is skipped on the way back",
     hint="Which step of the forward pass lies between the scores and the weights?",
-    more="You have the gradient of the weights. What is asked for next is the gradient of the scores: are they the "
-    "same?",
+    more="You have the gradient of the weights. Next comes the gradient of the scores: are they the same?",
     section=SOFTMAX,
 )
 def softmax_skipped(grad, query, key, value):
@@ -281,7 +280,7 @@ def softmax_skipped(grad, query, key, value):
 @MISTAKES.add(
     "only the diagonal of the Jacobian",
     hint="If one score rises, which weights change: that one alone, or all of the row?",
-    more="Look at the numbers beside the diagonal in the figure of the Jacobian. They are not 0. Where are they in "
+    more="Look at the numbers off the diagonal in the figure of the Jacobian. They are not 0. Where are they in "
     "your formula?",
     section=SOFTMAX,
 )
@@ -367,7 +366,7 @@ def average_over_all(grad, query, key, value):
 
 @MISTAKES.add(
     "the average has lost its axis",
-    hint="Under which numbers of the table should the average of a row stand, and where does NumPy put it?",
+    hint="Under which numbers of the table should the average of a row be, and where does NumPy put it?",
     more="Print the shape of the average. To be subtracted from the rows of a table with T rows it has to be a column.",
     section=SOFTMAX,
 )
@@ -454,9 +453,9 @@ def centred_only(grad, query, key, value):
 
 @MISTAKES.add(
     "nothing is subtracted, and two results are swapped",
-    hint="What does the sum of each row of dS have to be, and in which order are the results asked for?",
-    more="Begin with the order: there are T queries and S keys, so how many rows has your first result? Then look at "
-    "dS.",
+    hint="What does the sum of each row of dS have to be, and in which order does the task ask for the results?",
+    more="Begin with the order: there are T queries and S keys, so how many rows does your first result have? Then "
+    "look at dS.",
     section=SOFTMAX,
 )
 def no_subtraction_and_swapped(grad, query, key, value):
@@ -467,9 +466,9 @@ def no_subtraction_and_swapped(grad, query, key, value):
 
 @MISTAKES.add(
     "the scale is missing on the way back, and two results are swapped",
-    hint="Where does c appear on the way back, and in which order are the results asked for?",
-    more="Begin with the order: there are T queries and S keys, so how many rows has your first result? Then look at "
-    "the factor c.",
+    hint="Where does c appear on the way back, and in which order does the task ask for the results?",
+    more="Begin with the order: there are T queries and S keys, so how many rows does your first result have? Then "
+    "look at the factor c.",
     section=BACKWARD,
 )
 def no_scale_and_swapped(grad, query, key, value):
@@ -545,7 +544,7 @@ def last_query_alone(grad, query, key, value):
     section=PRODUCT,
 )
 def weights_not_transposed(grad, query, key, value):
-    """For the gradient of the values the table of weights is used as it stands, with a row for each query.
+    """For the gradient of the values the table of weights is used as it is, with a row for each query.
 
     It has to be turned round, with a row for each key.
     """
@@ -560,7 +559,7 @@ def weights_not_transposed(grad, query, key, value):
     section=PRODUCT,
 )
 def scores_not_transposed(grad, query, key, value):
-    """For the gradient of the keys the table dS is used as it stands, with a row for each query.
+    """For the gradient of the keys the table dS is used as it is, with a row for each query.
 
     It has to be turned round, with a row for each key.
     """
@@ -607,7 +606,7 @@ def transposes_swapped(grad, query, key, value):
 def keys_transposed(grad, query, key, value):
     """The gradient of the queries multiplies by the transposed keys, as the way forward did.
 
-    On the way back the keys stand as they are.
+    On the way back the keys are used as they are.
     """
     p, c = _weights(query, key), query.shape[-1] ** -0.5
     _, d_key, d_value = _gradients(grad, query, key, value)
@@ -622,7 +621,7 @@ def keys_transposed(grad, query, key, value):
     section=PRODUCT,
 )
 def values_not_transposed(grad, query, key, value):
-    """The gradient of the weights multiplies by the values as they stand.
+    """The gradient of the weights multiplies by the values as they are.
 
     They have to be transposed, so that each query's gradient meets each value in a dot product.
     """
@@ -684,7 +683,7 @@ def keys_for_keys(grad, query, key, value):
 @MISTAKES.add(
     "dQ is made with the queries, dK with the keys",
     hint="The score is a product of a query and a key. With which of the two does its gradient reach the query?",
-    more="For a product of two numbers: the derivative by the first is the second. Which array should stand in the "
+    more="For a product of two numbers: the derivative by the first is the second. Which array should be in the "
     "line of dQ?",
     section=PRODUCT,
 )
@@ -733,7 +732,7 @@ def scores_for_weights(grad, query, key, value):
     section=SUM_CHECK,
 )
 def upstream_ignored(grad, query, key, value):
-    """The gradients are those of the plain sum of the context: ones stand where the upstream gradient belongs."""
+    """The gradients are those of the plain sum of the context: ones are where the upstream gradient belongs."""
     return _gradients(np.ones_like(grad), query, key, value)
 
 
@@ -744,7 +743,7 @@ def upstream_ignored(grad, query, key, value):
     section=PRODUCT,
 )
 def upstream_for_values_only(grad, query, key, value):
-    """The gradient of the values is right. For queries and keys, ones stand where the upstream gradient belongs."""
+    """The gradient of the values is right. For queries and keys, ones are where the upstream gradient belongs."""
     d_query, d_key, _ = _gradients(np.ones_like(grad), query, key, value)
     return d_query, d_key, _swap(_weights(query, key)) @ grad
 
@@ -756,7 +755,7 @@ def upstream_for_values_only(grad, query, key, value):
     section=PRODUCT,
 )
 def upstream_not_for_values(grad, query, key, value):
-    """The gradients of queries and keys are right. For the values, ones stand where the upstream gradient belongs."""
+    """The gradients of queries and keys are right. For the values, ones are where the upstream gradient belongs."""
     d_query, d_key, _ = _gradients(grad, query, key, value)
     return d_query, d_key, _swap(_weights(query, key)) @ np.ones_like(grad)
 
@@ -767,7 +766,7 @@ def upstream_not_for_values(grad, query, key, value):
 @MISTAKES.add(
     "the gradients of queries and keys are swapped",
     hint="Compare the order of your results with that of the arguments.",
-    more="There are T queries and S keys. How many rows has your first result?",
+    more="There are T queries and S keys. How many rows does your first result have?",
     section=BACKWARD,
 )
 def results_swapped(grad, query, key, value):
@@ -796,7 +795,7 @@ def values_first(grad, query, key, value):
 
 @MISTAKES.add(
     "the gradients of keys and values are swapped",
-    hint="In which order are the inputs given, and in which order are the results asked for?",
+    hint="In which order are the inputs given, and in which order does the task ask for the results?",
     more="There are S keys and S values, but a value has another width. How wide is your second result?",
     section=BACKWARD,
 )
@@ -808,8 +807,8 @@ def keys_last(grad, query, key, value):
 
 @MISTAKES.add(
     "the gradient of the queries comes last",
-    hint="In which order are the inputs given, and in which order are the results asked for?",
-    more="There are T queries and S keys. How many rows has your first result?",
+    hint="In which order are the inputs given, and in which order does the task ask for the results?",
+    more="There are T queries and S keys. How many rows does your first result have?",
     section=BACKWARD,
 )
 def queries_last(grad, query, key, value):
@@ -834,7 +833,7 @@ def reversed_results(grad, query, key, value):
 
 @MISTAKES.add(
     "all signs are reversed",
-    hint="Is what is asked for the gradient, or the step that training makes against it?",
+    hint="Does the task ask for the gradient, or for the step that training makes against it?",
     more="Compare the signs of your gradient of the values with the example worked by hand.",
     section=ON_PAPER,
 )
@@ -966,7 +965,8 @@ def mask_upside_down(grad, query, key, value, attn_mask=None, is_causal=False, *
 @MISTAKES.add(
     "a query that may attend to nothing gives nan",
     hint="What is the largest score of a row in which everything is hidden, and what happens when it is subtracted?",
-    more="A query that may attend to nothing has the context 0, whatever the inputs are. So which gradient has it?",
+    more="A query that may attend to nothing has the context 0, whatever the inputs are. So which gradient does it "
+    "have?",
     section=BACKWARD,
 )
 def nan_for_hidden_rows(grad, query, key, value, attn_mask=None, is_causal=False, *, scale=None, q_offset=0):

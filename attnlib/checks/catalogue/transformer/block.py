@@ -234,7 +234,7 @@ def pre_then_post(block, x, attend):
 
 @MISTAKES.add(
     "normalised before each part and after the sum",
-    hint="How many norms has the block, and how often is each of them used?",
+    hint="How many norms does the block have, and how often is each of them used?",
     more="Count the uses of the norms in one run of your block. A pre-norm block has one for each part, and none for "
     "the sums.",
     section=PRE_OR_POST,
@@ -250,7 +250,7 @@ def norm_before_and_after(block, x, attend):
 
 @MISTAKES.add(
     "normalised before each part and after it",
-    hint="How many norms has the block, and how often is each of them used?",
+    hint="How many norms does the block have, and how often is each of them used?",
     more="Count the uses of the norms in one run of your block. A pre-norm block has one for each part, before it.",
     section=PRE_OR_POST,
 )
@@ -272,7 +272,7 @@ def norm_around_the_parts(block, x, attend):
 def norm_at_the_end(block, x, attend):
     """The block is right until its end, where the result is normalised once more.
 
-    One more norm stands at the end of a whole stack, not of a block.
+    One more norm comes at the end of a whole stack, not of a block.
     """
     return block.norm2(_finish(block, _first_half(block, x, attend)))
 
@@ -286,7 +286,7 @@ def norm_at_the_end(block, x, attend):
 def plain_norm_at_the_end(block, x, attend):
     """The block is right until its end, where the result is brought to mean 0 and variance 1.
 
-    One more norm stands at the end of a whole stack, not of a block.
+    One more norm comes at the end of a whole stack, not of a block.
     """
     return _standard(None, _finish(block, _first_half(block, x, attend)))
 
@@ -452,7 +452,7 @@ def second_residual_from_the_norm(block, x, attend):
 
 @MISTAKES.add(
     "what attention added is lost again",
-    hint="In your last sum, which x stands before the plus sign?",
+    hint="In your last sum, which x comes before the plus sign?",
     more="There are three streams in a block: before, between and after the two parts. Give them three names. Which "
     "one does the last sum begin with?",
     section=RESIDUAL,
@@ -480,7 +480,7 @@ def reads_attention_alone(block, x, attend):
 
 @MISTAKES.add(
     "one plus sign around both parts",
-    hint="How many plus signs has a block, and how many have you?",
+    hint="How many plus signs does a block have, and how many does yours have?",
     more="Write down what the second norm reads. In the formula there is a sum inside: where is it in yours?",
     section=RESIDUAL,
 )
@@ -506,7 +506,7 @@ def input_lost(block, x, attend):
 
 @MISTAKES.add(
     "the input is added twice",
-    hint="How often does the block's input stand in the sum that you return?",
+    hint="How often does the block's input appear in the sum that you return?",
     more="Set both parts to zero, in your head. Does the input come out once, or twice?",
     section=RESIDUAL,
 )
@@ -641,7 +641,7 @@ def queries_not_normalised(block, x, attend):
 
 @MISTAKES.add(
     "the bend between the two linear layers is missing",
-    hint="Two matrices in a row are one matrix. What stands between them in the formula?",
+    hint="Two matrices in a row are one matrix. What is between them in the formula?",
     more="Find a number inside your feed-forward layer that is negative just before the second linear layer. Should "
     "there be one?",
     section=JOBS,
@@ -755,7 +755,7 @@ def gelu_by_tanh(block, x, attend):
     section=JOBS,
 )
 def activation_at_the_end(block, x, attend):
-    """The bend stands after the second linear layer, so the block can only ever add positive numbers.
+    """The bend comes after the second linear layer, so the block can only ever add positive numbers.
 
     It belongs between the two linear layers.
     """
@@ -770,7 +770,7 @@ def activation_at_the_end(block, x, attend):
     section=JOBS,
 )
 def activation_twice(block, x, attend):
-    """The bend stands after each of the two linear layers.
+    """The bend comes after each of the two linear layers.
 
     After the second there should be none, so that the layer can also subtract from the stream.
     """
@@ -794,7 +794,7 @@ def activation_first(block, x, attend):
 @MISTAKES.add(
     "the stream itself is bent",
     hint="May a number in the stream be negative?",
-    more="Negative numbers may stand in the input. Are there any in your output?",
+    more="Negative numbers may be in the input. Are there any in your output?",
     section=RESIDUAL,
 )
 def activation_on_the_stream(block, x, attend):

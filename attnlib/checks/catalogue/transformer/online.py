@@ -122,7 +122,7 @@ def _highest(scores, maximum):
 
 @MISTAKES.add(
     "the total is not rescaled",
-    hint="Two things were measured against the old maximum. Did you scale down both?",
+    hint="Which two sums were measured against the old maximum? Did you scale down both?",
     more="In the example of the chapter the maximum rises from log 2 to log 8. By what is the old total of 16 "
     "multiplied?",
     section=IN_BLOCKS,
@@ -135,7 +135,7 @@ def total_not_rescaled(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "the norm is not rescaled",
-    hint="Two things were measured against the old maximum. Did you scale down both?",
+    hint="Which two sums were measured against the old maximum? Did you scale down both?",
     more="In the example of the chapter the maximum rises from log 2 to log 8. By what is the old norm of 1.5 "
     "multiplied?",
     section=IN_BLOCKS,
@@ -204,7 +204,7 @@ def rescaled_upwards(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "the old sums are scaled down twice",
-    hint="How often does the factor stand in front of each old sum?",
+    hint="How often does the factor occur in front of each old sum?",
     more="In the example of the chapter the factor is 1/4. By what were your old sums multiplied?",
     section=INVARIANT,
 )
@@ -564,7 +564,7 @@ def softmax_of_the_block(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "an average is carried instead of the sum",
-    hint="Is the total that comes in divided already? What comes in first, and what is asked for?",
+    hint="Is the total that comes in divided already? What comes in first, and what does the task ask for?",
     more="In the example of the chapter the total after the first block is 16, and the norm 1.5. What would "
     "your function return?",
     section=IN_BLOCKS,
@@ -742,7 +742,7 @@ def maximum_without_axis(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the results are in reverse order",
     hint="Compare the order of your results with that of the arguments.",
-    more="Your first result should have the shape of the total. Has it?",
+    more="Your first result should have the shape of the total. Does it?",
     section=ONE_PASS,
 )
 def reversed_results(scores, value, total, norm, maximum):
@@ -753,7 +753,7 @@ def reversed_results(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "norm and total have changed places",
     hint="Compare the order of your results with that of the arguments.",
-    more="Your first result should have the shape of the total. Has it?",
+    more="Your first result should have the shape of the total. Does it?",
     section=ONE_PASS,
 )
 def norm_first(scores, value, total, norm, maximum):
@@ -782,7 +782,7 @@ def maximum_before_norm(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "norm has an axis too many",
-    hint="How many numbers does each query have in the norm, and which shape has the norm that came in?",
+    hint="How many numbers does each query have in the norm, and which shape does the norm that came in have?",
     more="Print the shapes of the norm before and after your step. They should be the same.",
     section=ONE_PASS,
 )
@@ -794,7 +794,7 @@ def norm_with_axis(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "norm and maximum have an axis too many",
-    hint="How many numbers does each query have in the norm, and which shape has the norm that came in?",
+    hint="How many numbers does each query have in the norm, and which shape does the norm that came in have?",
     more="Print the shapes of the state before and after your step. They should be the same.",
     section=ONE_PASS,
 )
@@ -811,7 +811,7 @@ def state_with_axis(scores, value, total, norm, maximum):
     section=ONE_PASS,
 )
 def context_only(scores, value, total, norm, maximum):
-    """One array is returned, the average so far. The state of three is asked for: total, norm and maximum."""
+    """One array is returned, the average so far. The task asks for three: total, norm and maximum."""
     total, norm, _ = _step(scores, value, total, norm, maximum)
     return total / norm[..., None]
 
