@@ -25,9 +25,9 @@ GRADED := $(if $(SOLUTIONS),$(GRADES))
 GRADING := $(shell find grading -type f -not -name '*.pyc') nbgrader_config.py
 LIBRARY := $(shell find attnlib -name '*.py' -o -name '*.txt')
 NAMES := $(sort $(patsubst %/,%,$(dir $(EXERCISES:exercises/%=%))))
-# A name that is none is refused before anything is installed. A shell may have completed it with a slash.
+# Reject an unknown assignment name before anything is installed. Shell completion may have added a slash.
 UNKNOWN := $(if $(filter work,$(MAKECMDGOALS)),$(filter-out $(NAMES),$(ASSIGNMENT:/=)))
-$(if $(UNKNOWN),$(error There is no assignment $(UNKNOWN). There are: $(NAMES)))
+$(if $(UNKNOWN),$(error There is no assignment $(UNKNOWN). The assignments are: $(NAMES)))
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PYTHONHASHSEED := 0
 # What is made here is made up, and has no place in the gradebook of a real class.
@@ -94,7 +94,7 @@ exercises: $(RELEASED) ## generate exercises/ from solutions/
 
 work: $(RELEASED) ## copy the exercises into work/ without overwriting any file there; ASSIGNMENT=NAME copies one
 	@python -m grading work $(ASSIGNMENT)
-	@echo "Open one from here, so that its links into the book work:" \
+	@echo "Open a notebook from this folder, so that its links into the book work:" \
 		".venv/bin/jupyter lab --notebook-dir=. work/ASSIGNMENT/NOTEBOOK.ipynb"
 
 grade: $(GRADES) ## make a sample class and grade it

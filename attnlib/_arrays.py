@@ -1,4 +1,4 @@
-"""What a public function checks before it computes: which backend came, which dtypes, which shapes.
+"""What a public function checks before it computes: backends, dtypes and shapes.
 
 torch is never imported here. A torch tensor can only arrive once its owner has imported torch, so looking in
 ``sys.modules`` is enough (einops does the same).
@@ -26,7 +26,7 @@ def is_torch(x: object) -> bool:
 
 
 def autocasts(x: object) -> bool:
-    """Tell whether torch.autocast is on where ``x`` lies: torch then chooses dtypes, and mixed ones are no mistake."""
+    """Tell whether torch.autocast is on where ``x`` lies: torch then chooses dtypes, and mixed ones are allowed."""
     if not is_torch(x):
         return False
     torch: Any = sys.modules["torch"]
@@ -40,10 +40,10 @@ def is_floating(x: Array) -> bool:
 
 
 def backend(**arrays: Array) -> ModuleType:
-    """Return the array namespace that all named arrays share, after checking that they share one and one float dtype.
+    """Return the array namespace of the named arrays, after checking that all share it and one floating-point dtype.
 
     Raises:
-        TypeError: an argument is no array, is not floating point, or differs in backend or dtype from the first.
+        TypeError: an argument is not an array, is not floating point, or differs in backend or dtype from the first.
     """
     first_name, first = next(iter(arrays.items()))
     torch_first = is_torch(first)
@@ -60,11 +60,11 @@ def backend(**arrays: Array) -> ModuleType:
             raise TypeError(f"{name} has dtype {x.dtype}, but attention needs floating point: use float32 or float64")
         if not torch_first and not x.dtype.isnative:
             raise TypeError(
-                f"{name} has dtype {x.dtype}, of another byte order: use x.astype(x.dtype.newbyteorder('='))"
+                f"{name} has dtype {x.dtype}, not in native byte order: use x.astype(x.dtype.newbyteorder('='))"
             )
         if x.dtype != first.dtype and not autocasts(first):
             raise TypeError(
-                f"{first_name} has dtype {first.dtype} but {name} has {x.dtype}: cast one, nothing is upcast silently"
+                f"{first_name} has dtype {first.dtype} but {name} has {x.dtype}: cast one; nothing is upcast silently"
             )
         if torch_first and x.device != first.device:
             raise ValueError(_on_two_devices(first_name, first, name, x))
@@ -123,15 +123,15 @@ def require_shapes(
 def whole(name: str, value: int, minimum: int | None = None) -> int:
     """Return a whole number as Python's int, after checking that it is one and at least ``minimum``.
 
-    A size that torch.compile, torch.export or torch.jit.trace keeps symbolic passes through as it is: ``int`` would
-    freeze it. NumPy's integers do not: a small one would wrap around in the arithmetic that follows.
+    A size that torch.compile, torch.export or torch.jit.trace keeps symbolic is returned unchanged, because ``int``
+    would freeze it. NumPy's integers are converted, because a small one would wrap around in later arithmetic.
     """
     if isinstance(value, np.integer):
         value = int(value)
     if _is_traced_size(value):
         return value
     if isinstance(value, bool) or not (isinstance(value, int) or _is_symbolic(value)):
-        sized = "; x.shape[-2] is the length of a sequence x" if getattr(value, "shape", ()) else ""
+        sized = "; for the length of a sequence x, pass x.shape[-2]" if getattr(value, "shape", ()) else ""
         raise TypeError(f"{name} is {_seen(value)}, but a whole number is needed{sized}")
     if minimum is not None and value < minimum:
         raise ValueError(f"{name} is {value}, but at least {minimum} is needed")
@@ -156,10 +156,10 @@ def number(name: str, value: float) -> float:
 
 
 def flag(name: str, value: bool) -> bool:
-    """Return True or False, after checking that it is one of them, and no mask."""
+    """Return the value as a bool, after checking that it is True or False, and not a mask."""
     if value is True or value is False or isinstance(value, np.bool_):
         return bool(value)
-    masked = "; a mask is passed as attn_mask" if getattr(value, "shape", ()) else ""
+    masked = "; pass a mask as attn_mask" if getattr(value, "shape", ()) else ""
     raise TypeError(f"{name} is {_seen(value)}, but True or False is needed{masked}")
 
 
@@ -228,13 +228,13 @@ def require_mask(name: str, mask: Array, scores_shape: tuple[int, ...], like: Ar
 
 
 def _missing_axes(name: str, mask: tuple[int, ...], scores: tuple[int, ...]) -> str:
-    """Return how to insert the axes that a mask for each sequence of a batch lacks; nothing if it is not one."""
+    """Return how to insert the missing axes if this looks like one mask for each sequence of a batch, otherwise ''."""
     missing = len(scores) - len(mask)
     if missing < 1 or not mask or mask[0] != scores[0]:
         return ""
     for kind, last in (("for the keys of each sequence", 1), ("for each sequence", 2)):
         if len(mask) == 1 + last and broadcasts_to(mask[1:], scores[-last:]):
-            return f". Is it one mask {kind}? Then insert axes: {name}[:, {'None, ' * missing}{':, ' * (last - 1)}:]"
+            return f". If it is one mask {kind}, insert axes: {name}[:, {'None, ' * missing}{':, ' * (last - 1)}:]"
     return ""
 
 
@@ -267,7 +267,7 @@ def _kind(x: Array) -> str:
 
 
 def _seen(value: object) -> str:
-    """Return how a message shows a value: an array by its kind and shape, anything else as it is."""
+    """Describe a value for a message: an array by its type and shape, anything else by its repr."""
     if getattr(value, "shape", ()):
         return f"a {type(value).__module__.split('.')[0]}.{type(value).__name__} of shape {shape(value)}"
     return repr(value)
@@ -278,17 +278,17 @@ def _on_two_devices(first_name: str, first: Array, name: str, x: Array) -> str:
 
 
 def _refuse_subclass(name: str, x: Array) -> None:
-    """Raise TypeError for arrays that mean something by the usual operations that attention would not respect."""
+    """Raise TypeError for an array subclass that gives the usual operations a meaning that attention would ignore."""
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(
-            f"{name} is a numpy.ma.MaskedArray, whose mask would be ignored: pass {name}.filled(0), and say with "
-            "attn_mask (True = may attend) what counts"
+            f"{name} is a numpy.ma.MaskedArray, whose mask would be ignored: pass {name}.filled(0), and use "
+            "attn_mask (True = may attend) to say which keys count"
         )
     raise TypeError(f"{name} is a numpy.matrix, but a numpy.ndarray is needed: pass np.asarray({name})")
 
 
 def _is_traced_size(value: object) -> bool:
-    """Tell whether a value is a size that torch.jit.trace records, which is a tensor without dimensions."""
+    """Tell whether a value is a size recorded by torch.jit.trace, which makes it a tensor without dimensions."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor) and value.ndim == 0 and torch.jit.is_tracing()
 

@@ -1,4 +1,4 @@
-"""What the layers of torch.nn call otherwise, or have and these layers have not; messages say what to write instead."""
+"""Arguments of torch.nn's layers that are named differently or missing here, and what to write instead."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-ONE_WIDTH = "queries, keys and values are all embed_dim wide: project others with a Linear of your own before the call"
+ONE_WIDTH = "queries, keys and values are all embed_dim wide: project other widths with your own Linear before the call"
 PADDING = (
     "pass attn_mask=~{name}[:, None, None, :], or padding_mask(lengths, S): True means that a key may be attended to"
 )
@@ -20,12 +20,12 @@ INSTEAD = {
     "tgt_mask": "pass attn_mask=~tgt_mask if it is boolean: here True means that the query may attend to the key",
     "src_is_causal": "pass is_causal=True",
     "tgt_is_causal": "leave it out: the self-attention of a decoder is causal unless is_causal=False is passed",
-    "average_attn_weights": "the weights come head by head, (B, H, T, S): take weights.mean(1) for their average",
-    "batch_first": "leave it out: batches always come first, (B, T, E)",
+    "average_attn_weights": "the weights are returned for each head, (B, H, T, S): average them with weights.mean(1)",
+    "batch_first": "leave it out: the batch always comes first, (B, T, E)",
     "kdim": ONE_WIDTH,
     "vdim": ONE_WIDTH,
-    "add_bias_kv": "there is none: append a learned vector to key and value before the call",
-    "add_zero_attn": "there is none: append a vector of zeros to key and value before the call",
+    "add_bias_kv": "append a learned vector to key and value before the call",
+    "add_zero_attn": "append a vector of zeros to key and value before the call",
     "d_model": "it is called embed_dim",
     "nhead": "it is called num_heads",
     "dim_feedforward": "it is called ff_dim",
@@ -39,7 +39,7 @@ INSTEAD = {
 
 
 def explain_torch_names(method: Method) -> Method:
-    """Let a layer's method raise a TypeError that helps, where it gets an argument that only torch's layers have."""
+    """Make a layer's method raise a helpful TypeError if it gets an argument that only torch's layers have."""
 
     @wraps(method)
     def explained(self: object, *arguments: Any, **options: Any) -> Any:

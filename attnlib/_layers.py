@@ -53,25 +53,26 @@ class MultiHeadAttention:
         bias: whether the projections add a bias.
         dropout: the probability with which a weight is dropped while training (torch; NumPy's layers do not train).
         rope: the base of rotary positions, a number, or ``True`` for 10000.0; ``None`` or ``False`` for none. Queries
-            and keys are turned by their positions, half-split as in GPT-NeoX; positions go on where the cache ends.
-        window: ``(left, right)``, how many positions before and after its own a query sees; ``None`` for all.
-        softcap: scores s become ``softcap * tanh(s / softcap)``; ``None`` leaves them.
-        scale: what dot products are multiplied by; ``None`` means ``1 / sqrt(D)``.
-        attn_bias: what is added to the scores, as a function of the positions, which is called as
-            ``attn_bias(H, T, S, q_offset=..., like=query)`` and returns an array that broadcasts to ``(B, H, T, S)``:
-            :func:`attnlib.alibi_bias` is one, a module with parameters may be another.
+            and keys are rotated by their positions, half-split as in GPT-NeoX; positions continue where the cache ends.
+        window: ``(left, right)``, how many positions before and after its own a query may attend to; ``None`` for all.
+        softcap: scores s become ``softcap * tanh(s / softcap)``; ``None`` leaves them unchanged.
+        scale: the factor by which dot products are multiplied; ``None`` means ``1 / sqrt(D)``.
+        attn_bias: a function of the positions that is added to the scores. It is called as
+            ``attn_bias(H, T, S, q_offset=..., like=query)`` and returns an array that broadcasts to ``(B, H, T, S)``.
+            It can be :func:`attnlib.alibi_bias`, for example, or a module with parameters.
 
     Returns:
         From the call, ``(B, T, E)``, or that and the weights ``(B, H, T, S)`` with ``need_weights``. ``key`` is the
         query if not given, ``value`` the key; ``attn_mask`` broadcasts to ``(B, H, T, S)``. With a
-        :class:`~attnlib.cache.KVCache` the new keys and values are added to it, and all that it holds is attended to.
-        A :class:`~attnlib.cache.MemoryCache` keeps the projections of ``key`` and ``value`` as long as the same come.
+        :class:`~attnlib.cache.KVCache`, the new keys and values are added to it, and queries attend to all it holds.
+        A :class:`~attnlib.cache.MemoryCache` keeps the projections for as long as the same ``key`` and ``value`` are
+        passed.
 
     Raises:
-        ValueError: ``num_heads`` does not divide E or ``num_kv_heads`` not H, a head's width is odd with ``rope``, or a
-            call gets an array of the wrong rank or width, or of another batch than the query.
-        TypeError: an argument is no whole number, ``rope`` no number, or a call gets an array of another library or
-            dtype than the parameters.
+        ValueError: ``num_heads`` does not divide E, ``num_kv_heads`` does not divide H, a head's width is odd with
+            ``rope``, or a call gets an array of the wrong rank or width, or whose batch differs from the query's.
+        TypeError: an argument is not a whole number, ``rope`` is not a number, or a call gets an array whose library
+            or dtype differs from that of the parameters.
 
     Source:
         Vaswani et al. (2017), "Attention Is All You Need", section 3.2.2; grouped queries: Ainslie et al. (2023).
@@ -106,7 +107,7 @@ class MultiHeadAttention:
         self.head_dim = embed_dim // num_heads
         self.dropout, self.rope = probability("dropout", dropout), _base(rope)
         if self.rope is not None and self.head_dim % 2:
-            raise ValueError(f"rope turns pairs, but a head is {embed_dim}/{num_heads} = {self.head_dim} wide")
+            raise ValueError(f"rope rotates pairs, but a head is {embed_dim}/{num_heads} = {self.head_dim} wide")
         self.window, self.softcap, self.attn_bias = checked_window(window), checked_softcap(softcap), attn_bias
         self.scale = checked_scale(scale, self.head_dim)
         self.ablated: tuple[int, ...] = ()
@@ -157,12 +158,12 @@ class MultiHeadAttention:
         return (out, *weights) if need_weights else out
 
     def ablate(self, *heads: int) -> None:
-        """Let these heads, counted from 0, contribute nothing from now on; without heads, let all contribute again.
+        """Make these heads, counted from 0, contribute nothing from now on; a call without heads restores them all.
 
-        What a head attends to is still computed, and returned with ``need_weights``.
+        Their weights are still computed, and returned with ``need_weights``.
 
         Raises:
-            TypeError: a head is no whole number.
+            TypeError: a head is not a whole number.
             ValueError: there is no such head.
 
         Source:
@@ -170,11 +171,11 @@ class MultiHeadAttention:
         """
         for head in heads:
             if whole("head", head, 0) >= self.num_heads:
-                raise ValueError(f"head is {head}, but there are {self.num_heads}: 0 to {self.num_heads - 1}")
+                raise ValueError(f"head is {head}, but there are {self.num_heads} heads: 0 to {self.num_heads - 1}")
         self.ablated = heads
 
     def _options(self) -> dict[str, Any]:
-        """Return what attention is asked for beside the usual, so that without any it can be as fast as possible."""
+        """Return the options that differ from their defaults: without any, attention can take its fastest path."""
         options = {"window": self.window, "softcap": self.softcap}
         if self.scale != self.head_dim**-0.5:
             options["scale"] = self.scale
@@ -184,7 +185,7 @@ class MultiHeadAttention:
         inputs = {"query": query} | {n: x for n, x in (("key", key), ("value", value)) if x is not None}
         if key is not None:
             _refuse_mask_as_key(query, key)
-        own = {"weight": self.q_proj.weight} if type(self.q_proj) is self.Linear else {}  # others check for themselves
+        own = {"weight": self.q_proj.weight} if type(self.q_proj) is self.Linear else {}  # others do their own checks
         backend(**inputs, **own)
         require_sequence(**inputs)
         for name, x in inputs.items():
@@ -207,31 +208,34 @@ class MultiHeadAttention:
         return self._projected("k_proj", key, self.num_kv_heads), self._projected("v_proj", value, self.num_kv_heads)
 
     def _projected(self, name: str, x: Array, heads: int) -> Array:
-        """Return what a projection makes of x, cut into heads; it may have been replaced, so its output is checked."""
+        """Return the projection of x, split into heads. The layer may have been replaced, so its output is checked."""
         out = getattr(self, name)(x)
         wanted = (*x.shape[:-1], heads * self.head_dim)
         if out.shape != wanted:
             raise ValueError(
-                f"{name} made {shape(out)} of {shape(x)}, but {wanted} is needed: {heads} heads of D={self.head_dim}"
+                f"{name} turned shape {shape(x)} into {shape(out)}, but {wanted} is needed: {heads} heads of "
+                f"D={self.head_dim}"
             )
         return split(out, heads)
 
     def _offset(self, cache: KVCache | None, q: Array, k: Array, attn_mask: Array | None) -> int:
-        """Return how many positions are in the cache, after checking what would fail when these are in it too."""
+        """Return how many positions the cache holds, after checking whatever could fail once these are added."""
         if cache is None:
             return 0
         if not isinstance(cache, KVCache):
-            raise TypeError(f"cache is a {type(cache).__name__}, but a KVCache is needed (a list is for a stack)")
+            raise TypeError(
+                f"cache is a {type(cache).__name__}, but a KVCache is needed (only a stack takes a list of them)"
+            )
         if attn_mask is not None:
             require_mask("attn_mask", attn_mask, (*q.shape[:-1], cache.length + k.shape[-2]), q)
         return cache.length
 
     def _turned(self, q: Array, k: Array, offset: int, base: float) -> tuple[Array, Array]:
-        """Return q and k, each turned by its positions, which go on from the offset."""
+        """Return q and k, each rotated by its positions, which start at the offset."""
         xp, device = library_of(q)
         if getattr(q, "is_nested", False):
             raise TypeError(
-                "rope needs padded tensors, but a nested one came: pass torch.nested.to_padded_tensor(x, 0.0), and "
+                "rope needs padded tensors, but got a nested one: pass torch.nested.to_padded_tensor(x, 0.0), and "
                 "padding_mask(lengths, S) as attn_mask"
             )
 
@@ -342,21 +346,21 @@ class TransformerBlock:
 class DecoderBlock(TransformerBlock):
     r"""A transformer block that, between its two halves, attends to a memory: the encoder's states.
 
-    The parts are those of :class:`TransformerBlock`, and ``cross_attn`` and ``norm3``, as in
-    ``torch.nn.TransformerDecoderLayer`` (which says ``multihead_attn``).
+    The parts are those of :class:`TransformerBlock` plus ``cross_attn`` and ``norm3``, as in
+    ``torch.nn.TransformerDecoderLayer`` (which calls the former ``multihead_attn``).
 
     Args:
         embed_dim: E.
         num_heads: H.
         ff_dim: the width between the two linear layers.
-        block: further arguments of :class:`TransformerBlock`. Rotary positions, ``window`` and ``attn_bias`` are
-            for self-attention alone.
+        block: further arguments of :class:`TransformerBlock`. Rotary positions, ``window`` and ``attn_bias``
+            apply to self-attention only.
 
     Returns:
         From the call, ``(B, T, E)``, or that and the weights with ``need_weights``: of the self-attention
         ``(B, H, T, T)`` and of the attention to the memory ``(B, H, T, S)``. ``key`` is the memory ``(B, S, E)``,
-        ``value`` the same if not given; ``attn_mask`` is for the self-attention, ``memory_mask`` for the other. It is
-        causal unless told otherwise.
+        ``value`` the same if not given; ``attn_mask`` is for the self-attention, ``memory_mask`` for the memory. The
+        self-attention is causal unless ``is_causal=False`` is passed.
 
     Raises:
         ValueError: there is no ``key``; else as for :class:`TransformerBlock`.
@@ -521,7 +525,7 @@ class LearnedPositions:
 
     Raises:
         ValueError: a position is beyond the last, or the widths differ.
-        TypeError: an argument is no whole number, or the array is of another library or dtype than the vectors.
+        TypeError: an argument is not a whole number, or the array differs from the vectors in library or dtype.
 
     Source:
         Gehring et al. (2017), "Convolutional Sequence to Sequence Learning", section 3.1; Vaswani et al. (2017),
@@ -552,7 +556,7 @@ NORMS = ("pre", "post")
 
 
 def _without_heads(context: Array, heads: tuple[int, ...]) -> Array:
-    """Return the contexts (B, H, T, D) with those of some heads replaced by 0, even if they were nan."""
+    """Return the contexts (B, H, T, D) with those of some heads set to 0, even where they were nan."""
     xp, device = library_of(context)
     numbers = xp.arange(context.shape[-3], device=device)[:, None, None]
     kept = reduce(lambda mask, head: mask & (numbers != head), heads, numbers >= 0)
@@ -560,12 +564,12 @@ def _without_heads(context: Array, heads: tuple[int, ...]) -> Array:
 
 
 def _refuse_mask_as_key(query: Array, key: Array) -> None:
-    """Raise TypeError if the second argument is a mask: in torch's encoders it is one, here it is the key."""
+    """Raise TypeError if the key looks like a mask, which is the second argument of torch's encoders."""
     T = getattr(query, "shape", (0, 0))[-2:][0]
     square = getattr(key, "shape", None) == (T, T) != getattr(query, "shape", None)
     if square or str(getattr(key, "dtype", "")).endswith("bool"):
         raise TypeError(
-            f"key has shape {shape(key)} and dtype {key.dtype}, like a mask: pass masks by name, attn_mask=mask "
+            f"key has shape {shape(key)} and dtype {key.dtype}, like a mask. Pass masks by name: attn_mask=mask "
             "(boolean: True = may attend)"
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 from attnlib._arrays import Array, is_torch, library_of, whole
 
 Lengths = Sequence[int] | Array
-FEW_KEYS = 16  # fewer of them need a mask where torch computes on the CPU: see attnlib._torch
+FEW_KEYS = 16  # with fewer, torch's CPU kernel needs a mask to return nan where it should: see attnlib._torch
 FARTHEST = 2**62  # a position and an offset up to it add up to no more than int64 holds
 
 

@@ -66,9 +66,10 @@ def sdpa(
 
 
 def _mask_for_kernel(mask: Tensor, query: Tensor) -> Tensor:
-    """Return the mask with at least two dimensions, and in a dtype with which torch's kernel computes what it should.
+    """Return the mask with at least two dimensions and in a dtype that torch's kernel handles correctly.
 
-    Beside the queries' own dtype that is float32 for half precision. With float64, a float32 mask is misread.
+    Besides bool and the queries' own dtype, that is float32 for half precision. With float64 queries, the kernel
+    misreads a float32 mask.
     """
     if mask.ndim < 2:
         mask = mask.reshape(1, -1)
@@ -77,20 +78,21 @@ def _mask_for_kernel(mask: Tensor, query: Tensor) -> Tensor:
 
 
 def _has_no_keys(key: Tensor) -> bool:
-    """Tell whether there are no keys: in half precision torch's kernel for the CPU then returns what memory held."""
+    """Tell whether there are no keys: in half precision, torch's CPU kernel then returns uninitialized memory."""
     return not (is_traced() or key.is_nested) and key.shape[-2] == 0
 
 
 def _has_few_keys(query: Tensor, key: Tensor) -> bool:
-    """Tell whether torch's kernel would return 0 for a query with a nan in it: on the CPU, if nothing is masked.
+    """Tell whether torch's kernel would return 0, not nan, for a query that contains nan: on the CPU, without a mask.
 
-    It looks at 16 scores at a time; the largest of fewer, if all are nan, is -inf to it, as if all were masked out.
+    The kernel processes 16 scores at a time. If there are fewer and all are nan, it takes their maximum to be -inf, as
+    if all were masked out.
     """
     return not (is_traced() or key.is_nested) and key.shape[-2] < FEW_KEYS and query.device.type == "cpu"
 
 
 def _mask_of_zeros(query: Tensor, key: Tensor, causal: bool) -> Tensor:
-    """Return a mask to add that changes no score, but -inf above the diagonal if the attention is causal."""
+    """Return an additive mask of zeros, with -inf above the diagonal if the attention is causal."""
     if not causal:
         return query.new_zeros((1, 1))
     T, S = query.shape[-2], key.shape[-2]
@@ -98,7 +100,7 @@ def _mask_of_zeros(query: Tensor, key: Tensor, causal: bool) -> Tensor:
 
 
 def sdpa_of_few_keys(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> Tensor:
-    """Return the context of queries, keys and values (B, H, T, D) and nothing else, where keys are few."""
+    """Return the context of queries, keys and values (B, H, T, D), and nothing else, when there are few keys."""
     if key.shape[-2] == 0 or is_traced():
         return sdpa(
             query, key, value, None, 0.0, None, 0 if is_causal else None, 0, query.shape[-1] ** -0.5, None, False, False
@@ -109,7 +111,7 @@ def sdpa_of_few_keys(query: Tensor, key: Tensor, value: Tensor, is_causal: bool)
 def _within_reach(
     query: Tensor, key: Tensor, mask: Tensor | None, left: int | None, right: int | None, offset: int
 ) -> Tensor | None:
-    """Return the mask with the rules about distance in it, or as it is where they forbid nothing."""
+    """Return the mask combined with the limits on distance, or unchanged if these forbid nothing."""
     T, S = query.shape[-2], key.shape[-2]
     if not is_traced():  # a comparison would fix the sizes that a compiler keeps symbolic
         sees_last = right is None or offset + right >= S - 1  # even the first query
@@ -238,7 +240,7 @@ def _followed(x: Tensor) -> bool:
 
 
 def is_traced() -> bool:
-    """Tell whether operations are recorded for other inputs, whose sizes may differ: by torch.compile or jit.trace."""
+    """Tell whether torch.compile or jit.trace is recording operations to run on inputs whose sizes may differ."""
     return torch.compiler.is_compiling() or bool(torch.jit.is_tracing())  # type: ignore[attr-defined, no-untyped-call]
 
 
@@ -246,7 +248,7 @@ def _is_grouped(query: Tensor, key: Tensor) -> bool:
     """Tell whether each head of the keys serves several of the queries'; a single one is broadcast."""
     if query.ndim == 2 or key.ndim == 2:
         return False
-    return True if 1 < key.shape[-3] < query.shape[-3] else False  # noqa: SIM210 (of symbolic sizes, "<" is no bool)
+    return True if 1 < key.shape[-3] < query.shape[-3] else False  # noqa: SIM210 (for symbolic sizes, "<" is not a bool)
 
 
 def _grouped_heads(x: Tensor, H_key: int) -> Tensor:

@@ -13,7 +13,7 @@ from attnlib._arrays import Array, autocasts, backend, is_torch, require_sequenc
 
 
 class MemoryCache:
-    """The projected keys and values of a memory: what a decoder attends to beside its own sequence stays the same.
+    """The projected keys and values of a memory, which a decoder attends to besides its own sequence.
 
     One cache serves one attention layer, which takes it as its ``cache``.
 
@@ -36,17 +36,17 @@ class MemoryCache:
     def project_once(
         self, key: Array, value: Array, project: Callable[[Array, Array], tuple[Array, Array]]
     ) -> tuple[Array, Array]:
-        """Return ``project(key, value)``, and the same again as long as the same arrays come.
+        """Return ``project(key, value)``, computed only once for as long as the same arrays are passed.
 
         Args:
-            key: ``(..., S, E)``, what a decoder attends to beside its own sequence. NumPy arrays must not be changed in
-                place meanwhile; of a torch tensor that is noticed.
+            key: ``(..., S, E)``, what a decoder attends to besides its own sequence. NumPy arrays must not be changed
+                in place between calls; if a torch tensor is, that is noticed.
             value: ``(..., S, E)``.
-            project: makes of these the keys ``(..., S, D)`` and values ``(..., S, D_v)`` of one layer.
+            project: maps these to the keys ``(..., S, D)`` and values ``(..., S, D_v)`` of one layer.
 
         Returns:
-            The two arrays that ``project`` returned. They are made anew where torch records gradients and did not, or
-            where autocast is on and was not, or the reverse.
+            The two arrays that ``project`` returned. They are computed again if torch's gradient recording, inference
+            mode or autocast has been switched on or off since.
         """
         conditions = _conditions(key, value)
         known = self._known
@@ -55,20 +55,21 @@ class MemoryCache:
         return known[4]
 
     def clear(self) -> None:
-        """Forget them."""
+        """Forget the projections."""
         self._known = None
 
 
 class KVCache:
     """The keys and values of all positions so far, so that a new position computes only its own.
 
-    One cache serves one layer: its self-attention, and by ``memory`` a decoder's attention to a memory. ``length`` is
-    how many positions it holds, and so the ``q_offset`` of the next query. Room is doubled when it runs out, so that
-    adding a position copies two on average. A cache is for one model, whose weights stay as they are.
+    One cache serves one layer: its self-attention and, through ``memory``, a decoder's attention to a memory.
+    ``length`` is how many positions it holds, and so the ``q_offset`` of the next query. The storage doubles when it
+    runs out, so that adding a position copies two on average. Use a cache with one model only, and do not change the
+    model's weights while you use it.
 
     Attributes:
         length: S, how many positions are kept.
-        memory: the :class:`MemoryCache` of a decoder's layer.
+        memory: the :class:`MemoryCache` of a decoder layer.
 
     Source:
         Shazeer (2019), "Fast Transformer Decoding", section 2.4.
@@ -96,12 +97,12 @@ class KVCache:
             value: ``(..., T, D_v)``.
 
         Returns:
-            Keys ``(..., S + T, D)`` and values ``(..., S + T, D_v)``, to be read only: they may be views of the cache.
-            Where torch records gradients they are new tensors, through which gradients flow.
+            Keys ``(..., S + T, D)`` and values ``(..., S + T, D_v)``, not to be written to: they may be views of the
+            cache. Where torch records gradients they are new tensors, through which gradients flow.
 
         Raises:
             TypeError: backends or dtypes differ, from each other or from what is kept.
-            ValueError: shapes do not go together, or not with what is kept.
+            ValueError: shapes do not match each other or what is kept.
         """
         backend(key=key, value=value)
         require_sequence(key=key, value=value)
@@ -115,10 +116,10 @@ class KVCache:
         return self._keys[..., : self.length, :], self._values[..., : self.length, :]
 
     def truncate(self, length: int) -> None:
-        """Forget all positions from ``length`` on, after a guess that was not taken, say.
+        """Forget all positions from ``length`` on, for example when speculative decoding rejects a draft.
 
         Raises:
-            TypeError: ``length`` is no whole number.
+            TypeError: ``length`` is not a whole number.
             ValueError: ``length`` is negative, or more than the cache holds.
         """
         length = whole("length", length, 0)
@@ -127,15 +128,15 @@ class KVCache:
         self.length = length
 
     def reorder(self, index: Array) -> None:
-        """Take the sequences of the batch anew, each as often as it is named: beam search goes on with its best.
+        """Select sequences of the batch by index, with repeats, as beam search does to continue its best candidates.
 
         Args:
-            index: ``(B',)``, integers: which of the B sequences each of the new batch goes on from. What a decoder
-                attends to is projected anew at the next call, since another batch of it has to come.
+            index: ``(B',)``, integers: for each sequence of the new batch, which of the B sequences it continues. A
+                decoder's memory is projected again at the next call, which has to pass it for the new batch.
 
         Raises:
-            TypeError: ``index`` is no array of integers of the cache's library.
-            IndexError: it names a sequence that there is not (a tensor's values are looked at by torch alone).
+            TypeError: ``index`` is not an array of integers from the cache's library.
+            IndexError: ``index`` names a sequence that does not exist (for a tensor, torch alone checks this).
         """
         if is_torch(index):
             integers = not (index.is_floating_point() or index.is_complex() or "bool" in str(index.dtype))
@@ -145,7 +146,7 @@ class KVCache:
             came = (
                 f"an array of shape {shape(index)} and dtype {index.dtype}" if hasattr(index, "dtype") else repr(index)
             )
-            raise TypeError(f"index is {came}, but an array of integers (B,) of the cache's library is needed")
+            raise TypeError(f"index is {came}, but an array of integers (B,) from the cache's library is needed")
         index = index.long() if is_torch(index) else index  # to torch, uint8 would be a mask
         if self._keys is not None:
             self._keys, self._values = self._keys[index], self._values[index]
@@ -156,12 +157,14 @@ class KVCache:
             backend(kept=kept, **{name: new})
         except TypeError as error:
             raise TypeError(
-                f"{error}. What is kept came from an earlier call: call the layer in the same dtype, and under "
-                "torch.autocast always or never, or begin with a new cache"
+                f"{error}. The cached arrays are from an earlier call: use the same dtype in every call, and "
+                "torch.autocast in all calls or in none, or begin with a new cache"
             ) from None
         if kept.shape[:-2] != new.shape[:-2] or kept.shape[-1] != new.shape[-1]:
             wanted = str((*kept.shape[:-2], "T", kept.shape[-1])).replace("'", "")
-            raise ValueError(f"{name} has shape {shape(new)}, but {wanted} as before: the cache holds {self.length}")
+            raise ValueError(
+                f"{name} has shape {shape(new)}, but {wanted} is needed: the cache holds {self.length} positions"
+            )
 
     def _extended(self, kept: Array, new: Array) -> Array:
         """Return an array that begins with what is kept and the new positions, and may have room for more."""
@@ -178,12 +181,12 @@ class KVCache:
 
 
 def _conditions(key: Array, value: Array) -> tuple[Any, ...]:
-    """Return what else the projections of a memory depend on: whether torch records, casts, or changed its numbers."""
+    """Return what else a memory's projections depend on: torch's grad mode and autocast, and the tensors' versions."""
     if not is_torch(key):
         return ()
     torch: Any = sys.modules["torch"]
     recorded = torch.is_grad_enabled()
-    if torch.compiler.is_compiling():  # a graph cannot ask for the rest
+    if torch.compiler.is_compiling():  # a compiled graph cannot query the rest
         return recorded, autocasts(key)
     versions = [None if x.is_inference() else x._version for x in (key, value)]
     return recorded, torch.is_inference_mode_enabled(), autocasts(key), *versions
@@ -193,5 +196,5 @@ def _may_not_write(kept: Array) -> bool:
     """Tell whether torch forbids writing into a tensor: what gradients may need, or what was made for inference."""
     torch: Any = sys.modules["torch"]
     if torch.is_grad_enabled() or torch.compiler.is_compiling():
-        return bool(torch.is_grad_enabled())  # a graph cannot ask how a tensor was made
+        return bool(torch.is_grad_enabled())  # a compiled graph cannot query how a tensor was made
     return bool(kept.is_inference() and not torch.is_inference_mode_enabled())

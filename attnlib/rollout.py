@@ -1,4 +1,4 @@
-"""What the weights of several layers, one after the other, say together.
+"""Combine the attention weights of successive layers.
 
 Dimensions: B batch, H heads, T positions.
 """
@@ -10,24 +10,24 @@ from attnlib._arrays import Array, at_least_float32, backend, shape
 
 
 def attention_rollout(weights: Sequence[Array]) -> Array:
-    r"""Multiply the weights of all layers: how much each position of the last layer takes from each of the first.
+    r"""Multiply the weights of all layers: how much each last-layer position draws on each first-layer one.
 
     .. math:: R = \tilde A_L \cdots \tilde A_1, \qquad \tilde A_l = \tfrac12 \Bigl(\tfrac1H \sum_h A_{lh} + I\Bigr)
 
-    The identity stands for the residual connection, which hands half of every vector on as it is. What the values hold,
-    and what the layers between do to them, is left out: this is a rough estimate.
+    The identity represents the residual connection, which is assumed to contribute half of every vector. The values'
+    content, and what the layers do besides attending, are ignored: this is a rough estimate.
 
     Args:
-        weights: those of each layer, the first layer first, ``(..., H, T, T)``: what a stack returns with
+        weights: the weights ``(..., H, T, T)`` of each layer, starting with the first, as a stack returns them with
             ``need_weights=True``.
 
     Returns:
-        ``(..., T, T)``, of the weights' dtype and computed in at least float32; rows sum to 1 if those of all weights
+        ``(..., T, T)``, in the weights' dtype, computed in at least float32. Its rows sum to 1 if those of all weights
         do.
 
     Raises:
-        TypeError: the layers' backends or dtypes differ, or they are not floating point.
-        ValueError: there are none, or they are not all of one shape ``(..., H, T, T)``.
+        TypeError: the arrays differ in backend or dtype, or are not floating point.
+        ValueError: there are none, or they do not all have the same shape ``(..., H, T, T)``.
 
     Source:
         Abnar and Zuidema (2020), "Quantifying Attention Flow in Transformers", section 3.
@@ -40,7 +40,7 @@ def attention_rollout(weights: Sequence[Array]) -> Array:
                [0.75, 0.25]])
     """
     if len(weights) == 0:
-        raise ValueError("weights holds no layer, but those of at least one are needed")
+        raise ValueError("weights is empty, but the weights of at least one layer are needed")
     xp = backend(**{f"weights[{n}]": x for n, x in enumerate(weights)})
     first = weights[0].shape
     for n, x in enumerate(weights):

@@ -50,23 +50,24 @@ def scaled_dot_product_attention(
 
     .. math:: O = \operatorname{softmax}\left(\frac{Q K^\top}{\sqrt{D}} + M\right) V
 
-    The arguments are those of ``torch.nn.functional.scaled_dot_product_attention``, and mean the same; those after
-    ``enable_gqa`` are added. Everything that limits who may attend to what is combined by *and*: a key counts if the
-    mask, the causal rule and the window all allow it.
+    The arguments are those of ``torch.nn.functional.scaled_dot_product_attention``, with the same meaning; those after
+    ``enable_gqa`` are additions. Everything that limits which keys a query may attend to is combined with *and*: a key
+    counts if the mask, the causal rule and the window all allow it.
 
-    nan and inf: a query that may attend to a nan, its own, a key's or a value's, has context nan, and so has one with a
-    score of inf (in half precision on a CPU, torch's kernel may give that a weight of 0 instead). A score of -inf is a
-    weight of 0 beside others. What is masked out should be finite: otherwise the context may be nan, as 0 times nan is.
+    nan and inf: a query's context is nan if the query, or a key or value that it may attend to, contains nan, or if one
+    of its scores is inf (in half precision on a CPU, torch's kernel may give that score a weight of 0 instead). A score
+    of -inf next to finite ones gives a weight of 0. Keys and values that are masked out should be finite: otherwise the
+    context may be nan, because 0 times nan is nan.
 
-    torch's fused kernels have no second derivatives: for those, pass ``return_weights=True`` and leave the weights, or
-    call it under ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)``.
+    torch's fused kernels have no second derivatives. If you need them, pass ``return_weights=True`` and ignore the
+    weights, or call this function under ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)``.
 
-    Which peer aligns how when T differs from S: torch, JAX and Keras let query i see the keys j <= i
-    (``q_offset=0``); flash-attn aligns the ends (``q_offset=S - T``); with a cache of P earlier keys it is
+    Libraries align queries and keys differently when T differs from S: torch, JAX and Keras let query i see the keys
+    j <= i (``q_offset=0``); flash-attn aligns the ends (``q_offset=S - T``). With a cache of P earlier keys, pass
     ``q_offset=P``.
 
     Args:
-        query: ``(..., H, T, D)``; any leading dimensions, also none.
+        query: ``(..., H, T, D)``; any number of leading dimensions, including none.
         key: ``(..., H, S, D)``. The leading dimensions of query, key and value broadcast.
         value: ``(..., H, S, D_v)``.
         attn_mask: broadcasts to ``(..., H, T, S)``. Boolean: True where the query **may attend** to the key.
@@ -74,13 +75,13 @@ def scaled_dot_product_attention(
         dropout_p: the probability with which each weight is set to 0, the others being divided by ``1 - dropout_p``.
             As in torch it is applied whenever it is not 0. NumPy draws from its global generator (``np.random.seed``).
         is_causal: query i may attend to key j only if ``j <= i + q_offset``.
-        scale: what dot products are multiplied by; ``None`` means ``1 / sqrt(D)``.
+        scale: the factor by which dot products are multiplied; ``None`` means ``1 / sqrt(D)``.
         enable_gqa: grouped queries: key and value may have fewer heads than the query, each serving the same number
             of consecutive query heads.
         q_offset: the position of the first query, counted from the first key.
         window: ``(left, right)``: query i may attend to key j only if
             ``i + q_offset - left <= j <= i + q_offset + right``; ``None`` leaves a side open.
-        softcap: scores s become ``softcap * tanh(s / softcap)`` before the mask; ``None`` or 0 leaves them.
+        softcap: scores s become ``softcap * tanh(s / softcap)`` before the mask; ``None`` or 0 leaves them unchanged.
         return_weights: return the weights too: as many numbers as there are scores.
         return_lse: return the logarithm of the sum of the exponentials of each row's scores too.
 
@@ -92,10 +93,10 @@ def scaled_dot_product_attention(
 
     Raises:
         TypeError: backends or dtypes differ or are not floating point, the mask is neither boolean nor floating
-            point, an offset or a window is no integer, or a number is none.
+            point, an offset or a window is not an integer, or another argument is not a number.
         ValueError: an array has fewer than 2 dimensions, widths D or lengths S differ, leading dimensions do not
-            broadcast, the mask does not broadcast to the scores, the query heads are no multiple of the key heads, or
-            a number is out of its range.
+            broadcast, the mask does not broadcast to the scores, the number of query heads is not a multiple of the
+            number of key heads, or a number is out of its range.
 
     Source:
         Vaswani et al. (2017), "Attention Is All You Need", eq. 1. Grouped queries: Ainslie et al. (2023), "GQA".
@@ -137,7 +138,7 @@ def scaled_dot_product_attention(
                 return attend(query, key, value, is_causal=True) if is_causal else attend(query, key, value)
             return kernel(query).sdpa_of_few_keys(query, key, value, is_causal)
         except RuntimeError:
-            _check(query, key, value, enable_gqa=False)  # which says what to write where devices differ
+            _check(query, key, value, enable_gqa=False)  # if devices differ, its message says what to write
             raise
     scores_shape = _check(query, key, value, enable_gqa)
     if attn_mask is not None:
@@ -301,23 +302,23 @@ def _grouped(query: Array, key: Array, value: Array) -> tuple[int, ...]:
 
 
 def checked_window(window: Window | None) -> Window | None:
-    """Return a window of whole numbers, or None, after checking that it is a pair of them; None leaves a side open."""
+    """Return a window, or None, after checking that it is a pair of whole numbers; None leaves a side open."""
     if window is None:
         return None
     if not isinstance(window, tuple | list) or len(window) != 2:
-        raise TypeError(f"window is {window!r}, but a pair (left, right) is needed, None for a side without end")
+        raise TypeError(f"window is {window!r}, but a pair (left, right) is needed, with None for an open side")
     left, right = (None if n is None else whole(f"window[{side}]", n, 0) for side, n in enumerate(window))
     return left, right
 
 
 def _reach(is_causal: bool, window: Window | None) -> Window:
-    """Return how far before and after itself a query may look; None is without end."""
+    """Return how far before and after itself a query may look; None means without a limit."""
     left, right = checked_window(window) or (None, None)
     return left, 0 if is_causal else right
 
 
 def checked_softcap(softcap: float | None) -> float | None:
-    """Return a cap of scores as a float, or None for none, after checking that it is a positive number."""
+    """Return the cap on scores as a float, or None for no cap, after checking that it is a positive number."""
     softcap = 0.0 if softcap is None else number("softcap", softcap)
     if not 0 <= softcap < math.inf:
         raise ValueError(f"softcap is {softcap}, but a positive number is needed (None or 0 means no cap)")

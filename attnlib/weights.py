@@ -30,14 +30,14 @@ def load_weights(module: Any, source: Any) -> Any:
         source: such a module, of either library; or one of torch's: ``torch.nn.MultiheadAttention``,
             ``TransformerEncoderLayer``, ``TransformerEncoder``, ``TransformerDecoderLayer``, ``TransformerDecoder``,
             whose names are translated; or the ``state_dict`` of any of them. Shapes are ``(width out, width in)``.
-            A module must also be set up as the target is: heads, rotary positions, norms and activation. A
-            ``state_dict`` says nothing of these, and they are not compared.
+            A module must also have the same settings as the target: heads, rotary positions, norms and activation. A
+            ``state_dict`` does not contain these, so they are not compared.
 
     Returns:
         ``module``.
 
     Raises:
-        KeyError: ``source`` lacks a parameter, or has one that the module has not.
+        KeyError: ``source`` lacks a parameter, or has one that the module does not have.
         ValueError: a parameter has another shape, or ``source`` is a module that computes differently.
         TypeError: ``source`` is neither a module nor a mapping, or its arrays are not of one floating point dtype.
 
@@ -51,12 +51,12 @@ def load_weights(module: Any, source: Any) -> Any:
         >>> bool((module.q_proj.weight == trained.q_proj.weight.detach().numpy()).all())
         True
     """
-    from attnlib._module import Module, require_same_shapes  # not at the top: most who import attnlib use no layers
+    from attnlib._module import Module, require_same_shapes  # here, since most programs need no layers
 
     if not hasattr(module, "load_state_dict") or (_is_ours(source) and not _is_ours(module)):
         raise TypeError(
-            f"module is a {type(module).__name__} and source a {type(source).__name__}: the module that takes the "
-            "weights comes first, load_weights(module, source)"
+            f"module is a {type(module).__name__} and source is a {type(source).__name__}, but the module that "
+            "receives the weights comes first: load_weights(module, source)"
         )
     state = source.state_dict() if hasattr(source, "state_dict") else source
     if not isinstance(state, Mapping):
@@ -74,12 +74,12 @@ def load_weights(module: Any, source: Any) -> Any:
 
 
 def _is_ours(module: Any) -> bool:
-    """Tell whether a module is made of layers of attnlib."""
+    """Tell whether a module's class is one of attnlib's, or inherits from one."""
     return any(kind.__module__.startswith("attnlib.") for kind in type(module).__mro__)
 
 
 def _require_same_settings(module: Any, source: Any) -> None:
-    """Raise ValueError unless the two compute alike, part by part, as far as both say how they do."""
+    """Raise ValueError if a setting that a part has in both modules differs between them."""
     parts = {path.replace("multihead_attn", "cross_attn"): part for path, part in source.named_modules()}
     for path, part in module.named_modules():
         mine, theirs = _settings(part), _settings(parts.get(path))
@@ -93,11 +93,11 @@ def _require_same_settings(module: Any, source: Any) -> None:
 
 
 def _settings(part: Any) -> dict[str, Any]:
-    """Return how a part computes beside its weights, by our names."""
+    """Return the settings of a part under our names."""
     found = {name: getattr(part, name) for name in SETTINGS if hasattr(part, name)}
     if hasattr(part, "attn_bias"):
         found["attn_bias"] = part.attn_bias is not None  # functions cannot be compared
-    if "num_heads" in found:  # what torch's attention may have and ours has not
+    if "num_heads" in found:  # which torch's attention may use, and ours cannot
         found = {"add_zero_attn": False} | found
     if hasattr(part, "norm_first"):
         found["norm"] = "pre" if part.norm_first else "post"

@@ -20,8 +20,8 @@ from traitlets import default
 KERNEL = re.compile(r"^(  display_name: .*)$", re.MULTILINE)  # in the head of a page that is executed
 DOCSTRINGS = re.compile(r"^\.\. auto\w+::", re.MULTILINE)
 RESULTS = 60  # executed pages that are kept: a few versions of each
-LAST_LINES = 25  # of an error that are shown
-COLOURS = re.compile(r"\x1b\[[\d;]*m")  # with which IPython writes an error
+LAST_LINES = 25  # how much of an error is shown
+COLOURS = re.compile(r"\x1b\[[\d;]*m")  # escape codes in IPython's tracebacks
 INSTRUCTORS = "book/instructors"
 STUB = """\
 # For instructors
@@ -32,7 +32,7 @@ takes you through a whole course, from installation to exporting the grades.
 
 
 class EncryptedKernel(AsyncKernelManager):
-    """A kernel whose connection is encrypted where it can be: ipykernel warns of any other."""
+    """A kernel whose connection is encrypted where it can be: ipykernel warns about any other."""
 
     @default("transport_encryption")
     def _where_it_can_be(self) -> str:
@@ -40,7 +40,7 @@ class EncryptedKernel(AsyncKernelManager):
 
 
 def execute(*arguments: Any, **options: Any) -> ExecutionResult:
-    """Execute a page as jupyter-cache does, and describe an error for whoever reads it in the terminal."""
+    """Execute a page as jupyter-cache does, and describe any error in a form that suits the terminal."""
     result = single_nb_execution(*arguments, kernel_manager_class=EncryptedKernel, **options)
     if result.err is not None:
         result.exc_string = described(result.nb, result.err)
@@ -48,12 +48,12 @@ def execute(*arguments: Any, **options: Any) -> ExecutionResult:
 
 
 def described(page: NotebookNode, error: Exception) -> str:
-    """Say which cell failed, and show the last lines of its error."""
+    """Return a text that says which cell failed, with the last lines of its error."""
     code = [number for number, cell in enumerate(page.cells) if cell.cell_type == "code"]
     failed = ([number for number in code if page.cells[number].execution_count] or code)[-1]
     line = page.metadata.source_map[failed] + 1
     lines = COLOURS.sub("", str(error)).rstrip().splitlines()[-LAST_LINES:]
-    return "\n".join([f"The error is in code cell {code.index(failed) + 1}, which begins in line {line}:", *lines])
+    return "\n".join([f"The error is in code cell {code.index(failed) + 1}, which begins on line {line}:", *lines])
 
 
 def read(app: Sphinx, page: str, source: list[str]) -> None:
@@ -70,14 +70,14 @@ def read(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def limit_cache(app: Sphinx) -> None:
-    """Keep no more results than are of use."""
+    """Limit how many results the cache keeps."""
     get_cache(app.config.nb_execution_cache_path or Path(app.outdir).parent / ".jupyter_cache").change_cache_limit(
         RESULTS
     )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Tell Sphinx."""
+    """Register the extension with Sphinx."""
     executing.single_nb_execution = execute
     app.add_config_value("with_solutions", (ROOT / "solutions").is_dir(), "env", types=bool)
     app.connect("builder-inited", limit_cache)

@@ -56,10 +56,10 @@ def _parser() -> argparse.ArgumentParser:
         commands, "report", "show the grades and write the feedback again, with what a person has graded since the run"
     )
     doctor = _command(commands, "doctor", "say what has to be repaired of each submission, and what cannot be graded")
-    doctor.add_argument("--students", nargs="+", metavar="STUDENT", help="these alone, names or patterns")
+    doctor.add_argument("--students", nargs="+", metavar="STUDENT", help="only these students: names or patterns")
     export = _command(commands, "export", "write the grades for a spreadsheet or for Canvas, and show what is new")
     export.add_argument("--canvas", type=Path, metavar="FILE", help="the gradebook that Canvas exported: CSV")
-    export.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: beside the report)")
+    export.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: next to the report)")
     verify = _command(commands, "verify", "compare the log of all gradings with the gradebook and the submissions")
     known = "the digest of the last entry, as an earlier `verify` printed it"
     verify.add_argument("--known", default="", metavar="DIGEST", help=known)
@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run_options(run: argparse.ArgumentParser) -> None:
-    whom = "grade these alone, names or patterns such as 'a*' (default: everybody)"
+    whom = "grade only these students: names, or patterns such as 'a*' (default: everybody)"
     run.add_argument("--students", nargs="+", metavar="STUDENT", help=whom)
     run.add_argument("--jobs", type=_positive, default=1, metavar="N", help="grade N at the same time (default: 1)")
     run.add_argument("--scheduler", metavar="URL", help="grade on the workers of a dask cluster: tcp://HOST:8786")
@@ -107,18 +107,18 @@ def _class_command(
 
 
 def _take_course(command: argparse.ArgumentParser) -> None:
-    where = f"the class's folder (default: the environment variable {FOLDER}, or else class/ beside solutions/)"
+    where = f"the class's folder (default: the environment variable {FOLDER}, or else class/ next to solutions/)"
     command.add_argument("--course", type=Path, metavar="DIR", help=where)
 
 
 def _folder(text: str) -> str:
-    """Return the name of a folder without the slash that a shell completes it with."""
+    """Return the name of a folder without the slash that shell completion adds."""
     return text.rstrip("/") or text
 
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 

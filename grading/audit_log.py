@@ -4,7 +4,7 @@ An entry is written before the gradebook and the outcome are: after a kill, each
 or what it was before. Once a run is complete its secret seed is of no more use, and is revealed, so that anybody can
 draw the same inputs again; until then the entries hold its digest alone.
 
-The digests have no key. Whoever may write to the class's folder can make a log anew that is whole in itself: that is
+The digests have no key. Anyone who can write to the class's folder can forge a new log that is consistent: that is
 found only by the digest of an entry that was written down elsewhere.
 """
 
@@ -104,9 +104,9 @@ class AuditLog:
 
 
 def allowed(entries: Sequence[Entry]) -> dict[str, list[dict[str, Any]]]:
-    """Return the entries that each student's state may agree with.
+    """Return, for each student, the entries that the stored outcome and score may match.
 
-    That is the last one; where the run it belongs to was not finished, those before it as well.
+    That is the last entry and, if its run was not finished, those before it as well.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     for entry in entries:
@@ -123,7 +123,7 @@ def _texts(value: object) -> list[str]:
 
 
 def _said(line: bytes) -> dict[str, Any]:
-    """Return what stands in a line, or nothing where it is no entry."""
+    """Return the entry in a line, or an empty dict if there is none."""
     try:
         said = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Who is on the class list, and who has handed in: the two differ, and an instructor has to know by whom.
+"""Compare the class list with the students who handed in, and name those who are only in one of the two.
 
 The class list is nbgrader's: the students whom `nbgrader db student add` or `import`, or Formgrader, put into the
-gradebook. Grading puts everybody else there as well who hands in; who these are stands in a file of the class.
+gradebook. Grading also adds everybody else who hands in; a file in the class's folder records whom it added.
 """
 
 from collections.abc import Collection
@@ -21,20 +21,20 @@ MOST_BYTES = 10_000_000
 
 @dataclass(frozen=True)
 class Differences:
-    """Who is on the class list and has handed in nothing, and who has handed in without being on it."""
+    """The students on the class list who handed in nothing, and those who handed in without being on it."""
 
     absent: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()
 
     def named(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Return each kind of difference in words, with the students whom it concerns; none without students."""
+        """Return each kind of difference in words, with its students; kinds without students are left out."""
         kinds = [("On the class list, but handed in nothing", self.absent)]
         kinds.append(("Handed in, but not on the class list", self.unlisted))
         return [(what, who) for what, who in kinds if who]
 
 
 def differences(course: Course, assignment: str, graded: Collection[str]) -> Differences:
-    """Compare the class list with those who were graded; where there is no list, there is no difference."""
+    """Compare the class list with the students who were graded; without a list, there are no differences."""
     known, added = _students(course), _added(course)
     listed = {student for student, is_described in known.items() if is_described or student not in added}
     if not listed:
@@ -45,7 +45,7 @@ def differences(course: Course, assignment: str, graded: Collection[str]) -> Dif
 
 
 def remember(course: Course, student: str) -> None:
-    """Write down that grading is about to put a student into the gradebook, who is not on the class list."""
+    """Record that grading is about to add a student to the gradebook who is not on the class list."""
     course.files.append(_file(course), f"{student}\n".encode())
 
 
@@ -61,7 +61,7 @@ def _file(course: Course) -> Path:
 
 
 def _students(course: Course) -> dict[str, bool]:
-    """Return everybody whom the gradebook knows, and of each whether it has more than the id, as a list may."""
+    """Return every student in the gradebook, and whether it has more than the id, as students on a class list do."""
     connection = connect(course.config().CourseDirectory.db_url)
     if connection is None:
         return {}

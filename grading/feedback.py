@@ -22,7 +22,7 @@ class FeedbackExporter(HTMLExporter):
 
 
 class Scores(GetGrades):  # type: ignore[misc]
-    """Put the scores of the gradebook into the cells, and say which of them a person has yet to read, or to read again.
+    """Put the gradebook's scores into the cells, and mark those that a person still has to give, or to look at again.
 
     A mark that a person gave to an earlier submission counts until then.
     """

@@ -2,7 +2,7 @@
 
 ``_build/released/`` holds each notebook as it is released. Nobody works there, and its files are read-only: the book
 and JupyterLite are built from it, and nbgrader's exchange releases it. ``exercises/`` holds the same notebooks for
-whoever reads the repository, beside a list of their digests that ``sha256sum --check`` understands. A notebook in
+readers of the repository, next to a list of their digests that ``sha256sum --check`` understands. A notebook in
 ``exercises/`` with any other digest is somebody's work, and stays. ``work/`` is where students work: a notebook is
 copied there once.
 
@@ -32,7 +32,7 @@ def hand_out(course: Course, assignment: str | None = None) -> list[str]:
     """Release an assignment, or all of them, and return what was written to ``exercises/`` and what was left alone.
 
     Raises:
-        GradingError: there is nothing to release, or no room for it.
+        GradingError: there is nothing to release, or it cannot be written.
     """
     before = _digests(course)
     files = _generated(course, assignment) if course.assignments() else _found(course, before)
@@ -47,10 +47,10 @@ def hand_out(course: Course, assignment: str | None = None) -> list[str]:
 
 
 def start_work(course: Course, assignment: str | None, folder: Path) -> list[str]:
-    """Copy what is released into a student's folder, except what is there already, and return what happened.
+    """Copy released notebooks into a student's folder, unless they are already there, and return what happened.
 
     Raises:
-        GradingError: there is no such assignment, none was released yet, or the folder cannot be written to.
+        GradingError: there is no such assignment, nothing has been released yet, or the folder cannot be written to.
     """
     files = _read(course.root / RELEASED)
     names = sorted({path.partition("/")[0] for path in files})
@@ -65,24 +65,24 @@ def start_work(course: Course, assignment: str | None, folder: Path) -> list[str
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
-    """Say in a sentence what keeps a folder from being written to."""
+    """Turn an OSError into a GradingError that says why a folder cannot be written to."""
     try:
         yield
     except OSError as error:
         raise GradingError(
-            f"cannot write into {folder}: {error.strerror} ({error.filename}). It has to be a folder that you may "
-            "write to, on a disk with space left. Put this right, and run the same command again"
+            f"cannot write into {folder}: {error.strerror} ({error.filename}). It has to be a folder that you can "
+            "write to, on a disk with free space. Fix this, and run the same command again"
         ) from error
 
 
 def _copied(target: Path, content: bytes) -> str:
-    """Write a file as a whole or not at all, and only where there is nothing of its name."""
+    """Write a file as a whole or not at all, and only if no file of that name exists."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
         whole = Path(beside, target.name)
         whole.write_bytes(content)
         try:
-            os.link(whole, target)  # which never replaces anything, as a rename would
+            os.link(whole, target)  # unlike a rename, this never replaces a file
         except FileExistsError:
             return f"{target}: already there, left as it is. To get a fresh copy, move or rename it first"
     return f"{target}: copied"
@@ -137,8 +137,8 @@ def _published(course: Course, files: Files, before: dict[str, str]) -> Iterator
         else:
             yield (
                 f"{EXERCISES / path} is not what was released, so it was left as it is. To get the version that is "
-                f"released now, run `make work ASSIGNMENT={path.partition('/')[0]}`. That copies it to {WORK / path}; "
-                "if there is a file of that name already, move or rename it first"
+                f"released now, run `make work ASSIGNMENT={path.partition('/')[0]}`. This copies it to {WORK / path}; "
+                "if that file already exists, move or rename it first"
             )
 
 

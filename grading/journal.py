@@ -45,13 +45,13 @@ def outcome_digest(outcome: Outcome) -> str:
     flags = [flag for flag in outcome.flags if not flag.startswith((CHANGED, UNKNOWN))]
     found = [asdict(finding) for finding in outcome.findings]
     what = [outcome.student, outcome.verdict, reason, found, outcome.digest, flags, outcome.version, outcome.timeout]
-    if outcome.untouched:  # earlier versions did not know of it
+    if outcome.untouched:  # outcomes of earlier versions have none, and keep their digests
         what.append(outcome.untouched)
     return sha256(json.dumps(what).encode()).hexdigest()
 
 
 class Journal:
-    """The run on one assignment of one class. Its files lie beside the assignment's reports."""
+    """The run on one assignment of one class. Its files are next to the assignment's reports."""
 
     def __init__(self, course: Course, assignment: str) -> None:
         self._files, self._outcomes = course.files, course.outcomes(assignment)
@@ -64,7 +64,7 @@ class Journal:
 
         Raises:
             GradingError: the file holds something else.
-            UnsafeFile: it is no file of its own.
+            UnsafeFile: it is not a regular file of its own.
         """
         if self._files.changed(self._secret) is None:
             self._reveal()
@@ -95,7 +95,7 @@ class Journal:
         return outcome if whole else None
 
     def knows(self, outcome: Outcome) -> bool:
-        """Tell whether the log announced this outcome of its student, and none since that was written down."""
+        """Tell whether this outcome matches the log: whether it is the last one that was announced and written down."""
         return any(agree(said, outcome) for said in self._allowed.get(outcome.student, []))
 
     def graded_digest(self, student: str) -> str:
@@ -108,7 +108,7 @@ class Journal:
         return allowed(self.audit.entries()[0])
 
     def all(self) -> tuple[list[Outcome], list[Path]]:
-        """Return every stored outcome, and the files beside them that are none."""
+        """Return every stored outcome, and the files next to them that are not outcomes."""
         outcomes, stray = [], []
         for name in self._files.names(self._outcomes):
             outcome = self.done(name.removesuffix(".json")) if name.endswith(".json") else None

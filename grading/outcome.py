@@ -1,6 +1,6 @@
-"""What came of one submission: a verdict, and for each question that was not all right, what was wrong with it.
+"""The outcome of one submission: a verdict, and for each question that was not all right, what was wrong with it.
 
-The scores themselves stand in nbgrader's gradebook, where a person may change them; this is what it has no place for.
+The scores themselves are in nbgrader's gradebook, where a person can change them; this is what it has no place for.
 """
 
 import json
@@ -13,8 +13,8 @@ from grading.challenge import is_autograded
 from grading.judge import NO_ANSWER
 from grading.text import printable
 
-IN_TIME, NO_DUE_DATE = ", in time", ", and no due date is set"  # how a lateness ends that nobody has to know of
-CHANGED = "its lateness has changed: "  # how the flag begins that says so
+IN_TIME, NO_DUE_DATE = ", in time", ", and no due date is set"  # how a lateness ends that nobody needs to see
+CHANGED = "its lateness has changed: "  # how the flag for this begins
 UNKNOWN = "its time of submission is not known: "
 LONGEST = 300  # characters of a student's text in a table
 
@@ -26,11 +26,11 @@ VERDICTS = {
     "crashed": "a cell ended the Python process, and earned nothing; the others are counted",
     "output-limit": "a cell showed more than is kept; all others are counted",
     "tampered": "a cell wrote into the channel of its answers, and earned nothing; look at it yourself",
-    "unreadable": "the file is no notebook that can be graded; nothing was earned",
+    "unreadable": "the file is not a notebook that can be graded; nothing was earned",
     "missing": "there is no notebook; nothing was earned",
     "infrastructure": "the grader itself failed; nothing is known about this submission",
 }
-REFUSED = ("unreadable", "missing")  # verdicts on what the doctor refuses: nothing of it was run
+REFUSED = ("unreadable", "missing")  # verdicts on submissions that the doctor refuses: nothing in them was run
 
 
 def plain(text: str) -> str:
@@ -72,8 +72,8 @@ class Outcome:
     flags: tuple[str, ...] = ()
     version: str = ""  # of the engine and the exercises that graded it
     timeout: float = 0.0  # the limit of time of a cell, in seconds, where one reached it
-    lateness: str = ""  # when it came and how late that was, as far as it is known
-    untouched: tuple[str, ...] = ()  # the graded cells whose answers are as they were handed out
+    lateness: str = ""  # when it was handed in and how late that was, as far as known
+    untouched: tuple[str, ...] = ()  # the graded cells whose answers were left as they were handed out
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reason", plain(self.reason))

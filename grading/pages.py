@@ -35,7 +35,7 @@ class Pages:
         self._steps = [import_item(step) if isinstance(step, str) else step for step in steps]
 
     def make(self, outcome: Outcome) -> str:
-        """Write a student's pages, or say in words why there are none. Grades stand, whatever happens here."""
+        """Write a student's pages, or return why there are none. Whatever happens here does not affect grades."""
         student = outcome.student
         folder = self.course.feedback(student, self.assignment)
         try:
@@ -53,7 +53,7 @@ class Pages:
         return ""
 
     def _notebooks(self, outcome: Outcome) -> Iterator[tuple[str, NotebookNode]]:
-        """Yield what pages are made of: the executed notebooks, or empty ones that say why nothing was run."""
+        """Yield the notebooks to show: those that were executed, or empty ones that say why nothing was run."""
         folder = self.course.autograded(outcome.student, self.assignment)
         executed = self.course.files.names(folder, ".ipynb")
         for name in executed:
@@ -72,7 +72,7 @@ class Pages:
 
 
 def to_student(reason: str) -> str:
-    """Return why a submission was refused, which tells an instructor what to ask for, in words for the student."""
+    """Rephrase for the student why a submission was refused, which tells an instructor what to ask for."""
     asked = (("Ask for it", "Hand it in"), ("ask for it", "hand it in"), ("Ask for ", "Hand in "))
     return reduce(lambda text, words: text.replace(*words), asked, reason)
 
@@ -80,7 +80,7 @@ def to_student(reason: str) -> str:
 def make_pages(
     course: Course, assignment: str, outcomes: Sequence[Outcome], jobs: int
 ) -> Iterator[tuple[Outcome, str]]:
-    """Make the pages of many students, and yield with each outcome why there is no page, if there is none."""
+    """Make the pages of many students, and yield each outcome with the reason why there is no page, or ''."""
     pages = Pages(course, assignment, log_file(course, assignment))
     with quiet(), ThreadPoolExecutor(jobs, "page") as threads:
         yield from zip(outcomes, threads.map(pages.make, outcomes), strict=True)

@@ -10,8 +10,8 @@ from grading.judge import Judge, error
 from grading.sandbox.limits import Limits
 from grading.task import Answered, Result, Step, Task
 
-VERDICT = "grading"  # the key in a notebook's metadata under which the verdict stands
-STOPPED = "Stopped"  # the error in a cell that did not come to its end
+VERDICT = "grading"  # the key in a notebook's metadata under which the verdict is stored
+STOPPED = "Stopped"  # the error in a cell that did not finish
 WORST_FIRST = ("infrastructure", "tampered", "out-of-memory", "timeout", "crashed", "output-limit", "student-error")
 NO_MEMORY = ("MemoryError", "can't allocate memory", "Unable to allocate")
 UNWRITTEN = "NotImplementedError"  # what an answer that nobody wrote raises
@@ -42,7 +42,7 @@ class Paper:
         """Read the student's version of a notebook.
 
         Raises:
-            GradingError: a graded cell is no question that can be answered outside.
+            GradingError: a graded cell is not a question that can be judged outside.
         """
         template = read_notebook(file)
         challenges = [challenge_of(cell) for cell in template.cells if is_autograded(cell)]
@@ -60,16 +60,16 @@ class Paper:
         return Task(tuple(steps), limits, walled)
 
     def untouched(self, notebook: NotebookNode) -> tuple[str, ...]:
-        """Return the graded cells of a submission whose answers are as they were handed out, or empty."""
+        """Return the graded cells of a submission whose answers were left as they were handed out, or are empty."""
         given = {_name(cell): cell.source.strip() for cell in self.template.cells if is_solution(cell)}
         answers = {_name(cell): cell.source.strip() for cell in notebook.cells if is_solution(cell)}
         open_answers = {name for name, source in answers.items() if source in ("", given[name])}
         return tuple(cell for cell, asked in self._answers().items() if asked and asked <= open_answers)
 
     def _answers(self) -> dict[str, set[str]]:
-        """Return for each graded cell the cells in which its answer is to be written.
+        """Return, for each graded cell, the cells in which its answer is to be written.
 
-        These are the ones that define what it asks for; where a cell says nothing yet, the last one before it.
+        These are the cells that define the names it uses or, if there are none, the last answer cell before it.
         """
         made = {_name(cell): _defined(cell.source) for cell in self.template.cells if is_solution(cell)}
         found, last = {}, set[str]()
@@ -82,7 +82,7 @@ class Paper:
         return found
 
     def marked(self, notebook: NotebookNode, result: Result, judge: Judge) -> tuple[NotebookNode, Verdict]:
-        """Put what came of it into the notebook, and what each graded cell earned; return it, and the verdict on it."""
+        """Put the results and the marks of each graded cell into the notebook; return it, and the verdict on it."""
         verdicts = []
         for i, cell in enumerate(_code(notebook)):
             verdict, reason = result.stops.get(i, ("", ""))
@@ -126,7 +126,7 @@ def _names(source: str) -> set[str]:
 
 
 def _defined(source: str) -> set[str]:
-    """Return the names that code binds outside of functions and classes; none where it is no Python."""
+    """Return the names that code binds outside of functions and classes; none if it is not valid Python."""
     try:
         body = ast.parse(source).body
     except SyntaxError:
@@ -148,7 +148,7 @@ def _output(output: dict[str, object], count: int) -> NotebookNode:
 
 
 def _noticed(cell: NotebookNode, answered: Answered | None, *, cut: bool) -> list[Verdict]:
-    """Return what the outputs of a cell that came to its end tell: an error, no memory, too much output."""
+    """Return what the outputs of a cell that finished show: an error, no memory, too much output."""
     where = f"the cell {_name(cell)!r}"
     found = [Verdict("output-limit", f"{where} showed more than is kept.")] if cut else []
     answers = answered.answers.values() if answered else ()

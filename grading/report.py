@@ -1,4 +1,4 @@
-"""What a class got: the scores of nbgrader's gradebook beside the verdicts, as rows and as a table of text."""
+"""The results of a class: the scores in nbgrader's gradebook and the verdicts, as rows and as a table of text."""
 
 import re
 import sys
@@ -18,7 +18,7 @@ from grading.journal import Journal
 from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
 from grading.roster import not_graded
 
-# How a formula begins, in full width as well; and an apostrophe, which would be taken for one of ours.
+# How a formula begins, in full width as well; and an apostrophe, which would be mistaken for one of ours.
 FORMULA = "=+@＝＋－＠\t\r'-"
 MOST_NAMED = 10  # students in a warning
 DANGEROUS = re.compile(rf"(^|;)(?= *[{FORMULA}])")
@@ -28,8 +28,8 @@ DANGEROUS = re.compile(rf"(^|;)(?= *[{FORMULA}])")
 class Row:
     """One student's line. ``scores`` maps each question to (score, points); ``to_read`` counts unread answers.
 
-    ``unread`` names the questions that they are the answers to: what these earn is not known yet. ``penalty`` is what
-    was taken off because it came late.
+    ``unread`` names the questions with unread answers: what these earn is not known yet. ``penalty`` is what was taken
+    off because the submission was late.
     """
 
     outcome: Outcome
@@ -41,7 +41,7 @@ class Row:
 
     @property
     def score(self) -> float:
-        """The sum over all questions, less the penalty."""
+        """The sum over all questions, minus the penalty."""
         return sum(score for score, _ in self.scores.values()) - self.penalty
 
     @property
@@ -51,20 +51,20 @@ class Row:
 
     @property
     def not_attempted(self) -> set[str]:
-        """The questions whose answers are as they were handed out, and earned nothing."""
+        """The questions whose answers were left as they were handed out, and earned nothing."""
         return {question for question in self.outcome.untouched if self.scores.get(question, (0.0, 0.0))[0] == 0}
 
     def remarks(self) -> list[str]:
-        """Return all there is to say, a line for each: why it was stopped, which file was graded, then the mistakes."""
+        """Return all remarks, one per line: why it was stopped, the penalty, which file was graded, the mistakes."""
         lateness = "" if self.outcome.lateness.endswith((IN_TIME, NO_DUE_DATE)) else self.outcome.lateness
         off = f"{points(self.penalty)} points off" if self.penalty else ""
-        penalty = f"{off}: it came late" if off and off not in lateness else ""
+        penalty = f"{off}: handed in late" if off and off not in lateness else ""
         chosen = [flag for flag in self.outcome.flags if flag.startswith(SEVERAL)]
         return [*filter(None, [self.outcome.reason, penalty, lateness]), *chosen, *map(str, self.outcome.findings)]
 
 
 def rows(course: Course, assignment: str) -> list[Row]:
-    """Return a row for everyone graded so far whom the gradebook knows; `nbgrader db student remove` takes one out.
+    """Return a row for each student who was graded so far and is in the gradebook.
 
     Raises:
         GradingError: there is no such assignment, nobody was graded, or the gradebook knows none of those who were.
@@ -86,7 +86,7 @@ def rows(course: Course, assignment: str) -> list[Row]:
 
 
 def _graded(course: Course, assignment: str) -> list[Outcome]:
-    """Return the outcomes that stand in the report, and say what is left out of it."""
+    """Return the outcomes that belong in the report, and say what is left out of it."""
     known = require_agreement(course, assignment)
     outcomes, stray = Journal(course, assignment).all()
     for file in stray:
@@ -158,7 +158,7 @@ def points(value: float) -> str:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return the rows as text, the first remark beside each student and the others below it."""
+    """Return the rows as text, with the first remark next to each student and the others below it."""
     lines = [("student", "score", "to read", "verdict", "mistakes")]
     for row in rows:
         first, *others = row.remarks() or [""]

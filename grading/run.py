@@ -1,4 +1,4 @@
-"""Grade a class: doctor, boxes, judge, ledger, pages. It can be stopped at any moment, and goes on where it was."""
+"""Grade a class: doctor, boxes, judge, ledger, pages. It can be stopped at any moment, and continues where it was."""
 
 import os
 import sys
@@ -32,7 +32,7 @@ from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.submission import Submission, Submissions
 
-AHEAD = 2  # submissions that wait for each box: enough that none stands idle
+AHEAD = 2  # submissions that wait for each box: enough that none is idle
 EARLY = 32  # submissions that are read before the first of them is run: it takes a box seconds to start
 PATIENCE = 0.5  # seconds between looks whether somebody has asked the run to stop
 
@@ -138,7 +138,7 @@ def _graded(
     *,
     regrade: bool,
 ) -> dict[str, Outcome]:
-    """Grade everybody, each written down as soon as it is there, and return the outcomes."""
+    """Grade everybody, save each outcome as soon as it is known, and return the outcomes."""
     outcomes: dict[str, Outcome] = {}
     waiting: dict[Future[Results], Submission] = {}
     with _stoppable() as stopped, _bar(len(students), "student", submissions.assignment) as bar:
@@ -186,7 +186,7 @@ def _known(stored: Outcome | None, journal: Journal) -> Outcome | None:
     """Return the outcome of an earlier run if it matches the log: the stored file may have been edited since."""
     if stored and not journal.knows(stored):
         student = stored.student
-        tqdm.write(f"{plain(student)}: the log does not know the outcome that is stored, so it is graded again")
+        tqdm.write(f"{plain(student)}: the stored outcome does not match the log, so the submission is graded again")
         return None
     return stored
 
@@ -228,7 +228,7 @@ def _bar(total: int, unit: str, what: str) -> tqdm:
 def _with_pages(
     course: Course, assignment: str, outcomes: dict[str, Outcome], journal: Journal, jobs: int, *, again: bool = False
 ) -> dict[str, Outcome]:
-    """Make the pages that are not there, or older than what they show, and return the outcomes as they are then."""
+    """Make the pages that are missing, or older than what they show, and return the updated outcomes."""
     wanted = [outcome for outcome in outcomes.values() if again or _lacks_a_page(course, assignment, outcome)]
     with _bar(len(wanted), "page", "feedback") as bar:
         for outcome, wrong in make_pages(course, assignment, wanted, jobs):

@@ -15,12 +15,12 @@ from grading.roster import not_graded
 from grading.submission import asked, digest_of
 
 CLOSE = 1e-4  # points
-NAN = float("nan")  # in place of what is no number: it is close to nothing
+NAN = float("nan")  # stands for what is not a number; it is close to no score
 
 
 @dataclass(frozen=True)
 class Checked:
-    """How many entries the log has, of how many students; what is wrong; what is to be known; the last digest."""
+    """How many entries and students the log has, what is wrong, what else to know, and the last digest."""
 
     entries: int
     students: int
@@ -77,17 +77,18 @@ def verify(course: Course, assignment: str, ledger: Ledger, known: str = "") -> 
 
 
 def _withdrawn(student: str, is_in_gradebook: bool) -> str:
-    """Say of a student who was graded that nothing is left to compare, and what that means for the grade."""
-    gone = (
-        f"{plain(student)}: there is no submission any more that `run` would grade, so it was not compared with the log"
-    )
+    """Return a note on a graded student whose submission is gone, and on what that means for the grade."""
+    gone = f"{plain(student)}: there is no longer a submission that `run` would grade, so nothing was compared"
     if not is_in_gradebook:
-        return f"{gone}. The gradebook holds no grade of it either"
-    return f"{gone}. Its grade stands; if it was withdrawn, `nbgrader db student remove ID --force` takes it out"
+        return f"{gone}. The gradebook holds no grade for it either"
+    return (
+        f"{gone}. Its grade stands. If the student has left the class, `nbgrader db student remove ID --force` removes "
+        "the student with the grades of every assignment"
+    )
 
 
 def _seeds(entries: Sequence[Entry]) -> Iterator[str]:
-    """Yield where a run's entries were made under another seed than the one that it revealed."""
+    """Yield a line for each entry of a run that was made under a different seed from the one it revealed."""
     since: list[Entry] = []
     for entry in entries:
         if "student" in entry.said:
@@ -120,9 +121,9 @@ def _differences(
     score: float,
     submitted: Callable[[str, bool], str] | None,
 ) -> Iterator[str]:
-    """Yield in what a student's outcome, score and submission differ from what was written down of them.
+    """Yield how a student's outcome, score and submission differ from what the log says of them.
 
-    What to do about it is said only where there is a submission that can be graded.
+    What to do about it is added only if there is a submission that can be graded.
     """
     name, last = plain(student), allowed[-1]
     agrees = [said for said in allowed if agree(said, outcome)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from grading.text import printable as fit_to_print
 
-SEVERAL = "There are several files, and "  # how the repair begins that says which of them was graded
+SEVERAL = "There are several files, and "  # the beginning of the repair that says which one was graded
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Repair:
 
 
 class Refused(Exception):
-    """What came cannot be graded: the verdict, the reason, and the digest of what came."""
+    """The submission cannot be graded: the verdict, the reason, and the digest of what was handed in."""
 
     def __init__(self, verdict: str, reason: str, digest: str) -> None:
         super().__init__(verdict, reason, digest)
@@ -28,7 +28,7 @@ class Refused(Exception):
 
 
 class Unreadable(Exception):
-    """A file is no notebook that can be graded. The text goes on where the file's name stands before it."""
+    """A file is not a notebook that can be graded. The text continues a sentence that begins with the file's name."""
 
 
 def printable(text: str, most: int = 60) -> str:

@@ -25,10 +25,10 @@ MOST_BYTES = 50_000_000
 POINTS_POSSIBLE = "Points Possible"
 READ_ONLY = "read only"
 NOTES = "Notes"  # the title of Canvas' own column for remarks that students do not see
-WHO = ("SIS Login ID", "SIS User ID", "ID")  # where a student's name is looked for, the first match counts
+WHO = ("SIS Login ID", "SIS User ID", "ID")  # where a student's name is looked for; the first match counts
 ASSIGNMENT = re.compile(r"(?P<title>.*\S)\s+\((?P<id>\d+)\)")
 NUMBER = re.compile(r"-?[0-9][0-9.,]{0,15}", re.ASCII)
-EXCUSED, NOT_ASSIGNED = "EX", "N/A"  # what stands in place of a score
+EXCUSED, NOT_ASSIGNED = "EX", "N/A"  # what Canvas has in place of a score
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Gradebook:
 
 @dataclass(frozen=True)
 class Line:
-    """One student as Canvas knows them; the score and the note that stand there, and those that are to stand there."""
+    """One student as Canvas knows them: the score and the note that are there, and those that should be."""
 
     student: str
     row: tuple[str, ...]
@@ -69,9 +69,9 @@ class Changes:
         gradebook: what Canvas has now.
         columns: the numbers of the columns that are written; the last one is that of the assignment.
         lines: the students whose score or note would change.
-        same: how many students are there as they are here.
+        same: how many students have the same score and note there as here.
         left_out: the students whose grade is not written, and why.
-        untouched: the students of Canvas who have no grade here, or none that is written.
+        untouched: the students in Canvas who have no grade here, or whose grade is not written.
         warnings: what to know before the import, a sentence each.
     """
 
@@ -88,7 +88,7 @@ def read(file: Path) -> Gradebook:
     """Read what Canvas exported.
 
     Raises:
-        GradingError: it cannot be read, or is no such export.
+        GradingError: it cannot be read, or is not such an export.
     """
     lines = _lines(file)
     header = tuple(title.strip() for title in lines[0]) if lines else ()
@@ -105,7 +105,7 @@ def read(file: Path) -> Gradebook:
 
 
 def _lines(file: Path) -> list[list[str]]:
-    """Return the rows of a file, whose columns are parted by commas or semicolons, without the empty ones."""
+    """Return the rows of a file, whose columns are separated by commas or semicolons, without the empty ones."""
     try:
         with file.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
@@ -224,7 +224,7 @@ def _line(row: Row, place: tuple[str, ...], assignment: str, column: int, notes:
 
 
 def _note(row: Row, assignment: str, noted: str) -> str:
-    """Return a note with what there is to say of this assignment, in brackets, behind what a person wrote."""
+    """Return a note with what there is to say of this assignment, in brackets, after what a person wrote."""
     rest = re.sub(rf" *\[{re.escape(assignment)}: [^\]]*\]", "", noted)
     said = [row.outcome.verdict] if row.outcome.verdict != "graded" else []
     said += ["to look at"] if row.outcome.flags else []
@@ -235,18 +235,18 @@ def _warnings(rows: Sequence[Row], gradebook: Gradebook, column: int, matched: S
     found = []
     ours, theirs = _score(max((row.points for row in rows), default=0.0)), gradebook.possible[column]
     if _number(ours) != _number(theirs):
-        found.append(f"Canvas gives {plain(theirs) or 'no'} points for this, and here it is {ours}: set it in Canvas.")
+        found.append(f"Canvas gives {plain(theirs) or 'no'} points for this, but here it is {ours}: set it in Canvas.")
     waiting = sum(row.to_read for row, _ in matched)
     if waiting:
-        found.append(f"{waiting} answers wait for a person to read them; until then, one without a mark counts as 0.")
+        found.append(f"{waiting} answers are still to be marked by hand; until then, those without a mark count as 0.")
     notes = gradebook.column(NOTES)
     if notes is not None and _notes(gradebook, [place for _, place in matched]) is None:
-        found.append(f"The column {NOTES!r} is not written: it is read only, or has texts that look like formulas.")
+        found.append(f"The column {NOTES!r} is not written: it is read-only, or has texts that look like formulas.")
     return found
 
 
 def _untouched(gradebook: Gradebook, written: Collection[tuple[str, ...]]) -> Iterator[str]:
-    """Yield the students of Canvas for whom nothing is written: the name, and the id by which Canvas knows each."""
+    """Yield the name and the Canvas id of each student in Canvas for whom nothing is written."""
     number = gradebook.header.index("ID")
     for place in gradebook.students:
         if place not in written:
@@ -282,15 +282,15 @@ def csv_of(found: Changes) -> str:
 
 
 def preview(found: Changes) -> str:
-    """Return what would change, who is left out on either side, and what else to know, as text for a terminal."""
+    """Return text for a terminal: what would change, who is left out on either side, and any warnings."""
     title, book = plain(found.gradebook.header[found.columns[-1]]), found.gradebook
-    blocks = [f"{title}: {len(found.lines)} would change, {found.same} stay as they are."]
+    blocks = [f"{title}: {len(found.lines)} would change, {found.same} would not."]
     blocks += [f"  {_change(line)}" for line in found.lines]
     if found.left_out:
-        blocks += ["", f"{len(found.left_out)} are left out:"]
+        blocks += ["", f"Graded here, but left out ({len(found.left_out)}):"]
         blocks += [f"  {plain(student)}: {reason}" for student, reason in found.left_out]
     if found.untouched:
-        blocks += ["", f"{len(found.untouched)} of Canvas' {len(book.students)} rows are not touched:"]
+        blocks += ["", f"In Canvas, but left unchanged ({len(found.untouched)} of {len(book.students)}):"]
         blocks += [f"  {plain(student)}" for student in found.untouched]
     return "\n".join([*blocks, *([""] if found.warnings else []), *found.warnings])
 

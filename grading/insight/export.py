@@ -18,7 +18,7 @@ def export(course: Course, assignment: str, *, canvas: Path | None, out: Path | 
         assignment: its name.
         canvas: the gradebook as Canvas exports it; then only what differs from it is written, for Canvas to import.
             ``None`` asks for a table with everything.
-        out: where the file goes; ``None`` means beside the other reports.
+        out: where the file goes; ``None`` means next to the other reports.
 
     Raises:
         GradingError: there is no such assignment, nobody was graded, or the export of Canvas does not fit.
@@ -51,7 +51,7 @@ def _write(course: Course, file: Path, text: str) -> None:
 def csv_text(rows: Sequence[Row]) -> str:
     """Return the rows for a spreadsheet, with a column for each question.
 
-    The score is the sum of these less the penalty.
+    The score is the sum of these minus the penalty.
     """
     questions = _questions(rows)
     about = ["student", "score", "points", "penalty", "handed in", "to read", "verdict", "reason"]
@@ -70,7 +70,7 @@ def _questions(rows: Sequence[Row]) -> list[str]:
 
 
 def _about(row: Row) -> list[object]:
-    """Return what there is to say of a student. Semicolons part the entries of a cell; no entry begins a formula."""
+    """Return what is known about a student. Semicolons separate the entries of a cell; no entry begins a formula."""
     outcome = row.outcome
     found, flags = (_entries(many) for many in (outcome.findings, outcome.flags))
     line = [outcome.student, row.score, row.points, row.penalty, outcome.lateness, row.to_read]

@@ -13,7 +13,7 @@ from grading.report import Row
 
 NOTHING_ANSWERED = (*REFUSED, "infrastructure")  # verdicts that say nothing about any question
 HARD, EASY = 0.30, 0.80  # the band of difficulty in which a question tells students apart well
-WEAK = 0.10  # discrimination below which a question asks for something else than the others do
+WEAK = 0.10  # discrimination below which a question measures something different from the others
 ENOUGH = 30  # with fewer answers, a good question (0.4) falls under WEAK by chance in more than one class of twenty
 SAME = 1e-9  # shares of the points that differ by less are the same, up to rounding
 
@@ -25,14 +25,14 @@ class Item:
     Attributes:
         question: its name in the gradebook.
         points: what it can earn.
-        n: how many answers count: those of readable submissions that do not wait for a person, but for those that were
-            not attempted.
+        n: how many answers count: those in readable submissions that were attempted and are not still to be marked by
+            hand.
         difficulty: the mean share of the points, 0 (nobody) to 1 (everybody); None where there is no answer.
         discrimination: the correlation, from -1 to 1, of its score with the share of the points that the same student
             earned on all **other** questions; None where that is undefined.
         flags: what an instructor should look at.
         note: why the discrimination is undefined, or was not judged; "" where there is nothing to say.
-        untried: in how many readable submissions it was left as it was handed out.
+        untried: the number of readable submissions in which it was left as it was handed out.
     """
 
     question: str
@@ -72,7 +72,7 @@ def _item(question: str, most: float, rows: Sequence[Row]) -> Item:
 
 
 def _counts(row: Row, question: str) -> bool:
-    """Tell whether an answer was given, and does not wait for a person."""
+    """Tell whether a question was attempted, and is not still to be marked by hand."""
     return question in row.scores and question not in row.unread and question not in row.not_attempted
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from grading.outcome import Finding
 from grading.report import Row
 
-UNDONE = ("not written yet", "not answered yet")  # what a check says of an answer that is not there: no mistake
+UNDONE = ("not written yet", "not answered yet")  # titles for missing answers, which are not mistakes
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Common:
 
 
 def common(rows: Sequence[Row]) -> list[Common]:
-    """Return all mistakes, the most frequent first. Whoever made one twice on a question counts once.
+    """Return all mistakes, the most frequent first. A student who made one twice on a question counts once.
 
     Wrong answers without a name are one where they have the same title.
     """

@@ -61,7 +61,7 @@ def page(
         folder: where the page goes; the links to the feedback pages start there.
         likeness: which submissions are nearly the same.
         refused: the folders among the submissions that could not be graded, and why.
-        listed: how the class list differs from those who handed in.
+        listed: the differences between the class list and the students who handed in.
         book: the address of the built book, to which the sections to reteach are links; "" for no links.
     """
     numbered = list(enumerate(items(rows), 1))

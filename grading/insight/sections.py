@@ -34,7 +34,7 @@ def figures(rows: Sequence[Row], alike: Likeness) -> str:
             (word, f"{of(earned):.1f}", f"of {points(most)} points")
             for word, of in (("Mean", fmean), ("Median", median))
         ]
-    found.append(("Answers to read", str(waiting), "wait for a person" if waiting else "none waits"))
+    found.append(("Answers to read", str(waiting), "to be marked by hand" if waiting else "all are marked"))
     found.append(("Flagged", str(sum(bool(row.outcome.flags) for row in rows)), "to look at"))
     found.append(("Alike", str(len(alike.pairs)), "pair" if len(alike.pairs) == 1 else "pairs"))
     boxes = "".join(f"<div><dt>{term}</dt><dd>{value} <small>{note}</small></dd></div>" for term, value, note in found)
@@ -47,9 +47,8 @@ def scores(rows: Sequence[Row]) -> str:
     if not earned:
         return ""
     waiting = sum(bool(row.unread) for row in answered(rows))
-    note = (
-        f" {waiting} of them have an answer that waits for a person; without a mark it counts as 0." if waiting else ""
-    )
+    unmarked = f" {waiting} of them have an answer that is still to be marked by hand; without a mark, it counts as 0."
+    note = unmarked if waiting else ""
     lines = [(f"{10 * i} to {10 * i + 10} %", str(count)) for i, count in enumerate(bins(earned))]
     numbers = details(
         "The same in numbers", table("Students by score", ("Share of the points", "Students"), lines, (1,))
@@ -113,8 +112,8 @@ def questions(numbered: Sequence[tuple[int, Item]]) -> str:
     head = ("No.", "Question", "Points", "Answers", "Not attempted", "Difficulty", "Discrimination", "Look at")
     meaning = (
         f"Difficulty is the mean share of the points: below {HARD:.2f} it is hard, above {EASY:.2f} easy. "
-        "Discrimination is the correlation with the score on all other questions; it is judged from "
-        f"{ENOUGH} answers on. Answers that wait for a person are left out, and so are "
+        "Discrimination is the correlation with the score on all other questions; it is judged only with "
+        f"{ENOUGH} answers or more. Answers that are still to be marked by hand are left out, and so are "
         "tasks that were left as they were handed out."
     )
     lines = [_item(number, item) for number, item in numbered]
@@ -163,9 +162,9 @@ def not_graded(refused: Mapping[str, str]) -> str:
 
 
 def class_list(listed: Differences) -> str:
-    """Return who is on the class list and handed in nothing, and who handed in without being on it."""
+    """Return the students on the class list who handed in nothing, and those who handed in without being on it."""
     lines = [(text(what), ", ".join(map(name, who))) for what, who in listed.named()]
-    return section("Class list", table("Who handed in", ("What", "Students"), lines) if lines else "")
+    return section("Class list", table("Differences from the class list", ("What", "Students"), lines) if lines else "")
 
 
 def alike(found: Likeness, named: Name) -> str:
@@ -174,7 +173,7 @@ def alike(found: Likeness, named: Name) -> str:
     meaning = (
         "A pair is a reason to look and no proof: code that was given, the solution, and what a third of the class "
         "wrote count for nothing, and a pair has to share enough words that hardly anybody else wrote. "
-        "Whoever copied one short function is not found."
+        "Somebody who copied one short function is not found."
     )
     if found.compared < FEW:
         meaning += " The class is small, so what many would write can look like a copy."

@@ -707,5 +707,5 @@ def test_an_order_is_an_array_of_integers(backend, wrong):
 def test_an_order_comes_from_the_library_of_the_cache():
     cache = KVCache()
     cache.append(*pair(Numpy(), 3))
-    with pytest.raises(TypeError, match="of the cache's library"):
+    with pytest.raises(TypeError, match="from the cache's library"):
         cache.reorder(torch.tensor([0]))

@@ -210,7 +210,7 @@ def test_rollout_takes_what_a_stack_returns_and_keeps_causality(backend):
 @pytest.mark.parametrize(
     ("shapes", "words"),
     [
-        ([], ["no layer"]),
+        ([], ["at least one layer"]),
         ([(T, T)], [r"weights\[0\]", r"\(5, 5\)"]),
         ([(HEADS, T, S)], [r"weights\[0\]", r"\(6, 5, 7\)"]),
         ([(HEADS, T, T), (HEADS, S, S)], [r"weights\[1\]", r"\(6, 7, 7\)"]),

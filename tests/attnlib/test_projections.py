@@ -101,12 +101,12 @@ def test_a_projection_of_numpy_may_be_replaced_too(x):
 @pytest.mark.parametrize("width", [E - 1, E + W])
 def test_an_output_of_another_width_is_refused_by_name(attend, x, name, width):
     setattr(attend, name, nn.Linear(E, width))
-    with pytest.raises(ValueError, match=rf"{name} made \({B}, {T}, {width}\).*\({B}, {T}, {E}\) is needed"):
+    with pytest.raises(ValueError, match=rf"{name} turned .* into \({B}, {T}, {width}\).*\({B}, {T}, {E}\) is needed"):
         attend(x)
 
 
 def test_numpys_layers_refuse_it_too(x):
     attend = attnlib.numpy.MultiHeadAttention(E, HEADS)
     attend.k_proj = attnlib.numpy.Linear(E, E - W)
-    with pytest.raises(ValueError, match=rf"k_proj made .*{E - W}\).* is needed: {HEADS} heads of D={W}"):
+    with pytest.raises(ValueError, match=rf"k_proj turned .* into .*{E - W}\).* is needed: {HEADS} heads of D={W}"):
         attend(np.asarray(x))

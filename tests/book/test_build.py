@@ -151,7 +151,7 @@ def test_a_cell_that_fails_is_shown_in_the_terminal_with_its_line_and_its_error(
     said = done.stderr
     assert "book/index.md: WARNING: Executing notebook failed" in said
     line = FAILING.splitlines().index("def half(x):") + 1
-    assert f"The error is in code cell 2, which begins in line {line}:\n" in said
+    assert f"The error is in code cell 2, which begins on line {line}:\n" in said
     assert "----> 5 half(3)" in said
     assert "ZeroDivisionError: division by zero" in said
     assert "nbclient" not in said

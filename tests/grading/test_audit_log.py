@@ -202,8 +202,8 @@ def test_a_forged_outcome_is_graded_again_as_verify_says(kept, boxes, what, caps
     assert [wrong.endswith("The next `run` grades it again") for wrong in checked(kept).wrong] == [True]
     capsys.readouterr()
     run(kept, "tiny", how=HOW, pool=boxes)
-    told = [line for line in capsys.readouterr().out.splitlines() if "does not know" in line]
-    assert told == ["ada: the log does not know the outcome that is stored, so it is graded again"]
+    told = [line for line in capsys.readouterr().out.splitlines() if "does not match" in line]
+    assert told == ["ada: the stored outcome does not match the log, so the submission is graded again"]
     assert Journal(kept, "tiny").done("ada") == true
     assert checked(kept).wrong == ()
 
@@ -259,7 +259,8 @@ def test_a_withdrawn_submission_is_told_without_advice_to_grade_it(withdrawn, bo
     found = checked(withdrawn)
     assert found.wrong == ()
     assert [note.partition(":")[0] for note in found.notes] == ["ada"]
-    assert "there is no submission any more" in found.notes[0]
+    assert "there is no longer a submission" in found.notes[0]
+    assert found.notes[0].endswith("removes the student with the grades of every assignment")
     with Gradebook(withdrawn.config().CourseDirectory.db_url) as gradebook:
         gradebook.remove_student("ada")  # as the note says
     assert (checked(withdrawn).wrong, len(checked(withdrawn).notes)) == ((), 1)

@@ -57,16 +57,16 @@ def test_only_what_changes_is_written_and_nothing_that_canvas_calculates(tmp_pat
 
 def test_the_preview_says_what_would_change_and_who_is_left_out(tmp_path):
     assert preview(changes([*CLASS, row("zoe", 3)], NAME, book(tmp_path))).splitlines() == [
-        "02-self-attention (42): 2 would change, 1 stay as they are.",
+        "02-self-attention (42): 2 would change, 1 would not.",
         "  Bela@uni.edu  – → 6.13",
         "  S3  6.00 → 7.00",
         "",
-        "3 are left out:",
+        "Graded here, but left out (3):",
         "  dmitri: excused in Canvas",
         "  emeka: not assigned to this student in Canvas",
         "  zoe: no row in Canvas has this name as SIS Login ID, SIS User ID or ID",
         "",
-        "3 of Canvas' 6 rows are not touched:",
+        "In Canvas, but left unchanged (3 of 6):",
         "  Doe, Dmitri (1004)",
         "  Doe, Emeka (1005)",
         "  Student, Test (1099)",
@@ -178,8 +178,8 @@ def test_notes_that_cannot_be_written_as_they_are_stay_away(tmp_path, old, new):
 def test_a_difference_in_the_points_and_waiting_answers_are_said(tmp_path):
     found = changes([row("ada", 1, to_read=2, points=29.0)], NAME, book(tmp_path))
     assert found.warnings[:2] == (
-        "Canvas gives 7.00 points for this, and here it is 29.00: set it in Canvas.",
-        "2 answers wait for a person to read them; until then, one without a mark counts as 0.",
+        "Canvas gives 7.00 points for this, but here it is 29.00: set it in Canvas.",
+        "2 answers are still to be marked by hand; until then, those without a mark count as 0.",
     )
     assert written(found)[1][-1] == "7.00", "an import must not change what the assignment counts for"
 

@@ -71,7 +71,7 @@ def test_an_answered_notebook_stays_and_it_says_how_to_get_a_copy_of_the_new_one
         (said,) = hand_out(course)
         assert "is not what was released, so it was left as it is" in said
         assert "make work ASSIGNMENT=tiny" in said
-        assert f"work/{NAME}; if there is a file of that name already, move or rename it first" in said
+        assert f"work/{NAME}; if that file already exists, move or rename it first" in said
         assert "_build" not in said
         assert shown(course) == answered
         assert f"version = {version}" in pristine(course)

@@ -81,7 +81,7 @@ def test_the_headline_figures(page):
         "Students": "4 1 without a readable submission",
         "Mean": "4.0 of 7 points",  # of 7, 1 and 4: who handed nothing in does not count
         "Median": "4.0 of 7 points",
-        "Answers to read": "1 wait for a person",
+        "Answers to read": "1 to be marked by hand",
         "Flagged": "1 to look at",
         "Alike": "1 pair",
     }

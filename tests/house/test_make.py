@@ -150,7 +150,7 @@ def test_work_refuses_an_unknown_name_before_anything_is_installed(copy):
     shutil.rmtree(copy / ".venv")
     done = make(copy, "work", "ASSIGNMENT=nonsense", "PYTHON=false")
     assert done.returncode != 0
-    assert "There is no assignment nonsense. There are: 02-self-attention" in done.stderr
+    assert "There is no assignment nonsense. The assignments are: 02-self-attention" in done.stderr
     assert not (copy / ".venv").exists()
 
 

@@ -29,7 +29,7 @@ def install(parts: list[dict[str, Any]]) -> None:
 
 
 def _functions(attribute: Any) -> Iterator[FunctionType]:
-    """Yield the function behind an attribute of a class, and those that decorators have wrapped."""
+    """Yield the function behind a class attribute, and the functions that its decorators wrap."""
     if isinstance(attribute, property):
         attribute = attribute.fget
     elif isinstance(attribute, functools.cached_property):
