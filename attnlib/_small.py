@@ -1,6 +1,6 @@
-"""Scaled dot-product attention of NumPy arrays with few scores: all of them at once, in as few steps as there can be.
+"""Scaled dot-product attention for NumPy arrays with few scores: all of them at once, in as few steps as possible.
 
-So few scores stay in the processor's cache, and what takes the time is the number of NumPy's calls, not their work.
+So few scores stay in the processor's cache, and most of the time goes into making NumPy's calls, not into their work.
 
 Dimensions: H heads of all sequences, T queries, S keys, D width of queries and keys, D_v of values.
 """
@@ -17,11 +17,11 @@ Floats = NDArray[np.floating[Any]]
 FEW = 2**17  # scores of all heads: 512 KiB of float32
 LONGEST = 512  # queries or keys, where the attention is causal
 AFTER = np.tri(LONGEST, k=-1, dtype=np.bool_).T  # column > row
-DTYPES = (np.dtype(np.float32), np.dtype(np.float64))  # of this machine's byte order
+DTYPES = (np.dtype(np.float32), np.dtype(np.float64))  # in native byte order
 
 
 def fits(query: object, key: object, value: object, causal: bool) -> bool:
-    """Tell whether these are arrays that go together, need no conversion, and have few scores."""
+    """Tell whether these are arrays that fit each other, need no conversion, and have few scores."""
     if not type(query) is type(key) is type(value) is np.ndarray:
         return False
     q, k, v, dtype = query.shape, key.shape, value.shape, query.dtype
@@ -38,7 +38,7 @@ def fits(query: object, key: object, value: object, causal: bool) -> bool:
     )
 
 
-@np.errstate(over="ignore", invalid="ignore")  # of inf, which makes a row nan
+@np.errstate(over="ignore", invalid="ignore")  # from inf, which makes a row nan
 def attend(
     query: Floats, key: Floats, value: Floats, scale: float, causal: bool, mask: NDArray[Any] | None = None
 ) -> tuple[Floats, Floats]:
@@ -53,14 +53,14 @@ def attend(
         np.copyto(weights, -np.inf, where=AFTER[:T, :S])
     if mask is not None:
         return _attend_masked(weights, mask, value)
-    weights -= np.maximum.reduce(weights, axis=-1, keepdims=True)  # as max() does, after less thought
+    weights -= np.maximum.reduce(weights, axis=-1, keepdims=True)  # as max() does, with less overhead
     np.exp(weights, out=weights)
     weights /= np.add.reduce(weights, axis=-1, keepdims=True)
     return np.matmul(weights, value), weights
 
 
 def _attend_masked(scores: Floats, mask: NDArray[Any], value: Floats) -> tuple[Floats, Floats]:
-    """Return the context and the weights, which are 0 for a query that may attend to nothing; overwrite the scores."""
+    """Return the context and the weights, which are 0 for a query without any key; overwrite the scores."""
     if mask.dtype == np.bool_:
         keep(scores, mask, by=-np.inf)
     else:

@@ -24,8 +24,11 @@ class MemoryCache:
         >>> import numpy as np
         >>> cache, calls = MemoryCache(), []
         >>> memory = np.ones((2, 5, 8))
+        >>> def project(key, value):
+        ...     calls.append(key)
+        ...     return 2 * key, 3 * value
         >>> for token in range(3):
-        ...     key, value = cache.project_once(memory, memory, lambda *arrays: calls.append(arrays) or arrays)
+        ...     key, value = cache.project_once(memory, memory, project)
         >>> len(calls)
         1
     """
@@ -36,7 +39,7 @@ class MemoryCache:
     def project_once(
         self, key: Array, value: Array, project: Callable[[Array, Array], tuple[Array, Array]]
     ) -> tuple[Array, Array]:
-        """Return ``project(key, value)``, computed only once for as long as the same arrays are passed.
+        """Return ``project(key, value)``, computed only once for as long as the same arguments are passed.
 
         Args:
             key: ``(..., S, E)``, what a decoder attends to besides its own sequence. NumPy arrays must not be changed
