@@ -1,0 +1,126 @@
+"""Attention of short sequences, under masks and while decoding: attnlib against the best that one would write instead.
+
+`python benchmarks/short.py` measures every case on one thread, in CPU time, and prints a table. In NumPy the
+alternative is a softmax written by hand, in place; under a boolean mask also torch's kernel; for a decoder, the same
+decoder without what it keeps of the memory.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import timing
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+import attnlib
+import attnlib.torch
+from attnlib import scaled_dot_product_attention as sdpa
+
+Case = tuple[str, Callable[[], object], Callable[[], object]]
+Floats = NDArray[np.float32]
+D = 64
+
+
+def drawn(*shape: int) -> Floats:
+    """Random numbers, the same in every run."""
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def by_hand(query: Floats, key: Floats, value: Floats, mask: NDArray | None = None) -> Floats:
+    """Attention as one writes it in NumPy, with as few arrays as possible."""
+    weights = query @ key.swapaxes(-1, -2) * np.float32(query.shape[-1] ** -0.5)
+    if mask is not None:
+        weights = np.where(mask, weights, np.float32(-np.inf)) if mask.dtype == bool else weights + mask
+    weights -= weights.max(-1, keepdims=True)
+    np.exp(weights, out=weights)
+    weights /= weights.sum(-1, keepdims=True)
+    return weights @ value
+
+
+def short() -> Iterator[Case]:
+    """NumPy, full attention of H heads."""
+    for H, T, S in ((1, 8, 8), (1, 16, 16), (1, 64, 64), (1, 256, 256), (8, 8, 8), (8, 16, 16), (8, 64, 64)):
+        q, k, v = drawn(H, T, D), drawn(H, S, D), drawn(H, S, D)
+        yield f"H={H} T={T} S={S}", lambda q=q, k=k, v=v: sdpa(q, k, v), lambda q=q, k=k, v=v: by_hand(q, k, v)
+    for H, T, S in ((8, 4, 1000), (8, 16, 4096), (8, 1, 64), (8, 1, 512), (8, 1, 8192)):
+        q, k, v = drawn(H, T, D), drawn(H, S, D), drawn(H, S, D)
+        yield f"H={H} T={T} S={S}", lambda q=q, k=k, v=v: sdpa(q, k, v), lambda q=q, k=k, v=v: by_hand(q, k, v)
+    x = drawn(8, D)
+    yield "attention(), T=8", lambda: attnlib.attention(x, x, x), lambda: by_hand(x, x, x)
+
+
+def grouped() -> Iterator[Case]:
+    """NumPy, one query for 32 heads and keys for 8; by hand the queries of a group are rows of one product."""
+    for S in (64, 512, 8192):
+        q, k, v = drawn(32, 1, 128), drawn(8, S, 128), drawn(8, S, 128)
+        rows = q.reshape(8, 4, 128)
+        ours = lambda q=q, k=k, v=v: sdpa(q, k, v, enable_gqa=True)  # noqa: E731
+        yield f"32 heads of queries, 8 of keys, S={S}", ours, lambda q=rows, k=k, v=v: by_hand(q, k, v)
+
+
+def masked() -> Iterator[Case]:
+    """NumPy under masks, with large scores, and causal."""
+    for T in (16, 64, 512, 1024):
+        q, k, v = drawn(8, T, D), drawn(8, T, D), drawn(8, T, D)
+        mask, bias, large = np.random.default_rng(T).random((T, T)) < 0.7, drawn(T, T), 10 * q
+        mask[:, 0] = True
+        tensors = [torch.tensor(x)[None] for x in (q, k, v)] + [torch.tensor(mask)]
+        ours = lambda q=q, k=k, v=v, mask=mask: sdpa(q, k, v, mask)  # noqa: E731
+        yield f"bool mask, T={T}", ours, lambda q=q, k=k, v=v, mask=mask: by_hand(q, k, v, mask)
+        yield f"bool mask, T={T}, torch", ours, lambda x=tensors: F.scaled_dot_product_attention(*x)
+        yield (
+            f"bias, T={T}",
+            lambda q=q, k=k, v=v, bias=bias: sdpa(q, k, v, bias),
+            lambda q=q, k=k, v=v, bias=bias: by_hand(q, k, v, bias),
+        )
+        yield (
+            f"scores times 10, T={T}",
+            lambda q=large, k=k, v=v: sdpa(q, k, v),
+            lambda q=large, k=k, v=v: by_hand(q, k, v),
+        )
+
+
+def decoding() -> Iterator[Case]:
+    """torch: eight tokens of a decoder with a memory of 512, which is projected once, or for each token."""
+    torch.manual_seed(0)
+    decoder = attnlib.torch.Decoder(256, 8, 1024, 2).eval()
+    memory, tokens = torch.randn(1, 512, 256), torch.randn(1, 8, 256)
+
+    @torch.no_grad()
+    def with_cache() -> None:
+        cache = decoder.new_cache()
+        for t in range(8):
+            decoder(tokens[:, t : t + 1], memory, cache=cache)
+
+    @torch.no_grad()
+    def anew() -> None:
+        cache = decoder.new_cache()
+        for t in range(8):
+            for layer in cache:
+                layer.memory.clear()
+            decoder(tokens[:, t : t + 1], memory, cache=cache)
+
+    yield "8 tokens beside a memory of 512, against projecting it for each", with_cache, anew
+
+
+def measure() -> None:
+    """Measure in this process, whose libraries have one thread, and print the table."""
+    cases = [case for group in (short, grouped, masked, decoding) for case in group()]
+    print(f"{timing.machine()}; one thread; CPU time; median of both sides in turn\n")
+    print("| case | attnlib, µs | the other, µs | ratio |\n|---|---:|---:|---:|")
+    for name, ours, other in tqdm(cases, file=sys.stderr):
+        found = timing.in_turn({"ours": ours, "other": other}, timing.CPU, 2.0, calls=3 if "memory" in name else 20)
+        mine, theirs = found["ours"], found["other"]
+        tqdm.write(f"| {name} | {mine * 1e6:.1f} | {theirs * 1e6:.1f} | {mine / theirs:.2f} |")
+
+
+if __name__ == "__main__":
+    if os.environ.get("OMP_NUM_THREADS") == "1":
+        torch.set_num_threads(1)
+        measure()
+    else:  # the libraries read this when they are loaded
+        os.execve(sys.executable, [sys.executable, *sys.argv], timing.environment(1))
