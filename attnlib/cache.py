@@ -42,8 +42,8 @@ class MemoryCache:
         """Return ``project(key, value)``, computed only once for as long as the same arguments are passed.
 
         Args:
-            key: ``(..., S, E)``, what a decoder attends to besides its own sequence. NumPy arrays must not be changed
-                in place between calls; if a torch tensor is, that is noticed.
+            key: ``(..., S, E)``, the memory that a decoder attends to. Do not change it in place between calls, or
+                :meth:`clear` the cache: only of an ordinary torch tensor, in code that is not compiled, is that noticed.
             value: ``(..., S, E)``.
             project: maps these to the keys ``(..., S, D)`` and values ``(..., S, D_v)`` of one layer.
 

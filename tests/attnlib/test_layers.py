@@ -73,9 +73,12 @@ def test_the_classes_are_made_as_the_design_says(layers):
     def parameters(function):
         return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
 
+    options = {"window": None, "softcap": None, "scale": None, "attn_bias": None}
+
     def designed(embed_dim, num_heads, *, num_kv_heads=None, bias=True, dropout=0.0, rope=None): ...
 
-    assert parameters(layers.MultiHeadAttention) == parameters(designed)
+    added = [(name, inspect.Parameter.KEYWORD_ONLY, default) for name, default in options.items()]
+    assert parameters(layers.MultiHeadAttention) == parameters(designed) + added
     block = inspect.signature(layers.TransformerBlock).parameters
     assert list(block)[:4] == ["embed_dim", "num_heads", "ff_dim", "norm"]
     assert (block["norm"].kind, block["norm"].default) == (inspect.Parameter.KEYWORD_ONLY, "pre")
