@@ -43,7 +43,7 @@ class MemoryCache:
 
         Args:
             key: ``(..., S, E)``, the memory that a decoder attends to. Do not change it in place between calls, or
-                :meth:`clear` the cache: only of an ordinary torch tensor, in code that is not compiled, is that noticed.
+                :meth:`clear` the cache: a change is noticed only in an ordinary torch tensor and uncompiled code.
             value: ``(..., S, E)``.
             project: maps these to the keys ``(..., S, D)`` and values ``(..., S, D_v)`` of one layer.
 
