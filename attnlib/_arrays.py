@@ -26,7 +26,7 @@ def is_torch(x: object) -> bool:
 
 
 def autocasts(x: object) -> bool:
-    """Tell whether torch.autocast is on where ``x`` lies: torch then chooses dtypes, and mixed ones are allowed."""
+    """Tell whether torch.autocast is enabled on the device of ``x``: torch chooses dtypes, mixed ones are allowed."""
     if not is_torch(x):
         return False
     torch: Any = sys.modules["torch"]

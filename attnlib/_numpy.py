@@ -86,7 +86,7 @@ def _binding(left: int | None, right: int | None, offset: int, T: int, S: int) -
 def _small_sdpa(
     query: Floats, key: Floats, value: Floats, mask: NDArray[Any] | None, scale: float, causal: bool
 ) -> tuple[Floats, Floats] | None:
-    """Return context and weights if there are few scores, else None; the query heads of one key are taken as rows."""
+    """Return context and weights if there are few scores, else None. Query heads that share a key head become rows."""
     q, k, v = query, key, value
     grouped = q.ndim == k.ndim == v.ndim > 2 and 1 < k.shape[-3] < q.shape[-3]
     if grouped and mask is None and not causal:

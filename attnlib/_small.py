@@ -1,6 +1,7 @@
 """Scaled dot-product attention for NumPy arrays with few scores: all of them at once, in as few steps as possible.
 
-So few scores stay in the processor's cache, and most of the time goes into making NumPy's calls, not into their work.
+With so few scores, everything stays in the processor's cache, and most of the time is spent on the overhead of calling
+NumPy rather than on arithmetic.
 
 Dimensions: H heads of all sequences, T queries, S keys, D width of queries and keys, D_v of values.
 """
@@ -45,7 +46,7 @@ def attend(
     """Return the context (..., T, D_v) and the weights (..., T, S), for at least one key.
 
     The arrays have the same leading dimensions and are float32 or float64. ``causal`` aligns the first query with the
-    first key. The mask is boolean, or of the arrays' dtype and added.
+    first key. The mask is boolean, or has the arrays' dtype and is added to the scores.
     """
     weights: Floats = np.matmul(query * scale, key.mT)
     if causal:

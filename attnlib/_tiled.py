@@ -249,9 +249,10 @@ def _groups(heads: tuple[int, ...], size: int) -> Iterator[tuple[Any, ...]]:
 
 
 def keep(x: Floats, mask: NDArray[np.bool_], by: float) -> None:
-    """Overwrite x by 0 or -inf where the mask is False; for 0, x has to be finite.
+    """Overwrite x with 0 or -inf where the mask is False. If it is 0, x must be finite.
 
-    ``np.copyto(x, by, where=~mask)`` does it in ten times the time: a processor cannot guess which way a mask goes.
+    ``np.copyto(x, by, where=~mask)`` takes ten times as long, because the processor cannot predict the branches that a
+    mask causes.
     """
     if by == 0:
         x *= mask

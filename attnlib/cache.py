@@ -42,8 +42,8 @@ class MemoryCache:
         """Return ``project(key, value)``, computed only once for as long as the same arguments are passed.
 
         Args:
-            key: ``(..., S, E)``, the memory that a decoder attends to. Do not change it in place between calls, or
-                :meth:`clear` the cache: a change is noticed only in an ordinary torch tensor and uncompiled code.
+            key: ``(..., S, E)``, the memory that a decoder attends to. If you change it in place between calls,
+                :meth:`clear` the cache: a change is noticed only in ordinary torch tensors and uncompiled code.
             value: ``(..., S, E)``.
             project: maps these to the keys ``(..., S, D)`` and values ``(..., S, D_v)`` of one layer.
 

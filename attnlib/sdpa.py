@@ -56,7 +56,7 @@ def scaled_dot_product_attention(
 
     nan and inf: a query's context is nan if the query, or a key or value that it may attend to, contains nan, or if one
     of its scores is inf (in half precision on a CPU, torch's kernel may give that score a weight of 0 instead; in code
-    made by torch.compile, fewer than 16 keys may give a query with nan the context 0). A score
+    compiled by torch.compile, a query that contains nan may get the context 0 if there are fewer than 16 keys). A score
     of -inf next to finite ones gives a weight of 0. Keys and values that are masked out should be finite: otherwise the
     context may be nan, because 0 times nan is nan.
 

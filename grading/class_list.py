@@ -61,7 +61,7 @@ def _file(course: Course) -> Path:
 
 
 def _students(course: Course) -> dict[str, bool]:
-    """Return every student in the gradebook, and whether it has more than the id, as students on a class list do."""
+    """Return every student in the gradebook, and whether more than the id is known, as for students on a class list."""
     connection = connect(course.config().CourseDirectory.db_url)
     if connection is None:
         return {}

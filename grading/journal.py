@@ -99,7 +99,7 @@ class Journal:
         return any(agree(said, outcome) for said in self._allowed.get(outcome.student, []))
 
     def graded_digest(self, student: str) -> str:
-        """Return the digest of the submission that the log has as a student's last, or "" if it has none."""
+        """Return the digest of the student's most recent submission in the log, or "" if it has none."""
         said = self._allowed.get(student, [{}])[-1].get("submission", "")
         return said if isinstance(said, str) else ""
 

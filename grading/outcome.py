@@ -1,4 +1,4 @@
-"""The outcome of one submission: a verdict, and for each question that was not all right, what was wrong with it.
+"""The outcome of one submission: a verdict, and for each question that was not entirely correct, what was wrong.
 
 The scores themselves are in nbgrader's gradebook, where a person can change them; this is what it has no place for.
 """
@@ -13,8 +13,8 @@ from grading.challenge import is_autograded
 from grading.judge import NO_ANSWER
 from grading.text import printable
 
-IN_TIME, NO_DUE_DATE = ", in time", ", and no due date is set"  # how a lateness ends that nobody needs to see
-CHANGED = "its lateness has changed: "  # how the flag for this begins
+IN_TIME, NO_DUE_DATE = ", in time", ", and no due date is set"  # endings of lateness notes that need not be shown
+CHANGED = "its lateness has changed: "  # the beginning of the flag for a change in lateness
 UNKNOWN = "its time of submission is not known: "
 LONGEST = 300  # characters of a student's text in a table
 

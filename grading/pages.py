@@ -72,7 +72,7 @@ class Pages:
 
 
 def to_student(reason: str) -> str:
-    """Rephrase for the student why a submission was refused, which tells an instructor what to ask for."""
+    """Rephrase the reason for a refusal, which tells the instructor what to ask for, to address the student."""
     asked = (("Ask for it", "Hand it in"), ("ask for it", "hand it in"), ("Ask for ", "Hand in "))
     return reduce(lambda text, words: text.replace(*words), asked, reason)
 

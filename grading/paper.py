@@ -42,7 +42,7 @@ class Paper:
         """Read the student's version of a notebook.
 
         Raises:
-            GradingError: a graded cell is not a question that can be judged outside.
+            GradingError: a graded cell is not a question that can be judged outside the sandbox.
         """
         template = read_notebook(file)
         challenges = [challenge_of(cell) for cell in template.cells if is_autograded(cell)]

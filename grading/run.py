@@ -1,4 +1,4 @@
-"""Grade a class: doctor, boxes, judge, ledger, pages. It can be stopped at any moment, and continues where it was."""
+"""Grade a class: doctor, boxes, judge, ledger, pages. It can be stopped at any time, and resumes where it left off."""
 
 import os
 import sys

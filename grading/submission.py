@@ -81,7 +81,7 @@ class Submissions:
     def admit(self, student: str, before: str = "") -> Submission:
         """Read what came. A notebook that is missing or unreadable counts as nothing, where there are others.
 
-        ``before`` is the digest of what an earlier run graded, unless what a person marked is to be looked at again.
+        ``before`` is the digest of what an earlier run graded, or empty if marks given by hand have to be reviewed.
         """
         folder = self.course.submitted(student, self.assignment)
         came: list[str] = []

@@ -92,7 +92,7 @@ def _load(module: Any, weights: Given) -> dict[str, Any]:
 
 
 def _listed(names: Set[str], of: Given) -> str:
-    """Return names of parameters as text, and use the name of a part where all of its parameters are listed."""
+    """Return the parameters' names as text; if all parameters of a part are listed, name the part instead."""
     parts: dict[str, set[str]] = {}
     for name in of:
         parts.setdefault(name.rpartition(".")[0] or name, set()).add(name)

@@ -68,7 +68,7 @@ def _unpack(found: re.Match[str], line: str) -> str:
     expected = found["expected"]
     return (
         f"you unpack a shape into {_count(expected, 'size', 'sizes')}, but the array has a different number of axes. "
-        "There can be no batch dimension, or more than one."
+        "There may be any number of batch dimensions, including none."
     )
 
 

@@ -62,7 +62,7 @@ def _keys(found: Any) -> Iterator[Any]:
     if isinstance(found, type):
         bodies = [vars(base) for base in found.__mro__ if base.__name__ == found.__name__]
         for method in (x for body in bodies for x in body.values() if isinstance(x, FunctionType)):
-            yield inspect.unwrap(method).__code__  # the code of a decorator is that of all that it decorates
+            yield inspect.unwrap(method).__code__  # all methods with the same decorator share the wrapper's code
     elif callable(found):
         inner = inspect.unwrap(found)  # all functions with the same decorator share the wrapper's code
         yield inner.__code__ if isinstance(inner, FunctionType) else inner

@@ -1,8 +1,8 @@
 """Run a student's notebook from the shell: its code cells in order, in this process, and the reports of its checks.
 
 The notebook is trusted, as in Jupyter: it is the reader's own. Lines that only IPython understands (``%…``, ``!…``) are
-skipped. An error in a cell is shown, and then the next cell runs: a check further down may not depend on it. A cell
-that takes too long is stopped if the system has interval timers (Windows has none).
+skipped. An error in a cell is shown, and then the next cell runs: later checks might not depend on the one that failed.
+A cell that takes too long is stopped if the system has interval timers (Windows has none).
 """
 
 import ast
