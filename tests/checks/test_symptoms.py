@@ -127,3 +127,13 @@ def test_zeros_in_the_first_case_alone_are_not_called_nothing_but_zeros():
     report = examine("additive", cancelled, seed=0)
     assert not report.passed
     assert report.mistake is None
+
+
+def test_a_gradient_alone_says_nothing_of_dimensions():
+    def exponentials_changed_in_place(query, key, value):
+        scores = query @ key.mT * query.shape[-1] ** -0.5
+        weights = (scores - scores.amax(-1, keepdim=True)).exp()
+        weights /= weights.sum(-1, keepdim=True)
+        return weights @ value, weights
+
+    assert examine("attention", exponentials_changed_in_place, backend="torch").mistake == "written-in-place"

@@ -206,7 +206,7 @@ def number_of_dimensions(seen: Seen) -> bool:
     ranks = {i: _rank(case) for i, case in seen.cases.items() if case.part != GRADIENTS}
     right = {rank for i, rank in ranks.items() if i in seen.right}
     wrong = {rank for i, rank in ranks.items() if i not in seen.right}
-    return bool(right) and not right & wrong
+    return bool(right and wrong) and not right & wrong
 
 
 @symptom(
