@@ -111,7 +111,7 @@ def triple(rng, leading: tuple[int, ...], t: int, s: int, d: int, d_v: int, dtyp
 
 def ascending(arrays: dict[str, Any]) -> dict[str, Any]:
     """Return the same with the keys in another order: the later a key, the better it matches the first query."""
-    order = np.argsort(arrays["key"] @ arrays["query"][0])
+    order = np.argsort((arrays["key"] * arrays["query"][0]).sum(-1))
     return arrays | {"key": arrays["key"][order]}
 
 
