@@ -88,7 +88,7 @@ def _small_sdpa(
 ) -> tuple[Floats, Floats] | None:
     """Return context and weights if there are few scores, else None. Query heads that share a key head become rows."""
     q, k, v = query, key, value
-    grouped = q.ndim == k.ndim == v.ndim > 2 and 1 < k.shape[-3] < q.shape[-3]
+    grouped = q.ndim == k.ndim > 2 and q.shape[:-3] == k.shape[:-3] and 1 < k.shape[-3] < q.shape[-3]
     if grouped and mask is None and not causal:
         q = q.reshape(*k.shape[:-2], -1, q.shape[-1])
     if not _small.fits(q, k, v, causal):

@@ -49,6 +49,19 @@ def test_a_mask_with_batches_serves_more_batches(backend, rng, mask_shape, kind,
     assert_allclose(ours, attend(*arrays, mask, **options)[0], atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("queries", "keys"), [((2,), (1,)), ((1,), (2,)), ((6,), (1,)), ((3, 1), (1, 2)), ((), (2,))], ids=str
+)
+@pytest.mark.parametrize("more", [{}, {"is_causal": True, "q_offset": S}, {"return_weights": True}], ids=str)
+def test_grouped_queries_may_share_the_keys_of_another_batch(backend, rng, queries, keys, more):
+    arrays = [rng.standard_normal(shape) for shape in ((*queries, 6, T, D), (*keys, 2, S, D), (*keys, 2, S, D))]
+    ours = run(backend, *arrays, enable_gqa=True, **more)
+    lead = np.broadcast_shapes(queries, keys)
+    query, *shared = (np.broadcast_to(x, (*lead, *x.shape[-3:])) for x in arrays)
+    theirs = attend(query, *(np.repeat(x, 3, axis=-3) for x in shared))
+    assert_allclose(ours[0] if "return_weights" in more else ours, theirs.context, atol=1e-12)
+
+
 @pytest.mark.parametrize("size", [1e30, 1e-36, 0.0], ids=str)
 @pytest.mark.parametrize("score", [20.0, -20.0])
 @pytest.mark.parametrize("queries", [3, 300])
