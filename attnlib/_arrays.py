@@ -48,8 +48,7 @@ def backend(**arrays: Array) -> ModuleType:
     first_name, first = next(iter(arrays.items()))
     torch_first = is_torch(first)
     for name, x in arrays.items():
-        if type(x) is not np.ndarray and isinstance(x, np.ma.MaskedArray | np.matrix):
-            _refuse_subclass(name, x)
+        _refuse_subclass(name, x)
         if not (isinstance(x, np.ndarray) or is_torch(x)):
             raise TypeError(
                 f"{name} must be a {ARRAY_TYPES}, got {type(x).__name__}: wrap it in np.asarray or torch.tensor"
@@ -210,8 +209,7 @@ def at_least_float32(xp: ModuleType, dtype: Any) -> Any:
 
 def require_mask(name: str, mask: Array, scores_shape: tuple[int, ...], like: Array) -> None:
     """Raise unless a mask is boolean or floating point, and broadcasts to the scores' shape ``(..., T, S)``."""
-    if type(mask) is not np.ndarray and isinstance(mask, np.ma.MaskedArray | np.matrix):
-        _refuse_subclass(name, mask)
+    _refuse_subclass(name, mask)
     if is_torch(mask) != is_torch(like) or not hasattr(mask, "dtype"):
         raise TypeError(f"{name} is a {type(mask).__name__}, but the scores are a {type(like).__name__}: convert it")
     if not (str(mask.dtype).endswith("bool") or is_floating(mask)):
@@ -279,6 +277,8 @@ def _on_two_devices(first_name: str, first: Array, name: str, x: Array) -> str:
 
 def _refuse_subclass(name: str, x: Array) -> None:
     """Raise TypeError for an array subclass that gives the usual operations a meaning that attention would ignore."""
+    if type(x) is np.ndarray or not isinstance(x, np.ma.MaskedArray | np.matrix):
+        return
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(
             f"{name} is a numpy.ma.MaskedArray, whose mask would be ignored: pass {name}.filled(0), and use "
@@ -289,8 +289,7 @@ def _refuse_subclass(name: str, x: Array) -> None:
 
 def _is_traced_size(value: object) -> bool:
     """Tell whether a value is a size recorded by torch.jit.trace, which makes it a tensor without dimensions."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor) and value.ndim == 0 and torch.jit.is_tracing()
+    return is_torch(value) and value.ndim == 0 and sys.modules["torch"].jit.is_tracing()  # type: ignore[attr-defined]
 
 
 def _is_symbolic(value: object) -> bool:

@@ -1,6 +1,6 @@
 """Whole numbers that say where a sequence begins and how much of it is real.
 
-Dimensions: B batch.
+Dimensions: B batch, T queries, S keys.
 """
 
 from collections.abc import Sequence
@@ -65,3 +65,12 @@ def _checked_tensor(lengths: Array, like: Array | None) -> Array:
 def _check_integers(lengths: Array) -> None:
     if not library_of(lengths)[0].isdtype(lengths.dtype, "integral"):
         raise TypeError(f"lengths has dtype {lengths.dtype}, but integers are needed: how many positions are real")
+
+
+def binding_sides(left: int | None, right: int | None, offset: int, T: int, S: int) -> tuple[int | None, int | None]:
+    """Return the sides of a window that forbid any of T queries any of S keys, and None for the others."""
+    if left is not None and T - 1 + offset - left <= 0:  # even the last query sees the first key
+        left = None
+    if right is not None and offset + right >= S - 1:  # even the first query sees the last key
+        right = None
+    return left, right

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlib import _small
+from attnlib._lengths import binding_sides
 from attnlib._tiled import KEYS, QUERIES, Rules, attend, attend_at_once
 
 FEW = 32  # queries: for fewer, all scores of a head at a time take less memory than the keys
@@ -50,7 +51,7 @@ def sdpa(
     """Return the context ``(..., T, D_v)``, the weights ``(..., T, S)`` and the log-sums ``(..., T)`` if wanted."""
     work = np.result_type(query.dtype, np.float32)
     q, k, v = (x.astype(work, copy=False) for x in (query, key, value))
-    left, right = _binding(left, right, offset, q.shape[-2], k.shape[-2])
+    left, right = binding_sides(left, right, offset, q.shape[-2], k.shape[-2])
     if not (want_lse or dropout_p or softcap or left is not None) and (right is None or right == offset == 0):
         found = _small_sdpa(q, k, v, mask, scale, right == 0)
         if found is not None:
@@ -72,15 +73,6 @@ def sdpa(
         np.matmul(weights, v, out=out)
     results = (out, weights if want_weights else None, lse)
     return tuple(x if x is None else _returned(x, heads, len(lead), query.dtype) for x in results)  # type: ignore[return-value]
-
-
-def _binding(left: int | None, right: int | None, offset: int, T: int, S: int) -> tuple[int | None, int | None]:
-    """Return the sides of a window that forbid anything; None for the others."""
-    if left is not None and T - 1 + offset - left <= 0:
-        left = None
-    if right is not None and offset + right >= S - 1:
-        right = None
-    return left, right
 
 
 def _small_sdpa(

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attnlib._arrays import at_least_float32, autocasts, broadcast_shape
-from attnlib._lengths import FEW_KEYS
+from attnlib._lengths import FEW_KEYS, binding_sides
 from attnlib.masks import combine_masks, window_mask
 
 LONG = 2**17  # scores of a head from which a loop over the heads is faster than one product of them all
@@ -101,10 +101,6 @@ def _mask_of_zeros(query: Tensor, key: Tensor, causal: bool) -> Tensor:
 
 def sdpa_of_few_keys(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> Tensor:
     """Return the context of queries, keys and values (B, H, T, D), and nothing else, when there are few keys."""
-    if key.shape[-2] == 0 or is_traced():
-        return sdpa(
-            query, key, value, None, 0.0, None, 0 if is_causal else None, 0, query.shape[-1] ** -0.5, None, False, False
-        )[0]
     return F.scaled_dot_product_attention(query, key, value, _mask_of_zeros(query, key, is_causal))
 
 
@@ -114,9 +110,8 @@ def _within_reach(
     """Return the mask combined with the limits on distance, or unchanged if these forbid nothing."""
     T, S = query.shape[-2], key.shape[-2]
     if not is_traced():  # a comparison would fix the sizes that a compiler keeps symbolic
-        sees_last = right is None or offset + right >= S - 1  # even the first query
-        sees_first = left is None or T - 1 + offset - left <= 0  # even the last
-        if sees_last and sees_first:
+        left, right = binding_sides(left, right, offset, T, S)
+        if left is None and right is None:
             return mask
     return combine_masks(mask, window_mask(T, S, left, right, q_offset=offset, like=query))
 

@@ -137,7 +137,8 @@ def scaled_dot_product_attention(
                 or query.device.type != "cpu"
             ):
                 return attend(query, key, value, is_causal=True) if is_causal else attend(query, key, value)
-            return kernel(query).sdpa_of_few_keys(query, key, value, is_causal)
+            if key.shape[2] and not torch.jit.is_tracing():
+                return kernel(query).sdpa_of_few_keys(query, key, value, is_causal)
         except RuntimeError:
             _check(query, key, value, enable_gqa=False)  # if devices differ, its message says what to write
             raise

@@ -14,7 +14,7 @@ from sqlalchemy import select
 from grading._untyped import Student
 from grading.course import Course
 from grading.gradebook import connect
-from grading.roster import not_graded
+from grading.roster import not_graded, with_submission
 
 MOST_BYTES = 10_000_000
 
@@ -39,8 +39,7 @@ def differences(course: Course, assignment: str, graded: Collection[str]) -> Dif
     listed = {student for student, is_described in known.items() if is_described or student not in added}
     if not listed:
         return Differences()
-    came = {student for student in course.students() if course.submitted(student, assignment).is_dir()}
-    absent = listed - came - set(graded) - course.excluded() - not_graded(course).keys()
+    absent = listed - with_submission(course, assignment) - set(graded) - course.excluded() - not_graded(course).keys()
     return Differences(tuple(sorted(absent)), tuple(sorted(set(graded) - listed)))
 
 

@@ -16,7 +16,7 @@ from grading.doctor.repair import SEVERAL
 from grading.gradebook import require_agreement
 from grading.journal import Journal
 from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
-from grading.roster import not_graded
+from grading.roster import gradable, with_submission
 
 # How a formula begins, in full width as well; and an apostrophe, which would be mistaken for one of ours.
 FORMULA = "=+@＝＋－＠\t\r'-"
@@ -95,7 +95,9 @@ def _graded(course: Course, assignment: str) -> list[Outcome]:
             "that does not renew it, remove it",
             file=sys.stderr,
         )
-    waiting = sorted(_waiting(course, assignment) - {outcome.student for outcome in outcomes})
+    waiting = sorted(
+        (with_submission(course, assignment) & gradable(course)) - {outcome.student for outcome in outcomes}
+    )
     if waiting:
         more = f" and {len(waiting) - MOST_NAMED} more" if len(waiting) > MOST_NAMED else ""
         names = ", ".join(plain(name) for name in waiting[:MOST_NAMED]) + more
@@ -111,12 +113,6 @@ def _graded(course: Course, assignment: str) -> list[Outcome]:
     if not graded:
         raise GradingError(f"nobody has been graded in {course.folder} yet: run `python -m grading run {assignment}`")
     return graded
-
-
-def _waiting(course: Course, assignment: str) -> set[str]:
-    """Return the students who have submitted something that can be graded."""
-    there = {student for student in course.students() if course.submitted(student, assignment).is_dir()}
-    return there - course.excluded() - not_graded(course).keys()
 
 
 def _questions(assignment: str, gradebook: Gradebook) -> list[str]:

@@ -18,6 +18,16 @@ def not_graded(course: Course) -> dict[str, str]:
     return {student: why for student, why in wrong.items() if why}
 
 
+def gradable(course: Course) -> set[str]:
+    """Return the students whose folders can be graded, and who are not excluded."""
+    return set(course.students()) - course.excluded() - not_graded(course).keys()
+
+
+def with_submission(course: Course, assignment: str) -> set[str]:
+    """Return the students who have a folder for an assignment."""
+    return {student for student in course.students() if course.submitted(student, assignment).is_dir()}
+
+
 def _wrong(student: str) -> str:
     """Return why nbgrader cannot take a name as text, as a pattern of files, or as a file's name; "" where it can."""
     size = len(os.fsencode(student))

@@ -11,7 +11,7 @@ from grading.journal import Journal, agree
 from grading.ledger import Ledger
 from grading.outcome import Outcome, plain
 from grading.release import papers
-from grading.roster import not_graded
+from grading.roster import gradable
 from grading.submission import asked, digest_of
 
 CLOSE = 1e-4  # points
@@ -56,7 +56,7 @@ def verify(course: Course, assignment: str, ledger: Ledger, known: str = "") -> 
     def submitted(student: str, walled: bool) -> str:
         return digest_of(course.submitted(student, assignment), notebooks, asked(notebooks, walled=walled))
 
-    there = set(course.students()) - course.excluded() - not_graded(course).keys()
+    there = gradable(course)
     for student, said in sorted(known_to_log.items()):
         if student in there or student in scores:
             score, look = scores.get(student, 0.0), submitted if student in there else None

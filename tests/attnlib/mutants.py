@@ -103,11 +103,11 @@ NUMPY = [
     ),
     Mutant("few scores, nothing to attend to", "_small.py", "np.copyto(total, 1, where=total == 0)", "pass"),
     Mutant(
-        "a window that forbids nothing, one early", "_numpy.py", "offset + right >= S - 1", "offset + right >= S - 2"
+        "a window that forbids nothing, one early", "_lengths.py", "offset + right >= S - 1", "offset + right >= S - 2"
     ),
     Mutant(
         "a window that forbids nothing, one late",
-        "_numpy.py",
+        "_lengths.py",
         "T - 1 + offset - left <= 0",
         "T - 2 + offset - left <= 0",
     ),
@@ -265,7 +265,11 @@ TORCH = [
         "return x.reshape(*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:])",
         "return x.reshape(*x.shape[:-3], x.shape[-3] // H_key, H_key, *x.shape[-2:]).transpose(-4, -3)",
     ),
-    torch("reach that never forbids", "if sees_last and sees_first:", "if sees_last or sees_first:"),
+    torch(
+        "reach that never forbids",
+        "if left is None and right is None:\n            return mask",
+        "if left is None or right is None:\n            return mask",
+    ),
     torch("weights of a row of nothing not 0", "weights = weights.masked_fill(nothing, 0.0)", "pass"),
 ]
 OTHERS = [
