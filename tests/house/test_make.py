@@ -73,7 +73,7 @@ def solve(copy: Path, version: str) -> None:
 
 
 def make(copy: Path, *targets: str) -> subprocess.CompletedProcess[str]:
-    surroundings = os.environ | {"PYTHONPATH": str(copy), "MAKEFLAGS": ""}
+    surroundings = os.environ | {"PYTHONPATH": str(copy), "MAKEFLAGS": "", "MAKELEVEL": ""}
     command = ["make", *targets]
     return subprocess.run(command, cwd=copy, env=surroundings, capture_output=True, text=True, check=False, timeout=250)
 
