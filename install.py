@@ -17,8 +17,8 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 SECONDS = 5  # that the index may take to answer
 MOST = 10_000_000  # bytes of its answer
 CHOICES = ("", "cpu", "cuda")
-CUDA = "up to 6.0 GB, most of it PyTorch's build for NVIDIA GPUs (make TORCH=cpu installs the CPU build instead)"
-SIZE = {True: "2.3 GB", False: CUDA}
+CUDA = "up to 6.4 GB, most of it PyTorch's build for NVIDIA GPUs (make TORCH=cpu installs the CPU build instead)"
+SIZE = {True: "3.4 GB", False: CUDA}
 
 
 def main(asked: str) -> None:

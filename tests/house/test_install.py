@@ -70,7 +70,7 @@ def test_without_a_gpu_the_cpu_build_comes_first_and_its_size_is_told(install, i
     lock = (ROOT / "requirements.txt").read_text().splitlines()
     said = f"Installing {sum(not line.lstrip().startswith('#') for line in lock)} packages into "
     assert (out := capsys.readouterr().out).startswith(said)
-    assert "2.3 GB" in out
+    assert "3.4 GB" in out
 
 
 @pytest.mark.parametrize(("script", "gpu"), [("echo 'GPU 0: NVIDIA H100'", True), ("echo 'No devices'; exit 6", False)])
@@ -78,7 +78,7 @@ def test_a_gpu_is_one_that_the_driver_lists(install, index, tmp_path, capsys, sc
     driver(tmp_path, script)
     install.main("")
     assert from_cpu_index(install) is not gpu
-    assert ("6.0 GB" in capsys.readouterr().out) is gpu
+    assert ("6.4 GB" in capsys.readouterr().out) is gpu
 
 
 @pytest.mark.parametrize("listed", ["", LISTED.replace("2.13.0", "2.12.0"), LISTED.replace("%2Bcpu", "")])
@@ -96,7 +96,7 @@ def test_an_index_that_cannot_be_reached_is_not_used_and_the_larger_size_is_told
     monkeypatch.setattr(install, "CPU_INDEX", address)
     install.main("")
     assert len(install.asked) == 3
-    assert "up to 6.0 GB" in capsys.readouterr().out
+    assert "up to 6.4 GB" in capsys.readouterr().out
 
 
 def test_an_index_that_never_answers_is_given_up(install, monkeypatch):
@@ -111,7 +111,7 @@ def test_where_pip_cannot_take_the_cpu_build_it_goes_on_without(install, index, 
     install.fails = lambda arguments: "--index-url" in arguments
     install.main("")
     assert len(install.asked) == 4
-    assert "did not work, so pip's default index is used: up to 6.0 GB" in capsys.readouterr().out
+    assert "did not work, so pip's default index is used: up to 6.4 GB" in capsys.readouterr().out
 
 
 def test_either_build_can_be_asked_for(install, index, tmp_path):
@@ -141,4 +141,4 @@ def test_elsewhere_than_on_linux_pypi_has_the_smaller_build(install, index, monk
     monkeypatch.setattr(install.sys, "platform", "darwin")
     install.main("")
     assert len(install.asked) == 3
-    assert "2.3 GB" in capsys.readouterr().out
+    assert "3.4 GB" in capsys.readouterr().out
