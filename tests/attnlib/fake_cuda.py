@@ -1,0 +1,55 @@
+"""A CUDA device without a GPU: torch's FakeTensorMode computes the shapes and devices of results, but no values.
+
+Reading a value from a fake tensor is an error. On a GPU it would make the program wait for the device.
+"""
+
+import ctypes
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import torch
+from torch._subclasses import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+
+class OnCuda(TorchDispatchMode):
+    """Every operation inside must make its tensors on CUDA."""
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        results = operation(*args, **(kwargs or {}))
+        devices = {x.device.type for x in tree_leaves(results) if isinstance(x, torch.Tensor)}
+        assert devices <= {"cuda"}, f"{operation} made a tensor on {', '.join(sorted(devices))}"
+        return results
+
+
+@contextmanager
+def fake_cuda() -> Iterator[None]:
+    """Inside, tensors on CUDA are fake, no value can be read from them, and no tensor may be made on the CPU.
+
+    Gradients are not recorded: without CUDA, torch cannot run a backward pass for it.
+    """
+    guard = nullcontext() if torch.backends.cuda.is_built() else _cuda_guard()
+    with guard, torch.no_grad(), FakeTensorMode(), OnCuda():
+        yield
+
+
+@contextmanager
+def _cuda_guard() -> Iterator[None]:
+    """Give a CPU build of torch a device guard for CUDA that does nothing, as the one of meta tensors does.
+
+    Indexing and ``copy_`` select the device before anything else. A CUDA build on a machine without a GPU gets such a
+    guard from FakeTensorMode itself; a CPU build has none, and raises "PyTorch is not linked with support for cuda".
+    """
+    library = Path(torch.__file__).parent / "lib" / ("libc10.dylib" if sys.platform == "darwin" else "libc10.so")
+    kinds = torch.autograd.DeviceType
+    guards = (ctypes.c_void_p * (int(kinds.Meta) + 1)).in_dll(
+        ctypes.CDLL(str(library)), "_ZN3c104impl26device_guard_impl_registryE"
+    )
+    guards[int(kinds.CUDA)] = guards[int(kinds.Meta)]
+    try:
+        yield
+    finally:
+        guards[int(kinds.CUDA)] = None
