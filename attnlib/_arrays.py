@@ -255,9 +255,9 @@ def shape(x: Array) -> str:
 def _namespace(x: Array) -> ModuleType:
     if not is_torch(x):
         return np  # which keeps to the array API since 2.1
-    import array_api_compat.torch as of_torch  # which imports torch, so not at the top
+    from attnlib import _torch  # which imports torch, so not at the top
 
-    return of_torch
+    return _torch.ARRAY_API
 
 
 def _kind(x: Array) -> str:

@@ -8,9 +8,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attnlib._arrays import at_least_float32, autocasts, broadcast_shape
+from attnlib._extras import explain_missing
 from attnlib._lengths import FEW_KEYS, binding_sides
 from attnlib.masks import combine_masks, window_mask
 
+with explain_missing("attnlib with torch"):
+    import array_api_compat.torch
+
+ARRAY_API = array_api_compat.torch  # torch under the names of the array API
 LONG = 2**17  # scores of a head from which a loop over the heads is faster than one product of them all
 ROWS = 512  # of scores that are made, used and left while they lie in the cache
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from attnlib._arrays import Array, library_of, whole
+from attnlib._extras import explain_missing
 from attnlib.masks import padding_mask
 
 SIZES = {
@@ -70,7 +71,7 @@ def load_minilm(
             (``requires_grad`` is off).
 
     Raises:
-        ImportError: ``safetensors``, ``tokenizers`` or, with that backend, torch is not installed.
+        ImportError: ``safetensors``, ``tokenizers`` or, with that backend, ``torch`` is not installed.
         FileNotFoundError: the package, the folder or a file in it is missing.
         ValueError: a file is not the model's, the backend is unknown, or a device was named for NumPy.
 
@@ -93,7 +94,7 @@ def load_minilm(
         raise FileNotFoundError(f"{folder} is no folder. {WHERE}")
     weights, words = (_read(folder / name) for name in SHA256)
     parameters = _needed("safetensors.numpy").load(weights)
-    model = _needed(f"attnlib.{backend}", extra=backend).BertEncoder(**SIZES)
+    model = import_module(f"attnlib.{backend}").BertEncoder(**SIZES)
     if backend == "torch":
         torch = import_module("torch")
         parameters = {name: torch.from_numpy(x) for name, x in parameters.items()}
@@ -249,8 +250,6 @@ def _renamed(name: str) -> str:
     return name
 
 
-def _needed(module: str, extra: str = "minilm") -> Any:
-    try:
+def _needed(module: str) -> Any:
+    with explain_missing("attnlib.minilm"):
         return import_module(module)
-    except ImportError as error:
-        raise ImportError(f"all-MiniLM-L6-v2 needs {error.name} here: pip install 'attnlib[{extra}]'") from error

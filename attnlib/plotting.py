@@ -14,19 +14,22 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
-from cycler import cycler
-from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.colors import to_rgba
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
 from attnlib._arrays import is_torch
+from attnlib._extras import explain_missing
+
+with explain_missing("attnlib.plotting"):
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+    from cycler import cycler
+    from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Rectangle
 
 INK = "#22252a"  # stands for "the colour of the text": a page replaces it by its own
 COLOURS = (  # at least 3:1 on white and on near-black

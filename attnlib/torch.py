@@ -10,11 +10,13 @@ Example:
     ((3, 5, 8), (3, 2, 5, 5))
 """
 
-import torch.nn.functional as F
-from torch import empty, nn
-
 from attnlib import _bert, _layers
+from attnlib._extras import explain_missing
 from attnlib.cache import KVCache, MemoryCache
+
+with explain_missing("attnlib.torch"):
+    import torch.nn.functional as F
+    from torch import empty, nn
 
 __all__ = [
     "BertEncoder",

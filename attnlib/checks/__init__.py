@@ -48,6 +48,7 @@ def check(name: str, implementation: Implementation, *, points: float = 1, hint:
 
     Raises:
         CheckFailed: nothing was earned. The report has been shown by then.
+        ImportError: the backend is ``"torch"``, and torch or array-api-compat is not installed.
         ValueError: ``points`` is not a positive number, or the exercise, the backend or the hint does not exist.
         TypeError: ``implementation`` cannot be called.
 

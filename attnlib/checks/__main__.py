@@ -5,8 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from tqdm import tqdm
-
+from attnlib._extras import explain_missing
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.confusion import confusion
 from attnlib.checks.notebook import SECONDS, run
@@ -47,6 +46,8 @@ def _report(names: list[str], seeds: int, parser: argparse.ArgumentParser) -> in
     unknown = [name for name in names if name not in CATALOGUE]
     if unknown:
         parser.error(f"no exercise {', '.join(unknown)}; there are: {', '.join(CATALOGUE)}")
+    with explain_missing("python -m attnlib.checks report"):
+        from tqdm import tqdm
     names = names or list(CATALOGUE)
     total = sum(len(CATALOGUE[name].mistakes) for name in names)
     with tqdm(total=total * seeds, unit="answer", dynamic_ncols=True, disable=None) as bar:

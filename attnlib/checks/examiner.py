@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlib._extras import require
 from attnlib.checks.calls import leaves, takes
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.catalogue.crashes import crashed
@@ -52,6 +53,7 @@ def examine(name: str, implementation: Implementation, *, backend: str = "numpy"
         A :class:`Report`, with ``.passed``, ``.score`` (0 to 1), ``.mistake`` (id or None) and ``.message``.
 
     Raises:
+        ImportError: the backend is ``"torch"``, and torch or array-api-compat is not installed.
         ValueError: there is no such exercise or backend.
         TypeError: ``implementation`` cannot be called.
     """
@@ -207,6 +209,8 @@ def _checked_backend(exercise: Exercise, implementation: Implementation, backend
         backend = "torch"
     if backend not in exercise.backends:
         raise ValueError(f"backend is {backend!r}, but {exercise.name} is only for {exercise.backends[0]}")
+    if backend == "torch":
+        require("a check with backend='torch'", "torch", "array_api_compat")
     return backend
 
 

@@ -1,0 +1,42 @@
+"""Libraries that only a part of attnlib needs, and the extra that installs each: ``pip install 'attnlib[torch]'``."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+EXTRAS = {  # as in pyproject.toml, with the names that Python imports
+    "torch": "torch",
+    "array_api_compat": "torch",
+    "matplotlib": "plotting",
+    "safetensors": "minilm",
+    "tokenizers": "minilm",
+    "tqdm": "checks",
+}
+
+
+@contextmanager
+def explain_missing(user: str) -> Iterator[None]:
+    """Let an import that fails because an extra is not installed say who needs it, and how to install it.
+
+    Errors from inside an installed library are left as they are: installing it again would not help.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if library not in EXTRAS or find_spec(library) is not None:
+            raise
+        raise _missing(user, library) from None
+
+
+def require(user: str, *libraries: str) -> None:
+    """Raise ModuleNotFoundError unless all these libraries are installed; none of them is imported."""
+    for library in libraries:
+        if find_spec(library) is None:
+            raise _missing(user, library)
+
+
+def _missing(user: str, library: str) -> ModuleNotFoundError:
+    package = library.replace("_", "-")
+    text = f"{user} needs {package}, which is not installed: run pip install 'attnlib[{EXTRAS[library]}]'"
+    return ModuleNotFoundError(text, name=library)

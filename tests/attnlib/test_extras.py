@@ -1,0 +1,93 @@
+"""Whoever lacks an optional library is told in one sentence which one it is, and how to install it."""
+
+import importlib
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import torch
+
+import attnlib
+import attnlib.minilm
+from attnlib._extras import EXTRAS, explain_missing
+from attnlib.checks import examine
+
+# Tries everything in one process in which no optional library can be imported, and prints the errors.
+WITHOUT = """
+import json, sys
+sys.modules |= dict.fromkeys(sys.argv[1:])
+import attnlib, attnlib.checks, attnlib.checks.__main__, attnlib.embeddings, attnlib.minilm, attnlib.numpy
+
+tried = {
+    "attnlib.torch": lambda: attnlib.torch,
+    "attnlib.plotting": lambda: attnlib.plotting,
+    "attnlib.minilm": lambda: attnlib.minilm.load_minilm(),
+    "attnlib.minilm in torch": lambda: attnlib.minilm.load_minilm(backend="torch"),
+    "a check in torch": lambda: attnlib.checks.examine("softmax", attnlib.softmax, backend="torch"),
+    "a report": lambda: attnlib.checks.__main__.main(["report", "softmax"]),
+}
+errors = {}
+for name, attempt in tried.items():
+    try:
+        attempt()
+    except ImportError as error:
+        errors[name] = str(error)
+print(json.dumps(errors))
+"""
+NEEDED = {
+    "attnlib.torch": "attnlib.torch needs torch, which is not installed: run pip install 'attnlib[torch]'",
+    "attnlib.plotting": (
+        "attnlib.plotting needs matplotlib, which is not installed: run pip install 'attnlib[plotting]'"
+    ),
+    "attnlib.minilm": "attnlib.minilm needs safetensors, which is not installed: run pip install 'attnlib[minilm]'",
+    "attnlib.minilm in torch": (
+        "attnlib.minilm needs safetensors, which is not installed: run pip install 'attnlib[minilm]'"
+    ),
+    "a check in torch": (
+        "a check with backend='torch' needs torch, which is not installed: run pip install 'attnlib[torch]'"
+    ),
+    "a report": (
+        "python -m attnlib.checks report needs tqdm, which is not installed: run pip install 'attnlib[checks]'"
+    ),
+}
+
+
+def test_without_any_extra_each_part_says_what_it_needs():
+    command = [sys.executable, "-c", WITHOUT, *EXTRAS]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=250)
+    assert json.loads(done.stdout) == NEEDED
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra", "forget", "use"),
+    [
+        ("array_api_compat", "torch", "attnlib._torch", lambda: attnlib.softmax(torch.ones(3))),
+        ("array_api_compat", "torch", "", lambda: examine("softmax", attnlib.softmax, backend="torch")),
+        ("tokenizers", "minilm", "", lambda: attnlib.minilm.load_minilm()),
+        ("torch", "torch", "attnlib.torch", lambda: attnlib.minilm.load_minilm(backend="torch")),
+    ],
+    ids=["a tensor", "a check", "a tokenizer", "a model in torch"],
+)
+def test_a_single_missing_library_is_named(monkeypatch, missing, extra, forget, use):
+    monkeypatch.delitem(sys.modules, forget, raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ModuleNotFoundError) as caught:
+        use()
+    package = missing.replace("_", "-")
+    assert f"needs {package}, which is not installed: run pip install 'attnlib[{extra}]'" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["torch.no_such_part", "json.no_such_part"])
+def test_an_error_that_no_extra_would_mend_is_left_as_it_is(name):
+    with pytest.raises(ModuleNotFoundError, match=f"^No module named '{name}'"), explain_missing("attnlib"):
+        importlib.import_module(name)
+
+
+def test_the_extra_that_is_named_brings_the_library():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    for library, extra in EXTRAS.items():
+        packages = project["optional-dependencies"][extra]
+        assert any(package.startswith(library.replace("_", "-")) for package in packages), library
