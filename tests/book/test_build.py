@@ -1,5 +1,6 @@
 """A small book, built as the real one: whose notebooks get in, which pages are executed, and what a failure leaves."""
 
+import os
 import shutil
 
 import nbformat
@@ -156,3 +157,32 @@ def test_a_cell_that_fails_is_shown_in_the_terminal_with_its_line_and_its_error(
     assert "ZeroDivisionError: division by zero" in said
     assert "nbclient" not in said
     assert "this cell is right" not in said
+
+
+MEETING = f"""{HEAD}
+# A page
+
+```{{code-cell}} ipython3
+from pathlib import Path
+from time import monotonic, sleep
+
+Path("PAGE.began").touch()
+until = monotonic() + 120
+while not Path("OTHER.began").exists() and monotonic() < until:
+    sleep(0.05)
+print("the other page has begun:", Path("OTHER.began").exists())
+```
+"""
+
+
+@pytest.mark.skipif(os.cpu_count() == 1, reason="one page is executed on each processor")
+def test_pages_are_executed_at_the_same_time(tmp_path):
+    (tmp_path / "_build" / "released").mkdir(parents=True)
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "other.md").write_text(MEETING.replace("PAGE", "second").replace("OTHER", "first"))
+    page = MEETING.replace("PAGE", "first").replace("OTHER", "second")
+    done = build_small(tmp_path, page, toc="format: jb-book\nroot: book/index\nchapters:\n- file: book/other\n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2/2" in done.stderr
+    for name in ("index", "other"):
+        assert "the other page has begun: True" in site(tmp_path, f"book/{name}.html")
