@@ -3,7 +3,8 @@
 What a layer is built from (``Linear``, ``LayerNorm``, ...) are attributes that those two modules supply; the names of
 all parts, and so the keys of the state_dict, are torch's. All layers are batch first and are called as
 
-    layer(query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False)
+    layer(query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False,
+          rope_tables=None)
 
 and return ``out``, or ``(out, weights)``. A boolean mask is True where a query **may attend** (the masks of
 ``torch.nn.MultiheadAttention`` mean the opposite).
@@ -32,9 +33,12 @@ from attnlib._instead import explain_torch_names
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.heads import merge, split
 from attnlib.masks import combine_masks
-from attnlib.positions import apply_rope, rope_tables
+from attnlib.positions import apply_rope
+from attnlib.positions import rope_tables as tables_of
 from attnlib.sdpa import Window, checked_softcap, checked_window, scaled_dot_product_attention
 from attnlib.similarity import checked_scale
+
+Tables = tuple[Array, Array]  # the cosines and the sines of rotary positions
 
 
 class MultiHeadAttention:
@@ -66,11 +70,13 @@ class MultiHeadAttention:
         query if not given, ``value`` the key; ``attn_mask`` broadcasts to ``(B, H, T, S)``. With a
         :class:`~attnlib.cache.KVCache`, the new keys and values are added to it, and queries attend to all it holds.
         A :class:`~attnlib.cache.MemoryCache` keeps the projections for as long as the same ``key`` and ``value`` are
-        passed.
+        passed. With ``rope``, ``rope_tables`` are the ``(cos, sin)`` of other positions than the default ones, shared
+        by queries and keys, as :func:`attnlib.rope_tables` returns them.
 
     Raises:
         ValueError: ``num_heads`` does not divide E, ``num_kv_heads`` does not divide H, a head's width is odd with
-            ``rope``, or a call gets an array of the wrong rank or width, or whose batch differs from the query's.
+            ``rope``, or a call gets an array of the wrong rank or width, one whose batch differs from the query's, or
+            ``rope_tables`` without ``rope``.
         TypeError: an argument is not a whole number, ``rope`` is not a number, or a call gets an array whose library
             or dtype differs from that of the parameters.
 
@@ -128,6 +134,7 @@ class MultiHeadAttention:
         is_causal: bool = False,
         cache: KVCache | MemoryCache | None = None,
         need_weights: bool = False,
+        rope_tables: Tables | None = None,
     ) -> Any:
         """Attend: see the class."""
         self._check(query, key, value)
@@ -140,8 +147,8 @@ class MultiHeadAttention:
         else:
             k, v = self._keys_and_values(key, value)
         offset = self._offset(cache, q, k, attn_mask)
-        if self.rope is not None:
-            q, k = self._turned(q, k, offset, self.rope)
+        if self.rope is not None or rope_tables is not None:
+            q, k = self._turned(q, k, offset, rope_tables)
         if cache is not None:
             k, v = cache.append(k, v)
         if self.attn_bias is not None:
@@ -230,22 +237,25 @@ class MultiHeadAttention:
             require_mask("attn_mask", attn_mask, (*q.shape[:-1], cache.length + k.shape[-2]), q)
         return cache.length
 
-    def _turned(self, q: Array, k: Array, offset: int, base: float) -> tuple[Array, Array]:
-        """Return q and k, each rotated by its positions, which start at the offset."""
-        xp, device = library_of(q)
-        if getattr(q, "is_nested", False):
+    def _turned(self, q: Array, k: Array, offset: int, tables: Tables | None) -> tuple[Array, Array]:
+        """Return q and k, each rotated by its positions, which start at the offset if no tables were given."""
+        if self.rope is None:
+            raise ValueError("rope_tables were given, but this layer has no rotary positions: create it with rope=True")
+        of_q = of_k = self._rope_tables(q, offset, self.rope) if tables is None else tables
+        if tables is None and k.shape[-2] != q.shape[-2]:
+            of_k = self._rope_tables(k, offset, self.rope)
+        return apply_rope(q, *of_q), apply_rope(k, *of_k)
+
+    def _rope_tables(self, x: Array, offset: int, base: float) -> Tables:
+        """Return the tables for the positions of x ``(..., T, width)``, which start at the offset."""
+        if getattr(x, "is_nested", False):
             raise TypeError(
                 "rope needs padded tensors, but got a nested one: pass torch.nested.to_padded_tensor(x, 0.0), and "
                 "padding_mask(lengths, S) as attn_mask"
             )
-
-        def tables(length: int) -> tuple[Array, Array]:
-            positions = xp.arange(length, dtype=at_least_float32(xp, q.dtype), device=device) + offset
-            return rope_tables(positions, self.head_dim, base=base)
-
-        T, S = q.shape[-2], k.shape[-2]
-        of_q = tables(T)
-        return apply_rope(q, *of_q), apply_rope(k, *(of_q if S == T else tables(S)))
+        xp, device = library_of(x)
+        positions = xp.arange(x.shape[-2], dtype=at_least_float32(xp, x.dtype), device=device) + offset
+        return tables_of(positions, self.head_dim, base=base)
 
 
 class TransformerBlock:
@@ -321,12 +331,14 @@ class TransformerBlock:
         is_causal: bool = False,
         cache: KVCache | None = None,
         need_weights: bool = False,
+        rope_tables: Tables | None = None,
     ) -> Any:
         """Transform a sequence: see the class."""
         self.self_attn._check(query, key, value)
+        options = _given(is_causal=is_causal, cache=cache, need_weights=need_weights, rope_tables=rope_tables)
 
         def attend(x: Array) -> Any:
-            return self.self_attn(x, key, value, attn_mask, is_causal=is_causal, cache=cache, need_weights=need_weights)
+            return self.self_attn(x, key, value, attn_mask, **options)
 
         x, *weights = self._add(query, self.norm1, attend)
         x, *_ = self._add(x, self.norm2, self._feed_forward)
@@ -389,15 +401,17 @@ class DecoderBlock(TransformerBlock):
         is_causal: bool = True,
         cache: KVCache | None = None,
         need_weights: bool = False,
+        rope_tables: Tables | None = None,
         memory_mask: Array | None = None,
     ) -> Any:
         """Transform a sequence in the light of a memory: see the class."""
         if key is None:
             raise ValueError("key is None, but a decoder attends to a memory (B, S, E): pass the encoder's states")
         self.cross_attn._check(query, key, value)  # before anything is added to the cache
+        options = _given(is_causal=is_causal, cache=cache, need_weights=need_weights, rope_tables=rope_tables)
 
         def attend(x: Array) -> Any:
-            return self.self_attn(x, attn_mask=attn_mask, is_causal=is_causal, cache=cache, need_weights=need_weights)
+            return self.self_attn(x, attn_mask=attn_mask, **options)
 
         def look_up(x: Array) -> Any:
             kept = None if cache is None else cache.memory
@@ -426,6 +440,7 @@ class Encoder:
     Returns:
         From the call, ``(B, T, E)``, or that and a list with the weights ``(B, H, T, T)`` of every layer with
         ``need_weights``. ``cache`` is a list too, one :class:`~attnlib.cache.KVCache` a layer: see ``new_cache``.
+        Rotary tables are made once and serve all layers; ``rope_tables`` may be passed here too.
 
     Raises:
         ValueError: ``num_layers`` is below 1, or ``cache`` has not one cache a layer; else as for the block.
@@ -478,6 +493,8 @@ class Encoder:
             raise TypeError(f"cache is a {type(cache).__name__}, but a list is needed, one for each layer: new_cache()")
         if cache is not None and len(cache) != len(self.layers):
             raise ValueError(f"cache holds {len(cache)}, but there are {len(self.layers)} layers: use new_cache()")
+        if "rope_tables" not in options and (key is None or isinstance(self, Decoder)):
+            options |= _given(rope_tables=self._shared_rope_tables(query, cache))
         x, weights = query, []
         for i, layer in enumerate(self.layers):
             own = None if cache is None else cache[i]
@@ -487,6 +504,17 @@ class Encoder:
                 weights.append(w)
         x = x if self.norm is None else self.norm(x)
         return (x, weights) if need_weights else x
+
+    def _shared_rope_tables(self, query: Array, cache: list[KVCache] | None) -> Tables | None:
+        """Return the rotary tables of all layers, or None if there are none or each layer has to make its own."""
+        attends: list[Any] = [getattr(layer, "self_attn", None) for layer in self.layers]  # None if it was replaced
+        ropes = [(getattr(attend, "rope", None), getattr(attend, "head_dim", None)) for attend in attends]
+        starts = [0] if cache is None else [getattr(one, "length", 0) for one in cache]
+        if ropes[0][0] is None or any(rope != ropes[0] for rope in ropes) or any(n != starts[0] for n in starts):
+            return None
+        attends[0]._check(query)
+        tables: Tables = attends[0]._rope_tables(query, starts[0], ropes[0][0])
+        return tables
 
 
 class Decoder(Encoder):
@@ -553,6 +581,11 @@ class LearnedPositions:
 
 
 NORMS = ("pre", "post")
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Return the options without rope_tables if there are none: a part that replaced ours need not know them."""
+    return {name: x for name, x in options.items() if x is not None or name != "rope_tables"}
 
 
 def _without_heads(context: Array, heads: tuple[int, ...]) -> Array:

@@ -151,14 +151,22 @@ def apply_rope(x: Array, cos: Array, sin: Array, *, interleaved: bool = False) -
         array([[-3.,  2.,  5.]])
     """
     xp = _check_tables(x, cos, sin)
+    width = 2 * cos.shape[-1]
+    if width == x.shape[-1]:
+        return turn(x, cos, sin, interleaved)
+    return xp.concat([turn(x[..., :width], cos, sin, interleaved), x[..., width:]], axis=-1)
+
+
+def turn(x: Array, cos: Array, sin: Array, interleaved: bool = False) -> Array:
+    """As :func:`apply_rope`, of what has been checked, where the tables turn every component."""
+    xp, _ = library_of(x)
     width = cos.shape[-1]
-    turned, rest = x[..., : 2 * width], x[..., 2 * width :]
-    a, b = (turned[..., 0::2], turned[..., 1::2]) if interleaved else (turned[..., :width], turned[..., width:])
+    a, b = (x[..., 0::2], x[..., 1::2]) if interleaved else (x[..., :width], x[..., width:])
     work = at_least_float32(xp, x.dtype)
-    a, b, cos, sin = (xp.astype(z, work, copy=False) for z in (a, b, cos, sin))
-    pair = [xp.astype(y, x.dtype, copy=False) for y in (a * cos - b * sin, b * cos + a * sin)]
-    parts = [xp.reshape(xp.stack(pair, axis=-1), turned.shape)] if interleaved else pair
-    return xp.concat([*parts, rest], axis=-1)
+    a, b, cos, sin = (z if z.dtype == work else xp.astype(z, work) for z in (a, b, cos, sin))
+    pair = (a * cos - b * sin, b * cos + a * sin)
+    y = xp.reshape(xp.stack(pair, axis=-1), x.shape) if interleaved else xp.concat(pair, axis=-1)
+    return y if y.dtype == x.dtype else xp.astype(y, x.dtype)
 
 
 def alibi_slopes(H: int, *, like: Array | None = None) -> Array:

@@ -310,8 +310,8 @@ OTHERS = [
     Mutant(
         "RoPE's layouts swapped",
         "positions.py",
-        "(turned[..., 0::2], turned[..., 1::2]) if interleaved else",
-        "(turned[..., 0::2], turned[..., 1::2]) if not interleaved else",
+        "(x[..., 0::2], x[..., 1::2]) if interleaved else",
+        "(x[..., 0::2], x[..., 1::2]) if not interleaved else",
     ),
     Mutant(
         "ALiBi's slopes begin with 1",

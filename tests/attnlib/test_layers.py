@@ -5,6 +5,7 @@
 
 import copy
 import inspect
+import itertools
 import pickle
 import re
 import subprocess
@@ -25,6 +26,7 @@ from modules import (
     KV,
     LAYERS,
     ROPE,
+    STACK,
     E,
     Layer,
     P,
@@ -35,6 +37,7 @@ from modules import (
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import attnlib.numpy
 import attnlib.torch
@@ -91,8 +94,9 @@ def test_the_classes_are_called_as_the_design_says(layers, name):
         return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
 
     def designed(
-        self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False
-    ): ...
+        self, query, key=None, value=None, attn_mask=None, *,
+        is_causal=False, cache=None, need_weights=False, rope_tables=None,
+    ): ...  # fmt: skip
 
     assert parameters(getattr(layers, name).forward) == parameters(designed)
 
@@ -541,10 +545,94 @@ def test_rope_may_be_switched_on_and_off(backend):
 def test_the_angles_are_computed_once_for_each_length(backend, monkeypatch, keys, times):
     layer, seen = ATTENTIONS["attention with rope"], []
     tables = attnlib.rope_tables
-    monkeypatch.setattr("attnlib._layers.rope_tables", lambda *x, **base: seen.append(1) or tables(*x, **base))
+    monkeypatch.setattr("attnlib._layers.tables_of", lambda *x, **base: seen.append(1) or tables(*x, **base))
     key = {} if keys is None else {"key": backend.array(np.ones((B, keys, E)))}
     layer.build(backend)(**layer.inputs(backend), **key)
     assert len(seen) == times
+
+
+@pytest.mark.parametrize("name", ["encoder with rope", "decoder with rope"])
+def test_a_stack_makes_its_rotary_tables_once_a_pass(backend, monkeypatch, name):
+    layer, seen = EVERY[name], []
+    tables = attnlib.rope_tables
+    monkeypatch.setattr("attnlib._layers.tables_of", lambda *x, **base: seen.append(1) or tables(*x, **base))
+    module, inputs = layer.build(backend), layer.inputs(backend)
+    module(**inputs)
+    assert len(seen) == 1
+    cache = module.new_cache()
+    for _ in range(3):
+        module(**inputs, cache=cache)
+    assert len(seen) == 4
+
+
+class Operations(TorchDispatchMode):
+    """The names of torch's operations inside."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        self.names.append(operation.overloadpacket.__name__)
+        return operation(*args, **(kwargs or {}))
+
+
+def test_rotary_positions_take_few_operations_a_layer():
+    found = {}
+    for layers, rope in itertools.product((1, 4), (None, ROPE)):
+        module, x = attnlib.torch.Encoder(E, HEADS, FF, layers, rope=rope), torch.randn(B, 1, E)
+        cache = module.new_cache()
+        with torch.no_grad():
+            module(torch.randn(B, T, E), cache=cache)
+            with Operations() as operations:
+                module(x, cache=cache)
+        found[layers, rope] = operations.names
+        assert operations.names.count("cos") == operations.names.count("sin") == (rope is not None)
+    ropes = {n: len(found[n, ROPE]) - len(found[n, None]) for n in (1, 4)}
+    # Of queries and keys each: two halves, four products, a difference, a sum, and the halves side by side.
+    assert ropes[4] - ropes[1] == 3 * 2 * 9
+
+
+def test_layers_with_other_bases_make_their_own_tables(backend):
+    layer = EVERY["encoder with rope"]
+    module, x = layer.build(backend), layer.inputs(backend)["query"]
+    module.layers[1].self_attn.rope = 3.0
+    expected = module.norm(module.layers[1](module.layers[0](x)))
+    assert_array_equal(backend.numpy(module(x)), backend.numpy(expected))
+
+
+def test_caches_of_different_lengths_have_their_own_positions(backend):
+    layer = EVERY["encoder with rope"]
+    module, x = layer.build(backend), layer.inputs(backend)["query"]
+
+    def caches():
+        first, second = module.new_cache()
+        module.layers[1](x, cache=second)
+        return [first, second]
+
+    first, second = caches()
+    expected = module.norm(module.layers[1](module.layers[0](x, cache=first), cache=second))
+    assert_array_equal(backend.numpy(module(x, cache=caches())), backend.numpy(expected))
+
+
+def test_keys_of_another_length_have_their_own_positions_in_a_stack(backend, rng):
+    layer = EVERY["encoder with rope"]
+    module, x, key = layer.build(backend), layer.inputs(backend)["query"], backend.array(rng.standard_normal((B, S, E)))
+    expected = module.norm(module.layers[1](module.layers[0](x, key), key))
+    assert_array_equal(backend.numpy(module(x, key)), backend.numpy(expected))
+
+
+@pytest.mark.parametrize("name", ["encoder with rope", "decoder with rope"])
+def test_sequences_padded_on_the_left_have_positions_of_their_own(backend, name):
+    # The second sequence begins after two words of padding: it is computed as if it stood alone.
+    layer = EVERY[name]
+    module, inputs = layer.build(backend), layer.inputs(backend)
+    positions = np.arange(T) - np.array([[0], [2]])
+    tables = attnlib.rope_tables(backend.array(positions[:, None]), W, base=ROPE)  # (B, 1, T, W/2)
+    real = backend.array(positions[:, None, None] >= 0, "bool")  # (B, 1, 1, T)
+    together = backend.numpy(module(**inputs, attn_mask=real, is_causal=True, rope_tables=tables))
+    alone = module(**{n: x[1:, 2:] if n == "query" else x[1:] for n, x in inputs.items()}, is_causal=True)
+    close(together[1:, 2:], backend.numpy(alone))
 
 
 def test_rope_does_not_lose_digits_far_from_the_start():
@@ -691,6 +779,14 @@ ERRORS = {
     "no width": (lambda z: plain(z, "MultiHeadAttention", 0, 1), ValueError, ["embed_dim", "0"]),
     "half a head": (lambda z: plain(z, "MultiHeadAttention", E, 1.5), TypeError, ["num_heads", r"1\.5"]),
     "a width that is no number": (lambda z: plain(z, "MultiHeadAttention", "E", 1), TypeError, ["embed_dim", "'E'"]),
+    "rotary tables for a layer without rope": (
+        lambda z: plain(z, "MultiHeadAttention", E, HEADS)(z(B, T, E, dtype="float32"), rope_tables=(z(T, 1),) * 2),
+        ValueError, ["rope_tables", "rope=True"],
+    ),
+    "rotary tables for another length": (
+        lambda z: plain(z, "Encoder", *STACK, rope=ROPE)(z(B, T, E, dtype="float32"), rope_tables=(z(S, 2),) * 2),
+        ValueError, ["cos", sizes(S, 2), f"T={T}"],
+    ),
     "rope with heads of odd width": (
         lambda z: plain(z, "MultiHeadAttention", 15, 5, rope=ROPE), ValueError, ["rope", r"\b3\b"],
     ),

@@ -319,7 +319,7 @@ def output_bias_twice(steps):
 class value_is_query(attnlib.numpy.MultiHeadAttention):
     """Without a `value`, the query is used. It should be the key: what is compared is also what is averaged."""
 
-    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False):
+    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, need_weights=False, **others):
         """Attend."""
         key, value = (query if x is None else x for x in (key, value))
         if key.shape != value.shape:
@@ -337,7 +337,7 @@ class value_is_query(attnlib.numpy.MultiHeadAttention):
 class remembers_the_key(attnlib.numpy.MultiHeadAttention):
     """Without a `key`, you use the key of an earlier call. You should use the query of the same call."""
 
-    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False):
+    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, need_weights=False, **others):
         """Attend."""
         self.kept = key if key is not None else getattr(self, "kept", query)
         value = self.kept if value is None else value
@@ -354,7 +354,7 @@ class remembers_the_key(attnlib.numpy.MultiHeadAttention):
 class keeps_the_first_call(attnlib.numpy.MultiHeadAttention):
     """You use the keys and values of the first call in every later one. Each call should use its own."""
 
-    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False):
+    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, need_weights=False, **others):
         """Attend."""
         key = query if key is None else key
         self.kept = getattr(self, "kept", (key, key if value is None else value))
@@ -536,7 +536,7 @@ def weights_of_batch_and_heads(steps):
 class always_returned(attnlib.numpy.MultiHeadAttention):
     """You always return a pair. Without `need_weights`, return only the output, without even a None."""
 
-    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False):
+    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, need_weights=False, **others):
         """Attend."""
         return super().forward(query, key, value, attn_mask, is_causal=is_causal, need_weights=True)
 
@@ -550,7 +550,7 @@ class always_returned(attnlib.numpy.MultiHeadAttention):
 class returned_if_unasked(attnlib.numpy.MultiHeadAttention):
     """With `need_weights` the output comes alone, and without it the weights come too. It is the other way round."""
 
-    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False):
+    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, need_weights=False, **others):
         """Attend."""
         unasked = not need_weights
         return super().forward(query, key, value, attn_mask, is_causal=is_causal, need_weights=unasked)
@@ -565,7 +565,7 @@ class returned_if_unasked(attnlib.numpy.MultiHeadAttention):
 class never_returned(attnlib.numpy.MultiHeadAttention):
     """You return only the output, even with `need_weights`. Then the caller also wants the weights."""
 
-    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False):
+    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, need_weights=False, **others):
         """Attend."""
         return super().forward(query, key, value, attn_mask, is_causal=is_causal)
 
@@ -579,7 +579,7 @@ class never_returned(attnlib.numpy.MultiHeadAttention):
 class swapped_results(attnlib.numpy.MultiHeadAttention):
     """Both results are right, but the weights come first. The task asks for the output first."""
 
-    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False):
+    def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, need_weights=False, **others):
         """Attend."""
         result = super().forward(query, key, value, attn_mask, is_causal=is_causal, need_weights=need_weights)
         return result[::-1] if need_weights else result
