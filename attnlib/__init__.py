@@ -14,6 +14,7 @@ Importing attnlib needs NumPy alone; torch is used, through array-api-compat, on
 
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from attnlib.attention import attention, self_attention
 from attnlib.cells import gru_cell, rnn_cell
@@ -73,9 +74,17 @@ __all__ = [
 
 PARTS = ("checks", "embeddings", "minilm", "numpy", "plotting", "torch")
 
+if TYPE_CHECKING:  # where a type checker sees a __getattr__, it lets every misspelt name pass
+    from attnlib import checks as checks
+    from attnlib import embeddings as embeddings
+    from attnlib import minilm as minilm
+    from attnlib import numpy as numpy
+    from attnlib import plotting as plotting
+    from attnlib import torch as torch
+else:
 
-def __getattr__(name: str) -> ModuleType:
-    """Import a part of the library when it is first asked for: it may need more than NumPy."""
-    if name in PARTS:
-        return import_module(f"attnlib.{name}")
-    raise AttributeError(f"module 'attnlib' has no attribute {name!r}")
+    def __getattr__(name: str) -> ModuleType:
+        """Import a part of the library when it is first asked for: it may need more than NumPy."""
+        if name in PARTS:
+            return import_module(f"attnlib.{name}")
+        raise AttributeError(f"module 'attnlib' has no attribute {name!r}")

@@ -80,8 +80,18 @@ def _read(file: Path, _changed: int, package: str) -> frozenset[str]:
     return frozenset(_named(ast.parse(file.read_text(encoding="utf-8")), package))
 
 
+class _Executed(ast.NodeTransformer):
+    """Takes out what only type checkers read."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        """Leave of ``if TYPE_CHECKING`` what stands under ``else``."""
+        node = self.generic_visit(node)
+        return node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else node
+
+
 def _named(tree: ast.AST, package: str) -> Iterator[str]:
     """Yield each name that may be a module's: imported, written with dots, or in quotation marks."""
+    tree = _Executed().visit(tree)
     bare = {id(node) for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in PACKAGES}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

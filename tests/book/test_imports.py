@@ -78,6 +78,12 @@ def test_every_way_to_a_module_counts(code):
     assert "attnlib/minilm.py" in names(code)
 
 
+def test_what_is_imported_for_type_checkers_alone_does_not_count():
+    hidden = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import attnlib.minilm"
+    assert "attnlib/minilm.py" not in names(hidden)
+    assert "attnlib/minilm.py" in names(f"{hidden}\nelse:\n    import attnlib.minilm")
+
+
 def test_the_texts_of_the_library_count():
     assert "attnlib/data/small_town.txt" in names("import attnlib")
 
