@@ -6,6 +6,7 @@ from math import prod
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn import Parameter
 
 from attnlib._arrays import at_least_float32, autocasts, broadcast_shape
 from attnlib._extras import explain_missing
@@ -23,10 +24,27 @@ ROWS = 512  # of scores that are made, used and left while they lie in the cache
 def softmax(x: Tensor, axis: int) -> Tensor:
     """Return the softmax along ``axis``, computed in at least float32; 0, with gradient 0, where all is -inf."""
     dtype = at_least_float32(torch, x.dtype)
+    if _may_read_values(x) and x.numel():
+        weights = torch.softmax(x, dim=axis, dtype=dtype)
+        first = weights.select(axis, 0)
+        if torch.equal(first, first):  # no nan, which a row of -inf would give in all its places
+            return weights if dtype == x.dtype else weights.to(x.dtype)
     empty = (x == -torch.inf).all(dim=axis, keepdim=True)
     # Empty rows are replaced before the softmax, not after it: a nan that is masked out later still has a nan gradient.
     weights = torch.softmax(x.masked_fill(empty, 0.0), dim=axis, dtype=dtype)
     return weights.masked_fill(empty, 0.0).to(x.dtype)
+
+
+def _may_read_values(x: Tensor) -> bool:
+    """Tell whether a decision may depend on the values in a tensor: on the CPU, where nothing records the operations.
+
+    On another device the program would have to wait, and what torch.compile, torch.func, make_fx or jit.trace record
+    has to hold for other values too.
+    """
+    if type(x) not in (Tensor, Parameter) or not x.is_cpu or is_traced():
+        return False
+    modes = torch._C._len_torch_dispatch_stack()
+    return not (modes or torch._C._functorch.is_functorch_wrapped_tensor(x))
 
 
 def masked(scores: Tensor, mask: Tensor) -> Tensor:

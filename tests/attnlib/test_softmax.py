@@ -9,6 +9,9 @@ import torch
 from backends import B, S, T, dtype_name, examples
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.overrides import TorchFunctionMode
 
 from attnlib import softmax
 
@@ -203,3 +206,72 @@ def test_the_jacobian_is_diag_p_minus_p_p_transposed(rng):
     x = torch.tensor(rng.standard_normal(S))
     p = torch.softmax(x, -1)
     torch.testing.assert_close(torch.func.jacrev(softmax)(x), torch.diag(p) - torch.outer(p, p))
+
+
+# torch: as few operations as possible, but no decision by values where they may change
+
+
+class Functions(TorchFunctionMode):
+    """The names of torch's functions that are called inside."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.names.append(function.__name__)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_scores_without_an_empty_row_take_one_operation_on_all_of_them(requires_grad):
+    x = torch.randn(T, S, requires_grad=requires_grad)
+    with Functions() as functions:
+        softmax(x, -1)
+    assert functions.names.count("softmax") == 1
+    assert not {"eq", "all", "any", "where", "masked_fill", "amax", "max"} & set(functions.names)
+
+
+EMPTY_ROW = torch.tensor([[-INF, -INF], [0.0, -INF]])
+RECORDED = {
+    "make_fx": lambda x: make_fx(lambda x: softmax(x))(x),
+    "make_fx of fake tensors": lambda x: make_fx(lambda x: softmax(x), tracing_mode="fake")(x),
+    "compile": lambda x: torch.compile(softmax, fullgraph=True, backend="eager"),
+    "jit.trace": lambda x: torch.jit.trace(softmax, x),
+    "vmap": lambda x: torch.func.vmap(softmax),
+}
+
+
+@pytest.mark.parametrize("record", RECORDED.values(), ids=RECORDED)
+@pytest.mark.filterwarnings("ignore:.*torch.jit.trace.*:DeprecationWarning")
+def test_what_is_recorded_without_an_empty_row_holds_with_one(record):
+    recorded = record(torch.zeros(2, 2))
+    recorded(torch.zeros(2, 2))
+    assert_array_equal(recorded(EMPTY_ROW).numpy(), [[0, 0], [1, 0]])
+
+
+def test_a_fake_tensor_s_values_are_not_read():
+    with FakeTensorMode() as mode:
+        assert tuple(softmax(torch.zeros(T, S)).shape) == (T, S)
+        assert tuple(softmax(mode.from_tensor(torch.zeros(T, S))).shape) == (T, S)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_under_autocast_an_empty_row_is_0_in_the_dtype_that_came(dtype):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        weights = softmax(EMPTY_ROW.to(getattr(torch, dtype)))
+    assert dtype_name(weights) == dtype
+    assert_array_equal(weights.float().numpy(), [[0, 0], [1, 0]])
+
+
+@pytest.mark.parametrize("shape", [(0, S), (T, 0), (0, 0)])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_no_scores_give_no_weights_along_either_axis(backend, shape, axis):
+    assert softmax_of(backend, np.zeros(shape), axis=axis).shape == shape
+
+
+def test_second_derivatives_beside_a_row_of_minus_infinities(rng):
+    x = rng.standard_normal((T, S))
+    x[1], x[3, 2] = -INF, -INF
+    for scores in (x, np.delete(x, 1, axis=0)):
+        assert torch.autograd.gradgradcheck(softmax, torch.tensor(scores, requires_grad=True))
