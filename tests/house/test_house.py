@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from hashlib import sha256
 from pathlib import Path
 
@@ -74,6 +75,14 @@ def test_jupyter_is_started_where_it_can_follow_a_link_from_a_notebook_into_the_
 def test_the_code_in_the_readme_runs():
     (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_the_page_on_installing_attnlib_lists_every_extra_and_what_it_installs():
+    rows = re.findall(r"^\| (none|`\w+`) \| .* \| (.*) \|$", (ROOT / "book" / "install.md").read_text(), re.MULTILINE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = {"none": project["dependencies"]} | project["optional-dependencies"]
+    packages = {extra: [re.match(r"[\w-]+", package)[0] for package in wanted[extra]] for extra in wanted}
+    assert {extra.strip("`"): installed.split(", ") for extra, installed in rows} == packages
 
 
 def test_no_file_names_a_place_on_the_machine_it_was_made_on():
