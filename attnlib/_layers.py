@@ -30,6 +30,7 @@ from attnlib._arrays import (
     whole,
 )
 from attnlib._instead import explain_torch_names
+from attnlib._mask_rule import MaskRule
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.heads import merge, split
 from attnlib.masks import combine_masks
@@ -59,6 +60,8 @@ class MultiHeadAttention:
         rope: the base of rotary positions, a number, or ``True`` for 10000.0; ``None`` or ``False`` for none. Queries
             and keys are rotated by their positions, half-split as in GPT-NeoX; positions continue where the cache ends.
         window: ``(left, right)``, how many positions before and after its own a query may attend to; ``None`` for all.
+        num_sink_tokens: how many positions at the beginning a query may attend to although they lie further back than
+            the window: attention sinks.
         softcap: scores s become ``softcap * tanh(s / softcap)``; ``None`` leaves them unchanged.
         scale: the factor by which dot products are multiplied; ``None`` means ``1 / sqrt(D)``.
         attn_bias: a function of the positions that is added to the scores. It is called as
@@ -81,7 +84,8 @@ class MultiHeadAttention:
             or dtype differs from that of the parameters.
 
     Source:
-        Vaswani et al. (2017), "Attention Is All You Need", section 3.2.2; grouped queries: Ainslie et al. (2023).
+        Vaswani et al. (2017), "Attention Is All You Need", section 3.2.2; grouped queries: Ainslie et al. (2023);
+        attention sinks: Xiao et al. (2023), "Efficient Streaming Language Models with Attention Sinks".
     """
 
     Linear: Any
@@ -98,6 +102,7 @@ class MultiHeadAttention:
         dropout: float = 0.0,
         rope: float | bool | None = None,
         window: Window | None = None,
+        num_sink_tokens: int = 0,
         softcap: float | None = None,
         scale: float | None = None,
         attn_bias: Callable[..., Array] | None = None,
@@ -114,7 +119,8 @@ class MultiHeadAttention:
         self.dropout, self.rope = probability("dropout", dropout), _base(rope)
         if self.rope is not None and self.head_dim % 2:
             raise ValueError(f"rope rotates pairs, but a head is {embed_dim}/{num_heads} = {self.head_dim} wide")
-        self.window, self.softcap, self.attn_bias = checked_window(window), checked_softcap(softcap), attn_bias
+        self.window, self.num_sink_tokens = checked_window(window), whole("num_sink_tokens", num_sink_tokens, 0)
+        self.softcap, self.attn_bias = checked_softcap(softcap), attn_bias
         self.scale = checked_scale(scale, self.head_dim)
         self.ablated: tuple[int, ...] = ()
         kv_dim = self.num_kv_heads * self.head_dim
@@ -149,14 +155,12 @@ class MultiHeadAttention:
         offset = self._offset(cache, q, k, attn_mask)
         if self.rope is not None or rope_tables is not None:
             q, k = self._turned(q, k, offset, rope_tables)
+        options = self._options(cache, q, k, attn_mask, is_causal)
         if cache is not None:
             k, v = cache.append(k, v)
-        if self.attn_bias is not None:
-            bias = self.attn_bias(self.num_heads, q.shape[-2], k.shape[-2], q_offset=offset, like=q)
-            attn_mask = combine_masks(attn_mask, bias)
         result = scaled_dot_product_attention(
-            q, k, v, attn_mask, self.dropout if self.training else 0.0, is_causal, **self._options(),
-            enable_gqa=self.num_kv_heads < self.num_heads, q_offset=offset, return_weights=need_weights,
+            q, k, v, dropout_p=self.dropout if self.training else 0.0, **options,
+            enable_gqa=self.num_kv_heads < self.num_heads, return_weights=need_weights,
         )  # fmt: skip
         context, *weights = result if need_weights else (result,)
         if self.ablated:
@@ -181,12 +185,20 @@ class MultiHeadAttention:
                 raise ValueError(f"head is {head}, but there are {self.num_heads} heads: 0 to {self.num_heads - 1}")
         self.ablated = heads
 
-    def _options(self) -> dict[str, Any]:
-        """Return the options that differ from their defaults: without any, attention can take its fastest path."""
-        options = {"window": self.window, "softcap": self.softcap}
-        if self.scale != self.head_dim**-0.5:
-            options["scale"] = self.scale
-        return {name: x for name, x in options.items() if x is not None}
+    def _options(
+        self, cache: KVCache | None, q: Array, k: Array, attn_mask: Array | None, is_causal: bool
+    ) -> dict[str, Any]:
+        """Return the options of attention. Those left at their defaults let it take its fastest path."""
+        T, S, offset = q.shape[-2], k.shape[-2], 0
+        if cache is not None:
+            S, offset = cache.columns(T), cache.length
+        if self.attn_bias is not None:
+            bias = self.attn_bias(self.num_heads, T, S, q_offset=offset, like=q)
+            attn_mask = combine_masks(attn_mask, bias)
+        rule = MaskRule.of(is_causal, self.window, self.num_sink_tokens)
+        options = rule.options(T, S, 0, attn_mask, q) if cache is None else cache.options(rule, T, attn_mask, q)
+        scale = None if self.scale == self.head_dim**-0.5 else self.scale
+        return options | {"softcap": self.softcap, "scale": scale}
 
     def _check(self, query: Array, key: Array | None = None, value: Array | None = None) -> None:
         inputs = {"query": query} | {n: x for n, x in (("key", key), ("value", value)) if x is not None}
@@ -234,7 +246,7 @@ class MultiHeadAttention:
                 f"cache is a {type(cache).__name__}, but a KVCache is needed (only a stack takes a list of them)"
             )
         if attn_mask is not None:
-            require_mask("attn_mask", attn_mask, (*q.shape[:-1], cache.length + k.shape[-2]), q)
+            require_mask("attn_mask", attn_mask, (*q.shape[:-1], cache.columns(q.shape[-2])), q)
         return cache.length
 
     def _turned(self, q: Array, k: Array, offset: int, tables: Tables | None) -> tuple[Array, Array]:

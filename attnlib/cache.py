@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from attnlib._arrays import Array, autocasts, backend, is_torch, require_sequence, shape, whole
+from attnlib._mask_rule import MaskRule
 
 
 class MemoryCache:
@@ -107,16 +108,22 @@ class KVCache:
             TypeError: backends or dtypes differ, from each other or from what is kept.
             ValueError: shapes do not match each other or what is kept.
         """
-        backend(key=key, value=value)
-        require_sequence(key=key, value=value)
-        if key.shape[:-1] != value.shape[:-1]:
-            raise ValueError(f"key has shape {shape(key)} and value {shape(value)}: all but the widths must be equal")
-        if self._keys is not None:  # both before either is kept: after an error the cache is as it was
-            self._check("key", self._keys, key)
-            self._check("value", self._values, value)
+        self._check(key, value)
         self._keys, self._values = self._extended(self._keys, key), self._extended(self._values, value)
         self.length += key.shape[-2]
         return self._keys[..., : self.length, :], self._values[..., : self.length, :]
+
+    def columns(self, T: int) -> int:
+        """Return how many keys a layer's ``attn_mask`` and ``attn_bias`` are for when the next T positions come."""
+        return self.length + T
+
+    def options(self, rule: MaskRule, T: int, attn_mask: Array | None, like: Array) -> dict[str, Any]:
+        """Return a layer's rule and mask as options of attention for the keys that ``append`` of T more will return.
+
+        Raises:
+            ValueError: the cache will not hold all that the rule asks for.
+        """
+        return rule.options(T, self.length + T, self.length, attn_mask, like)
 
     def truncate(self, length: int) -> None:
         """Forget all positions from ``length`` on, for example when speculative decoding rejects a draft.
@@ -155,7 +162,17 @@ class KVCache:
             self._keys, self._values = self._keys[index], self._values[index]
         self.memory.clear()
 
-    def _check(self, name: str, kept: Array, new: Array) -> None:
+    def _check(self, key: Array, value: Array) -> None:
+        """Check new keys and values, both before either is kept: after an error the cache is as it was."""
+        backend(key=key, value=value)
+        require_sequence(key=key, value=value)
+        if key.shape[:-1] != value.shape[:-1]:
+            raise ValueError(f"key has shape {shape(key)} and value {shape(value)}: all but the widths must be equal")
+        if self._keys is not None:
+            self._check_against("key", self._keys, key)
+            self._check_against("value", self._values, value)
+
+    def _check_against(self, name: str, kept: Array, new: Array) -> None:
         try:
             backend(kept=kept, **{name: new})
         except TypeError as error:
@@ -165,15 +182,13 @@ class KVCache:
             ) from None
         if kept.shape[:-2] != new.shape[:-2] or kept.shape[-1] != new.shape[-1]:
             wanted = str((*kept.shape[:-2], "T", kept.shape[-1])).replace("'", "")
-            raise ValueError(
-                f"{name} has shape {shape(new)}, but {wanted} is needed: the cache holds {self.length} positions"
-            )
+            raise ValueError(f"{name} has shape {shape(new)}, but {wanted} is needed, as in the calls before")
 
     def _extended(self, kept: Array, new: Array) -> Array:
         """Return an array that begins with what is kept and the new positions, and may have room for more."""
         kept, xp = new[..., :0, :] if kept is None else kept, backend(new=new)
         end = self.length + new.shape[-2]
-        if is_torch(new) and _may_not_write(kept):
+        if is_torch(new) and may_not_write(kept):
             return xp.concat([kept[..., : self.length, :], new], axis=-2)
         if end > kept.shape[-2]:
             room = xp.zeros((*new.shape[:-2], 2 * end, new.shape[-1]), dtype=new.dtype, device=new.device)
@@ -195,9 +210,9 @@ def _conditions(key: Array, value: Array) -> tuple[Any, ...]:
     return recorded, torch.is_inference_mode_enabled(), autocasts(key), *versions
 
 
-def _may_not_write(kept: Array) -> bool:
+def may_not_write(kept: Array) -> bool:
     """Tell whether torch forbids writing into a tensor: what gradients may need, or what was made for inference."""
     torch: Any = sys.modules["torch"]
-    if torch.is_grad_enabled() or torch.compiler.is_compiling():
-        return bool(torch.is_grad_enabled())  # a compiled graph cannot query how a tensor was made
+    if torch.is_grad_enabled() or kept.requires_grad or torch.compiler.is_compiling():
+        return bool(torch.is_grad_enabled() or kept.requires_grad)  # a graph cannot query how a tensor was made
     return bool(kept.is_inference() and not torch.is_inference_mode_enabled())

@@ -53,17 +53,27 @@ def causal_mask(T: int, S: int | None = None, *, q_offset: int = 0, like: Array 
 
 
 def window_mask(
-    T: int, S: int, left: int | None, right: int | None = 0, *, q_offset: int = 0, like: Array | None = None
+    T: int,
+    S: int,
+    left: int | None,
+    right: int | None = 0,
+    *,
+    num_sink_tokens: int = 0,
+    q_offset: int = 0,
+    like: Array | None = None,
 ) -> Array:
     r"""Let every query attend to its own position, to ``left`` positions before it and to ``right`` after it.
 
-    .. math:: m_{ij} = [\, i + o - l \le j \le i + o + r \,], \qquad o = \text{q\_offset}
+    .. math:: m_{ij} = [\, (j \ge i + o - l \;\vee\; j < n) \,\wedge\, j \le i + o + r \,],
+              \qquad o = \text{q\_offset}
 
     Args:
         T: number of queries.
         S: number of keys.
         left: l, how many positions before its own a query sees; None, or more than 2**62, means all of them.
         right: r, how many positions after its own a query sees; None, or more than 2**62, means all of them.
+        num_sink_tokens: n, how many keys at the beginning are seen although they lie further back than ``left``:
+            attention sinks.
         q_offset: position of the first query among the keys, of either sign.
         like: an array whose library and device the result has, of any shape and dtype; None means NumPy.
 
@@ -72,10 +82,12 @@ def window_mask(
 
     Raises:
         TypeError: a number is not whole, or ``like`` is no array.
-        ValueError: ``T``, ``S``, ``left`` or ``right`` is negative, or ``q_offset`` is beyond 2**62 in size.
+        ValueError: ``T``, ``S``, ``left``, ``right`` or ``num_sink_tokens`` is negative, or ``q_offset`` is beyond
+            2**62 in size.
 
     Source:
-        Beltagy, Peters and Cohan (2020), "Longformer: The Long-Document Transformer", section 3.1.
+        Beltagy, Peters and Cohan (2020), "Longformer: The Long-Document Transformer", section 3.1. Sinks: Xiao et al.
+        (2023), "Efficient Streaming Language Models with Attention Sinks", section 3.2.
 
     Example:
         >>> window_mask(4, 4, 1).astype(int)
@@ -83,12 +95,24 @@ def window_mask(
                [1, 1, 0, 0],
                [0, 1, 1, 0],
                [0, 0, 1, 1]])
+        >>> window_mask(4, 4, 1, num_sink_tokens=1).astype(int)
+        array([[1, 0, 0, 0],
+               [1, 1, 0, 0],
+               [1, 1, 1, 0],
+               [1, 0, 1, 1]])
     """
     i, j = _positions(T, S, q_offset, like)
-    xp, device = library_of(like)
+    return within_window(i, j, left, right, num_sink_tokens)
+
+
+def within_window(i: Array, j: Array, left: int | None, right: int | None, num_sink_tokens: int) -> Array:
+    """Return :func:`window_mask` for queries at the positions i ``(T, 1)`` and keys at the positions j ``(1, S)``."""
+    xp, device = library_of(j)
+    sinks = whole("num_sink_tokens", num_sink_tokens, 0)
     mask = xp.ones((i.shape[0], j.shape[1]), dtype=xp.bool, device=device)
     if left is not None and _bounds(left := whole("left", left, 0)):
-        mask = mask & (i - left <= j)
+        near = i - left <= j
+        mask = mask & ((near | (j < sinks)) if sinks else near)
     if right is not None and _bounds(right := whole("right", right, 0)):
         mask = mask & (j - right <= i)
     return mask

@@ -16,6 +16,7 @@ from attnlib import _bert, _layers, _module
 from attnlib._gelu import gelu
 from attnlib._module import Dropout, Embedding, LayerNorm, Linear, Module, ModuleList
 from attnlib.cache import KVCache, MemoryCache
+from attnlib.sliding_window_cache import SlidingWindowCache
 
 __all__ = [
     "BertEncoder",
@@ -32,6 +33,7 @@ __all__ = [
     "Module",
     "ModuleList",
     "MultiHeadAttention",
+    "SlidingWindowCache",
     "TransformerBlock",
 ]
 

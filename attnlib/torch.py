@@ -13,6 +13,7 @@ Example:
 from attnlib import _bert, _layers
 from attnlib._extras import explain_missing
 from attnlib.cache import KVCache, MemoryCache
+from attnlib.sliding_window_cache import SlidingWindowCache
 
 with explain_missing("attnlib.torch"):
     import torch.nn.functional as F
@@ -27,6 +28,7 @@ __all__ = [
     "LearnedPositions",
     "MemoryCache",
     "MultiHeadAttention",
+    "SlidingWindowCache",
     "TransformerBlock",
 ]
 

@@ -12,6 +12,7 @@ SETTINGS = (
     "num_kv_heads",
     "rope",
     "window",
+    "num_sink_tokens",
     "softcap",
     "scale",
     "add_zero_attn",

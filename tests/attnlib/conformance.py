@@ -174,6 +174,8 @@ def masks(array):
     yield "window_mask"
     rows = [[1, 1, 1, 0, 0], [1, 1, 1, 1, 0], [0, 1, 1, 1, 1]]
     same(attnlib.window_mask(3, 5, 2, 1, q_offset=1, like=array(Q)) * 1, rows)
+    yield "window_mask with a sink"
+    same(attnlib.window_mask(2, 4, 0, num_sink_tokens=1, q_offset=2, like=array(Q)) * 1, [[1, 0, 1, 0], [1, 0, 0, 1]])
     yield "padding_mask"
     same(attnlib.padding_mask([1, 3], 3)[:, 0, 0] * 1, [[1, 0, 0], [1, 1, 1]])
     yield "combine_masks"

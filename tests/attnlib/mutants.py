@@ -279,9 +279,10 @@ OTHERS = [
     Mutant(
         "window one too long to the left",
         "masks.py",
-        "mask & (i - left <= j)",
-        "mask & (i - left <= j + 1)",
+        "near = i - left <= j",
+        "near = i - left <= j + 1",
     ),
+    Mutant("one attention sink too many", "masks.py", "(j < sinks)", "(j <= sinks)"),
     Mutant(
         "padding one too long",
         "masks.py",

@@ -488,6 +488,18 @@ def test_training_first_and_then_decoding_without_gradients_does_not_touch_the_g
     torch.testing.assert_close(outs, module(x, is_causal=True), rtol=1e-10, atol=1e-12)
 
 
+def test_going_back_without_gradients_does_not_touch_the_graph_of_what_was_returned():
+    backend, layer = Torch("cpu"), EVERY["attention with rope"]
+    module, x = layer.build(backend), layer.inputs(backend, length=LENGTH)["query"]
+    cache = KVCache()
+    first = module(x[:, :3], is_causal=True, cache=cache)
+    cache.truncate(2)
+    with torch.no_grad():
+        again = module(x[:, 2:3], cache=cache)
+    first.sum().backward()
+    torch.testing.assert_close(again, first[:, 2:], rtol=1e-10, atol=1e-12)
+
+
 def test_a_prompt_in_inference_mode_and_then_decoding_outside_it():
     backend, layer = Torch("cpu"), EVERY["encoder with rope"]
     module, x = layer.build(backend), layer.inputs(backend, length=LENGTH)["query"]

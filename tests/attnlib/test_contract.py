@@ -86,7 +86,7 @@ SIGNATURES = {
     "bahdanau_step": lambda y, state, memory, params, *, mask=None: ...,
     "luong_step": lambda y, state, memory, params, *, score="dot", mask=None: ...,
     "causal_mask": lambda T, S=None, *, q_offset=0, like=None: ...,
-    "window_mask": lambda T, S, left, right=0, *, q_offset=0, like=None: ...,
+    "window_mask": lambda T, S, left, right=0, *, num_sink_tokens=0, q_offset=0, like=None: ...,
     "padding_mask": lambda lengths, S: ...,
     "combine_masks": lambda *masks: ...,
     "sinusoidal_positions": lambda T, D, *, base=10000.0, interleaved=True, like=None: ...,

@@ -94,6 +94,23 @@ def test_a_bias_with_parameters_is_learned_with_the_layer():
     assert (module.attn_bias.weight.grad != 0).any()
 
 
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("window", [(2, 0), (1, 1), (1, None), (None, 0)], ids=str)
+def test_attention_sinks_are_seen_from_beyond_the_window(backend, window, masked):
+    module, x = built(backend, window=window, num_sink_tokens=2), states(backend, B, LENGTH, E)
+    left, right = window
+    may = np.array(
+        [
+            [(left is None or j >= i - left or j < 2) and (right is None or j <= i + right) for j in range(LENGTH)]
+            for i in range(LENGTH)
+        ]
+    )
+    given = np.arange(LENGTH) != 1 if masked else None
+    mask = None if given is None else backend.array(given[None], "bool")
+    wanted, _ = by_hand(backend, module, x, x, may if given is None else may & given)
+    assert_allclose(backend.numpy(module(x, attn_mask=mask)), wanted, atol=1e-10)
+
+
 def test_the_options_reach_the_layers_of_a_stack_and_the_memory_gets_those_that_fit(backend):
     options = {"window": (1, 0), "softcap": 3.0, "scale": 0.5, "attn_bias": attnlib.alibi_bias}
     stack = library(backend).Decoder(E, HEADS, FF, LAYERS, **options)
@@ -110,6 +127,8 @@ def test_the_options_reach_the_layers_of_a_stack_and_the_memory_gets_those_that_
         ({"window": 3}, TypeError),
         ({"window": (-1, 0)}, ValueError),
         ({"window": (1.0, 0)}, TypeError),
+        ({"num_sink_tokens": -1}, ValueError),
+        ({"num_sink_tokens": 1.0}, TypeError),
         ({"softcap": -1.0}, ValueError),
         ({"scale": float("nan")}, ValueError),
         ({"scale": "large"}, TypeError),
@@ -129,9 +148,9 @@ def test_a_window_goes_with_rotary_positions(backend):
     assert_allclose(backend.numpy(module(x)), wanted, atol=1e-10)
 
 
-@pytest.mark.parametrize("option", ["window", "softcap", "scale"])
+@pytest.mark.parametrize("option", ["window", "num_sink_tokens", "softcap", "scale"])
 def test_weights_are_not_loaded_into_a_layer_that_computes_otherwise(backend, option):
-    one = built(backend, **{option: OPTIONS["all"][option]})
+    one = built(backend, **{option: (OPTIONS["all"] | {"num_sink_tokens": 1})[option]})
     with pytest.raises(ValueError, match=option):
         attnlib.load_weights(one, built(backend))
 

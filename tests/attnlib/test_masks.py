@@ -106,12 +106,13 @@ def test_a_window_reaches_left_and_right_of_the_query(backend, left, right, rows
 
 
 @examples
-@given(lengths_of_sequences, lengths_of_sequences, sides, sides, offsets)
-def test_a_window_is_its_two_inequalities(backend, T, S, left, right, q_offset):
+@given(lengths_of_sequences, lengths_of_sequences, sides, sides, offsets, st.integers(0, 3))
+def test_a_window_is_its_two_inequalities_and_sinks_are_exempt_from_one(backend, T, S, left, right, q_offset, sinks):
     def allowed(i, j):
-        return (left is None or i + q_offset - left <= j) and (right is None or j <= i + q_offset + right)
+        near = left is None or i + q_offset - left <= j
+        return (near or j < sinks) and (right is None or j <= i + q_offset + right)
 
-    ours = window_mask(T, S, left, right, q_offset=q_offset, like=like(backend))
+    ours = window_mask(T, S, left, right, num_sink_tokens=sinks, q_offset=q_offset, like=like(backend))
     assert_array_equal(bools(backend, ours), loop(T, S, allowed))
 
 
@@ -402,6 +403,12 @@ ERRORS = {
     "window_mask with a negative right": (lambda z: window_mask(T, S, 1, -2, like=z()), ValueError, ["right", "-2"]),
     "window_mask with a float left": (lambda z: window_mask(T, S, 1.5, like=z()), TypeError, ["left", "1.5"]),
     "window_mask with an infinite right": (lambda z: window_mask(T, S, 1, INF, like=z()), TypeError, ["right", "inf"]),
+    "window_mask with half a sink": (
+        lambda z: window_mask(T, S, None, num_sink_tokens=0.5, like=z()), TypeError, ["num_sink_tokens", r"0\.5"],
+    ),
+    "window_mask with a negative number of sinks": (
+        lambda z: window_mask(T, S, 1, num_sink_tokens=-1, like=z()), ValueError, ["num_sink_tokens", "-1"],
+    ),
     "window_mask without keys": (lambda z: window_mask(T, None, 1, like=z()), TypeError, ["S", "None"]),
     "padding_mask of float lengths": (lambda z: padding_mask(z(B), S), TypeError, ["lengths", "float64"]),
     "padding_mask of a mask": (lambda z: padding_mask(z(B, dtype="bool"), S), TypeError, ["lengths", "bool"]),

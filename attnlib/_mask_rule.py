@@ -1,0 +1,33 @@
+"""Which keys a query may attend to, as far as that depends on their positions alone.
+
+Dimensions: B batch, H heads, T queries, S keys.
+"""
+
+from typing import Any, NamedTuple, Self
+
+from attnlib._arrays import Array, flag
+from attnlib.masks import combine_masks, window_mask
+
+
+class MaskRule(NamedTuple):
+    """The causal rule, a window and attention sinks, in the terms of :func:`attnlib.window_mask`."""
+
+    left: int | None = None
+    right: int | None = None
+    num_sink_tokens: int = 0
+
+    @classmethod
+    def of(cls, is_causal: bool, window: tuple[int | None, int | None] | None, num_sink_tokens: int) -> Self:
+        """Return the rule of a layer with this window, which may be causal besides."""
+        left, right = window or (None, None)
+        return cls(left, 0 if flag("is_causal", is_causal) else right, num_sink_tokens)
+
+    def options(self, T: int, S: int, q_offset: int, attn_mask: Array | None, like: Array) -> dict[str, Any]:
+        """Return the rule, and a mask, as options of attention for T queries and the keys of positions 0 to S - 1."""
+        if self.num_sink_tokens and self.left is not None:
+            rule = window_mask(T, S, *self[:2], num_sink_tokens=self.num_sink_tokens, q_offset=q_offset, like=like)
+            return {"attn_mask": combine_masks(attn_mask, rule)}
+        is_causal = self.right == 0
+        right = None if is_causal else self.right
+        window = None if self.left is None and right is None else (self.left, right)
+        return {"attn_mask": attn_mask, "is_causal": is_causal, "window": window, "q_offset": q_offset}
