@@ -76,7 +76,7 @@ def test_the_classes_are_made_as_the_design_says(layers):
     def parameters(function):
         return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
 
-    options = {"window": None, "softcap": None, "scale": None, "attn_bias": None}
+    options = {"window": None, "num_sink_tokens": 0, "softcap": None, "scale": None, "attn_bias": None}
 
     def designed(embed_dim, num_heads, *, num_kv_heads=None, bias=True, dropout=0.0, rope=None): ...
 
