@@ -72,7 +72,7 @@ __all__ = [
     "window_mask",
 ]
 
-PARTS = ("checks", "embeddings", "minilm", "numpy", "plotting", "torch")
+PARTS = ("checks", "embeddings", "minilm", "numpy", "plotting", "torch", "triton")
 
 if TYPE_CHECKING:  # where a type checker sees a __getattr__, it lets every misspelt name pass
     from attnlib import checks as checks
@@ -81,6 +81,7 @@ if TYPE_CHECKING:  # where a type checker sees a __getattr__, it lets every miss
     from attnlib import numpy as numpy
     from attnlib import plotting as plotting
     from attnlib import torch as torch
+    from attnlib import triton as triton
 else:
 
     def __getattr__(name: str) -> ModuleType:

@@ -26,6 +26,7 @@ ATTENDS = (
     "attnlib.multi_head_attention",
     "attnlib.numpy.MultiHeadAttention",
     "attnlib.torch.MultiHeadAttention",
+    "attnlib.triton.scaled_dot_product_attention",
     "torch.nn.MultiheadAttention",
     "torch.nn.attention.flex_attention.flex_attention",
     "torch.nn.functional.multi_head_attention_forward",

@@ -1,7 +1,7 @@
 """What is carried into the box: the library, what asks an implementation, and the process that runs it all.
 
 Not the exercises: they hold the references and the known mistakes. Not what of the library answers an exercise: see
-:mod:`grading.sandbox.withheld`. Not the repository around it.
+:mod:`grading.sandbox.withheld`; nor its kernel for GPUs, of which the box has none. Not the repository around it.
 """
 
 import shutil
@@ -22,7 +22,7 @@ def packed() -> Iterator[Path]:
     sweep()
     with temporary("kit") as kit:
         inside = Path(__file__).parent / "inside"
-        no_checks = shutil.ignore_patterns("checks", "__pycache__")
+        no_checks = shutil.ignore_patterns("checks", "_triton.py", "__pycache__")
         shutil.copytree(library(), kit / "attnlib", ignore=no_checks)
         for file in (kit / "attnlib").glob("*.py"):
             file.write_text(stand_ins(file.stem, file.read_text(encoding="utf-8")), encoding="utf-8")

@@ -382,3 +382,28 @@ OTHERS = [
     Mutant("many heads without the last matrix", "heads.py", "is_causal=is_causal)) @ w_o", "is_causal=is_causal))"),
 ]
 MUTANTS = SDPA + NUMPY + TORCH + OTHERS
+
+
+def triton(what, old, new):
+    """A slip in the kernel for GPUs, which has an examination of its own: see triton_cases.py."""
+    return Mutant(what, "_triton.py", old, new, "triton")
+
+
+TRITON = [
+    triton("the context keeps its old scale", "context * shrink[:, None] +", "context +"),
+    triton("the sum keeps its old scale", "total * shrink +", "total +"),
+    triton("heads dealt out in turn", "b * key_b + h // group * key_h", "b * key_b + h % (H // group) * key_h"),
+    triton("causal off by one", "(j <= position + right)", "(j < position + right)"),
+    triton("window off by one to the left", "(j >= position - left)", "(j > position - left)"),
+    triton("the first key of a window skipped", "begin + offset - left, 0)", "begin + offset - left + 1, 0)"),
+    triton("the last key of a window skipped", "end + offset + right, S)", "end + offset + right - 1, S)"),
+    triton("offset with the wrong sign", "position = begin + offset", "position = begin - offset"),
+    triton("keys that do not exist", "kept = j < last\n", "kept = j <= last\n"),
+    triton("the cap keeps scores below 1", "scores = softcap * _tanh", "scores = _tanh"),
+    triton("small scores lose digits under a cap", "tl.abs(x) < 0.2, near", "tl.abs(x) < 0.0, near"),
+    triton("powers of 2 of natural scores", "return scores * LOG2_E", "return scores"),
+    triton("log-sum to base 2", "+ top) * LN_2", "+ top)"),
+    triton("rows of nothing are 0 / 0", "x / tl.where(total == 0.0, 1.0, total)", "x / total"),
+    triton("-inf minus -inf", 'x - tl.where(top == float("-inf"), 0.0, top)', "x - top"),
+    triton("strides of the keys' components ignored", "D, key_s, key_d, KEYS", "D, key_s, key_s, KEYS"),
+]

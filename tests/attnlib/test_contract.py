@@ -2,7 +2,7 @@
 
 import doctest
 import functools
-import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -492,11 +492,11 @@ def in_a_fresh_python(program):
     ).stdout
 
 
-HEAVY = "print(sorted({'torch', 'matplotlib', 'scipy', 'pandas', 'IPython'} & set(sys.modules)))"
+HEAVY = "print(sorted({'torch', 'triton', 'matplotlib', 'scipy', 'pandas', 'IPython'} & set(sys.modules)))"
 
 
 def test_importing_attnlib_imports_numpy_alone():
-    assert in_a_fresh_python(f"import sys, attnlib; {HEAVY}") == "[]\n"
+    assert in_a_fresh_python(f"import sys, attnlib, attnlib.triton; {HEAVY}") == "[]\n"
 
 
 def test_calls_on_numpy_arrays_do_not_import_torch():
@@ -516,7 +516,8 @@ def test_calls_on_numpy_arrays_do_not_import_torch():
 
 def modules():
     """The names of attnlib and of all its modules."""
-    return ["attnlib", *(m.name for m in pkgutil.walk_packages(attnlib.__path__, "attnlib."))]
+    names = [m.name for m in pkgutil.walk_packages(attnlib.__path__, "attnlib.")]
+    return ["attnlib", *(name for name in names if name != "attnlib._triton" or importlib.util.find_spec("triton"))]
 
 
 @pytest.mark.parametrize("name", modules())

@@ -1,0 +1,131 @@
+"""Attention by a kernel written in Triton, for the cases in which torch has no fused kernel for a GPU.
+
+Nothing calls it by itself: :func:`attnlib.scaled_dot_product_attention` never does. The kernel, ``attnlib/_triton.py``,
+is written to be read next to the same in NumPy, ``attnlib/_tiled.py``.
+"""
+
+import sys
+from math import prod
+from typing import Any
+
+from attnlib._arrays import Array, flag, is_torch, whole
+from attnlib._lengths import binding_sides
+from attnlib.sdpa import Window, _check, _reach, checked_softcap
+from attnlib.similarity import checked_scale
+
+__all__ = ["scaled_dot_product_attention"]
+
+DTYPES = ("torch.float16", "torch.bfloat16", "torch.float32")
+
+
+def scaled_dot_product_attention(
+    query: Array,
+    key: Array,
+    value: Array,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    q_offset: int = 0,
+    window: Window | None = None,
+    softcap: float | None = None,
+    return_lse: bool = False,
+) -> Any:
+    r"""Average the values, weighted by the softmax of the scores, without ever storing the scores of all pairs.
+
+    .. math:: O = \operatorname{softmax}\left(\frac{Q K^\top}{\sqrt{D}} + M\right) V
+
+    The result is that of :func:`attnlib.scaled_dot_product_attention`, and so are the arguments; M is what the causal
+    rule and the window forbid. The kernel needs no memory beyond the result, and skips the keys that no query of a tile
+    can reach. torch's fused kernel has neither ``softcap`` nor ``return_lse``, and needs a mask for a ``window``.
+
+    It has no backward pass, no masks and no dropout. It has been run by Triton's interpreter and compiled for NVIDIA's
+    GPUs, but its speed has not been measured.
+
+    Args:
+        query: ``(..., H, T, D)``, a torch tensor on a GPU, in float16, bfloat16 or float32.
+        key: ``(..., H, S, D)``. The leading dimensions of query, key and value broadcast.
+        value: ``(..., H, S, D_v)``.
+        is_causal: query i may attend to key j only if ``j <= i + q_offset``.
+        scale: the factor by which dot products are multiplied; ``None`` means ``1 / sqrt(D)``.
+        enable_gqa: grouped queries: key and value may have fewer heads than the query, each serving the same number
+            of consecutive query heads.
+        q_offset: the position of the first query, counted from the first key.
+        window: ``(left, right)``: query i may attend to key j only if
+            ``i + q_offset - left <= j <= i + q_offset + right``; ``None`` leaves a side open.
+        softcap: scores s become ``softcap * tanh(s / softcap)``; ``None`` or 0 leaves them unchanged.
+        return_lse: return the logarithm of the sum of the exponentials of each row's scores too.
+
+    Returns:
+        The context ``(..., H, T, D_v)``; with ``return_lse`` also the log-sums ``(..., H, T)``, of the inputs' dtype,
+        both computed in float32. A query that may attend to nothing has context 0 and log-sum -inf.
+
+    Raises:
+        TypeError: as for :func:`attnlib.scaled_dot_product_attention`, or the inputs are no torch tensors or of another
+            dtype.
+        ValueError: as for :func:`attnlib.scaled_dot_product_attention`, the tensors are not on a GPU, or torch would
+            record a gradient.
+        ModuleNotFoundError: Triton is not installed. It comes with torch for CUDA, on Linux.
+
+    Source:
+        Dao et al. (2022), "FlashAttention", algorithm 1; Dao (2023), "FlashAttention-2", algorithm 1.
+
+    Example:
+        >>> import torch
+        >>> x = torch.ones(1, 4, 1000, 64, device="cuda", dtype=torch.bfloat16)  # doctest: +SKIP
+        >>> out, lse = scaled_dot_product_attention(x, x, x, softcap=30.0, return_lse=True)  # doctest: +SKIP
+        >>> out.shape, lse.shape  # doctest: +SKIP
+        (torch.Size([1, 4, 1000, 64]), torch.Size([1, 4, 1000]))
+    """
+    *lead, T, S = _check(query, key, value, enable_gqa)
+    left, right = _reach(flag("is_causal", is_causal), window)
+    offset = whole("q_offset", q_offset)
+    left, right = binding_sides(left, right, offset, T, S)
+    scale, softcap = checked_scale(scale, query.shape[-1]), checked_softcap(softcap)
+    rules = {"scale": scale, "softcap": softcap, "left": left, "right": right, "offset": offset}
+    _check_tensors(query=query, key=key, value=value)
+    from attnlib import _triton  # which imports Triton, and so not at the top
+
+    _check_device(query, _triton.INTERPRETED)
+    *batch, H = lead or [1]
+    q, k, v = (_seen(x, batch, x.shape[-3] if enable_gqa else H) for x in (query, key, value))
+    out, lse = query.new_empty((*lead, T, value.shape[-1])), query.new_empty((*lead, T))
+    if lse.numel():
+        _triton.attend(q, k, v, rules, out, lse)
+    return (out, lse) if return_lse else out
+
+
+def _check_tensors(**inputs: Array) -> None:
+    """Raise unless the inputs are torch tensors of one dtype that the kernel knows, and need no gradient."""
+    first = next(iter(inputs.values()))
+    for name, x in inputs.items():
+        if not is_torch(x):
+            raise TypeError(
+                f"{name} is a {type(x).__name__}, but a torch.Tensor on a GPU is needed: "
+                "attnlib.scaled_dot_product_attention takes NumPy arrays"
+            )
+        if str(x.dtype) not in DTYPES or x.dtype != first.dtype:
+            raise TypeError(f"{name} has dtype {x.dtype}, but one of {', '.join(DTYPES)} is needed, the same for all")
+        if x.requires_grad and sys.modules["torch"].is_grad_enabled():
+            raise ValueError(
+                f"{name} requires a gradient, but this kernel has no backward pass: call it under torch.no_grad(), or "
+                "use attnlib.scaled_dot_product_attention"
+            )
+
+
+def _check_device(query: Array, interpreted: bool) -> None:
+    """Raise unless the kernel can run where the query is."""
+    if query.device.type == "cpu" and not interpreted:
+        raise ValueError(
+            "query is on the cpu, but the kernel needs a GPU: use attnlib.scaled_dot_product_attention, or set "
+            "TRITON_INTERPRET=1 before Triton is imported, to try the kernel slowly"
+        )
+    if interpreted and "bfloat16" in str(query.dtype):
+        raise TypeError(
+            "query has dtype torch.bfloat16, whose products Triton's interpreter gets wrong: use float16 or float32"
+        )
+
+
+def _seen(x: Array, batch: list[int], heads: int) -> Array:
+    """Return a view (B, H, T, D) of x, where that is possible without a copy."""
+    return x.expand(*batch, heads, *x.shape[-2:]).reshape(prod(batch), heads, *x.shape[-2:])
