@@ -138,7 +138,7 @@ CACHED = ("attention with rope and grouped queries", "block", "encoder with rope
 
 
 def test_every_layer_is_called_here():
-    called = {layer.name for layer in EVERY.values()} | {"BertEncoder", "KVCache", "MemoryCache"}
+    called = {layer.name for layer in EVERY.values()} | {"BertEncoder", "KVCache", "MemoryCache", "SlidingWindowCache"}
     assert set(attnlib.torch.__all__) <= called
 
 
@@ -175,8 +175,22 @@ def test_caches_stay_on_cuda_and_nothing_waits(what):
         assert is_on_cuda(module(**one, is_causal=True, cache=cache))
 
 
+@pytest.mark.parametrize("sinks", [0, 2])
+def test_a_sliding_window_cache_stays_on_cuda_and_nothing_waits(sinks):
+    with fake_cuda():
+        module, inputs = built(EVERY["encoder with rope"])
+        cache = [attnlib.torch.SlidingWindowCache(3, num_sink_tokens=sinks) for _ in module.layers]
+        for length in (T, T, 1, 1):
+            mask = cuda(1, cache[0].length + length, dtype=torch.bool)
+            assert is_on_cuda(module(inputs["query"][:, :length], attn_mask=mask, is_causal=True, cache=cache))
+        for own in cache:
+            own.reorder(cuda(B, dtype=torch.int64))
+        assert is_on_cuda(module(inputs["query"][:, :1], cache=cache))
+
+
 OPTIONAL = {
     "window": {"window": (2, 0)},
+    "window and sinks": {"window": (2, 0), "num_sink_tokens": 1},
     "softcap and scale": {"softcap": 3.0, "scale": 0.3},
     "alibi": {"attn_bias": attnlib.alibi_bias},
     "dropout": {"dropout": 0.5},
