@@ -5,9 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from bleach import clean as clean  # type: ignore[import-untyped]
-from bleach.css_sanitizer import CSSSanitizer as CSSSanitizer  # type: ignore[import-untyped]
-from bleach.sanitizer import ALLOWED_TAGS as ALLOWED_TAGS  # type: ignore[import-untyped]
 from dateutil.tz import gettz as gettz  # type: ignore[import-untyped]
 from nbconvert.exporters import HTMLExporter as HTMLExporter
 from nbconvert.filters.markdown_mistune import InvalidNotebook as InvalidNotebook
@@ -40,6 +37,11 @@ from nbgrader.utils import is_grade as is_grade
 from nbgrader.utils import is_solution as is_solution
 from nbgrader.utils import is_task as is_task
 from nbgrader.utils import parse_utc as parse_utc
+from tinycss2 import parse_blocks_contents as parse_blocks_contents  # type: ignore[import-untyped]
+from tinycss2 import serialize as serialize
+from tinycss2.ast import Declaration as Declaration  # type: ignore[import-untyped]
+from tinycss2.ast import FunctionBlock as FunctionBlock
+from tinycss2.ast import Node as Node
 from tqdm import tqdm as tqdm
 
 

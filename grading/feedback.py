@@ -14,7 +14,7 @@ from grading._untyped import (
     NotebookNode,
 )
 from grading.mathml import with_formulas
-from grading.sanitize import safe_html
+from grading.sanitize import safe_html, unknown_as_text
 
 
 class FeedbackExporter(HTMLExporter):
@@ -36,6 +36,12 @@ class Scores(GetGrades):  # type: ignore[misc]
 
 
 class _Renderer(IPythonRenderer):
+    def block_html(self, html: str) -> str:
+        return str(super().block_html(unknown_as_text(html)))
+
+    def inline_html(self, html: str) -> str:
+        return str(super().inline_html(unknown_as_text(html)))
+
     def _embed_image_or_attachment(self, src: str) -> str:
         try:
             address: str = super()._embed_image_or_attachment(src)

@@ -1,4 +1,5 @@
 import contextlib
+from html import escape
 
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
@@ -7,7 +8,7 @@ from tiny import REPOSITORY
 from traitlets.config.loader import PyFileConfigLoader
 
 from grading._untyped import NotebookNode
-from grading.feedback import FeedbackExporter
+from grading.feedback import FeedbackExporter, markdown
 from grading.sanitize import safe_html
 
 # Letters and boxes that would lie over what stands before them. The sanitizer lets each of these properties through.
@@ -54,6 +55,18 @@ def test_a_report_keeps_its_looks():
 def test_a_table_keeps_its_structure():
     table = '<table><caption>weights</caption><tbody><tr><th scope="row">a</th><td>0.5</td></tr></tbody></table>'
     assert safe_html(table) == table
+
+
+@pytest.mark.parametrize("words", ["<pad>", "</pad>", "a <eos> b", "<script>alert(1)</script>"])
+def test_what_is_no_tag_that_is_kept_is_text_in_a_comment(words):
+    assert escape(words, quote=False) in markdown({}, words)
+
+
+def test_a_comment_keeps_the_tags_that_are():
+    html = '<p>a <b>b</b> <del>c</del> <span style="color:red;">d</span></p>'
+    assert markdown({}, html).strip() == markdown({}, "a **b** ~~c~~").strip().replace("strong", "b").replace(
+        "</p>", ' <span style="color:red;">d</span></p>'
+    )
 
 
 # The page ------------------------------------------------------------------------------------------------------------
