@@ -12,7 +12,7 @@ from copy import copy
 from html import escape
 from typing import Any
 
-from nh3 import Cleaner
+from nh3 import Cleaner, clean
 
 from attnlib.checks.report import MIME
 from grading._untyped import NotebookNode, as_node
@@ -45,6 +45,11 @@ def safe_html(html: str) -> str:
     cleaned = CLEANER.clean(text)
     # HTML repeats an open <b>, with all its attributes, in each paragraph that follows, so that a text may grow.
     return cleaned if len(cleaned) <= len(text) + MOST_HTML else _as_text(text)
+
+
+def _shows_something(html: str) -> bool:
+    """Whether there is text or a picture in HTML. Of a drawing in SVG, nothing is left."""
+    return bool(clean(html, tags={"img"}).strip())
 
 
 def unknown_as_text(html: str) -> str:
@@ -150,7 +155,9 @@ def _bundle(data: NotebookNode, left: list[int]) -> dict[str, Any]:
     if "text/html" in data:
         html = str(data["text/html"])
         left[0] -= len(PICTURE.sub("", html))
-        kept["text/html"] = safe_html(html) if left[0] >= 0 else _as_text(html)
+        cleaned = safe_html(html) if left[0] >= 0 else _as_text(html)
+        if _shows_something(cleaned) or not kept.keys() & PICTURE_KINDS.keys():
+            kept["text/html"] = cleaned
     elif "image/svg+xml" in data and not kept.keys() & PICTURE_KINDS.keys():
         kept["text/html"] = SVG.format(b64encode(str(data["image/svg+xml"]).encode()).decode())
     for kind in ("text/markdown", "text/latex"):  # Markdown holds formulas too

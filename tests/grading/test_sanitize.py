@@ -289,6 +289,13 @@ def test_svg_becomes_a_picture_in_which_nothing_runs():
     assert re.fullmatch(r'<img alt="A figure" src="data:image/svg\+xml;base64,[A-Za-z0-9+/=]+">', html)
 
 
+def test_a_drawing_within_html_is_shown_by_the_picture_that_came_with_it():
+    drawing, png = "<div role='img' aria-label='x'><svg><text>1</text></svg></div>", picture("png")
+    assert shown(text_html=drawing, image_png=png, text_plain="x") == {"image/png": png, "text/plain": "x"}
+    assert "text/html" in shown(text_html=f"<p>A figure:</p>{drawing}", image_png=png)
+    assert "text/html" in shown(text_html=drawing, text_plain="x")
+
+
 def test_formulas_are_kept_as_markdown():
     assert shown(text_latex="$x<y$ \\href{javascript:x}{y}") == {
         "text/markdown": "$x< y$ \\backslash href{javascript:x}{y}"
