@@ -72,8 +72,8 @@ def test_without_any_extra_each_part_says_what_it_needs():
     ids=["a tensor", "a check", "a tokenizer", "a model in torch"],
 )
 def test_a_single_missing_library_is_named(monkeypatch, missing, extra, forget, use):
-    monkeypatch.delitem(sys.modules, forget, raising=False)
     monkeypatch.delattr(attnlib, forget.rpartition(".")[2], raising=False)  # "from attnlib import" looks here first
+    monkeypatch.delitem(sys.modules, forget, raising=False)
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(ModuleNotFoundError) as caught:
         use()
