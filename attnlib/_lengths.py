@@ -74,3 +74,12 @@ def binding_sides(left: int | None, right: int | None, offset: int, T: int, S: i
     if right is not None and offset + right >= S - 1:  # even the first query sees the last key
         right = None
     return left, right
+
+
+def keys_in_reach(
+    begin: int, end: int, first: int, last: int, left: int | None, right: int | None, offset: int
+) -> tuple[int, int]:
+    """Return which of the keys ``first:last`` one of the queries ``begin:end`` can reach."""
+    a = first if left is None else min(max(begin + offset - left, first), last)
+    b = last if right is None else max(min(end + offset + right, last), a)
+    return a, b

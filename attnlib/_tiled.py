@@ -25,6 +25,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlib._lengths import keys_in_reach
 from attnlib._threads import share_out
 
 Floats = NDArray[np.floating[Any]]
@@ -76,9 +77,7 @@ class Rules:
 
     def keys_of(self, begin: int, end: int, first: int, last: int) -> tuple[int, int]:
         """Return which of the keys ``first:last`` one of the queries ``begin:end`` can reach."""
-        a = first if self.left is None else min(max(begin + self.offset - self.left, first), last)
-        b = last if self.right is None else max(min(end + self.offset + self.right, last), a)
-        return a, b
+        return keys_in_reach(begin, end, first, last, self.left, self.right, self.offset)
 
     def queries_of(self, first: int, last: int, T: int) -> tuple[int, int]:
         """Return which of T queries can reach one of the keys ``first:last``."""

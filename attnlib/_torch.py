@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn import Parameter
 
 from attnlib._arrays import at_least_float32, autocasts, broadcast_shape
+from attnlib._blocks import Reach, in_groups, within_reach
 from attnlib._extras import explain_missing
 from attnlib._lengths import FEW_KEYS, binding_sides
-from attnlib.masks import combine_masks, window_mask
 
 with explain_missing("attnlib with torch"):
     import array_api_compat.torch
@@ -134,9 +134,7 @@ def _within_reach(
     T, S = query.shape[-2], key.shape[-2]
     if not is_traced():  # a comparison would fix the sizes that a compiler keeps symbolic
         left, right = binding_sides(left, right, offset, T, S)
-        if left is None and right is None:
-            return mask
-    return combine_masks(mask, window_mask(T, S, left, right, q_offset=offset, like=query))
+    return within_reach(mask, T, S, Reach(left, right, offset), query)
 
 
 def _fused(
@@ -172,9 +170,9 @@ def _step_by_step(
     q, k, v = query.to(dtype), key.to(dtype), value.to(dtype)
     if grouped := _is_grouped(query, key):  # heads (H,) are seen as (H_key, H / H_key)
         H_key = key.shape[-3]
-        q, k, v = _grouped_heads(q, H_key), k.unsqueeze(-3), v.unsqueeze(-3)
+        q, k, v = in_groups(q, H_key), k.unsqueeze(-3), v.unsqueeze(-3)
         if mask is not None and mask.ndim > 2:
-            mask = _grouped_heads(mask.expand(*mask.shape[:-3], query.shape[-3], *mask.shape[-2:]), H_key)
+            mask = in_groups(mask, H_key)
     scores = _scaled(q, scale) @ k.transpose(-1, -2)
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
@@ -257,6 +255,12 @@ def _followed(x: Tensor) -> bool:
     return recorded or is_traced()
 
 
+def are_followed(*tensors: Tensor) -> bool:
+    """Tell whether autograd, torch.func or a compiler follows what is done with one of the tensors."""
+    recorded = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
+    return recorded or is_traced() or any(map(torch._C._functorch.is_functorch_wrapped_tensor, tensors))
+
+
 def is_traced() -> bool:
     """Tell whether torch.compile or jit.trace is recording operations to run on inputs whose sizes may differ."""
     return torch.compiler.is_compiling() or bool(torch.jit.is_tracing())  # type: ignore[attr-defined, no-untyped-call]
@@ -267,11 +271,6 @@ def _is_grouped(query: Tensor, key: Tensor) -> bool:
     if query.ndim == 2 or key.ndim == 2:
         return False
     return True if 1 < key.shape[-3] < query.shape[-3] else False  # noqa: SIM210 (for symbolic sizes, "<" is not a bool)
-
-
-def _grouped_heads(x: Tensor, H_key: int) -> Tensor:
-    """See heads ``(..., H, T, D)`` as ``(..., H_key, H / H_key, T, D)``."""
-    return x.reshape(*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:])
 
 
 def _lead(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:

@@ -10,7 +10,6 @@ from typing import Any
 from attnlib import _small
 from attnlib._arrays import (
     Array,
-    at_least_float32,
     backend,
     flag,
     kernel,
@@ -22,10 +21,10 @@ from attnlib._arrays import (
     shape,
     whole,
 )
+from attnlib._backward import backward
+from attnlib._blocks import Reach
 from attnlib._lengths import FEW_KEYS
-from attnlib.masks import causal_mask, combine_masks
 from attnlib.similarity import checked_scale
-from attnlib.softmax import softmax
 
 Window = tuple[int | None, int | None]
 
@@ -165,13 +164,17 @@ def scaled_dot_product_attention_backward(
     is_causal: bool = False,
     *,
     scale: float | None = None,
+    enable_gqa: bool = False,
     q_offset: int = 0,
+    window: Window | None = None,
+    softcap: float | None = None,
 ) -> tuple[Array, Array, Array]:
     r"""Send the gradient of a loss back through :func:`scaled_dot_product_attention`, by hand.
 
     With weights :math:`P = \operatorname{softmax}(S)`, scores :math:`S = c\, Q K^\top + M` and scale c, the rules of
     the matrix product give the first two lines, the softmax the third (its Jacobian, for one row p of P, is
-    :math:`\operatorname{diag}(p) - p p^\top`), and the matrix product again the last two:
+    :math:`\operatorname{diag}(p) - p p^\top`), and the matrix product again the last two. (FlashAttention writes the
+    sum in the third line as :math:`dO_i \cdot O_i`, which needs no whole row of P.)
 
     .. math::
         dV &= P^\top dO \\
@@ -180,27 +183,37 @@ def scaled_dot_product_attention_backward(
         dQ &= c\, dS\, K \\
         dK &= c\, dS^\top Q
 
+    Under a softcap r, :math:`S = r \tanh(c\, Q K^\top / r) + M`, and the last two lines take
+    :math:`dS \odot (1 - \tanh^2(c\, Q K^\top / r))` in place of dS.
+
+    The weights are made again, for a block of queries at a time, so that the T x S scores are never held all at once
+    (in torch they are, where autograd, torch.func or a compiler follows this function itself).
+
     Args:
-        grad: dO, the gradient with respect to the context, ``(..., T, D_v)``.
-        query: ``(..., T, D)``.
-        key: ``(..., S, D)``.
-        value: ``(..., S, D_v)``.
-        attn_mask: as in the forward pass; broadcasts to ``(..., T, S)``.
+        grad: dO, the gradient with respect to the context, ``(..., H, T, D_v)``.
+        query: ``(..., H, T, D)``; any number of leading dimensions, including none.
+        key: ``(..., H, S, D)``.
+        value: ``(..., H, S, D_v)``.
+        attn_mask: as in the forward pass; broadcasts to ``(..., H, T, S)``.
         is_causal: as in the forward pass.
         scale: as in the forward pass; ``None`` means ``1 / sqrt(D)``.
+        enable_gqa: as in the forward pass: key and value may have fewer heads than the query.
         q_offset: as in the forward pass.
+        window: as in the forward pass.
+        softcap: as in the forward pass.
 
     Returns:
-        ``(grad_query, grad_key, grad_value)``, each of the shape of its input, ``(..., T, D)``, ``(..., S, D)`` and
-        ``(..., S, D_v)``: where an input was broadcast, its gradient is summed. Of the inputs' dtype, computed in at
-        least float32. A query that may attend to nothing has gradient 0 and gives none.
+        ``(grad_query, grad_key, grad_value)``, each of the shape of its input, ``(..., H, T, D)``, ``(..., H, S, D)``
+        and ``(..., H, S, D_v)``: where an input was broadcast, or a key head served several query heads, its gradient
+        is summed. Of the inputs' dtype, computed in at least float32. A query that may attend to nothing has gradient
+        0 and gives none.
 
     Raises:
         TypeError: as for the forward pass; ``grad`` counts among the inputs.
         ValueError: as for the forward pass, or ``grad`` has not the shape of the context.
 
     Source:
-        Dao et al. (2022), "FlashAttention", appendix B.2.
+        Dao et al. (2022), "FlashAttention", appendix B.2. Softcap: Gemma Team (2024), "Gemma 2", section 2.
 
     Example:
         >>> import numpy as np
@@ -210,37 +223,17 @@ def scaled_dot_product_attention_backward(
         >>> grad_query, grad_value.T  # half of both: (1 - 2) * (2 - 4) / 2 + (3 - 2) * (6 - 4) / 2 = 2
         (array([[2.]]), array([[0.5, 0.5]]))
     """
-    scores_shape = _check(query, key, value, enable_gqa=False)
+    scores_shape = _check(query, key, value, enable_gqa)
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
-    c = checked_scale(scale, query.shape[-1])
-    q_offset = whole("q_offset", q_offset)
-    xp = backend(query=query, grad=grad)
+    backend(query=query, grad=grad)
     context_shape = (*scores_shape[:-1], value.shape[-1])
     if tuple(grad.shape) != context_shape:
         raise ValueError(f"grad has shape {shape(grad)}, but the context has {context_shape}: one number for each")
-    is_causal = flag("is_causal", is_causal)
-    causal = causal_mask(query.shape[-2], key.shape[-2], q_offset=q_offset, like=query) if is_causal else None
-    mask = combine_masks(attn_mask, causal)
-    work = at_least_float32(xp, query.dtype)
-    d_out, q, k, v = (xp.astype(x, work) for x in (grad, query, key, value))
-
-    scores = (c * q) @ k.swapaxes(-1, -2)
-    weights = softmax(scores if mask is None else kernel(query).masked(scores, mask))
-    d_value = weights.swapaxes(-1, -2) @ d_out
-    d_weights = d_out @ v.swapaxes(-1, -2)
-    d_scores = weights * (d_weights - xp.sum(weights * d_weights, axis=-1, keepdims=True))
-    d_query = c * (d_scores @ k)
-    d_key = c * (d_scores.swapaxes(-1, -2) @ q)
-    pairs = ((d_query, query), (d_key, key), (d_value, value))
-    return tuple(xp.astype(_sum_to(d, x.shape, xp), x.dtype) for d, x in pairs)
-
-
-def _sum_to(grad: Array, wanted: tuple[int, ...], xp: Array) -> Array:
-    """Sum a gradient over the dimensions along which its array was broadcast."""
-    ahead = grad.ndim - len(wanted)
-    axes = [axis for axis in range(grad.ndim) if axis < ahead or wanted[axis - ahead] < grad.shape[axis]]
-    return xp.reshape(xp.sum(grad, axis=tuple(axes), keepdims=True), tuple(wanted)) if axes else grad
+    return backward(
+        grad, query, key, value, attn_mask, checked_scale(scale, query.shape[-1]), checked_softcap(softcap),
+        Reach(*_reach(flag("is_causal", is_causal), window), whole("q_offset", q_offset)), enable_gqa,
+    )  # fmt: skip
 
 
 def _fit(torch: Any, query: Array, key: Array, value: Array) -> bool:

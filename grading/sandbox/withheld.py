@@ -16,7 +16,8 @@ Part = dict[str, object]  # as it is sent: the module, the name, the source, and
 # Weighted sums of values, in NumPy and in torch. What only leads to torch's own kernel is no answer.
 _ATTENTION = (
     *("attention.attention", "attention.self_attention", "sdpa.scaled_dot_product_attention_backward"),
-    *("_small.attend", "_small._attend_masked", "_numpy.sdpa", "_torch._step_by_step", "_torch._head_by_head"),
+    *("_backward.gradients", "_small.attend", "_small._attend_masked"),
+    *("_numpy.sdpa", "_torch._step_by_step", "_torch._head_by_head"),
     *("_tiled.Rules", "_tiled._Head", "_tiled.attend", "_tiled.attend_at_once", "_tiled._weigh", "_tiled.exp2"),
 )
 _STEPS = ("seq2seq.bahdanau_step", "seq2seq.luong_step", "seq2seq._attend", "seq2seq._next_state")
@@ -57,7 +58,9 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "alibi_bias": ("positions.alibi_bias", "positions.alibi_slopes", "positions._slopes"),
     "equivariance_gap": (),
     "TransformerBlock": ("_layers.TransformerBlock", "_layers.DecoderBlock"),
-    "scaled_dot_product_attention_backward": ("sdpa.scaled_dot_product_attention_backward",),
+    "scaled_dot_product_attention_backward": (
+        *("sdpa.scaled_dot_product_attention_backward", "_backward.gradients", "_backward._through_softmax"),
+    ),
     "online_softmax": ("_tiled._Head", "_tiled.attend", "_tiled.attend_at_once", "_tiled._weigh", "_tiled.exp2"),
 }
 ALL = frozenset(name for names in ANSWERS.values() for name in names)

@@ -211,7 +211,9 @@ CALLS = SIMILARITIES | {
         results=((B, T, D_V), (B, T, S), (B, T)),
     ),
     "scaled_dot_product_attention_backward": SDPA_BACKWARD,
-    "scaled_dot_product_attention_backward_causal": SDPA_BACKWARD._replace(options={"is_causal": True, "q_offset": 1}),
+    "scaled_dot_product_attention_backward_with_all_options": SDPA_BACKWARD._replace(
+        options={"is_causal": True, "q_offset": 2, "window": (4, 1), "scale": 0.3, "softcap": 2.0}
+    ),
     "attention_rollout": Call(rolled_out, {"first": (B, H, T, T), "second": (B, H, T, T)}, ((B, T, T),)),
     "self_attention": Call(attnlib.self_attention, {"x": (B, T, D)}, ((B, T, D), (B, T, T))),
     "rnn_cell": Call(attnlib.rnn_cell, {"x": (B, T, D), "h": (T, D_K)} | cell_weights(1, D, D_K), ((B, T, D_K),)),

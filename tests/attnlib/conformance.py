@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 from oracle import attend
 
 import attnlib
+from attnlib import _blocks
 
 sdpa, backward = attnlib.scaled_dot_product_attention, attnlib.scaled_dot_product_attention_backward
 INF = np.inf
@@ -146,7 +147,12 @@ def tiles(array):
 
 def gradient(array):
     """The backward pass against differences of the loops, and what is summed over shared keys."""
-    cases = {"plain": {}, "causal": {"is_causal": True, "q_offset": 1}, "mask, scale": {"mask": BOOL, "scale": 0.9}}
+    cases = {
+        "plain": {},
+        "causal": {"is_causal": True, "q_offset": 1},
+        "mask, scale": {"mask": BOOL, "scale": 0.9},
+        "window, softcap": {"window": (1, 1), "softcap": 0.8},
+    }
     for name, options in cases.items():
         yield f"gradient, {name}"
         arrays = [x.copy() for x in (Q[:, 0], K[:1, 0], V[0, 0])]  # batches of 2 and of 1, and none
@@ -163,8 +169,10 @@ def gradient(array):
                 slopes[index] = (loss[0] - loss[1]) / 2e-5
         options = dict(options)
         mask = array(options.pop("mask")) if "mask" in options else None
-        for ours, theirs in zip(backward(array(grad), *map(array, arrays), mask, **options), numerical, strict=True):
-            same(ours, theirs, 1e-6)
+        for _blocks.SCORES, _blocks.ROWS in ((2**18, 256), (7, 2)):
+            found = backward(array(grad), *map(array, arrays), mask, **options)
+            for ours, theirs in zip(found, numerical, strict=True):
+                same(ours, theirs, 1e-6)
 
 
 def masks(array):

@@ -23,6 +23,11 @@ def torch(what, old, new):
     return Mutant(what, "_torch.py", old, new, "torch")
 
 
+def backward(what, old, new):
+    """A slip in the backward pass, which both kinds of arrays share."""
+    return Mutant(f"backward {what}", "_backward.py", old, new)
+
+
 SDPA = [
     Mutant(
         "no scale unless one is given",
@@ -49,39 +54,15 @@ SDPA = [
         "return left, 1 if is_causal else right",
     ),
     Mutant("offset with the wrong sign", "sdpa.py", 'whole("q_offset", q_offset),', '-whole("q_offset", q_offset),'),
-    Mutant(
-        "backward without the sum over the row",
-        "sdpa.py",
-        "(d_weights - xp.sum(weights * d_weights, axis=-1, keepdims=True))",
-        "d_weights",
-    ),
-    Mutant(
-        "backward sums over the queries",
-        "sdpa.py",
-        "xp.sum(weights * d_weights, axis=-1, keepdims=True)",
-        "xp.sum(weights * d_weights, axis=-2, keepdims=True)",
-    ),
-    Mutant(
-        "no scale in the gradient of the query", "sdpa.py", "d_query = c * (d_scores @ k)", "d_query = d_scores @ k"
-    ),
-    Mutant(
-        "no scale in the gradient of the key",
-        "sdpa.py",
-        "d_key = c * (d_scores.swapaxes(-1, -2) @ q)",
-        "d_key = d_scores.swapaxes(-1, -2) @ q",
-    ),
-    Mutant(
-        "backward forgets the offset",
-        "sdpa.py",
-        "key.shape[-2], q_offset=q_offset, like=query)",
-        "key.shape[-2], like=query)",
-    ),
-    Mutant(
-        "gradients of shared keys averaged, not summed",
-        "sdpa.py",
-        "xp.reshape(xp.sum(grad,",
-        "xp.reshape(xp.mean(grad,",
-    ),
+    backward("without the sum over the row", "d_weights = d_weights - xp.sum", "xp.sum"),
+    backward("sums over the queries", "d_weights, axis=-1, keepdims=True)", "d_weights, axis=-2, keepdims=True)"),
+    backward("without the scale for the query", "d_query = scale * (d_scores @ k)", "d_query = d_scores @ k"),
+    backward("without the scale for the key", "d_key = d_scores.mT @ q", "d_key = d_scores.mT @ q / scale"),
+    backward("without the slope of the softcap", "d_scores = d_scores * slope", "pass"),
+    backward("with half the slope of the softcap", "1 - capped * capped", "1 - capped"),
+    backward("with the gradients of shared keys averaged", "xp.reshape(xp.sum(grad,", "xp.reshape(xp.mean(grad,"),
+    backward("with the last block alone", "total += _sum_to(part", "total[...] = _sum_to(part"),
+    Mutant("a block without its mask", "_blocks.py", "return combine_masks(_part(", "return self.reached; (_part("),
 ]
 NUMPY = [
     Mutant("lse without the maximum", "_tiled.py", "else lse + top[..., 0] * log(2)", "else lse"),
@@ -137,9 +118,9 @@ NUMPY = [
     ),
     Mutant(
         "keys in reach one short",
-        "_tiled.py",
-        "max(min(end + self.offset + self.right, last), a)",
-        "max(min(end + self.offset + self.right - 1, last), a)",
+        "_lengths.py",
+        "max(min(end + offset + right, last), a)",
+        "max(min(end + offset + right - 1, last), a)",
     ),
     Mutant(
         "queries in reach begin too late",
@@ -260,15 +241,19 @@ TORCH = [
         "mask = seen(mask.expand(*batch, H, *mask.shape[-2:]), H)",
         "mask = seen(mask.expand(*batch, H, *mask.shape[-2:]), H).flip(0)",
     ),
-    torch(
+    Mutant(
         "groups of heads interleaved",
+        "_blocks.py",
         "return x.reshape(*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:])",
-        "return x.reshape(*x.shape[:-3], x.shape[-3] // H_key, H_key, *x.shape[-2:]).transpose(-4, -3)",
+        "return x.reshape(*x.shape[:-3], x.shape[-3] // H_key, H_key, *x.shape[-2:]).swapaxes(-4, -3)",
+        "torch",
     ),
-    torch(
+    Mutant(
         "reach that never forbids",
-        "if left is None and right is None:\n            return mask",
-        "if left is None or right is None:\n            return mask",
+        "_blocks.py",
+        "if left is None and right is None:\n        return mask",
+        "if left is None or right is None:\n        return mask",
+        "torch",
     ),
     torch("weights of a row of nothing not 0", "weights = weights.masked_fill(nothing, 0.0)", "pass"),
 ]

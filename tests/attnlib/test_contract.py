@@ -67,8 +67,21 @@ def sdpa(
     """Too many parameters for a line."""
 
 
-def sdpa_backward(grad, query, key, value, attn_mask=None, is_causal=False, *, scale=None, q_offset=0):
-    """The same without what only the forward pass knows."""
+def sdpa_backward(
+    grad,
+    query,
+    key,
+    value,
+    attn_mask=None,
+    is_causal=False,
+    *,
+    scale=None,
+    enable_gqa=False,
+    q_offset=0,
+    window=None,
+    softcap=None,
+):
+    """The same without dropout and what else is returned."""
 
 
 SIGNATURES = {

@@ -11,9 +11,10 @@ import scipy.special
 import torch
 import torch.nn.functional as F
 from backends import D_V, B, D, H, Numpy, S, T, Torch, assert_error_names, dtype_name, examples, sizes, tenths
-from hypothesis import given
+from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 from oracle import attend
+from peak_memory import peak_of
 from sdpa_cases import ALL, INF, NOTHING, QKV, WAYS, forbidden_rows, heads, lengths, on, random_mask, run
 
 from attnlib import causal_mask, padding_mask, window_mask
@@ -796,7 +797,24 @@ GRADIENTS = {
     "no keys": {"shapes": ((H, T, D), (H, 0, D), (H, 0, D_V))},
     "no queries": {"shapes": ((H, 0, D), (H, S, D), (H, S, D_V)), "is_causal": True},
     "no width": {"shapes": ((H, T, 0), (H, S, 0), (H, S, D_V))},
-}
+    "window": {"window": (1, 2), "q_offset": 1},
+    "window to the left, causal": {"window": (2, None), "is_causal": True},
+    "window with empty rows": {"window": (0, 1), "q_offset": 4},
+    "window and bool mask": {"window": (None, 2), "mask": ("bool", (B, 1, T, S))},
+    "softcap": {"softcap": 1.5},
+    "softcap, float mask with empty rows, causal": {"softcap": 0.8, "mask": ("float", (T, S)), "is_causal": True},
+    "grouped": {"shapes": heads(6, 2, 2), "enable_gqa": True},
+    "grouped, all options": {
+        **{"shapes": heads(6, 3, 3), "enable_gqa": True, "mask": ("float", (B, 6, T, S)), "window": (3, 1)},
+        **{"softcap": 2.0, "scale": 0.4, "q_offset": -1},
+    },
+    "grouped, a mask for all heads": {"shapes": heads(6, 2, 2), "enable_gqa": True, "mask": ("bool", (B, 1, 1, S))},
+    "grouped, one key head": {"shapes": heads(6, 1, 1), "enable_gqa": True, "is_causal": True},
+    "grouped, keys of another batch": {
+        "shapes": ((B, 6, T, D), (1, 2, S, D), (2, S, D_V)), "enable_gqa": True, "mask": ("bool", (6, T, 1)),
+    },
+}  # fmt: skip
+SMALL_BLOCKS = {"SCORES": 3 * S, "ROWS": 2}  # three queries, or two where their reach is limited
 
 
 def gradients(backend, grad, arrays, options, dtype="float64"):
@@ -804,31 +822,87 @@ def gradients(backend, grad, arrays, options, dtype="float64"):
     return sdpa_backward(on(backend, grad, dtype), q, k, v, *mask, **options)
 
 
-@pytest.mark.parametrize("what", GRADIENTS)
-def test_the_gradient_by_hand_is_torch_s(backend, rng, what):
-    case = Case(**GRADIENTS[what])
-    q, k, v, *mask = (torch.tensor(x) for x in case.arrays)
-    for x in (q, k, v):
-        x.requires_grad_()
-    T_, S_ = q.shape[-2], k.shape[-2]
-    allowed = torch.ones(T_, S_, dtype=torch.bool)
-    if case.options.get("is_causal"):
-        allowed = torch.tensor(np.tri(T_, S_, case.options.get("q_offset", 0), dtype=bool))
-    # Softmax of the scores by torch's own operations; rows of nothing are left out of the loss.
-    scores = q @ k.mT * case.options.get("scale", max(q.shape[-1], 1) ** -0.5)
+def by_autograd(grad, arrays, options):
+    """The gradients of query, key and value by torch's autograd, from its plain operations in float64.
+
+    The arrays may end with a mask. Rows of nothing are left out of the loss.
+    """
+    q, k, v, *mask = (torch.tensor(x, requires_grad=n < 3) for n, x in enumerate(arrays))
+    keys, values = k, v
+    if options.get("enable_gqa"):
+        keys, values = (x.repeat_interleave(q.shape[-3] // x.shape[-3], dim=-3) for x in (k, v))
+    scores = q @ keys.mT * options.get("scale", max(q.shape[-1], 1) ** -0.5)
+    if cap := options.get("softcap"):
+        scores = cap * torch.tanh(scores / cap)
+    i, j = torch.arange(q.shape[-2])[:, None] + options.get("q_offset", 0), torch.arange(k.shape[-2])
+    left, right = options.get("window") or (None, None)
+    allowed = torch.ones(scores.shape[-2:], dtype=torch.bool)
+    for limit in ([j >= i - left] if left is not None else []) + ([j <= i + right] if right is not None else []):
+        allowed = allowed & limit
+    allowed = allowed & (j <= i) if options.get("is_causal") else allowed
     bias = torch.zeros(scores.shape, dtype=torch.float64).masked_fill(~allowed, -INF)
     if mask:
         bias = bias.masked_fill(~mask[0], -INF) if mask[0].dtype == torch.bool else bias + mask[0]
     nothing = (bias == -INF).all(dim=-1, keepdim=True)
     weights = torch.softmax(scores + bias.masked_fill(nothing, 0.0), dim=-1).masked_fill(nothing, 0.0)
-    context = weights @ v
-    grad = rng.standard_normal(context.shape)
-    context.backward(torch.tensor(grad))
-    ours = gradients(backend, grad, case.arrays, case.options)
+    return torch.autograd.grad(weights @ values, (q, k, v), torch.tensor(grad))
+
+
+def assert_gradients_are_autograd_s(backend, grad, arrays, options):
+    ours = gradients(backend, grad, arrays, options)
     assert type(ours) is tuple
-    for mine, x in zip(ours, (q, k, v), strict=True):
-        assert tuple(mine.shape) == tuple(x.shape)
-        assert_allclose(backend.numpy(mine), x.grad.numpy(), rtol=1e-10, atol=1e-12)
+    for mine, theirs in zip(ours, by_autograd(grad, arrays, options), strict=True):
+        assert tuple(mine.shape) == tuple(theirs.shape)
+        assert_allclose(backend.numpy(mine), theirs.numpy(), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("what", GRADIENTS)
+@pytest.mark.parametrize("blocks", [{}, SMALL_BLOCKS], ids=["one block", "small blocks"])
+def test_the_gradient_by_hand_is_torch_s(backend, rng, monkeypatch, what, blocks):
+    for name, size in blocks.items():
+        monkeypatch.setattr(f"attnlib._blocks.{name}", size)
+    case = Case(**GRADIENTS[what])
+    grad = rng.standard_normal(case.expected.context.shape)
+    assert_gradients_are_autograd_s(backend, grad, case.arrays, case.options)
+
+
+@st.composite
+def backward_cases(draw):
+    """Shapes of grad, query, key, value and mask, and options: leading dimensions broadcast, heads may be grouped."""
+    t, s, groups, H_key = (draw(st.integers(1, most)) for most in (9, 9, 3, 3))
+    options = {
+        "enable_gqa": draw(st.booleans()),
+        "is_causal": draw(st.booleans()),
+        "q_offset": draw(st.integers(-4, 4)),
+        "window": draw(st.none() | st.tuples(st.none() | st.integers(0, 4), st.none() | st.integers(0, 4))),
+        "softcap": draw(st.none() | st.sampled_from([0.7, 5.0])),
+        "scale": draw(st.sampled_from([0.5, -0.3, 1.0])),
+    }
+    heads_of = [draw(st.sampled_from([1, 3])) for _ in "qkv"]
+    if options["enable_gqa"]:
+        heads_of = [groups * H_key, H_key, H_key]
+    batches = [draw(st.sampled_from([(), (1,), (2,)])) for _ in "qkv"]
+    lengths_and_widths = (t, 2), (s, 2), (s, 3)
+    shapes = [(*b, h, *rest) for b, h, rest in zip(batches, heads_of, lengths_and_widths, strict=True)]
+    lead = (*np.broadcast_shapes(*batches), max(heads_of))
+    full = (*lead, t, s)
+    mask = tuple(draw(st.sampled_from([1, n])) for n in full)[draw(st.integers(0, len(full))) :]
+    kind = draw(st.sampled_from([None, "bool", "float"]))
+    return [(*lead, t, 3), *shapes], kind and (kind, mask), options, draw(st.sampled_from([2, 9, 40]))
+
+
+@settings(examples, max_examples=150)
+@given(backward_cases())
+def test_the_gradient_by_hand_is_torch_s_under_any_options(backend, case):
+    shapes, mask, options, scores = case
+    rng = np.random.default_rng(scores)
+    grad, *arrays = (rng.standard_normal(shape) for shape in shapes)
+    if mask:
+        arrays.append(random_mask(rng, *mask))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("attnlib._blocks.SCORES", scores)
+        patched.setattr("attnlib._blocks.ROWS", 2)
+        assert_gradients_are_autograd_s(backend, grad, arrays, options)
 
 
 @pytest.mark.parametrize(
@@ -854,8 +928,9 @@ def test_the_gradient_by_hand_is_that_of_the_forward_pass(rng, what):
         {"is_causal": True, "q_offset": -1, "scale": 0.9},
         {"attn_mask": np.array([[True, False, True, True], [False] * 4, [True, True, False, True]])},
         {"attn_mask": np.array([0.5, -1.0, 0.0, -INF])},
+        {"window": (1, 0), "q_offset": 1, "softcap": 0.9},
     ],
-    ids=["plain", "causal", "scale", "bool", "float"],
+    ids=["plain", "causal", "scale", "bool", "float", "window and softcap"],
 )
 @pytest.mark.parametrize("lead", [((), (), ()), ((2,), (), (1,))], ids=["alone", "broadcast"])
 def test_the_gradient_by_hand_is_the_numerical_one(backend, rng, options, lead):
@@ -895,6 +970,23 @@ def test_the_gradient_by_hand_of_large_scores_is_finite(backend, top):
     q, k = np.array([[top], [-top]]), np.array([[1.0], [-1.0], [1.0]])
     for x in gradients(backend, np.ones((2, 1)), (q, k, np.array([[1.0], [2.0], [4.0]])), {}, "float32"):
         assert np.isfinite(backend.numpy(x)).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"softcap": 5.0}, {"window": (100, 100)}], ids=str)
+def test_the_gradient_by_hand_needs_no_more_than_8_mib_beside_the_results(backend, options):
+    arrays = [backend.array(np.zeros((1, 4096, 64)), "float32")] * 4
+    assert peak_of(backend, lambda: sdpa_backward(*arrays, **options)) - 3 * 2**20 <= 8 * 2**20
+
+
+def test_the_gradient_by_hand_of_a_softcap_is_worked_by_hand(backend):
+    # Scores 0 and 2 atanh(1/2) are capped by 2 to 0 and 1; the weights are p = 1 / (1 + e) and 1 - p.
+    # dS = -/+ p (1 - p) for values 0 and 1, and the slope of the cap at the second is 1 - (1/2)^2 = 3/4.
+    q, k, v = np.array([[2 * np.arctanh(0.5)]]), np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]])
+    d_query, d_key, d_value = gradients(backend, np.ones((1, 1)), (q, k, v), {"softcap": 2.0})
+    p = 1 / (1 + np.e)
+    assert_allclose(backend.numpy(d_value).ravel(), [p, 1 - p], rtol=1e-12)
+    assert_allclose(backend.numpy(d_query).ravel(), [0.75 * p * (1 - p)], rtol=1e-12)
+    assert_allclose(backend.numpy(d_key).ravel(), [-p * (1 - p) * q[0, 0], 0.75 * p * (1 - p) * q[0, 0]], rtol=1e-12)
 
 
 # Errors

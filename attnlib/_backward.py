@@ -1,0 +1,129 @@
+"""The backward pass of scaled dot-product attention, one block of scores at a time. Arguments have been validated.
+
+The weights of a block are made again from its queries and keys, so nothing has to be kept from the forward pass. Its dQ
+is complete, because the block holds whole rows; its dK and dV are added to what other queries contribute.
+
+Dimensions: H heads of all sequences, T queries, S keys, D width of queries and keys, D_v of values.
+"""
+
+from types import ModuleType
+
+import numpy as np
+
+from attnlib._arrays import Array, at_least_float32, backend, is_torch, kernel
+from attnlib._blocks import Reach, blocks, in_groups, within_reach
+from attnlib.softmax import softmax
+
+Three = tuple[Array, Array, Array]
+
+
+def backward(
+    grad: Array,
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None,
+    scale: float,
+    softcap: float | None,
+    reach: Reach,
+    enable_gqa: bool,
+) -> Three:
+    """Return the gradients of query, key and value, in their shapes and dtype."""
+    inputs = query, key, value
+    if enable_gqa:
+        H_key = key.shape[-3]
+        grad, query = in_groups(grad, H_key), in_groups(query, H_key)
+        key, value = key[..., None, :, :], value[..., None, :, :]
+        mask = mask if mask is None or mask.ndim < 3 else in_groups(mask, H_key)
+    xp = backend(query=query)
+    if _may_overwrite(grad, query, key, value):
+        found = _in_blocks(grad, query, key, value, mask, scale, softcap, reach, xp)
+    else:
+        mask = within_reach(mask, query.shape[-2], key.shape[-2], reach, query)
+        found = gradients(grad, query, key, value, mask, scale, softcap, xp)
+    d_query, d_key, d_value = (
+        xp.astype(xp.reshape(_sum_to(d, x.shape, xp), given.shape), given.dtype, copy=False)
+        for d, x, given in zip(found, (query, key, value), inputs, strict=True)
+    )
+    return d_query, d_key, d_value
+
+
+def gradients(
+    grad: Array,
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None,
+    scale: float,
+    softcap: float | None,
+    xp: ModuleType,
+) -> Three:
+    """Return the gradients of a block as if there were no other: not yet summed over what was broadcast."""
+    work = at_least_float32(xp, query.dtype)
+    d_out, q, k, v = (xp.astype(x, work, copy=False) for x in (grad, query, key, value))
+    q = scale * q  # which puts the scale into dK, too
+    weights, slope = _weights(q, k, mask, softcap, xp)  # (..., T, S)
+    d_value = weights.mT @ d_out  # (..., S, D_v)
+    d_scores = _through_softmax(weights, d_out @ v.mT, xp)  # (..., T, S)
+    if slope is not None:
+        d_scores = d_scores * slope
+    d_query = scale * (d_scores @ k)  # (..., T, D)
+    d_key = d_scores.mT @ q  # (..., S, D)
+    return d_query, d_key, d_value
+
+
+def _weights(
+    q: Array, k: Array, mask: Array | None, softcap: float | None, xp: ModuleType
+) -> tuple[Array, Array | None]:
+    """Return the weights, and the derivative of the softcap for each score if there is one."""
+    scores, slope = q @ k.mT, None
+    if softcap is not None:
+        capped = xp.tanh(scores / softcap)
+        scores, slope = softcap * capped, 1 - capped * capped
+    if mask is not None:
+        scores = kernel(q).masked(scores, mask)
+    return softmax(scores), slope
+
+
+def _through_softmax(weights: Array, d_weights: Array, xp: ModuleType) -> Array:
+    """Return the gradient of the scores, from that of the weights."""
+    d_weights = d_weights - xp.sum(weights * d_weights, axis=-1, keepdims=True)
+    return weights * d_weights
+
+
+def _in_blocks(
+    grad: Array,
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None,
+    scale: float,
+    softcap: float | None,
+    reach: Reach,
+    xp: ModuleType,
+) -> Three:
+    """Add up the gradients of all blocks."""
+    work = at_least_float32(xp, query.dtype)
+    d_query, d_key, d_value = (xp.zeros_like(x, dtype=work) for x in (query, key, value))
+    for block in blocks(tuple(grad.shape[:-2]), query.shape[-2], key.shape[-2], reach, query):
+        d_out, q, k, v = block.of_queries(grad), block.of_queries(query), block.of_keys(key), block.of_keys(value)
+        found = gradients(d_out, q, k, v, block.mask(mask), scale, softcap, xp)
+        totals = block.of_queries(d_query), block.of_keys(d_key), block.of_keys(d_value)
+        for total, part in zip(totals, found, strict=True):
+            total += _sum_to(part, total.shape, xp)
+        del found, part  # before the next block needs the memory
+    return d_query, d_key, d_value
+
+
+def _may_overwrite(*arrays: Array) -> bool:
+    """Tell whether sums may be written into an array, and sizes be compared, without anybody noticing."""
+    if is_torch(arrays[0]):
+        return not kernel(arrays[0]).are_followed(*arrays)
+    return isinstance(arrays[0], np.ndarray)
+
+
+def _sum_to(grad: Array, wanted: tuple[int, ...], xp: ModuleType) -> Array:
+    """Sum a gradient over the dimensions along which its array was broadcast."""
+    ahead = grad.ndim - len(wanted)
+    axes = [axis for axis in range(grad.ndim) if axis < ahead or wanted[axis - ahead] < grad.shape[axis]]
+    return xp.reshape(xp.sum(grad, axis=tuple(axes), keepdims=True), tuple(wanted)) if axes else grad

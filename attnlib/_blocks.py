@@ -1,0 +1,101 @@
+"""Blocks of scores: some heads, some of their queries, and the keys that these queries can reach.
+
+Code that computes one block after another never holds all T x S scores. A block has whole rows, so that its softmax is
+complete.
+
+Dimensions: H heads of all sequences, T queries, S keys, D width of queries and keys, D_v of values.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlib._arrays import Array
+from attnlib._lengths import binding_sides, keys_in_reach
+from attnlib.masks import combine_masks, window_mask
+
+SCORES = 2**18  # of a block: 1 MiB of float32; fewer would make matrix products slow, more leave the cache
+ROWS = 256  # queries of a block whose reach is limited: more would compute scores that nobody may see
+ALL = slice(None)
+Index = int | slice
+
+
+class Reach(NamedTuple):
+    """Which keys query i can reach: those from ``i + offset - left`` to ``i + offset + right``; None means no limit."""
+
+    left: int | None
+    right: int | None
+    offset: int
+
+
+class Block(NamedTuple):
+    """Where a block is, and which of its queries can reach which of its keys: (t, s), or None if all reach all."""
+
+    heads: tuple[Index, ...]
+    queries: slice
+    keys: slice
+    reached: Array | None
+
+    def of_queries(self, x: Array) -> Array:
+        """Return a view of the block's part of an array (..., H, T, D)."""
+        return _part(x, (*self.heads, self.queries, ALL))
+
+    def of_keys(self, x: Array) -> Array:
+        """Return a view of the block's part of an array (..., H, S, D)."""
+        return _part(x, (*self.heads, self.keys, ALL))
+
+    def mask(self, mask: Array | None) -> Array | None:
+        """Return the block's part of a mask (..., H, T, S), combined with what is reached."""
+        if mask is None:
+            return self.reached
+        return combine_masks(_part(mask, (*self.heads, self.queries, self.keys)), self.reached)
+
+
+def blocks(heads: tuple[int, ...], T: int, S: int, reach: Reach, like: Array) -> Iterator[Block]:
+    """Divide the scores ``(*heads, T, S)`` into blocks of about ``SCORES``, without keys that no query reaches."""
+    left, right, offset = reach
+    limited = not (left is None and right is None)
+    width = S if left is None or right is None else min(S, left + right + ROWS)
+    rows = max(SCORES // max(width, 1), 1)
+    together = SCORES // max(min(rows, T) * width, 1)
+    rows = min(rows, ROWS) if limited else rows
+    for begin in range(0, T, rows):
+        end = min(begin + rows, T)
+        a, b = keys_in_reach(begin, end, 0, S, left, right, offset)
+        inside = Reach(*binding_sides(left, right, begin + offset - a, end - begin, b - a), begin + offset - a)
+        reached = within_reach(None, end - begin, b - a, inside, like)
+        for chosen in _heads(heads, together) if a < b else ():
+            yield Block(chosen, slice(begin, end), slice(a, b), reached)
+
+
+def _heads(heads: tuple[int, ...], together: int) -> Iterator[tuple[Index, ...]]:
+    """Index the heads: single ones, so that their arrays are matrices, or as many neighbours at a time."""
+    if together < 2 or not heads:
+        yield from np.ndindex(heads)
+        return
+    for outer in np.ndindex(heads[:-1]):
+        for n in range(0, heads[-1], together):
+            yield (*outer, slice(n, n + together))
+
+
+def within_reach(mask: Array | None, T: int, S: int, reach: Reach, like: Array) -> Array | None:
+    """Return a mask combined with the limits on distance; None if there is neither."""
+    left, right, offset = reach
+    if left is None and right is None:
+        return mask
+    return combine_masks(mask, window_mask(T, S, left, right, q_offset=offset, like=like))
+
+
+def in_groups(x: Array, H_key: int) -> Array:
+    """See heads ``(..., H, T, D)`` as ``(..., H_key, H / H_key, T, D)``; a single head serves all groups."""
+    if x.shape[-3] == 1:
+        return x[..., None, :, :]
+    return x.reshape(*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:])
+
+
+def _part(x: Array, index: tuple[Index, ...]) -> Array:
+    """Return a view of an array whose dimensions are the last of those that are indexed; those of 1 serve all."""
+    own = zip(x.shape, index[len(index) - x.ndim :], strict=True)
+    chosen = ((0 if isinstance(part, int) else ALL) if n == 1 else part for n, part in own)
+    return x[(..., *chosen)]  # with an ellipsis, what is left is an array even without dimensions
