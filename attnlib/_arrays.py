@@ -7,7 +7,7 @@ Dimensions: T queries, S keys, D width.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 # "one of the two, the same throughout", so annotations say Array and the checks below enforce it.
 ARRAY_TYPES = "numpy.ndarray or torch.Tensor"
 Array = Any
+NATIVE = tuple(map(np.dtype, (np.float32, np.float64, np.float16)))  # in native byte order
 
 
 def is_torch(x: object) -> bool:
@@ -46,6 +47,8 @@ def backend(**arrays: Array) -> ModuleType:
         TypeError: an argument is not an array, is not floating point, or differs in backend or dtype from the first.
     """
     first_name, first = next(iter(arrays.items()))
+    if _plainly_agree(first, arrays.values()):
+        return _namespace(first)
     torch_first = is_torch(first)
     for name, x in arrays.items():
         _refuse_subclass(name, x)
@@ -250,6 +253,24 @@ def kernel(x: Array) -> Array:
 def shape(x: Array) -> str:
     """Return the shape as NumPy prints it, for NumPy and torch alike."""
     return str(tuple(x.shape))
+
+
+def _plainly_agree(first: Array, arrays: Iterable[Array]) -> bool:
+    """Tell, in a fraction of the time, that arrays need no closer look to pass; False tells nothing."""
+    dtype = getattr(first, "dtype", None)
+    if type(first) is np.ndarray:
+        if dtype not in NATIVE:
+            return False
+        for x in arrays:  # noqa: SIM110 (a generator takes twice the time)
+            if type(x) is not np.ndarray or x.dtype != dtype:
+                return False
+        return True
+    if not (is_torch(first) and first.is_floating_point()):
+        return False
+    for x in arrays:
+        if x is not first and not (is_torch(x) and x.dtype is dtype and x.device == first.device):
+            return False
+    return True
 
 
 def _namespace(x: Array) -> ModuleType:

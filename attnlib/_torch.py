@@ -127,6 +127,23 @@ def sdpa_of_few_keys(query: Tensor, key: Tensor, value: Tensor, is_causal: bool)
     return F.scaled_dot_product_attention(query, key, value, _mask_of_zeros(query, key, is_causal))
 
 
+def small_sdpa(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> tuple[Tensor, Tensor] | None:
+    """Return context and weights of (B, H, T, D), or None unless there are few scores and nothing special about them.
+
+    With few scores most of the time is spent on starting operations, so that there are as few as possible.
+    """
+    (T, D), S = query.shape[2:], key.shape[2]
+    if is_traced() or query.is_nested or autocasts(query) or not query.device == key.device == value.device:
+        return None
+    if not 0 < query.numel() * S < LONG * D or torch.finfo(query.dtype).bits < 32:
+        return None
+    scores = (query * D**-0.5) @ key.mT
+    if is_causal:
+        scores = scores.masked_fill(scores.new_ones((T, S), dtype=torch.bool).triu_(1), -torch.inf)
+    weights = torch.softmax(scores, -1)
+    return weights @ value, weights
+
+
 def _within_reach(
     query: Tensor, key: Tensor, mask: Tensor | None, left: int | None, right: int | None, offset: int
 ) -> Tensor | None:

@@ -126,17 +126,21 @@ def scaled_dot_product_attention(
         out, weights = _small.attend(query, key, value, query.shape[-1] ** -0.5, is_causal)
         return (out, weights) if return_weights else out
     torch: Any = sys.modules.get("torch")
-    if torch and plain and not return_weights and _fit(torch, query, key, value):
+    if torch and plain and _fit(torch, query, key, value):
         attend = torch.nn.functional.scaled_dot_product_attention
         try:
-            if (
+            if return_weights:
+                found = kernel(query).small_sdpa(query, key, value, is_causal)
+                if found is not None:
+                    return found
+            elif (
                 torch.compiler.is_compiling()
                 or query.is_nested
                 or key.shape[2] >= FEW_KEYS
                 or query.device.type != "cpu"
             ):
                 return attend(query, key, value, is_causal=True) if is_causal else attend(query, key, value)
-            if key.shape[2] and not torch.jit.is_tracing():
+            elif key.shape[2] and not torch.jit.is_tracing():
                 return kernel(query).sdpa_of_few_keys(query, key, value, is_causal)
         except RuntimeError:
             _check(query, key, value, enable_gqa=False)  # if devices differ, its message says what to write

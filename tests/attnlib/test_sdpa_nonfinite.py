@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from backends import D
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from oracle import attend
 from sdpa_cases import INF, run
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -135,6 +135,20 @@ def test_a_nan_that_may_attend_to_nothing_stays_alone(backend, rng, size, kind, 
     assert ((out[0, 1] == 0) | np.isnan(out[0, 1])).all()
     assert (out[1, 1] == 0).all()
     assert np.isfinite(out[:, 2:]).all()
+
+
+@pytest.mark.parametrize("size", ["one key", "few keys", "16 keys", "more keys"])
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("place", ["query", "key", "value"])
+def test_a_batch_of_heads_follows_the_same_rule(backend, rng, size, rule, place):
+    # (B, H, T, D) takes ways of its own.
+    (T, S), options = SIZES[size], RULES[rule]
+    arrays = qkv(rng, T, S)
+    arrays[["query", "key", "value"].index(place)][0, (T if place == "query" else S) // 2, 2] = NAN
+    expected = run_with_mask(backend, arrays, "float64", options)
+    out = run_with_mask(backend, [x[None] for x in arrays], "float64", options)[0]
+    assert_array_equal(np.isnan(out), np.isnan(expected))
+    assert_allclose(out, expected, **close("float64"))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])

@@ -62,6 +62,48 @@ def test_heads_are_not_taken_one_by_one_where_somebody_would_notice(rng, monkeyp
     assert not {"mm", "addmm"} & set(seen.names)
 
 
+# Few scores, with their weights
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_weights_of_few_scores_take_few_operations(rng, causal):
+    q, k, v = (torch.tensor(rng.standard_normal((B, H, n, D))) for n in (T, S, S))
+    names = operations(sdpa, q, k, v, is_causal=causal, return_weights=True).names
+    views = {"expand", "view", "transpose", "_unsafe_view"}
+    mask = ["new_ones", "triu_", "masked_fill"] if causal else []
+    assert [name for name in names if name not in views] == ["mul", "bmm", *mask, "_softmax", "bmm"]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("length", [1, S])
+def test_weights_of_few_scores_are_those_of_many(rng, monkeypatch, causal, dtype, length):
+    arrays = [torch.tensor(rng.standard_normal((B, H, n, D)), dtype=dtype) for n in (T, length, length)]
+
+    def results():
+        inputs = [x.clone().requires_grad_() for x in arrays]
+        out, weights = sdpa(*inputs, is_causal=causal, return_weights=True)
+        return out, weights, *torch.autograd.grad((out * arrays[0]).sum() + weights.square().sum(), inputs)
+
+    few = results()
+    monkeypatch.setattr("attnlib._torch.LONG", 0)
+    torch.testing.assert_close(few, results())
+
+
+@pytest.mark.parametrize("shape", [(0, H, T, D), (B, H, 0, D), (B, H, T, 0)], ids=str)
+@pytest.mark.parametrize("causal", [False, True])
+def test_weights_of_no_scores_have_their_shape(shape, causal):
+    x = torch.ones(shape)
+    out, weights = sdpa(x, x, x, is_causal=causal, return_weights=True)
+    assert (tuple(out.shape), tuple(weights.shape)) == (shape, (*shape[:3], shape[2]))
+
+
+def test_weights_across_devices_are_refused_with_the_line_that_works():
+    x = torch.ones(B, H, T, D)
+    with pytest.raises(ValueError, match=r"key\.to\(query\.device\)"):
+        sdpa(x, x.to("meta"), x.to("meta"), return_weights=True)
+
+
 # Gradients
 
 
