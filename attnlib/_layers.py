@@ -22,6 +22,7 @@ from attnlib._arrays import (
     Array,
     at_least_float32,
     backend,
+    is_torch,
     library_of,
     probability,
     require_mask,
@@ -30,6 +31,7 @@ from attnlib._arrays import (
     whole,
 )
 from attnlib._instead import explain_torch_names
+from attnlib._lengths import checked_offset
 from attnlib._mask_rule import MaskRule
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.heads import merge, split
@@ -522,7 +524,9 @@ class Encoder:
         attends: list[Any] = [getattr(layer, "self_attn", None) for layer in self.layers]  # None if it was replaced
         ropes = [(getattr(attend, "rope", None), getattr(attend, "head_dim", None)) for attend in attends]
         starts = [0] if cache is None else [getattr(one, "length", 0) for one in cache]
-        if ropes[0][0] is None or any(rope != ropes[0] for rope in ropes) or any(n != starts[0] for n in starts):
+        if ropes[0][0] is None or any(rope != ropes[0] for rope in ropes):
+            return None
+        if any(is_torch(n) or n != starts[0] for n in starts):  # to compare tensors would wait for the device
             return None
         attends[0]._check(query)
         tables: Tables = attends[0]._rope_tables(query, starts[0], ropes[0][0])
@@ -584,9 +588,12 @@ class LearnedPositions:
         backend(x=x, weight=self.weight)
         require_sequence(x=x)
         T, (known, width) = x.shape[-2], self.weight.shape
-        first = whole("q_offset", q_offset, 0)
         if x.shape[-1] != width:
             raise ValueError(f"x has shape {shape(x)}, but (B, T, {width}) is needed: embed_dim wide")
+        if is_torch(q_offset):
+            xp, device = library_of(x)
+            return x + self.weight[xp.arange(T, device=device) + checked_offset(q_offset, x)]
+        first = whole("q_offset", q_offset, 0)
         if first + T > known:
             raise ValueError(f"x has shape {shape(x)} and q_offset is {first}: there are vectors for {known} positions")
         return x + self.weight[first : first + T]

@@ -4,6 +4,7 @@ Dimensions: B batch, T queries, S keys.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -40,8 +41,16 @@ def checked_lengths(lengths: Lengths, most: int, letter: str, like: Array | None
     return xp.reshape(xp.asarray(values, dtype=xp.int64, device=device), came)
 
 
-def checked_offset(q_offset: int) -> int:
-    """Return an offset as Python's int, after checking that positions moved by it do not wrap around."""
+def checked_offset(q_offset: Any, like: Array | None) -> Any:
+    """Return an offset as Python's int, after checking that positions moved by it do not wrap around.
+
+    A tensor of no dimensions, which a :class:`attnlib.static_cache.StaticCache` has as its length, is returned
+    unchanged: to look at its value would wait for the device.
+    """
+    if is_torch(q_offset) and q_offset.ndim == 0 and library_of(q_offset)[0].isdtype(q_offset.dtype, "integral"):
+        if not is_torch(like):
+            raise TypeError("q_offset is a torch.Tensor, so a tensor is needed as like, too, on the same device")
+        return q_offset
     q_offset = whole("q_offset", q_offset)
     if isinstance(q_offset, int) and abs(q_offset) > FARTHEST:  # what torch keeps symbolic comes from a size
         raise ValueError(f"q_offset is {q_offset}, but from -2**62 to 2**62 is needed: positions have 64 bits")

@@ -268,8 +268,9 @@ def _softmax_of_own(scores: Tensor) -> Tensor:
 
 def _followed(x: Tensor) -> bool:
     """Tell whether autograd, torch.func or a compiler follows the operations: they take no ``out``."""
-    recorded = torch.is_grad_enabled() or torch._C._functorch.is_functorch_wrapped_tensor(x)
-    return recorded or is_traced()
+    if torch.is_grad_enabled() or is_traced():
+        return True
+    return bool(torch._C._functorch.is_functorch_wrapped_tensor(x))  # a compiler cannot trace this question
 
 
 def are_followed(*tensors: Tensor) -> bool:

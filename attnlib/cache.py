@@ -148,6 +148,13 @@ class KVCache:
             TypeError: ``index`` is not an array of integers from the cache's library.
             IndexError: ``index`` names a sequence that does not exist (for a tensor, torch alone checks this).
         """
+        index = self._checked_index(index)
+        if self._keys is not None:
+            self._keys, self._values = self._keys[index], self._values[index]
+        self.memory.clear()
+
+    def _checked_index(self, index: Array) -> Array:
+        """Return the index of a new order, with which arrays can be indexed."""
         if is_torch(index):
             integers = not (index.is_floating_point() or index.is_complex() or "bool" in str(index.dtype))
         else:
@@ -157,10 +164,7 @@ class KVCache:
                 f"an array of shape {shape(index)} and dtype {index.dtype}" if hasattr(index, "dtype") else repr(index)
             )
             raise TypeError(f"index is {came}, but an array of integers (B,) from the cache's library is needed")
-        index = index.long() if is_torch(index) else index  # to torch, uint8 would be a mask
-        if self._keys is not None:
-            self._keys, self._values = self._keys[index], self._values[index]
-        self.memory.clear()
+        return index.long() if is_torch(index) else index  # to torch, uint8 would be a mask
 
     def _check(self, key: Array, value: Array) -> None:
         """Check new keys and values, both before either is kept: after an error the cache is as it was."""

@@ -26,7 +26,8 @@ def causal_mask(T: int, S: int | None = None, *, q_offset: int = 0, like: Array 
     Args:
         T: number of queries.
         S: number of keys; None means T.
-        q_offset: position of the first query among the keys, of either sign.
+        q_offset: position of the first query among the keys, of either sign: a whole number, or, in torch, a tensor of
+            no dimensions.
         like: an array whose library and device the result has, of any shape and dtype; None means NumPy.
 
     Returns:
@@ -74,7 +75,8 @@ def window_mask(
         right: r, how many positions after its own a query sees; None, or more than 2**62, means all of them.
         num_sink_tokens: n, how many keys at the beginning are seen although they lie further back than ``left``:
             attention sinks.
-        q_offset: position of the first query among the keys, of either sign.
+        q_offset: position of the first query among the keys, of either sign: a whole number, or, in torch, a tensor of
+            no dimensions.
         like: an array whose library and device the result has, of any shape and dtype; None means NumPy.
 
     Returns:
@@ -195,7 +197,7 @@ def combine_masks(*masks: Array | None) -> Array | None:
 
 def _positions(T: int, S: int, q_offset: int, like: Array | None) -> tuple[Array, Array]:
     """Return where the queries stand among the keys, (T, 1), and where the keys stand, (1, S)."""
-    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), checked_offset(q_offset)
+    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), checked_offset(q_offset, like)
     xp, device = library_of(like)
     return xp.arange(T, device=device)[:, None] + q_offset, xp.arange(S, device=device)[None, :]
 

@@ -17,6 +17,7 @@ from attnlib._gelu import gelu
 from attnlib._module import Dropout, Embedding, LayerNorm, Linear, Module, ModuleList
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.sliding_window_cache import SlidingWindowCache
+from attnlib.static_cache import StaticCache
 
 __all__ = [
     "BertEncoder",
@@ -34,6 +35,7 @@ __all__ = [
     "ModuleList",
     "MultiHeadAttention",
     "SlidingWindowCache",
+    "StaticCache",
     "TransformerBlock",
 ]
 

@@ -215,7 +215,8 @@ def alibi_bias(H: int, T: int, S: int, *, q_offset: int = 0, like: Array | None 
         H: number of heads.
         T: number of queries.
         S: number of keys.
-        q_offset: position of the first query among the keys, of either sign.
+        q_offset: position of the first query among the keys, of either sign: a whole number, or, in torch, a tensor of
+            no dimensions.
         like: a floating point array of any shape, whose library, device and dtype the result has; None means NumPy and
             float64.
 
@@ -237,7 +238,7 @@ def alibi_bias(H: int, T: int, S: int, *, q_offset: int = 0, like: Array | None 
     """
     xp, dtype, device = _floats_like(like)
     work = at_least_float32(xp, dtype)  # float16 holds whole numbers only up to 2048
-    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), checked_offset(q_offset)
+    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), checked_offset(q_offset, like)
     i, j = xp.arange(T, device=device)[:, None] + q_offset, xp.arange(S, device=device)[None, :]
     slopes = xp.astype(_slopes(H, like), work)[:, None, None]  # (H, 1, 1)
     # The integer is negated, not the product: minus zero is no distance.
@@ -270,7 +271,8 @@ def relative_buckets(
         num_buckets: how many buckets in all.
         max_distance: from this distance on, all share the last bucket.
         bidirectional: whether keys after the query have buckets of their own.
-        q_offset: position of the first query among the keys, of either sign.
+        q_offset: position of the first query among the keys, of either sign: a whole number, or, in torch, a tensor of
+            no dimensions.
         like: an array of any shape and dtype, whose library and device the result has; None means NumPy.
 
     Returns:
@@ -290,7 +292,7 @@ def relative_buckets(
         array([[0, 5, 6, 6, 7, 7],
                [1, 0, 5, 6, 6, 7]])
     """
-    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), checked_offset(q_offset)
+    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), checked_offset(q_offset, like)
     limits, half = _bucket_limits(num_buckets, max_distance, bidirectional)
     xp, device = library_of(like)
     # Buckets depend on j - i alone: they are found for the T + S distances there are, then laid out as (T, S).

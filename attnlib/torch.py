@@ -14,6 +14,7 @@ from attnlib import _bert, _layers
 from attnlib._extras import explain_missing
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.sliding_window_cache import SlidingWindowCache
+from attnlib.static_cache import StaticCache
 
 with explain_missing("attnlib.torch"):
     import torch.nn.functional as F
@@ -29,6 +30,7 @@ __all__ = [
     "MemoryCache",
     "MultiHeadAttention",
     "SlidingWindowCache",
+    "StaticCache",
     "TransformerBlock",
 ]
 

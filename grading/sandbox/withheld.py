@@ -52,7 +52,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     ),
     "padding_mask": ("masks.padding_mask", "recurrent._real_steps"),
     "masked_attention": (*_ATTENTION, *_MASKED),
-    "KVCache": ("cache.KVCache", "sliding_window_cache.SlidingWindowCache"),
+    "KVCache": ("cache.KVCache", "sliding_window_cache.SlidingWindowCache", "static_cache.StaticCache"),
     "sinusoidal_positions": ("positions.sinusoidal_positions", "positions.rope_tables", "positions._angles"),
     "apply_rope": ("positions.apply_rope",),
     "alibi_bias": ("positions.alibi_bias", "positions.alibi_slopes", "positions._slopes"),

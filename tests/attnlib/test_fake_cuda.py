@@ -138,7 +138,13 @@ CACHED = ("attention with rope and grouped queries", "block", "encoder with rope
 
 
 def test_every_layer_is_called_here():
-    called = {layer.name for layer in EVERY.values()} | {"BertEncoder", "KVCache", "MemoryCache", "SlidingWindowCache"}
+    called = {layer.name for layer in EVERY.values()} | {
+        "BertEncoder",
+        "KVCache",
+        "MemoryCache",
+        "SlidingWindowCache",
+        "StaticCache",
+    }
     assert set(attnlib.torch.__all__) <= called
 
 
