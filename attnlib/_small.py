@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlib._arrays import Array
 from attnlib._tiled import keep
 
 Floats = NDArray[np.floating[Any]]
@@ -41,8 +42,8 @@ def fits(query: object, key: object, value: object, causal: bool) -> bool:
 
 @np.errstate(over="ignore", invalid="ignore")  # from inf, which makes a row nan
 def attend(
-    query: Floats, key: Floats, value: Floats, scale: float, causal: bool, mask: NDArray[Any] | None = None
-) -> tuple[Floats, Floats]:
+    query: Array, key: Array, value: Array, scale: float, causal: bool, mask: Array | None = None
+) -> tuple[Array, Array]:
     """Return the context (..., T, D_v) and the weights (..., T, S), for at least one key.
 
     The arrays have the same leading dimensions and are float32 or float64. ``causal`` aligns the first query with the

@@ -16,6 +16,7 @@ from attnlib._arrays import (
     require_sequence,
     shape,
 )
+from attnlib._types import ArrayT
 from attnlib.sdpa import scaled_dot_product_attention as scaled_dot_product_attention
 from attnlib.sdpa import scaled_dot_product_attention_backward as scaled_dot_product_attention_backward
 from attnlib.similarity import scaled_dot
@@ -25,8 +26,8 @@ Score = Callable[[Array, Array], Array]
 
 
 def attention(
-    query: Array, key: Array, value: Array, *, score: Score = scaled_dot, mask: Array | None = None
-) -> tuple[Array, Array]:
+    query: ArrayT, key: ArrayT, value: ArrayT, *, score: Score = scaled_dot, mask: ArrayT | None = None
+) -> tuple[ArrayT, ArrayT]:
     r"""Average the values, each weighted by how well its key matches the query.
 
     .. math:: \alpha_{ij} = \operatorname{softmax}_j(\mathrm{score}(q_i, k_j)), \qquad
@@ -83,7 +84,7 @@ def attention(
     return weights @ value, weights
 
 
-def self_attention(x: Array, *, score: Score = scaled_dot, mask: Array | None = None) -> tuple[Array, Array]:
+def self_attention(x: ArrayT, *, score: Score = scaled_dot, mask: ArrayT | None = None) -> tuple[ArrayT, ArrayT]:
     r"""Let every position of one sequence attend to every position of it, without parameters.
 
     .. math:: \alpha_{ij} = \operatorname{softmax}_j(\mathrm{score}(x_i, x_j)), \qquad a_i = \sum_j \alpha_{ij} x_j

@@ -7,11 +7,12 @@ Dimensions: D_in width of an input, D_h width of a state.
 """
 
 from attnlib._arrays import Array, backend, leading, require_shapes
+from attnlib._types import ArrayT
 
 
 def rnn_cell(
-    x: Array, h: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
-) -> Array:
+    x: ArrayT, h: ArrayT, w_ih: ArrayT, w_hh: ArrayT, b_ih: ArrayT | None = None, b_hh: ArrayT | None = None
+) -> ArrayT:
     r"""Elman's cell: the next state is a squashed sum of what comes in and what was.
 
     .. math:: h' = \tanh(W_{ih} x + b_{ih} + W_{hh} h + b_{hh})
@@ -46,8 +47,8 @@ def rnn_cell(
 
 
 def gru_cell(
-    x: Array, h: Array, w_ih: Array, w_hh: Array, b_ih: Array | None = None, b_hh: Array | None = None
-) -> Array:
+    x: ArrayT, h: ArrayT, w_ih: ArrayT, w_hh: ArrayT, b_ih: ArrayT | None = None, b_hh: ArrayT | None = None
+) -> ArrayT:
     r"""Gated recurrent unit: gates decide how much of the last state to read, and how much of it to keep.
 
     .. math::

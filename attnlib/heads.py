@@ -5,10 +5,11 @@ vectors that come in.
 """
 
 from attnlib._arrays import Array, backend, require_sequence, require_shapes, shape, whole
+from attnlib._types import ArrayT
 from attnlib.sdpa import scaled_dot_product_attention
 
 
-def split_heads(x: Array, num_heads: int) -> Array:
+def split_heads(x: ArrayT, num_heads: int) -> ArrayT:
     r"""Cut every vector into ``num_heads`` parts of equal width and give each part a head of its own.
 
     .. math:: y_{h,t,d} = x_{t,\,hD + d}
@@ -44,7 +45,7 @@ def split_heads(x: Array, num_heads: int) -> Array:
     return split(x, num_heads)
 
 
-def merge_heads(x: Array) -> Array:
+def merge_heads(x: ArrayT) -> ArrayT:
     r"""Put the heads' vectors side by side again: the inverse of :func:`split_heads`.
 
     .. math:: y_{t,\,hD + d} = x_{h,t,d}
@@ -87,18 +88,18 @@ def merge(x: Array) -> Array:
 
 
 def multi_head_attention(
-    query: Array,
-    key: Array,
-    value: Array,
-    w_q: Array,
-    w_k: Array,
-    w_v: Array,
-    w_o: Array,
+    query: ArrayT,
+    key: ArrayT,
+    value: ArrayT,
+    w_q: ArrayT,
+    w_k: ArrayT,
+    w_v: ArrayT,
+    w_o: ArrayT,
     num_heads: int,
     *,
-    attn_mask: Array | None = None,
+    attn_mask: ArrayT | None = None,
     is_causal: bool = False,
-) -> Array:
+) -> ArrayT:
     r"""Let several heads attend, each in a projection of its own, and join what they found.
 
     .. math:: \mathrm{head}_h = \operatorname{Attention}(Q W^Q_h,\; K W^K_h,\; V W^V_h), \qquad

@@ -11,14 +11,16 @@ Dimensions: B batch, T queries, S keys.
 import math
 from collections.abc import Sequence
 from functools import reduce
+from typing import overload
 
 import numpy as np
 
 from attnlib._arrays import Array, backend, broadcast_shape, is_torch, library_of, shape, whole
 from attnlib._lengths import FARTHEST, checked_lengths, checked_offset
+from attnlib._types import ArrayT
 
 
-def causal_mask(T: int, S: int | None = None, *, q_offset: int = 0, like: Array | None = None) -> Array:
+def causal_mask(T: int, S: int | None = None, *, q_offset: int = 0, like: ArrayT | None = None) -> ArrayT:
     r"""Let every query attend to its own position and to those before it.
 
     .. math:: m_{ij} = [\, j \le i + o \,], \qquad o = \text{q\_offset}
@@ -61,8 +63,8 @@ def window_mask(
     *,
     num_sink_tokens: int = 0,
     q_offset: int = 0,
-    like: Array | None = None,
-) -> Array:
+    like: ArrayT | None = None,
+) -> ArrayT:
     r"""Let every query attend to its own position, to ``left`` positions before it and to ``right`` after it.
 
     .. math:: m_{ij} = [\, (j \ge i + o - l \;\vee\; j < n) \,\wedge\, j \le i + o + r \,],
@@ -120,7 +122,7 @@ def within_window(i: Array, j: Array, left: int | None, right: int | None, num_s
     return mask
 
 
-def padding_mask(lengths: Sequence[int] | Array, S: int) -> Array:
+def padding_mask(lengths: Sequence[int] | ArrayT, S: int) -> ArrayT:
     r"""Let nothing attend to the padding behind the end of a sequence.
 
     .. math:: m_{bj} = [\, j < \mathrm{length}_b \,]
@@ -149,14 +151,18 @@ def padding_mask(lengths: Sequence[int] | Array, S: int) -> Array:
                [ True,  True,  True]])
     """
     S = whole("S", S, 0)
-    lengths = checked_lengths(lengths, S, "S")
-    if lengths.ndim != 1:
-        raise ValueError(f"lengths has shape {shape(lengths)}, but (B,) is needed: one length for each sequence")
-    xp, device = library_of(lengths)
-    return xp.arange(S, device=device) < lengths[:, None, None, None]  # (S,) with (B, 1, 1, 1)
+    checked = checked_lengths(lengths, S, "S")
+    if checked.ndim != 1:
+        raise ValueError(f"lengths has shape {shape(checked)}, but (B,) is needed: one length for each sequence")
+    xp, device = library_of(checked)
+    return xp.arange(S, device=device) < checked[:, None, None, None]  # (S,) with (B, 1, 1, 1)
 
 
-def combine_masks(*masks: Array | None) -> Array | None:
+@overload
+def combine_masks(first: ArrayT, /, *masks: ArrayT | None) -> ArrayT: ...
+@overload
+def combine_masks(*masks: ArrayT | None) -> ArrayT | None: ...
+def combine_masks(*masks: ArrayT | None) -> ArrayT | None:
     r"""Let a query attend only where every mask lets it.
 
     .. math:: m = m_1 \wedge m_2 \wedge \dots \quad \text{(boolean)}, \qquad

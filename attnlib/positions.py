@@ -10,6 +10,7 @@ Dimensions: T queries, S keys, D width, H heads. Query i stands at position ``i 
 """
 
 import math
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -28,11 +29,12 @@ from attnlib._arrays import (
     whole,
 )
 from attnlib._lengths import checked_offset
+from attnlib._types import ArrayT
 
 
 def sinusoidal_positions(
-    T: int, D: int, *, base: float = 10000.0, interleaved: bool = True, like: Array | None = None
-) -> Array:
+    T: int, D: int, *, base: float = 10000.0, interleaved: bool = True, like: ArrayT | None = None
+) -> ArrayT:
     r"""Write each position as sines and cosines of D/2 frequencies, like the hands of D/2 clocks.
 
     .. math:: p_{t,2k} = \sin(t\,\omega_k), \qquad p_{t,2k+1} = \cos(t\,\omega_k), \qquad
@@ -73,7 +75,7 @@ def sinusoidal_positions(
     return xp.astype(table, dtype)
 
 
-def rope_tables(positions: Array | list[Any], D: int, *, base: float = 10000.0) -> tuple[Array, Array]:
+def rope_tables(positions: ArrayT | Sequence[Any], D: int, *, base: float = 10000.0) -> tuple[ArrayT, ArrayT]:
     r"""Tabulate the cosines and sines of the angles by which RoPE turns each position.
 
     .. math:: \cos(t\,\omega_k), \quad \sin(t\,\omega_k), \qquad \omega_k = \mathrm{base}^{-2k/D}, \qquad
@@ -104,16 +106,16 @@ def rope_tables(positions: Array | list[Any], D: int, *, base: float = 10000.0) 
                [0.84, 0.1 ],
                [0.91, 0.2 ]])
     """
-    positions = _checked_positions(positions)
-    xp, device = library_of(positions)
-    dtype = positions.dtype
+    checked = _checked_positions(positions)
+    xp, device = library_of(checked)
+    dtype = checked.dtype
     if not xp.isdtype(dtype, "real floating"):
         dtype = xp.__array_namespace_info__().default_dtypes(device=device)["real floating"]
-    angles = _angles(positions, D, base, xp)
+    angles = _angles(checked, D, base, xp)
     return xp.astype(xp.cos(angles), dtype), xp.astype(xp.sin(angles), dtype)
 
 
-def apply_rope(x: Array, cos: Array, sin: Array, *, interleaved: bool = False) -> Array:
+def apply_rope(x: ArrayT, cos: ArrayT, sin: ArrayT, *, interleaved: bool = False) -> ArrayT:
     r"""Turn the pairs of components of every query or key by angles that grow with its position.
 
     .. math:: \begin{pmatrix} y_a \\ y_b \end{pmatrix} =
@@ -169,7 +171,7 @@ def turn(x: Array, cos: Array, sin: Array, interleaved: bool = False) -> Array:
     return y if y.dtype == x.dtype else xp.astype(y, x.dtype)
 
 
-def alibi_slopes(H: int, *, like: Array | None = None) -> Array:
+def alibi_slopes(H: int, *, like: ArrayT | None = None) -> ArrayT:
     r"""Give every head the slope by which ALiBi lowers its scores with distance: a geometric sequence.
 
     .. math:: m_h = 2^{-8h/H}, \qquad h = 1, \dots, H \qquad (H \text{ a power of two})
@@ -203,7 +205,7 @@ def alibi_slopes(H: int, *, like: Array | None = None) -> Array:
     return xp.astype(_slopes(H, like), dtype)
 
 
-def alibi_bias(H: int, T: int, S: int, *, q_offset: int = 0, like: Array | None = None) -> Array:
+def alibi_bias(H: int, T: int, S: int, *, q_offset: int = 0, like: ArrayT | None = None) -> ArrayT:
     r"""Lower each score in proportion to the distance of query and key.
 
     .. math:: b_{hij} = -m_h \, \lvert i + o - j \rvert, \qquad o = \text{q\_offset}
@@ -253,8 +255,8 @@ def relative_buckets(
     max_distance: int = 128,
     bidirectional: bool = True,
     q_offset: int = 0,
-    like: Array | None = None,
-) -> Array:
+    like: ArrayT | None = None,
+) -> ArrayT:
     r"""Sort the distances from queries to keys into T5's buckets: near ones exactly, far ones ever more coarsely.
 
     .. math:: \mathrm{bucket}(d) = \begin{cases} d & d < e \\

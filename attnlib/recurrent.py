@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from attnlib._arrays import Array, backend, leading, shape
 from attnlib._lengths import Lengths, checked_lengths
+from attnlib._types import ArrayT
 from attnlib.cells import gru_cell as gru_cell
 from attnlib.cells import rnn_cell as rnn_cell
 from attnlib.seq2seq import bahdanau_step as bahdanau_step
@@ -19,8 +20,8 @@ Cell = Callable[..., Array]
 
 
 def encode(
-    cell: Cell, x: Array, h0: Array, *weights: Array | None, lengths: Lengths | None = None
-) -> tuple[Array, Array]:
+    cell: Cell, x: ArrayT, h0: ArrayT, *weights: ArrayT | None, lengths: Lengths | None = None
+) -> tuple[ArrayT, ArrayT]:
     r"""Run a recurrent cell along a sequence and keep every state.
 
     .. math:: h_t = \mathrm{cell}(x_t, h_{t-1}), \qquad t = 1, \dots, T
@@ -62,7 +63,7 @@ def encode(
     xp = backend(x=x, h0=h0)
     if not callable(cell):
         raise TypeError(f"cell is {cell!r}, but a function (x, h, *weights) -> h is needed, e.g. attnlib.gru_cell")
-    lead = leading(x=(x, 2), h0=(h0, 1))
+    lead: tuple[int, ...] = leading(x=(x, 2), h0=(h0, 1))
     h = h0 + xp.zeros((*lead, h0.shape[-1]), dtype=h0.dtype, device=h0.device)  # a copy: last may be h0 itself
     if lengths is None:
         return _run(cell, x, h, weights, xp)

@@ -6,10 +6,11 @@ Dimensions: B batch, H heads, T positions.
 from collections.abc import Sequence
 from functools import reduce
 
-from attnlib._arrays import Array, at_least_float32, backend, shape
+from attnlib._arrays import at_least_float32, backend, shape
+from attnlib._types import ArrayT
 
 
-def attention_rollout(weights: Sequence[Array]) -> Array:
+def attention_rollout(weights: Sequence[ArrayT]) -> ArrayT:
     r"""Multiply the weights of all layers: how much each last-layer position draws on each first-layer one.
 
     .. math:: R = \tilde A_L \cdots \tilde A_1, \qquad \tilde A_l = \tfrac12 \Bigl(\tfrac1H \sum_h A_{lh} + I\Bigr)

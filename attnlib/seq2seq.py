@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from attnlib._arrays import Array, backend, broadcasts_to, leading, require_shapes, shape
+from attnlib._types import ArrayT
 from attnlib.attention import Score, attention
 from attnlib.cells import gru_cell, rnn_cell
 from attnlib.similarity import additive, dot, general
@@ -29,8 +30,8 @@ LUONG_SCORES: dict[str, tuple[Callable[..., Array], tuple[str, ...]]] = {
 
 
 def bahdanau_step(
-    y: Array, state: Array, memory: Array, params: Mapping[str, Array], *, mask: Array | None = None
-) -> tuple[Array, Array, Array]:
+    y: ArrayT, state: ArrayT, memory: ArrayT, params: Mapping[str, ArrayT], *, mask: ArrayT | None = None
+) -> tuple[ArrayT, ArrayT, ArrayT]:
     r"""Attend with the last state, then compute the next state from the input and the context.
 
     .. math::
@@ -85,14 +86,14 @@ def bahdanau_step(
 
 
 def luong_step(
-    y: Array,
-    state: Array,
-    memory: Array,
-    params: Mapping[str, Array],
+    y: ArrayT,
+    state: ArrayT,
+    memory: ArrayT,
+    params: Mapping[str, ArrayT],
     *,
     score: str = "dot",
-    mask: Array | None = None,
-) -> tuple[Array, Array, Array]:
+    mask: ArrayT | None = None,
+) -> tuple[ArrayT, ArrayT, ArrayT]:
     r"""Compute the next state from the input, attend with it, and merge context and state.
 
     .. math::
@@ -142,6 +143,7 @@ def luong_step(
     """
     if score not in tuple(LUONG_SCORES):
         raise ValueError(f"score is {score!r}, but 'dot', 'general' or 'concat' is needed")
+    own: tuple[str, ...]
     function, own = LUONG_SCORES[score]
     p = _chosen(params, (*own, *CELL, "w_c"), f"luong_step with score={score!r} needs", ("weight", *ADDITIVE))
     y, state, xp = _together(y, state, memory, p)

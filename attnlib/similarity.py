@@ -10,9 +10,10 @@ Dimensions: T queries, S keys, D width of a vector, D_q and D_k where queries an
 import math
 
 from attnlib._arrays import Array, backend, number, require_broadcast, require_equal_width, require_sequence, shape
+from attnlib._types import ArrayT
 
 
-def dot(query: Array, key: Array) -> Array:
+def dot(query: ArrayT, key: ArrayT) -> ArrayT:
     r"""Dot product of every query with every key.
 
     .. math:: e_{ij} = q_i \cdot k_j = \sum_d q_{id} k_{jd}
@@ -41,7 +42,7 @@ def dot(query: Array, key: Array) -> Array:
     return _dot(query, key)
 
 
-def scaled_dot(query: Array, key: Array, *, scale: float | None = None) -> Array:
+def scaled_dot(query: ArrayT, key: ArrayT, *, scale: float | None = None) -> ArrayT:
     r"""Dot product times ``scale``, by default :math:`1/\sqrt{D}`.
 
     .. math:: e_{ij} = \frac{q_i \cdot k_j}{\sqrt{D}}
@@ -77,7 +78,7 @@ def scaled_dot(query: Array, key: Array, *, scale: float | None = None) -> Array
     return _dot(query * scale, key)
 
 
-def general(query: Array, key: Array, weight: Array) -> Array:
+def general(query: ArrayT, key: ArrayT, weight: ArrayT) -> ArrayT:
     r"""Bilinear similarity: a learned matrix between query and key.
 
     .. math:: e_{ij} = q_i^\top W k_j
@@ -114,7 +115,7 @@ def general(query: Array, key: Array, weight: Array) -> Array:
     return _dot(query @ weight, key)
 
 
-def additive(query: Array, key: Array, w_query: Array, w_key: Array, v: Array) -> Array:
+def additive(query: ArrayT, key: ArrayT, w_query: ArrayT, w_key: ArrayT, v: ArrayT) -> ArrayT:
     r"""Similarity by a one-layer network: project both, add, squash, and read off one number.
 
     .. math:: e_{ij} = v^\top \tanh(W_q^\top q_i + W_k^\top k_j)
@@ -155,7 +156,7 @@ def additive(query: Array, key: Array, w_query: Array, w_key: Array, v: Array) -
     return xp.tanh(q + k) @ v
 
 
-def cosine(query: Array, key: Array) -> Array:
+def cosine(query: ArrayT, key: ArrayT) -> ArrayT:
     r"""Cosine of the angle between every query and every key: the dot product of their directions.
 
     .. math:: e_{ij} = \frac{q_i \cdot k_j}{\lVert q_i \rVert \, \lVert k_j \rVert} \in [-1, 1]
@@ -185,7 +186,7 @@ def cosine(query: Array, key: Array) -> Array:
     return _dot(_unit(query, xp), _unit(key, xp))
 
 
-def gaussian(query: Array, key: Array, *, bandwidth: float = 1.0) -> Array:
+def gaussian(query: ArrayT, key: ArrayT, *, bandwidth: float = 1.0) -> ArrayT:
     r"""Negative squared distance, the logarithm of a Gaussian kernel.
 
     .. math:: e_{ij} = -\frac{\lVert q_i - k_j \rVert^2}{2 h^2}

@@ -1,9 +1,10 @@
 """From scores to weights."""
 
-from attnlib._arrays import Array, backend, kernel, shape, whole
+from attnlib._arrays import backend, kernel, shape, whole
+from attnlib._types import ArrayT
 
 
-def softmax(x: Array, axis: int = -1) -> Array:
+def softmax(x: ArrayT, axis: int = -1) -> ArrayT:
     r"""Turn scores into positive weights that sum to 1 along ``axis``.
 
     .. math:: \operatorname{softmax}(x)_j = \frac{e^{x_j - m}}{\sum_k e^{x_k - m}}, \qquad m = \max_k x_k

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from attnlib._arrays import Array, is_torch
 
@@ -22,7 +22,20 @@ SETTINGS = (
 )
 
 
-def load_weights(module: Any, source: Any) -> Any:
+class HasWeights(Protocol):
+    """A module of either library."""
+
+    def state_dict(self) -> Any:
+        """Return the parameters by name."""
+
+    def load_state_dict(self, state: Any, /) -> Any:
+        """Take the parameters by name."""
+
+
+ModuleT = TypeVar("ModuleT", bound=HasWeights)
+
+
+def load_weights(module: ModuleT, source: Any) -> ModuleT:
     """Load the weights of ``source`` into ``module``.
 
     Args:

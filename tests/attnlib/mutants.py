@@ -271,8 +271,8 @@ OTHERS = [
     Mutant(
         "padding one too long",
         "masks.py",
-        "device=device) < lengths[:,",
-        "device=device) <= lengths[:,",
+        "device=device) < checked[:,",
+        "device=device) <= checked[:,",
     ),
     Mutant("masks joined by or", "masks.py", "return one & other", "return one | other"),
     Mutant(

@@ -8,14 +8,16 @@ from mypy import api
 
 ROOT = Path(__file__).parents[2]
 BEFORE = """\
+from functools import partial
+import jax.numpy
 import numpy as np
 import torch
-from numpy.typing import NDArray
 import attnlib
 import attnlib.numpy
 import attnlib.torch
 
-array, tensor = np.ones((5, 4)), torch.ones(5, 4)
+array, tensor, jax_array = np.ones((5, 4)), torch.ones(5, 4), jax.numpy.ones((5, 4))
+layer = attnlib.torch.MultiHeadAttention(4, 2)
 """
 WRONG = {
     "from attnlib import sofmax": 'Module "attnlib" has no attribute "sofmax"',
@@ -27,6 +29,35 @@ WRONG = {
     "attnlib.numpy.MultiheadAttention(4, 2)": 'Module has no attribute "MultiheadAttention"',
     "attnlib.softmax(array, axes=0)": 'Unexpected keyword argument "axes" for "softmax"',
     "attnlib.torch.MultiHeadAttention(4, heads=2)": 'Unexpected keyword argument "heads" for "MultiHeadAttention"',
+    "attnlib.dot(array, tensor)": 'type variable "ArrayT" of "dot"',
+    "attnlib.attention(tensor, tensor, tensor, mask=array > 0)": 'type variable "ArrayT" of "attention"',
+    "attnlib.apply_rope(tensor, *attnlib.rope_tables(array, 4))": 'type variable "ArrayT" of "apply_rope"',
+    "name: str = attnlib.softmax(array)": 'variable has type "str"',
+    "attnlib.softmax(tensor).weights": '"Tensor" has no attribute "weights"',
+    "attnlib.causal_mask(5).cuda()": '"ndarray[tuple[Any, ...], dtype[Any]]" has no attribute "cuda"',
+    "context, weights, more = attnlib.attention(array, array, array)": "Need more than 2 values to unpack",
+    "attnlib.load_weights(tensor, layer)": 'type variable "ModuleT" of "load_weights"',
+}
+TENSOR, ARRAY, JAX = (
+    "torch._tensor.Tensor",
+    "numpy.ndarray[tuple[Any, ...], numpy.dtype[Any]]",
+    "jax._src.basearray.Array",
+)
+TYPES = {
+    "attnlib.softmax(array)": ARRAY,
+    "attnlib.softmax(array.astype(np.float32))": ARRAY,
+    "attnlib.softmax(tensor)": TENSOR,
+    "attnlib.softmax(torch.nn.Parameter(tensor))": TENSOR,
+    "attnlib.softmax(jax_array)": JAX,
+    "attnlib.attention(tensor, tensor, tensor, score=attnlib.dot, mask=tensor > 0)": f"tuple[{TENSOR}, {TENSOR}]",
+    "attnlib.attention(array, array, array, score=partial(attnlib.gaussian, bandwidth=2))": f"tuple[{ARRAY}, {ARRAY}]",
+    "attnlib.causal_mask(5)": ARRAY,
+    "attnlib.causal_mask(5, like=tensor)": TENSOR,
+    "attnlib.padding_mask([2, 3], 3)": ARRAY,
+    "attnlib.padding_mask(torch.tensor([2, 3]), 3)": TENSOR,
+    "attnlib.rope_tables(range(5), 4)": f"tuple[{ARRAY}, {ARRAY}]",
+    "attnlib.attention(tensor, tensor, tensor, mask=attnlib.combine_masks(tensor > 0, None))[1]": TENSOR,
+    "attnlib.load_weights(layer, torch.nn.MultiheadAttention(4, 2))": "attnlib.torch.MultiHeadAttention",
 }
 RIGHT = [
     "from attnlib import checks, embeddings, masks, minilm, numpy, plotting, softmax, torch as layers",
@@ -35,24 +66,29 @@ RIGHT = [
 
 
 @pytest.fixture(scope="module")
-def errors(tmp_path_factory) -> dict[str, str]:
-    """What mypy says about each line that is wrong or right; '' where it finds nothing."""
-    lines = [*BEFORE.splitlines(), *WRONG, *RIGHT]
+def said(tmp_path_factory) -> dict[str, str]:
+    """What mypy says about each line; '' where it has nothing to say."""
+    lines = [*BEFORE.splitlines(), *WRONG, *RIGHT, *(f"reveal_type({line})" for line in TYPES)]
     file = tmp_path_factory.mktemp("types") / "caller.py"
     file.write_text("\n".join(lines))
     # The cache is the one that `mypy` makes of the whole repository, which saves most of the time.
     options = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
-    said = api.run([*options, str(file)])[0]
-    found = re.findall(rf"^{re.escape(str(file))}:(\d+): error: (.*)$", said, re.MULTILINE)
-    assert found, said
-    return dict.fromkeys(lines, "") | {lines[int(number) - 1]: text for number, text in found}
+    answer = api.run([*options, str(file)])[0]
+    found = re.findall(rf"^{re.escape(str(file))}:(\d+): (?:error|note): (.*)$", answer, re.MULTILINE)
+    assert found, answer
+    return dict.fromkeys(lines, "") | {lines[int(number) - 1]: text for number, text in reversed(found)}
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_a_mistake_is_found(errors, line):
-    assert WRONG[line] in errors[line]
+def test_a_mistake_is_found(said, line):
+    assert WRONG[line] in said[line]
+
+
+@pytest.mark.parametrize("line", TYPES)
+def test_what_comes_out_has_the_type_of_what_went_in(said, line):
+    assert said[f"reveal_type({line})"] == f'Revealed type is "{TYPES[line]}"'
 
 
 @pytest.mark.parametrize("line", [*BEFORE.splitlines(), *RIGHT])
-def test_nothing_is_said_against_what_is_right(errors, line):
-    assert errors[line] == ""
+def test_nothing_is_said_against_what_is_right(said, line):
+    assert said[line] == ""

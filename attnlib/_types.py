@@ -1,0 +1,23 @@
+"""The static types of arrays, which only type checkers read: no library is imported for them.
+
+A function with arguments of type ``ArrayT`` takes arrays of one library and returns arrays of that library, so that a
+type checker finds two libraries mixed. Where no array is passed (``like=None``), NumPy's are returned. A library that
+is not installed counts as ``Any``. NumPy comes last because it is always installed, and mypy takes the last of several
+types that fit equally well.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from jax import Array as JaxArray
+    from numpy.typing import NDArray
+    from torch import Tensor
+    from typing_extensions import TypeVar
+
+    ArrayT = TypeVar("ArrayT", JaxArray, Tensor, NDArray[Any], default=NDArray[Any])
+else:
+    from typing import TypeVar
+
+    ArrayT = TypeVar("ArrayT")
