@@ -1,10 +1,16 @@
-"""The two plots, as SVG that needs nothing else: how the scores are spread, and how the questions fared."""
+"""The two plots, as SVG that needs nothing else: how the scores are spread, and how the questions fared.
 
-from collections.abc import Iterator, Sequence
-from html import escape
+A plot is a list of shapes, which a template writes.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import cos, pi, sin
 
+from markupsafe import Markup
+
 from grading.insight.items import EASY, HARD, WEAK, Item
+from grading.insight.render import render
 
 WIDTH, HEIGHT = 360, 280  # units of a drawing; on a page as wide as it, one is a pixel
 LEFT, RIGHT, TOP, BOTTOM = 44, 348, 26, 228  # where the axes are
@@ -15,6 +21,16 @@ LOWEST = -0.2  # the plot reaches so far down; a question further below stands o
 STEP, DIRECTIONS = 3, 16  # how a circle that has no room is moved: in rings so far apart, so many places in each
 
 
+@dataclass(frozen=True)
+class Shape:
+    """An element of SVG, with text or other elements in it."""
+
+    tag: str
+    attributes: Mapping[str, str | float | None]
+    words: str = ""
+    parts: tuple["Shape", ...] = ()
+
+
 def bins(shares: Sequence[float]) -> list[int]:
     """Return how many shares of the points fall into each tenth; full marks belong to the last one."""
     counts = [0] * BINS
@@ -23,26 +39,26 @@ def bins(shares: Sequence[float]) -> list[int]:
     return counts
 
 
-def histogram(shares: Sequence[float], mean: float) -> str:
+def histogram(shares: Sequence[float], mean: float) -> Markup:
     """Return how many students earned which share of the points, with the mean marked."""
     counts = bins(shares)
     most = max(counts) or 1
-    width = (RIGHT - LEFT) / BINS
     heights = [(BOTTOM - TOP - 26) * count / most for count in counts]
-    bars = "".join(_bar(_x(i / BINS), width, height) for i, height in enumerate(heights) if height)
+    bars = [_bar(i, height) for i, height in enumerate(heights) if height]
     labels = zip(heights, counts, strict=True)
     said = [
         _text(_x((i + 0.5) / BINS), BOTTOM - h - 5, str(n), "middle", "count") for i, (h, n) in enumerate(labels) if n
     ]
-    ticks = "".join(_text(_x(i / 10), BOTTOM + 18, f"{i * 10}", "middle", "quiet") for i in range(0, 11, 2))
-    label = _text((LEFT + RIGHT) / 2, BOTTOM + 40, "per cent of the points", "middle")
-    side = "start" if mean < 0.75 else "end"
-    at = _x(min(1.0, max(0.0, mean)))
-    mark = _line(at, TOP - 8, at, BOTTOM, "mark")
-    mark += _text(at + (6 if side == "start" else -6), TOP - 8, f"mean {mean:.0%}", side)
+    axis = [_line(LEFT, BOTTOM, RIGHT, BOTTOM)]
+    axis += [_text(_x(i / 10), BOTTOM + 18, f"{i * 10}", "middle", "quiet") for i in range(0, 11, 2)]
+    axis += [_text((LEFT + RIGHT) / 2, BOTTOM + 40, "per cent of the points", "middle")]
     words = f"Students by score. {spread(counts)} The mean is {mean:.0%}."
-    axis = f"{_line(LEFT, BOTTOM, RIGHT, BOTTOM)}{ticks}{label}"
-    return _svg("Score distribution", words, f"{bars}{axis}{mark}{''.join(said)}")
+    return _svg("Score distribution", words, [*bars, *axis, *_mean(mean), *said])
+
+
+def _mean(mean: float) -> list[Shape]:
+    at, step, side = _x(min(1.0, max(0.0, mean))), *((6, "start") if mean < 0.75 else (-6, "end"))
+    return [_line(at, TOP - 8, at, BOTTOM, "mark"), _text(at + step, TOP - 8, f"mean {mean:.0%}", side)]
 
 
 def spread(counts: Sequence[int]) -> str:
@@ -51,12 +67,11 @@ def spread(counts: Sequence[int]) -> str:
     return "; ".join(parts) + "."
 
 
-def _bar(x: float, width: float, height: float) -> str:
-    place = f'x="{x + 2:.1f}" y="{BOTTOM - height:.1f}" width="{width - 4:.1f}" height="{height:.1f}"'
-    return f'<rect class="bar" {place}/>'
+def _bar(i: int, height: float) -> Shape:
+    return _rect("bar", _x(i / BINS) + 2, BOTTOM - height, (RIGHT - LEFT) / BINS - 4, height)
 
 
-def scatter(numbered: Sequence[tuple[int, Item]]) -> str:
+def scatter(numbered: Sequence[tuple[int, Item]]) -> Markup:
     """Return difficulty against discrimination: each question by its number, in a square where it is flagged.
 
     Questions without one of the two are left out.
@@ -66,49 +81,47 @@ def scatter(numbered: Sequence[tuple[int, Item]]) -> str:
     ]
     true = [(_x(min(1.0, item.difficulty or 0.0)), min(FLOOR, _y(item.discrimination or 0.0))) for _, item in drawn]
     placed = apart(true)
-    marks = [_leader(*pair) for pair in zip(true, placed, strict=True)]
+    marks = [shape for pair in zip(true, placed, strict=True) for shape in _leader(*pair)]
     marks += [_question(number, item, at) for (number, item), at in zip(drawn, placed, strict=True)]
     said = "; ".join(f"{number}, {item.question}: {_both(item)}" for number, item in drawn) + "."
-    return _svg("Difficulty and discrimination", f"Each question by its number. {said}", f"{_frame()}{''.join(marks)}")
+    return _svg("Difficulty and discrimination", f"Each question by its number. {said}", [*_frame(), *marks])
 
 
 def _both(item: Item) -> str:
     return f"difficulty {item.difficulty or 0:.2f}, discrimination {item.discrimination or 0:.2f}"
 
 
-def _frame() -> str:
+def _frame() -> list[Shape]:
     """Return the band of good difficulty, the line of weak discrimination, and the axes."""
-    band = (
-        f'<rect class="band" x="{_x(HARD):.1f}" y="{TOP}" width="{_x(EASY) - _x(HARD):.1f}" height="{BOTTOM - TOP}"/>'
-    )
-    said = _text(_x((HARD + EASY) / 2), TOP - 8, f"{HARD:.2f} to {EASY:.2f}", "middle", "quiet")
-    said += _text(_x(HARD) - 6, TOP - 8, "hard", "end", "quiet") + _text(
-        _x(EASY) + 6, TOP - 8, "easy", "start", "quiet"
-    )
-    weak = _line(LEFT, _y(WEAK), RIGHT, _y(WEAK), "mark")
-    x = "".join(_text(_x(i / 5), BOTTOM + 18, f"{i / 5:.1f}", "middle", "quiet") for i in range(6))
     heights = [LOWEST, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    y = "".join(_text(LEFT - 7, _y(h) + 4, f"{h:.1f}".replace("-", "−"), "end", "quiet") for h in heights)
-    axes = _line(LEFT, BOTTOM, RIGHT, BOTTOM) + _line(LEFT, TOP, LEFT, BOTTOM)
-    names = _text((LEFT + RIGHT) / 2, BOTTOM + 40, "difficulty: mean share of the points", "middle")
-    turned = (
-        f'<text transform="translate(11 {(TOP + BOTTOM) / 2}) rotate(-90)" text-anchor="middle">discrimination</text>'
-    )
-    return f"{band}{said}{axes}{weak}{x}{y}{names}{turned}"
+    middle = {"transform": f"translate(11 {(TOP + BOTTOM) / 2}) rotate(-90)", "text-anchor": "middle"}
+    return [
+        _rect("band", _x(HARD), TOP, _x(EASY) - _x(HARD), BOTTOM - TOP),
+        _text(_x((HARD + EASY) / 2), TOP - 8, f"{HARD:.2f} to {EASY:.2f}", "middle", "quiet"),
+        _text(_x(HARD) - 6, TOP - 8, "hard", "end", "quiet"),
+        _text(_x(EASY) + 6, TOP - 8, "easy", "start", "quiet"),
+        _line(LEFT, BOTTOM, RIGHT, BOTTOM),
+        _line(LEFT, TOP, LEFT, BOTTOM),
+        _line(LEFT, _y(WEAK), RIGHT, _y(WEAK), "mark"),
+        *(_text(_x(i / 5), BOTTOM + 18, f"{i / 5:.1f}", "middle", "quiet") for i in range(6)),
+        *(_text(LEFT - 7, _y(h) + 4, f"{h:.1f}".replace("-", "−"), "end", "quiet") for h in heights),
+        _text((LEFT + RIGHT) / 2, BOTTOM + 40, "difficulty: mean share of the points", "middle"),
+        Shape("text", middle, "discrimination"),
+    ]
 
 
-def _question(number: int, item: Item, at: tuple[float, float]) -> str:
+def _question(number: int, item: Item, at: tuple[float, float]) -> Shape:
     x, y = at
-    corner = f'x="{x - RADIUS:.1f}" y="{y - RADIUS:.1f}" width="{2 * RADIUS}" height="{2 * RADIUS}"'
-    circle = f'<circle class="question" cx="{x:.1f}" cy="{y:.1f}" r="{RADIUS}"/>'
-    shape = f'<rect class="question look" {corner}/>' if item.flags else circle
-    title = f"<title>{escape(f'{number}, {item.question}: {_both(item)}')}</title>"
-    return f"<g>{title}{shape}{_text(x, y + 4, str(number), 'middle', 'key')}</g>"
+    circle = Shape("circle", {"class": "question", "cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": RADIUS})
+    square = _rect("question look", x - RADIUS, y - RADIUS, 2 * RADIUS, 2 * RADIUS)
+    title = Shape("title", {}, f"{number}, {item.question}: {_both(item)}")
+    return Shape("g", {}, "", (title, square if item.flags else circle, _text(x, y + 4, str(number), "middle", "key")))
 
 
-def _leader(true: tuple[float, float], at: tuple[float, float]) -> str:
+def _leader(true: tuple[float, float], at: tuple[float, float]) -> list[Shape]:
     """Return a line to a question's true place, where it had to give way to another one."""
-    return "" if true == at else f'{_line(*true, *at, "leader")}<circle cx="{true[0]:.1f}" cy="{true[1]:.1f}" r="2"/>'
+    end = Shape("circle", {"cx": f"{true[0]:.1f}", "cy": f"{true[1]:.1f}", "r": 2})
+    return [] if true == at else [_line(*true, *at, "leader"), end]
 
 
 def apart(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -143,17 +156,19 @@ def _y(correlation: float) -> float:
     return BOTTOM - (correlation - LOWEST) / (1 - LOWEST) * (BOTTOM - TOP)
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str = "axis") -> str:
-    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str = "axis") -> Shape:
+    return Shape("line", {"class": kind, "x1": f"{x1:.1f}", "y1": f"{y1:.1f}", "x2": f"{x2:.1f}", "y2": f"{y2:.1f}"})
 
 
-def _text(x: float, y: float, words: str, anchor: str, kind: str = "") -> str:
-    named = f' class="{kind}"' if kind else ""
-    return f'<text{named} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+def _rect(kind: str, x: float, y: float, width: float, height: float) -> Shape:
+    size = {"width": f"{width:.1f}", "height": f"{height:.1f}"}
+    return Shape("rect", {"class": kind, "x": f"{x:.1f}", "y": f"{y:.1f}"} | size)
 
 
-def _svg(title: str, description: str, body: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img"><title>{escape(title)}</title>'
-        f"<desc>{escape(description)}</desc>{body}</svg>"
-    )
+def _text(x: float, y: float, words: str, anchor: str, kind: str = "") -> Shape:
+    return Shape("text", {"class": kind or None, "x": f"{x:.1f}", "y": f"{y:.1f}", "text-anchor": anchor}, words)
+
+
+def _svg(title: str, description: str, shapes: Sequence[Shape]) -> Markup:
+    shown = {"title": title, "description": description, "shapes": shapes}
+    return render("drawing.svg.j2", width=WIDTH, height=HEIGHT, **shown)

@@ -1,46 +1,25 @@
 """What an instructor opens after grading a class: one HTML page with no script, and nothing from elsewhere."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from os.path import relpath
 from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from grading.class_list import Differences
 from grading.insight import sections
-from grading.insight.html import link, name
 from grading.insight.items import answered, items
 from grading.insight.likeness import Likeness
 from grading.insight.mistakes import common
+from grading.insight.render import render
 from grading.insight.style import STYLE
 from grading.report import Row
 
 NOBODY: Mapping[str, str] = MappingProxyType({})
 NO_DIFFERENCES = Differences()
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Grades: {assignment}</title>
-<style>{style}</style>
-</head>
-<body>
-<header>
-<h1>Grades: {assignment}</h1>
-{figures}
-</header>
-<main>
-<div class="plots">
-{plots}
-</div>
-{body}
-</main>
-</body>
-</html>
-"""
+FIRST = 10  # mistakes that are open to view; the others are a click away
 
 
 def page(
@@ -65,26 +44,24 @@ def page(
         book: the address of the built book, to which the sections to reteach are links; "" for no links.
     """
     numbered = list(enumerate(items(rows), 1))
-    feedback = {row.outcome.student: row.feedback[0] for row in rows if row.feedback}
-
-    def named(student: str) -> str:
-        shown, page = name(student), feedback.get(student)
-        return link(quote(relpath(page, folder)), shown) if page else shown
-
-    body = (
-        sections.not_graded(refused),
-        sections.class_list(listed),
-        sections.mistakes(common(rows), max(1, len(answered(rows))), book.rstrip("/"), named),
-        sections.questions(numbered),
-        sections.flagged(rows, named),
-        sections.alike(likeness, named),
-        sections.verdicts(rows),
-        sections.students(rows, named),
-    )
-    return PAGE.format(
-        assignment=escape(assignment),
-        style=STYLE,
+    pages = {row.outcome.student: row.feedback[0] for row in rows if row.feedback}
+    return render(
+        "page.html.j2",
+        assignment=assignment,
+        style=Markup(STYLE),
+        feedback={student: quote(relpath(path, folder)) for student, path in pages.items()},
+        rows=rows,
         figures=sections.figures(rows, likeness),
-        plots="\n".join((sections.scores(rows), sections.fared(numbered))),
-        body="\n".join(filter(None, body)),
+        scores=sections.scores(rows),
+        fared=sections.fared(numbered),
+        refused=refused,
+        differences=listed.named(),
+        mistakes=sections.mistakes(common(rows), max(1, len(answered(rows))), book.rstrip("/")),
+        first=FIRST,
+        questions=numbered,
+        about_questions=sections.ABOUT_QUESTIONS,
+        flagged=[row.outcome for row in rows if row.outcome.flags],
+        likeness=likeness,
+        about_likeness=sections.alike(likeness),
+        verdicts=sections.verdicts(rows),
     )

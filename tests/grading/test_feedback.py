@@ -2,6 +2,7 @@ import contextlib
 from html import escape
 
 import pytest
+from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from print import chromium
 from tiny import REPOSITORY
@@ -83,10 +84,10 @@ def graded(cell: NotebookNode) -> NotebookNode:
     return cell
 
 
-def page_of(*cells: NotebookNode, tmp_path, monkeypatch) -> str:
+def page_of(*cells: NotebookNode, tmp_path, monkeypatch, student: str = "mallory") -> str:
     monkeypatch.setenv("ATTENTION_CLASS", str(tmp_path))
     config = PyFileConfigLoader("nbgrader_config.py", path=str(REPOSITORY)).load_config()
-    about = {"notebook": "tiny", "student": "mallory", "score": 0, "max_score": 2, "late_penalty": 0}
+    about = {"notebook": "tiny", "student": student, "score": 0, "max_score": 2, "late_penalty": 0}
     config.HTMLExporter.preprocessors = []
     exporter = FeedbackExporter(config=config)
     return exporter.from_notebook_node(new_notebook(cells=[*cells]), {"nbgrader": about})[0]
@@ -100,6 +101,14 @@ def browser():
         except FileNotFoundError as none:
             pytest.skip(str(none))
         yield browser
+
+
+@pytest.mark.parametrize("student", ["{{ 7 * 7 }}{% raw %}", "</title><script>alert(1)</script>", "{# x #}<!--"])
+def test_the_name_of_a_student_is_text(student, tmp_path, monkeypatch):
+    page = BeautifulSoup(page_of(tmp_path=tmp_path, monkeypatch=monkeypatch, student=student), "html.parser")
+    assert page.title.text == f"tiny: feedback for {student}"
+    assert page.select_one("main strong").text == student
+    assert not page.find_all("script")
 
 
 @pytest.mark.parametrize("display", ["block", "inline-block"])

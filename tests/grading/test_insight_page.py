@@ -5,12 +5,14 @@ import json
 import re
 from itertools import combinations
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 from print import chromium
 
@@ -19,9 +21,11 @@ from grading.insight.figures import LEFT, RADIUS, RIGHT, apart, bins, histogram,
 from grading.insight.items import Item
 from grading.insight.likeness import Likeness, Pair, Passage
 from grading.insight.page import page as page_of
+from grading.insight.render import render
 from grading.insight.style import STYLE
 from grading.outcome import VERDICTS, Finding, Outcome, findings
 from grading.report import Row
+from grading.text import printable
 
 EVIL = "<script>alert('x')</script><img src=x onerror=\"a()\">&\u202e\x1b]'\""
 AXIS = Finding("softmax", "first-axis", "the wrong axis", "“Softmax” in the chapter “One”", "book/one.html#softmax")
@@ -238,6 +242,51 @@ def test_whatever_a_student_is_called_or_wrote_is_text(page):
     assert "\x1b" not in str(soup)
     assert all(re.match(r"https://example\.org/|\.\./", link["href"]) for link in soup.select("a"))
     assert str(soup).count("alert(") > 15, "the text is gone, instead of being escaped"
+
+
+NAMES = [
+    "{{ 7 * 7 }}{% raw %}",
+    "{{ ''.__class__.__mro__ }}",
+    "{# a comment #}%}",
+    "</title></style><script>alert(1)</script>",
+    "' onmouseover='alert(1)' x='",
+    "<!--",
+    "&lt;b&gt;",
+    "%s {0} {name!r} ${x}",
+    "אדה",
+    "x" * 299,
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_shown_letter_by_letter_wherever_it_occurs(page, tmp_path, name):
+    rows = [row(name, 4, 2, flags=(name,), findings=(Finding(name, name, name),), feedback=(tmp_path / "f" / name,))]
+    soup = page(rows, Likeness(2, ((name, name),), (Pair(name, name, 1, 1, 1, (Passage(1, name, name, name, name),)),)))
+    assert {one.text for one in soup.select("bdi")} == {name}
+    assert body(table(soup, "Everybody"))[0][0] == body(table(soup, "Flagged submissions"))[0][1] == name
+    assert soup.select_one(".bars strong").text == soup.pre.text == name
+    assert {link["href"] for link in soup.select("a")} == {f"../f/{quote(name)}"}
+    assert not soup.find_all(["script", "b"])
+
+
+@pytest.mark.parametrize("name", [*NAMES, EVIL])
+def test_the_name_of_a_question_is_text_in_a_drawing(name):
+    drawing = BeautifulSoup(scatter([(1, Item(name, 1, 40, 0.5, 0.4))]), "html.parser")
+    said = f"1, {printable(name)}: difficulty 0.50, discrimination 0.40"
+    assert drawing.desc.text == f"Each question by its number. {said}."
+    assert drawing.g.title.text == said
+    assert not drawing.find_all(["script", "img", "b"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_of_an_assignment_is_text(tmp_path, name):
+    soup = BeautifulSoup(page_of([row("ada", 1, 1)], name, tmp_path, NONE), "html.parser")
+    assert soup.title.text == soup.h1.text == f"Grades: {name}"
+
+
+def test_what_a_template_is_not_given_is_an_error():
+    with pytest.raises(UndefinedError, match="assignment"):
+        render("page.html.j2", feedback={})
 
 
 def test_the_page_asks_nobody_for_anything(page):
