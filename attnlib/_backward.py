@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 
 from attnlib._arrays import Array, at_least_float32, backend, is_torch, kernel
-from attnlib._blocks import Reach, blocks, in_groups, within_reach
+from attnlib._blocks import Reach, blocks, grouped, in_groups, within_reach
 from attnlib.softmax import softmax
 
 Three = tuple[Array, Array, Array]
@@ -27,20 +27,22 @@ def backward(
     softcap: float | None,
     reach: Reach,
     enable_gqa: bool,
+    d_lse: Array | None = None,
 ) -> Three:
-    """Return the gradients of query, key and value, in their shapes and dtype."""
+    """Return the gradients of query, key and value, in their shapes and dtype.
+
+    The gradient with respect to the log-sums ``(..., H, T, 1)``, if there is one, is added.
+    """
     inputs = query, key, value
     if enable_gqa:
-        H_key = key.shape[-3]
-        grad, query = in_groups(grad, H_key), in_groups(query, H_key)
-        key, value = key[..., None, :, :], value[..., None, :, :]
-        mask = mask if mask is None or mask.ndim < 3 else in_groups(mask, H_key)
+        grad, d_lse = (x if x is None else in_groups(x, key.shape[-3]) for x in (grad, d_lse))
+        query, key, value, mask = grouped(query, key, value, mask)
     xp = backend(query=query)
     if _may_overwrite(grad, query, key, value):
-        found = _in_blocks(grad, query, key, value, mask, scale, softcap, reach, xp)
+        found = _in_blocks(grad, query, key, value, mask, scale, softcap, reach, d_lse, xp)
     else:
         mask = within_reach(mask, query.shape[-2], key.shape[-2], reach, query)
-        found = gradients(grad, query, key, value, mask, scale, softcap, xp)
+        found = gradients(grad, query, key, value, mask, scale, softcap, d_lse, xp)
     d_query, d_key, d_value = (
         xp.astype(xp.reshape(_sum_to(d, x.shape, xp), given.shape), given.dtype, copy=False)
         for d, x, given in zip(found, (query, key, value), inputs, strict=True)
@@ -56,6 +58,7 @@ def gradients(
     mask: Array | None,
     scale: float,
     softcap: float | None,
+    d_lse: Array | None,
     xp: ModuleType,
 ) -> Three:
     """Return the gradients of a block as if there were no other: not yet summed over what was broadcast."""
@@ -64,7 +67,7 @@ def gradients(
     q = scale * q  # which puts the scale into dK, too
     weights, slope = _weights(q, k, mask, softcap, xp)  # (..., T, S)
     d_value = weights.mT @ d_out  # (..., S, D_v)
-    d_scores = _through_softmax(weights, d_out @ v.mT, xp)  # (..., T, S)
+    d_scores = _through_softmax(weights, d_out @ v.mT, d_lse, xp)  # (..., T, S)
     if slope is not None:
         d_scores = d_scores * slope
     d_query = scale * (d_scores @ k)  # (..., T, D)
@@ -85,9 +88,10 @@ def _weights(
     return softmax(scores), slope
 
 
-def _through_softmax(weights: Array, d_weights: Array, xp: ModuleType) -> Array:
-    """Return the gradient of the scores, from that of the weights."""
-    d_weights = d_weights - xp.sum(weights * d_weights, axis=-1, keepdims=True)
+def _through_softmax(weights: Array, d_weights: Array, d_lse: Array | None, xp: ModuleType) -> Array:
+    """Return the gradient of the scores, from those of the weights and of the logarithms of their sums."""
+    of_row = xp.sum(weights * d_weights, axis=-1, keepdims=True)
+    d_weights = d_weights - (of_row if d_lse is None else of_row - d_lse)
     return weights * d_weights
 
 
@@ -100,6 +104,7 @@ def _in_blocks(
     scale: float,
     softcap: float | None,
     reach: Reach,
+    d_lse: Array | None,
     xp: ModuleType,
 ) -> Three:
     """Add up the gradients of all blocks."""
@@ -107,7 +112,8 @@ def _in_blocks(
     d_query, d_key, d_value = (xp.zeros_like(x, dtype=work) for x in (query, key, value))
     for block in blocks(tuple(grad.shape[:-2]), query.shape[-2], key.shape[-2], reach, query):
         d_out, q, k, v = block.of_queries(grad), block.of_queries(query), block.of_keys(key), block.of_keys(value)
-        found = gradients(d_out, q, k, v, block.mask(mask), scale, softcap, xp)
+        d_rows = d_lse if d_lse is None else block.of_queries(d_lse)
+        found = gradients(d_out, q, k, v, block.mask(mask), scale, softcap, d_rows, xp)
         totals = block.of_queries(d_query), block.of_keys(d_key), block.of_keys(d_value)
         for total, part in zip(totals, found, strict=True):
             total += _sum_to(part, total.shape, xp)

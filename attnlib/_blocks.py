@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlib._arrays import Array
+from attnlib._arrays import Array, is_torch
 from attnlib._lengths import binding_sides, keys_in_reach
 from attnlib.masks import combine_masks, window_mask
 
 SCORES = 2**18  # of a block: 1 MiB of float32; fewer would make matrix products slow, more leave the cache
 ROWS = 256  # queries of a block whose reach is limited: more would compute scores that nobody may see
+ON_DEVICE = 64  # times as many scores, because starting an operation on a graphics card takes as long as many scores
 ALL = slice(None)
 Index = int | slice
 
@@ -45,11 +46,15 @@ class Block(NamedTuple):
         """Return a view of the block's part of an array (..., H, S, D)."""
         return _part(x, (*self.heads, self.keys, ALL))
 
+    def of_scores(self, x: Array) -> Array:
+        """Return a view of the block's part of an array (..., H, T, S)."""
+        return _part(x, (*self.heads, self.queries, self.keys))
+
     def mask(self, mask: Array | None) -> Array | None:
         """Return the block's part of a mask (..., H, T, S), combined with what is reached."""
         if mask is None:
             return self.reached
-        return combine_masks(_part(mask, (*self.heads, self.queries, self.keys)), self.reached)
+        return combine_masks(self.of_scores(mask), self.reached)
 
 
 def blocks(heads: tuple[int, ...], T: int, S: int, reach: Reach, like: Array) -> Iterator[Block]:
@@ -57,8 +62,9 @@ def blocks(heads: tuple[int, ...], T: int, S: int, reach: Reach, like: Array) ->
     left, right, offset = reach
     limited = not (left is None and right is None)
     width = S if left is None or right is None else min(S, left + right + ROWS)
-    rows = max(SCORES // max(width, 1), 1)
-    together = SCORES // max(min(rows, T) * width, 1)
+    most = most_scores(like)
+    rows = max(most // max(width, 1), 1)
+    together = most // max(min(rows, T) * width, 1)
     rows = min(rows, ROWS) if limited else rows
     for begin in range(0, T, rows):
         end = min(begin + rows, T)
@@ -67,6 +73,11 @@ def blocks(heads: tuple[int, ...], T: int, S: int, reach: Reach, like: Array) ->
         reached = within_reach(None, end - begin, b - a, inside, like)
         for chosen in _heads(heads, together) if a < b else ():
             yield Block(chosen, slice(begin, end), slice(a, b), reached)
+
+
+def most_scores(like: Array) -> int:
+    """Return how many scores a block has at most."""
+    return SCORES * ON_DEVICE if is_torch(like) and like.device.type != "cpu" else SCORES
 
 
 def _heads(heads: tuple[int, ...], together: int) -> Iterator[tuple[Index, ...]]:
@@ -85,6 +96,13 @@ def within_reach(mask: Array | None, T: int, S: int, reach: Reach, like: Array) 
     if left is None and right is None:
         return mask
     return combine_masks(mask, window_mask(T, S, left, right, q_offset=offset, like=like))
+
+
+def grouped(query: Array, key: Array, value: Array, mask: Array | None) -> tuple[Array, Array, Array, Array | None]:
+    """See heads (H,) as (H_key, H / H_key), so that each head of the keys serves a group."""
+    H_key = key.shape[-3]
+    mask = mask if mask is None or mask.ndim < 3 else in_groups(mask, H_key)
+    return in_groups(query, H_key), key[..., None, :, :], value[..., None, :, :], mask
 
 
 def in_groups(x: Array, H_key: int) -> Array:

@@ -2,14 +2,17 @@
 
 from itertools import product
 from math import prod
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from attnlib._arrays import at_least_float32, autocasts, broadcast_shape
-from attnlib._blocks import Reach, in_groups, within_reach
+from attnlib._backward import backward
+from attnlib._blocks import Reach, blocks, grouped, most_scores, within_reach
 from attnlib._extras import explain_missing
 from attnlib._lengths import FEW_KEYS, binding_sides
 
@@ -73,6 +76,13 @@ def sdpa(
         mask = _mask_for_kernel(mask, query)
     step_by_step = softcap is not None or want_weights or want_lse or _has_no_keys(key)
     causal = False
+    if step_by_step and _go_by_blocks(query, key, value, mask, dropout_p, softcap, want_weights):
+        reach = Reach(*binding_sides(left, right, offset, query.shape[-2], key.shape[-2]), offset)
+        if are_followed(query, key, value):
+            given = query, key, value, mask, scale, softcap, reach, want_lse
+            out, lse = _Blocks.apply(*given)  # type: ignore[no-untyped-call]
+            return out, None, lse
+        return _block_by_block(query, key, value, mask, dropout_p, scale, softcap, reach, want_weights, want_lse)
     if not step_by_step and mask is None and left is None and right == 0 and offset == 0 and scale > 0:
         causal = True
     elif not (left is None and right is None):
@@ -185,11 +195,8 @@ def _step_by_step(
     """Form the scores and the weights, which a fused operation never does."""
     dtype = at_least_float32(torch, query.dtype)
     q, k, v = query.to(dtype), key.to(dtype), value.to(dtype)
-    if grouped := _is_grouped(query, key):  # heads (H,) are seen as (H_key, H / H_key)
-        H_key = key.shape[-3]
-        q, k, v = in_groups(q, H_key), k.unsqueeze(-3), v.unsqueeze(-3)
-        if mask is not None and mask.ndim > 2:
-            mask = in_groups(mask, H_key)
+    if in_groups := _is_grouped(query, key):
+        q, k, v, mask = grouped(q, k, v, mask)
     scores = _scaled(q, scale) @ k.transpose(-1, -2)
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
@@ -201,7 +208,7 @@ def _step_by_step(
         lse = lse if lse is None else lse.masked_fill(nothing.squeeze(-1), -torch.inf)
     weights = F.dropout(weights, dropout_p) if dropout_p else weights
     out = weights @ v
-    if grouped:
+    if in_groups:
         out, weights = out.flatten(-4, -3), weights.flatten(-4, -3)
         lse = lse if lse is None else lse.flatten(-3, -2)
     weights = weights.expand(*out.shape[:-1], weights.shape[-1])  # the values may have brought more batches
@@ -222,6 +229,108 @@ def _masked_scores(scores: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor 
         return scores.masked_fill(~(mask | nothing), -torch.inf), nothing
     nothing = (mask == -torch.inf).all(dim=-1, keepdim=True)
     return scores + mask.masked_fill(nothing, 0.0), nothing
+
+
+def _go_by_blocks(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout_p: float,
+    softcap: float | None,
+    want_weights: bool,
+) -> bool:
+    """Tell whether there are many scores, which need not all be held.
+
+    They are held where they can be turned into the wanted weights in place; where autograd follows dropout, the
+    weights or the mask; and where torch.func, forward differentiation or a compiler follows anything.
+    """
+    given = [x for x in (query, key, value, mask) if x is not None]
+    if is_traced() or query.is_nested or any(map(_is_transformed, given)):
+        return False
+    if want_weights and softcap is None and torch.finfo(query.dtype).bits >= 32 and not _followed(query):
+        return False
+    if are_followed(*given) and (dropout_p or want_weights or (mask is not None and mask.requires_grad)):
+        return False
+    return prod((*_lead(query, key, value), query.shape[-2], key.shape[-2])) > most_scores(query)
+
+
+def _is_transformed(x: Tensor) -> bool:
+    """Tell whether torch.func or forward differentiation follows what is done with a tensor."""
+    dual = forward_ad.unpack_dual(x)  # type: ignore[no-untyped-call]
+    return torch._C._functorch.is_functorch_wrapped_tensor(x) or dual.tangent is not None
+
+
+def _block_by_block(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout_p: float,
+    scale: float,
+    softcap: float | None,
+    reach: Reach,
+    want_weights: bool,
+    want_lse: bool,
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """Do :func:`_step_by_step` for one block of scores after another."""
+    T, S = query.shape[-2], key.shape[-2]
+    lead = heads = _lead(query, key, value) if max(query.ndim, key.ndim, value.ndim) > 2 else ()
+    dtype = _result_dtype(query)
+    if _is_grouped(query, key):
+        query, key, value, mask = grouped(query, key, value, mask)
+        heads = (*lead[:-1], *query.shape[-4:-2])
+    out = query.new_zeros((*heads, T, value.shape[-1]), dtype=dtype)
+    weights = query.new_zeros((*heads, T, S), dtype=dtype) if want_weights else None
+    lse = query.new_full((*heads, T, 1), -torch.inf, dtype=dtype) if want_lse else None
+    for block in blocks(heads, T, S, reach, query):
+        q, k, v = block.of_queries(query), block.of_keys(key), block.of_keys(value)
+        found = _step_by_step(q, k, v, block.mask(mask), dropout_p, scale, softcap, want_lse)
+        block.of_queries(out).copy_(found[0])
+        if weights is not None:
+            block.of_scores(weights).copy_(found[1])
+        if lse is not None and found[2] is not None:
+            block.of_queries(lse).copy_(found[2][..., None])
+    out = out.reshape(*lead, *out.shape[-2:])
+    weights = weights if weights is None else weights.reshape(*lead, T, S)
+    return out, weights, lse if lse is None else lse.reshape(*lead, T)
+
+
+class _Blocks(torch.autograd.Function):
+    """Context and log-sums block by block, whose weights the backward pass makes again."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        scale: float,
+        softcap: float | None,
+        reach: Reach,
+        want_lse: bool,
+    ) -> tuple[Tensor, Tensor | None]:
+        ctx.save_for_backward(query, key, value, mask)
+        ctx.options = scale, softcap, reach
+        out, _, lse = _block_by_block(query, key, value, mask, 0.0, scale, softcap, reach, False, want_lse)
+        return out, lse
+
+    @staticmethod
+    def backward(ctx: Any, d_out: Tensor, d_lse: Tensor | None) -> tuple[Tensor | None, ...]:
+        query, key, value, mask = ctx.saved_tensors
+        scale, softcap, reach = ctx.options
+        d_lse = d_lse if d_lse is None else d_lse[..., None]
+        enable_gqa = _is_grouped(query, key)
+        gradients = backward(d_out, query, key, value, mask, scale, softcap, reach, enable_gqa, d_lse)
+        return *gradients, None, None, None, None, None
+
+
+def _result_dtype(query: Tensor) -> torch.dtype:
+    """Return the dtype of the context: autocast chooses that of matrix products, but for float64."""
+    if autocasts(query) and query.dtype != torch.float64:
+        return torch.get_autocast_dtype(query.device.type)
+    return query.dtype
 
 
 def _worth_a_loop(query: Tensor, key: Tensor, value: Tensor) -> bool:
@@ -276,7 +385,7 @@ def _followed(x: Tensor) -> bool:
 def are_followed(*tensors: Tensor) -> bool:
     """Tell whether autograd, torch.func or a compiler follows what is done with one of the tensors."""
     recorded = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
-    return recorded or is_traced() or any(map(torch._C._functorch.is_functorch_wrapped_tensor, tensors))
+    return recorded or is_traced() or any(map(_is_transformed, tensors))
 
 
 def is_traced() -> bool:

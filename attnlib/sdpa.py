@@ -62,6 +62,9 @@ def scaled_dot_product_attention(
     torch's fused kernels have no second derivatives. If you need them, pass ``return_weights=True`` and ignore the
     weights, or call this function under ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)``.
 
+    Not all T x S scores are held at once, but for the weights that are returned. In torch, with a softcap or log-sums,
+    they are held also where autograd follows dropout or the mask, and where torch.func or a compiler follows.
+
     Libraries align queries and keys differently when T differs from S: torch, JAX and Keras let query i see the keys
     j <= i (``q_offset=0``); flash-attn aligns the ends (``q_offset=S - T``). With a cache of P earlier keys, pass
     ``q_offset=P``.

@@ -175,6 +175,25 @@ def gradient(array):
                 same(ours, theirs, 1e-6)
 
 
+def many_scores(array):
+    """Context, log-sums and gradients of torch block by block, and the dropout of a block."""
+    if array is np.array:
+        return
+    yield "log-sums in blocks, and their gradient"
+    found = []
+    for _blocks.SCORES, _blocks.ROWS in ((2**18, 256), (7, 2)):
+        q, k, v = (array(x).requires_grad_() for x in (Q, K_ALL, V_ALL))
+        out, lse = sdpa(q, k, v, is_causal=True, softcap=0.8, return_lse=True)
+        (out.sin().sum() + lse.sin().sum()).backward()
+        found.append([x.detach() for x in (out, lse, q.grad, k.grad, v.grad)])
+    for one, other in zip(*found, strict=True):
+        same(one, other.numpy())
+    yield "dropout in blocks"
+    out, weights = sdpa(array(Q), array(K_ALL), array(V_ALL), softcap=0.8, dropout_p=0.5, return_weights=True)
+    same((weights == 0).any() * 1, 1)
+    same(out, (weights @ array(V_ALL)).numpy())
+
+
 def masks(array):
     """Positions written out."""
     yield "causal_mask"
@@ -326,6 +345,7 @@ GROUPS = (
     dropout,
     tiles,
     gradient,
+    many_scores,
 )
 
 

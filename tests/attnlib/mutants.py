@@ -54,15 +54,15 @@ SDPA = [
         "return left, 1 if is_causal else right",
     ),
     Mutant("offset with the wrong sign", "sdpa.py", 'whole("q_offset", q_offset),', '-whole("q_offset", q_offset),'),
-    backward("without the sum over the row", "d_weights = d_weights - xp.sum", "xp.sum"),
-    backward("sums over the queries", "d_weights, axis=-1, keepdims=True)", "d_weights, axis=-2, keepdims=True)"),
+    backward("without the sum over the row", "d_weights = d_weights - (of_row if", "(of_row if"),
+    backward("sums over the queries", "d_weights, axis=-1, keepdims", "d_weights, axis=-2, keepdims"),
     backward("without the scale for the query", "d_query = scale * (d_scores @ k)", "d_query = d_scores @ k"),
     backward("without the scale for the key", "d_key = d_scores.mT @ q", "d_key = d_scores.mT @ q / scale"),
     backward("without the slope of the softcap", "d_scores = d_scores * slope", "pass"),
     backward("with half the slope of the softcap", "1 - capped * capped", "1 - capped"),
     backward("with the gradients of shared keys averaged", "xp.reshape(xp.sum(grad,", "xp.reshape(xp.mean(grad,"),
     backward("with the last block alone", "total += _sum_to(part", "total[...] = _sum_to(part"),
-    Mutant("a block without its mask", "_blocks.py", "return combine_masks(_part(", "return self.reached; (_part("),
+    Mutant("a block without its mask", "_blocks.py", "return combine_masks(self", "return self.reached; (self"),
 ]
 NUMPY = [
     Mutant("lse without the maximum", "_tiled.py", "else lse + top[..., 0] * log(2)", "else lse"),
@@ -255,6 +255,8 @@ TORCH = [
         "if left is None or right is None:\n        return mask",
         "torch",
     ),
+    torch("blocks without the gradient of the log-sums", "reach, enable_gqa, d_lse)", "reach, enable_gqa)"),
+    torch("blocks without dropout", "mask(mask), dropout_p, scale", "mask(mask), 0.0, scale"),
     torch("weights of a row of nothing not 0", "weights = weights.masked_fill(nothing, 0.0)", "pass"),
 ]
 OTHERS = [

@@ -32,6 +32,8 @@ def torch_peak(call: Callable[[], object]) -> int:
 
 
 def peak_of(backend: object, call: Callable[[], object]) -> int:
-    """Return the peak of a call on arrays of a backend, after a call that imports what is imported once."""
-    call()
-    return (numpy_peak if str(backend) == "numpy" else torch_peak)(call)
+    """Return the peak of a call on arrays of a backend."""
+    if str(backend) != "numpy":
+        return torch_peak(call)
+    call()  # imports what is imported once
+    return numpy_peak(call)
