@@ -5,7 +5,7 @@ Dimensions: B batch, H heads, T queries, S keys and values, D width of queries a
 
 import math
 import sys
-from typing import Any
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from attnlib import _small
 from attnlib._arrays import (
@@ -24,11 +24,54 @@ from attnlib._arrays import (
 from attnlib._backward import backward
 from attnlib._blocks import Reach
 from attnlib._lengths import FEW_KEYS
+from attnlib._types import ArrayT
 from attnlib.similarity import checked_scale
 
 Window = tuple[int | None, int | None]
 
 
+class _Options(TypedDict, total=False):
+    """The arguments that do not change how many results there are."""
+
+    scale: float | None
+    enable_gqa: bool
+    q_offset: int
+    window: Window | None
+    softcap: float | None
+
+
+# fmt: off
+@overload
+def scaled_dot_product_attention(
+    query: ArrayT, key: ArrayT, value: ArrayT, attn_mask: ArrayT | None = ...,
+    dropout_p: float = ..., is_causal: bool = ..., *,
+    return_weights: Literal[False] = ..., return_lse: Literal[False] = ..., **options: Unpack[_Options],
+) -> ArrayT: ...
+@overload
+def scaled_dot_product_attention(
+    query: ArrayT, key: ArrayT, value: ArrayT, attn_mask: ArrayT | None = ...,
+    dropout_p: float = ..., is_causal: bool = ..., *,
+    return_weights: Literal[True], return_lse: Literal[False] = ..., **options: Unpack[_Options],
+) -> tuple[ArrayT, ArrayT]: ...
+@overload
+def scaled_dot_product_attention(
+    query: ArrayT, key: ArrayT, value: ArrayT, attn_mask: ArrayT | None = ...,
+    dropout_p: float = ..., is_causal: bool = ..., *,
+    return_weights: Literal[False] = ..., return_lse: Literal[True], **options: Unpack[_Options],
+) -> tuple[ArrayT, ArrayT]: ...
+@overload
+def scaled_dot_product_attention(
+    query: ArrayT, key: ArrayT, value: ArrayT, attn_mask: ArrayT | None = ...,
+    dropout_p: float = ..., is_causal: bool = ..., *,
+    return_weights: Literal[True], return_lse: Literal[True], **options: Unpack[_Options],
+) -> tuple[ArrayT, ArrayT, ArrayT]: ...
+@overload
+def scaled_dot_product_attention(
+    query: ArrayT, key: ArrayT, value: ArrayT, attn_mask: ArrayT | None = ...,
+    dropout_p: float = ..., is_causal: bool = ..., *,
+    return_weights: bool = ..., return_lse: bool = ..., **options: Unpack[_Options],
+) -> Any: ...
+# fmt: on
 def scaled_dot_product_attention(
     query: Array,
     key: Array,
@@ -163,11 +206,11 @@ def scaled_dot_product_attention(
 
 
 def scaled_dot_product_attention_backward(
-    grad: Array,
-    query: Array,
-    key: Array,
-    value: Array,
-    attn_mask: Array | None = None,
+    grad: ArrayT,
+    query: ArrayT,
+    key: ArrayT,
+    value: ArrayT,
+    attn_mask: ArrayT | None = None,
     is_causal: bool = False,
     *,
     scale: float | None = None,
@@ -175,7 +218,7 @@ def scaled_dot_product_attention_backward(
     q_offset: int = 0,
     window: Window | None = None,
     softcap: float | None = None,
-) -> tuple[Array, Array, Array]:
+) -> tuple[ArrayT, ArrayT, ArrayT]:
     r"""Send the gradient of a loss back through :func:`scaled_dot_product_attention`, by hand.
 
     With weights :math:`P = \operatorname{softmax}(S)`, scores :math:`S = c\, Q K^\top + M` and scale c, the rules of
@@ -230,7 +273,7 @@ def scaled_dot_product_attention_backward(
         >>> grad_query, grad_value.T  # half of both: (1 - 2) * (2 - 4) / 2 + (3 - 2) * (6 - 4) / 2 = 2
         (array([[2.]]), array([[0.5, 0.5]]))
     """
-    scores_shape = _check(query, key, value, enable_gqa)
+    scores_shape: tuple[int, ...] = _check(query, key, value, enable_gqa)
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
     backend(query=query, grad=grad)

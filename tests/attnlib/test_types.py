@@ -17,6 +17,7 @@ import attnlib.numpy
 import attnlib.torch
 
 array, tensor, jax_array = np.ones((5, 4)), torch.ones(5, 4), jax.numpy.ones((5, 4))
+sdpa = attnlib.scaled_dot_product_attention
 layer = attnlib.torch.MultiHeadAttention(4, 2)
 """
 WRONG = {
@@ -36,6 +37,10 @@ WRONG = {
     "attnlib.softmax(tensor).weights": '"Tensor" has no attribute "weights"',
     "attnlib.causal_mask(5).cuda()": '"ndarray[tuple[Any, ...], dtype[Any]]" has no attribute "cuda"',
     "context, weights, more = attnlib.attention(array, array, array)": "Need more than 2 values to unpack",
+    "out, lse = sdpa(tensor, tensor, tensor, return_weights=True, return_lse=True)": "Too many values to unpack",
+    "sdpa(array, array, array, return_weights=True).shape": 'has no attribute "shape"',
+    "sdpa(array, array, array, softcap='hard')": "No overload variant",
+    "sdpa(array, array, tensor)": 'type variable "ArrayT" of function cannot be "object"',
     "attnlib.load_weights(tensor, layer)": 'type variable "ModuleT" of "load_weights"',
 }
 TENSOR, ARRAY, JAX = (
@@ -51,6 +56,11 @@ TYPES = {
     "attnlib.softmax(jax_array)": JAX,
     "attnlib.attention(tensor, tensor, tensor, score=attnlib.dot, mask=tensor > 0)": f"tuple[{TENSOR}, {TENSOR}]",
     "attnlib.attention(array, array, array, score=partial(attnlib.gaussian, bandwidth=2))": f"tuple[{ARRAY}, {ARRAY}]",
+    "sdpa(array, array, array, is_causal=True, window=(2, 0))": ARRAY,
+    "sdpa(tensor, tensor, tensor, scale=0.5)": TENSOR,
+    "sdpa(tensor, tensor, tensor, return_weights=True)": f"tuple[{TENSOR}, {TENSOR}]",
+    "sdpa(tensor, tensor, tensor, return_lse=True)": f"tuple[{TENSOR}, {TENSOR}]",
+    "sdpa(array, array, array, return_weights=True, return_lse=True)": f"tuple[{ARRAY}, {ARRAY}, {ARRAY}]",
     "attnlib.causal_mask(5)": ARRAY,
     "attnlib.causal_mask(5, like=tensor)": TENSOR,
     "attnlib.padding_mask([2, 3], 3)": ARRAY,
