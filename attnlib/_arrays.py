@@ -1,7 +1,8 @@
 """What a public function checks before it computes: backends, dtypes and shapes.
 
 torch is never imported here. A torch tensor can only arrive once its owner has imported torch, so looking in
-``sys.modules`` is enough (einops does the same).
+``sys.modules`` is enough (einops does the same). No other library is imported either: the arrays of JAX, and of all
+others that follow the array API standard, name their own functions (``__array_namespace__``).
 
 Dimensions: T queries, S keys, D width.
 """
@@ -13,9 +14,13 @@ from typing import Any
 
 import numpy as np
 
-# NumPy arrays in, NumPy arrays out; torch tensors in, torch tensors out. The array API has no static type for
-# "one of the two, the same throughout", so annotations say Array and the checks below enforce it.
-ARRAY_TYPES = "numpy.ndarray or torch.Tensor"
+from attnlib._extras import explain_missing
+
+# What comes out is of the library of what went in. There is no static type for "an array of whichever library, the same
+# throughout", so annotations say Array and the checks below enforce it.
+ARRAY_TYPES = "numpy.ndarray, a torch.Tensor or an array of another library with the array API (such as JAX)"
+WRAPPED = ("cupy.", "dask.array.")  # modules whose arrays get their namespace from array-api-compat
+NO_OTHER_ARRAYS = (np.ndarray, np.generic, type)  # which have the attribute too
 Array = Any
 NATIVE = tuple(map(np.dtype, (np.float32, np.float64, np.float16)))  # in native byte order
 
@@ -24,6 +29,11 @@ def is_torch(x: object) -> bool:
     """Tell whether ``x`` is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
+
+
+def is_array(x: object) -> bool:
+    """Tell whether ``x`` is an array of a library that attnlib can compute with."""
+    return isinstance(x, np.ndarray) or is_torch(x) or _has_array_api(x)
 
 
 def autocasts(x: object) -> bool:
@@ -37,7 +47,9 @@ def autocasts(x: object) -> bool:
 
 def is_floating(x: Array) -> bool:
     """Tell whether an array holds floating point numbers."""
-    return bool(x.dtype.is_floating_point) if is_torch(x) else x.dtype.kind == "f"
+    if isinstance(x, np.ndarray):
+        return bool(x.dtype.kind == "f")
+    return bool(x.dtype.is_floating_point) if is_torch(x) else bool(namespace(x).isdtype(x.dtype, "real floating"))
 
 
 def backend(**arrays: Array) -> ModuleType:
@@ -48,19 +60,15 @@ def backend(**arrays: Array) -> ModuleType:
     """
     first_name, first = next(iter(arrays.items()))
     if _plainly_agree(first, arrays.values()):
-        return _namespace(first)
-    torch_first = is_torch(first)
+        return namespace(first)
     for name, x in arrays.items():
-        _refuse_subclass(name, x)
-        if not (isinstance(x, np.ndarray) or is_torch(x)):
-            raise TypeError(
-                f"{name} must be a {ARRAY_TYPES}, got {type(x).__name__}: wrap it in np.asarray or torch.tensor"
-            )
-        if is_torch(x) != torch_first:
-            raise TypeError(f"{first_name} is a {_kind(first)} but {name} is a {_kind(x)}: convert one of them")
+        if type(x) is not np.ndarray and not is_torch(x):
+            _require_array(name, x)
+        if not same_library(first, x):
+            raise TypeError(f"{first_name} is {kind(first)} but {name} is {kind(x)}: convert one of them")
         if not is_floating(x):
             raise TypeError(f"{name} has dtype {x.dtype}, but attention needs floating point: use float32 or float64")
-        if not torch_first and not x.dtype.isnative:
+        if isinstance(x, np.ndarray) and not x.dtype.isnative:
             raise TypeError(
                 f"{name} has dtype {x.dtype}, not in native byte order: use x.astype(x.dtype.newbyteorder('='))"
             )
@@ -68,9 +76,18 @@ def backend(**arrays: Array) -> ModuleType:
             raise TypeError(
                 f"{first_name} has dtype {first.dtype} but {name} has {x.dtype}: cast one; nothing is upcast silently"
             )
-        if torch_first and x.device != first.device:
+        if x is not first and is_torch(x) and x.device != first.device:
             raise ValueError(_on_two_devices(first_name, first, name, x))
-    return _namespace(first)
+    return namespace(first)
+
+
+def same_library(one: Array, other: Array) -> bool:
+    """Tell whether two arrays are of the same library, whatever their classes."""
+    if type(one) is type(other):
+        return True
+    if is_torch(one) or is_torch(other):
+        return is_torch(one) and is_torch(other)
+    return namespace(one) is namespace(other)
 
 
 def require_sequence(**arrays: Array) -> None:
@@ -143,14 +160,16 @@ def whole(name: str, value: int, minimum: int | None = None) -> int:
 def number(name: str, value: float) -> float:
     """Return a number as Python's float, which widens no array, after checking that it is one and no tensor.
 
-    A tensor would lose its gradient here, and make its device wait.
+    A tensor, or an array of JAX, would lose its gradient here, and make its device wait.
     """
-    if is_torch(value):
-        raise TypeError(f"{name} is a tensor, but a plain number is needed; to learn it, multiply query or key by it")
-    if isinstance(value, bool | str | bytes) or value is None:
-        raise TypeError(f"{name} is {value!r}, but a number is needed")
     if isinstance(value, float) and not isinstance(value, np.floating):  # or of torch.compile, which keeps it symbolic
         return value
+    if is_array(value) and not isinstance(value, np.ndarray):
+        raise TypeError(
+            f"{name} is {kind(value)}, but a plain number is needed; to learn it, multiply query or key by it"
+        )
+    if isinstance(value, bool | str | bytes) or value is None:
+        raise TypeError(f"{name} is {value!r}, but a number is needed")
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -177,9 +196,22 @@ def library_of(like: Array | None) -> tuple[ModuleType, Any]:
     """Return the array namespace and the device of ``like``, of whatever dtype; NumPy's if it is None."""
     if like is None:
         return np, "cpu"
-    if not (isinstance(like, np.ndarray) or is_torch(like)):
+    if not is_array(like):
         raise TypeError(f"like must be a {ARRAY_TYPES} or None, which means NumPy, got {type(like).__name__}")
-    return _namespace(like), like.device
+    return namespace(like), device_of(like)
+
+
+def device_of(x: Array) -> Any:
+    """Return the device on which new arrays meet ``x``; None, the default, where that is left to the library.
+
+    dask's arrays have no device, nor have those of JAX while it traces them. Otherwise JAX moves an array to others
+    where it is needed, unless a device was named for it (``committed``); one array may be on several devices.
+    """
+    if isinstance(x, np.ndarray) or is_torch(x):
+        return x.device
+    device = getattr(x, "device", None)
+    left_to_jax = device is not None and (hasattr(device, "device_set") or not getattr(x, "committed", True))
+    return None if left_to_jax else device
 
 
 def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -210,11 +242,36 @@ def at_least_float32(xp: ModuleType, dtype: Any) -> Any:
     return xp.float32 if xp.finfo(dtype).bits < 32 else dtype
 
 
+def widest_float(xp: ModuleType, device: Any) -> Any:
+    """Return the most exact dtype there is: Apple's Metal devices have no float64, and JAX has it on request."""
+    if xp is np:
+        return np.float64
+    if getattr(device, "type", device) == "mps":
+        return xp.float32
+    if xp.__name__ == "array_api_compat.torch":
+        return xp.float64
+    return xp.__array_namespace_info__().dtypes(kind="real floating").get("float64", xp.float32)
+
+
+def reshaped(x: Array, shape: tuple[int, ...]) -> Array:
+    """Return ``x`` in another shape: by its method where it has one, which takes half the time of the function."""
+    return x.reshape(shape) if hasattr(x, "reshape") else namespace(x).reshape(x, shape)
+
+
+def swapped(x: Array, one: int, other: int) -> Array:
+    """Return ``x`` with two dimensions swapped: by its method where it has one, as :func:`reshaped`."""
+    if hasattr(x, "swapaxes"):
+        return x.swapaxes(one, other)
+    axes = [*range(x.ndim)]
+    axes[one], axes[other] = axes[other], axes[one]
+    return namespace(x).permute_dims(x, tuple(axes))
+
+
 def require_mask(name: str, mask: Array, scores_shape: tuple[int, ...], like: Array) -> None:
     """Raise unless a mask is boolean or floating point, and broadcasts to the scores' shape ``(..., T, S)``."""
     _refuse_subclass(name, mask)
-    if is_torch(mask) != is_torch(like) or not hasattr(mask, "dtype"):
-        raise TypeError(f"{name} is a {type(mask).__name__}, but the scores are a {type(like).__name__}: convert it")
+    if not ((is_array(mask) or isinstance(mask, np.generic)) and same_library(mask, like)):
+        raise TypeError(f"{name} is {kind(mask)}, but the scores are {kind(like)}: convert it")
     if not (str(mask.dtype).endswith("bool") or is_floating(mask)):
         wanted = "bool (True = may attend) or floating point (added)"
         raise TypeError(f"{name} has dtype {mask.dtype}, but {wanted} is needed")
@@ -240,18 +297,22 @@ def _missing_axes(name: str, mask: tuple[int, ...], scores: tuple[int, ...]) -> 
 
 
 def kernel(x: Array) -> Array:
-    """Choose the module that computes: the only place where the two backends part."""
+    """Choose the module that computes: the only place where the backends part."""
     if is_torch(x):
         from attnlib import _torch
 
         return _torch
-    from attnlib import _numpy
+    if isinstance(x, np.ndarray):
+        from attnlib import _numpy
 
-    return _numpy
+        return _numpy
+    from attnlib import _array_api
+
+    return _array_api
 
 
 def shape(x: Array) -> str:
-    """Return the shape as NumPy prints it, for NumPy and torch alike."""
+    """Return the shape as NumPy prints it, for the arrays of all libraries alike."""
     return str(tuple(x.shape))
 
 
@@ -273,16 +334,40 @@ def _plainly_agree(first: Array, arrays: Iterable[Array]) -> bool:
     return True
 
 
-def _namespace(x: Array) -> ModuleType:
-    if not is_torch(x):
+def namespace(x: Array) -> ModuleType:
+    """Return the functions of an array's library, under the names of the array API."""
+    if isinstance(x, np.ndarray):
         return np  # which keeps to the array API since 2.1
-    from attnlib import _torch  # which imports torch, so not at the top
+    if is_torch(x):
+        from attnlib import _torch  # which imports torch, so not at the top
 
-    return _torch.ARRAY_API
+        return _torch.ARRAY_API
+    if _is_wrapped(x):
+        with explain_missing("attnlib, given arrays of dask or CuPy,"):
+            from array_api_compat import array_namespace
+        return array_namespace(x)
+    library: ModuleType = x.__array_namespace__()
+    return library
 
 
-def _kind(x: Array) -> str:
-    return "torch.Tensor" if is_torch(x) else "numpy.ndarray"
+def kind(x: Array) -> str:
+    """Return what an object is, for a message, with its article."""
+    if is_torch(x):
+        return "a torch.Tensor"
+    if _has_array_api(x):
+        return f"an array of {namespace(x).__name__.removeprefix('array_api_compat.').partition('.')[0]}"
+    return "a numpy.ndarray" if isinstance(x, np.ndarray) else f"a {type(x).__name__}"
+
+
+def _has_array_api(x: object) -> bool:
+    """Tell whether an object is an array of a library other than NumPy and torch."""
+    if isinstance(x, NO_OTHER_ARRAYS):
+        return False
+    return hasattr(x, "__array_namespace__") or _is_wrapped(x)
+
+
+def _is_wrapped(x: object) -> bool:
+    return f"{type(x).__module__}.".startswith(WRAPPED)
 
 
 def _seen(value: object) -> str:
@@ -294,6 +379,18 @@ def _seen(value: object) -> str:
 
 def _on_two_devices(first_name: str, first: Array, name: str, x: Array) -> str:
     return f"{first_name} is on {first.device} but {name} is on {x.device}: use {name}.to({first_name}.device)"
+
+
+def _require_array(name: str, x: Array) -> None:
+    """Raise TypeError unless ``x`` is an array that attnlib can compute with."""
+    _refuse_subclass(name, x)
+    if f"{type(x).__module__}.".startswith(("scipy.sparse.", "sparse.")):
+        dense = "toarray" if hasattr(x, "toarray") else "todense"
+        raise TypeError(f"{name} is a sparse {type(x).__name__}, but attention is dense: pass {name}.{dense}()")
+    if not is_array(x):
+        raise TypeError(
+            f"{name} must be a {ARRAY_TYPES}, got {type(x).__name__}: wrap it in np.asarray or torch.tensor"
+        )
 
 
 def _refuse_subclass(name: str, x: Array) -> None:

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import numpy as np
 
-from attnlib._arrays import Array, at_least_float32, backend, is_torch, kernel
+from attnlib._arrays import Array, at_least_float32, backend, is_torch, kernel, swapped
 from attnlib._blocks import Reach, blocks, grouped, in_groups, within_reach
 from attnlib.softmax import softmax
 
@@ -66,12 +66,12 @@ def gradients(
     d_out, q, k, v = (xp.astype(x, work, copy=False) for x in (grad, query, key, value))
     q = scale * q  # which puts the scale into dK, too
     weights, slope = _weights(q, k, mask, softcap, xp)  # (..., T, S)
-    d_value = weights.mT @ d_out  # (..., S, D_v)
-    d_scores = _through_softmax(weights, d_out @ v.mT, d_lse, xp)  # (..., T, S)
+    d_value = swapped(weights, -1, -2) @ d_out  # (..., S, D_v)
+    d_scores = _through_softmax(weights, d_out @ swapped(v, -1, -2), d_lse, xp)  # (..., T, S)
     if slope is not None:
         d_scores = d_scores * slope
     d_query = scale * (d_scores @ k)  # (..., T, D)
-    d_key = d_scores.mT @ q  # (..., S, D)
+    d_key = swapped(d_scores, -1, -2) @ q  # (..., S, D)
     return d_query, d_key, d_value
 
 
@@ -79,7 +79,7 @@ def _weights(
     q: Array, k: Array, mask: Array | None, softcap: float | None, xp: ModuleType
 ) -> tuple[Array, Array | None]:
     """Return the weights, and the derivative of the softcap for each score if there is one."""
-    scores, slope = q @ k.mT, None
+    scores, slope = q @ swapped(k, -1, -2), None
     if softcap is not None:
         capped = xp.tanh(scores / softcap)
         scores, slope = softcap * capped, 1 - capped * capped

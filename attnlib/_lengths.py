@@ -4,11 +4,12 @@ Dimensions: B batch, T queries, S keys.
 """
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from attnlib._arrays import Array, is_torch, library_of, whole
+from attnlib._arrays import Array, is_array, is_torch, kind, library_of, namespace, same_library, whole
 
 Lengths = Sequence[int] | Array
 FEW_KEYS = 16  # with fewer, torch's CPU kernel needs a mask to return nan where it should: see attnlib._torch
@@ -16,13 +17,13 @@ FARTHEST = 2**62  # a position and an offset up to it add up to no more than int
 
 
 def checked_lengths(lengths: Lengths, most: int, letter: str, like: Array | None = None) -> Array:
-    """Return lengths as int64, after checking that they are whole numbers from 0 to ``most``, which has this letter.
+    """Return lengths as integers, after checking that they are whole numbers from 0 to ``most``, which has this letter.
 
-    The result has the library and the device of ``like``; None means those of ``lengths``, NumPy for a list. A torch
-    tensor's values are not looked at, because that would wait for the device.
+    The result has the library and the device of ``like``; None means those of ``lengths``, NumPy for a list. The
+    values of arrays other than NumPy's are not looked at, because that would wait for the device.
     """
-    if is_torch(lengths):
-        return _checked_tensor(lengths, like)
+    if is_array(lengths) and not isinstance(lengths, np.ndarray):
+        return _unread(lengths, like)
     values: Array = lengths
     if isinstance(lengths, list | tuple | range):
         values = [_item(b, length) for b, length in enumerate(lengths)]
@@ -38,7 +39,7 @@ def checked_lengths(lengths: Lengths, most: int, letter: str, like: Array | None
             name = f"lengths{[*place] or ''}"
             raise ValueError(f"{name} is {n}, but {letter}={most} positions allow lengths from 0 to {most}")
     xp, device = library_of(like)
-    return xp.reshape(xp.asarray(values, dtype=xp.int64, device=device), came)
+    return xp.reshape(xp.asarray(values, dtype=_integers(xp), device=device), came)
 
 
 def checked_offset(q_offset: Any, like: Array | None) -> Any:
@@ -63,12 +64,20 @@ def _item(b: int, length: int) -> int:
     return whole(f"lengths[{b}]", length)
 
 
-def _checked_tensor(lengths: Array, like: Array | None) -> Array:
-    if isinstance(like, np.ndarray):
-        raise TypeError("lengths is a torch.Tensor but x is a numpy.ndarray: convert one of them")
+def _unread(lengths: Array, like: Array | None) -> Array:
+    """Return the lengths of a library that may compute on another device, without reading them."""
+    if not (like is None or same_library(lengths, like)):
+        raise TypeError(f"lengths is {kind(lengths)} but x is {kind(like)}: convert one of them")
     _check_integers(lengths)
-    xp, device = library_of(lengths if like is None else like)
-    return lengths.to(device, xp.int64)
+    xp = namespace(lengths)
+    if is_torch(lengths):
+        return lengths.to(lengths.device if like is None else like.device, xp.int64)
+    return xp.astype(lengths, _integers(xp))
+
+
+def _integers(xp: ModuleType) -> Any:
+    """Return the dtype of positions: int64, or, in JAX unless it is told to have 64 bits, int32."""
+    return xp.__array_namespace_info__().default_dtypes()["indexing"]
 
 
 def _check_integers(lengths: Array) -> None:

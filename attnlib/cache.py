@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlib._arrays import Array, autocasts, backend, is_torch, require_sequence, shape, whole
+from attnlib._arrays import Array, autocasts, backend, is_torch, kind, require_sequence, shape, whole
 from attnlib._mask_rule import MaskRule
 
 
@@ -170,6 +170,8 @@ class KVCache:
         """Check new keys and values, both before either is kept: after an error the cache is as it was."""
         backend(key=key, value=value)
         require_sequence(key=key, value=value)
+        if not (isinstance(key, np.ndarray) or is_torch(key)):
+            raise TypeError(f"key is {kind(key)}, but a cache writes into a numpy.ndarray or torch.Tensor: convert it")
         if key.shape[:-1] != value.shape[:-1]:
             raise ValueError(f"key has shape {shape(key)} and value {shape(value)}: all but the widths must be equal")
         if self._keys is not None:

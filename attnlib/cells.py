@@ -1,7 +1,7 @@
 """Recurrent cells: one input and the last state in, the next state out.
 
 A cell is a function ``(x, h, *weights) -> h'``. Weights have torch's layout, a row for each output (``x @ w.T``).
-They are written once, against the array API, for NumPy and torch.
+They are written once, against the array API, for all libraries.
 
 Dimensions: D_in width of an input, D_h width of a state.
 """

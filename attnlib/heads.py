@@ -4,7 +4,7 @@ Dimensions: H heads, T positions or queries, S keys, D width per head, D_v width
 vectors that come in.
 """
 
-from attnlib._arrays import Array, backend, require_sequence, require_shapes, shape, whole
+from attnlib._arrays import Array, backend, require_sequence, require_shapes, reshaped, shape, swapped, whole
 from attnlib._types import ArrayT
 from attnlib.sdpa import scaled_dot_product_attention
 
@@ -78,13 +78,13 @@ def merge_heads(x: ArrayT) -> ArrayT:
 def split(x: Array, num_heads: int) -> Array:
     """As :func:`split_heads`, of what has been checked."""
     *leading, length, width = x.shape
-    return x.reshape(*leading, length, num_heads, width // num_heads).swapaxes(-3, -2)
+    return swapped(reshaped(x, (*leading, length, num_heads, width // num_heads)), -3, -2)
 
 
 def merge(x: Array) -> Array:
     """As :func:`merge_heads`, of what has been checked."""
     *leading, heads, length, width = x.shape
-    return x.swapaxes(-3, -2).reshape(*leading, length, heads * width)
+    return reshaped(swapped(x, -3, -2), (*leading, length, heads * width))
 
 
 def multi_head_attention(

@@ -15,7 +15,7 @@ from typing import overload
 
 import numpy as np
 
-from attnlib._arrays import Array, backend, broadcast_shape, is_torch, library_of, shape, whole
+from attnlib._arrays import Array, backend, broadcast_shape, is_array, kind, library_of, same_library, shape, whole
 from attnlib._lengths import FARTHEST, checked_lengths, checked_offset
 from attnlib._types import ArrayT
 
@@ -138,9 +138,9 @@ def padding_mask(lengths: Sequence[int] | ArrayT, S: int) -> ArrayT:
 
     Raises:
         TypeError: a length or ``S`` is no whole number.
-        ValueError: ``lengths`` is not one-dimensional, ``S`` is negative, or a length is not in 0..S. A torch
-            tensor's values are not looked at, because that would wait for the device: a length above S then means
-            S, and one below 0 means 0.
+        ValueError: ``lengths`` is not one-dimensional, ``S`` is negative, or a length is not in 0..S. The values of
+            arrays other than NumPy's are not looked at, because that would wait for the device: a length above S then
+            means S, and one below 0 means 0.
 
     Source:
         Vaswani et al. (2017), "Attention Is All You Need", section 3.2.3, applied to padding.
@@ -216,9 +216,8 @@ def _bounds(side: int) -> bool:
 def _check_masks(masks: list[Array]) -> tuple[Array, Array]:
     """Check that masks share a library, a floating point dtype if they have one, and broadcast."""
     for mask in masks:
-        if is_torch(mask) != is_torch(masks[0]) or not (is_torch(mask) or isinstance(mask, np.ndarray)):
-            kinds = ", ".join(type(mask).__name__ for mask in masks)
-            raise TypeError(f"masks must all be numpy.ndarray or all torch.Tensor, got {kinds}")
+        if not (is_array(mask) and same_library(mask, masks[0])):
+            raise TypeError(f"masks must all be arrays of one library, got {', '.join(map(kind, masks))}")
     xp, device = library_of(masks[0])
     floating = {f"masks[{n}]": mask for n, mask in enumerate(masks) if mask.dtype != xp.bool}
     for name, mask in floating.items():
@@ -247,7 +246,7 @@ def _both(one: Array, other: Array, xp: Array) -> Array:
 
 
 def _sum(one: Array, other: Array) -> Array:
-    if is_torch(one):
+    if not isinstance(one, np.ndarray):
         return one + other
     with np.errstate(over="ignore"):  # two masks of lowest finite numbers: -inf is what both mean
         return one + other

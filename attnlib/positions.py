@@ -21,12 +21,16 @@ from attnlib._arrays import (
     at_least_float32,
     backend,
     broadcasts_to,
-    is_torch,
+    device_of,
+    is_array,
+    kind,
     library_of,
     number,
     require_sequence,
+    same_library,
     shape,
     whole,
+    widest_float,
 )
 from attnlib._lengths import checked_offset
 from attnlib._types import ArrayT
@@ -300,10 +304,11 @@ def relative_buckets(
     # Buckets depend on j - i alone: they are found for the T + S distances there are, then laid out as (T, S).
     distance = xp.arange(T + S, device=device) - T - q_offset
     size = xp.abs(distance) if bidirectional else xp.where(distance < 0, -distance, 0)
-    bucket = half * xp.astype(distance > 0, xp.int64)
+    bucket = half * xp.astype(distance > 0, distance.dtype)
     for limit in limits:
-        bucket = bucket + xp.astype(size >= limit, xp.int64)
-    return bucket[T + xp.arange(S, device=device)[None, :] - xp.arange(T, device=device)[:, None]]
+        bucket = bucket + xp.astype(size >= limit, distance.dtype)
+    where = T + xp.arange(S, device=device)[None, :] - xp.arange(T, device=device)[:, None]
+    return xp.reshape(xp.take(bucket, xp.reshape(where, (-1,)), axis=0), (T, S))
 
 
 def _floats_like(like: Array | None) -> tuple[ModuleType, Any, Any]:
@@ -315,11 +320,6 @@ def _floats_like(like: Array | None) -> tuple[ModuleType, Any, Any]:
     return xp, like.dtype, device
 
 
-def _exact(xp: ModuleType, device: Any) -> Any:
-    """Return the most exact dtype there is: Apple's Metal devices have no float64."""
-    return xp.float32 if getattr(device, "type", device) == "mps" else xp.float64
-
-
 def _angles(positions: Array, D: int, base: float, xp: ModuleType) -> Array:
     """Return position times frequency, (..., T) to (..., T, D/2), in float64."""
     if whole("D", D, 0) % 2:
@@ -327,15 +327,16 @@ def _angles(positions: Array, D: int, base: float, xp: ModuleType) -> Array:
     base = number("base", base)
     if not 0 < base < math.inf:
         raise ValueError(f"base is {base}, but a positive number is needed")
-    dtype = _exact(xp, positions.device)
-    exponents = xp.arange(0, D, 2, dtype=dtype, device=positions.device) / D  # 2k/D
+    device = device_of(positions)
+    dtype = widest_float(xp, device)
+    exponents = xp.arange(0, D, 2, dtype=dtype, device=device) / D  # 2k/D
     return xp.astype(positions, dtype)[..., None] * base**-exponents
 
 
 def _checked_positions(positions: Array | list[Any]) -> Array:
     if isinstance(positions, list | tuple | range):
         positions = _rows(positions)
-    elif not (isinstance(positions, np.ndarray) or is_torch(positions)):
+    elif not is_array(positions):
         raise TypeError(
             f"positions is {positions!r}, but an array or list of positions is needed: np.arange(T) for 0 to T-1"
         )
@@ -357,8 +358,8 @@ def _check_tables(x: Array, cos: Array, sin: Array) -> ModuleType:
     """Check x against its tables, whose dtype may be another."""
     backend(cos=cos, sin=sin)
     xp = backend(x=x)
-    if is_torch(x) != is_torch(cos):
-        raise TypeError(f"x is a {type(x).__name__} but cos is a {type(cos).__name__}: convert one of them")
+    if not same_library(x, cos):
+        raise TypeError(f"x is {kind(x)} but cos is {kind(cos)}: convert one of them")
     require_sequence(x=x, cos=cos, sin=sin)
     if tuple(cos.shape) != tuple(sin.shape):
         raise ValueError(f"cos has shape {shape(cos)} and sin {shape(sin)}: the two must be equal")
@@ -384,7 +385,7 @@ def _slopes(H: int, like: Array | None) -> Array:
     while 2 * n <= H:
         n = 2 * n
     xp, device = library_of(like)
-    dtype = _exact(xp, device)
+    dtype = widest_float(xp, device)
     first = xp.arange(1, n + 1, dtype=dtype, device=device)
     # Number 1, 3, 5, ... of the slopes for 2n heads is number 1/2, 3/2, 5/2, ... of those for n.
     further = xp.arange(H - n, dtype=dtype, device=device) + 0.5

@@ -1,14 +1,14 @@
 """Recurrent networks: the cells, the encoder that runs one along a sequence, and the decoders that attend to it.
 
 A cell is a function ``(x, h, *weights) -> h'``: one input and the last state in, the next state out. The encoder runs
-any such function. It is written once, against the array API, for NumPy and torch.
+any such function. It is written once, against the array API, for all libraries.
 
 Dimensions: B batch, T steps, D_in width of an input, D_h width of a state.
 """
 
 from collections.abc import Callable
 
-from attnlib._arrays import Array, backend, leading, shape
+from attnlib._arrays import Array, backend, device_of, leading, shape
 from attnlib._lengths import Lengths, checked_lengths
 from attnlib._types import ArrayT
 from attnlib.cells import gru_cell as gru_cell
@@ -32,8 +32,8 @@ def encode(
         h0: the state before the first step, ``(B, D_h)``, or ``(..., D_h)``. Leading dimensions broadcast.
         weights: passed on to the cell at every step.
         lengths: ``(B,)``, or ``(...)``: how many steps of each sequence are real, from 0 to T; the rest is padding,
-            whose content has no influence and gradient 0. A list, tuple, range or array of integers; the values of a
-            torch tensor are not checked, so that nothing waits for the device. ``None`` means that all T are real.
+            whose content has no influence and gradient 0. A list, tuple, range or array of integers; of arrays, only
+            NumPy's are read and checked, so that nothing waits for a device. ``None`` means that all T are real.
 
     Returns:
         ``(states, last)``: states ``(B, T, D_h)``, 0 in the padding as torch's ``pad_packed_sequence`` has it, and
@@ -64,7 +64,7 @@ def encode(
     if not callable(cell):
         raise TypeError(f"cell is {cell!r}, but a function (x, h, *weights) -> h is needed, e.g. attnlib.gru_cell")
     lead: tuple[int, ...] = leading(x=(x, 2), h0=(h0, 1))
-    h = h0 + xp.zeros((*lead, h0.shape[-1]), dtype=h0.dtype, device=h0.device)  # a copy: last may be h0 itself
+    h = h0 + xp.zeros((*lead, h0.shape[-1]), dtype=h0.dtype, device=device_of(h0))  # a copy: last may be h0 itself
     if lengths is None:
         return _run(cell, x, h, weights, xp)
     real = _real_steps(lengths, lead, x, xp)  # (..., T, 1)
@@ -91,7 +91,7 @@ def _real_steps(lengths: Lengths, lead: tuple[int, ...], x: Array, xp: Array) ->
     lengths = checked_lengths(lengths, x.shape[-2], "T", like=x)
     if tuple(lengths.shape) != lead:
         raise ValueError(f"lengths has shape {shape(lengths)}, but x is {shape(x)}: {lead} is needed, one a sequence")
-    return (xp.arange(x.shape[-2], device=x.device) < lengths[..., None])[..., None]
+    return (xp.arange(x.shape[-2], device=device_of(x)) < lengths[..., None])[..., None]
 
 
 def _checked_state(new: Array, h: Array) -> Array:

@@ -6,7 +6,7 @@ Dimensions: B batch, H heads, T positions.
 from collections.abc import Sequence
 from functools import reduce
 
-from attnlib._arrays import at_least_float32, backend, shape
+from attnlib._arrays import at_least_float32, backend, device_of, shape
 from attnlib._types import ArrayT
 
 
@@ -49,6 +49,6 @@ def attention_rollout(weights: Sequence[ArrayT]) -> ArrayT:
             raise ValueError(f"weights[{n}] has shape {shape(x)}, but (..., H, T, T) is needed, the same in all layers")
     dtype = weights[0].dtype
     work = at_least_float32(xp, dtype)
-    identity = xp.eye(first[-1], dtype=work, device=weights[0].device)
+    identity = xp.eye(first[-1], dtype=work, device=device_of(weights[0]))
     layers = [(xp.mean(xp.astype(x, work), axis=-3) + identity) / 2 for x in weights]
     return xp.astype(reduce(lambda so_far, layer: layer @ so_far, layers), dtype)

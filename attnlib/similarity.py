@@ -1,15 +1,24 @@
 """Similarity functions: how well each query matches each key.
 
 Each takes queries ``(..., T, D_q)`` and keys ``(..., S, D_k)`` and returns scores ``(..., T, S)``: row i belongs to
-query i, column j to key j. Leading dimensions broadcast. They are written once, against the array API, for NumPy
-and torch.
+query i, column j to key j. Leading dimensions broadcast. They are written once, against the array API, for all
+libraries.
 
 Dimensions: T queries, S keys, D width of a vector, D_q and D_k where queries and keys differ, D_a hidden width.
 """
 
 import math
 
-from attnlib._arrays import Array, backend, number, require_broadcast, require_equal_width, require_sequence, shape
+from attnlib._arrays import (
+    Array,
+    backend,
+    number,
+    require_broadcast,
+    require_equal_width,
+    require_sequence,
+    shape,
+    swapped,
+)
 from attnlib._types import ArrayT
 
 
@@ -234,7 +243,7 @@ def checked_scale(scale: float | None, width: int) -> float:
 
 
 def _dot(query: Array, key: Array) -> Array:
-    return query @ key.swapaxes(-1, -2)
+    return query @ swapped(key, -1, -2)
 
 
 def _unit(x: Array, xp: Array) -> Array:

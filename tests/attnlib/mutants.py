@@ -24,8 +24,13 @@ def torch(what, old, new):
 
 
 def backward(what, old, new):
-    """A slip in the backward pass, which both kinds of arrays share."""
+    """A slip in the backward pass, which the arrays of all libraries share."""
     return Mutant(f"backward {what}", "_backward.py", old, new)
+
+
+def array_api(what, old, new):
+    """A slip in the kernels for all other libraries."""
+    return Mutant(what, "_array_api.py", old, new, "array_api_strict")
 
 
 SDPA = [
@@ -57,7 +62,11 @@ SDPA = [
     backward("without the sum over the row", "d_weights = d_weights - (of_row if", "(of_row if"),
     backward("sums over the queries", "d_weights, axis=-1, keepdims", "d_weights, axis=-2, keepdims"),
     backward("without the scale for the query", "d_query = scale * (d_scores @ k)", "d_query = d_scores @ k"),
-    backward("without the scale for the key", "d_key = d_scores.mT @ q", "d_key = d_scores.mT @ q / scale"),
+    backward(
+        "without the scale for the key",
+        "d_key = swapped(d_scores, -1, -2) @ q",
+        "d_key = swapped(d_scores, -1, -2) @ q / scale",
+    ),
     backward("without the slope of the softcap", "d_scores = d_scores * slope", "pass"),
     backward("with half the slope of the softcap", "1 - capped * capped", "1 - capped"),
     backward("with the gradients of shared keys averaged", "xp.reshape(xp.sum(grad,", "xp.reshape(xp.mean(grad,"),
@@ -244,8 +253,8 @@ TORCH = [
     Mutant(
         "groups of heads interleaved",
         "_blocks.py",
-        "return x.reshape(*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:])",
-        "return x.reshape(*x.shape[:-3], x.shape[-3] // H_key, H_key, *x.shape[-2:]).swapaxes(-4, -3)",
+        "return reshaped(x, (*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:]))",
+        "return reshaped(x, (*x.shape[:-3], x.shape[-3] // H_key, H_key, *x.shape[-2:])).swapaxes(-4, -3)",
         "torch",
     ),
     Mutant(
@@ -314,26 +323,26 @@ OTHERS = [
     Mutant(
         "T5's buckets by i - j",
         "positions.py",
-        "bucket = half * xp.astype(distance > 0, xp.int64)",
-        "bucket = half * xp.astype(distance < 0, xp.int64)",
+        "bucket = half * xp.astype(distance > 0, distance.dtype)",
+        "bucket = half * xp.astype(distance < 0, distance.dtype)",
     ),
     Mutant(
         "T5's buckets begin one later",
         "positions.py",
-        "bucket + xp.astype(size >= limit, xp.int64)",
-        "bucket + xp.astype(size > limit, xp.int64)",
+        "bucket + xp.astype(size >= limit, distance.dtype)",
+        "bucket + xp.astype(size > limit, distance.dtype)",
     ),
     Mutant(
         "heads and positions not swapped",
         "heads.py",
-        "return x.reshape(*leading, length, num_heads, width // num_heads).swapaxes(-3, -2)",
-        "return x.reshape(*leading, num_heads, length, width // num_heads)",
+        "return swapped(reshaped(x, (*leading, length, num_heads, width // num_heads)), -3, -2)",
+        "return reshaped(x, (*leading, num_heads, length, width // num_heads))",
     ),
     Mutant(
         "heads side by side in each number",
         "heads.py",
-        "return x.swapaxes(-3, -2).reshape(*leading, length, heads * width)",
-        "return x.swapaxes(-3, -2).swapaxes(-2, -1).reshape(*leading, length, heads * width)",
+        "return reshaped(swapped(x, -3, -2), (*leading, length, heads * width))",
+        "return reshaped(swapped(swapped(x, -3, -2), -2, -1), (*leading, length, heads * width))",
     ),
     Mutant(
         "an Elman cell without tanh",
@@ -348,8 +357,8 @@ OTHERS = [
     Mutant(
         "a step too few is real",
         "recurrent.py",
-        "device=x.device) < lengths[..., None])[..., None]",
-        "device=x.device) < lengths[..., None] - 1)[..., None]",
+        "device=device_of(x)) < lengths[..., None])[..., None]",
+        "device=device_of(x)) < lengths[..., None] - 1)[..., None]",
     ),
     Mutant("additive without tanh", "similarity.py", "return xp.tanh(q + k) @ v", "return (q + k) @ v"),
     Mutant(
@@ -368,7 +377,13 @@ OTHERS = [
     Mutant("attention forgets its mask", "attention.py", "scores = kernel(scores).masked(scores, mask)", "pass"),
     Mutant("many heads without the last matrix", "heads.py", "is_causal=is_causal)) @ w_o", "is_causal=is_causal))"),
 ]
-MUTANTS = SDPA + NUMPY + TORCH + OTHERS
+ARRAY_API = [
+    array_api("a query of nothing divides by 0", "total = xp.where(nothing, 1.0, ", "total = xp.where(nothing, 0.0, "),
+    array_api("log-sums without the maximum", "xp.log(total) + top)", "xp.log(total))"),
+    array_api("no softcap", "softcap * xp.tanh(scores / softcap)", "scores"),
+    array_api("a window ignored", "mask = within_reach(", "within_reach("),
+]
+MUTANTS = SDPA + NUMPY + TORCH + ARRAY_API + OTHERS
 
 
 def triton(what, old, new):

@@ -505,7 +505,8 @@ def in_a_fresh_python(program):
     ).stdout
 
 
-HEAVY = "print(sorted({'torch', 'triton', 'matplotlib', 'scipy', 'pandas', 'IPython'} & set(sys.modules)))"
+LARGE = {"IPython", "array_api_compat", "dask", "jax", "matplotlib", "pandas", "scipy", "torch", "triton"}
+HEAVY = f"print(sorted({LARGE} & set(sys.modules)))"
 
 
 def test_importing_attnlib_imports_numpy_alone():

@@ -31,7 +31,7 @@ def examined(package, library):
     return done.stdout
 
 
-@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("library", ["numpy", "torch", "array_api_strict"])
 def test_the_library_conforms(copy, library):
     assert examined(copy, library) == "CONFORMS\n"
 

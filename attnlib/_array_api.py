@@ -1,0 +1,89 @@
+"""The kernels for every other library: JAX, and whatever else follows the array API. Arguments have been validated.
+
+Only functions of the standard are used, nothing is overwritten, and no branch depends on the values, so that JAX can
+trace all of it. Where a row has nothing but -inf, no nan is ever formed: one that is masked out later still has a nan
+gradient.
+
+Dimensions: H heads, T queries, S keys, D width of queries and keys, D_v of values.
+"""
+
+import math
+from types import ModuleType
+
+from attnlib._arrays import Array, at_least_float32, kind, namespace
+from attnlib._blocks import Reach, grouped, within_reach
+from attnlib._lengths import binding_sides
+
+
+def softmax(x: Array, axis: int) -> Array:
+    """Return the softmax along ``axis``, computed in at least float32; 0, with gradient 0, where all is -inf."""
+    xp = namespace(x)
+    weights, _ = _normalized(xp.astype(x, at_least_float32(xp, x.dtype)), axis, xp)
+    return xp.astype(weights, x.dtype)
+
+
+def masked(scores: Array, mask: Array) -> Array:
+    """Return the scores with a boolean mask (True = keep) applied or a float mask added."""
+    xp = namespace(scores)
+    if mask.dtype == xp.bool:
+        return xp.where(mask, scores, -math.inf)
+    return scores + xp.astype(mask, scores.dtype)
+
+
+def sdpa(
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None,
+    dropout_p: float,
+    left: int | None,
+    right: int | None,
+    offset: int,
+    scale: float,
+    softcap: float | None,
+    want_weights: bool,
+    want_lse: bool,
+) -> tuple[Array, Array, Array]:
+    """Return the context ``(..., T, D_v)``, the weights ``(..., T, S)`` and the log-sums ``(..., T)``, wanted or not.
+
+    What nobody wants, JAX's compiler leaves out.
+    """
+    if dropout_p:
+        raise NotImplementedError(
+            f"dropout_p is {dropout_p}, but query is {kind(query)}, and the array API has no random numbers: pass "
+            "return_weights=True, drop weights with the library's own random numbers, and multiply them by the value"
+        )
+    xp = namespace(query)
+    T, S = query.shape[-2], key.shape[-2]
+    mask = within_reach(mask, T, S, Reach(*binding_sides(left, right, offset, T, S), offset), query)
+    work = at_least_float32(xp, query.dtype)
+    q, k, v = (xp.astype(x, work) for x in (query, key, value))
+    in_groups = query.ndim > 2 and key.ndim > 2 and 1 < key.shape[-3] < query.shape[-3]
+    if in_groups:
+        q, k, v, mask = grouped(q, k, v, mask)
+    scores = (scale * q) @ xp.matrix_transpose(k)
+    if softcap is not None:
+        scores = softcap * xp.tanh(scores / softcap)
+    weights, lse = _normalized(scores if mask is None else masked(scores, mask), -1, xp)
+    out = weights @ v
+    weights = xp.broadcast_to(weights, (*out.shape[:-1], S))  # the values may have brought more batches
+    lse = xp.broadcast_to(lse[..., 0], out.shape[:-1])
+    lead = (*out.shape[:-4], query.shape[-3]) if in_groups else out.shape[:-2]
+    results = ((out, (T, v.shape[-1])), (weights, (T, S)), (lse, (T,)))
+    return tuple(xp.astype(xp.reshape(x, (*lead, *own)), query.dtype) for x, own in results)
+
+
+def _normalized(scores: Array, axis: int, xp: ModuleType) -> tuple[Array, Array]:
+    """Return the softmax along an axis and, of size 1 along it, the logarithm of the sum of the exponentials.
+
+    Where all scores are -inf, or there are none, the weights are 0 and the logarithm is -inf, with gradient 0.
+    """
+    if scores.shape[axis]:
+        top = xp.max(scores, axis=axis, keepdims=True)
+    else:  # of nothing, there is no maximum
+        top = xp.sum(scores, axis=axis, keepdims=True) - math.inf
+    nothing = top == -math.inf
+    top = xp.where(nothing, 0.0, top)  # -inf minus -inf would be nan
+    powers = xp.exp(scores - top)
+    total = xp.where(nothing, 1.0, xp.sum(powers, axis=axis, keepdims=True))
+    return powers / total, xp.where(nothing, -math.inf, xp.log(total) + top)

@@ -1,0 +1,233 @@
+"""Every public function on the arrays of JAX, array-api-strict and dask, compared with what it gives for NumPy's.
+
+``python other_libraries.py`` prints, as JSON, how each case failed: ``{library: {case: message or null}}``. It needs a
+process of its own because JAX reads its settings only once, and then warns of every fork of its process.
+"""
+
+import importlib
+import json
+from functools import partial
+
+import numpy as np
+import torch
+from backends import CALLS, D_V, B, D, H, S, T
+from numpy.testing import assert_allclose
+
+import attnlib
+from attnlib import scaled_dot_product_attention as sdpa
+
+QKV = ((B, H, T, D), (B, H, S, D), (B, H, S, D_V))
+MASK = np.tri(T, S, 1, dtype=bool)
+MASK[2] = False
+FLOAT_MASK = np.where(MASK, np.linspace(-1, 1, S), -np.inf)
+LENGTHS = np.array([3, 5])
+LIKE = {  # functions whose arguments are numbers: their results are arrays like another
+    "causal_mask": partial(attnlib.causal_mask, T, S, q_offset=1),
+    "window_mask": partial(attnlib.window_mask, T, S, 2, 1),
+    "sinusoidal_positions": partial(attnlib.sinusoidal_positions, T, 2 * D),
+    "alibi_slopes": partial(attnlib.alibi_slopes, H),
+    "alibi_bias": partial(attnlib.alibi_bias, H, T, S, q_offset=-2),
+    "relative_buckets": partial(attnlib.relative_buckets, T, S, q_offset=3),
+}
+
+
+def waves(*shapes):
+    """Arrays of numbers between -1 and 1."""
+    return [np.sin(np.arange(np.prod(shape)) + len(shape)).reshape(shape) for shape in shapes]
+
+
+def encoded(*arguments):
+    """The states of sequences whose lengths come as an array."""
+    *arrays, lengths = arguments
+    return attnlib.encode(attnlib.gru_cell, *arrays, lengths=lengths)
+
+
+MORE = {  # calls whose arguments are not all random numbers: (function, arguments)
+    "softmax": (attnlib.softmax, [FLOAT_MASK]),
+    "padding_mask": (lambda lengths: attnlib.padding_mask(lengths, S), [LENGTHS]),
+    "combine_masks": (attnlib.combine_masks, [MASK, FLOAT_MASK, MASK[1]]),
+    "rope_tables": (lambda x: attnlib.rope_tables(x, D + 1), [np.arange(1.0, T)]),
+    "attention": (lambda q, k, v, mask: attnlib.attention(q, k, v, mask=mask), [*waves(*QKV), MASK]),
+    "sdpa": (partial(sdpa, return_lse=True), [*waves(*QKV), MASK]),
+    "sdpa of groups": (
+        partial(sdpa, enable_gqa=True, return_weights=True, return_lse=True, softcap=3.0),
+        [*waves((B, 6, T, D), (B, 2, S, D), (B, 2, S, D_V)), FLOAT_MASK],
+    ),
+    "sdpa without keys": (sdpa, waves((T, D), (0, D), (0, D_V))),
+    "encode": (encoded, [*waves(*CALLS["encode"].arguments.values()), LENGTHS]),
+}
+
+
+def positional(call):
+    """A call's function with the arrays as positional arguments, and random ones."""
+    drawn = call.draw(np.random.default_rng(0))
+    return lambda *arrays: call(**dict(zip(drawn, arrays, strict=True))), list(drawn.values())
+
+
+class Library:
+    """A library that computes as it is told to."""
+
+    def __init__(self, name):
+        self.xp = importlib.import_module(name)
+
+    def array(self, x, dtype=None):
+        """An array of the library."""
+        return self.xp.asarray(np.asarray(x, dtype))
+
+    def numpy(self, x):
+        """A result as a NumPy array; it must be an array of the library."""
+        assert type(x) is type(self.array(1.0)), type(x)
+        return np.asarray(x)
+
+    def run(self, function, *arguments):
+        """The results as NumPy arrays."""
+        return [self.numpy(x) for x in several(function(*map(self.array, arguments)))]
+
+    def dtypes(self, function, *shapes):
+        """The dtypes of the results for float32 arrays of these shapes."""
+        return [x.dtype for x in several(function(*(self.array(np.ones(shape, "float32")) for shape in shapes)))]
+
+
+class Jax(Library):
+    """JAX: functions are compiled and run with 64 bits, and traced without."""
+
+    def __init__(self):
+        super().__init__("jax.numpy")
+        self.jax = importlib.import_module("jax")
+
+    def run(self, function, *arguments):
+        """The results as NumPy arrays."""
+        with self.jax.enable_x64(True):
+            return super().run(self.jax.jit(function), *arguments)
+
+    def dtypes(self, function, *shapes):
+        """The dtypes of the results for float32 arrays of these shapes."""
+        arguments = (self.jax.ShapeDtypeStruct(shape, "float32") for shape in shapes)
+        return [x.dtype for x in several(self.jax.eval_shape(function, *arguments))]
+
+
+def several(results):
+    """The results as a tuple, of one too."""
+    return results if isinstance(results, tuple) else (results,)
+
+
+def same(ours, theirs):
+    """Fail unless the results are equal up to rounding."""
+    for mine, its in zip(ours, theirs, strict=True):
+        assert_allclose(mine, its, rtol=1e-11, atol=1e-13)
+
+
+def everything(library):
+    """For every function: the numbers that NumPy's arrays give, and float32 for float32."""
+    calls = {name: positional(call) for name, call in CALLS.items()} | {f"{name}, more": x for name, x in MORE.items()}
+    calls |= {name: (lambda x, f=function: f(like=x), [np.array(1.0)]) for name, function in LIKE.items()}
+    for name, (function, arguments) in calls.items():
+        yield name, partial(_gives_what_numpy_gives, library, function, arguments)
+    for name, call in CALLS.items():
+        yield f"{name} in float32", partial(_keeps_float32, library, positional(call)[0], call.arguments.values())
+    for name, function in LIKE.items():
+        yield f"{name} like float32", partial(library.dtypes, lambda x, f=function: f(like=x), ())
+
+
+def _gives_what_numpy_gives(library, function, arguments):
+    same(library.run(function, *arguments), several(function(*arguments)))
+
+
+def _keeps_float32(library, function, shapes):
+    for dtype in library.dtypes(function, *shapes):
+        assert str(dtype).endswith("float32"), dtype
+
+
+GRADIENTS = {
+    "plain": {},
+    "causal": {"is_causal": True, "q_offset": 1},
+    "two queries before all keys": {"is_causal": True, "q_offset": -2, "scale": 0.7},
+    "bool mask": {"attn_mask": MASK},
+    "float mask": {"attn_mask": FLOAT_MASK},
+    "window and softcap": {"window": (2, 1), "q_offset": -2, "softcap": 2.0},
+}
+SINGULAR = {  # where a careless formula has the gradient nan: (function, argument)
+    "softmax of nothing": (attnlib.softmax, FLOAT_MASK),
+    "cosine of 0": (lambda x: attnlib.cosine(x, x), np.array([[0.0, 0.0], [3.0, 4.0], [1.0, -1.0]])),
+    "weights of nothing": (
+        lambda x: sdpa(x, x, x, is_causal=True, q_offset=-1, softcap=2.0, return_weights=True)[1],
+        *waves((T, D)),
+    ),
+}
+
+
+def transforms(jax):
+    """JAX's own: gradients, batches, and arrays that are computed without jit."""
+    grad, *qkv = waves((B, H, T, D_V), *QKV)
+    for name, options in GRADIENTS.items():
+        yield f"gradient, {name}", partial(_has_the_gradient_of_backward, jax, grad, qkv, options)
+    for name, (function, x) in SINGULAR.items():
+        yield f"gradient, {name}", partial(_has_the_gradient_of_torch, jax, function, x)
+    yield "vmap of softmax", partial(_is_a_loop, jax, attnlib.softmax, qkv[:1])
+    yield "vmap of sdpa", partial(_is_a_loop, jax, sdpa, [*qkv, np.stack([MASK, ~MASK])])
+    yield "nan", partial(_spreads_nan, jax, qkv)
+    yield "without jit, on two devices", partial(_runs_on_two_devices, jax)
+
+
+def _has_the_gradient_of_backward(jax, grad, qkv, options):
+    def pulled_back(grad, *qkv):
+        arrays = {name: jax.array(x) if isinstance(x, np.ndarray) else x for name, x in options.items()}
+        return jax.jax.vjp(lambda *qkv: sdpa(*qkv, **arrays), *qkv)[1](grad)
+
+    same(jax.run(pulled_back, grad, *qkv), attnlib.scaled_dot_product_attention_backward(grad, *qkv, **options))
+
+
+def _has_the_gradient_of_torch(jax, function, x):
+    y = torch.tensor(x, requires_grad=True)
+    out = function(y)
+    factors = waves(tuple(out.shape))[0]
+    (torch.tensor(factors) * out).sum().backward()
+    (ours,) = jax.run(jax.jax.grad(lambda x: (factors * function(x)).sum()), x)
+    assert np.isfinite(ours).all()
+    same([ours], [y.grad.numpy()])
+
+
+def _is_a_loop(jax, function, arguments):
+    loop = np.stack([function(*parts) for parts in zip(*arguments, strict=True)])
+    same(jax.run(jax.jax.vmap(function), *arguments), [loop])
+
+
+def _spreads_nan(jax, qkv):
+    """To the query that contains nan, and to those that may attend to it in a key or a value; no further."""
+    q, k, v = (x.copy() for x in qkv)
+    q[0, 0, 1, 0] = k[0, 1, 3, 0] = v[0, 2, 3, 1] = np.nan
+    (out,) = jax.run(lambda q, k, v: sdpa(q, k, v, jax.array(MASK)), q, k, v)
+    expected = np.zeros(out.shape, bool)
+    expected[0, 0, 1] = expected[0, 1, 3:] = expected[0, 2, 3:, 1] = True
+    certain = np.ones(out.shape, bool)
+    certain[0, 2, :3, 1] = False  # masked out, a nan times 0
+    assert (np.isnan(out) == expected)[certain].all()
+
+
+def _runs_on_two_devices(jax):
+    sharding = jax.jax.sharding
+    mesh = jax.jax.make_mesh((2,), ("batch",), axis_types=(sharding.AxisType.Auto,))
+    (x,) = waves((B, T, D))
+    halves = jax.jax.device_put(jax.array(x, "float32"), sharding.NamedSharding(mesh, sharding.PartitionSpec("batch")))
+    out = jax.numpy(sdpa(halves, halves, halves, is_causal=True))
+    assert_allclose(out, sdpa(x, x, x, is_causal=True), rtol=1e-4, atol=1e-5)
+
+
+def failures(cases):
+    """How each case failed: None where it did not."""
+    found = {}
+    for name, case in cases:
+        found[name] = None
+        try:
+            case()
+        except Exception as error:
+            found[name] = f"{type(error).__name__}: {error}"[:500]
+    return found
+
+
+if __name__ == "__main__":
+    jax = Jax()
+    found = {"jax": failures([*everything(jax), *transforms(jax)])}
+    for name in ("array_api_strict", "dask.array"):
+        found[name] = failures(everything(Library(name)))
+    print(json.dumps(found))
