@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable
 from functools import reduce
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 from attnlib._arrays import (
     Array,
@@ -181,6 +181,19 @@ class MultiHeadAttention:
 
         Source:
             Michel, Levy and Neubig (2019), "Are Sixteen Heads Really Better than One?", section 2.3.
+
+        Example:
+            >>> import numpy as np
+            >>> from attnlib.numpy import Encoder
+            >>> encoder, x = Encoder(embed_dim=8, num_heads=2, ff_dim=16, num_layers=3), np.eye(8, dtype=np.float32)
+            >>> before, effect = encoder(x), {}
+            >>> for n, layer in enumerate(encoder.layers):  # one head of the stack at a time
+            ...     for head in range(2):
+            ...         layer.self_attn.ablate(head)
+            ...         effect[n, head] = float(np.abs(encoder(x) - before).max())
+            ...     layer.self_attn.ablate()
+            >>> len(effect), min(effect.values()) > 0, bool((encoder(x) == before).all())
+            (6, True, True)
         """
         for head in heads:
             if whole("head", head, 0) >= self.num_heads:
@@ -369,6 +382,13 @@ class TransformerBlock:
         return self.linear2(self.dropout(self.ACTIVATIONS[self.activation](self.linear1(x))))
 
 
+class DecoderWeights(NamedTuple):
+    """The weights of the two attentions of a decoder's block."""
+
+    self_attn: Array  # (B, H, T, T)
+    cross_attn: Array  # (B, H, T, S), to the memory
+
+
 class DecoderBlock(TransformerBlock):
     r"""A transformer block that, between its two halves, attends to a memory: the encoder's states.
 
@@ -383,8 +403,8 @@ class DecoderBlock(TransformerBlock):
             apply to self-attention only.
 
     Returns:
-        From the call, ``(B, T, E)``, or that and the weights with ``need_weights``: of the self-attention
-        ``(B, H, T, T)`` and of the attention to the memory ``(B, H, T, S)``. ``key`` is the memory ``(B, S, E)``,
+        From the call, ``(B, T, E)``, or that and the weights with ``need_weights``: a named tuple of ``self_attn``
+        ``(B, H, T, T)`` and ``cross_attn`` ``(B, H, T, S)``, to the memory. ``key`` is the memory ``(B, S, E)``,
         ``value`` the same if not given; ``attn_mask`` is for the self-attention, ``memory_mask`` for the memory. The
         self-attention is causal unless ``is_causal=False`` is passed.
 
@@ -434,7 +454,7 @@ class DecoderBlock(TransformerBlock):
         x, *own = self._add(query, self.norm1, attend)
         x, *across = self._add(x, self.norm2, look_up)
         x, *_ = self._add(x, self.norm3, self._feed_forward)
-        return (x, (*own, *across)) if need_weights else x
+        return (x, DecoderWeights(*own, *across)) if need_weights else x
 
 
 class Encoder:
@@ -453,8 +473,11 @@ class Encoder:
 
     Returns:
         From the call, ``(B, T, E)``, or that and a list with the weights ``(B, H, T, T)`` of every layer with
-        ``need_weights``. ``cache`` is a list too, one :class:`~attnlib.cache.KVCache` a layer: see ``new_cache``.
-        Rotary tables are made once and serve all layers; ``rope_tables`` may be passed here too.
+        ``need_weights``, as :func:`attnlib.attention_rollout` takes it; ``weights[n][b]`` is what
+        :func:`attnlib.plotting.head_view` draws, ``[layer[b] for layer in weights]`` what
+        :func:`attnlib.plotting.head_grid` does. ``cache`` is a list too, one cache a layer: see ``new_cache``, or
+        write ``[StaticCache(max_cache_len) for _ in encoder.layers]``. Rotary tables are made once and serve all layers
+        (but with a ``StaticCache`` in torch); ``rope_tables`` may be passed here too.
 
     Raises:
         ValueError: ``num_layers`` is below 1, or ``cache`` has not one cache a layer; else as for the block.
@@ -544,8 +567,8 @@ class Decoder(Encoder):
         block: further arguments of :class:`Encoder`.
 
     Returns:
-        From the call ``decoder(query, memory)``, ``(B, T, E)``, or that and a list with the pairs of weights of every
-        layer (see :class:`DecoderBlock`) with ``need_weights``.
+        From the call ``decoder(query, memory)``, ``(B, T, E)``, or that and a list with the weights of every layer,
+        ``self_attn`` and ``cross_attn``, with ``need_weights`` (see :class:`DecoderBlock`).
 
     Raises:
         ValueError: as for :class:`Encoder` and :class:`DecoderBlock`.

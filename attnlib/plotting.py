@@ -175,7 +175,7 @@ def head_grid(weights: ArrayLike, queries: Sequence[str], keys: Sequence[str], *
     A shade means the same number in all of them. Layers and heads are counted from 0.
 
     Args:
-        weights: ``(H, T, S)``, or ``(L, H, T, S)`` for several layers; none negative.
+        weights: ``(H, T, S)``, or ``(L, H, T, S)`` for several layers, which may be a list of them; none negative.
         queries: T labels of the rows of each table.
         keys: S labels of the columns of each table.
         title: above them all.
@@ -190,10 +190,14 @@ def head_grid(weights: ArrayLike, queries: Sequence[str], keys: Sequence[str], *
         >>> import numpy as np
         >>> len(head_grid(np.full((2, 3, 1, 2), 0.5), ["it"], ["the", "cat"]).axes)
         6
+        >>> from attnlib.numpy import Encoder
+        >>> encoder = Encoder(embed_dim=6, num_heads=3, ff_dim=8, num_layers=2)
+        >>> out, weights = encoder(np.ones((1, 2, 6), np.float32), need_weights=True)
+        >>> len(head_grid([layer[0] for layer in weights], ["the", "cat"], ["the", "cat"]).axes)
+        6
     """
-    x = _not_negative(
-        _numbers(weights, queries, keys, "LH" if getattr(weights, "ndim", np.ndim(weights)) == 4 else "H")
-    )
+    x = _plain(weights)
+    x = _not_negative(_numbers(x, queries, keys, "LH" if x.ndim == 4 else "H"))
     layers = x if x.ndim == 4 else x[None]
     side = 0.5 + 0.15 * len(keys), 0.45 + 0.15 * len(queries)
     size = 1.2 + max(1.2, side[0]) * layers.shape[1], 1.2 + side[1] * layers.shape[0]
@@ -226,8 +230,7 @@ def _largest(x: NDArray[np.float64]) -> float:
 
 
 def _numbers(weights: ArrayLike, queries: Sequence[str], keys: Sequence[str], leading: str = "") -> NDArray[np.float64]:
-    # A tensor straight from a model may need a gradient, lie on another device, or be bfloat16.
-    x = np.asarray(weights.detach().double().cpu() if is_torch(weights) else weights, dtype=float)  # type: ignore[union-attr]
+    x = _plain(weights)
     if x.ndim != len(leading) + 2 or x.shape[-2:] != (len(queries), len(keys)):
         wanted = ", ".join([*leading, str(len(queries)), str(len(keys))])
         raise ValueError(
@@ -235,6 +238,14 @@ def _numbers(weights: ArrayLike, queries: Sequence[str], keys: Sequence[str], le
             f"({wanted}) is needed"
         )
     return x
+
+
+def _plain(weights: ArrayLike) -> NDArray[np.float64]:
+    """Return weights as an array of NumPy's, or those of several layers in a list."""
+    if isinstance(weights, list | tuple) and any(map(is_torch, weights)):
+        return np.stack([_plain(layer) for layer in weights])
+    # A tensor straight from a model may need a gradient, lie on another device, or be bfloat16.
+    return np.asarray(weights.detach().double().cpu() if is_torch(weights) else weights, dtype=float)  # type: ignore[union-attr]
 
 
 def _not_negative(x: NDArray[np.float64]) -> NDArray[np.float64]:

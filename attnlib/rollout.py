@@ -19,8 +19,8 @@ def attention_rollout(weights: Sequence[ArrayT]) -> ArrayT:
     content, and what the layers do besides attending, are ignored: this is a rough estimate.
 
     Args:
-        weights: the weights ``(..., H, T, T)`` of each layer, starting with the first, as a stack returns them with
-            ``need_weights=True``.
+        weights: the weights ``(..., H, T, T)`` of each layer, starting with the first, as an ``Encoder`` returns them
+            with ``need_weights=True``. Of a ``Decoder``'s, pass ``[layer.self_attn for layer in weights]``.
 
     Returns:
         ``(..., T, T)``, in the weights' dtype, computed in at least float32. Its rows sum to 1 if those of all weights
@@ -39,9 +39,22 @@ def attention_rollout(weights: Sequence[ArrayT]) -> ArrayT:
         >>> attention_rollout([previous, previous])
         array([[1.  , 0.  ],
                [0.75, 0.25]])
+
+        All layers of a stack, here of positions that are all alike:
+
+        >>> from attnlib.numpy import Encoder
+        >>> encoder = Encoder(embed_dim=8, num_heads=2, ff_dim=16, num_layers=3)
+        >>> out, weights = encoder(np.ones((1, 2, 8)).astype(np.float32), need_weights=True)
+        >>> attention_rollout(weights)[0].round(4)
+        array([[0.5625, 0.4375],
+               [0.4375, 0.5625]], dtype=float32)
     """
     if len(weights) == 0:
         raise ValueError("weights is empty, but the weights of at least one layer are needed")
+    if isinstance(weights[0], tuple):
+        raise TypeError(
+            "weights[0] is a tuple, as a decoder returns it for each layer: pass [layer.self_attn for layer in weights]"
+        )
     xp = backend(**{f"weights[{n}]": x for n, x in enumerate(weights)})
     first = weights[0].shape
     for n, x in enumerate(weights):

@@ -240,3 +240,36 @@ def test_rollout_takes_what_a_stack_returns_and_keeps_causality(backend):
 def test_rollout_says_which_layer_does_not_fit(backend, shapes, words):
     with pytest.raises(ValueError, match=".*".join(words)):
         attnlib.attention_rollout([backend.array(np.ones(shape)) for shape in shapes])
+
+
+def test_the_weights_of_a_decoder_are_named_and_those_of_its_self_attention_can_be_rolled_out(backend):
+    layer = Layer("Decoder", (E, HEADS, FF, LAYERS))
+    stack, x, memory = layer.build(backend), states(backend, B, T, E), states(backend, B, S, E, seed=5)
+    _, weights = stack(x, memory, need_weights=True)
+    for n, (own, across) in enumerate(weights):
+        assert weights[n].self_attn is own
+        assert weights[n].cross_attn is across
+        assert (tuple(own.shape), tuple(across.shape)) == ((B, HEADS, T, T), (B, HEADS, T, S))
+    averages = [backend.numpy(layer.self_attn).mean(1) / 2 + np.eye(T) / 2 for layer in weights]
+    out = backend.numpy(attnlib.attention_rollout([layer.self_attn for layer in weights]))
+    assert_allclose(out, averages[1] @ averages[0], atol=1e-12)
+    with pytest.raises(TypeError, match=r"pass \[layer\.self_attn for layer in weights\]"):
+        attnlib.attention_rollout(weights)
+
+
+def test_the_heads_of_a_stack_are_ablated_layer_by_layer(backend):
+    layer = Layer("Encoder", (E, HEADS, FF, LAYERS))
+    stack, x = layer.build(backend), states(backend, B, T, E)
+    whole, weights = stack(x, need_weights=True)
+    stack.layers[1].self_attn.ablate(2)
+    out, shown = stack(x, need_weights=True)
+    assert np.abs(backend.numpy(out) - backend.numpy(whole)).max() > 1e-3
+    for before, after in zip(
+        weights, shown, strict=True
+    ):  # the last layer's weights come before its heads are left out
+        assert_array_equal(backend.numpy(before), backend.numpy(after))
+    stack.layers[0].self_attn.ablate(2)
+    assert np.abs(backend.numpy(stack(x, need_weights=True)[1][1]) - backend.numpy(weights[1])).max() > 1e-3
+    for one in stack.layers:
+        one.self_attn.ablate()
+    assert_allclose(backend.numpy(stack(x)), backend.numpy(whole), atol=1e-12)

@@ -12,7 +12,9 @@ import pytest
 import torch
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
+from numpy.testing import assert_allclose
 
+import attnlib.torch
 from attnlib.plotting import (
     COLOURS,
     INK,
@@ -416,3 +418,16 @@ def test_query_key_and_value_are_far_apart_for_every_eye(cones):
 def test_every_colour_stands_out_on_white_and_on_near_black(colour, paper):
     low, high = sorted(float(np.dot([0.2126, 0.7152, 0.0722], linear(c))) for c in (colour, paper))
     assert (high + 0.05) / (low + 0.05) >= 3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_weights_of_all_layers_of_a_torch_model_are_drawn_as_they_come(dtype):
+    encoder = attnlib.torch.Encoder(8, 2, 12, 3).to(dtype)
+    _, weights = encoder(torch.randn(1, 4, 8, dtype=dtype), need_weights=True)
+    assert weights[0].requires_grad
+    figure = head_grid([layer[0] for layer in weights], list("abcd"), list("abcd"))
+    assert [ax.get_title() for ax in figure.axes] == [f"layer {n}, head {h}" for n in range(3) for h in range(2)]
+    alpha = figure.axes[3].images[0].get_array()[..., 3]
+    largest = max(layer.detach().max().item() for layer in weights)
+    assert_allclose(alpha, 0.65 * weights[1][0, 1].detach().float().numpy() / largest, rtol=1e-5)
+    head_view(weights[1][0], list("abcd"), list("abcd"))
