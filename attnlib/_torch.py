@@ -15,6 +15,7 @@ from attnlib._backward import backward
 from attnlib._blocks import Reach, blocks, grouped, most_scores, within_reach
 from attnlib._extras import explain_missing
 from attnlib._lengths import FEW_KEYS, binding_sides
+from attnlib.cells import rnn_cell
 
 with explain_missing("attnlib with torch"):
     import array_api_compat.torch
@@ -27,7 +28,7 @@ ROWS = 512  # of scores that are made, used and left while they lie in the cache
 def softmax(x: Tensor, axis: int) -> Tensor:
     """Return the softmax along ``axis``, computed in at least float32; 0, with gradient 0, where all is -inf."""
     dtype = at_least_float32(torch, x.dtype)
-    if _may_read_values(x) and x.numel():
+    if _is_eager_on_cpu(x) and x.numel():
         weights = torch.softmax(x, dim=axis, dtype=dtype)
         first = weights.select(axis, 0)
         if torch.equal(first, first):  # no nan, which a row of -inf would give in all its places
@@ -38,8 +39,8 @@ def softmax(x: Tensor, axis: int) -> Tensor:
     return weights.masked_fill(empty, 0.0).to(x.dtype)
 
 
-def _may_read_values(x: Tensor) -> bool:
-    """Tell whether a decision may depend on the values in a tensor: on the CPU, where nothing records the operations.
+def _is_eager_on_cpu(x: Tensor) -> bool:
+    """Tell whether operations are executed at once: on the CPU, where nothing records them. Values may then be read.
 
     On another device the program would have to wait, and what torch.compile, torch.func, make_fx or jit.trace record
     has to hold for other values too.
@@ -48,6 +49,39 @@ def _may_read_values(x: Tensor) -> bool:
         return False
     modes = torch._C._len_torch_dispatch_stack()
     return not (modes or torch._C._functorch.is_functorch_wrapped_tensor(x))
+
+
+def encode(
+    cell: object,
+    x: Tensor,
+    h: Tensor,
+    w_ih: Tensor,
+    w_hh: Tensor,
+    b_ih: Tensor | None,
+    b_hh: Tensor | None,
+    real: Tensor | None,
+) -> tuple[Tensor, Tensor] | None:
+    """Return the states (..., T, D_h) and the last real ones (..., D_h) by torch's own loop; None if it does not fit.
+
+    Its steps start in C++, which takes a third of the time. It is for the CPU, where second derivatives go through it.
+    """
+    given = [z for z in (x, h, w_ih, w_hh, b_ih, b_hh) if z is not None]
+    if autocasts(x) or not all(map(_is_eager_on_cpu, given)) or not (x.numel() and h.numel()):
+        return None
+    if torch.finfo(x.dtype).bits < 32:
+        return None
+    biases = [w_ih.new_zeros(w_ih.shape[0]) if b is None else b for b in (b_ih, b_hh)] if len(given) > 4 else []
+    steps = x.expand(*h.shape[:-1], *x.shape[-2:]).reshape(-1, *x.shape[-2:])
+    loop = torch.rnn_tanh if cell is rnn_cell else torch.gru
+    weights = [w_ih, w_hh, *biases]
+    states, last = loop(steps, h.reshape(1, -1, h.shape[-1]), weights, bool(biases), 1, 0.0, False, False, True)
+    states = states.reshape(*h.shape[:-1], x.shape[-2], h.shape[-1])
+    if real is None:
+        return states, last.reshape(h.shape)
+    count = real.sum(dim=-2)  # (..., 1)
+    at = (count - 1).clamp(min=0).unsqueeze(-2).expand(*h.shape[:-1], 1, h.shape[-1])
+    last = torch.where(count > 0, states.gather(-2, at).squeeze(-2), h)
+    return torch.where(real, states, torch.zeros_like(states)), last
 
 
 def masked(scores: Tensor, mask: Tensor) -> Tensor:

@@ -6,6 +6,10 @@ They are written once, against the array API, for all libraries.
 Dimensions: D_in width of an input, D_h width of a state.
 """
 
+from collections.abc import Callable
+from math import prod
+from types import ModuleType
+
 from attnlib._arrays import Array, backend, leading, require_shapes
 from attnlib._types import ArrayT
 
@@ -42,8 +46,8 @@ def rnn_cell(
         >>> rnn_cell(np.array([2.0]), np.array([2.0]), one, -one)  # tanh(2 - 2)
         array([0.])
     """
-    from_x, from_h = _affine(1, x, h, w_ih, w_hh, b_ih, b_hh)
-    return backend(x=x).tanh(from_x + from_h)
+    xp = _check(1, x, h, w_ih, w_hh, b_ih, b_hh)
+    return _rnn_step(_affine(x, w_ih, b_ih), _affine(h, w_hh, b_hh), h, xp)
 
 
 def gru_cell(
@@ -87,36 +91,68 @@ def gru_cell(
         >>> gru_cell(np.array([7.0]), np.array([2.0]), zero, zero)  # z = 1/2 and n = 0: half of the state is kept
         array([1.])
     """
-    from_x, from_h = _affine(3, x, h, w_ih, w_hh, b_ih, b_hh)
-    x_r, x_z, x_n = _thirds(from_x)
-    h_r, h_z, h_n = _thirds(from_h)
-    xp = backend(x=x)
-    r = _sigmoid(x_r + h_r, xp)
-    z = _sigmoid(x_z + h_z, xp)
-    n = xp.tanh(x_n + r * h_n)
+    xp = _check(3, x, h, w_ih, w_hh, b_ih, b_hh)
+    return _gru_step(_affine(x, w_ih, b_ih), _affine(h, w_hh, b_hh), h, xp)
+
+
+def own_weights(
+    cell: Callable[..., Array], x: Array, h: Array, weights: tuple[Array | None, ...]
+) -> tuple[Array, Array, Array | None, Array | None] | None:
+    """Return w_ih, w_hh, b_ih and b_hh after checking them against the steps ``(..., T, D_in)`` and the state.
+
+    None is for a cell that is not of this module, and for weights of another number, which the cell will refuse.
+    """
+    if cell not in (rnn_cell, gru_cell) or not 2 <= len(weights) <= 4:
+        return None
+    w_ih, w_hh, b_ih, b_hh = (*weights, None, None)[:4]
+    _check(1 if cell is rnn_cell else 3, x[..., 0, :], h, w_ih, w_hh, b_ih, b_hh)
+    return w_ih, w_hh, b_ih, b_hh
+
+
+def along(
+    cell: Callable[..., Array], x: Array, w_ih: Array, w_hh: Array, b_ih: Array | None, b_hh: Array | None
+) -> tuple[Array, Callable[[Array, Array], Array]]:
+    """Return W_ih x + b_ih of all steps ``(..., T, gates * D_h)``, and a function from one of them and h to h'.
+
+    Inputs do not depend on states: one product serves them all.
+    """
+    xp, step = backend(x=x), _rnn_step if cell is rnn_cell else _gru_step
+    rows = xp.reshape(x, (prod(x.shape[:-1]), x.shape[-1]))
+    from_x = xp.reshape(_affine(rows, w_ih, b_ih), (*x.shape[:-1], w_ih.shape[0]))
+    return from_x, lambda from_x_t, h: step(from_x_t, _affine(h, w_hh, b_hh), h, xp)
+
+
+def _rnn_step(from_x: Array, from_h: Array, h: Array, xp: ModuleType) -> Array:
+    return xp.tanh(from_x + from_h)
+
+
+def _gru_step(from_x: Array, from_h: Array, h: Array, xp: ModuleType) -> Array:
+    D_h = h.shape[-1]
+    gates = _sigmoid(from_x[..., : 2 * D_h] + from_h[..., : 2 * D_h], xp)
+    r, z = gates[..., :D_h], gates[..., D_h:]
+    n = xp.tanh(from_x[..., 2 * D_h :] + r * from_h[..., 2 * D_h :])
     return (1 - z) * n + z * h
 
 
-def _affine(
-    gates: int, x: Array, h: Array, w_ih: Array, w_hh: Array, b_ih: Array | None, b_hh: Array | None
-) -> tuple[Array, Array]:
-    """Return W_ih x + b_ih and W_hh h + b_hh, each ``(..., gates * D_h)``, after checking all shapes."""
+def _affine(x: Array, weight: Array, bias: Array | None) -> Array:
+    product = x @ weight.T
+    return product if bias is None else product + bias
+
+
+def _check(
+    gates: int, x: Array, h: Array, w_ih: Array | None, w_hh: Array | None, b_ih: Array | None, b_hh: Array | None
+) -> ModuleType:
+    """Return the array namespace after checking all shapes."""
     given = {"w_ih": w_ih, "w_hh": w_hh, "b_ih": b_ih, "b_hh": b_hh}
     given = {name: w for name, w in given.items() if w is not None or name.startswith("w")}
-    backend(x=x, h=h, **given)
+    xp = backend(x=x, h=h, **given)
     leading(x=(x, 1), h=(h, 1))
     D_in, D_h = x.shape[-1], h.shape[-1]
     rows = gates * D_h
     needed = {"w_ih": (rows, D_in), "w_hh": (rows, D_h), "b_ih": (rows,), "b_hh": (rows,)}
     require_shapes(given, needed, x=x, h=h)
-    from_x, from_h = x @ w_ih.T, h @ w_hh.T
-    return from_x if b_ih is None else from_x + b_ih, from_h if b_hh is None else from_h + b_hh
+    return xp
 
 
-def _thirds(x: Array) -> tuple[Array, Array, Array]:
-    D_h = x.shape[-1] // 3
-    return x[..., :D_h], x[..., D_h : 2 * D_h], x[..., 2 * D_h :]
-
-
-def _sigmoid(x: Array, xp: Array) -> Array:
+def _sigmoid(x: Array, xp: ModuleType) -> Array:
     return (1 + xp.tanh(x / 2)) / 2  # equal to 1 / (1 + exp(-x)), and never overflows

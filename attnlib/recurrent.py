@@ -8,9 +8,10 @@ Dimensions: B batch, T steps, D_in width of an input, D_h width of a state.
 
 from collections.abc import Callable
 
-from attnlib._arrays import Array, backend, device_of, leading, shape
+from attnlib._arrays import Array, backend, device_of, is_torch, kernel, leading, shape
 from attnlib._lengths import Lengths, checked_lengths
 from attnlib._types import ArrayT
+from attnlib.cells import along, own_weights
 from attnlib.cells import gru_cell as gru_cell
 from attnlib.cells import rnn_cell as rnn_cell
 from attnlib.seq2seq import bahdanau_step as bahdanau_step
@@ -75,15 +76,26 @@ def encode(
 def _run(
     cell: Cell, x: Array, h: Array, weights: tuple[Array | None, ...], xp: Array, real: Array | None = None
 ) -> tuple[Array, Array]:
+    own = own_weights(cell, x, h, weights) if x.shape[-2] else None
+    if own is not None:
+        found = kernel(x).encode(cell, x, h, *own, real) if is_torch(x) else None
+        if found is not None:
+            return found
+    inputs, step = (x, _any_step(cell, weights)) if own is None else along(cell, x, *own)
     states = []
     for t in range(x.shape[-2]):
-        new = _checked_state(cell(x[..., t, :], h, *weights), h)
+        new = step(inputs[..., t, :], h)
         h = new if real is None else xp.where(real[..., t, :], new, h)
         states.append(h)
     all_states = xp.stack(states, axis=-2) if states else h[..., None, :][..., :0, :]  # (..., T, D_h)
     if real is not None:
         all_states = xp.where(real, all_states, xp.zeros_like(all_states))
     return all_states, h
+
+
+def _any_step(cell: Cell, weights: tuple[Array | None, ...]) -> Cell:
+    """Return a function from an input and the state to the next state, which is checked."""
+    return lambda x, h: _checked_state(cell(x, h, *weights), h)
 
 
 def _real_steps(lengths: Lengths, lead: tuple[int, ...], x: Array, xp: Array) -> Array:

@@ -5,8 +5,12 @@ A time would depend on the machine and on what else it does; `benchmarks/short.p
 
 import sys
 
-from backends import Torch
+import numpy as np
+import pytest
+from backends import D_K, B, D, Torch
 from modules import ATTENTIONS
+
+import attnlib
 
 
 def calls(function):
@@ -31,3 +35,15 @@ def test_attention_with_weights_of_a_few_words(backend):
     module, inputs = layer.build(backend), layer.inputs(backend)
     most = 50 if isinstance(backend, Torch) else 70  # of NumPy's layers the linear ones are attnlib's, too
     assert calls(lambda: module(**inputs, need_weights=True)) <= most
+
+
+@pytest.mark.parametrize("cell", [attnlib.rnn_cell, attnlib.gru_cell])
+def test_a_step_of_encoding(backend, rng, cell):
+    rows = D_K if cell is attnlib.rnn_cell else 3 * D_K
+    shapes = ((B, D_K), (rows, D), (rows, D_K), (rows,), (rows,))
+    h0, *weights = (backend.array(rng.standard_normal(shape)) for shape in shapes)
+    short, long = (
+        calls(lambda n=n: attnlib.encode(cell, backend.array(np.ones((B, n, D))), h0, *weights)) for n in (2, 12)
+    )
+    # On the CPU torch has the whole loop; in NumPy a step is a product with the state, and what the gates do.
+    assert long - short <= (0 if isinstance(backend, Torch) and str(backend) == "torch-cpu" else 10 * 6)

@@ -472,6 +472,48 @@ def test_the_gradient_of_encoding_is_the_numerical_one(rng, cell, gates, theirs,
     assert torch.autograd.gradcheck(lambda *inputs: encode(cell, *inputs, lengths=lengths), inputs)
 
 
+# torch's own loop, on the CPU
+
+
+@both_cells
+@pytest.mark.parametrize("absent", [(), (2,), (3,), (2, 3)], ids=str)
+@pytest.mark.parametrize("lengths", [None, [0, 3], [1, T]], ids=str)
+def test_torch_s_loop_is_ours(rng, monkeypatch, cell, gates, theirs, theirs_along, absent, lengths):
+    x, h0, weights = sequence(rng, gates)
+    arrays = [x, h0, *(None if i in absent else w for i, w in enumerate(weights))]
+
+    def results():
+        inputs = [z if z is None else torch.tensor(z, requires_grad=True) for z in arrays]
+        states, last = encode(cell, *inputs, lengths=lengths)
+        loss = states.square().sum() + last.sum()
+        return states, last, *torch.autograd.grad(loss, [z for z in inputs if z is not None])
+
+    fused = results()
+    monkeypatch.setattr("attnlib._torch._is_eager_on_cpu", lambda x: False)
+    torch.testing.assert_close(fused, results(), rtol=1e-12, atol=1e-13)
+
+
+@both_cells
+def test_leading_dimensions_go_through_torch_s_loop_too(rng, monkeypatch, cell, gates, theirs, theirs_along):
+    x, h0, weights = (
+        torch.tensor(rng.standard_normal((H, 1, T, D))),
+        torch.zeros(B, D_H).double(),
+        weights_of(rng, gates),
+    )
+    arrays = [x, h0, *map(torch.tensor, weights)]
+    fused = encode(cell, *arrays)
+    monkeypatch.setattr("attnlib._torch._is_eager_on_cpu", lambda x: False)
+    torch.testing.assert_close(fused, encode(cell, *arrays), rtol=1e-12, atol=1e-13)
+
+
+@both_cells
+@pytest.mark.parametrize("lengths", [None, [0, 2]], ids=str)
+def test_the_second_derivative_of_encoding_is_the_numerical_one(rng, cell, gates, theirs, theirs_along, lengths):
+    inputs = [rng.standard_normal((2, 3, 2)), rng.standard_normal((2, 2)), *weights_of(rng, gates, 2, 2)]
+    inputs = [torch.tensor(x, requires_grad=True) for x in inputs]
+    assert torch.autograd.gradgradcheck(lambda *inputs: encode(cell, *inputs, lengths=lengths), inputs)
+
+
 def test_all_of_recurrence_is_found_in_one_module_and_in_the_package():
     for name in ("rnn_cell", "gru_cell", "encode", "bahdanau_step", "luong_step"):
         assert getattr(attnlib.recurrent, name) is getattr(attnlib, name)
