@@ -3,6 +3,7 @@
 The rules of the house:
 
 - NumPy arrays in, NumPy arrays out; torch tensors in, torch tensors out, on the same device, with the same dtype.
+- The functions also take arrays of JAX, and of other libraries with the array API; the layers and caches do not.
 - Sequences are ``(..., T, D)``: any leading dimensions, then one row per position.
 - A boolean mask is True where a query **may attend**; a float mask is added to the scores.
 - A query that may attend to nothing gets 0, with finite gradients.
