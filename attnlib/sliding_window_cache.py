@@ -12,7 +12,7 @@ from attnlib.masks import combine_masks, within_window
 
 
 class SlidingWindowCache(KVCache):
-    """A :class:`KVCache` of bounded size: it keeps the last ``left`` positions and, if wanted, attention sinks.
+    """A :class:`~attnlib.cache.KVCache` of bounded size: it keeps the last ``left`` positions and any attention sinks.
 
     Decoding computes what attention over the whole sequence computes with ``window=(left, 0)`` and
     ``num_sink_tokens``, whether the layer has a window or not. A layer's own window must not reach further back.

@@ -13,7 +13,7 @@ from attnlib.masks import combine_masks, within_window
 
 
 class StaticCache(KVCache):
-    """A :class:`KVCache` with memory for ``max_cache_len`` positions, which the first call allocates.
+    """A :class:`~attnlib.cache.KVCache` with memory for ``max_cache_len`` positions, which the first call allocates.
 
     With torch, no shape and no address changes from the second call on, and nothing waits for the device, so that a
     decoding step is compiled once and can be captured in a CUDA graph::
