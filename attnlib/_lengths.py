@@ -3,7 +3,7 @@
 Dimensions: B batch, T queries, S keys.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -85,11 +85,16 @@ def _check_integers(lengths: Array) -> None:
         raise TypeError(f"lengths has dtype {lengths.dtype}, but integers are needed: how many positions are real")
 
 
-def binding_sides(left: int | None, right: int | None, offset: int, T: int, S: int) -> tuple[int | None, int | None]:
-    """Return the sides of a window that forbid any of T queries any of S keys, and None for the others."""
-    if left is not None and T - 1 + offset - left <= 0:  # even the last query sees the first key
+def binding_sides(
+    left: int | None, right: int | None, offset: int, T: int, S: int, holds: Callable[[bool], bool] = bool
+) -> tuple[int | None, int | None]:
+    """Return the sides of a window that forbid any of T queries any of S keys, and None for the others.
+
+    ``holds`` tells whether a comparison is true. A side stays if that is unknown.
+    """
+    if left is not None and holds(T - 1 + offset - left <= 0):  # even the last query sees the first key
         left = None
-    if right is not None and offset + right >= S - 1:  # even the first query sees the last key
+    if right is not None and holds(offset + right >= S - 1):  # even the first query sees the last key
         right = None
     return left, right
 

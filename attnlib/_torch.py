@@ -22,6 +22,7 @@ with explain_missing("attnlib with torch"):
 
 ARRAY_API = array_api_compat.torch  # torch under the names of the array API
 LONG = 2**17  # scores of a head from which a loop over the heads is faster than one product of them all
+HOLDS_IN_A_GRAPH = torch.__version__ >= "2.8"  # whether torch.compile knows how to ask statically_known_true
 ROWS = 512  # of scores that are made, used and left while they lie in the cache
 
 
@@ -109,9 +110,11 @@ def sdpa(
     if mask is not None:
         mask = _mask_for_kernel(mask, query)
     step_by_step = softcap is not None or want_weights or want_lse or _has_no_keys(key)
+    if not key.is_nested:  # whose lengths differ
+        left, right = _binding_sides(query, key, left, right, offset)
     causal = False
     if step_by_step and _go_by_blocks(query, key, value, mask, dropout_p, softcap, want_weights):
-        reach = Reach(*binding_sides(left, right, offset, query.shape[-2], key.shape[-2]), offset)
+        reach = Reach(left, right, offset)
         if are_followed(query, key, value):
             given = query, key, value, mask, scale, softcap, reach, want_lse
             out, lse = _Blocks.apply(*given)  # type: ignore[no-untyped-call]
@@ -120,7 +123,7 @@ def sdpa(
     if not step_by_step and mask is None and left is None and right == 0 and offset == 0 and scale > 0:
         causal = True
     elif not (left is None and right is None):
-        mask = _within_reach(query, key, mask, left, right, offset)
+        mask = within_reach(mask, query.shape[-2], key.shape[-2], Reach(left, right, offset), query)
     if step_by_step:
         if mask is None and not (dropout_p or softcap or want_lse) and _worth_a_loop(query, key, value):
             return *_head_by_head(query, key, value, scale), None
@@ -188,14 +191,22 @@ def small_sdpa(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> tu
     return weights @ value, weights
 
 
-def _within_reach(
-    query: Tensor, key: Tensor, mask: Tensor | None, left: int | None, right: int | None, offset: int
-) -> Tensor | None:
-    """Return the mask combined with the limits on distance, or unchanged if these forbid nothing."""
-    T, S = query.shape[-2], key.shape[-2]
-    if not is_traced():  # a comparison would fix the sizes that a compiler keeps symbolic
-        left, right = binding_sides(left, right, offset, T, S)
-    return within_reach(mask, T, S, Reach(left, right, offset), query)
+def _binding_sides(
+    query: Tensor, key: Tensor, left: int | None, right: int | None, offset: int
+) -> tuple[int | None, int | None]:
+    """Return the sides of the window that forbid anything, or may do so, and None for the others."""
+    if left is None and right is None:
+        return None, None
+    return binding_sides(left, right, offset, query.shape[-2], key.shape[-2], _holds if is_traced() else bool)
+
+
+def _holds(comparison: bool) -> bool:
+    """Tell whether a comparison is true for all sizes that a compiler keeps symbolic: ``bool`` would fix the sizes."""
+    if torch.jit.is_tracing() or not HOLDS_IN_A_GRAPH:  # type: ignore[attr-defined, no-untyped-call]
+        return False
+    from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+    return statically_known_true(comparison)
 
 
 def _fused(
