@@ -58,20 +58,16 @@ def sdpa(
             small, its_weights = (x.astype(query.dtype, copy=False) for x in found)
             return small, its_weights if want_weights else None, None
     q, k, v, mask, heads = _same_heads(q, k, v, mask)
-    rules = Rules(scale, softcap, mask, left, right, offset)
+    rules = Rules(scale, softcap, mask, left, right, offset, dropout_p)
     (T, S), lead = (q.shape[-2], k.shape[-2]), q.shape[:-2]
     out = np.empty((*lead, T, v.shape[-1]), work)
     lse = np.empty((*lead, T), work) if want_lse else None
-    weights = np.zeros((*lead, T, S), work) if want_weights or dropout_p else None
+    weights = np.zeros((*lead, T, S), work) if want_weights else None
     if weights is None and T * S > QUERIES * KEYS and T >= FEW:
         attend(q, k, v, rules, out, lse)
     else:
         attend_at_once(q, k, v, rules, out, lse, weights)
-    if weights is not None and dropout_p:
-        weights *= np.random.random_sample(weights.shape) >= dropout_p
-        weights /= (1 - dropout_p) or 1
-        np.matmul(weights, v, out=out)
-    results = (out, weights if want_weights else None, lse)
+    results = (out, weights, lse)
     return tuple(x if x is None else _returned(x, heads, len(lead), query.dtype) for x in results)  # type: ignore[return-value]
 
 

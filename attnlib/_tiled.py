@@ -40,7 +40,7 @@ NOT_BEFORE = ~BEFORE
 
 @dataclass(frozen=True)
 class Rules:
-    """How scores are formed, and which keys a query may attend to."""
+    """How scores are formed, which keys a query may attend to, and how many weights are dropped at random."""
 
     scale: float
     softcap: float | None
@@ -48,6 +48,17 @@ class Rules:
     left: int | None  # key j is in reach of query i if i + offset - left <= j <= i + offset + right
     right: int | None
     offset: int
+    dropout_p: float
+
+    @property
+    def kept(self) -> float:
+        """What the sum of a row is multiplied by, so that the weights that are kept grow; 1 if none are."""
+        return 1 - self.dropout_p or 1.0
+
+    def drop(self, weights: Floats) -> None:
+        """Overwrite some of the weights with 0."""
+        if self.dropout_p:
+            weights *= np.random.random_sample(weights.shape) >= self.dropout_p
 
     @property
     def factor(self) -> float:
@@ -128,7 +139,10 @@ def attend(query: Floats, key: Floats, value: Floats, rules: Rules, out: Floats,
             mine = replace(rules, mask=mask, offset=rules.offset + rows.start)
             _Head(query[h][rows], key[h], value[h], mine, out[h][rows], room).run(None if lse is None else lse[h][rows])
 
-    share_out(work, divided)
+    if rules.dropout_p:  # one core draws the random numbers, always in the same order
+        share_out(lambda all_pieces: work(all_pieces[0]), lambda cores: [divided(1)])
+    else:
+        share_out(work, divided)
 
 
 class Room(NamedTuple):
@@ -160,7 +174,7 @@ class _Head:
         self.context[...] = 0
         for first in range(0, len(self.key), KEYS):
             self._take(first, min(first + KEYS, len(self.key)))
-        divide(self.context, self.total[:, None])
+        divide(self.context, self.total[:, None] * self.rules.kept)
         if lse is not None:
             lse[...] = log_sum(self.total[:, None], self.top)
 
@@ -177,6 +191,7 @@ class _Head:
             self.rules.scores(self.query[rows], keys[:, a - first : b - first], tile)
             self._weigh(tile, rows, a)
             self.total[rows] += tile @ ones[: b - a]  # a third of the time that sum() takes
+            self.rules.drop(tile)
             self.context[rows] += np.matmul(tile, self.value[a:b], out=self.room.part[:t])
 
     def _weigh(self, tile: Floats, rows: slice, first: int) -> None:
@@ -221,10 +236,11 @@ def attend_at_once(
             if lse is not None:
                 lse[rows] = log_sum(total, top)
             if weights is not None:
-                divide(tile, total)
+                divide(tile, total * rules.kept)
+            rules.drop(tile)
             np.matmul(tile, v, out=out[rows])
             if weights is None:
-                divide(out[rows], total)
+                divide(out[rows], total * rules.kept)
 
 
 def _weigh(tile: Floats, rules: Rules, harmless: bool, heads: Any, begin: int, first: int) -> Floats | float:

@@ -101,6 +101,12 @@ def dropout(array):
         same(np.unique(context.round(9)), [0, 1 / 0.6], 1e-8)
         same(context.mean(), 1.0, 0.07)
 
+    yield "dropout of a long sequence"
+    one, value = np.ones((600, 1)), np.eye(600)[:, :1]
+    kept = np.asarray(sdpa(array(one), array(one), array(value), dropout_p=0.4)) * 600
+    same(np.unique(kept.round(9)), [0, 1 / 0.6], 1e-8)
+    same(kept.mean(), 1.0, 0.2)
+
 
 def at_once(q, k, v, allowed, bias=0.0, softcap=None):
     """Context and log-sums from all scores in one piece; rows of nothing give 0 and -inf."""

@@ -14,7 +14,7 @@ from backends import D_V, B, D, H, Numpy, S, T, Torch, assert_error_names, dtype
 from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 from oracle import attend
-from peak_memory import peak_of
+from peak_memory import numpy_peak, peak_of
 from sdpa_cases import ALL, INF, NOTHING, QKV, WAYS, forbidden_rows, heads, lengths, on, random_mask, run
 
 from attnlib import causal_mask, padding_mask, window_mask
@@ -472,6 +472,43 @@ def test_dropout_keeps_masked_weights_at_0(backend, rng):
     assert (weights[:, ~mask] == 0).all()
     assert (out[:, 0] == 0).all()
     assert_allclose(out, weights @ v, rtol=1e-11, atol=1e-13)
+
+
+def test_dropout_of_long_sequences_sets_weights_to_0_and_scales_the_others_up(backend):
+    # The keys are all alike, and the values tell them apart by 0 and 1: the context counts the weights that are kept.
+    t, s, p = 300, 1100, 0.3
+    value = np.eye(s)[:, :2]
+    context, lse = run(backend, np.zeros((2, t, 1)), np.zeros((2, s, 1)), np.broadcast_to(value, (2, s, 2)),
+                       dropout_p=p, return_lse=True)  # fmt: skip
+    kept = context != 0
+    assert_allclose(context[kept], 1 / s / (1 - p), rtol=1e-12)
+    assert abs(kept.mean() - (1 - p)) < 5 * math.sqrt(p * (1 - p) / kept.size)
+    assert not (kept[0] == kept[1]).all(), "each head draws for itself"
+    assert_allclose(lse, np.log(s), rtol=1e-12)
+
+
+@pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"softcap": 2.0}], ids=str)
+def test_a_seed_repeats_the_dropout_of_long_sequences(rng, options):
+    q, k, v = (rng.standard_normal((5, n, 4)) for n in (300, 600, 600))
+    drawn = []
+    for seed in (7, 7, 8):
+        np.random.seed(seed)
+        drawn.append(sdpa(q, k, v, dropout_p=0.5, **options))
+    assert_array_equal(drawn[0], drawn[1])
+    assert (drawn[0] != drawn[2]).any()
+
+
+def test_dropout_of_long_sequences_changes_nothing_on_average(rng):
+    q, k, v = np.tile(rng.standard_normal((1, 4)), (2000, 1)), *(rng.standard_normal((700, 4)) for _ in "kv")
+    noisy, exact = sdpa(q, k, v, dropout_p=0.25), sdpa(q[:1], k, v)[0]
+    assert (np.abs(noisy.mean(axis=0) - exact) < 5 * noisy.std(axis=0) / math.sqrt(2000)).all()
+    assert (noisy.std(axis=0) > 0).all()
+
+
+@pytest.mark.parametrize(("heads", "length"), [(256, 16), (1, 2048)])
+def test_dropout_needs_no_more_than_8_mib_beside_the_result(heads, length):
+    q, k = np.zeros((heads, length, 8), np.float32), np.zeros((heads, 2048 // min(heads, 4), 8), np.float32)
+    assert numpy_peak(lambda: sdpa(q, k, k, dropout_p=0.1)) - q.nbytes <= 8 * 2**20
 
 
 # Tiles: long sequences go in tiles of 256 queries and 512 keys, with running maxima and sums
