@@ -1,10 +1,12 @@
 """Attention of short sequences, under masks and while decoding: attnlib against the best that one would write instead.
 
 `python benchmarks/short.py` measures every case on one thread, in CPU time, and prints a table. In NumPy the
-alternative is a softmax written by hand, in place; under a boolean mask also torch's kernel; for a decoder, the same
-decoder without what it keeps of the memory.
+alternative is a softmax written by hand, in place, or a loop over a GRU's steps; under a boolean mask also torch's
+kernel; in torch, torch's own function or module; for a decoder, the same decoder without what it keeps of the memory,
+or without rotary positions.
 """
 
+import copy
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 import attnlib
+import attnlib.numpy
 import attnlib.torch
 from attnlib import scaled_dot_product_attention as sdpa
 
@@ -107,13 +110,129 @@ def decoding() -> Iterator[Case]:
     yield "8 tokens beside a memory of 512, against projecting it for each", with_cache, anew
 
 
+def rotary() -> Iterator[Case]:
+    """torch: a token of six layers with rotary positions, against the same layers without."""
+    torch.manual_seed(0)
+    stacks = [attnlib.torch.Encoder(256, 8, 1024, 6, rope=rope).eval() for rope in (True, None)]
+    token = torch.randn(1, 1, 256)
+
+    def one_more(stack: torch.nn.Module) -> Callable[[], object]:
+        cache = stack.new_cache()
+
+        @torch.no_grad()
+        def call() -> object:
+            for layer in cache:
+                layer.truncate(min(layer.length, 100))
+            return stack(token, cache=cache)
+
+        return call
+
+    yield "a token of six layers with rope, against none", *map(one_more, stacks)
+
+
+def softmaxes() -> Iterator[Case]:
+    """torch's softmax, which gives nan where every score is -inf."""
+    for shape in ((8, 8), (8, 64, 64), (8, 512, 512)):
+        x = torch.tensor(drawn(*shape))
+        yield f"softmax of {shape}, torch", lambda x=x: attnlib.softmax(x), lambda x=x: torch.softmax(x, -1)
+
+
+def with_weights() -> Iterator[Case]:
+    """Multi-head attention that returns the weights of each head, without and with gradients."""
+    torch.manual_seed(0)
+    ours, theirs = attnlib.torch.MultiHeadAttention(256, 8), torch.nn.MultiheadAttention(256, 8, batch_first=True)
+    arrays = attnlib.numpy.MultiHeadAttention(256, 8)
+    for T in (8, 32):
+        x, y = torch.randn(1, T, 256), drawn(1, T, 256)
+        mine = lambda x=x: ours(x, need_weights=True)  # noqa: E731
+        other = lambda x=x: theirs(x, x, x, average_attn_weights=False)  # noqa: E731
+        yield f"MHA with weights, T={T}, torch in training", mine, other
+        frozen = [copy.deepcopy(module).eval().requires_grad_(False) for module in (ours, theirs)]
+        yield (
+            f"MHA with weights, T={T}, torch in inference",
+            lambda x=x, m=frozen[0]: m(x, need_weights=True),
+            lambda x=x, m=frozen[1]: m(x, x, x, average_attn_weights=False),
+        )
+        yield (
+            f"MHA with weights, T={T}, NumPy",
+            lambda y=y: arrays(y, need_weights=True),
+            lambda y=y: heads_by_hand(arrays.state_dict(), y),
+        )
+
+
+def heads_by_hand(state: dict[str, Floats], x: Floats) -> tuple[Floats, Floats]:
+    """Multi-head attention as one writes it in NumPy."""
+    B, T, E = x.shape
+    q, k, v = (
+        (x @ state[f"{n}_proj.weight"].T + state[f"{n}_proj.bias"]).reshape(B, T, 8, E // 8).transpose(0, 2, 1, 3)
+        for n in "qkv"
+    )
+    weights = q @ k.swapaxes(-1, -2) * np.float32((E // 8) ** -0.5)
+    weights -= weights.max(-1, keepdims=True)
+    np.exp(weights, out=weights)
+    weights /= weights.sum(-1, keepdims=True)
+    out = (weights @ v).transpose(0, 2, 1, 3).reshape(B, T, E)
+    return out @ state["out_proj.weight"].T + state["out_proj.bias"], weights
+
+
+def recurrent() -> Iterator[Case]:
+    """A GRU along 20 steps of 8 sequences: torch's module, and a loop written by hand in NumPy."""
+    torch.manual_seed(0)
+    module, h0 = torch.nn.GRU(64, 64, batch_first=True), torch.zeros(8, 64)
+    x, weights = torch.randn(8, 20, 64), list(module.parameters())
+    for grad in (False, True):
+
+        def ours(grad: bool = grad) -> object:
+            with torch.set_grad_enabled(grad):
+                return attnlib.encode(attnlib.gru_cell, x, h0, *weights)
+
+        def theirs(grad: bool = grad) -> object:
+            with torch.set_grad_enabled(grad):
+                return module(x, h0[None])
+
+        yield f"GRU, 20 steps, torch {'with' if grad else 'without'} gradients", ours, theirs
+    arrays = [z.detach().numpy() for z in (x, h0, *weights)]
+    yield "GRU, 20 steps, NumPy", lambda: attnlib.encode(attnlib.gru_cell, *arrays), lambda: gru_by_hand(*arrays)
+
+
+def gru_by_hand(x: Floats, h: Floats, w_ih: Floats, w_hh: Floats, b_ih: Floats, b_hh: Floats) -> Floats:
+    """A GRU as one writes it in NumPy, with one product of all inputs and as few arrays as possible."""
+    (B, T, _), D = x.shape, h.shape[-1]
+    from_x = (x.reshape(B * T, -1) @ w_ih.T + b_ih).reshape(B, T, 3 * D)
+    states = np.empty((B, T, D), x.dtype)
+    for t in range(T):
+        from_h = h @ w_hh.T + b_hh
+        gates = from_x[:, t, : 2 * D] + from_h[:, : 2 * D]
+        gates = 1 / (1 + np.exp(-gates))
+        new = np.tanh(from_x[:, t, 2 * D :] + gates[:, :D] * from_h[:, 2 * D :])
+        h = new + gates[:, D:] * (h - new)
+        states[:, t] = h
+    return states
+
+
+def fused() -> Iterator[Case]:
+    """torch's own kernel, of which attnlib's function is a thin cover: the difference is what its checks take."""
+    for T in (8, 16):
+        q = torch.tensor(drawn(1, 4, T, 32))
+        yield (
+            f"B=1 H=4 T={T} D=32, torch",
+            lambda q=q: sdpa(q, q, q),
+            lambda q=q: F.scaled_dot_product_attention(q, q, q),
+        )
+
+
+GROUPS = (short, grouped, masked, decoding, rotary, softmaxes, with_weights, recurrent, fused)
+
+
 def measure() -> None:
     """Measure in this process, whose libraries have one thread, and print the table."""
-    cases = [case for group in (short, grouped, masked, decoding) for case in group()]
+    cases = [case for group in GROUPS for case in group()]
     print(f"{timing.machine()}; one thread; CPU time; median of both sides in turn\n")
     print("| case | attnlib, µs | the other, µs | ratio |\n|---|---:|---:|---:|")
     for name, ours, other in tqdm(cases, file=sys.stderr):
-        found = timing.in_turn({"ours": ours, "other": other}, timing.CPU, 2.0, calls=3 if "memory" in name else 20)
+        found = timing.in_turn(
+            {"ours": ours, "other": other}, timing.CPU, 2.0, calls=3 if "memory" in name or "layers" in name else 20
+        )
         mine, theirs = found["ours"], found["other"]
         tqdm.write(f"| {name} | {mine * 1e6:.1f} | {theirs * 1e6:.1f} | {mine / theirs:.2f} |")
 
