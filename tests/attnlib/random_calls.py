@@ -65,7 +65,7 @@ class Draw:
 
     def __init__(self, family: str, number: int):
         self.rng = np.random.default_rng([zlib.crc32(family.encode()), number])
-        self.library = self.one_of(LIBRARIES, p=(0.5, 0.5, 0))
+        self.library = self.one_of(LIBRARIES, p=(0.42, 0.42, 0.16))
         self.dtype = self.one_of(self.library.dtypes[:2]) if self.chance(0.8) else self.one_of(self.library.dtypes)
         self.eps = EPS[self.dtype]
 
