@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Open an issue with this title that leads to the current workflow run, unless such an issue is open.
+# Open an issue that has this title and links to the current workflow run, unless one with this title is already open.
 set -euo pipefail
 title=$1
 run="$GITHUB_SERVER_URL/$GITHUB_REPOSITORY/actions/runs/$GITHUB_RUN_ID"

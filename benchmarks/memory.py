@@ -1,7 +1,7 @@
-"""Memory of attention beyond its inputs and outputs, at its worst moment, and the time of the backward pass.
+"""Peak memory of attention beyond its inputs and outputs, and the time of its backward pass.
 
-`python benchmarks/memory.py` measures one head of 4096 queries and keys, D=64, float32, and prints two tables: bytes as
-`tests/attnlib/peak_memory.py` counts them, and CPU time of the backward pass by hand against torch's autograd.
+`python benchmarks/memory.py` measures one head of 4096 queries and keys, D=64, float32, and prints two tables: the
+memory, as `tests/attnlib/peak_memory.py` counts it, and the CPU time of the backward pass by hand and by autograd.
 """
 
 import sys
@@ -28,7 +28,7 @@ def drawn(*shape: int) -> torch.Tensor:
 
 
 def through_autograd(attend: Callable[..., Any], *arrays: torch.Tensor, **options: Any) -> tuple[torch.Tensor, ...]:
-    """The gradients of query, key and value, by torch's autograd; the gradient of the results is the first array."""
+    """Return autograd's gradients of query, key and value; the first array is the gradient of the context."""
     grad, *inputs = arrays
     inputs = [x.detach().requires_grad_() for x in inputs]
     results = attend(*inputs, **options)
@@ -36,7 +36,7 @@ def through_autograd(attend: Callable[..., Any], *arrays: torch.Tensor, **option
 
 
 def memory() -> Iterator[tuple[str, float]]:
-    """Each call, and the MiB that it takes beyond inputs and outputs."""
+    """Yield each call and the MiB that it takes beyond inputs and outputs."""
     x, half = drawn(1, T, D), drawn(1, T, D).half()
     array, out = x.numpy(), 4 * T * D
     numpy_calls: dict[str, tuple[Callable[[], object], int]] = {
@@ -57,12 +57,12 @@ def memory() -> Iterator[tuple[str, float]]:
     }  # fmt: skip
     for calls, peak in ((numpy_calls, numpy_peak), (torch_calls, torch_peak)):
         for name, (call, results) in calls.items():
-            call()  # imports what is imported once
+            call()  # the first call may import modules
             yield name, (peak(call) - results) / 2**20
 
 
 def times() -> Iterator[tuple[str, float, float]]:
-    """Forward and backward together: the milliseconds by hand, and those of torch's autograd."""
+    """Yield the milliseconds that forward and backward take together: by hand, and by torch's autograd."""
     for H, length in ((8, 512), (128, 512), (1, 4096)):
         arrays = [drawn(1, H, length, D) for _ in range(4)]
         for causal in (False, True):

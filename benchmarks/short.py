@@ -1,9 +1,9 @@
 """Attention of short sequences, under masks and while decoding: attnlib against the best that one would write instead.
 
-`python benchmarks/short.py` measures every case on one thread, in CPU time, and prints a table. In NumPy the
-alternative is a softmax written by hand, in place, or a loop over a GRU's steps; under a boolean mask also torch's
-kernel; in torch, torch's own function or module; for a decoder, the same decoder without what it keeps of the memory,
-or without rotary positions.
+`python benchmarks/short.py` measures every case on one thread, in CPU time, and prints a table. In NumPy, the
+alternative is a softmax, multi-head attention or a GRU written by hand; under a boolean mask, it is also torch's
+kernel. In torch, it is torch's own function or module. A decoder is compared with the same decoder without its cached
+memory, and layers with rotary positions with the same layers without them.
 """
 
 import copy
@@ -107,11 +107,11 @@ def decoding() -> Iterator[Case]:
                 layer.memory.clear()
             decoder(tokens[:, t : t + 1], memory, cache=cache)
 
-    yield "8 tokens beside a memory of 512, against projecting it for each", with_cache, anew
+    yield "8 tokens with a memory of 512, against projecting it for each token", with_cache, anew
 
 
 def rotary() -> Iterator[Case]:
-    """torch: a token of six layers with rotary positions, against the same layers without."""
+    """A token through six torch layers with rotary positions, against the same layers without them."""
     torch.manual_seed(0)
     stacks = [attnlib.torch.Encoder(256, 8, 1024, 6, rope=rope).eval() for rope in (True, None)]
     token = torch.randn(1, 1, 256)
@@ -127,18 +127,18 @@ def rotary() -> Iterator[Case]:
 
         return call
 
-    yield "a token of six layers with rope, against none", *map(one_more, stacks)
+    yield "a token through six layers with rope, against no rope", *map(one_more, stacks)
 
 
 def softmaxes() -> Iterator[Case]:
-    """torch's softmax, which gives nan where every score is -inf."""
+    """Softmax in torch, against torch's own, which returns nan where every score is -inf."""
     for shape in ((8, 8), (8, 64, 64), (8, 512, 512)):
         x = torch.tensor(drawn(*shape))
         yield f"softmax of {shape}, torch", lambda x=x: attnlib.softmax(x), lambda x=x: torch.softmax(x, -1)
 
 
 def with_weights() -> Iterator[Case]:
-    """Multi-head attention that returns the weights of each head, without and with gradients."""
+    """Multi-head attention that returns the weights of each head, with and without gradients."""
     torch.manual_seed(0)
     ours, theirs = attnlib.torch.MultiHeadAttention(256, 8), torch.nn.MultiheadAttention(256, 8, batch_first=True)
     arrays = attnlib.numpy.MultiHeadAttention(256, 8)
@@ -161,7 +161,7 @@ def with_weights() -> Iterator[Case]:
 
 
 def heads_by_hand(state: dict[str, Floats], x: Floats) -> tuple[Floats, Floats]:
-    """Multi-head attention as one writes it in NumPy."""
+    """Multi-head attention written by hand in NumPy."""
     B, T, E = x.shape
     q, k, v = (
         (x @ state[f"{n}_proj.weight"].T + state[f"{n}_proj.bias"]).reshape(B, T, 8, E // 8).transpose(0, 2, 1, 3)
@@ -176,7 +176,7 @@ def heads_by_hand(state: dict[str, Floats], x: Floats) -> tuple[Floats, Floats]:
 
 
 def recurrent() -> Iterator[Case]:
-    """A GRU along 20 steps of 8 sequences: torch's module, and a loop written by hand in NumPy."""
+    """A GRU over 20 steps of 8 sequences, against torch's module and a loop written by hand in NumPy."""
     torch.manual_seed(0)
     module, h0 = torch.nn.GRU(64, 64, batch_first=True), torch.zeros(8, 64)
     x, weights = torch.randn(8, 20, 64), list(module.parameters())
@@ -196,7 +196,7 @@ def recurrent() -> Iterator[Case]:
 
 
 def gru_by_hand(x: Floats, h: Floats, w_ih: Floats, w_hh: Floats, b_ih: Floats, b_hh: Floats) -> Floats:
-    """A GRU as one writes it in NumPy, with one product of all inputs and as few arrays as possible."""
+    """A GRU written by hand in NumPy, with a single matrix product for all inputs and as few arrays as possible."""
     (B, T, _), D = x.shape, h.shape[-1]
     from_x = (x.reshape(B * T, -1) @ w_ih.T + b_ih).reshape(B, T, 3 * D)
     states = np.empty((B, T, D), x.dtype)
@@ -211,7 +211,7 @@ def gru_by_hand(x: Floats, h: Floats, w_ih: Floats, w_hh: Floats, b_ih: Floats, 
 
 
 def fused() -> Iterator[Case]:
-    """torch's own kernel, of which attnlib's function is a thin cover: the difference is what its checks take."""
+    """torch's own kernel, which attnlib's function wraps thinly: the difference is the time of its checks."""
     for T in (8, 16):
         q = torch.tensor(drawn(1, 4, T, 32))
         yield (
@@ -228,7 +228,7 @@ def measure() -> None:
     """Measure in this process, whose libraries have one thread, and print the table."""
     cases = [case for group in GROUPS for case in group()]
     print(f"{timing.machine()}; one thread; CPU time; median of both sides in turn\n")
-    print("| case | attnlib, µs | the other, µs | ratio |\n|---|---:|---:|---:|")
+    print("| case | attnlib, µs | alternative, µs | ratio |\n|---|---:|---:|---:|")
     for name, ours, other in tqdm(cases, file=sys.stderr):
         found = timing.in_turn(
             {"ours": ours, "other": other}, timing.CPU, 2.0, calls=3 if "memory" in name or "layers" in name else 20

@@ -3,7 +3,7 @@
 A page is executed again when its own code has changed, or anything that it imports (``imports.py``), and only then.
 jupyter-cache finds results by a page's code and its kernel's description; here the description names what is imported.
 
-Sphinx reads one page after another. Those that have to be executed are executed before, one on each processor.
+Sphinx reads the pages one by one. Before it begins, the pages that have to be executed are run, one on each processor.
 """
 
 import json
@@ -48,7 +48,7 @@ class EncryptedKernel(AsyncKernelManager):
         return "auto"
 
 
-EXECUTED: dict[str, ExecutionResult] = {}  # by code and kernel, until Sphinx reads the page
+EXECUTED: dict[str, ExecutionResult] = {}  # results by code and kernel, kept until Sphinx reads the page
 
 
 def execute_all(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
@@ -63,7 +63,8 @@ def execute_all(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
         notebook = reader and reader.read(source)
         if notebook and not is_known(cache, notebook):
             waiting.append((len(files), len(source), str(Path(path).parent), notebook))
-    waiting.sort(key=lambda entry: entry[:2], reverse=True)  # whatever grades a class takes longest, then long pages
+    # Start with the slowest: pages that grade a class import the most files; after these, long pages take longest.
+    waiting.sort(key=lambda entry: entry[:2], reverse=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         futures = {pool.submit(run, notebook, cwd=cwd, **options): key(notebook) for *_, cwd, notebook in waiting}
         for future in tqdm(as_completed(futures), "executing pages", len(futures), unit="page", disable=not futures):
@@ -86,7 +87,7 @@ def key(notebook: NotebookNode) -> str:
 
 
 def execute(notebook: NotebookNode, **options: Any) -> ExecutionResult:
-    """Return the results of a page, which are put into the notebook too; execute it if that has not been done."""
+    """Return the results of a page and put them into its notebook; execute the page if that has not been done yet."""
     result = EXECUTED.pop(key(notebook), None) or run(notebook, **options)
     notebook.update(result.nb)
     return result
@@ -110,14 +111,14 @@ def described(page: NotebookNode, error: Exception) -> str:
 
 
 def read(app: Sphinx, page: str, source: list[str]) -> None:
-    """Tell Sphinx to read a page again when something changes that it imports."""
+    """Tell Sphinx to read a page again when something that it imports has changed."""
     source[0], files = with_imports(app, page, source[0])
     for file in files:
         app.env.note_dependency(str(file))
 
 
 def with_imports(app: Sphinx, page: str, source: str) -> tuple[str, list[Path]]:
-    """Return the text of a page, in whose head it says what the page imports, and the files that these are."""
+    """Return the text of a page, to whose head a digest of its imports is added, and the files that it imports."""
     if page == INSTRUCTORS and not app.config.with_solutions:
         return STUB, []
     if not page.startswith("book/"):

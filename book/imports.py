@@ -81,10 +81,10 @@ def _read(file: Path, _changed: int, package: str) -> frozenset[str]:
 
 
 class _Executed(ast.NodeTransformer):
-    """Takes out what only type checkers read."""
+    """Removes code that only type checkers read."""
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        """Leave of ``if TYPE_CHECKING`` what stands under ``else``."""
+        """Replace ``if TYPE_CHECKING`` with the code under its ``else``."""
         node = self.generic_visit(node)
         return node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else node
 

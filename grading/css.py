@@ -1,4 +1,4 @@
-"""The styles of a student's HTML: declarations that set type, colours and boxes, and nothing that loads or acts."""
+"""Clean the styles of a student's HTML: keep only declarations that set type, colours and boxes."""
 
 from grading._untyped import Declaration, FunctionBlock, Node, parse_blocks_contents, serialize
 
@@ -13,7 +13,7 @@ SIMPLE = {"dimension", "hash", "ident", "literal", "number", "percentage", "stri
 def safe_style(style: str) -> str:
     """Return the declarations of a ``style`` attribute that are known to be harmless.
 
-    Functions hold no blocks and no other functions, so that nothing here goes deep, whatever the style nests.
+    A function may contain neither blocks nor functions, so nothing here recurses, however deeply a style is nested.
     """
     parts = parse_blocks_contents(style, skip_comments=True, skip_whitespace=True)
     return str(serialize([part for part in parts if isinstance(part, Declaration) and _is_safe(part)]))

@@ -20,17 +20,17 @@ from grading.css import safe_style
 
 # HTML -----------------------------------------------------------------------------------------------------------------
 
-# The tags that Markdown may hold. They come without attributes there.
+# The tags that Markdown may contain, but only without attributes.
 PLAIN = {"b", "center", "code", "del", "em", "i", "kbd", "s", "small", "strong", "sub", "sup", "u"}
 PLAIN |= {"blockquote", "br", "hr", "li", "ol", "p", "pre", "table", "tbody", "td", "th", "thead", "tr", "ul"}
 TAGS = PLAIN | {"a", "abbr", "acronym", "caption", "div", "img", "span"} | {f"h{level}" for level in range(1, 7)}
-UNSEEN = {"script", "style", "svg", "template", "title"}  # removed with their content, which is no text to read
+UNSEEN = {"script", "style", "svg", "template", "title"}  # removed with their content, which is not text to read
 ATTRIBUTES = {"align", "aria-label", "class", "colspan", "role", "rowspan", "scope", "style", "title"}
 # A class of Formgrader's or Bootstrap's could put text in front of the page, or make a button of it.
 CLASSES = re.compile(r"(?:(?:dataframe|highlight|language-\w+|[a-z]{1,2}\d?)(?:\s+|$))*")  # tables, and coloured code
 ADDRESSES = ("http://", "https://", "mailto:", "#")
 OPENED = re.compile(r"<(?=/?([A-Za-z][\w-]*))")
-# Cleaning takes a time that grows with the square of the number of tags that are nested.
+# The time that cleaning takes grows with the square of the number of nested tags.
 MOST_TAGS, MOST_TEXT = 3_000, 100_000
 MOST_HTML = 300_000
 PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/=]{64,}")
@@ -38,22 +38,22 @@ PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0
 
 def safe_html(html: str) -> str:
     """Return HTML from a notebook without scripts, forms, frames, redirections, outside pictures and unknown styles."""
-    text = html.encode(errors="replace").decode()  # half a surrogate pair is no character
+    text = html.encode(errors="replace").decode()  # half a surrogate pair cannot be encoded
     rest = PICTURE.sub("", text)
     if len(rest) > MOST_HTML or rest.count("<") > MOST_TAGS:
         return _as_text(text)
     cleaned = CLEANER.clean(text)
-    # HTML repeats an open <b>, with all its attributes, in each paragraph that follows, so that a text may grow.
+    # HTML repeats an open <b>, with all its attributes, in each paragraph that follows, so the text can grow.
     return cleaned if len(cleaned) <= len(text) + MOST_HTML else _as_text(text)
 
 
 def _shows_something(html: str) -> bool:
-    """Whether there is text or a picture in HTML. Of a drawing in SVG, nothing is left."""
+    """Return whether cleaned HTML contains text or a picture. Drawings in SVG are no longer in it."""
     return bool(clean(html, tags={"img"}).strip())
 
 
 def unknown_as_text(html: str) -> str:
-    """Return HTML in which tags that :func:`safe_html` would remove are text: ``<pad>`` may be meant as a token."""
+    """Return HTML in which the tags that :func:`safe_html` removes are text: ``<pad>`` may be meant as a token."""
     return OPENED.sub(lambda match: "<" if match[1].lower() in TAGS else "&lt;", html)
 
 

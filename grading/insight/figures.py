@@ -1,6 +1,6 @@
 """The two plots, as SVG that needs nothing else: how the scores are spread, and how the questions fared.
 
-A plot is a list of shapes, which a template writes.
+A plot is a list of shapes, which a template turns into SVG.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ STEP, DIRECTIONS = 3, 16  # how a circle that has no room is moved: in rings so 
 
 @dataclass(frozen=True)
 class Shape:
-    """An element of SVG, with text or other elements in it."""
+    """An SVG element, which may contain text or other elements."""
 
     tag: str
     attributes: Mapping[str, str | float | None]

@@ -19,7 +19,7 @@ from grading.report import Row
 
 NOBODY: Mapping[str, str] = MappingProxyType({})
 NO_DIFFERENCES = Differences()
-FIRST = 10  # mistakes that are open to view; the others are a click away
+FIRST = 10  # mistakes that are visible at first; the others are a click away
 
 
 def page(

@@ -1,4 +1,4 @@
-"""Fill in the templates of the class report: all text is escaped, and what a student made is printable and short."""
+"""Fill in the templates of the class report: text is escaped, and what students wrote is made printable and short."""
 
 from pathlib import Path
 from typing import Any
@@ -15,22 +15,22 @@ TEMPLATES = Path(grading.__file__).with_name("templates") / "class-report"
 
 
 def render(template: str, **values: Any) -> Markup:
-    """Return a template with these values in it."""
+    """Return a template, filled in with these values."""
     return Markup(ENVIRONMENT.get_template(template).render(values))
 
 
 def name(student: str) -> Markup:
-    """Return a name in a direction of its own: one in Hebrew turns nothing around that stands beside it."""
+    """Return a name with a text direction of its own, so that a Hebrew name does not reverse the text around it."""
     return Markup("<bdi>{}</bdi>").format(plain(student))
 
 
 def whole(text: str) -> Markup:
-    """Return a text of any length."""
+    """Return a text as HTML without shortening it."""
     return escape(printable(text))
 
 
 def lines(code: str) -> Markup:
-    """Return code whose lines are cut, rather than all of it."""
+    """Return code in which each line is shortened, rather than the code as a whole."""
     return Markup("\n").join(plain(line) for line in code.split("\n"))
 
 
@@ -40,7 +40,7 @@ def decimals(value: float | None) -> str:
 
 
 def _short(value: object) -> object:
-    """Return what a template shows of a value, before it is escaped; markup is what a template has made."""
+    """Return a value as a template shows it, before it is escaped; markup is unchanged, because a template made it."""
     return value if isinstance(value, Markup) else plain(str(value))
 
 

@@ -1,4 +1,4 @@
-"""What the sections of the page say, as plain data: the templates make HTML of it, and escape it."""
+"""The contents of the page's sections, as plain data, which the templates escape and turn into HTML."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,16 +17,16 @@ from grading.report import Row, points
 
 FEW = 10  # submissions of which nobody can say what is common
 ABOUT_QUESTIONS = (
-    f"Difficulty is the mean share of the points: below {HARD:.2f} it is hard, above {EASY:.2f} easy. "
-    "Discrimination is the correlation with the score on all other questions; it is judged only with "
-    f"{ENOUGH} answers or more. Answers that are still to be marked by hand are left out, and so are "
-    "tasks that were left as they were handed out."
+    f"Difficulty is the mean share of the points: a question below {HARD:.2f} is hard, one above {EASY:.2f} is easy. "
+    "Discrimination is the correlation with the score on all other questions; it is judged only if there are "
+    f"{ENOUGH} answers or more. Answers that still have to be marked by hand are left out, and so are tasks that "
+    "were not attempted."
 )
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing with its caption, and its numbers where they are in no table yet."""
+    """A drawing with its caption, and with its numbers if no other table shows them."""
 
     drawing: Markup
     caption: str
@@ -35,7 +35,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Bar:
-    """A mistake, the share of the students who made it, and the section to reteach as an address."""
+    """A mistake, the share of the students who made it, and the address of the section to reteach."""
 
     mistake: Common
     width: str
@@ -44,7 +44,7 @@ class Bar:
 
 
 def figures(rows: Sequence[Row], alike: Likeness) -> list[tuple[str, str, str]]:
-    """Return the headline figures: what each is, its value, and a note."""
+    """Return the headline figures, each with its name, its value and a note."""
     earned, most = [row.score for row in answered(rows)], max((row.points for row in rows), default=0)
     waiting, unreadable = sum(row.to_read for row in rows), len(rows) - len(earned)
     found = [("Students", str(len(rows)), f"{unreadable} without a readable submission" if unreadable else "")]

@@ -1,7 +1,8 @@
-"""What is carried into the box: the library, what asks an implementation, and the process that runs it all.
+"""What is carried into the box: the library, the code that calls an implementation, and the process that runs it all.
 
-Not the exercises: they hold the references and the known mistakes. Not what of the library answers an exercise: see
-:mod:`grading.sandbox.withheld`; nor its kernel for GPUs, of which the box has none. Not the repository around it.
+The exercises stay outside, because they hold the references and the known mistakes. So do the parts of the library that
+answer an exercise (:mod:`grading.sandbox.withheld`), its kernel for GPUs, because the box has no GPU, and the rest of
+the repository.
 """
 
 import shutil

@@ -175,7 +175,7 @@ print("the other page has begun:", Path("OTHER.began").exists())
 """
 
 
-@pytest.mark.skipif(os.cpu_count() == 1, reason="one page is executed on each processor")
+@pytest.mark.skipif(os.cpu_count() == 1, reason="with one processor, one page is executed at a time")
 def test_pages_are_executed_at_the_same_time(tmp_path):
     (tmp_path / "_build" / "released").mkdir(parents=True)
     (tmp_path / "book").mkdir()

@@ -1,6 +1,6 @@
-"""HTML that runs a script, asks another host, covers or leaves the page, wherever it is shown as it came.
+"""HTML that runs a script, loads from a different host, or covers or leaves the page, if it is shown unchanged.
 
-What runs calls ``ran()``; the host that is asked is ``elsewhere.example``.
+Scripts call ``ran()``; the different host is ``elsewhere.example``.
 """
 
 from base64 import b64encode
@@ -79,7 +79,7 @@ DRAWINGS = {
     "title": "<svg><title><style><img title='</style><img src=x onerror=ran()>'>",
     "desc": "<svg><desc><img src=x onerror=ran()></desc></svg>",
 }
-# What changes its meaning when a page that was parsed once is written and parsed again.
+# HTML whose meaning changes when it is parsed, serialised and parsed again.
 MUTATIONS = {
     "noscript": '<noscript><p title="</noscript><img src=x onerror=ran()>">',
     "mglyph": f"{FOREIGN}<!--</style><img title='--&gt;&lt;img src=1 onerror=ran()&gt;'>",

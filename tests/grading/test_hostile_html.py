@@ -1,4 +1,4 @@
-"""What the sanitizer lets through does nothing in a browser, on a page that has no policy of its own to forbid it."""
+"""What the sanitizer lets through is harmless in a browser, even on a page without a content security policy."""
 
 import contextlib
 
@@ -10,8 +10,8 @@ from grading.feedback import markdown
 from grading.sanitize import TAGS, safe_html, safe_markdown
 
 PAGE = "https://page.example/"
-# Each page is in a frame. It is parsed, written and parsed again, and whatever can be clicked is clicked, but for links
-# to the web: these are what they say.
+# Each page is in a frame. It is parsed, serialised and parsed again, and every element is clicked except links to the
+# web, which are allowed.
 PROVOKE = """async ({ pages, tags }) => {
     const harm = window.harm = pages.map(() => new Set())
     const wrong = element => {
@@ -58,7 +58,7 @@ def browser():
 
 @pytest.fixture
 def provoked(browser):
-    """Return the harm that each of these pages does, and the addresses that they ask."""
+    """Return the harm that each of these pages does, and the addresses that they request."""
 
     def provoke(pages):
         asked = []
@@ -80,7 +80,7 @@ def provoked(browser):
 
 
 def shown(html: str) -> str:
-    """Return a text as it comes into a page: as an output, as an answer, and as a comment on one."""
+    """Return a text in each form in which a page shows it: as an output, an answer, and a comment on an answer."""
     return "".join((safe_html(html), markdown({}, safe_markdown(html)), markdown({}, html)))
 
 

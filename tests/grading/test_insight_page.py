@@ -312,7 +312,7 @@ def test_headings_are_in_order_and_tables_say_what_they_are(page):
 
 
 def roots(style: str) -> list[dict[str, str]]:
-    """Return the declarations of each rule for :root, those within @media as well."""
+    """Return the declarations of each rule for :root, including those within @media."""
     rules = tinycss2.parse_stylesheet(style, skip_comments=True, skip_whitespace=True)
     inner = [part for rule in rules if rule.type == "at-rule" for part in tinycss2.parse_rule_list(rule.content)]
     found = [rule for rule in [*rules, *inner] if rule.type == "qualified-rule"]

@@ -1,4 +1,4 @@
-"""What the forge reads: workflows, templates and metadata keep to their schemas, and to the rest of the repository."""
+"""Workflows, templates and metadata follow their schemas, and agree with the rest of the repository."""
 
 import re
 import subprocess
@@ -59,7 +59,7 @@ def test_the_citation_names_the_version_of_the_package():
 
 
 def test_only_one_issue_is_opened_for_the_same_fault(tmp_path):
-    """With a `gh` that answers as the forge does: the script asks for open issues, and opens one if there is none."""
+    """The script opens an issue only if none is open; a stand-in for `gh` says how many are."""
     gh = tmp_path / "gh"
     gh.write_text('#!/bin/sh\ncase "$2" in list) cat "$0.open" ;; create) echo "$@" >>"$0.created" ;; esac\n')
     gh.chmod(0o755)
