@@ -3,7 +3,7 @@
 The rules of the house:
 
 - NumPy arrays in, NumPy arrays out; torch tensors in, torch tensors out, on the same device, with the same dtype.
-- The functions also take arrays of JAX, and of other libraries with the array API; the layers and caches do not.
+- The functions also take arrays from JAX and other libraries that follow the array API; the layers and caches do not.
 - Sequences are ``(..., T, D)``: any leading dimensions, then one row per position.
 - A boolean mask is True where a query **may attend**; a float mask is added to the scores.
 - A query that may attend to nothing gets 0, with finite gradients.
@@ -75,7 +75,7 @@ __all__ = [
 
 PARTS = ("checks", "embeddings", "minilm", "numpy", "plotting", "torch", "triton")
 
-if TYPE_CHECKING:  # where a type checker sees a __getattr__, it lets every misspelt name pass
+if TYPE_CHECKING:  # a type checker that sees a __getattr__ accepts every misspelt name
     from attnlib import checks as checks
     from attnlib import embeddings as embeddings
     from attnlib import minilm as minilm
@@ -86,7 +86,7 @@ if TYPE_CHECKING:  # where a type checker sees a __getattr__, it lets every miss
 else:
 
     def __getattr__(name: str) -> ModuleType:
-        """Import a part of the library when it is first asked for: it may need more than NumPy."""
+        """Import a part of the library when it is first used, because it may need more than NumPy."""
         if name in PARTS:
             return import_module(f"attnlib.{name}")
         raise AttributeError(f"module 'attnlib' has no attribute {name!r}")

@@ -1,8 +1,8 @@
-"""The kernels for every other library: JAX, and whatever else follows the array API. Arguments have been validated.
+"""Kernels for JAX and every other library that follows the array API. Arguments have been validated.
 
-Only functions of the standard are used, nothing is overwritten, and no branch depends on the values, so that JAX can
-trace all of it. Where a row has nothing but -inf, no nan is ever formed: one that is masked out later still has a nan
-gradient.
+These kernels use only functions of the standard, overwrite nothing, and never branch on values, so that JAX can trace
+all of them. They never compute nan from a row of nothing but -inf: even if that nan were masked out later, its gradient
+would still be nan.
 
 Dimensions: H heads, T queries, S keys, D width of queries and keys, D_v of values.
 """
@@ -16,7 +16,7 @@ from attnlib._lengths import binding_sides
 
 
 def softmax(x: Array, axis: int) -> Array:
-    """Return the softmax along ``axis``, computed in at least float32; 0, with gradient 0, where all is -inf."""
+    """Return the softmax along ``axis``, computed in at least float32; 0, with gradient 0, where all scores are -inf."""
     xp = namespace(x)
     weights, _ = _normalized(xp.astype(x, at_least_float32(xp, x.dtype)), axis, xp)
     return xp.astype(weights, x.dtype)
@@ -44,14 +44,14 @@ def sdpa(
     want_weights: bool,
     want_lse: bool,
 ) -> tuple[Array, Array, Array]:
-    """Return the context ``(..., T, D_v)``, the weights ``(..., T, S)`` and the log-sums ``(..., T)``, wanted or not.
+    """Return the context ``(..., T, D_v)``, the weights ``(..., T, S)`` and the log-sums ``(..., T)``.
 
-    What nobody wants, JAX's compiler leaves out.
+    All three are always computed: JAX's compiler removes those that are not used.
     """
     if dropout_p:
         raise NotImplementedError(
-            f"dropout_p is {dropout_p}, but query is {kind(query)}, and the array API has no random numbers: pass "
-            "return_weights=True, drop weights with the library's own random numbers, and multiply them by the value"
+            f"dropout_p is {dropout_p}, but query is {kind(query)}, and the array API cannot draw random numbers: "
+            "pass return_weights=True, drop weights with the library's own generator, and multiply the result by value"
         )
     xp = namespace(query)
     T, S = query.shape[-2], key.shape[-2]
@@ -66,7 +66,7 @@ def sdpa(
         scores = softcap * xp.tanh(scores / softcap)
     weights, lse = _normalized(scores if mask is None else masked(scores, mask), -1, xp)
     out = weights @ v
-    weights = xp.broadcast_to(weights, (*out.shape[:-1], S))  # the values may have brought more batches
+    weights = xp.broadcast_to(weights, (*out.shape[:-1], S))  # the values may have a larger batch
     lse = xp.broadcast_to(lse[..., 0], out.shape[:-1])
     lead = (*out.shape[:-4], query.shape[-3]) if in_groups else out.shape[:-2]
     results = ((out, (T, v.shape[-1])), (weights, (T, S)), (lse, (T,)))
@@ -74,13 +74,13 @@ def sdpa(
 
 
 def _normalized(scores: Array, axis: int, xp: ModuleType) -> tuple[Array, Array]:
-    """Return the softmax along an axis and, of size 1 along it, the logarithm of the sum of the exponentials.
+    """Return the softmax along an axis, and the logarithm of the sum of the exponentials with size 1 along that axis.
 
-    Where all scores are -inf, or there are none, the weights are 0 and the logarithm is -inf, with gradient 0.
+    If all scores are -inf, or there are none, the weights are 0 and the logarithm is -inf, both with gradient 0.
     """
     if scores.shape[axis]:
         top = xp.max(scores, axis=axis, keepdims=True)
-    else:  # of nothing, there is no maximum
+    else:  # an empty axis has no maximum
         top = xp.sum(scores, axis=axis, keepdims=True) - math.inf
     nothing = top == -math.inf
     top = xp.where(nothing, 0.0, top)  # -inf minus -inf would be nan

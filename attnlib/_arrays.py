@@ -1,8 +1,8 @@
 """What a public function checks before it computes: backends, dtypes and shapes.
 
 torch is never imported here. A torch tensor can only arrive once its owner has imported torch, so looking in
-``sys.modules`` is enough (einops does the same). No other library is imported either: the arrays of JAX, and of all
-others that follow the array API standard, name their own functions (``__array_namespace__``).
+``sys.modules`` is enough (einops does the same). No other library is imported either: arrays from JAX and all
+others that follow the array API standard provide their own functions (``__array_namespace__``).
 
 Dimensions: T queries, S keys, D width.
 """
@@ -16,11 +16,11 @@ import numpy as np
 
 from attnlib._extras import explain_missing
 
-# What comes out is of the library of what went in. There is no static type for "an array of whichever library, the same
-# throughout", so annotations say Array and the checks below enforce it.
-ARRAY_TYPES = "numpy.ndarray, a torch.Tensor or an array of another library with the array API (such as JAX)"
+# A result comes from the same library as the arguments. Where annotations cannot express this and say only Array, the
+# checks below enforce it.
+ARRAY_TYPES = "numpy.ndarray, a torch.Tensor or an array from a library that follows the array API (such as JAX)"
 WRAPPED = ("cupy.", "dask.array.")  # modules whose arrays get their namespace from array-api-compat
-NO_OTHER_ARRAYS = (np.ndarray, np.generic, type)  # which have the attribute too
+NO_OTHER_ARRAYS = (np.ndarray, np.generic, type)  # these have the attribute too
 Array = Any
 NATIVE = tuple(map(np.dtype, (np.float32, np.float64, np.float16)))  # in native byte order
 
@@ -82,7 +82,7 @@ def backend(**arrays: Array) -> ModuleType:
 
 
 def same_library(one: Array, other: Array) -> bool:
-    """Tell whether two arrays are of the same library, whatever their classes."""
+    """Tell whether two arrays come from the same library, even if their classes differ."""
     if type(one) is type(other):
         return True
     if is_torch(one) or is_torch(other):
@@ -160,13 +160,13 @@ def whole(name: str, value: int, minimum: int | None = None) -> int:
 def number(name: str, value: float) -> float:
     """Return a number as Python's float, which widens no array, after checking that it is one and no tensor.
 
-    A tensor, or an array of JAX, would lose its gradient here, and make its device wait.
+    Converting a tensor or a JAX array would lose its gradient and wait for its device.
     """
     if isinstance(value, float) and not isinstance(value, np.floating):  # or of torch.compile, which keeps it symbolic
         return value
     if is_array(value) and not isinstance(value, np.ndarray):
         raise TypeError(
-            f"{name} is {kind(value)}, but a plain number is needed; to learn it, multiply query or key by it"
+            f"{name} is {kind(value)}, but a plain number is needed: to learn it, multiply query or key by it"
         )
     if isinstance(value, bool | str | bytes) or value is None:
         raise TypeError(f"{name} is {value!r}, but a number is needed")
@@ -202,10 +202,11 @@ def library_of(like: Array | None) -> tuple[ModuleType, Any]:
 
 
 def device_of(x: Array) -> Any:
-    """Return the device on which new arrays meet ``x``; None, the default, where that is left to the library.
+    """Return the device for new arrays that are combined with ``x``; None leaves the choice to the library.
 
-    dask's arrays have no device, nor have those of JAX while it traces them. Otherwise JAX moves an array to others
-    where it is needed, unless a device was named for it (``committed``); one array may be on several devices.
+    dask's arrays have no device, and neither do JAX's while it traces them. Otherwise JAX moves arrays to the device
+    where they are needed, unless they were placed on one explicitly (``committed``). A JAX array may also be spread
+    over several devices.
     """
     if isinstance(x, np.ndarray) or is_torch(x):
         return x.device
@@ -243,7 +244,7 @@ def at_least_float32(xp: ModuleType, dtype: Any) -> Any:
 
 
 def widest_float(xp: ModuleType, device: Any) -> Any:
-    """Return the most exact dtype there is: Apple's Metal devices have no float64, and JAX has it on request."""
+    """Return the most precise floating-point dtype: Apple's Metal devices have no float64, and in JAX it is opt-in."""
     if xp is np:
         return np.float64
     if getattr(device, "type", device) == "mps":
@@ -254,12 +255,12 @@ def widest_float(xp: ModuleType, device: Any) -> Any:
 
 
 def reshaped(x: Array, shape: tuple[int, ...]) -> Array:
-    """Return ``x`` in another shape: by its method where it has one, which takes half the time of the function."""
+    """Return ``x`` in a different shape, by its method if it has one, which takes half as long as the function."""
     return x.reshape(shape) if hasattr(x, "reshape") else namespace(x).reshape(x, shape)
 
 
 def swapped(x: Array, one: int, other: int) -> Array:
-    """Return ``x`` with two dimensions swapped: by its method where it has one, as :func:`reshaped`."""
+    """Return ``x`` with two dimensions swapped, by its method if it has one, as in :func:`reshaped`."""
     if hasattr(x, "swapaxes"):
         return x.swapaxes(one, other)
     axes = [*range(x.ndim)]
@@ -297,7 +298,7 @@ def _missing_axes(name: str, mask: tuple[int, ...], scores: tuple[int, ...]) -> 
 
 
 def kernel(x: Array) -> Array:
-    """Choose the module that computes: the only place where the backends part."""
+    """Choose the module that computes with ``x``: this is the only place where the backends diverge."""
     if is_torch(x):
         from attnlib import _torch
 
@@ -312,17 +313,17 @@ def kernel(x: Array) -> Array:
 
 
 def shape(x: Array) -> str:
-    """Return the shape as NumPy prints it, for the arrays of all libraries alike."""
+    """Return the shape as NumPy prints it, for arrays of every library."""
     return str(tuple(x.shape))
 
 
 def _plainly_agree(first: Array, arrays: Iterable[Array]) -> bool:
-    """Tell, in a fraction of the time, that arrays need no closer look to pass; False tells nothing."""
+    """Return True if a quick look shows that the arrays agree; False means only that a closer look is needed."""
     dtype = getattr(first, "dtype", None)
     if type(first) is np.ndarray:
         if dtype not in NATIVE:
             return False
-        for x in arrays:  # noqa: SIM110 (a generator takes twice the time)
+        for x in arrays:  # noqa: SIM110 (a generator takes twice as long)
             if type(x) is not np.ndarray or x.dtype != dtype:
                 return False
         return True
@@ -337,13 +338,13 @@ def _plainly_agree(first: Array, arrays: Iterable[Array]) -> bool:
 def namespace(x: Array) -> ModuleType:
     """Return the functions of an array's library, under the names of the array API."""
     if isinstance(x, np.ndarray):
-        return np  # which keeps to the array API since 2.1
+        return np  # it has followed the array API since 2.1
     if is_torch(x):
-        from attnlib import _torch  # which imports torch, so not at the top
+        from attnlib import _torch  # not at the top, because it imports torch
 
         return _torch.ARRAY_API
     if _is_wrapped(x):
-        with explain_missing("attnlib, given arrays of dask or CuPy,"):
+        with explain_missing("attnlib with arrays of dask or CuPy"):
             from array_api_compat import array_namespace
         return array_namespace(x)
     library: ModuleType = x.__array_namespace__()
@@ -351,7 +352,7 @@ def namespace(x: Array) -> ModuleType:
 
 
 def kind(x: Array) -> str:
-    """Return what an object is, for a message, with its article."""
+    """Return an object's type, with its article, for use in messages."""
     if is_torch(x):
         return "a torch.Tensor"
     if _has_array_api(x):

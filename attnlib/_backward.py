@@ -1,7 +1,7 @@
 """The backward pass of scaled dot-product attention, one block of scores at a time. Arguments have been validated.
 
-The weights of a block are made again from its queries and keys, so nothing has to be kept from the forward pass. Its dQ
-is complete, because the block holds whole rows; its dK and dV are added to what other queries contribute.
+The weights of a block are recomputed from its queries and keys, so the forward pass does not have to save anything. The
+dQ of a block is complete because the block holds whole rows; its dK and dV are added to those of the other blocks.
 
 Dimensions: H heads of all sequences, T queries, S keys, D width of queries and keys, D_v of values.
 """
@@ -29,9 +29,9 @@ def backward(
     enable_gqa: bool,
     d_lse: Array | None = None,
 ) -> Three:
-    """Return the gradients of query, key and value, in their shapes and dtype.
+    """Return the gradients of query, key and value, each with the shape and dtype of its input.
 
-    The gradient with respect to the log-sums ``(..., H, T, 1)``, if there is one, is added.
+    ``d_lse`` is the gradient with respect to the log-sums ``(..., H, T, 1)``; if it is given, its contribution is added.
     """
     inputs = query, key, value
     if enable_gqa:
@@ -61,10 +61,10 @@ def gradients(
     d_lse: Array | None,
     xp: ModuleType,
 ) -> Three:
-    """Return the gradients of a block as if there were no other: not yet summed over what was broadcast."""
+    """Return the gradients of a single block, not yet summed over the dimensions that were broadcast."""
     work = at_least_float32(xp, query.dtype)
     d_out, q, k, v = (xp.astype(x, work, copy=False) for x in (grad, query, key, value))
-    q = scale * q  # which puts the scale into dK, too
+    q = scale * q  # so that dK includes the scale too
     weights, slope = _weights(q, k, mask, softcap, xp)  # (..., T, S)
     d_value = swapped(weights, -1, -2) @ d_out  # (..., S, D_v)
     d_scores = _through_softmax(weights, d_out @ swapped(v, -1, -2), d_lse, xp)  # (..., T, S)
@@ -78,7 +78,7 @@ def gradients(
 def _weights(
     q: Array, k: Array, mask: Array | None, softcap: float | None, xp: ModuleType
 ) -> tuple[Array, Array | None]:
-    """Return the weights, and the derivative of the softcap for each score if there is one."""
+    """Return the weights and, if there is a softcap, its derivative for each score."""
     scores, slope = q @ swapped(k, -1, -2), None
     if softcap is not None:
         capped = xp.tanh(scores / softcap)
@@ -89,7 +89,7 @@ def _weights(
 
 
 def _through_softmax(weights: Array, d_weights: Array, d_lse: Array | None, xp: ModuleType) -> Array:
-    """Return the gradient of the scores, from those of the weights and of the logarithms of their sums."""
+    """Return the gradient of the scores, given those of the weights and of the log-sums."""
     of_row = xp.sum(weights * d_weights, axis=-1, keepdims=True)
     d_weights = d_weights - (of_row if d_lse is None else of_row - d_lse)
     return weights * d_weights
@@ -117,12 +117,12 @@ def _in_blocks(
         totals = block.of_queries(d_query), block.of_keys(d_key), block.of_keys(d_value)
         for total, part in zip(totals, found, strict=True):
             total += _sum_to(part, total.shape, xp)
-        del found, part  # before the next block needs the memory
+        del found, part  # frees the memory before the next block needs it
     return d_query, d_key, d_value
 
 
 def _may_overwrite(*arrays: Array) -> bool:
-    """Tell whether sums may be written into an array, and sizes be compared, without anybody noticing."""
+    """Tell whether it is safe to add into arrays and compare sizes: nothing tracks the operations."""
     if is_torch(arrays[0]):
         return not kernel(arrays[0]).are_followed(*arrays)
     return isinstance(arrays[0], np.ndarray)

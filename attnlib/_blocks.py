@@ -1,6 +1,6 @@
-"""Blocks of scores: some heads, some of their queries, and the keys that these queries can reach.
+"""Blocks of scores: each covers some heads, some of their queries, and the keys that these queries can reach.
 
-Code that computes one block after another never holds all T x S scores. A block has whole rows, so that its softmax is
+Code that computes one block after another never holds all T x S scores. A block has whole rows, so its softmax is
 complete.
 
 Dimensions: H heads of all sequences, T queries, S keys, D width of queries and keys, D_v of values.
@@ -15,9 +15,9 @@ from attnlib._arrays import Array, is_torch, reshaped
 from attnlib._lengths import binding_sides, keys_in_reach
 from attnlib.masks import combine_masks, window_mask
 
-SCORES = 2**18  # of a block: 1 MiB of float32; fewer would make matrix products slow, more leave the cache
-ROWS = 256  # queries of a block whose reach is limited: more would compute scores that nobody may see
-ON_DEVICE = 64  # times as many scores, because starting an operation on a graphics card takes as long as many scores
+SCORES = 2**18  # in a block, 1 MiB of float32: fewer make matrix products slow, and more do not fit into the cache
+ROWS = 256  # queries in a block whose reach is limited: with more, more scores would be computed only to be masked
+ON_DEVICE = 64  # times as many scores on a GPU, where launching an operation takes as long as computing many scores
 ALL = slice(None)
 Index = int | slice
 
@@ -31,7 +31,7 @@ class Reach(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Where a block is, and which of its queries can reach which of its keys: (t, s), or None if all reach all."""
+    """A block's position, and a mask (t, s) of the keys that its queries can reach, or None if all can reach all."""
 
     heads: tuple[Index, ...]
     queries: slice
@@ -51,14 +51,14 @@ class Block(NamedTuple):
         return _part(x, (*self.heads, self.queries, self.keys))
 
     def mask(self, mask: Array | None) -> Array | None:
-        """Return the block's part of a mask (..., H, T, S), combined with what is reached."""
+        """Return the block's part of a mask (..., H, T, S), combined with the mask of reachable keys."""
         if mask is None:
             return self.reached
         return combine_masks(self.of_scores(mask), self.reached)
 
 
 def blocks(heads: tuple[int, ...], T: int, S: int, reach: Reach, like: Array) -> Iterator[Block]:
-    """Divide the scores ``(*heads, T, S)`` into blocks of about ``SCORES``, without keys that no query reaches."""
+    """Divide the scores ``(*heads, T, S)`` into blocks of about ``SCORES``, leaving out keys that no query can reach."""
     left, right, offset = reach
     limited = not (left is None and right is None)
     width = S if left is None or right is None else min(S, left + right + ROWS)
@@ -76,12 +76,12 @@ def blocks(heads: tuple[int, ...], T: int, S: int, reach: Reach, like: Array) ->
 
 
 def most_scores(like: Array) -> int:
-    """Return how many scores a block has at most."""
+    """Return the maximum number of scores in a block."""
     return SCORES * ON_DEVICE if is_torch(like) and like.device.type != "cpu" else SCORES
 
 
 def _heads(heads: tuple[int, ...], together: int) -> Iterator[tuple[Index, ...]]:
-    """Index the heads: single ones, so that their arrays are matrices, or as many neighbours at a time."""
+    """Yield indices of single heads, whose arrays are then matrices, or of ``together`` neighbours at a time."""
     if together < 2 or not heads:
         yield from np.ndindex(heads)
         return
@@ -99,21 +99,21 @@ def within_reach(mask: Array | None, T: int, S: int, reach: Reach, like: Array) 
 
 
 def grouped(query: Array, key: Array, value: Array, mask: Array | None) -> tuple[Array, Array, Array, Array | None]:
-    """See heads (H,) as (H_key, H / H_key), so that each head of the keys serves a group."""
+    """Reshape the heads from (H,) to (H_key, H / H_key), so that each key head serves one group of query heads."""
     H_key = key.shape[-3]
     mask = mask if mask is None or mask.ndim < 3 else in_groups(mask, H_key)
     return in_groups(query, H_key), key[..., None, :, :], value[..., None, :, :], mask
 
 
 def in_groups(x: Array, H_key: int) -> Array:
-    """See heads ``(..., H, T, D)`` as ``(..., H_key, H / H_key, T, D)``; a single head serves all groups."""
+    """Reshape ``(..., H, T, D)`` to ``(..., H_key, H / H_key, T, D)``; a single head serves all groups."""
     if x.shape[-3] == 1:
         return x[..., None, :, :]
     return reshaped(x, (*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:]))
 
 
 def _part(x: Array, index: tuple[Index, ...]) -> Array:
-    """Return a view of an array whose dimensions are the last of those that are indexed; those of 1 serve all."""
+    """Return a view of an array that may lack leading dimensions of the index; dimensions of size 1 serve every index."""
     own = zip(x.shape, index[len(index) - x.ndim :], strict=True)
     chosen = ((0 if isinstance(part, int) else ALL) if n == 1 else part for n, part in own)
-    return x[(..., *chosen)]  # with an ellipsis, what is left is an array even without dimensions
+    return x[(..., *chosen)]  # with an ellipsis, even a result without dimensions is an array

@@ -1,4 +1,4 @@
-"""Libraries that only a part of attnlib needs, and the extra that installs each: ``pip install 'attnlib[torch]'``."""
+"""Libraries that only parts of attnlib need, and the extra that installs each: ``pip install 'attnlib[torch]'``."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ EXTRAS = {  # as in pyproject.toml, with the names that Python imports
 
 @contextmanager
 def explain_missing(user: str) -> Iterator[None]:
-    """Let an import that fails because an extra is not installed say who needs it, and how to install it.
+    """Make an import that fails because an extra is not installed say what needs it and how to install it.
 
     Errors from inside an installed library are left as they are: installing it again would not help.
     """
@@ -30,7 +30,7 @@ def explain_missing(user: str) -> Iterator[None]:
 
 
 def require(user: str, *libraries: str) -> None:
-    """Raise ModuleNotFoundError unless all these libraries are installed; none of them is imported."""
+    """Raise ModuleNotFoundError unless all these libraries are installed, without importing any of them."""
     for library in libraries:
         if find_spec(library) is None:
             raise _missing(user, library)

@@ -62,8 +62,8 @@ class MultiHeadAttention:
         rope: the base of rotary positions, a number, or ``True`` for 10000.0; ``None`` or ``False`` for none. Queries
             and keys are rotated by their positions, half-split as in GPT-NeoX; positions continue where the cache ends.
         window: ``(left, right)``, how many positions before and after its own a query may attend to; ``None`` for all.
-        num_sink_tokens: how many positions at the beginning a query may attend to although they lie further back than
-            the window: attention sinks.
+        num_sink_tokens: the number of positions at the beginning that a query may attend to even if they lie further back
+            than the window: attention sinks.
         softcap: scores s become ``softcap * tanh(s / softcap)``; ``None`` leaves them unchanged.
         scale: the factor by which dot products are multiplied; ``None`` means ``1 / sqrt(D)``.
         attn_bias: a function of the positions that is added to the scores. It is called as
@@ -75,8 +75,8 @@ class MultiHeadAttention:
         query if not given, ``value`` the key; ``attn_mask`` broadcasts to ``(B, H, T, S)``. With a
         :class:`~attnlib.cache.KVCache`, the new keys and values are added to it, and queries attend to all it holds.
         A :class:`~attnlib.cache.MemoryCache` keeps the projections for as long as the same ``key`` and ``value`` are
-        passed. With ``rope``, ``rope_tables`` are the ``(cos, sin)`` of other positions than the default ones, shared
-        by queries and keys, as :func:`attnlib.rope_tables` returns them.
+        passed. With ``rope``, ``rope_tables`` is a pair ``(cos, sin)`` as :func:`attnlib.rope_tables` returns it, for
+        positions other than the default ones; queries and keys share it.
 
     Raises:
         ValueError: ``num_heads`` does not divide E, ``num_kv_heads`` does not divide H, a head's width is odd with
@@ -203,7 +203,7 @@ class MultiHeadAttention:
     def _options(
         self, cache: KVCache | None, q: Array, k: Array, attn_mask: Array | None, is_causal: bool
     ) -> dict[str, Any]:
-        """Return the options of attention. Those left at their defaults let it take its fastest path."""
+        """Return the options for attention, left at their defaults where possible so that it takes its fastest path."""
         T, S, offset = q.shape[-2], k.shape[-2], 0
         if cache is not None:
             S, offset = cache.columns(T), cache.length
@@ -265,7 +265,7 @@ class MultiHeadAttention:
         return cache.length
 
     def _turned(self, q: Array, k: Array, offset: int, tables: Tables | None) -> tuple[Array, Array]:
-        """Return q and k, each rotated by its positions, which start at the offset if no tables were given."""
+        """Return q and k, each rotated by its positions, which start at the offset unless tables are given."""
         if self.rope is None:
             raise ValueError("rope_tables were given, but this layer has no rotary positions: create it with rope=True")
         of_q = of_k = self._rope_tables(q, offset, self.rope) if tables is None else tables
@@ -383,7 +383,7 @@ class TransformerBlock:
 
 
 class DecoderWeights(NamedTuple):
-    """The weights of the two attentions of a decoder's block."""
+    """The weights of a decoder block's self-attention and cross-attention."""
 
     self_attn: Array  # (B, H, T, T)
     cross_attn: Array  # (B, H, T, S), to the memory
@@ -403,7 +403,7 @@ class DecoderBlock(TransformerBlock):
             apply to self-attention only.
 
     Returns:
-        From the call, ``(B, T, E)``, or that and the weights with ``need_weights``: a named tuple of ``self_attn``
+        From the call, ``(B, T, E)``; with ``need_weights`` also the weights, a named tuple of ``self_attn``
         ``(B, H, T, T)`` and ``cross_attn`` ``(B, H, T, S)``, to the memory. ``key`` is the memory ``(B, S, E)``,
         ``value`` the same if not given; ``attn_mask`` is for the self-attention, ``memory_mask`` for the memory. The
         self-attention is causal unless ``is_causal=False`` is passed.
@@ -472,12 +472,12 @@ class Encoder:
         block: further arguments of :class:`TransformerBlock`.
 
     Returns:
-        From the call, ``(B, T, E)``, or that and a list with the weights ``(B, H, T, T)`` of every layer with
-        ``need_weights``, as :func:`attnlib.attention_rollout` takes it; ``weights[n][b]`` is what
-        :func:`attnlib.plotting.head_view` draws, ``[layer[b] for layer in weights]`` what
-        :func:`attnlib.plotting.head_grid` does. ``cache`` is a list too, one cache a layer: see ``new_cache``, or
-        write ``[StaticCache(max_cache_len) for _ in encoder.layers]``. Rotary tables are made once and serve all layers
-        (but with a ``StaticCache`` in torch); ``rope_tables`` may be passed here too.
+        From the call, ``(B, T, E)``; with ``need_weights`` also a list with the weights ``(B, H, T, T)`` of every layer.
+        Pass the list to :func:`attnlib.attention_rollout`, ``weights[n][b]`` to :func:`attnlib.plotting.head_view`, or
+        ``[layer[b] for layer in weights]`` to :func:`attnlib.plotting.head_grid`. ``cache`` is also a list, with one
+        cache for each layer: call ``new_cache``, or write ``[StaticCache(max_cache_len) for _ in encoder.layers]``.
+        Rotary tables are computed once and shared by all layers (except with a ``StaticCache`` in torch); you can also
+        pass ``rope_tables`` here.
 
     Raises:
         ValueError: ``num_layers`` is below 1, or ``cache`` has not one cache a layer; else as for the block.
@@ -543,13 +543,13 @@ class Encoder:
         return (x, weights) if need_weights else x
 
     def _shared_rope_tables(self, query: Array, cache: list[KVCache] | None) -> Tables | None:
-        """Return the rotary tables of all layers, or None if there are none or each layer has to make its own."""
+        """Return the rotary tables that all layers share, or None if there are none or each layer must make its own."""
         attends: list[Any] = [getattr(layer, "self_attn", None) for layer in self.layers]  # None if it was replaced
         ropes = [(getattr(attend, "rope", None), getattr(attend, "head_dim", None)) for attend in attends]
         starts = [0] if cache is None else [getattr(one, "length", 0) for one in cache]
         if ropes[0][0] is None or any(rope != ropes[0] for rope in ropes):
             return None
-        if any(is_torch(n) or n != starts[0] for n in starts):  # to compare tensors would wait for the device
+        if any(is_torch(n) or n != starts[0] for n in starts):  # comparing tensors would wait for the device
             return None
         attends[0]._check(query)
         tables: Tables = attends[0]._rope_tables(query, starts[0], ropes[0][0])
@@ -567,8 +567,8 @@ class Decoder(Encoder):
         block: further arguments of :class:`Encoder`.
 
     Returns:
-        From the call ``decoder(query, memory)``, ``(B, T, E)``, or that and a list with the weights of every layer,
-        ``self_attn`` and ``cross_attn``, with ``need_weights`` (see :class:`DecoderBlock`).
+        From the call ``decoder(query, memory)``, ``(B, T, E)``; with ``need_weights`` also a list with the ``self_attn``
+        and ``cross_attn`` weights of every layer (see :class:`DecoderBlock`).
 
     Raises:
         ValueError: as for :class:`Encoder` and :class:`DecoderBlock`.
@@ -626,7 +626,7 @@ NORMS = ("pre", "post")
 
 
 def _given(**options: Any) -> dict[str, Any]:
-    """Return the options without rope_tables if there are none: a part that replaced ours need not know them."""
+    """Return the options, without rope_tables if it is None: a layer that replaces ours need not accept it."""
     return {name: x for name, x in options.items() if x is not None or name != "rope_tables"}
 
 

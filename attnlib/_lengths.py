@@ -17,10 +17,10 @@ FARTHEST = 2**62  # a position and an offset up to it add up to no more than int
 
 
 def checked_lengths(lengths: Lengths, most: int, letter: str, like: Array | None = None) -> Array:
-    """Return lengths as integers, after checking that they are whole numbers from 0 to ``most``, which has this letter.
+    """Return lengths as integers, after checking that they are whole numbers from 0 to ``most``, called ``letter``.
 
-    The result has the library and the device of ``like``; None means those of ``lengths``, NumPy for a list. The
-    values of arrays other than NumPy's are not looked at, because that would wait for the device.
+    The result has the library and the device of ``like``; None means those of ``lengths``, or NumPy for a list.
+    Values of arrays other than NumPy's are not checked, because reading them would wait for the device.
     """
     if is_array(lengths) and not isinstance(lengths, np.ndarray):
         return _unread(lengths, like)
@@ -45,12 +45,12 @@ def checked_lengths(lengths: Lengths, most: int, letter: str, like: Array | None
 def checked_offset(q_offset: Any, like: Array | None) -> Any:
     """Return an offset as Python's int, after checking that positions moved by it do not wrap around.
 
-    A tensor of no dimensions, which a :class:`attnlib.static_cache.StaticCache` has as its length, is returned
-    unchanged: to look at its value would wait for the device.
+    A zero-dimensional tensor, such as the length of a :class:`attnlib.static_cache.StaticCache`, is returned unchanged:
+    reading its value would wait for the device.
     """
     if is_torch(q_offset) and q_offset.ndim == 0 and library_of(q_offset)[0].isdtype(q_offset.dtype, "integral"):
         if not is_torch(like):
-            raise TypeError("q_offset is a torch.Tensor, so a tensor is needed as like, too, on the same device")
+            raise TypeError("q_offset is a torch.Tensor, but like is not: pass a tensor on the same device as like")
         return q_offset
     q_offset = whole("q_offset", q_offset)
     if isinstance(q_offset, int) and abs(q_offset) > FARTHEST:  # what torch keeps symbolic comes from a size
@@ -65,7 +65,7 @@ def _item(b: int, length: int) -> int:
 
 
 def _unread(lengths: Array, like: Array | None) -> Array:
-    """Return the lengths of a library that may compute on another device, without reading them."""
+    """Return the lengths without reading their values, which may be on a device that would have to be waited for."""
     if not (like is None or same_library(lengths, like)):
         raise TypeError(f"lengths is {kind(lengths)} but x is {kind(like)}: convert one of them")
     _check_integers(lengths)
@@ -76,7 +76,7 @@ def _unread(lengths: Array, like: Array | None) -> Array:
 
 
 def _integers(xp: ModuleType) -> Any:
-    """Return the dtype of positions: int64, or, in JAX unless it is told to have 64 bits, int32."""
+    """Return the dtype of positions: int64, but int32 in JAX unless 64 bits are enabled."""
     return xp.__array_namespace_info__().default_dtypes()["indexing"]
 
 
@@ -88,9 +88,9 @@ def _check_integers(lengths: Array) -> None:
 def binding_sides(
     left: int | None, right: int | None, offset: int, T: int, S: int, holds: Callable[[bool], bool] = bool
 ) -> tuple[int | None, int | None]:
-    """Return the sides of a window that forbid any of T queries any of S keys, and None for the others.
+    """Return the sides of a window that keep any of T queries from any of S keys, and None for the others.
 
-    ``holds`` tells whether a comparison is true. A side stays if that is unknown.
+    ``holds`` tells whether a comparison is known to be true. If it is not, the side is kept.
     """
     if left is not None and holds(T - 1 + offset - left <= 0):  # even the last query sees the first key
         left = None
@@ -102,7 +102,7 @@ def binding_sides(
 def keys_in_reach(
     begin: int, end: int, first: int, last: int, left: int | None, right: int | None, offset: int
 ) -> tuple[int, int]:
-    """Return which of the keys ``first:last`` one of the queries ``begin:end`` can reach."""
+    """Return the range of the keys ``first:last`` that at least one of the queries ``begin:end`` can reach."""
     a = first if left is None else min(max(begin + offset - left, first), last)
     b = last if right is None else max(min(end + offset + right, last), a)
     return a, b

@@ -1,4 +1,4 @@
-"""Which keys a query may attend to, as far as that depends on their positions alone.
+"""Rules that decide from positions alone which keys a query may attend to.
 
 Dimensions: B batch, H heads, T queries, S keys.
 """
@@ -18,12 +18,12 @@ class MaskRule(NamedTuple):
 
     @classmethod
     def of(cls, is_causal: bool, window: tuple[int | None, int | None] | None, num_sink_tokens: int) -> Self:
-        """Return the rule of a layer with this window, which may be causal besides."""
+        """Return the rule of a layer with this window, which may also be causal."""
         left, right = window or (None, None)
         return cls(left, 0 if flag("is_causal", is_causal) else right, num_sink_tokens)
 
     def options(self, T: int, S: int, q_offset: int, attn_mask: Array | None, like: Array) -> dict[str, Any]:
-        """Return the rule, and a mask, as options of attention for T queries and the keys of positions 0 to S - 1."""
+        """Return the rule and a mask as options of attention for T queries and the keys at positions 0 to S - 1."""
         if self.num_sink_tokens and self.left is not None:
             rule = window_mask(T, S, *self[:2], num_sink_tokens=self.num_sink_tokens, q_offset=q_offset, like=like)
             return {"attn_mask": combine_masks(attn_mask, rule)}

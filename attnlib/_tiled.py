@@ -40,7 +40,7 @@ NOT_BEFORE = ~BEFORE
 
 @dataclass(frozen=True)
 class Rules:
-    """How scores are formed, which keys a query may attend to, and how many weights are dropped at random."""
+    """How scores are formed, which keys a query may attend to, and the probability of dropping a weight."""
 
     scale: float
     softcap: float | None
@@ -52,11 +52,11 @@ class Rules:
 
     @property
     def kept(self) -> float:
-        """What the sum of a row is multiplied by, so that the weights that are kept grow; 1 if none are."""
+        """The factor for a row's sum that makes the weights that are kept grow; 1 if none are kept."""
         return 1 - self.dropout_p or 1.0
 
     def drop(self, weights: Floats) -> None:
-        """Overwrite some of the weights with 0."""
+        """Overwrite random weights with 0."""
         if self.dropout_p:
             weights *= np.random.random_sample(weights.shape) >= self.dropout_p
 
@@ -87,7 +87,7 @@ class Rules:
         return min(bound, self.softcap or bound) * log2(e) <= HARMLESS
 
     def keys_of(self, begin: int, end: int, first: int, last: int) -> tuple[int, int]:
-        """Return which of the keys ``first:last`` one of the queries ``begin:end`` can reach."""
+        """Return the range of the keys ``first:last`` that at least one of the queries ``begin:end`` can reach."""
         return keys_in_reach(begin, end, first, last, self.left, self.right, self.offset)
 
     def queries_of(self, first: int, last: int, T: int) -> tuple[int, int]:

@@ -22,17 +22,17 @@ with explain_missing("attnlib with torch"):
 
 ARRAY_API = array_api_compat.torch  # torch under the names of the array API
 LONG = 2**17  # scores of a head from which a loop over the heads is faster than one product of them all
-HOLDS_IN_A_GRAPH = torch.__version__ >= "2.8"  # whether torch.compile knows how to ask statically_known_true
+HOLDS_IN_A_GRAPH = torch.__version__ >= "2.8"  # whether torch.compile supports statically_known_true
 ROWS = 512  # of scores that are made, used and left while they lie in the cache
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:
-    """Return the softmax along ``axis``, computed in at least float32; 0, with gradient 0, where all is -inf."""
+    """Return the softmax along ``axis``, computed in at least float32; 0, with gradient 0, where all scores are -inf."""
     dtype = at_least_float32(torch, x.dtype)
     if _is_eager_on_cpu(x) and x.numel():
         weights = torch.softmax(x, dim=axis, dtype=dtype)
         first = weights.select(axis, 0)
-        if torch.equal(first, first):  # no nan, which a row of -inf would give in all its places
+        if torch.equal(first, first):  # no nan: a row of -inf would consist of nan
             return weights if dtype == x.dtype else weights.to(x.dtype)
     empty = (x == -torch.inf).all(dim=axis, keepdim=True)
     # Empty rows are replaced before the softmax, not after it: a nan that is masked out later still has a nan gradient.
@@ -41,10 +41,10 @@ def softmax(x: Tensor, axis: int) -> Tensor:
 
 
 def _is_eager_on_cpu(x: Tensor) -> bool:
-    """Tell whether operations are executed at once: on the CPU, where nothing records them. Values may then be read.
+    """Tell whether operations run immediately, on the CPU and without tracing, so that values can be read.
 
-    On another device the program would have to wait, and what torch.compile, torch.func, make_fx or jit.trace record
-    has to hold for other values too.
+    On other devices, reading a value would make the program wait. Under torch.compile, torch.func, make_fx or
+    jit.trace, the recorded operations must be valid for other values too.
     """
     if type(x) not in (Tensor, Parameter) or not x.is_cpu or is_traced():
         return False
@@ -62,9 +62,9 @@ def encode(
     b_hh: Tensor | None,
     real: Tensor | None,
 ) -> tuple[Tensor, Tensor] | None:
-    """Return the states (..., T, D_h) and the last real ones (..., D_h) by torch's own loop; None if it does not fit.
+    """Return the states (..., T, D_h) and the last real ones (..., D_h) by torch's own loop; None if it is unsuitable.
 
-    Its steps start in C++, which takes a third of the time. It is for the CPU, where second derivatives go through it.
+    torch runs the steps from C++, in a third of the time. Use it only on the CPU, where it has second derivatives.
     """
     given = [z for z in (x, h, w_ih, w_hh, b_ih, b_hh) if z is not None]
     if autocasts(x) or not all(map(_is_eager_on_cpu, given)) or not (x.numel() and h.numel()):
@@ -110,7 +110,7 @@ def sdpa(
     if mask is not None:
         mask = _mask_for_kernel(mask, query)
     step_by_step = softcap is not None or want_weights or want_lse or _has_no_keys(key)
-    if not key.is_nested:  # whose lengths differ
+    if not key.is_nested:  # the lengths of nested tensors differ
         left, right = _binding_sides(query, key, left, right, offset)
     causal = False
     if step_by_step and _go_by_blocks(query, key, value, mask, dropout_p, softcap, want_weights):
@@ -175,9 +175,9 @@ def sdpa_of_few_keys(query: Tensor, key: Tensor, value: Tensor, is_causal: bool)
 
 
 def small_sdpa(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> tuple[Tensor, Tensor] | None:
-    """Return context and weights of (B, H, T, D), or None unless there are few scores and nothing special about them.
+    """Return context and weights for (B, H, T, D), or None if there are many scores or a case needs special treatment.
 
-    With few scores most of the time is spent on starting operations, so that there are as few as possible.
+    With few scores, most of the time goes into launching operations, so this function uses as few as possible.
     """
     (T, D), S = query.shape[2:], key.shape[2]
     if is_traced() or query.is_nested or autocasts(query) or not query.device == key.device == value.device:
@@ -194,14 +194,14 @@ def small_sdpa(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> tu
 def _binding_sides(
     query: Tensor, key: Tensor, left: int | None, right: int | None, offset: int
 ) -> tuple[int | None, int | None]:
-    """Return the sides of the window that forbid anything, or may do so, and None for the others."""
+    """Return the sides of the window that forbid any key, or might, and None for the others."""
     if left is None and right is None:
         return None, None
     return binding_sides(left, right, offset, query.shape[-2], key.shape[-2], _holds if is_traced() else bool)
 
 
 def _holds(comparison: bool) -> bool:
-    """Tell whether a comparison is true for all sizes that a compiler keeps symbolic: ``bool`` would fix the sizes."""
+    """Tell whether a comparison holds for all values of sizes that are symbolic; ``bool`` would fix those sizes."""
     if torch.jit.is_tracing() or not HOLDS_IN_A_GRAPH:  # type: ignore[attr-defined, no-untyped-call]
         return False
     from torch.fx.experimental.symbolic_shapes import statically_known_true
@@ -285,10 +285,10 @@ def _go_by_blocks(
     softcap: float | None,
     want_weights: bool,
 ) -> bool:
-    """Tell whether there are many scores, which need not all be held.
+    """Tell whether to compute block by block: there are many scores, and they need not all be held.
 
-    They are held where they can be turned into the wanted weights in place; where autograd follows dropout, the
-    weights or the mask; and where torch.func, forward differentiation or a compiler follows anything.
+    They must be held where they can be overwritten with the requested weights; where autograd differentiates through
+    dropout, the weights or the mask; and under torch.func, forward-mode differentiation or a compiler.
     """
     given = [x for x in (query, key, value, mask) if x is not None]
     if is_traced() or query.is_nested or any(map(_is_transformed, given)):
@@ -301,7 +301,7 @@ def _go_by_blocks(
 
 
 def _is_transformed(x: Tensor) -> bool:
-    """Tell whether torch.func or forward differentiation follows what is done with a tensor."""
+    """Tell whether torch.func or forward-mode differentiation tracks a tensor."""
     dual = forward_ad.unpack_dual(x)  # type: ignore[no-untyped-call]
     return torch._C._functorch.is_functorch_wrapped_tensor(x) or dual.tangent is not None
 
@@ -318,7 +318,7 @@ def _block_by_block(
     want_weights: bool,
     want_lse: bool,
 ) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """Do :func:`_step_by_step` for one block of scores after another."""
+    """Run :func:`_step_by_step` on one block of scores after another."""
     T, S = query.shape[-2], key.shape[-2]
     lead = heads = _lead(query, key, value) if max(query.ndim, key.ndim, value.ndim) > 2 else ()
     dtype = _result_dtype(query)
@@ -342,7 +342,7 @@ def _block_by_block(
 
 
 class _Blocks(torch.autograd.Function):
-    """Context and log-sums block by block, whose weights the backward pass makes again."""
+    """Context and log-sums, computed block by block; the backward pass recomputes the weights."""
 
     @staticmethod
     def forward(
@@ -372,7 +372,7 @@ class _Blocks(torch.autograd.Function):
 
 
 def _result_dtype(query: Tensor) -> torch.dtype:
-    """Return the dtype of the context: autocast chooses that of matrix products, but for float64."""
+    """Return the dtype of the context: under autocast that of matrix products, except for float64."""
     if autocasts(query) and query.dtype != torch.float64:
         return torch.get_autocast_dtype(query.device.type)
     return query.dtype
@@ -424,11 +424,11 @@ def _followed(x: Tensor) -> bool:
     """Tell whether autograd, torch.func or a compiler follows the operations: they take no ``out``."""
     if torch.is_grad_enabled() or is_traced():
         return True
-    return bool(torch._C._functorch.is_functorch_wrapped_tensor(x))  # a compiler cannot trace this question
+    return bool(torch._C._functorch.is_functorch_wrapped_tensor(x))  # a compiler cannot trace this call
 
 
 def are_followed(*tensors: Tensor) -> bool:
-    """Tell whether autograd, torch.func or a compiler follows what is done with one of the tensors."""
+    """Tell whether autograd, torch.func or a compiler tracks any of the tensors."""
     recorded = torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
     return recorded or is_traced() or any(map(_is_transformed, tensors))
 

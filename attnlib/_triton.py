@@ -1,19 +1,19 @@
-r"""FlashAttention on a GPU: :mod:`attnlib._tiled`, written in Triton, and meant to be read next to it.
+r"""FlashAttention on a GPU: :mod:`attnlib._tiled` in Triton, meant to be read side by side with it.
 
-Names mean the same in both files. A tile of scores is made, used and overwritten in the fast memory of one processor of
-the GPU, and the division comes last:
+Names mean the same in both files. A tile of scores is computed, used and overwritten in the fast memory of one of the
+GPU's processors, and the division comes last:
 
 .. math:: o_i = \frac{\sum_j 2^{s_{ij} - m_i} v_j}{\sum_j 2^{s_{ij} - m_i}}
 
-Three things differ. All tiles of queries are computed at the same time, each by a program of its own, so that the loop
-over the keys is the only one. What is summed over the keys stays in registers. And m is always the largest score so
-far: a GPU finds it in less time than it would take to choose.
+Three things differ. All tiles of queries are computed at the same time, each by its own program, so the only loop is over
+the keys. The sums over the keys stay in registers. And m is always the largest score so far: a GPU finds it in less
+time than it would take to decide whether it is needed.
 
 Source: Dao et al. (2022), "FlashAttention", algorithm 1; with the loops in this order, Dao (2023), "FlashAttention-2",
 algorithm 1. There is no backward pass here.
 
 Dimensions: B batch, H heads, T queries, S keys, D width of queries and keys, D_v of values. QUERIES and KEYS are the
-sizes of a tile, WIDTH and WIDTH_V are D and D_v, rounded up to what the GPU's matrix units take.
+sizes of a tile, WIDTH and WIDTH_V are D and D_v, rounded up to sizes that the GPU's matrix units accept.
 """
 
 from math import e, log, log2
@@ -25,7 +25,7 @@ import triton.language as tl
 from torch import Tensor
 
 LOG2_E, LN_2 = tl.constexpr(log2(e)), tl.constexpr(log(2))
-SMALLEST = 16  # a side of a matrix that Triton multiplies
+SMALLEST = 16  # side of a matrix that Triton can multiply
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, rules: dict[str, Any], out: Tensor, lse: Tensor) -> None:
@@ -38,7 +38,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, rules: dict[str, Any], out
     S, D_v = value.shape[-2:]
     widths = {"WIDTH": triton.next_power_of_2(max(D, SMALLEST)), "WIDTH_V": triton.next_power_of_2(max(D_v, SMALLEST))}
     wide = max(widths.values()) * query.element_size()  # bytes of a row
-    side = 64 if wide <= 256 else 32 if wide <= 512 else SMALLEST  # so that the tiles fit into the memory on the chip
+    side = 64 if wide <= 256 else 32 if wide <= 512 else SMALLEST  # so that the tiles fit into on-chip memory
     sides = {"QUERIES": min(side, max(triton.next_power_of_2(T), SMALLEST)), "KEYS": side}
     grid = (B * H * triton.cdiv(T, sides["QUERIES"]),)
     with torch.cuda.device_of(query):
@@ -55,7 +55,7 @@ def _head(
     H, group, T, S, D, D_v, scale, softcap, left, right, offset,
     QUERIES: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr, WIDTH_V: tl.constexpr,
 ):  # fmt: skip
-    """One tile of queries of one head: the sums over all keys, of the weights and of the values times the weights."""
+    """Compute one tile of queries of one head: the sums over all keys of the weights and of the weighted values."""
     tiles = tl.cdiv(T, QUERIES)
     n = (tl.program_id(0) // tiles).to(tl.int64)  # counts the heads of all sequences
     b, h = n // H, n % H
@@ -107,7 +107,7 @@ def _scores(query, key, scale, softcap):
 
 @triton.jit
 def _keys_of(begin, end, S, left, right, offset):
-    """Return which of S keys one of the queries ``begin:end`` can reach."""
+    """Return the range of S keys that at least one of the queries ``begin:end`` can reach."""
     a, b = 0, S
     if left is not None:
         a = tl.minimum(tl.maximum(begin + offset - left, 0), S)
@@ -118,7 +118,7 @@ def _keys_of(begin, end, S, left, right, offset):
 
 @triton.jit
 def _hide(tile, begin, first, last, left, right, offset, QUERIES: tl.constexpr, KEYS: tl.constexpr):
-    """Overwrite by -inf what may not be attended to, in a tile of queries from ``begin`` and of keys ``first:last``."""
+    """Put -inf where attention is forbidden, in a tile of queries from ``begin`` on and of keys ``first:last``."""
     position = begin + offset + tl.arange(0, QUERIES)[:, None]
     j = first + tl.arange(0, KEYS)[None, :]
     kept = j < last
@@ -131,13 +131,13 @@ def _hide(tile, begin, first, last, left, right, offset, QUERIES: tl.constexpr, 
 
 @triton.jit
 def _exp2(x, top):
-    """Return 2 to the power x - top, where no x is above top; 0 where x is -inf."""
+    """Return 2 to the power x - top, for x no larger than top; 0 where x is -inf."""
     return tl.exp2(x - tl.where(top == float("-inf"), 0.0, top))  # -inf minus -inf would be nan
 
 
 @triton.jit
 def _divide(x, total):
-    """Return x divided by the rows' sums; rows of nothing stay 0."""
+    """Return x divided by the rows' sums; empty rows stay 0."""
     return x / tl.where(total == 0.0, 1.0, total)
 
 
@@ -149,7 +149,7 @@ def _log_sum(total, top):
 
 @triton.jit
 def _tanh(x):
-    """Return the hyperbolic tangent, which Triton has for some GPUs only; near 0 by its series, for all the digits."""
+    """Return the hyperbolic tangent, which Triton has only for some GPUs; near 0, its series keeps full precision."""
     power = tl.exp2(tl.abs(x) * (-2 * LOG2_E))  # e to the power -2 |x|, which cannot overflow
     far = (1 - power) / (1 + power)
     square = x * x
@@ -157,4 +157,4 @@ def _tanh(x):
     return tl.where(tl.abs(x) < 0.2, near, tl.where(x < 0, -far, far))
 
 
-INTERPRETED = not isinstance(_head, triton.JITFunction)  # by TRITON_INTERPRET=1, which needs no GPU
+INTERPRETED = not isinstance(_head, triton.JITFunction)  # with TRITON_INTERPRET=1, which needs no GPU
