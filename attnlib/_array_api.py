@@ -16,7 +16,7 @@ from attnlib._lengths import binding_sides
 
 
 def softmax(x: Array, axis: int) -> Array:
-    """Return the softmax along ``axis``, computed in at least float32; 0, with gradient 0, where all scores are -inf."""
+    """Return the softmax along ``axis``, computed in at least float32; 0, with gradient 0, if all scores are -inf."""
     xp = namespace(x)
     weights, _ = _normalized(xp.astype(x, at_least_float32(xp, x.dtype)), axis, xp)
     return xp.astype(weights, x.dtype)

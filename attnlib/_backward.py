@@ -31,7 +31,7 @@ def backward(
 ) -> Three:
     """Return the gradients of query, key and value, each with the shape and dtype of its input.
 
-    ``d_lse`` is the gradient with respect to the log-sums ``(..., H, T, 1)``; if it is given, its contribution is added.
+    ``d_lse`` is the gradient with respect to the log-sums ``(..., H, T, 1)``; if given, its contribution is added.
     """
     inputs = query, key, value
     if enable_gqa:
@@ -122,7 +122,7 @@ def _in_blocks(
 
 
 def _may_overwrite(*arrays: Array) -> bool:
-    """Tell whether it is safe to add into arrays and compare sizes: nothing tracks the operations."""
+    """Tell whether arrays can be overwritten and sizes compared: nothing tracks the operations."""
     if is_torch(arrays[0]):
         return not kernel(arrays[0]).are_followed(*arrays)
     return isinstance(arrays[0], np.ndarray)

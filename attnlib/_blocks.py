@@ -31,7 +31,7 @@ class Reach(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block's position, and a mask (t, s) of the keys that its queries can reach, or None if all can reach all."""
+    """A block's position, and a mask (t, s) of the keys that its queries can reach; None if all can reach all."""
 
     heads: tuple[Index, ...]
     queries: slice
@@ -58,7 +58,7 @@ class Block(NamedTuple):
 
 
 def blocks(heads: tuple[int, ...], T: int, S: int, reach: Reach, like: Array) -> Iterator[Block]:
-    """Divide the scores ``(*heads, T, S)`` into blocks of about ``SCORES``, leaving out keys that no query can reach."""
+    """Divide the scores ``(*heads, T, S)`` into blocks of about ``SCORES``, without keys that no query can reach."""
     left, right, offset = reach
     limited = not (left is None and right is None)
     width = S if left is None or right is None else min(S, left + right + ROWS)
@@ -113,7 +113,7 @@ def in_groups(x: Array, H_key: int) -> Array:
 
 
 def _part(x: Array, index: tuple[Index, ...]) -> Array:
-    """Return a view of an array that may lack leading dimensions of the index; dimensions of size 1 serve every index."""
+    """Return a view of an array that may lack leading dimensions of the index; those of size 1 serve all."""
     own = zip(x.shape, index[len(index) - x.ndim :], strict=True)
     chosen = ((0 if isinstance(part, int) else ALL) if n == 1 else part for n, part in own)
     return x[(..., *chosen)]  # with an ellipsis, even a result without dimensions is an array

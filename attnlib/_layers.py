@@ -62,8 +62,8 @@ class MultiHeadAttention:
         rope: the base of rotary positions, a number, or ``True`` for 10000.0; ``None`` or ``False`` for none. Queries
             and keys are rotated by their positions, half-split as in GPT-NeoX; positions continue where the cache ends.
         window: ``(left, right)``, how many positions before and after its own a query may attend to; ``None`` for all.
-        num_sink_tokens: the number of positions at the beginning that a query may attend to even if they lie further back
-            than the window: attention sinks.
+        num_sink_tokens: the number of positions at the beginning that a query may attend to even if they lie further
+            back than the window: attention sinks.
         softcap: scores s become ``softcap * tanh(s / softcap)``; ``None`` leaves them unchanged.
         scale: the factor by which dot products are multiplied; ``None`` means ``1 / sqrt(D)``.
         attn_bias: a function of the positions that is added to the scores. It is called as
@@ -472,7 +472,7 @@ class Encoder:
         block: further arguments of :class:`TransformerBlock`.
 
     Returns:
-        From the call, ``(B, T, E)``; with ``need_weights`` also a list with the weights ``(B, H, T, T)`` of every layer.
+        From the call, ``(B, T, E)``; with ``need_weights`` also a list of the weights ``(B, H, T, T)`` of all layers.
         Pass the list to :func:`attnlib.attention_rollout`, ``weights[n][b]`` to :func:`attnlib.plotting.head_view`, or
         ``[layer[b] for layer in weights]`` to :func:`attnlib.plotting.head_grid`. ``cache`` is also a list, with one
         cache for each layer: call ``new_cache``, or write ``[StaticCache(max_cache_len) for _ in encoder.layers]``.
@@ -567,8 +567,8 @@ class Decoder(Encoder):
         block: further arguments of :class:`Encoder`.
 
     Returns:
-        From the call ``decoder(query, memory)``, ``(B, T, E)``; with ``need_weights`` also a list with the ``self_attn``
-        and ``cross_attn`` weights of every layer (see :class:`DecoderBlock`).
+        From the call ``decoder(query, memory)``, ``(B, T, E)``; with ``need_weights`` also a list of the ``self_attn``
+        and ``cross_attn`` weights of all layers (see :class:`DecoderBlock`).
 
     Raises:
         ValueError: as for :class:`Encoder` and :class:`DecoderBlock`.

@@ -27,7 +27,7 @@ ROWS = 512  # of scores that are made, used and left while they lie in the cache
 
 
 def softmax(x: Tensor, axis: int) -> Tensor:
-    """Return the softmax along ``axis``, computed in at least float32; 0, with gradient 0, where all scores are -inf."""
+    """Return the softmax along ``axis``, computed in at least float32; 0, with gradient 0, if all scores are -inf."""
     dtype = at_least_float32(torch, x.dtype)
     if _is_eager_on_cpu(x) and x.numel():
         weights = torch.softmax(x, dim=axis, dtype=dtype)
@@ -372,7 +372,7 @@ class _Blocks(torch.autograd.Function):
 
 
 def _result_dtype(query: Tensor) -> torch.dtype:
-    """Return the dtype of the context: under autocast that of matrix products, except for float64."""
+    """Return the dtype of the context: under autocast, that of matrix products, except for float64."""
     if autocasts(query) and query.dtype != torch.float64:
         return torch.get_autocast_dtype(query.device.type)
     return query.dtype
@@ -421,7 +421,7 @@ def _softmax_of_own(scores: Tensor) -> Tensor:
 
 
 def _followed(x: Tensor) -> bool:
-    """Tell whether autograd, torch.func or a compiler follows the operations: they take no ``out``."""
+    """Tell whether autograd, torch.func or a compiler tracks operations, which rules out ``out``."""
     if torch.is_grad_enabled() or is_traced():
         return True
     return bool(torch._C._functorch.is_functorch_wrapped_tensor(x))  # a compiler cannot trace this call

@@ -5,9 +5,9 @@ GPU's processors, and the division comes last:
 
 .. math:: o_i = \frac{\sum_j 2^{s_{ij} - m_i} v_j}{\sum_j 2^{s_{ij} - m_i}}
 
-Three things differ. All tiles of queries are computed at the same time, each by its own program, so the only loop is over
-the keys. The sums over the keys stay in registers. And m is always the largest score so far: a GPU finds it in less
-time than it would take to decide whether it is needed.
+Three things differ. All tiles of queries are computed at the same time, each by its own program, so the only loop is
+over the keys. The sums over the keys stay in registers. And m is always the largest score so far: a GPU finds it in
+less time than it would take to decide whether it is needed.
 
 Source: Dao et al. (2022), "FlashAttention", algorithm 1; with the loops in this order, Dao (2023), "FlashAttention-2",
 algorithm 1. There is no backward pass here.

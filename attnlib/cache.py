@@ -97,7 +97,7 @@ class KVCache:
         """Add the keys and values of T new positions and return all of them.
 
         Args:
-            key: ``(..., T, D)``, as a rule ``(B, H, T, D)``.
+            key: ``(..., T, D)``, usually ``(B, H, T, D)``.
             value: ``(..., T, D_v)``.
 
         Returns:
@@ -114,14 +114,14 @@ class KVCache:
         return self._keys[..., : self.length, :], self._values[..., : self.length, :]
 
     def columns(self, T: int) -> int:
-        """Return how many keys a layer's ``attn_mask`` and ``attn_bias`` are for when the next T positions come."""
+        """Return how many keys a layer's ``attn_mask`` and ``attn_bias`` must cover when T more positions come."""
         return self.length + T
 
     def options(self, rule: MaskRule, T: int, attn_mask: Array | None, like: Array) -> dict[str, Any]:
-        """Return a layer's rule and mask as options of attention for the keys that ``append`` of T more will return.
+        """Return a layer's rule and mask as options of attention for the keys held after T more positions.
 
         Raises:
-            ValueError: the cache will not hold all that the rule asks for.
+            ValueError: the cache does not keep all positions that the rule needs.
         """
         return rule.options(T, self.length + T, self.length, attn_mask, like)
 
@@ -154,7 +154,7 @@ class KVCache:
         self.memory.clear()
 
     def _checked_index(self, index: Array) -> Array:
-        """Return the index of a new order, with which arrays can be indexed."""
+        """Check the new order of the sequences, and return it as an index for arrays."""
         if is_torch(index):
             integers = not (index.is_floating_point() or index.is_complex() or "bool" in str(index.dtype))
         else:
@@ -164,10 +164,10 @@ class KVCache:
                 f"an array of shape {shape(index)} and dtype {index.dtype}" if hasattr(index, "dtype") else repr(index)
             )
             raise TypeError(f"index is {came}, but an array of integers (B,) from the cache's library is needed")
-        return index.long() if is_torch(index) else index  # to torch, uint8 would be a mask
+        return index.long() if is_torch(index) else index  # torch would read uint8 as a mask
 
     def _check(self, key: Array, value: Array) -> None:
-        """Check new keys and values, both before either is kept: after an error the cache is as it was."""
+        """Check new keys and values before either is kept, so that an error leaves the cache unchanged."""
         backend(key=key, value=value)
         require_sequence(key=key, value=value)
         if not (isinstance(key, np.ndarray) or is_torch(key)):
@@ -188,7 +188,7 @@ class KVCache:
             ) from None
         if kept.shape[:-2] != new.shape[:-2] or kept.shape[-1] != new.shape[-1]:
             wanted = str((*kept.shape[:-2], "T", kept.shape[-1])).replace("'", "")
-            raise ValueError(f"{name} has shape {shape(new)}, but {wanted} is needed, as in the calls before")
+            raise ValueError(f"{name} has shape {shape(new)}, but {wanted} is needed, as in earlier calls")
 
     def _extended(self, kept: Array, new: Array) -> Array:
         """Return an array that begins with what is kept and the new positions, and may have room for more."""
@@ -220,5 +220,5 @@ def may_not_write(kept: Array) -> bool:
     """Tell whether torch forbids writing into a tensor: what gradients may need, or what was made for inference."""
     torch: Any = sys.modules["torch"]
     if torch.is_grad_enabled() or kept.requires_grad or torch.compiler.is_compiling():
-        return bool(torch.is_grad_enabled() or kept.requires_grad)  # a graph cannot query how a tensor was made
+        return bool(torch.is_grad_enabled() or kept.requires_grad)  # a graph cannot query how a tensor was created
     return bool(kept.is_inference() and not torch.is_inference_mode_enabled())

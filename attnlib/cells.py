@@ -1,7 +1,7 @@
 """Recurrent cells: one input and the last state in, the next state out.
 
 A cell is a function ``(x, h, *weights) -> h'``. Weights have torch's layout, a row for each output (``x @ w.T``).
-They are written once, against the array API, for all libraries.
+The cells are written once, with the array API, for all libraries.
 
 Dimensions: D_in width of an input, D_h width of a state.
 """
@@ -100,7 +100,7 @@ def own_weights(
 ) -> tuple[Array, Array, Array | None, Array | None] | None:
     """Return w_ih, w_hh, b_ih and b_hh after checking them against the steps ``(..., T, D_in)`` and the state.
 
-    None is for a cell that is not of this module, and for weights of another number, which the cell will refuse.
+    Return None for a cell from outside this module, or for a wrong number of weights, which the cell will reject.
     """
     if cell not in (rnn_cell, gru_cell) or not 2 <= len(weights) <= 4:
         return None
@@ -112,9 +112,9 @@ def own_weights(
 def along(
     cell: Callable[..., Array], x: Array, w_ih: Array, w_hh: Array, b_ih: Array | None, b_hh: Array | None
 ) -> tuple[Array, Callable[[Array, Array], Array]]:
-    """Return W_ih x + b_ih of all steps ``(..., T, gates * D_h)``, and a function from one of them and h to h'.
+    """Return W_ih x + b_ih for all steps ``(..., T, gates * D_h)``, and a function that takes one of them and h to h'.
 
-    Inputs do not depend on states: one product serves them all.
+    Inputs do not depend on states, so a single product covers all steps.
     """
     xp, step = backend(x=x), _rnn_step if cell is rnn_cell else _gru_step
     rows = xp.reshape(x, (prod(x.shape[:-1]), x.shape[-1]))

@@ -28,8 +28,8 @@ def causal_mask(T: int, S: int | None = None, *, q_offset: int = 0, like: ArrayT
     Args:
         T: number of queries.
         S: number of keys; None means T.
-        q_offset: position of the first query among the keys, of either sign: a whole number, or, in torch, a tensor of
-            no dimensions.
+        q_offset: position of the first query among the keys, positive or negative: a whole number or, in torch, a
+            zero-dimensional tensor.
         like: an array whose library and device the result has, of any shape and dtype; None means NumPy.
 
     Returns:
@@ -75,10 +75,10 @@ def window_mask(
         S: number of keys.
         left: l, how many positions before its own a query sees; None, or more than 2**62, means all of them.
         right: r, how many positions after its own a query sees; None, or more than 2**62, means all of them.
-        num_sink_tokens: n, how many keys at the beginning are seen although they lie further back than ``left``:
-            attention sinks.
-        q_offset: position of the first query among the keys, of either sign: a whole number, or, in torch, a tensor of
-            no dimensions.
+        num_sink_tokens: n, the number of keys at the beginning that a query sees even if they lie further back than
+            ``left``: attention sinks.
+        q_offset: position of the first query among the keys, positive or negative: a whole number or, in torch, a
+            zero-dimensional tensor.
         like: an array whose library and device the result has, of any shape and dtype; None means NumPy.
 
     Returns:
@@ -138,9 +138,9 @@ def padding_mask(lengths: Sequence[int] | ArrayT, S: int) -> ArrayT:
 
     Raises:
         TypeError: a length or ``S`` is no whole number.
-        ValueError: ``lengths`` is not one-dimensional, ``S`` is negative, or a length is not in 0..S. The values of
-            arrays other than NumPy's are not looked at, because that would wait for the device: a length above S then
-            means S, and one below 0 means 0.
+        ValueError: ``lengths`` is not one-dimensional, ``S`` is negative, or a length is not in 0..S. Values of
+            arrays other than NumPy's are not checked, because reading them would wait for the device: a length above S
+            then means S, and one below 0 means 0.
 
     Source:
         Vaswani et al. (2017), "Attention Is All You Need", section 3.2.3, applied to padding.
@@ -171,7 +171,7 @@ def combine_masks(*masks: ArrayT | None) -> ArrayT | None:
     A boolean mask among floating point ones puts exactly -inf where it is False, and changes nothing elsewhere.
 
     Args:
-        masks: arrays whose shapes broadcast together, ``(..., T, S)`` as a rule, boolean or of one floating point
+        masks: arrays whose shapes broadcast together, usually ``(..., T, S)``, boolean or of one floating point
             dtype. None stands for "no mask" and is passed over.
 
     Returns:
@@ -217,7 +217,7 @@ def _check_masks(masks: list[Array]) -> tuple[Array, Array]:
     """Check that masks share a library, a floating point dtype if they have one, and broadcast."""
     for mask in masks:
         if not (is_array(mask) and same_library(mask, masks[0])):
-            raise TypeError(f"masks must all be arrays of one library, got {', '.join(map(kind, masks))}")
+            raise TypeError(f"masks must all be arrays from one library, got {', '.join(map(kind, masks))}")
     xp, device = library_of(masks[0])
     floating = {f"masks[{n}]": mask for n, mask in enumerate(masks) if mask.dtype != xp.bool}
     for name, mask in floating.items():

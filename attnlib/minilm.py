@@ -71,7 +71,7 @@ def load_minilm(
             (``requires_grad`` is off).
 
     Raises:
-        ImportError: ``safetensors``, ``tokenizers`` or, with that backend, ``torch`` is not installed.
+        ImportError: ``safetensors``, ``tokenizers`` or, with ``backend="torch"``, ``torch`` is not installed.
         FileNotFoundError: the package, the folder or a file in it is missing.
         ValueError: a file is not the model's, the backend is unknown, or a device was named for NumPy.
 

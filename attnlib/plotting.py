@@ -175,7 +175,7 @@ def head_grid(weights: ArrayLike, queries: Sequence[str], keys: Sequence[str], *
     A shade means the same number in all of them. Layers and heads are counted from 0.
 
     Args:
-        weights: ``(H, T, S)``, or ``(L, H, T, S)`` for several layers, which may be a list of them; none negative.
+        weights: ``(H, T, S)``, or for several layers ``(L, H, T, S)`` or a list of L arrays; none negative.
         queries: T labels of the rows of each table.
         keys: S labels of the columns of each table.
         title: above them all.
@@ -241,10 +241,10 @@ def _numbers(weights: ArrayLike, queries: Sequence[str], keys: Sequence[str], le
 
 
 def _plain(weights: ArrayLike) -> NDArray[np.float64]:
-    """Return weights as an array of NumPy's, or those of several layers in a list."""
+    """Return weights as a NumPy array; a list of several layers' weights is stacked."""
     if isinstance(weights, list | tuple) and any(map(is_torch, weights)):
         return np.stack([_plain(layer) for layer in weights])
-    # A tensor straight from a model may need a gradient, lie on another device, or be bfloat16.
+    # A tensor straight from a model may require a gradient, lie on another device, or be bfloat16.
     return np.asarray(weights.detach().double().cpu() if is_torch(weights) else weights, dtype=float)  # type: ignore[union-attr]
 
 

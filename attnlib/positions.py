@@ -164,7 +164,7 @@ def apply_rope(x: ArrayT, cos: ArrayT, sin: ArrayT, *, interleaved: bool = False
 
 
 def turn(x: Array, cos: Array, sin: Array, interleaved: bool = False) -> Array:
-    """As :func:`apply_rope`, of what has been checked, where the tables turn every component."""
+    """Do the same as :func:`apply_rope`, for checked arguments and tables that rotate every component."""
     xp, _ = library_of(x)
     width = cos.shape[-1]
     a, b = (x[..., 0::2], x[..., 1::2]) if interleaved else (x[..., :width], x[..., width:])
@@ -221,8 +221,8 @@ def alibi_bias(H: int, T: int, S: int, *, q_offset: int = 0, like: ArrayT | None
         H: number of heads.
         T: number of queries.
         S: number of keys.
-        q_offset: position of the first query among the keys, of either sign: a whole number, or, in torch, a tensor of
-            no dimensions.
+        q_offset: position of the first query among the keys, positive or negative: a whole number or, in torch, a
+            zero-dimensional tensor.
         like: a floating point array of any shape, whose library, device and dtype the result has; None means NumPy and
             float64.
 
@@ -277,8 +277,8 @@ def relative_buckets(
         num_buckets: how many buckets in all.
         max_distance: from this distance on, all share the last bucket.
         bidirectional: whether keys after the query have buckets of their own.
-        q_offset: position of the first query among the keys, of either sign: a whole number, or, in torch, a tensor of
-            no dimensions.
+        q_offset: position of the first query among the keys, positive or negative: a whole number or, in torch, a
+            zero-dimensional tensor.
         like: an array of any shape and dtype, whose library and device the result has; None means NumPy.
 
     Returns:

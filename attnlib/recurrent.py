@@ -1,7 +1,7 @@
 """Recurrent networks: the cells, the encoder that runs one along a sequence, and the decoders that attend to it.
 
 A cell is a function ``(x, h, *weights) -> h'``: one input and the last state in, the next state out. The encoder runs
-any such function. It is written once, against the array API, for all libraries.
+any such function. It is written once, with the array API, for all libraries.
 
 Dimensions: B batch, T steps, D_in width of an input, D_h width of a state.
 """
@@ -33,8 +33,9 @@ def encode(
         h0: the state before the first step, ``(B, D_h)``, or ``(..., D_h)``. Leading dimensions broadcast.
         weights: passed on to the cell at every step.
         lengths: ``(B,)``, or ``(...)``: how many steps of each sequence are real, from 0 to T; the rest is padding,
-            whose content has no influence and gradient 0. A list, tuple, range or array of integers; of arrays, only
-            NumPy's are read and checked, so that nothing waits for a device. ``None`` means that all T are real.
+            whose content has no influence and gradient 0. A list, tuple, range or array of integers. Values of arrays
+            other than NumPy's are not checked, because reading them would wait for the device. ``None`` means that
+            all T are real.
 
     Returns:
         ``(states, last)``: states ``(B, T, D_h)``, 0 in the padding as torch's ``pad_packed_sequence`` has it, and
@@ -65,7 +66,7 @@ def encode(
     if not callable(cell):
         raise TypeError(f"cell is {cell!r}, but a function (x, h, *weights) -> h is needed, e.g. attnlib.gru_cell")
     lead: tuple[int, ...] = leading(x=(x, 2), h0=(h0, 1))
-    h = h0 + xp.zeros((*lead, h0.shape[-1]), dtype=h0.dtype, device=device_of(h0))  # a copy: last may be h0 itself
+    h = h0 + xp.zeros((*lead, h0.shape[-1]), dtype=h0.dtype, device=device_of(h0))  # a copy: the last state may be h0
     if lengths is None:
         return _run(cell, x, h, weights, xp)
     real = _real_steps(lengths, lead, x, xp)  # (..., T, 1)
@@ -94,7 +95,7 @@ def _run(
 
 
 def _any_step(cell: Cell, weights: tuple[Array | None, ...]) -> Cell:
-    """Return a function from an input and the state to the next state, which is checked."""
+    """Return a function that takes an input and the state to the next state, and checks the result."""
     return lambda x, h: _checked_state(cell(x, h, *weights), h)
 
 

@@ -20,7 +20,7 @@ def attention_rollout(weights: Sequence[ArrayT]) -> ArrayT:
 
     Args:
         weights: the weights ``(..., H, T, T)`` of each layer, starting with the first, as an ``Encoder`` returns them
-            with ``need_weights=True``. Of a ``Decoder``'s, pass ``[layer.self_attn for layer in weights]``.
+            with ``need_weights=True``. For a ``Decoder``, pass ``[layer.self_attn for layer in weights]``.
 
     Returns:
         ``(..., T, T)``, in the weights' dtype, computed in at least float32. Its rows sum to 1 if those of all weights
@@ -40,7 +40,7 @@ def attention_rollout(weights: Sequence[ArrayT]) -> ArrayT:
         array([[1.  , 0.  ],
                [0.75, 0.25]])
 
-        All layers of a stack, here of positions that are all alike:
+        All layers of a stack, applied to identical positions:
 
         >>> from attnlib.numpy import Encoder
         >>> encoder = Encoder(embed_dim=8, num_heads=2, ff_dim=16, num_layers=3)
@@ -53,7 +53,8 @@ def attention_rollout(weights: Sequence[ArrayT]) -> ArrayT:
         raise ValueError("weights is empty, but the weights of at least one layer are needed")
     if isinstance(weights[0], tuple):
         raise TypeError(
-            "weights[0] is a tuple, as a decoder returns it for each layer: pass [layer.self_attn for layer in weights]"
+            "weights[0] is a tuple, as returned by a decoder, but an array is needed: "
+            "pass [layer.self_attn for layer in weights]"
         )
     xp = backend(**{f"weights[{n}]": x for n, x in enumerate(weights)})
     first = weights[0].shape

@@ -31,7 +31,7 @@ Window = tuple[int | None, int | None]
 
 
 class _Options(TypedDict, total=False):
-    """The arguments that do not change how many results there are."""
+    """The arguments that do not affect the number of results."""
 
     scale: float | None
     enable_gqa: bool
@@ -105,8 +105,9 @@ def scaled_dot_product_attention(
     torch's fused kernels have no second derivatives. If you need them, pass ``return_weights=True`` and ignore the
     weights, or call this function under ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)``.
 
-    Not all T x S scores are held at once, but for the weights that are returned. In torch, with a softcap or log-sums,
-    they are held also where autograd follows dropout or the mask, and where torch.func or a compiler follows.
+    With NumPy and torch, the T x S scores are not all held at once unless weights are returned. In torch, with a
+    softcap or log-sums, they are also held where autograd differentiates through dropout or the mask, and under
+    torch.func or a compiler.
 
     Libraries align queries and keys differently when T differs from S: torch, JAX and Keras let query i see the keys
     j <= i (``q_offset=0``); flash-attn aligns the ends (``q_offset=S - T``). With a cache of P earlier keys, pass
@@ -224,7 +225,7 @@ def scaled_dot_product_attention_backward(
     With weights :math:`P = \operatorname{softmax}(S)`, scores :math:`S = c\, Q K^\top + M` and scale c, the rules of
     the matrix product give the first two lines, the softmax the third (its Jacobian, for one row p of P, is
     :math:`\operatorname{diag}(p) - p p^\top`), and the matrix product again the last two. (FlashAttention writes the
-    sum in the third line as :math:`dO_i \cdot O_i`, which needs no whole row of P.)
+    sum in the third line as :math:`dO_i \cdot O_i`, which does not need a whole row of P.)
 
     .. math::
         dV &= P^\top dO \\
@@ -233,11 +234,11 @@ def scaled_dot_product_attention_backward(
         dQ &= c\, dS\, K \\
         dK &= c\, dS^\top Q
 
-    Under a softcap r, :math:`S = r \tanh(c\, Q K^\top / r) + M`, and the last two lines take
+    With a softcap r, :math:`S = r \tanh(c\, Q K^\top / r) + M`, and the last two lines use
     :math:`dS \odot (1 - \tanh^2(c\, Q K^\top / r))` in place of dS.
 
-    The weights are made again, for a block of queries at a time, so that the T x S scores are never held all at once
-    (in torch they are, where autograd, torch.func or a compiler follows this function itself).
+    With NumPy and torch, the weights are recomputed for one block of queries at a time, so that the T x S scores are
+    never all held at once (except under autograd, torch.func or a compiler that tracks this function itself).
 
     Args:
         grad: dO, the gradient with respect to the context, ``(..., H, T, D_v)``.
@@ -253,10 +254,10 @@ def scaled_dot_product_attention_backward(
         softcap: as in the forward pass.
 
     Returns:
-        ``(grad_query, grad_key, grad_value)``, each of the shape of its input, ``(..., H, T, D)``, ``(..., H, S, D)``
-        and ``(..., H, S, D_v)``: where an input was broadcast, or a key head served several query heads, its gradient
-        is summed. Of the inputs' dtype, computed in at least float32. A query that may attend to nothing has gradient
-        0 and gives none.
+        ``(grad_query, grad_key, grad_value)``, each with the shape of its input, ``(..., H, T, D)``, ``(..., H, S, D)``
+        and ``(..., H, S, D_v)``: if an input was broadcast, or a key head served several query heads, its gradient is
+        summed. They have the inputs' dtype, and are computed in at least float32. A query that may attend to nothing
+        has gradient 0 and contributes nothing to the others.
 
     Raises:
         TypeError: as for the forward pass; ``grad`` counts among the inputs.

@@ -1,8 +1,8 @@
 """Similarity functions: how well each query matches each key.
 
 Each takes queries ``(..., T, D_q)`` and keys ``(..., S, D_k)`` and returns scores ``(..., T, S)``: row i belongs to
-query i, column j to key j. Leading dimensions broadcast. They are written once, against the array API, for all
-libraries.
+query i, column j to key j. Leading dimensions broadcast. The functions are written once, with the array API, for
+all libraries.
 
 Dimensions: T queries, S keys, D width of a vector, D_q and D_k where queries and keys differ, D_a hidden width.
 """

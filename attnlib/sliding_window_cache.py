@@ -1,4 +1,4 @@
-"""A cache that forgets: it keeps the last positions only, so that a text may go on for ever.
+"""A cache that keeps only the most recent positions, so that a text can be arbitrarily long.
 
 Dimensions: B batch, H heads, S keys held, T new ones, D width per head, D_v width per head of the values.
 """
@@ -14,22 +14,23 @@ from attnlib.masks import combine_masks, within_window
 class SlidingWindowCache(KVCache):
     """A :class:`~attnlib.cache.KVCache` of bounded size: it keeps the last ``left`` positions and any attention sinks.
 
-    Decoding computes what attention over the whole sequence computes with ``window=(left, 0)`` and
-    ``num_sink_tokens``, whether the layer has a window or not. A layer's own window must not reach further back.
+    Decoding gives the same results as attention over the whole sequence with ``window=(left, 0)`` and
+    ``num_sink_tokens``, even if the layer has no window. If the layer has one, it must not reach further back.
 
-    All positions, the sinks' too, are those of the original sequence, so decoding agrees with training and with
-    :func:`attnlib.window_mask`. Xiao et al. count positions within the cache instead: a query is never further from a
-    sink than the cache is long, and a model with rotary positions never sees a distance that is new to it. Their way
-    is not a mask over the whole sequence, and it rotates every key anew at each step.
+    All positions, including those of the sinks, are positions in the original sequence, so decoding agrees with
+    training and with :func:`attnlib.window_mask`. Xiao et al. count positions within the cache instead: a query is then
+    never further from a sink than the cache is long, so a model with rotary positions sees no distance that is new to
+    it. Their method is not equivalent to a mask over the whole sequence, and it must rotate every key again at each
+    step.
 
-    ``length`` counts all positions so far; a mask passed to a layer has a column for each of them. The arrays that a
-    layer attends to, and the columns of its weights, are the sinks and then the last positions, in order: the
-    cache holds those that the first of the T newest positions may attend to, and these T themselves. There is
-    room for no more than four times as many. An ``attn_bias`` is computed for all positions so far.
+    ``length`` counts all positions so far; a mask passed to a layer needs a column for each of them. The keys that a
+    layer attends to, and the columns of its weights, are the sinks followed by the most recent positions, in order:
+    the cache holds those that the first of the T newest positions may attend to, and these T themselves. Its storage
+    is never more than four times as large. An ``attn_bias`` is computed for all positions so far.
 
     Args:
         left: how many positions before its own a query may attend to.
-        num_sink_tokens: how many positions at the beginning are kept for ever.
+        num_sink_tokens: how many positions at the beginning are always kept.
 
     Raises:
         TypeError: a number is not whole.
@@ -54,16 +55,16 @@ class SlidingWindowCache(KVCache):
         self._begin = self._end = 0  # the rows of the storage that are in use: sinks, then the last positions
 
     def append(self, key: Array, value: Array) -> tuple[Array, Array]:
-        """Forget what none of T new positions may attend to; add their keys and values, and return all that is held.
+        """Forget positions that none of the T new ones may attend to, add the new ones, and return all that are held.
 
         Args:
-            key: ``(..., T, D)``, as a rule ``(B, H, T, D)``.
+            key: ``(..., T, D)``, usually ``(B, H, T, D)``.
             value: ``(..., T, D_v)``.
 
         Returns:
-            Keys ``(..., S, D)`` and values ``(..., S, D_v)`` with S at most ``num_sink_tokens + left + T``, not to be
-            written to, and valid until the next call: they may be views of the cache. Where torch records gradients
-            they are new tensors, through which gradients flow.
+            Keys ``(..., S, D)`` and values ``(..., S, D_v)`` with S at most ``num_sink_tokens + left + T``. They may be
+            views of the cache: do not write to them, and do not use them after the next call. While torch records
+            gradients, they are new tensors through which gradients flow.
 
         Raises:
             TypeError: backends or dtypes differ, from each other or from what is kept.
@@ -83,10 +84,10 @@ class SlidingWindowCache(KVCache):
         return self._keys[..., self._begin : self._end, :], self._values[..., self._begin : self._end, :]
 
     def options(self, rule: MaskRule, T: int, attn_mask: Array | None, like: Array) -> dict[str, Any]:
-        """Return a layer's rule and mask as options of attention for the keys that ``append`` of T more will return.
+        """Return a layer's rule and mask as options of attention for the keys held after T more positions.
 
         Raises:
-            ValueError: the layer's window reaches further back than the cache, or it has more sinks.
+            ValueError: the layer's window reaches further back than the cache's, or the layer has more sinks.
         """
         sinks, recent = self._remembered()
         forgotten = self.length - sinks - recent
@@ -99,7 +100,7 @@ class SlidingWindowCache(KVCache):
             attn_mask = xp.concat([attn_mask[..., :sinks], attn_mask[..., sinks + forgotten :]], axis=-1)
         if not sinks:
             return rule.options(T, recent + T, recent, attn_mask, like)
-        if T == 1 and rule == own:  # it may attend to all that is held
+        if T == 1 and rule == own:  # it may attend to everything that is held
             return {"attn_mask": attn_mask}
         xp, device = library_of(like)
         i = xp.arange(self.length, self.length + T, device=device)[:, None]
@@ -107,19 +108,19 @@ class SlidingWindowCache(KVCache):
         return {"attn_mask": combine_masks(attn_mask, within_window(i, j[None, :], *rule))}
 
     def truncate(self, length: int) -> None:
-        """Forget all positions from ``length`` on. What was held for the last call alone can always be taken back.
+        """Forget all positions from ``length`` on. Positions added by the last call can always be removed.
 
         Raises:
             TypeError: ``length`` is not a whole number.
-            ValueError: ``length`` is negative, or more than the cache holds, or the positions that come before it have
-                been forgotten already.
+            ValueError: ``length`` is negative or more than the cache holds, or positions that are needed before it have
+                already been forgotten.
         """
         held = self._end - self._begin
         first = self.length - held + min(self.num_sink_tokens, held)  # the first position that is no sink
         if first > self.num_sink_tokens and whole("length", length, 0) < first + self.left:
             raise ValueError(
                 f"length is {length}, but at least {first + self.left} is needed: the {self.left} positions before it "
-                f"must still be held, and those before {first} have been forgotten, but for "
+                f"must still be held, and those before {first} have been forgotten, except for "
                 f"{self.num_sink_tokens} attention sinks"
             )
         before = self.length
@@ -138,29 +139,29 @@ class SlidingWindowCache(KVCache):
             return own
         if rule.left > self.left or rule.num_sink_tokens > self.num_sink_tokens:
             raise ValueError(
-                f"the layer's window reaches {rule.left} positions back and it has {rule.num_sink_tokens} attention "
-                f"sinks, but the cache keeps {self.left} and {self.num_sink_tokens}: use "
+                f"the layer's window reaches {rule.left} positions back and the layer has {rule.num_sink_tokens} "
+                f"attention sinks, but the cache keeps {self.left} positions and {self.num_sink_tokens} sinks: use "
                 f"SlidingWindowCache({rule.left}, num_sink_tokens={rule.num_sink_tokens})"
             )
         return rule
 
     def _has_room(self, new: Array, size: int) -> bool:
-        """Tell whether new positions can be written behind what is held; storage that is far too large is given up."""
+        """Tell whether new positions fit behind those held; storage that is far too large is abandoned."""
         kept = self._keys
         if kept is None or (is_torch(new) and may_not_write(kept)):
             return False
         return bool(self._end + new.shape[-2] < kept.shape[-2] <= 4 * size)
 
     def _written(self, kept: Array, new: Array, sinks: int, recent: int) -> Array:
-        """Write the new positions behind the last, and the sinks just before those that are remembered."""
+        """Write the new positions after the last, and move the sinks to just before the positions that are kept."""
         begin, xp = self._end - recent - sinks, backend(new=new)
-        if begin > self._begin:  # by way of a copy, since the two places may overlap
+        if begin > self._begin:  # through a copy, because the two ranges may overlap
             kept[..., begin : begin + sinks, :] = xp.concat([kept[..., self._begin : self._begin + sinks, :]], axis=-2)
         kept[..., self._end : self._end + new.shape[-2], :] = new
         return kept
 
     def _moved(self, kept: Array, new: Array, sinks: int, recent: int) -> Array:
-        """Return storage of its own, with room to spare: what is remembered, and the new positions."""
+        """Return new storage, larger than needed, with the positions that are kept and the new ones."""
         xp, kept = backend(new=new), new[..., :0, :] if kept is None else kept
         first = kept[..., self._begin : self._begin + sinks, :]
         pieces = [first, kept[..., self._end - recent : self._end, :], new]

@@ -15,26 +15,26 @@ from attnlib.masks import combine_masks, within_window
 class StaticCache(KVCache):
     """A :class:`~attnlib.cache.KVCache` with memory for ``max_cache_len`` positions, which the first call allocates.
 
-    With torch, no shape and no address changes from the second call on, and nothing waits for the device, so that a
-    decoding step is compiled once and can be captured in a CUDA graph::
+    With torch, no shape or address changes from the second call on, and nothing waits for the device, so a decoding
+    step is compiled only once and can be captured in a CUDA graph::
 
         model(prompt, is_causal=True, cache=cache)  # allocates
         step = torch.compile(model, mode="reduce-overhead", fullgraph=True, dynamic=False)
 
-    To that end attention covers all ``max_cache_len`` positions, masked where nothing has been written; the weights
-    then have as many columns, and ``length`` becomes a tensor of no dimensions on the device, which each call advances
-    in place (``clone()`` it to keep it, ``int()`` of it waits for the device). In the first call, and with NumPy
-    always, attention covers what is held, and ``length`` is a whole number. A mask passed to a layer has
-    ``max_cache_len`` columns in every call, and so has what ``attn_bias`` returns; its ``q_offset`` is ``length``.
+    To make this possible, attention covers all ``max_cache_len`` positions and masks those not yet written; the weights
+    have as many columns. ``length`` becomes a zero-dimensional tensor on the device, which each call advances in place
+    (``clone()`` it to keep a value; ``int()`` waits for the device). In the first call, and always in NumPy, attention
+    covers only the positions held, and ``length`` is a whole number. A mask passed to a layer needs ``max_cache_len``
+    columns in every call, and so does the result of ``attn_bias``, whose ``q_offset`` is ``length``.
 
-    No gradients flow through it: use it under ``torch.no_grad()`` or ``torch.inference_mode()``.
+    No gradients flow through the cache: use it under ``torch.no_grad()`` or ``torch.inference_mode()``.
 
-    If positions do not fit, an error says so, and nothing is added. But in compiled code, and on devices other than the
-    CPU, the number of positions is not known without waiting: there torch raises its own error about an index that is
-    out of range, on CUDA at some later operation.
+    If new positions do not fit, an error is raised and nothing is added. In compiled code and on devices other than the
+    CPU, however, the number of positions held is not known without waiting for the device: there, torch raises its own
+    error about an index out of range, on CUDA during some later operation.
 
     Args:
-        max_cache_len: how many positions there is memory for.
+        max_cache_len: the number of positions to allocate memory for.
 
     Raises:
         TypeError: ``max_cache_len`` is not a whole number.
@@ -60,16 +60,16 @@ class StaticCache(KVCache):
         self.max_cache_len = whole("max_cache_len", max_cache_len, 1)
 
     def append(self, key: Array, value: Array) -> tuple[Array, Array]:
-        """Add the keys and values of T new positions, in place, and return the memory of all.
+        """Add the keys and values of T new positions in place, and return those of all positions.
 
         Args:
-            key: ``(..., T, D)``, as a rule ``(B, H, T, D)``.
+            key: ``(..., T, D)``, usually ``(B, H, T, D)``.
             value: ``(..., T, D_v)``.
 
         Returns:
-            Keys ``(..., S, D)`` and values ``(..., S, D_v)``, views of the memory that are not to be written to. With
-            torch, from the second call on, S is ``max_cache_len``; positions that have not been written hold anything
-            finite. Otherwise S is ``length``.
+            Keys ``(..., S, D)`` and values ``(..., S, D_v)``, views of the memory: do not write to them. With torch,
+            S is ``max_cache_len`` from the second call on, and positions not yet written hold arbitrary finite
+            numbers. Otherwise S is ``length``.
 
         Raises:
             TypeError: backends or dtypes differ, from each other or from what is kept.
@@ -92,11 +92,11 @@ class StaticCache(KVCache):
         return self._keys[..., :end, :], self._values[..., :end, :]
 
     def columns(self, T: int) -> int:
-        """Return how many keys a layer's ``attn_mask`` and ``attn_bias`` are for when the next T positions come."""
+        """Return how many keys a layer's ``attn_mask`` and ``attn_bias`` must cover when T more positions come."""
         return self.max_cache_len
 
     def options(self, rule: MaskRule, T: int, attn_mask: Array | None, like: Array) -> dict[str, Any]:
-        """Return a layer's rule and mask as options of attention for the keys that ``append`` of T more will return."""
+        """Return a layer's rule and mask as options of attention for the keys held after T more positions."""
         if not is_torch(self.length):
             end = self.length + T
             attn_mask = attn_mask[..., :end] if attn_mask is not None and attn_mask.ndim else attn_mask
@@ -105,12 +105,12 @@ class StaticCache(KVCache):
         i = xp.arange(T, device=device)[:, None] + self.length
         j = xp.arange(self.max_cache_len, device=device)[None, :]
         mask = within_window(i, j, *rule)
-        if rule.right != 0:  # otherwise no query sees beyond itself
+        if rule.right != 0:  # otherwise no query sees past its own position
             mask = mask & (j < self.length + T)
         return {"attn_mask": combine_masks(attn_mask, mask)}
 
     def truncate(self, length: int) -> None:
-        """Forget all positions from ``length`` on; ``truncate(0)`` makes the memory ready for another text.
+        """Forget all positions from ``length`` on; ``truncate(0)`` makes the memory ready for a new text.
 
         Raises:
             TypeError: ``length`` is not a whole number.
@@ -127,14 +127,14 @@ class StaticCache(KVCache):
             self.length = length
 
     def reorder(self, index: Array) -> None:
-        """Select sequences of the batch by index, with repeats, as beam search does: as many as there are.
+        """Select sequences of the batch by index, with repeats, as beam search does; their number must not change.
 
         Args:
             index: ``(B,)``, integers: for each sequence, which of them it continues.
 
         Raises:
             TypeError: ``index`` is not an array of integers from the cache's library.
-            ValueError: ``index`` has another length than the batch, for which there is no memory.
+            ValueError: the length of ``index`` is not the batch size for which memory was allocated.
             IndexError: ``index`` names a sequence that does not exist (for a tensor, torch alone checks this).
         """
         index = self._checked_index(index)
@@ -142,7 +142,7 @@ class StaticCache(KVCache):
             B = self._keys.shape[0]
             if index.shape[0] != B:
                 raise ValueError(
-                    f"index names {index.shape[0]} sequences, but there is memory for {B}, no more or less"
+                    f"index names {index.shape[0]} sequences, but there is memory for {B}: name exactly {B}"
                 )
             self._keys[...] = self._keys[index]
             self._values[...] = self._values[index]
@@ -154,7 +154,7 @@ class StaticCache(KVCache):
             holds = f"has memory for {self.max_cache_len}" if held is None else f"holds {held} of {self.max_cache_len}"
             raise ValueError(
                 f"{T} more positions do not fit: the cache {holds}. Create it with a larger max_cache_len, or use a "
-                "SlidingWindowCache, which forgets"
+                "SlidingWindowCache, which forgets old positions"
             )
 
     def _known_length(self) -> int | None:
@@ -166,25 +166,25 @@ class StaticCache(KVCache):
     def _refuse_gradients(self, key: Array, value: Array) -> None:
         if is_torch(key) and sys.modules["torch"].is_grad_enabled() and (key.requires_grad or value.requires_grad):
             raise RuntimeError(
-                "a StaticCache is written in place, so that no gradients can flow through it: call the model under "
+                "a StaticCache is written in place, so no gradients can flow through it: call the model under "
                 "torch.no_grad() or torch.inference_mode(), or train with a KVCache"
             )
 
     def _memory(self, new: Array) -> Array:
-        """Return zeros for all positions that may come."""
+        """Return zeros for all positions for which there will be memory."""
         xp, device = library_of(new)
         shape = (*new.shape[:-2], self.max_cache_len, new.shape[-1])
         return _static(lambda: xp.zeros(shape, dtype=new.dtype, device=device), new)
 
     def _position(self, new: Array, length: int) -> Any:
-        """Return a length as it is kept from the first call on."""
+        """Return a length in the form in which it is kept from the first call on."""
         if not is_torch(new):
             return length
         xp, device = library_of(new)
         return _static(lambda: xp.full((), length, dtype=xp.int64, device=device), new)
 
     def _write(self, key: Array, value: Array) -> None:
-        """Write at the position that a tensor holds, and advance it."""
+        """Write at the position that the tensor ``length`` holds, and advance it."""
         xp, device = library_of(key)
         rows = xp.arange(key.shape[-2], device=device) + self.length
         self._keys.index_copy_(-2, rows, key.to(self._keys.dtype))
@@ -193,7 +193,7 @@ class StaticCache(KVCache):
 
 
 def _static(make: Any, like: Array) -> Array:
-    """Make an array that is written to in every call: in and out of inference mode, and by CUDA graphs."""
+    """Make an array that every call can write to, in and out of inference mode, and from CUDA graphs."""
     if not is_torch(like):
         return make()
     if _is_compiling():
@@ -202,7 +202,7 @@ def _static(make: Any, like: Array) -> Array:
     with torch.inference_mode(False):
         made = make()
     if made.device.type == "cuda":
-        torch._dynamo.mark_static_address(made)  # without it, torch.compile copies what a CUDA graph writes to
+        torch._dynamo.mark_static_address(made)  # otherwise torch.compile copies what a CUDA graph writes to
     return made
 
 

@@ -1,7 +1,7 @@
-"""Attention by a kernel written in Triton, for the cases in which torch has no fused kernel for a GPU.
+"""Attention by a Triton kernel, for cases in which torch has no fused kernel for a GPU.
 
-Nothing calls it by itself: :func:`attnlib.scaled_dot_product_attention` never does. The kernel, ``attnlib/_triton.py``,
-is written to be read next to the same in NumPy, ``attnlib/_tiled.py``.
+You have to call it yourself: :func:`attnlib.scaled_dot_product_attention` never does. The kernel,
+``attnlib/_triton.py``, is meant to be read side by side with its NumPy counterpart, ``attnlib/_tiled.py``.
 """
 
 import sys
@@ -35,11 +35,12 @@ def scaled_dot_product_attention(
 
     .. math:: O = \operatorname{softmax}\left(\frac{Q K^\top}{\sqrt{D}} + M\right) V
 
-    The result is that of :func:`attnlib.scaled_dot_product_attention`, and so are the arguments; M is what the causal
-    rule and the window forbid. The kernel needs no memory beyond the result, and skips the keys that no query of a tile
-    can reach. torch's fused kernel has neither ``softcap`` nor ``return_lse``, and needs a mask for a ``window``.
+    The arguments and the result are those of :func:`attnlib.scaled_dot_product_attention`; M is -inf where the causal
+    rule or the window forbids attention. The kernel needs no memory beyond the result, and skips keys that no query of
+    a tile can reach. torch's fused kernel has neither ``softcap`` nor ``return_lse``, and needs a mask for a
+    ``window``.
 
-    It has no backward pass, no masks and no dropout. It has been run by Triton's interpreter and compiled for NVIDIA's
+    The kernel has no backward pass, masks or dropout. It has been run in Triton's interpreter and compiled for NVIDIA
     GPUs, but its speed has not been measured.
 
     Args:
@@ -54,15 +55,15 @@ def scaled_dot_product_attention(
         window: ``(left, right)``: query i may attend to key j only if
             ``i + q_offset - left <= j <= i + q_offset + right``; ``None`` leaves a side open.
         softcap: scores s become ``softcap * tanh(s / softcap)``; ``None`` or 0 leaves them unchanged.
-        return_lse: return the logarithm of the sum of the exponentials of each row's scores too.
+        return_lse: also return the logarithm of the sum of the exponentials of each row's scores.
 
     Returns:
         The context ``(..., H, T, D_v)``; with ``return_lse`` also the log-sums ``(..., H, T)``, of the inputs' dtype,
         both computed in float32. A query that may attend to nothing has context 0 and log-sum -inf.
 
     Raises:
-        TypeError: as for :func:`attnlib.scaled_dot_product_attention`, or the inputs are no torch tensors or of another
-            dtype.
+        TypeError: as for :func:`attnlib.scaled_dot_product_attention`, or the inputs are not torch tensors of
+            one of these dtypes.
         ValueError: as for :func:`attnlib.scaled_dot_product_attention`, the tensors are not on a GPU, or torch would
             record a gradient.
         ModuleNotFoundError: Triton is not installed. It comes with torch for CUDA, on Linux.
@@ -84,7 +85,7 @@ def scaled_dot_product_attention(
     scale, softcap = checked_scale(scale, query.shape[-1]), checked_softcap(softcap)
     rules = {"scale": scale, "softcap": softcap, "left": left, "right": right, "offset": offset}
     _check_tensors(query=query, key=key, value=value)
-    from attnlib import _triton  # which imports Triton, and so not at the top
+    from attnlib import _triton  # not at the top, because it imports Triton
 
     _check_device(query, _triton.INTERPRETED)
     *batch, H = lead or [1]
@@ -96,13 +97,13 @@ def scaled_dot_product_attention(
 
 
 def _check_tensors(**inputs: Array) -> None:
-    """Raise unless the inputs are torch tensors of one dtype that the kernel knows, and need no gradient."""
+    """Raise unless the inputs are torch tensors that share a dtype the kernel supports, and need no gradient."""
     first = next(iter(inputs.values()))
     for name, x in inputs.items():
         if not is_torch(x):
             raise TypeError(
                 f"{name} is a {type(x).__name__}, but a torch.Tensor on a GPU is needed: "
-                "attnlib.scaled_dot_product_attention takes NumPy arrays"
+                "for other arrays, use attnlib.scaled_dot_product_attention"
             )
         if str(x.dtype) not in DTYPES or x.dtype != first.dtype:
             raise TypeError(f"{name} has dtype {x.dtype}, but one of {', '.join(DTYPES)} is needed, the same for all")
@@ -117,15 +118,15 @@ def _check_device(query: Array, interpreted: bool) -> None:
     """Raise unless the kernel can run where the query is."""
     if query.device.type == "cpu" and not interpreted:
         raise ValueError(
-            "query is on the cpu, but the kernel needs a GPU: use attnlib.scaled_dot_product_attention, or set "
-            "TRITON_INTERPRET=1 before Triton is imported, to try the kernel slowly"
+            "query is on the cpu, but the kernel needs a GPU: use attnlib.scaled_dot_product_attention, or, to "
+            "try the kernel slowly, set TRITON_INTERPRET=1 before Triton is imported"
         )
     if interpreted and "bfloat16" in str(query.dtype):
         raise TypeError(
-            "query has dtype torch.bfloat16, whose products Triton's interpreter gets wrong: use float16 or float32"
+            "query has dtype torch.bfloat16, which Triton's interpreter multiplies incorrectly: use float16 or float32"
         )
 
 
 def _seen(x: Array, batch: list[int], heads: int) -> Array:
-    """Return a view (B, H, T, D) of x, where that is possible without a copy."""
+    """Return x as (B, H, T, D), as a view if no copy is needed."""
     return x.expand(*batch, heads, *x.shape[-2:]).reshape(prod(batch), heads, *x.shape[-2:])

@@ -23,13 +23,13 @@ SETTINGS = (
 
 
 class HasWeights(Protocol):
-    """A module of either library."""
+    """A NumPy or torch module."""
 
     def state_dict(self) -> Any:
         """Return the parameters by name."""
 
     def load_state_dict(self, state: Any, /) -> Any:
-        """Take the parameters by name."""
+        """Load the parameters by name."""
 
 
 ModuleT = TypeVar("ModuleT", bound=HasWeights)

@@ -373,7 +373,7 @@ def test_an_offset_that_is_a_tensor_gives_what_a_number_gives():
         for wrong in (torch.tensor(3.0), torch.tensor([3]), torch.tensor(True)):
             with pytest.raises(TypeError, match="q_offset"):
                 made(wrong)
-    with pytest.raises(TypeError, match="a tensor is needed as like"):
+    with pytest.raises(TypeError, match="pass a tensor on the same device as like"):
         attnlib.causal_mask(2, q_offset=offset)
 
 
