@@ -53,7 +53,7 @@ def sdpa(
     q, k, v = (x.astype(work, copy=False) for x in (query, key, value))
     left, right = binding_sides(left, right, offset, q.shape[-2], k.shape[-2])
     if not (want_lse or dropout_p or softcap or left is not None) and (right is None or right == offset == 0):
-        found = _small_sdpa(q, k, v, mask, scale, right == 0)
+        found = _small.sdpa(q, k, v, mask, scale, right == 0, enable_gqa=q.ndim > 2)
         if found is not None:
             small, its_weights = (x.astype(query.dtype, copy=False) for x in found)
             return small, its_weights if want_weights else None, None
@@ -69,24 +69,6 @@ def sdpa(
         attend_at_once(q, k, v, rules, out, lse, weights)
     results = (out, weights, lse)
     return tuple(x if x is None else _returned(x, heads, len(lead), query.dtype) for x in results)  # type: ignore[return-value]
-
-
-def _small_sdpa(
-    query: Floats, key: Floats, value: Floats, mask: NDArray[Any] | None, scale: float, causal: bool
-) -> tuple[Floats, Floats] | None:
-    """Return context and weights if there are few scores, else None. Query heads that share a key head become rows."""
-    q, k, v = query, key, value
-    grouped = q.ndim == k.ndim > 2 and q.shape[:-3] == k.shape[:-3] and 1 < k.shape[-3] < q.shape[-3]
-    if grouped and mask is None and not causal:
-        q = q.reshape(*k.shape[:-2], -1, q.shape[-1])
-    if not _small.fits(q, k, v, causal):
-        return None
-    if mask is not None and mask.dtype != np.bool_:
-        mask = mask.astype(q.dtype, copy=False)
-    context, weights = _small.attend(q, k, v, scale, causal, mask)
-    if q is query:
-        return context, weights
-    return context.reshape(*query.shape[:-1], v.shape[-1]), weights.reshape(*query.shape[:-1], k.shape[-2])
 
 
 def _returned(x: Floats, heads: tuple[int, ...], lead: int, dtype: Any) -> Floats:

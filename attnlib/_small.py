@@ -11,15 +11,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlib._arrays import Array
-from attnlib._tiled import keep
+from attnlib._arrays import Array, broadcasts_to
+from attnlib._tiled import NOTHING
 
 Floats = NDArray[np.floating[Any]]
 
 FEW = 2**17  # scores of all heads: 512 KiB of float32
 LONGEST = 512  # queries or keys, where the attention is causal
 AFTER = np.tri(LONGEST, k=-1, dtype=np.bool_).T  # column > row
-DTYPES = (np.dtype(np.float32), np.dtype(np.float64))  # in native byte order
+LOWEST = {np.dtype(t): float(np.finfo(t).min) for t in (np.float32, np.float64)}  # in native byte order
+
+
+def sdpa(
+    query: Array, key: Array, value: Array, mask: Array | None, scale: float, causal: bool, enable_gqa: bool
+) -> tuple[Array, Array] | None:
+    """Return the context and the weights, or None if :func:`attend` does not fit. Nothing has to be validated."""
+    grouped = enable_gqa and is_grouped(query, key)
+    q = query.reshape(*key.shape[:-2], -1, query.shape[-1]) if grouped else query  # heads of a group become rows
+    if not fits(q, key, value, causal) or (enable_gqa and q.ndim < 3) or (grouped and (causal or mask is not None)):
+        return None
+    if mask is not None and not mask_fits(mask, q, key):
+        return None
+    context, weights = attend(q, key, value, scale, causal, mask)
+    if not grouped:
+        return context, weights
+    return context.reshape(*query.shape[:-1], value.shape[-1]), weights.reshape(*query.shape[:-1], key.shape[-2])
+
+
+def is_grouped(query: object, key: object) -> bool:
+    """Tell whether several heads of queries, which are neighbours, share one of keys."""
+    if not type(query) is type(key) is np.ndarray or not query.size:
+        return False
+    q, k = query.shape, key.shape
+    return len(q) == len(k) > 2 and q[:-3] == k[:-3] and 0 < k[-3] < q[-3] and q[-3] % k[-3] == 0 and q[-1] == k[-1]
 
 
 def fits(query: object, key: object, value: object, causal: bool) -> bool:
@@ -35,9 +59,17 @@ def fits(query: object, key: object, value: object, causal: bool) -> bool:
         )
         and 0 < query.size * k[-2] <= FEW * q[-1]
         and dtype == key.dtype == value.dtype
-        and dtype in DTYPES
+        and dtype in LOWEST
         and not (causal and max(q[-2], k[-2]) > LONGEST)
     )
+
+
+def mask_fits(mask: object, query: Floats, key: Floats) -> bool:
+    """Tell whether a mask, boolean or floating point, broadcasts to the scores of arrays that fit each other."""
+    if type(mask) is not np.ndarray or mask.dtype.kind not in "bf":
+        return False
+    T, S = query.shape[-2], key.shape[-2]
+    return mask.shape == (T, S) or broadcasts_to(mask.shape, (*query.shape[:-1], S))
 
 
 @np.errstate(over="ignore", invalid="ignore")  # from inf, which makes a row nan
@@ -47,31 +79,29 @@ def attend(
     """Return the context (..., T, D_v) and the weights (..., T, S), for at least one key.
 
     The arrays have the same leading dimensions and are float32 or float64. ``causal`` aligns the first query with the
-    first key. The mask is boolean, or has the arrays' dtype and is added to the scores.
+    first key. The mask is boolean, or floating point and added to the scores. A query without any key has context and
+    weights 0, because its largest score is taken to be finite, and NOTHING is added to the sum of its weights. That
+    changes no other sum, which is at least 1.
     """
     weights: Floats = np.matmul(query * scale, key.mT)
     if causal:
         T, S = weights.shape[-2:]
         np.copyto(weights, -np.inf, where=AFTER[:T, :S])
     if mask is not None:
-        return _attend_masked(weights, mask, value)
-    weights -= np.maximum.reduce(weights, axis=-1, keepdims=True)  # as max() does, with less overhead
+        _apply(mask, weights)
+    # The ufuncs do what max() and sum() do, with less overhead.
+    weights -= np.maximum.reduce(weights, axis=-1, keepdims=True, initial=LOWEST[weights.dtype])
     np.exp(weights, out=weights)
-    weights /= np.add.reduce(weights, axis=-1, keepdims=True)
+    weights /= np.add.reduce(weights, axis=-1, keepdims=True, initial=NOTHING)
     return np.matmul(weights, value), weights
 
 
-def _attend_masked(scores: Floats, mask: NDArray[Any], value: Floats) -> tuple[Floats, Floats]:
-    """Return the context and the weights, which are 0 for a query without any key; overwrite the scores."""
-    if mask.dtype == np.bool_:
-        keep(scores, mask, by=-np.inf)
-    else:
+def _apply(mask: NDArray[Any], scores: Floats) -> None:
+    """Add a mask to the scores, or lower them to -inf where it is False; a nan that is kept becomes inf."""
+    if mask.dtype != np.bool_:
         scores += mask
-    top = np.maximum.reduce(scores, axis=-1, keepdims=True)
-    np.copyto(top, 0, where=top == -np.inf)  # -inf minus -inf would be nan
-    scores -= top
-    np.exp(scores, out=scores)
-    total = np.add.reduce(scores, axis=-1, keepdims=True)
-    np.copyto(total, 1, where=total == 0)
-    scores /= total
-    return np.matmul(scores, value), scores
+        return
+    limit = mask.astype(scores.dtype)
+    limit -= 0.5
+    limit *= np.inf  # with no branch, of which a processor would mispredict many
+    np.fmin(scores, limit, out=scores)

@@ -117,8 +117,9 @@ class Rules:
             keep(tile, mask, by)
             return
         with np.errstate(over="ignore"):
-            added = mask * tile.dtype.type(log2(e))
-            np.maximum(added, np.finfo(tile.dtype).min, out=added, where=mask > -np.inf)  # what is finite remains so
+            added, least = mask * tile.dtype.type(log2(e)), np.finfo(tile.dtype).min
+            if not added.min(initial=0.0) >= least:  # a where takes three times as long as this
+                np.maximum(added, least, out=added, where=mask > -np.inf)  # what is finite remains so
             tile += added
 
 

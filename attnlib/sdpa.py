@@ -7,6 +7,8 @@ import math
 import sys
 from typing import Any, Literal, TypedDict, Unpack, overload
 
+import numpy as np
+
 from attnlib import _small
 from attnlib._arrays import (
     Array,
@@ -166,12 +168,14 @@ def scaled_dot_product_attention(
     """
     if type(is_causal) is not bool:
         is_causal = flag("is_causal", is_causal)
-    extras = attn_mask is not None or dropout_p != 0 or scale is not None or window is not None or softcap is not None
-    placed = q_offset != 0 or type(q_offset) is not int
-    plain = not (extras or placed or enable_gqa or return_lse)
-    if plain and _small.fits(query, key, value, is_causal):
-        out, weights = _small.attend(query, key, value, query.shape[-1] ** -0.5, is_causal)
-        return (out, weights) if return_weights else out
+    extras = dropout_p != 0 or window is not None or softcap is not None or return_lse
+    plain = not (extras or q_offset != 0 or type(q_offset) is not int)
+    if plain and type(query) is np.ndarray and query.ndim:
+        factor = checked_scale(scale, query.shape[-1])
+        small = _small.sdpa(query, key, value, attn_mask, factor, is_causal, enable_gqa)
+        if small is not None:
+            return small if return_weights else small[0]
+    plain = plain and attn_mask is None and scale is None and not enable_gqa
     torch: Any = sys.modules.get("torch")
     if torch and plain and _fit(torch, query, key, value):
         attend = torch.nn.functional.scaled_dot_product_attention
@@ -180,12 +184,7 @@ def scaled_dot_product_attention(
                 found = kernel(query).small_sdpa(query, key, value, is_causal)
                 if found is not None:
                     return found
-            elif (
-                torch.compiler.is_compiling()
-                or query.is_nested
-                or key.shape[2] >= FEW_KEYS
-                or query.device.type != "cpu"
-            ):
+            elif torch.compiler.is_compiling() or query.is_nested or key.shape[2] >= FEW_KEYS or not query.is_cpu:
                 return attend(query, key, value, is_causal=True) if is_causal else attend(query, key, value)
             elif key.shape[2] and not torch.jit.is_tracing():
                 return kernel(query).sdpa_of_few_keys(query, key, value, is_causal)

@@ -88,10 +88,18 @@ NUMPY = [
     Mutant(
         "few scores without their mask",
         "_small.py",
-        "    if mask is not None:\n        return",
-        "    if False:\n        return",
+        "    if mask is not None:\n        _apply(",
+        "    if False:\n        _apply(",
     ),
-    Mutant("few scores, nothing to attend to", "_small.py", "np.copyto(total, 1, where=total == 0)", "pass"),
+    Mutant("few scores, mask upside down", "_small.py", "limit -= 0.5", "limit = 0.5 - limit"),
+    Mutant("few scores, nothing to subtract", "_small.py", ", initial=LOWEST[weights.dtype]", ""),
+    Mutant("few scores, nothing to divide by", "_small.py", ", initial=NOTHING", ""),
+    Mutant(
+        "few scores of a group in another's rows",
+        "_small.py",
+        "query.reshape(*key.shape[:-2], -1, query.shape[-1])",
+        "query.swapaxes(-2, -3).reshape(*key.shape[:-2], -1, query.shape[-1])",
+    ),
     Mutant(
         "a window that forbids nothing, one early", "_lengths.py", "offset + right >= S - 1", "offset + right >= S - 2"
     ),
@@ -102,16 +110,10 @@ NUMPY = [
         "T - 2 + offset - left <= 0",
     ),
     Mutant(
-        "heads of a group as rows of another",
-        "_numpy.py",
-        "q.reshape(*k.shape[:-2], -1, q.shape[-1])",
-        "q.swapaxes(-2, -3).reshape(*k.shape[:-2], -1, q.shape[-1])",
-    ),
-    Mutant(
         "float mask to base e among scores to base 2",
         "_tiled.py",
-        "added = mask * tile.dtype.type(log2(e))",
-        "added = mask * tile.dtype.type(1)",
+        "added, least = mask * tile.dtype.type(log2(e))",
+        "added, least = mask * tile.dtype.type(1)",
     ),
     Mutant(
         "window one too long to the left, in tiles",

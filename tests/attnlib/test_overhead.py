@@ -12,6 +12,14 @@ from modules import ATTENTIONS
 
 import attnlib
 
+FEW_SCORES = {
+    "no mask": {},
+    "scale": {"scale": 0.5},
+    "boolean mask": {"attn_mask": np.eye(3, dtype=bool)},
+    "bias": {"attn_mask": np.eye(3)},
+    "grouped queries": {"enable_gqa": True},
+}
+
 
 def calls(function):
     """How many functions of attnlib one call of this function needs."""
@@ -35,6 +43,12 @@ def test_attention_with_weights_of_a_few_words(backend):
     module, inputs = layer.build(backend), layer.inputs(backend)
     most = 50 if isinstance(backend, Torch) else 70  # of NumPy's layers the linear ones are attnlib's, too
     assert calls(lambda: module(**inputs, need_weights=True)) <= most
+
+
+@pytest.mark.parametrize("options", FEW_SCORES.values(), ids=FEW_SCORES)
+def test_numpy_attention_of_few_scores(options):
+    query, key = np.ones((4, 3, 5)), np.ones((2 if "enable_gqa" in options else 4, 3, 5))
+    assert calls(lambda: attnlib.scaled_dot_product_attention(query, key, key, **options)) <= 8
 
 
 @pytest.mark.parametrize("cell", [attnlib.rnn_cell, attnlib.gru_cell])
