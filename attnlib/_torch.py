@@ -164,7 +164,7 @@ def _has_few_keys(query: Tensor, key: Tensor) -> bool:
 def _mask_of_zeros(query: Tensor, key: Tensor, causal: bool) -> Tensor:
     """Return an additive mask of zeros, with -inf above the diagonal if the attention is causal."""
     if not causal:
-        return query.new_zeros((1, 1))
+        return query.new_zeros(1, 1)
     T, S = query.shape[-2], key.shape[-2]
     return query.new_full((T, S), -torch.inf).triu(1)
 
