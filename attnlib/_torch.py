@@ -356,16 +356,17 @@ class _Blocks(torch.autograd.Function):
         reach: Reach,
         want_lse: bool,
     ) -> tuple[Tensor, Tensor | None]:
-        ctx.save_for_backward(query, key, value, mask)
-        ctx.options = scale, softcap, reach
         out, _, lse = _block_by_block(query, key, value, mask, 0.0, scale, softcap, reach, False, want_lse)
+        ctx.save_for_backward(query, key, value, mask, lse)
+        ctx.options = scale, softcap, reach
         return out, lse
 
     @staticmethod
     def backward(ctx: Any, d_out: Tensor, d_lse: Tensor | None) -> tuple[Tensor | None, ...]:
-        query, key, value, mask = ctx.saved_tensors
+        query, key, value, mask, lse = ctx.saved_tensors
         scale, softcap, reach = ctx.options
-        d_lse = d_lse if d_lse is None else d_lse[..., None]
+        if d_lse is not None:  # the gradient of a log-sum of -inf may be nan, and nan times a weight of 0 is nan
+            d_lse = d_lse.masked_fill(lse == -torch.inf, 0.0)[..., None]
         enable_gqa = _is_grouped(query, key)
         gradients = backward(d_out, query, key, value, mask, scale, softcap, reach, enable_gqa, d_lse)
         return *gradients, None, None, None, None, None

@@ -118,6 +118,18 @@ def test_a_float_mask_keeps_its_gradient(rng):
 
 
 @pytest.mark.usefixtures("small_blocks")
+def test_an_empty_row_has_gradient_0_even_if_that_of_its_log_sum_is_nan(rng):
+    tensors, options = inputs(rng, "lse", requires_grad=True)
+    allowed = torch.ones(T, S, dtype=torch.bool)
+    allowed[1] = False
+    _, lse = sdpa(*tensors, allowed, **options)
+    both = torch.logaddexp(lse, lse)  # as where two parts of the keys are merged: of -inf, its derivative is nan
+    ours = torch.autograd.grad(both[both > -INF].sum(), tensors[:2], retain_graph=True)
+    for mine, theirs in zip(ours, torch.autograd.grad(lse[lse > -INF].sum(), tensors[:2]), strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.usefixtures("small_blocks")
 def test_the_weights_that_dropout_leaves_are_those_used(rng):
     q, k, v = (torch.tensor(rng.standard_normal((H, n, D))) for n in (T, S, S))
     out, weights = sdpa(q, k, v, dropout_p=0.5, softcap=2.0, return_weights=True)
