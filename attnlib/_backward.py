@@ -131,5 +131,5 @@ def _may_overwrite(*arrays: Array) -> bool:
 def _sum_to(grad: Array, wanted: tuple[int, ...], xp: ModuleType) -> Array:
     """Sum a gradient over the dimensions along which its array was broadcast."""
     ahead = grad.ndim - len(wanted)
-    axes = [axis for axis in range(grad.ndim) if axis < ahead or wanted[axis - ahead] < grad.shape[axis]]
+    axes = [axis for axis in range(grad.ndim) if axis < ahead or wanted[axis - ahead] != grad.shape[axis]]
     return xp.reshape(xp.sum(grad, axis=tuple(axes), keepdims=True), tuple(wanted)) if axes else grad

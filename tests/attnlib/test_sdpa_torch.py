@@ -170,6 +170,13 @@ def test_a_float_mask_has_a_gradient_too(rng, way):
     assert torch.autograd.gradcheck(lambda mask: sdpa(q, k, v, mask, **WAYS[way]), mask)
 
 
+def test_keys_for_an_empty_batch_have_gradient_0_where_autograd_follows():
+    q, k, v = (torch.ones(shape, requires_grad=True) for shape in ((0, T, D), (1, S, D), (S, D_V)))
+    gradients = sdpa_backward(torch.ones(0, T, D_V), q, k, v)
+    for x, grad in zip((q, k, v), gradients, strict=True):
+        torch.testing.assert_close(grad, torch.zeros_like(x))
+
+
 # Transforms
 
 
