@@ -302,8 +302,9 @@ def _go_by_blocks(
 
 def _is_transformed(x: Tensor) -> bool:
     """Tell whether torch.func or forward-mode differentiation tracks a tensor."""
-    dual = forward_ad.unpack_dual(x)  # type: ignore[no-untyped-call]
-    return torch._C._functorch.is_functorch_wrapped_tensor(x) or dual.tangent is not None
+    if torch._C._functorch.is_functorch_wrapped_tensor(x):
+        return True
+    return forward_ad.unpack_dual(x).tangent is not None  # type: ignore[no-untyped-call]
 
 
 def _block_by_block(
@@ -381,7 +382,9 @@ def _result_dtype(query: Tensor) -> torch.dtype:
 
 def _worth_a_loop(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Tell whether heads are so long that one at a time is faster, on one core, and nobody would notice."""
-    if _followed(query) or autocasts(query) or query.device.type != "cpu" or torch.finfo(query.dtype).bits < 32:
+    if _followed(query, key, value) or autocasts(query):
+        return False
+    if query.device.type != "cpu" or torch.finfo(query.dtype).bits < 32:
         return False
     long = query.shape[-2] * key.shape[-2] >= LONG and torch.get_num_threads() == 1
     return long and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
@@ -421,11 +424,9 @@ def _softmax_of_own(scores: Tensor) -> Tensor:
     return torch.softmax(scores, dim=-1, out=scores)
 
 
-def _followed(x: Tensor) -> bool:
+def _followed(*tensors: Tensor) -> bool:
     """Tell whether autograd, torch.func or a compiler tracks operations, which rules out ``out``."""
-    if torch.is_grad_enabled() or is_traced():
-        return True
-    return bool(torch._C._functorch.is_functorch_wrapped_tensor(x))  # a compiler cannot trace this call
+    return torch.is_grad_enabled() or is_traced() or any(map(_is_transformed, tensors))
 
 
 def are_followed(*tensors: Tensor) -> bool:

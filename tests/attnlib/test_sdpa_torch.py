@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from backends import D_V, B, D, H, OnMeta, S, T, Torch
 from oracle import attend
 from sdpa_cases import ALL, INF, NOTHING, QKV, WAYS, empty_rows, forbidden_rows, heads, on, random_mask
+from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -202,6 +203,26 @@ def test_vmap_over_masks_is_a_loop(rng):
         ours, loop = (ours, loop) if isinstance(ours, tuple) else ((ours,), [(x,) for x in loop])
         for mine, theirs in zip(ours, zip(*loop, strict=True), strict=True):
             torch.testing.assert_close(mine, torch.stack(theirs))
+
+
+@pytest.mark.parametrize("argument", range(3))
+@pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")  # which torch's own rules use
+@pytest.mark.usefixtures("one_core")
+def test_long_heads_may_be_followed_through_any_argument_while_autograd_is_off(rng, monkeypatch, argument):
+    monkeypatch.setattr("attnlib._torch.LONG", 1)  # from which on a loop over the heads writes into arrays
+    inputs = [torch.tensor(rng.standard_normal(shape)) for shape in ((H, T, D), (H, S, D), (H, S, D_V))]
+    x = inputs[argument]
+
+    def weigh(x):
+        return sdpa(*inputs[:argument], x, *inputs[argument + 1 :], return_weights=True)
+
+    with torch.no_grad(), forward_ad.dual_level():
+        for mine, *theirs in zip(torch.func.vmap(weigh)(torch.stack([x, -x])), weigh(x), weigh(-x), strict=True):
+            torch.testing.assert_close(mine, torch.stack(theirs))
+        context, weights = (forward_ad.unpack_dual(y).tangent for y in weigh(forward_ad.make_dual(x, x)))
+    _, (expected, of_weights) = torch.func.jvp(weigh, (x,), (x,))
+    torch.testing.assert_close(context, expected)
+    assert weights is None if argument == 2 else torch.equal(weights, of_weights)
 
 
 @every_forward
