@@ -545,7 +545,9 @@ class Encoder:
     def _shared_rope_tables(self, query: Array, cache: list[KVCache] | None) -> Tables | None:
         """Return the rotary tables that all layers share, or None if there are none or each layer must make its own."""
         attends: list[Any] = [getattr(layer, "self_attn", None) for layer in self.layers]  # None if it was replaced
-        ropes = [(getattr(attend, "rope", None), getattr(attend, "head_dim", None)) for attend in attends]
+        if not all(isinstance(attend, MultiHeadAttention) for attend in attends):
+            return None
+        ropes = [(attend.rope, attend.head_dim) for attend in attends]
         starts = [0] if cache is None else [getattr(one, "length", 0) for one in cache]
         if ropes[0][0] is None or any(rope != ropes[0] for rope in ropes):
             return None

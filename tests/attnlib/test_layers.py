@@ -601,6 +601,15 @@ def test_layers_with_other_bases_make_their_own_tables(backend):
     assert_array_equal(backend.numpy(module(x)), backend.numpy(expected))
 
 
+def test_a_wrapped_attention_makes_its_own_tables_whatever_its_attributes(backend):
+    layer = EVERY["encoder with rope"]
+    module, x = layer.build(backend), layer.inputs(backend)["query"]
+    expected, attend = module(x), module.layers[0].self_attn
+    module.layers[0].__dict__["self_attn"] = wrapped = lambda *arguments, **options: attend(*arguments, **options)
+    wrapped.rope, wrapped.head_dim, wrapped._check = attend.rope, attend.head_dim, attend._check
+    assert_array_equal(backend.numpy(module(x)), backend.numpy(expected))
+
+
 def test_caches_of_different_lengths_have_their_own_positions(backend):
     layer = EVERY["encoder with rope"]
     module, x = layer.build(backend), layer.inputs(backend)["query"]
