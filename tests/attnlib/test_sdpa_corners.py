@@ -137,10 +137,10 @@ def test_numbers_of_numpy_are_numbers(backend, rng):
 
 ERRORS = {
     "a scale that could be learned": (
-        lambda z: sdpa(z(T, D), z(S, D), z(S, D), scale=torch.tensor(0.5)), TypeError, ["scale", "tensor", "multiply"],
+        lambda z: sdpa(z(T, D), z(S, D), z(S, D), scale=torch.tensor(0.5)), TypeError, ["scale", "Tensor", "multiply"],
     ),
     "a bandwidth that could be learned": (
-        lambda z: attnlib.gaussian(z(T, D), z(S, D), bandwidth=torch.tensor(0.5)), TypeError, ["bandwidth", "tensor"],
+        lambda z: attnlib.gaussian(z(T, D), z(S, D), bandwidth=torch.tensor(0.5)), TypeError, ["bandwidth", "Tensor"],
     ),
     "a scale in words": (
         lambda z: sdpa(z(T, D), z(S, D), z(S, D), scale="small"), TypeError, ["scale", "'small'", "number"],
