@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from attnlib._arrays import Array, broadcasts_to
 from attnlib._tiled import NOTHING
+from attnlib.similarity import checked_scale
 
 Floats = NDArray[np.floating[Any]]
 
@@ -23,7 +24,7 @@ LOWEST = {np.dtype(t): float(np.finfo(t).min) for t in (np.float32, np.float64)}
 
 
 def sdpa(
-    query: Array, key: Array, value: Array, mask: Array | None, scale: float, causal: bool, enable_gqa: bool
+    query: Array, key: Array, value: Array, mask: Array | None, scale: float | None, causal: bool, enable_gqa: bool
 ) -> tuple[Array, Array] | None:
     """Return the context and the weights, or None if :func:`attend` does not fit. Nothing has to be validated."""
     grouped = enable_gqa and is_grouped(query, key)
@@ -32,7 +33,8 @@ def sdpa(
         return None
     if mask is not None and not mask_fits(mask, q, key):
         return None
-    context, weights = attend(q, key, value, scale, causal, mask)
+    factor = q.shape[-1] ** -0.5 if scale is None else checked_scale(scale, q.shape[-1])
+    context, weights = attend(q, key, value, factor, causal, mask)
     if not grouped:
         return context, weights
     return context.reshape(*query.shape[:-1], value.shape[-1]), weights.reshape(*query.shape[:-1], key.shape[-2])

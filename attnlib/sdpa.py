@@ -170,9 +170,8 @@ def scaled_dot_product_attention(
         is_causal = flag("is_causal", is_causal)
     extras = dropout_p != 0 or window is not None or softcap is not None or return_lse
     plain = not (extras or q_offset != 0 or type(q_offset) is not int)
-    if plain and type(query) is np.ndarray and query.ndim:
-        factor = checked_scale(scale, query.shape[-1])
-        small = _small.sdpa(query, key, value, attn_mask, factor, is_causal, enable_gqa)
+    if plain and type(query) is np.ndarray:
+        small = _small.sdpa(query, key, value, attn_mask, scale, is_causal, enable_gqa)
         if small is not None:
             return small if return_weights else small[0]
     plain = plain and attn_mask is None and scale is None and not enable_gqa
