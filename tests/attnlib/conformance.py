@@ -182,7 +182,7 @@ def gradient(array):
 
 
 def many_scores(array):
-    """Context, log-sums and gradients of torch block by block, and the dropout of a block."""
+    """Check torch's context, log-sums and gradients block by block, and dropout in blocks."""
     yield "log-sums in blocks, and their gradient"
     found = []
     for _blocks.SCORES, _blocks.ROWS in ((2**18, 256), (7, 2)):
@@ -351,7 +351,7 @@ GROUPS = (
     gradient,
     many_scores,
 )
-ONLY = {dropout: ("numpy", "torch"), many_scores: ("torch",)}  # the array API has no random numbers and no autograd
+ONLY = {dropout: ("numpy", "torch"), many_scores: ("torch",)}  # the array API has neither random numbers nor autograd
 
 
 def examine(library):

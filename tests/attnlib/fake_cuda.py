@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 
 
 class OnCuda(TorchDispatchMode):
-    """Every operation inside must make its tensors on CUDA."""
+    """Check that every operation creates its tensors on CUDA."""
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         results = operation(*args, **(kwargs or {}))
@@ -27,7 +27,7 @@ class OnCuda(TorchDispatchMode):
 
 @contextmanager
 def fake_cuda() -> Iterator[None]:
-    """Inside, tensors on CUDA are fake, no value can be read from them, and no tensor may be made on the CPU.
+    """Make tensors on CUDA fake, so that no value can be read, and forbid tensors on the CPU.
 
     Gradients are not recorded: without CUDA, torch cannot run a backward pass for it.
     """
@@ -38,7 +38,7 @@ def fake_cuda() -> Iterator[None]:
 
 @contextmanager
 def _cuda_guard() -> Iterator[None]:
-    """Give a CPU build of torch a device guard for CUDA that does nothing, as the one of meta tensors does.
+    """Give a CPU build of torch a device guard for CUDA that does nothing, like the guard of meta tensors.
 
     Indexing and ``copy_`` select the device before anything else. A CUDA build on a machine without a GPU gets such a
     guard from FakeTensorMode itself; a CPU build has none, and raises "PyTorch is not linked with support for cuda".

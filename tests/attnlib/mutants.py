@@ -24,12 +24,12 @@ def torch(what, old, new):
 
 
 def backward(what, old, new):
-    """A slip in the backward pass, which the arrays of all libraries share."""
+    """A slip in the backward pass, which all libraries share."""
     return Mutant(f"backward {what}", "_backward.py", old, new)
 
 
 def array_api(what, old, new):
-    """A slip in the kernels for all other libraries."""
+    """A slip in the kernels for libraries other than NumPy and torch."""
     return Mutant(what, "_array_api.py", old, new, "array_api_strict")
 
 
@@ -400,7 +400,7 @@ MUTANTS = SDPA + NUMPY + TORCH + ARRAY_API + OTHERS
 
 
 def triton(what, old, new):
-    """A slip in the kernel for GPUs, which has an examination of its own: see triton_cases.py."""
+    """A slip in the kernel for GPUs, which triton_cases.py checks separately."""
     return Mutant(what, "_triton.py", old, new, "triton")
 
 

@@ -1,7 +1,7 @@
-"""Every public function on the arrays of JAX, array-api-strict and dask, compared with what it gives for NumPy's.
+"""Every public function on the arrays of JAX, array-api-strict and dask, compared with its results for NumPy's.
 
 ``python other_libraries.py`` prints, as JSON, how each case failed: ``{library: {case: message or null}}``. It needs a
-process of its own because JAX reads its settings only once, and then warns of every fork of its process.
+separate process because JAX reads its settings only once, and afterwards warns about every fork of the process.
 """
 
 import importlib
@@ -21,7 +21,7 @@ MASK = np.tri(T, S, 1, dtype=bool)
 MASK[2] = False
 FLOAT_MASK = np.where(MASK, np.linspace(-1, 1, S), -np.inf)
 LENGTHS = np.array([3, 5])
-LIKE = {  # functions whose arguments are numbers: their results are arrays like another
+LIKE = {  # functions of numbers, whose results take their library and device from `like`
     "causal_mask": partial(attnlib.causal_mask, T, S, q_offset=1),
     "window_mask": partial(attnlib.window_mask, T, S, 2, 1),
     "sinusoidal_positions": partial(attnlib.sinusoidal_positions, T, 2 * D),
@@ -32,12 +32,12 @@ LIKE = {  # functions whose arguments are numbers: their results are arrays like
 
 
 def waves(*shapes):
-    """Arrays of numbers between -1 and 1."""
+    """Return arrays of numbers between -1 and 1."""
     return [np.sin(np.arange(np.prod(shape)) + len(shape)).reshape(shape) for shape in shapes]
 
 
 def encoded(*arguments):
-    """The states of sequences whose lengths come as an array."""
+    """Return the states of sequences whose lengths are given as an array."""
     *arrays, lengths = arguments
     return attnlib.encode(attnlib.gru_cell, *arrays, lengths=lengths)
 
@@ -59,13 +59,13 @@ MORE = {  # calls whose arguments are not all random numbers: (function, argumen
 
 
 def positional(call):
-    """A call's function with the arrays as positional arguments, and random ones."""
+    """Return a call's function, with its arrays as positional arguments, and random arrays for it."""
     drawn = call.draw(np.random.default_rng(0))
     return lambda *arrays: call(**dict(zip(drawn, arrays, strict=True))), list(drawn.values())
 
 
 class Library:
-    """A library that computes as it is told to."""
+    """An array library that computes each operation immediately."""
 
     def __init__(self, name):
         self.xp = importlib.import_module(name)
@@ -75,7 +75,7 @@ class Library:
         return self.xp.asarray(np.asarray(x, dtype))
 
     def numpy(self, x):
-        """A result as a NumPy array; it must be an array of the library."""
+        """Return a result as a NumPy array, after checking that it is an array of the library."""
         assert type(x) is type(self.array(1.0)), type(x)
         return np.asarray(x)
 
@@ -107,7 +107,7 @@ class Jax(Library):
 
 
 def several(results):
-    """The results as a tuple, of one too."""
+    """Return the results as a tuple, even a single one."""
     return results if isinstance(results, tuple) else (results,)
 
 
@@ -118,7 +118,7 @@ def same(ours, theirs):
 
 
 def everything(library):
-    """For every function: the numbers that NumPy's arrays give, and float32 for float32."""
+    """Yield the cases for every function: the same numbers as with NumPy, and float32 results for float32 arrays."""
     calls = {name: positional(call) for name, call in CALLS.items()} | {f"{name}, more": x for name, x in MORE.items()}
     calls |= {name: (lambda x, f=function: f(like=x), [np.array(1.0)]) for name, function in LIKE.items()}
     for name, (function, arguments) in calls.items():
@@ -146,7 +146,7 @@ GRADIENTS = {
     "float mask": {"attn_mask": FLOAT_MASK},
     "window and softcap": {"window": (2, 1), "q_offset": -2, "softcap": 2.0},
 }
-SINGULAR = {  # where a careless formula has the gradient nan: (function, argument)
+SINGULAR = {  # where a careless formula has a nan gradient: (function, argument)
     "softmax of nothing": (attnlib.softmax, FLOAT_MASK),
     "cosine of 0": (lambda x: attnlib.cosine(x, x), np.array([[0.0, 0.0], [3.0, 4.0], [1.0, -1.0]])),
     "weights of nothing": (
@@ -157,7 +157,7 @@ SINGULAR = {  # where a careless formula has the gradient nan: (function, argume
 
 
 def transforms(jax):
-    """JAX's own: gradients, batches, and arrays that are computed without jit."""
+    """Yield cases that only JAX has: gradients, batches, and arrays computed without jit."""
     grad, *qkv = waves((B, H, T, D_V), *QKV)
     for name, options in GRADIENTS.items():
         yield f"gradient, {name}", partial(_has_the_gradient_of_backward, jax, grad, qkv, options)
@@ -193,7 +193,7 @@ def _is_a_loop(jax, function, arguments):
 
 
 def _spreads_nan(jax, qkv):
-    """To the query that contains nan, and to those that may attend to it in a key or a value; no further."""
+    """Check that nan spreads only to the query that contains it, or to queries that may attend to it."""
     q, k, v = (x.copy() for x in qkv)
     q[0, 0, 1, 0] = k[0, 1, 3, 0] = v[0, 2, 3, 1] = np.nan
     (out,) = jax.run(lambda q, k, v: sdpa(q, k, v, jax.array(MASK)), q, k, v)
@@ -214,7 +214,7 @@ def _runs_on_two_devices(jax):
 
 
 def failures(cases):
-    """How each case failed: None where it did not."""
+    """Return how each case failed, or None if it did not."""
     found = {}
     for name, case in cases:
         found[name] = None

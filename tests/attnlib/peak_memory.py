@@ -1,4 +1,4 @@
-"""How much memory a call takes at its worst moment, beyond what was there before."""
+"""The peak memory of a call, beyond what was in use before it."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from torch.profiler import ProfilerActivity, profile
 
 
 def numpy_peak(call: Callable[[], object]) -> int:
-    """Return the bytes that NumPy and Python hold at once while the call runs, its results included."""
+    """Return the most bytes that NumPy and Python hold at any time during the call, including its results."""
     tracemalloc.start()
     try:
         results = call()
@@ -19,7 +19,7 @@ def numpy_peak(call: Callable[[], object]) -> int:
 
 
 def torch_peak(call: Callable[[], object]) -> int:
-    """Return the bytes of tensors on the CPU that torch holds at once while the call runs, its results included."""
+    """Return the most bytes that torch's CPU tensors hold at any time during the call, including its results."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True) as seen:
         results = call()
     del results
@@ -32,8 +32,8 @@ def torch_peak(call: Callable[[], object]) -> int:
 
 
 def peak_of(backend: object, call: Callable[[], object]) -> int:
-    """Return the peak of a call on arrays of a backend."""
+    """Return the peak memory of a call on arrays of a backend."""
     if str(backend) != "numpy":
         return torch_peak(call)
-    call()  # imports what is imported once
+    call()  # the first call also imports modules
     return numpy_peak(call)

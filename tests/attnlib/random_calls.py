@@ -1,6 +1,6 @@
-"""Random calls of the library, each compared with something that shares nothing with it: formulas in float64, or torch.
+"""Random calls of the library, each compared with independent code: formulas in float64, or torch.
 
-`python tests/attnlib/random_calls.py --calls 200000` draws that many calls, shows how far it is, and prints a table of
+`python tests/attnlib/random_calls.py --calls 200000` draws that many calls, shows its progress, and prints a table of
 the calls and failures of each family. A failure names its family and number; `--only FAMILY --start NUMBER --calls 1`
 repeats it.
 """
@@ -31,26 +31,26 @@ EPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64":
 
 
 class Library:
-    """Arrays of one library, made from float64 NumPy arrays and turned back into them."""
+    """Arrays of one library, converted from and to float64 NumPy arrays."""
 
     def __init__(self, name: str, dtypes: tuple[str, ...]):
         self.name, self.dtypes = name, dtypes
 
     def array(self, x: np.ndarray, dtype: str) -> Array:
-        """An array of this library; bools stay bools."""
+        """Return an array of this library; bools stay bools."""
         dtype = "bool" if x.dtype == bool else dtype
         if self.name == "torch":
             return torch.tensor(x).to(getattr(torch, dtype))
         return x.astype(dtype) if self.name == "numpy" else array_api_strict.asarray(x.astype(dtype))
 
     def numpy(self, x: Array) -> np.ndarray:
-        """The same numbers in float64."""
+        """Return the same numbers as a float64 NumPy array."""
         if self.name == "torch":
             return x.detach().to(torch.float64).numpy()
         return np.asarray(x).astype(np.float64)
 
     def rounded(self, x: np.ndarray, dtype: str) -> np.ndarray:
-        """The numbers that an array of this dtype holds, in float64."""
+        """Return the numbers, rounded to this dtype, in float64."""
         return x if x.dtype == bool else self.numpy(self.array(x, dtype))
 
 
@@ -61,7 +61,7 @@ LIBRARIES = (NUMPY, TORCH, STRICT)
 
 
 class Draw:
-    """What one call is drawn from."""
+    """A source of random choices for one call."""
 
     def __init__(self, family: str, number: int):
         self.rng = np.random.default_rng([zlib.crc32(family.encode()), number])
@@ -70,27 +70,27 @@ class Draw:
         self.eps = EPS[self.dtype]
 
     def chance(self, p: float) -> bool:
-        """True with probability p."""
+        """Return True with probability p."""
         return bool(self.rng.random() < p)
 
     def one_of(self, things: Any, p: Any = None) -> Any:
-        """One of the things."""
+        """Return one of the things."""
         return things[self.rng.choice(len(things), p=p)]
 
     def size(self, low: int, high: int) -> int:
-        """A size, small ones more often; a tenth of them are long."""
+        """Return a size below 10, except that one in ten is drawn from the whole range."""
         return int(self.rng.integers(low, high + 1)) if self.chance(0.1) else int(self.rng.integers(low, 10))
 
     def integer(self, low: int, high: int) -> int:
-        """An integer from low to high."""
+        """Return an integer from low to high."""
         return int(self.rng.integers(low, high + 1))
 
     def floats(self, *shape: int, spread: float = 1.0) -> np.ndarray:
-        """Normal numbers, rounded to the dtype of this call."""
+        """Return normal numbers, rounded to the dtype of this call."""
         return self.library.rounded(spread * self.rng.standard_normal(shape), self.dtype)
 
     def give(self, x: np.ndarray | None) -> Array:
-        """The array in the library and dtype of this call, sometimes as a view of a larger one."""
+        """Return the array in the library and dtype of this call, sometimes transposed in memory."""
         if x is None:
             return None
         made = self.library.array(x, self.dtype)
@@ -99,18 +99,18 @@ class Draw:
         return made.swapaxes(-1, -2).copy().swapaxes(-1, -2) if self.library is NUMPY else made.mT.contiguous().mT
 
     def lead(self, most: int = 3) -> tuple[int, ...]:
-        """Leading dimensions."""
+        """Return leading dimensions."""
         return tuple(int(n) for n in self.rng.integers(1, 4, self.integer(0, most)))
 
     def broadcast(self, shape: tuple[int, ...], keep: int = 0) -> tuple[int, ...]:
-        """A shape that broadcasts to this one; its last dimensions stay."""
+        """Return a shape that broadcasts to this one, with the last `keep` dimensions unchanged."""
         own = [1 if axis < len(shape) - keep and self.chance(0.2) else n for axis, n in enumerate(shape)]
         drop = self.integer(0, len(shape) - keep) if self.chance(0.2) else 0
         return tuple(own[drop:])
 
 
 def close(ours: np.ndarray, theirs: np.ndarray, atol: Any, free: Any = False) -> str:
-    """Return how two arrays differ, or ""; where `free`, nan will do too."""
+    """Return how two arrays differ, or ""; where `free` is True, nan is accepted too."""
     if ours.shape != theirs.shape:
         return f"shape {ours.shape} instead of {theirs.shape}"
     with np.errstate(invalid="ignore"):
@@ -122,7 +122,7 @@ def close(ours: np.ndarray, theirs: np.ndarray, atol: Any, free: Any = False) ->
 
 
 def softmax(scores: np.ndarray, axis: int = -1) -> np.ndarray:
-    """Weights in float64; nothing but -inf gives zeros, nan and inf give nan."""
+    """Return weights in float64: zeros if all scores are -inf, and nan if any is nan or inf."""
     top = scores.max(axis=axis, keepdims=True, initial=-INF)
     with np.errstate(invalid="ignore"):
         powers = np.exp(scores - np.where(top == -INF, 0, top))
@@ -131,7 +131,7 @@ def softmax(scores: np.ndarray, axis: int = -1) -> np.ndarray:
 
 
 def dense(q: np.ndarray, k: np.ndarray, v: np.ndarray, options: dict[str, Any]) -> tuple[np.ndarray, ...]:
-    """Attention from all scores: context, weights, log-sums, what may be attended to, and the largest finite score."""
+    """Return context, weights, log-sums, which keys each query may attend to, and the largest finite score."""
     mask, softcap, scale = (options.get(name) for name in ("attn_mask", "softcap", "scale"))
     if options.get("enable_gqa"):
         k, v = (np.repeat(x, q.shape[-3] // x.shape[-3], axis=-3) for x in (k, v))
@@ -178,7 +178,7 @@ def dense(q: np.ndarray, k: np.ndarray, v: np.ndarray, options: dict[str, Any]) 
 
 
 def attention_options(draw: Draw, scores: tuple[int, ...]) -> dict[str, Any]:
-    """Options of scaled_dot_product_attention for scores of this shape."""
+    """Return options of scaled_dot_product_attention for scores of this shape."""
     T, S = scores[-2:]
     options: dict[str, Any] = {}
     if draw.chance(0.4):
@@ -202,7 +202,7 @@ def attention_options(draw: Draw, scores: tuple[int, ...]) -> dict[str, Any]:
 
 
 def attention_inputs(draw: Draw) -> tuple[list[np.ndarray], dict[str, Any]]:
-    """Query, key, value, and options; for half of them torch's fused kernel would do."""
+    """Return query, key, value, and options; about half of them suit torch's fused kernel."""
     T, S, D = draw.size(0, 150), draw.size(0, 300), draw.integer(1, 9)
     if draw.chance(0.3):
         S = T
@@ -225,7 +225,7 @@ def attention_inputs(draw: Draw) -> tuple[list[np.ndarray], dict[str, Any]]:
 
 
 def plant(draw: Draw, arrays: list[np.ndarray]) -> bool:
-    """Put nan, or, unless in half precision, an infinity somewhere; tell whether it was done."""
+    """Put nan (or an infinity, unless in half precision) somewhere, and tell whether that was possible."""
     x = draw.one_of(arrays)
     if not x.size:
         return False
@@ -235,7 +235,7 @@ def plant(draw: Draw, arrays: list[np.ndarray]) -> bool:
 
 
 def compare_attention(draw: Draw, call: Callable[..., Any]) -> str:
-    """Draw a call of attention, and say how its results differ from the formula, and this from the loops."""
+    """Draw a call of attention, and say how its results differ from the formula, or the formula from the loops."""
     (q, k, v), options = attention_inputs(draw)
     special = draw.chance(0.1) and plant(draw, [q, k, v])
     wanted = {"return_weights": draw.chance(0.3), "return_lse": draw.chance(0.2)}
@@ -252,13 +252,13 @@ def compare_attention(draw: Draw, call: Callable[..., Any]) -> str:
     rounding = 8 * work * (1 + largest) * (4 + q.shape[-1])
     size = np.abs(v[np.isfinite(v)]).max(initial=0.0)
     free = np.zeros(context.shape, bool)
-    if special:  # what is masked out, and an infinite value with a weight of about 0, may do nothing or make a nan
+    if special:  # what is masked out, and infinite values with weights of about 0, can have no effect or give nan
         hidden = ~(np.isfinite(k).all(-1) & np.isfinite(v).all(-1))[..., None, :]
         if options.get("enable_gqa"):
             hidden = np.repeat(hidden, q.shape[-3] // k.shape[-3], axis=-3)
         free = free | (hidden & (weights < 1e-6)).any(-1)[..., None]
         free = free | (~np.isfinite(q).all(-1)[..., None] & ~seen.any(-1, keepdims=True))
-        free = free | (seen.any(-1) & (weights.sum(-1) == 0))[..., None]  # nothing but scores of -inf
+        free = free | (seen.any(-1) & (weights.sum(-1) == 0))[..., None]  # all scores are -inf
     expected = [(context, (rounding + 4 * draw.eps) * size, free)]
     if wanted["return_weights"]:
         expected.append((weights, rounding + 2 * draw.eps, free[..., :1] if context.shape[-1] else True))
@@ -267,9 +267,9 @@ def compare_attention(draw: Draw, call: Callable[..., Any]) -> str:
         expected.append((lse, rounding + 2 * draw.eps * (1 + far), free.any(-1) if context.shape[-1] else True))
     for ours, (theirs, atol, may_be_nan) in zip(results, expected, strict=True):
         mine = draw.library.numpy(ours)
-        if theirs is lse:  # of a score of inf it is inf, or nan
+        if theirs is lse:  # for a score of inf it is inf or nan
             mine = np.where((mine == INF) & np.isnan(lse), NAN, mine)
-        if theirs is weights:  # of what is masked out it is 0, in a row of nan too
+        if theirs is weights:  # where masked out it is 0, even in a row of nan
             mine = np.where((mine == 0) & ~seen, theirs, mine)
         if fault := close(mine, theirs, atol, may_be_nan):
             return (
@@ -279,17 +279,17 @@ def compare_attention(draw: Draw, call: Callable[..., Any]) -> str:
 
 
 def described(options: dict[str, Any]) -> str:
-    """The options, arrays by dtype and shape."""
+    """Describe the options, giving arrays by dtype and shape."""
     return str({n: f"{x.dtype}{x.shape}" if isinstance(x, np.ndarray) else x for n, x in options.items()})
 
 
 def attention_family(draw: Draw) -> str:
-    """Forward passes."""
+    """Compare forward passes."""
     return compare_attention(draw, attnlib.scaled_dot_product_attention)
 
 
 def backward_family(draw: Draw) -> str:
-    """Gradients against torch's, of the formula in float64."""
+    """Compare gradients with torch's, which differentiates the formula in float64."""
     draw.dtype = draw.one_of(draw.library.dtypes[:2])
     draw.eps = EPS[draw.dtype]
     (q, k, v), options = attention_inputs(draw)
@@ -319,7 +319,7 @@ def backward_family(draw: Draw) -> str:
 def formula(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: np.ndarray, options: dict[str, Any]
 ) -> torch.Tensor:
-    """Attention in torch, whose rows of nothing are 0."""
+    """Return attention computed in torch, with 0 for rows without keys."""
     if options.get("enable_gqa"):
         k, v = (x.repeat_interleave(q.shape[-3] // x.shape[-3], dim=-3) for x in (k, v))
     scale, softcap, mask = (options.get(name) for name in ("scale", "softcap", "attn_mask"))
@@ -333,7 +333,7 @@ def formula(
 
 
 def softmax_family(draw: Draw) -> str:
-    """Along any axis, with -inf, nan, and inf among the scores."""
+    """Compare softmax along any axis, with -inf, nan, and inf among the scores."""
     shape = tuple(draw.size(0, 60) for _ in range(draw.integer(1, 3)))
     x = draw.floats(*shape, spread=draw.one_of((1.0, 100.0)))
     x[draw.rng.random(shape) < 0.1] = -INF
@@ -345,7 +345,7 @@ def softmax_family(draw: Draw) -> str:
 
 
 def similarity_family(draw: Draw) -> str:
-    """Every similarity, and attention with it."""
+    """Compare every similarity with its formula."""
     T, S, D = draw.size(0, 40), draw.size(1, 40), draw.integer(1, 7)
     batch = draw.lead(2)
     q, k = draw.floats(*draw.broadcast(batch), T, D), draw.floats(*draw.broadcast(batch), S, D)
@@ -378,7 +378,7 @@ def similarity_family(draw: Draw) -> str:
 
 
 def mask_family(draw: Draw) -> str:
-    """Masks, distances and buckets by their definitions."""
+    """Compare masks and ALiBi's biases with their definitions."""
     T, S, offset = draw.size(0, 40), draw.size(0, 40), draw.integer(-12, 12)
     i, j = np.arange(T)[:, None] + offset, np.arange(S)
     like = draw.give(np.zeros(2))
@@ -413,7 +413,7 @@ def mask_family(draw: Draw) -> str:
 
 
 def position_family(draw: Draw) -> str:
-    """Sines, rotations as complex numbers, and T5's buckets by transformers."""
+    """Compare sinusoidal positions with their formula, and rotations with complex numbers."""
     T, D, base = draw.size(1, 300), 2 * draw.integer(1, 6), draw.one_of((10.0, 500.0, 10000.0))
     positions, k = np.arange(T) + draw.integer(0, 1000), np.arange(D // 2)
     angles = positions[:, None] * base ** (-2 * k / D)
@@ -438,7 +438,7 @@ def position_family(draw: Draw) -> str:
 
 
 def recurrent_family(draw: Draw) -> str:
-    """Sequences of different lengths through both cells, against torch's packed ones."""
+    """Compare both cells, on sequences of different lengths, with torch's packed sequences."""
     B, T, width, state = draw.integer(1, 4), draw.size(1, 30), draw.integer(1, 5), draw.integer(1, 6)
     gates = draw.one_of((1, 3))
     draw.dtype = draw.one_of(draw.library.dtypes[:2])
@@ -465,7 +465,7 @@ def recurrent_family(draw: Draw) -> str:
 
 
 def step_family(draw: Draw) -> str:
-    """A step of Bahdanau's and of Luong's decoder, by torch's cells and plain formulas."""
+    """Compare a step of Bahdanau's or Luong's decoder with torch's cells and plain formulas."""
     B, S, D_y, D_s, D_a = (
         draw.integer(1, 4),
         draw.size(1, 20),
@@ -520,7 +520,7 @@ def step_family(draw: Draw) -> str:
 
 
 def layer_family(draw: Draw) -> str:
-    """Layers with random parameters against torch's own modules, and decoding in pieces against the whole sequence."""
+    """Compare layers with torch's own modules, and decoding in pieces with decoding the whole sequence."""
     draw.library = draw.one_of((NUMPY, TORCH))
     draw.dtype, draw.eps = "float64", EPS["float64"]
     layers = attnlib.numpy if draw.library is NUMPY else attnlib.torch
@@ -573,14 +573,14 @@ def in_float64(ours: Any) -> None:
 
 
 def load(ours: Any, module: torch.nn.Module, draw: Draw) -> None:
-    """Load torch's parameters, made random, into our layer."""
+    """Load torch's parameters into our layer."""
     state = {name: x.detach().numpy() for name, x in module.state_dict().items()}
     in_float64(ours)
     attnlib.load_weights(ours, state)
 
 
 def decoded_in_pieces(draw: Draw, layers: Any, x: np.ndarray, H: int) -> str:
-    """Decode a stack in random pieces, which must give what the whole sequence does."""
+    """Compare decoding in random pieces with one pass over the whole sequence."""
     options: dict[str, Any] = {"rope": 100.0} if draw.chance(0.5) else {}
     if draw.chance(0.5):
         options["num_kv_heads"] = 1
@@ -610,7 +610,7 @@ def decoded_in_pieces(draw: Draw, layers: Any, x: np.ndarray, H: int) -> str:
     return ""
 
 
-FAMILIES: dict[str, tuple[Callable[[Draw], str], float]] = {  # and the share of the calls
+FAMILIES: dict[str, tuple[Callable[[Draw], str], float]] = {  # each with its share of the calls
     "attention": (attention_family, 0.46),
     "backward": (backward_family, 0.12),
     "softmax": (softmax_family, 0.08),
@@ -624,7 +624,7 @@ FAMILIES: dict[str, tuple[Callable[[Draw], str], float]] = {  # and the share of
 
 
 def attempt(family: str, number: int) -> str:
-    """Make one call, and return how it failed, or ""."""
+    """Make one call, and return how it failed, or "" if it did not."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -635,7 +635,7 @@ def attempt(family: str, number: int) -> str:
 
 
 def main() -> None:
-    """Make the calls, print the table, and leave with 1 if any failed."""
+    """Make the calls, print the table, and exit with status 1 if any failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--start", type=int, default=0)

@@ -12,7 +12,7 @@ from attnlib import window_mask
 
 
 class Kernel(TorchFunctionMode):
-    """Remember the mask and the flag `is_causal` with which torch's kernel was called."""
+    """Record the mask and the flag `is_causal` that torch's kernel receives."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         if function is F.scaled_dot_product_attention:
@@ -25,7 +25,7 @@ def qkv(T, S):
     return [torch.randn(2, 3, n, 8) for n in (T, S, S)]
 
 
-RULES = {  # T, S, options, and whether torch's own causal rule is what remains
+RULES = {  # T, S, options, and whether only torch's own causal rule remains
     "one query at the last key": (1, 23, {"is_causal": True, "q_offset": 22}, False),
     "a window that all keys are in": (1, 23, {"window": (30, 0), "q_offset": 22}, False),
     "a window wider than the sequence": (21, 21, {"window": (30, 5), "is_causal": True}, True),
@@ -58,7 +58,7 @@ def test_compiled_decoding_makes_no_mask_and_compiles_twice():
     compiled, cache = torch.compile(layer, backend=keep, fullgraph=True), attnlib.torch.KVCache()
     with torch.no_grad():
         exact = layer(x, is_causal=True)
-        layer(x[:, :8], is_causal=True, cache=cache)  # which leaves room for 8 more
+        layer(x[:, :8], is_causal=True, cache=cache)  # 8 more positions still fit
         for t in range(8, 13):
             out = compiled(x[:, t : t + 1], is_causal=True, cache=cache)
             torch.testing.assert_close(out, exact[:, t : t + 1])

@@ -1,4 +1,4 @@
-"""Whoever lacks an optional library is told in one sentence which one it is, and how to install it."""
+"""If an optional library is missing, one sentence names it and says how to install it."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""What can be known of a GPU without one: results are on the device of the inputs, and nothing waits for a value."""
+"""What can be tested without a GPU: results are on the device of the inputs, and nothing waits for a value."""
 
 import pytest
 import torch
@@ -14,17 +14,17 @@ from attnlib import scaled_dot_product_attention
 
 
 def cuda(*shape, dtype=torch.float32):
-    """A fake tensor; call it inside `fake_cuda`."""
+    """Return a fake tensor; call this inside `fake_cuda`."""
     return torch.empty(shape, dtype=dtype, device="cuda")
 
 
 def is_on_cuda(result, dtype=None):
-    """Whether a result, which may be nested, holds tensors, all of them on CUDA, and of this dtype."""
+    """Tell whether a result, which may be nested, holds tensors, all on CUDA and with this dtype."""
     tensors = leaves(result)
     return bool(tensors) and all(x.device.type == "cuda" and dtype in (None, x.dtype) for x in tensors)
 
 
-# The watch itself
+# The fake device itself
 
 WAITS = {
     "item": lambda x: x.sum().item(),
@@ -83,7 +83,7 @@ def test_results_stay_on_cuda_and_nothing_waits(call):
 
 
 def on_cuda(call):
-    """The same call; a list of numbers among its options, which has to be copied to a GPU, becomes a tensor there."""
+    """Return the same call, with lists of numbers in its options as tensors, because lists must be copied to a GPU."""
     lists = {name: cuda(len(x), dtype=torch.int64) for name, x in call.options.items() if isinstance(x, list)}
     return call._replace(options=call.options | lists)
 
@@ -127,7 +127,7 @@ def test_attention_stays_on_cuda_under_every_option(options, H_key):
 
 
 def built(layer):
-    """The layer on CUDA, and its inputs; call it inside `fake_cuda`."""
+    """Return the layer on CUDA, and its inputs; call this inside `fake_cuda`."""
     with torch.device("cuda"):
         module = layer.plain(attnlib.torch)
     sequence = "query" if layer.attends else "x"

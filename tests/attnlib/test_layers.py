@@ -566,7 +566,7 @@ def test_a_stack_makes_its_rotary_tables_once_a_pass(backend, monkeypatch, name)
 
 
 class Operations(TorchDispatchMode):
-    """The names of torch's operations inside."""
+    """Collect the names of torch's operations that are called."""
 
     def __init__(self):
         super().__init__()
@@ -589,7 +589,7 @@ def test_rotary_positions_take_few_operations_a_layer():
         found[layers, rope] = operations.names
         assert operations.names.count("cos") == operations.names.count("sin") == (rope is not None)
     ropes = {n: len(found[n, ROPE]) - len(found[n, None]) for n in (1, 4)}
-    # Of queries and keys each: two halves, four products, a difference, a sum, and the halves side by side.
+    # For queries and for keys: two halves, four products, a difference, a sum, and the halves side by side.
     assert ropes[4] - ropes[1] == 3 * 2 * 9
 
 
@@ -633,7 +633,7 @@ def test_keys_of_another_length_have_their_own_positions_in_a_stack(backend, rng
 
 @pytest.mark.parametrize("name", ["encoder with rope", "decoder with rope"])
 def test_sequences_padded_on_the_left_have_positions_of_their_own(backend, name):
-    # The second sequence begins after two words of padding: it is computed as if it stood alone.
+    # The second sequence begins after two words of padding: its result must be the same as without them.
     layer = EVERY[name]
     module, inputs = layer.build(backend), layer.inputs(backend)
     positions = np.arange(T) - np.array([[0], [2]])

@@ -1,4 +1,4 @@
-"""Libraries other than NumPy and torch: every function runs on their arrays, and whatever cannot be had is refused."""
+"""Libraries other than NumPy and torch: every function runs on their arrays, and unsupported uses are refused."""
 
 import json
 import os
@@ -31,7 +31,7 @@ SETTINGS = {
 
 
 class Strict(Numpy):
-    """Arrays of array-api-strict, which have nothing but what the standard demands."""
+    """Arrays of array-api-strict, which has only what the standard requires."""
 
     dtypes = ("float32", "float64")
 
@@ -51,7 +51,7 @@ STRICT = Strict()
 
 @pytest.fixture(scope="module")
 def outcomes():
-    """How each case of other_libraries.py failed, by library."""
+    """Return how each case of other_libraries.py failed, by library."""
     command = [sys.executable, "-W", "error", str(Path(__file__).parent / "other_libraries.py")]
     done = subprocess.run(command, env=os.environ | SETTINGS, capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 0, done.stderr

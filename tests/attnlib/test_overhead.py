@@ -1,6 +1,6 @@
-"""What a short call costs besides its arithmetic: functions of attnlib that are called on the way to it.
+"""The overhead of a short call, counted as the number of attnlib's functions that it calls.
 
-A time would depend on the machine and on what else it does; `benchmarks/short.py` measures times.
+A time would depend on the machine and on its load; `benchmarks/short.py` measures times.
 """
 
 import sys
@@ -22,14 +22,14 @@ FEW_SCORES = {
 
 
 def calls(function):
-    """How many functions of attnlib one call of this function needs."""
+    """Return how many of attnlib's functions one call of this function calls."""
     found = []
 
     def note(frame, event, _):
         if event == "call" and "attnlib" in frame.f_globals.get("__name__", "").split("."):
             found.append(frame.f_code.co_name)
 
-    function()  # imports and caches
+    function()  # fills caches and imports modules
     sys.setprofile(note)
     try:
         function()
@@ -41,7 +41,7 @@ def calls(function):
 def test_attention_with_weights_of_a_few_words(backend):
     layer = ATTENTIONS["attention"]
     module, inputs = layer.build(backend), layer.inputs(backend)
-    most = 50 if isinstance(backend, Torch) else 70  # of NumPy's layers the linear ones are attnlib's, too
+    most = 50 if isinstance(backend, Torch) else 70  # in NumPy, the linear layers are attnlib's too
     assert calls(lambda: module(**inputs, need_weights=True)) <= most
 
 
@@ -59,5 +59,5 @@ def test_a_step_of_encoding(backend, rng, cell):
     short, long = (
         calls(lambda n=n: attnlib.encode(cell, backend.array(np.ones((B, n, D))), h0, *weights)) for n in (2, 12)
     )
-    # On the CPU torch has the whole loop; in NumPy a step is a product with the state, and what the gates do.
+    # On the CPU torch runs the whole loop; in NumPy a step is a product with the state, followed by the gates.
     assert long - short <= (0 if isinstance(backend, Torch) and str(backend) == "torch-cpu" else 10 * 6)

@@ -1,4 +1,4 @@
-"""A few of the random calls, and faults that they must find."""
+"""Run a few of the random calls, and plant faults that they must find."""
 
 import pytest
 import random_calls
@@ -32,7 +32,7 @@ FAULTS = {
 
 
 def enlarged(result):
-    """The result, of which every number is a thousandth too large."""
+    """Return the result with every number a thousandth too large."""
     if isinstance(result, tuple):
         return tuple(map(enlarged, result))
     return result * 1.001

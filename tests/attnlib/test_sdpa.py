@@ -475,7 +475,7 @@ def test_dropout_keeps_masked_weights_at_0(backend, rng):
 
 
 def test_dropout_of_long_sequences_sets_weights_to_0_and_scales_the_others_up(backend):
-    # The keys are all alike, and the values tell them apart by 0 and 1: the context counts the weights that are kept.
+    # All keys are equal, and the values are 0 or 1 to tell them apart: the context counts the weights that are kept.
     t, s, p = 300, 1100, 0.3
     value = np.eye(s)[:, :2]
     context, lse = run(backend, np.zeros((2, t, 1)), np.zeros((2, s, 1)), np.broadcast_to(value, (2, s, 2)),
@@ -483,7 +483,7 @@ def test_dropout_of_long_sequences_sets_weights_to_0_and_scales_the_others_up(ba
     kept = context != 0
     assert_allclose(context[kept], 1 / s / (1 - p), rtol=1e-12)
     assert abs(kept.mean() - (1 - p)) < 5 * math.sqrt(p * (1 - p) / kept.size)
-    assert not (kept[0] == kept[1]).all(), "each head draws for itself"
+    assert not (kept[0] == kept[1]).all(), "each head draws its own random numbers"
     assert_allclose(lse, np.log(s), rtol=1e-12)
 
 
@@ -860,9 +860,9 @@ def gradients(backend, grad, arrays, options, dtype="float64"):
 
 
 def by_autograd(grad, arrays, options):
-    """The gradients of query, key and value by torch's autograd, from its plain operations in float64.
+    """Return the gradients of query, key and value by torch's autograd, from plain operations in float64.
 
-    The arrays may end with a mask. Rows of nothing are left out of the loss.
+    The last array can be a mask. Empty rows are left out of the loss.
     """
     q, k, v, *mask = (torch.tensor(x, requires_grad=n < 3) for n, x in enumerate(arrays))
     keys, values = k, v

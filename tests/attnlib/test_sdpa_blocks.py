@@ -1,7 +1,6 @@
 """scaled_dot_product_attention of torch in blocks: softcap, log-sums, and weights of half precision.
 
-A block is made tiny here, so that small arrays have several. What follows the operations by other means than autograd
-takes all scores at once.
+Blocks are tiny here, so that small arrays have several. Transforms other than autograd compute all scores at once.
 """
 
 import numpy as np
@@ -36,7 +35,7 @@ def small_blocks(monkeypatch):
 
 @pytest.fixture
 def seen_blocks(monkeypatch):
-    """How many scores each step of torch's kernel was given."""
+    """Record how many scores each step of torch's kernel receives."""
     import attnlib._torch as kernel
 
     seen, step = [], kernel._step_by_step
@@ -50,7 +49,7 @@ def seen_blocks(monkeypatch):
 
 
 def inputs(rng, way, requires_grad=False):
-    """Queries of six heads, keys and values of two, one batch of values for all; and the options."""
+    """Return queries with six heads, keys and values with two, a single batch of values, and the options."""
     shapes = ((B, 6, T, D), (B, 2, S, D), (1, 2, S, D_V))
     tensors = [torch.tensor(rng.standard_normal(shape), requires_grad=requires_grad) for shape in shapes]
     options = {"enable_gqa": True} | WAYS[way]
@@ -65,7 +64,7 @@ def results_of(tensors, options):
 
 
 def at_once(monkeypatch, call):
-    """What a call returns if a block holds all scores."""
+    """Return what a call returns if a single block holds all scores."""
     with monkeypatch.context() as patched:
         patched.setattr("attnlib._blocks.SCORES", 10**9)
         return call()

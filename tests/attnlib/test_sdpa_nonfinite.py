@@ -141,7 +141,7 @@ def test_a_nan_that_may_attend_to_nothing_stays_alone(backend, rng, size, kind, 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("place", ["query", "key", "value"])
 def test_a_batch_of_heads_follows_the_same_rule(backend, rng, size, rule, place):
-    # (B, H, T, D) takes ways of its own.
+    # (B, H, T, D) takes code paths of its own.
     (T, S), options = SIZES[size], RULES[rule]
     arrays = qkv(rng, T, S)
     arrays[["query", "key", "value"].index(place)][0, (T if place == "query" else S) // 2, 2] = NAN

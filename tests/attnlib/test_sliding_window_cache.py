@@ -1,4 +1,4 @@
-"""SlidingWindowCache: it keeps the last positions and the sinks only, and decoding is attention through a window."""
+"""SlidingWindowCache: it keeps only the last positions and the sinks, and decoding equals attention with a window."""
 
 import copy
 from itertools import pairwise
@@ -28,12 +28,12 @@ BLOCK = Layer("TransformerBlock", (E, HEADS, FF), {"rope": ROPE})
 
 
 def allowed(left, sinks=0, length=LENGTH):
-    """The mask of the whole sequence: near enough, or a sink; and not after the query."""
+    """Return the mask of the whole sequence: a key is near enough or a sink, and not after the query."""
     return np.array([[j <= i and (j >= i - left or j < sinks) for j in range(length)] for i in range(length)])
 
 
 def pair(backend, first, last, dtype="float64"):
-    """Keys and values of some positions: every number is another, and a position's are the same in every call."""
+    """Return keys and values of some positions: all numbers differ, and depend only on the position."""
     at = np.arange(first, last, dtype=float)[:, None]
     key = at * 100 + np.arange(D) + 1e4 * np.arange(B * H).reshape(B, H, 1, 1)
     value = -at * 100 - np.arange(D_V) - 1e4 * np.arange(B * H).reshape(B, H, 1, 1)
@@ -84,7 +84,7 @@ def test_memory_stays_the_same_however_long_the_text(backend, grad):
             places.add(keys.data_ptr() if isinstance(keys, torch.Tensor) else keys.__array_interface__["data"][0])
     assert max(rows) <= 4 * 23
     assert max(rows[-100:]) == max(rows[:100])
-    assert grad or len({p for p in places}) > 20, "positions are written behind one another, and not moved up each time"
+    assert grad or len({p for p in places}) > 20, "positions are written one after another, without moving the others"
 
 
 def test_nothing_is_moved_at_a_step_that_has_room(backend):
@@ -94,7 +94,7 @@ def test_nothing_is_moved_at_a_step_that_has_room(backend):
             cache.append(*pair(backend, n, n + 1))
             moved += cache._keys is not before
             before = cache._keys
-    assert moved <= 14, "the window is moved once every 50 positions, and while it grows as often as it doubles"
+    assert moved <= 14, "the window moves once every 50 positions, and while it grows, each time it doubles"
 
 
 def test_what_is_returned_keeps_dtype_and_device(typed):
@@ -265,7 +265,7 @@ def test_a_step_that_forgets_compiles_into_one_graph():
     torch.testing.assert_close(torch.cat(first + rest, 1), whole)
 
 
-# Going back, and going on from the best
+# Truncating and reordering
 
 
 @pytest.mark.parametrize("accepted", [0, 1, 2, 4])
@@ -313,7 +313,7 @@ def test_beams_that_are_reordered_decode_as_if_they_had_been_alone(backend):
     assert_allclose(backend.numpy(out), whole[[1, 0], 7:], atol=1e-10)
 
 
-# What does not go
+# What is refused
 
 
 @pytest.mark.parametrize(

@@ -208,11 +208,11 @@ def test_the_jacobian_is_diag_p_minus_p_p_transposed(rng):
     torch.testing.assert_close(torch.func.jacrev(softmax)(x), torch.diag(p) - torch.outer(p, p))
 
 
-# torch: as few operations as possible, but no decision by values where they may change
+# torch: as few operations as possible, but no branching on values where they could change
 
 
 class Functions(TorchFunctionMode):
-    """The names of torch's functions that are called inside."""
+    """Collect the names of torch's functions that are called."""
 
     def __init__(self):
         super().__init__()

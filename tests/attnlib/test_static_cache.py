@@ -1,4 +1,4 @@
-"""StaticCache: its memory is allocated once; with torch no shape changes, so that one graph serves every step."""
+"""StaticCache: its memory is allocated once; with torch no shape changes, so one graph serves every step."""
 
 import copy
 from itertools import pairwise
@@ -41,7 +41,7 @@ STACK = Layer("Encoder", (E, HEADS, FF, LAYERS), {"rope": ROPE})
 
 
 def pair(backend, first, last, dtype="float64", batch=B):
-    """Keys and values of some positions, in which every number is another."""
+    """Return keys and values of some positions, in which all numbers differ."""
     at, head = np.arange(first, last, dtype=float)[:, None], np.arange(batch * H).reshape(batch, H, 1, 1)
     key, value = at * 100 + np.arange(D) + 1e4 * head, -at * 100 - np.arange(D_V) - 1e4 * head
     return backend.array(key, dtype), backend.array(value, dtype)
@@ -123,7 +123,7 @@ def test_a_copy_goes_its_own_way(backend):
     assert_array_equal(backend.numpy(keys)[..., :3, :], backend.numpy(pair(backend, 0, 3)[0]))
 
 
-# Decoding is the whole pass
+# Decoding gives the same results as one pass
 
 
 @every_attention
@@ -260,7 +260,7 @@ def test_nothing_waits_on_cuda_and_no_tensor_is_made_on_the_cpu(options):
         own.truncate(2)
 
 
-# Going back, and going on from the best
+# Truncating and reordering
 
 
 @pytest.mark.parametrize("kept", [0, 2, 5])
@@ -294,7 +294,7 @@ def test_the_batch_keeps_its_size(backend):
         cache.reorder([0, 1])
 
 
-# What does not go
+# What is refused
 
 
 def test_what_does_not_fit_is_refused_and_nothing_is_added(backend):

@@ -1,4 +1,4 @@
-"""The Triton kernel: run by Triton's interpreter on the CPU, compiled for a GPU, and run on one where there is one."""
+"""The Triton kernel: run by Triton's interpreter on the CPU, compiled for a GPU, and run on a GPU if there is one."""
 
 import json
 import os
@@ -24,11 +24,11 @@ HERE, KERNEL = Path(__file__).parent, Path(attnlib.__file__).parent / "_triton.p
 
 @pytest.fixture(scope="module")
 def differs(tmp_path_factory):
-    """In which case the kernel, and each of its mutants, differs from the loops; None if in none."""
+    """Return the case in which the kernel, and each of its mutants, differs from the loops, or None."""
     folder, source = tmp_path_factory.mktemp("kernels"), KERNEL.read_text()
     files = {"the kernel": KERNEL} | {mutant.what: folder / f"{n}.py" for n, mutant in enumerate(TRITON)}
     for mutant in TRITON:
-        assert source.count(mutant.old) == 1, f"the kernel has changed: write the fault anew: {mutant.what}"
+        assert source.count(mutant.old) == 1, f"the kernel has changed, so rewrite this fault: {mutant.what}"
         files[mutant.what].write_text(source.replace(mutant.old, mutant.new))
     done = subprocess.run(
         [sys.executable, HERE / "triton_cases.py", *files.values()],
@@ -52,7 +52,7 @@ def test_a_fault_is_noticed(differs, mutant):
 
 
 def test_it_compiles_for_a_gpu(tmp_path, monkeypatch):
-    """The interpreter takes more than the compiler does, which needs no GPU."""
+    """Check that the kernel compiles, for which no GPU is needed: the interpreter accepts more than the compiler."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     import triton
     from triton.backends.compiler import GPUTarget

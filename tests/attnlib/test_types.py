@@ -75,10 +75,10 @@ RIGHT = [
 
 
 def what_mypy_says(folder: Path, lines: list[str]) -> dict[str, str]:
-    """What mypy says first about each line of a program; '' where it has nothing to say."""
+    """Return mypy's first message about each line of a program, or '' if there is none."""
     file = folder / "caller.py"
     file.write_text("\n".join(lines))
-    # The cache is the one that `mypy` makes of the whole repository, which saves most of the time. A message that comes
+    # Sharing the cache that `mypy` makes of the whole repository saves most of the time. A message that comes
     # from it names the folder of an earlier run.
     options = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
     answer = api.run([*options, str(file)])[0]

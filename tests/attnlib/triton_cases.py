@@ -1,8 +1,8 @@
-"""An examination of the Triton kernel against loops, where sizes are no multiples of a tile, and all are different.
+"""Compare the Triton kernel with loops, for sizes that are all different and not multiples of a tile.
 
-``TRITON_INTERPRET=1 python triton_cases.py FILE ...`` examines copies of ``attnlib/_triton.py`` on the CPU, by Triton's
+``TRITON_INTERPRET=1 python triton_cases.py FILE ...`` examines copies of ``attnlib/_triton.py`` on the CPU, in Triton's
 interpreter, and prints as JSON the first case in which each differs, or null. Triton reads the variable when it is
-imported, which torch does when it compiles: hence a process of its own.
+imported, and torch imports Triton when it compiles, so this needs a separate process.
 """
 
 import importlib.util
@@ -24,7 +24,7 @@ rng = np.random.default_rng(2205)
 
 
 class Case(NamedTuple):
-    """Shapes of queries, keys and values, what is asked, and what is done to the arrays before."""
+    """Shapes of queries, keys and values, the options of the call, and a change made to the arrays before it."""
 
     shapes: tuple
     options: dict = {}  # noqa: RUF012
@@ -43,13 +43,13 @@ def growing(q, k, v):
 
 
 def falling(q, k, v):
-    """The same the other way round."""
+    """Make the scores fall along the keys: the reverse of :func:`growing`."""
     growing(q, k, v)
     k[:] = k[::-1]
 
 
 def spoiled(q, k, v):
-    """Put nan into one query and inf into another, which makes some of its scores infinite."""
+    """Put nan into one query and inf into a different one, which makes some of its scores infinite."""
     q[2, 0], q[6, 1] = np.nan, np.inf
 
 
@@ -84,14 +84,14 @@ def arguments(case: Case) -> list[np.ndarray]:
 
 
 def expected(case: Case, arrays: list[np.ndarray]) -> Result:
-    """What the loops compute, and nan for the context of a query that has a weight of nan."""
+    """Return what the loops compute, with nan as the context of every query that has a weight of nan."""
     result = attend(*arrays, **case.options)
     spoiled = np.isnan(result.weights).any(axis=-1, keepdims=True)
     return result._replace(context=np.where(spoiled, np.nan, result.context))
 
 
 def transposed(x: np.ndarray, device: str) -> torch.Tensor:
-    """The same numbers as a tensor whose rows and columns lie the other way round in memory."""
+    """Return the same numbers as a tensor whose rows and columns are swapped in memory."""
     return torch.tensor(x.swapaxes(-1, -2).copy(), device=device).transpose(-1, -2)
 
 
@@ -111,7 +111,7 @@ def examine(known: dict, device: str) -> str | None:
 
 
 def prepared() -> dict:
-    """Return the cases with their arrays and what they should give."""
+    """Return the cases with their arrays and expected results."""
     return {name: (case, arrays := arguments(case), expected(case, arrays)) for name, case in CASES.items()}
 
 
