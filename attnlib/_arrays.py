@@ -22,6 +22,9 @@ ARRAY_TYPES = "numpy.ndarray, a torch.Tensor or an array from a library that fol
 WRAPPED = ("cupy.", "dask.array.")  # modules whose arrays get their namespace from array-api-compat
 NO_OTHER_ARRAYS = (np.ndarray, np.generic, type)  # these have the attribute too
 Array = Any
+# The devices on which torch.is_autocast_enabled raises. torch.amp.is_autocast_available would tell, but torch.compile
+# cannot trace it in torch 2.9 and 2.10.
+NO_AUTOCAST = ("meta", "lazy", "vulkan")
 NATIVE = tuple(map(np.dtype, (np.float32, np.float64, np.float16)))  # in native byte order
 
 
@@ -42,7 +45,7 @@ def autocasts(x: object) -> bool:
         return False
     torch: Any = sys.modules["torch"]
     kind = x.device.type  # type: ignore[attr-defined]
-    return bool(torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind))
+    return kind not in NO_AUTOCAST and bool(torch.is_autocast_enabled(kind))
 
 
 def is_floating(x: Array) -> bool:
@@ -168,7 +171,7 @@ def number(name: str, value: float) -> float:
         raise TypeError(
             f"{name} is {kind(value)}, but a plain number is needed: to learn it, multiply query or key by it"
         )
-    if isinstance(value, bool | str | bytes) or value is None:
+    if isinstance(value, (bool, str, bytes)) or value is None:
         raise TypeError(f"{name} is {value!r}, but a number is needed")
     try:
         return float(value)
@@ -396,7 +399,7 @@ def _require_array(name: str, x: Array) -> None:
 
 def _refuse_subclass(name: str, x: Array) -> None:
     """Raise TypeError for an array subclass that gives the usual operations a meaning that attention would ignore."""
-    if type(x) is np.ndarray or not isinstance(x, np.ma.MaskedArray | np.matrix):
+    if type(x) is np.ndarray or not isinstance(x, (np.ma.MaskedArray, np.matrix)):
         return
     if isinstance(x, np.ma.MaskedArray):
         raise TypeError(

@@ -25,7 +25,7 @@ def checked_lengths(lengths: Lengths, most: int, letter: str, like: Array | None
     if is_array(lengths) and not isinstance(lengths, np.ndarray):
         return _unread(lengths, like)
     values: Array = lengths
-    if isinstance(lengths, list | tuple | range):
+    if isinstance(lengths, (list, tuple, range)):
         values = [_item(b, length) for b, length in enumerate(lengths)]
         places = [(b,) for b in range(len(values))]
         came: tuple[int, ...] = (len(values),)

@@ -22,7 +22,6 @@ with explain_missing("attnlib with torch"):
 
 ARRAY_API = array_api_compat.torch  # torch under the names of the array API
 LONG = 2**17  # scores of a head from which a loop over the heads is faster than one product of them all
-HOLDS_IN_A_GRAPH = torch.__version__ >= "2.8"  # whether torch.compile supports statically_known_true
 ROWS = 512  # of scores that are made, used and left while they lie in the cache
 
 
@@ -202,7 +201,7 @@ def _binding_sides(
 
 def _holds(comparison: bool) -> bool:
     """Tell whether a comparison holds for all values of sizes that are symbolic; ``bool`` would fix those sizes."""
-    if torch.jit.is_tracing() or not HOLDS_IN_A_GRAPH:  # type: ignore[attr-defined, no-untyped-call]
+    if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
         return False
     from torch.fx.experimental.symbolic_shapes import statically_known_true
 

@@ -334,7 +334,7 @@ def _angles(positions: Array, D: int, base: float, xp: ModuleType) -> Array:
 
 
 def _checked_positions(positions: Array | list[Any]) -> Array:
-    if isinstance(positions, list | tuple | range):
+    if isinstance(positions, (list, tuple, range)):
         positions = _rows(positions)
     elif not is_array(positions):
         raise TypeError(

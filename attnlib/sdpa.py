@@ -349,7 +349,7 @@ def checked_window(window: Window | None) -> Window | None:
     """Return a window, or None, after checking that it is a pair of whole numbers; None leaves a side open."""
     if window is None:
         return None
-    if not isinstance(window, tuple | list) or len(window) != 2:
+    if not isinstance(window, (tuple, list)) or len(window) != 2:
         raise TypeError(f"window is {window!r}, but a pair (left, right) is needed, with None for an open side")
     left, right = (None if n is None else whole(f"window[{side}]", n, 0) for side, n in enumerate(window))
     return left, right
