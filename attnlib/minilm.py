@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from attnlib._arrays import Array, library_of, whole
-from attnlib._extras import explain_missing
+from attnlib._extras import explain_missing, require
 from attnlib.masks import padding_mask
 
 SIZES = {
@@ -89,6 +89,7 @@ def load_minilm(
         raise ValueError(f"backend is {backend!r}, but 'numpy' or 'torch' is needed")
     if backend == "numpy" and device is not None:
         raise ValueError(f"device is {device!r}, but NumPy has none: leave it None, or take backend='torch'")
+    require("attnlib.minilm", "safetensors", "tokenizers")
     folder = packaged_folder() if folder is None else Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is no folder. {WHERE}")

@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from attnlib._extras import explain_missing
+from attnlib._extras import require
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.confusion import confusion
 from attnlib.checks.notebook import SECONDS, run
@@ -46,8 +46,12 @@ def _report(names: list[str], seeds: int, parser: argparse.ArgumentParser) -> in
     unknown = [name for name in names if name not in CATALOGUE]
     if unknown:
         parser.error(f"no exercise {', '.join(unknown)}; there are: {', '.join(CATALOGUE)}")
-    with explain_missing("python -m attnlib.checks report"):
-        from tqdm import tqdm
+    try:
+        require("python -m attnlib.checks report", "tqdm", "torch", "array_api_compat")
+    except ModuleNotFoundError as error:
+        parser.error(str(error))
+    from tqdm import tqdm
+
     names = names or list(CATALOGUE)
     total = sum(len(CATALOGUE[name].mistakes) for name in names)
     with tqdm(total=total * seeds, unit="answer", dynamic_ncols=True, disable=None) as bar:

@@ -35,6 +35,8 @@ for name, attempt in tried.items():
         attempt()
     except ImportError as error:
         errors[name] = str(error)
+    except SystemExit as exit:  # of a command, which says why on stderr
+        errors[name] = exit.code
 print(json.dumps(errors))
 """
 NEEDED = {
@@ -49,16 +51,16 @@ NEEDED = {
     "a check in torch": (
         "a check with backend='torch' needs torch, which is not installed: run pip install 'attnlib[torch]'"
     ),
-    "a report": (
-        "python -m attnlib.checks report needs tqdm, which is not installed: run pip install 'attnlib[checks]'"
-    ),
+    "a report": 2,
 }
+REPORT = "error: python -m attnlib.checks report needs tqdm, which is not installed: run pip install 'attnlib[checks]'"
 
 
 def test_without_any_extra_each_part_says_what_it_needs():
     command = [sys.executable, "-c", WITHOUT, *EXTRAS]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=250)
     assert json.loads(done.stdout) == NEEDED
+    assert done.stderr.splitlines()[-1].endswith(REPORT)
 
 
 @pytest.mark.parametrize(
