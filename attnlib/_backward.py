@@ -12,6 +12,7 @@ import numpy as np
 
 from attnlib._arrays import Array, at_least_float32, backend, is_torch, kernel, swapped
 from attnlib._blocks import Reach, blocks, grouped, in_groups, within_reach
+from attnlib._lengths import binding_sides
 from attnlib.softmax import softmax
 
 Three = tuple[Array, Array, Array]
@@ -37,7 +38,9 @@ def backward(
     if enable_gqa:
         grad, d_lse = (x if x is None else in_groups(x, key.shape[-3]) for x in (grad, d_lse))
         query, key, value, mask = grouped(query, key, value, mask)
-    xp = backend(query=query)
+    xp, (left, right, offset) = backend(query=query), reach
+    if not is_torch(query):  # whose compiler may keep the sizes symbolic
+        reach = Reach(*binding_sides(left, right, offset, query.shape[-2], key.shape[-2]), offset)
     if _may_overwrite(grad, query, key, value):
         found = _in_blocks(grad, query, key, value, mask, scale, softcap, reach, d_lse, xp)
     else:

@@ -13,7 +13,6 @@ from attnlib._arrays import Array, is_array, is_torch, kind, library_of, namespa
 
 Lengths = Sequence[int] | Array
 FEW_KEYS = 16  # with fewer, torch's CPU kernel needs a mask to return nan where it should: see attnlib._torch
-FARTHEST = 2**62  # a position and an offset up to it add up to no more than int64 holds
 
 
 def checked_lengths(lengths: Lengths, most: int, letter: str, like: Array | None = None) -> Array:
@@ -53,9 +52,22 @@ def checked_offset(q_offset: Any, like: Array | None) -> Any:
             raise TypeError("q_offset is a torch.Tensor, but like is not: pass a tensor on the same device as like")
         return q_offset
     q_offset = whole("q_offset", q_offset)
-    if isinstance(q_offset, int) and abs(q_offset) > FARTHEST:  # what torch keeps symbolic comes from a size
-        raise ValueError(f"q_offset is {q_offset}, but from -2**62 to 2**62 is needed: positions have 64 bits")
+    bits = bits_of_positions(like)
+    if isinstance(q_offset, int) and abs(q_offset) > 2 ** (bits - 2):  # what torch keeps symbolic comes from a size
+        wanted = f"from -2**{bits - 2} to 2**{bits - 2} is needed"
+        raise ValueError(f"q_offset is {q_offset}, but {wanted}: positions have {bits} bits")
     return q_offset
+
+
+def bits_of_positions(like: Array | None) -> int:
+    """Return how many bits a position has: 64, but 32 in JAX unless 64 bits are enabled.
+
+    A position and an offset of at most ``2 ** (bits - 2)`` add up to no more than these bits hold.
+    """
+    if like is None or isinstance(like, np.ndarray) or is_torch(like):
+        return 64
+    xp = namespace(like)
+    return int(xp.iinfo(_integers(xp)).bits)
 
 
 def _item(b: int, length: int) -> int:

@@ -16,7 +16,7 @@ from typing import overload
 import numpy as np
 
 from attnlib._arrays import Array, backend, broadcast_shape, is_array, kind, library_of, same_library, shape, whole
-from attnlib._lengths import FARTHEST, checked_lengths, checked_offset
+from attnlib._lengths import bits_of_positions, checked_lengths, checked_offset
 from attnlib._types import ArrayT
 
 
@@ -73,7 +73,8 @@ def window_mask(
     Args:
         T: number of queries.
         S: number of keys.
-        left: l, how many positions before its own a query sees; None, or more than 2**62, means all of them.
+        left: l, how many positions before its own a query sees; None, or more than 2**62 (2**30 in JAX without 64
+            bits), means all of them.
         right: r, how many positions after its own a query sees; None, or more than 2**62, means all of them.
         num_sink_tokens: n, the number of keys at the beginning that a query sees even if they lie further back than
             ``left``: attention sinks.
@@ -114,10 +115,10 @@ def within_window(i: Array, j: Array, left: int | None, right: int | None, num_s
     xp, device = library_of(j)
     sinks = whole("num_sink_tokens", num_sink_tokens, 0)
     mask = xp.ones((i.shape[0], j.shape[1]), dtype=xp.bool, device=device)
-    if left is not None and _bounds(left := whole("left", left, 0)):
+    if left is not None and _bounds(left := whole("left", left, 0), j):
         near = i - left <= j
         mask = mask & ((near | (j < sinks)) if sinks else near)
-    if right is not None and _bounds(right := whole("right", right, 0)):
+    if right is not None and _bounds(right := whole("right", right, 0), j):
         mask = mask & (j - right <= i)
     return mask
 
@@ -208,9 +209,9 @@ def _positions(T: int, S: int, q_offset: int, like: Array | None) -> tuple[Array
     return xp.arange(T, device=device)[:, None] + q_offset, xp.arange(S, device=device)[None, :]
 
 
-def _bounds(side: int) -> bool:
+def _bounds(side: int, like: Array) -> bool:
     """Tell whether a window's side leaves anything out: the largest integers, which some write for "all", do not."""
-    return not isinstance(side, int) or side <= FARTHEST
+    return not isinstance(side, int) or side <= 2 ** (bits_of_positions(like) - 2)
 
 
 def _check_masks(masks: list[Array]) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ import json
 from functools import partial
 
 import numpy as np
+import pytest
 import torch
 from backends import CALLS, D_V, B, D, H, S, T
 from numpy.testing import assert_allclose
@@ -167,6 +168,7 @@ def transforms(jax):
     yield "vmap of sdpa", partial(_is_a_loop, jax, sdpa, [*qkv, np.stack([MASK, ~MASK])])
     yield "nan", partial(_spreads_nan, jax, qkv)
     yield "without jit, on two devices", partial(_runs_on_two_devices, jax)
+    yield "positions of 32 bits", partial(_does_not_wrap_around, jax, waves((B, H, T, D_V), *QKV))
 
 
 def _has_the_gradient_of_backward(jax, grad, qkv, options):
@@ -211,6 +213,22 @@ def _runs_on_two_devices(jax):
     halves = jax.jax.device_put(jax.array(x, "float32"), sharding.NamedSharding(mesh, sharding.PartitionSpec("batch")))
     out = jax.numpy(sdpa(halves, halves, halves, is_causal=True))
     assert_allclose(out, sdpa(x, x, x, is_causal=True), rtol=1e-4, atol=1e-5)
+
+
+def _does_not_wrap_around(jax, arrays):
+    """Check that distances which 32 bits do not hold forbid nothing, as in NumPy, or are refused."""
+    _, *qkv = arrays
+    far = {"is_causal": True, "q_offset": 2**40}
+    for options in (far, far | {"window": (2**50, None)}, {"window": (2**33, 2**33)}):
+        assert_allclose(jax.numpy(sdpa(*map(jax.array, qkv), **options)), sdpa(*qkv, **options), rtol=1e-4, atol=1e-5)
+    ours = attnlib.scaled_dot_product_attention_backward(*map(jax.array, arrays), **far)
+    for mine, its in zip(ours, attnlib.scaled_dot_product_attention_backward(*arrays, **far), strict=True):
+        assert_allclose(jax.numpy(mine), its, rtol=1e-3, atol=1e-4)
+    like = jax.array(1.0)
+    assert attnlib.causal_mask(T, S, q_offset=2**30, like=like).all()
+    assert attnlib.window_mask(T, S, 2**30, 2**31, q_offset=S - 2**30, like=like).all()
+    with pytest.raises(ValueError, match=r"from -2\*\*30 to 2\*\*30 is needed: positions have 32 bits"):
+        attnlib.causal_mask(T, S, q_offset=2**31 - 3, like=like)
 
 
 def failures(cases):
