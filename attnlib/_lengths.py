@@ -66,7 +66,7 @@ def bits_of_positions(like: Array | None) -> int:
     """
     if like is None or isinstance(like, np.ndarray) or is_torch(like):
         return 64
-    xp = namespace(like)
+    xp, _ = library_of(like)
     return int(xp.iinfo(_integers(xp)).bits)
 
 
