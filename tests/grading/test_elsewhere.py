@@ -21,7 +21,7 @@ CLASS = {
     "other": {"answer_three": ONE_AXIS},
     "exits": {"answer_two": "import os\ndef two(query, key): os._exit(0)"},
     "forges": {"answer_one": "import attnlib.checks as c\nc.check = lambda *a, **k: 2.0\ndef one(x, axis=1): return x"},
-    "shows": {"answer_one": "from IPython.display import HTML\nHTML('<script>1</script>')"},
+    "shows": {"answer_one": "from IPython.display import HTML\nHTML('<b>seen</b><script>1</script>')"},
     "draws": {"answer_one": "import base64; print(base64.b64encode(bytes(200)))"},
 }  # fmt: skip
 DASK = Path(sys.executable).with_name("dask")
@@ -131,6 +131,6 @@ def test_nbgraders_own_command_gives_the_same_grades(here, tmp_path):
         for output in cell.get("outputs", [])
         if "text/html" in output.get("data", {})
     ]
-    assert "&lt;script&gt;" in shown[0].data["text/html"]
+    assert shown[0].data["text/html"] == "<b>seen</b>"
     assert "full-transpose" in (folder / "autograded" / "partly" / "tiny" / "tiny.ipynb").read_text()
     assert "1.5 of 2 points" in (folder / "feedback" / "partly" / "tiny" / "tiny.html").read_text()

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 # What the process imports before any student's code runs. A function is stopped only where its module is there when a
 # challenge begins: one that is imported while it is answered would go unnoticed.
-PRELOAD = ("attnlib.heads", "attnlib.numpy", "attnlib.torch")
+PRELOAD = ("attnlib.heads", "attnlib.numpy", "attnlib.torch", "attnlib.triton")
 # What takes too long to be imported for everybody: it is for those whose cells have this word in them. For anybody else
 # it cannot be imported at all while a challenge is answered.
 LATE = {
