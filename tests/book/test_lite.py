@@ -262,6 +262,7 @@ def fresh_copy(visitor, site):
     """Delete an exercise in the list of files, and open it again."""
     context, wrong = visitor
     page = context.new_page()
+    page.set_default_timeout(120_000)
     page.goto(f"{site}lite/tree/index.html")
     page.get_by_text(EXERCISES[1].parts[0], exact=True).dblclick()
     page.get_by_text(EXERCISES[1].name, exact=True).click()
@@ -293,6 +294,7 @@ def test_the_address_of_the_site_lists_the_exercises_and_says_what_is_loaded(ope
 def test_the_list_of_files_opens_without_another_host(visitor, site):
     context, wrong = visitor
     page = context.new_page()
+    page.set_default_timeout(120_000)
     page.goto(f"{site}lite/tree/index.html")
     for notebook in EXERCISES:
         page.get_by_text(notebook.parts[0], exact=True).wait_for()
