@@ -12,7 +12,6 @@ from types import ModuleType
 
 from attnlib._arrays import Array, at_least_float32, kind, namespace
 from attnlib._blocks import Reach, grouped, within_reach
-from attnlib._lengths import binding_sides
 
 
 def softmax(x: Array, axis: int) -> Array:
@@ -55,7 +54,7 @@ def sdpa(
         )
     xp = namespace(query)
     T, S = query.shape[-2], key.shape[-2]
-    mask = within_reach(mask, T, S, Reach(*binding_sides(left, right, offset, T, S), offset), query)
+    mask = within_reach(mask, T, S, Reach(left, right, offset).binding(T, S), query)
     work = at_least_float32(xp, query.dtype)
     q, k, v = (xp.astype(x, work) for x in (query, key, value))
     in_groups = query.ndim > 2 and key.ndim > 2 and 1 < key.shape[-3] < query.shape[-3]

@@ -12,7 +12,6 @@ import numpy as np
 
 from attnlib._arrays import Array, at_least_float32, backend, is_torch, kernel, swapped
 from attnlib._blocks import Reach, blocks, grouped, in_groups, within_reach
-from attnlib._lengths import binding_sides
 from attnlib.softmax import softmax
 
 Three = tuple[Array, Array, Array]
@@ -38,9 +37,9 @@ def backward(
     if enable_gqa:
         grad, d_lse = (x if x is None else in_groups(x, key.shape[-3]) for x in (grad, d_lse))
         query, key, value, mask = grouped(query, key, value, mask)
-    xp, (left, right, offset) = backend(query=query), reach
+    xp = backend(query=query)
     if not is_torch(query):  # whose compiler may keep the sizes symbolic
-        reach = Reach(*binding_sides(left, right, offset, query.shape[-2], key.shape[-2]), offset)
+        reach = reach.binding(query.shape[-2], key.shape[-2])
     if _may_overwrite(grad, query, key, value):
         found = _in_blocks(grad, query, key, value, mask, scale, softcap, reach, d_lse, xp)
     else:

@@ -29,6 +29,10 @@ class Reach(NamedTuple):
     right: int | None
     offset: int
 
+    def binding(self, T: int, S: int) -> "Reach":
+        """Return the reach without the limits that keep none of T queries from any of S keys."""
+        return Reach(*binding_sides(self.left, self.right, self.offset, T, S), self.offset)
+
 
 class Block(NamedTuple):
     """A block's position, and a mask (t, s) of the keys that its queries can reach; None if all can reach all."""
@@ -69,7 +73,7 @@ def blocks(heads: tuple[int, ...], T: int, S: int, reach: Reach, like: Array) ->
     for begin in range(0, T, rows):
         end = min(begin + rows, T)
         a, b = keys_in_reach(begin, end, 0, S, left, right, offset)
-        inside = Reach(*binding_sides(left, right, begin + offset - a, end - begin, b - a), begin + offset - a)
+        inside = Reach(left, right, begin + offset - a).binding(end - begin, b - a)
         reached = within_reach(None, end - begin, b - a, inside, like)
         for chosen in _heads(heads, together) if a < b else ():
             yield Block(chosen, slice(begin, end), slice(a, b), reached)

@@ -194,9 +194,7 @@ class StaticCache(KVCache):
 
 def _static(make: Any, like: Array) -> Array:
     """Make an array that every call can write to, in and out of inference mode, and from CUDA graphs."""
-    if not is_torch(like):
-        return make()
-    if _is_compiling():
+    if not is_torch(like) or _is_compiling():
         return make()
     torch: Any = sys.modules["torch"]
     with torch.inference_mode(False):
