@@ -1,13 +1,13 @@
 """SlidingWindowCache: it keeps only the last positions and the sinks, and decoding equals attention with a window."""
 
 import copy
-from itertools import pairwise
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 import torch
 from backends import D_V, B, D, H, Torch, dtype_name, examples
+from caches import decoded, joined, pair
 from hypothesis import given, settings
 from modules import FF, HEADS, KV, LAYERS, ROPE, E, Layer, attention_by_loops
 from numpy.testing import assert_allclose, assert_array_equal
@@ -32,25 +32,8 @@ def allowed(left, sinks=0, length=LENGTH):
     return np.array([[j <= i and (j >= i - left or j < sinks) for j in range(length)] for i in range(length)])
 
 
-def pair(backend, first, last, dtype="float64"):
-    """Return keys and values of some positions: all numbers differ, and depend only on the position."""
-    at = np.arange(first, last, dtype=float)[:, None]
-    key = at * 100 + np.arange(D) + 1e4 * np.arange(B * H).reshape(B, H, 1, 1)
-    value = -at * 100 - np.arange(D_V) - 1e4 * np.arange(B * H).reshape(B, H, 1, 1)
-    return backend.array(key, dtype), backend.array(value, dtype)
-
-
 def states(layer, backend, dtype="float64"):
     return layer.inputs(backend, dtype, length=LENGTH)["query"]
-
-
-def decoded(module, x, chunks, cache, **options):
-    ends = np.cumsum([0, *chunks]).tolist()
-    return [module(x[:, a:b], is_causal=True, cache=cache, **options) for a, b in pairwise(ends)]
-
-
-def joined(backend, outs):
-    return np.concatenate([backend.numpy(x) for x in outs], axis=-2)
 
 
 # What it holds

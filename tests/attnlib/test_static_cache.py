@@ -1,13 +1,13 @@
 """StaticCache: its memory is allocated once; with torch no shape changes, so one graph serves every step."""
 
 import copy
-from itertools import pairwise
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 import torch
-from backends import D_V, B, D, H, Torch, dtype_name, examples
+from backends import B, D, H, Torch, dtype_name, examples
+from caches import decoded, joined, pair
 from fake_cuda import fake_cuda
 from hypothesis import given, settings
 from modules import EVERY, FF, HEADS, KV, LAYERS, ROPE, E, Layer, attention_by_loops
@@ -40,24 +40,8 @@ PLAIN = Layer("MultiHeadAttention", (E, HEADS), ATTENTIONS["rope and grouped que
 STACK = Layer("Encoder", (E, HEADS, FF, LAYERS), {"rope": ROPE})
 
 
-def pair(backend, first, last, dtype="float64", batch=B):
-    """Return keys and values of some positions, in which all numbers differ."""
-    at, head = np.arange(first, last, dtype=float)[:, None], np.arange(batch * H).reshape(batch, H, 1, 1)
-    key, value = at * 100 + np.arange(D) + 1e4 * head, -at * 100 - np.arange(D_V) - 1e4 * head
-    return backend.array(key, dtype), backend.array(value, dtype)
-
-
 def states(layer, backend, dtype="float64"):
     return layer.inputs(backend, dtype, length=LENGTH)["query"]
-
-
-def decoded(module, x, chunks, cache, **options):
-    ends = np.cumsum([0, *chunks]).tolist()
-    return [module(x[:, a:b], is_causal=True, cache=cache, **options) for a, b in pairwise(ends)]
-
-
-def joined(backend, outs):
-    return np.concatenate([backend.numpy(x) for x in outs], axis=-2)
 
 
 def place(x):

@@ -1,5 +1,6 @@
 """The tiny course as a fixture. It stands in a module of its own, since processes that grade have to import it."""
 
+import contextlib
 import shutil
 from collections.abc import Iterator
 
@@ -27,3 +28,16 @@ def boxes() -> Iterator[Boxes]:
     boxes = Boxes(2, Host(Limits()))
     yield boxes
     boxes.close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A browser for the tests of one module: while it is open, no test can run an event loop of its own."""
+    from print import chromium  # which takes a while to import, for the few modules that open pages
+
+    with contextlib.ExitStack() as stack:
+        try:
+            browser = stack.enter_context(chromium())
+        except FileNotFoundError as none:
+            pytest.skip(str(none))
+        yield browser

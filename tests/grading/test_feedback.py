@@ -1,10 +1,8 @@
-import contextlib
 from html import escape
 
 import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from print import chromium
 from tiny import REPOSITORY
 from traitlets.config.loader import PyFileConfigLoader
 
@@ -91,16 +89,6 @@ def page_of(*cells: NotebookNode, tmp_path, monkeypatch, student: str = "mallory
     config.HTMLExporter.preprocessors = []
     exporter = FeedbackExporter(config=config)
     return exporter.from_notebook_node(new_notebook(cells=[*cells]), {"nbgrader": about})[0]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with contextlib.ExitStack() as stack:
-        try:
-            browser = stack.enter_context(chromium())
-        except FileNotFoundError as none:
-            pytest.skip(str(none))
-        yield browser
 
 
 @pytest.mark.parametrize("student", ["{{ 7 * 7 }}{% raw %}", "</title><script>alert(1)</script>", "{# x #}<!--"])

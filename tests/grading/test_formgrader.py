@@ -1,6 +1,5 @@
 """A person marks in Formgrader, in a real browser; and what a student wrote runs nothing there."""
 
-import contextlib
 import json
 import os
 import shutil
@@ -11,7 +10,6 @@ import time
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
-from print import chromium
 from tiny import REPOSITORY, TinyCourse, tiny_notebook
 
 from grading.__main__ import main
@@ -99,16 +97,6 @@ def server(course, tmp_path_factory):
         assert notes, (home / "log").read_text()
         yield json.loads(notes[0].read_text())["url"].rstrip("/")
         process.terminate()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with contextlib.ExitStack() as stack:
-        try:
-            browser = stack.enter_context(chromium())
-        except FileNotFoundError as none:
-            pytest.skip(str(none))
-        yield browser
 
 
 @pytest.fixture

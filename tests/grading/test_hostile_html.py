@@ -1,10 +1,7 @@
 """What the sanitizer lets through is harmless in a browser, even on a page without a content security policy."""
 
-import contextlib
-
 import pytest
 from hostile_html import GROUPS, HOST
-from print import chromium
 
 from grading.feedback import markdown
 from grading.sanitize import TAGS, safe_html, safe_markdown
@@ -44,16 +41,6 @@ PROVOKE = """async ({ pages, tags }) => {
     await settled()
     return harm.map(found => [...found].sort())
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with contextlib.ExitStack() as stack:
-        try:
-            browser = stack.enter_context(chromium())
-        except FileNotFoundError as none:
-            pytest.skip(str(none))
-        yield browser
 
 
 @pytest.fixture

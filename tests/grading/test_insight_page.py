@@ -1,6 +1,5 @@
 """The page an instructor opens: its numbers, its escapes, and how it reads on a phone, in the dark, by ear."""
 
-import contextlib
 import json
 import re
 from itertools import combinations
@@ -15,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 from nbformat.v4 import new_code_cell, new_notebook, new_output
-from print import chromium
 
 from attnlib.checks.report import MIME
 from grading.insight.figures import LEFT, RADIUS, RIGHT, apart, bins, histogram, scatter
@@ -345,16 +343,6 @@ def test_text_stands_out(scheme):
             assert contrast(colours[words], colours[ground]) >= 4.5, (words, ground)
     for shape in ("bar", "look"):
         assert contrast(colours[shape], colours["page"]) >= 3, shape
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with contextlib.ExitStack() as stack:
-        try:
-            browser = stack.enter_context(chromium())
-        except FileNotFoundError as none:
-            pytest.skip(str(none))
-        yield browser
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
