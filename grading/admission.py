@@ -11,7 +11,7 @@ from grading.challenge import is_students
 from grading.doctor import Admitted, Refused, Repair, digest
 from grading.doctor import admit as repaired
 from grading.paper import Paper
-from grading.roads import other_roads
+from grading.static_checks.flags import find_flags
 
 SECONDS = 10  # of processor time, to repair a notebook and to look through its code: an honest one takes 0.02
 
@@ -63,5 +63,5 @@ def _admitted(folder: Path, name: str, template: NotebookNode, forbidden: Mappin
         for cell in admitted.notebook.cells
         if cell.cell_type == "code" and is_students(cell)
     ]
-    found = other_roads(cells, forbidden)
+    found = find_flags(cells, forbidden)
     yield [f"{f.why}: cell {f.cell}, line {f.line}: {f.text}" for f in found if f.level == "suspicious"]

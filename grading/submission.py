@@ -32,14 +32,14 @@ MOST_FLAGS = 12  # of a submission
 
 @dataclass(frozen=True)
 class Submission:
-    """What a student handed in, made fit to be run; or why it cannot be, in ``refused``. ``roads`` are worth a look."""
+    """What a student handed in, made fit to be run; or why it cannot be, in ``refused``. ``flags`` are worth a look."""
 
     student: str
     digest: str
     notebooks: dict[str, NotebookNode] = field(default_factory=dict)
     tasks: tuple[Task, ...] = ()
     repairs: tuple[Repair, ...] = ()
-    roads: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     refused: Refused | None = None
     same: bool = False  # whether it is what was graded before: what a person marked then is marked
     lost: str = ""  # why it could not be read, if that says nothing about it
@@ -87,7 +87,7 @@ class Submissions:
         came: list[str] = []
         notebooks: dict[str, NotebookNode] = {}
         repairs: list[Repair] = []
-        roads: list[str] = []
+        flags: list[str] = []
         refusals: list[Refused] = []
         for paper in self.papers:
             try:
@@ -102,12 +102,12 @@ class Submissions:
             came.append(read.admitted.digest)
             notebooks[paper.name] = read.admitted.notebook
             repairs += read.admitted.repairs
-            roads += read.flags
+            flags += read.flags
         refused = refusals[0] if refusals else None
         tasks = tuple(self._task(name, notebook) for name, notebook in notebooks.items())
         digest = _digest(came, self._asked)
         same = before == digest
-        return Submission(student, digest, notebooks, tasks, tuple(repairs), tuple(roads), refused, same)
+        return Submission(student, digest, notebooks, tasks, tuple(repairs), tuple(flags), refused, same)
 
     def _task(self, name: str, notebook: NotebookNode) -> Task:
         return self._paper(name).task(notebook, self.judge, self.limits, walled=self.walled)
@@ -175,7 +175,7 @@ class Submissions:
         """Return why an instructor should look at a submission."""
         bare = [] if self.walled else [UNSANDBOXED]
         repairs = (str(repair.text) for repair in submission.repairs[:MOST_FLAGS])
-        return [*[*bare, *submission.roads][:MOST_FLAGS], *repairs]
+        return [*[*bare, *submission.flags][:MOST_FLAGS], *repairs]
 
     def _failed(self, submission: Submission, reason: str, ledger: Ledger, journal: Journal) -> Outcome:
         """Say that the grader failed on a student, and leave no earlier grade that could be taken for this one's.

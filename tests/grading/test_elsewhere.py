@@ -1,4 +1,4 @@
-"""The same grades by other roads: on a dask cluster, and through nbgrader's own command."""
+"""The same grades in other ways: on a dask cluster, and through nbgrader's own command."""
 
 import os
 import shutil

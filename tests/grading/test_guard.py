@@ -184,7 +184,7 @@ def test_numpys_softmax_is_not_to_be_had_from_anywhere():
     from scipy.special import softmax as taken_before
 
     x, partial, layer = np.ones(3), functools.partial(attnlib.softmax, axis=0), torch.nn.Softmax(-1)
-    roads = [
+    shortcuts = [
         lambda: attnlib.softmax(x),
         lambda: partial(x),
         lambda: taken_before(x),
@@ -211,11 +211,11 @@ def test_numpys_softmax_is_not_to_be_had_from_anywhere():
         lambda: torch.nn.functional.scaled_dot_product_attention(X, X, torch.eye(3)[:2]),
         lambda: attnlib.attention(np.eye(3), np.eye(3), np.eye(3))[1],
     ]
-    for road in roads:
-        road()
+    for shortcut in shortcuts:
+        shortcut()
         with forbidding(CATALOGUE["softmax"].forbidden), pytest.raises(Forbidden):
-            road()
-        road()
+            shortcut()
+        shortcut()
 
 
 SCRIPT = """
@@ -229,12 +229,12 @@ def test_neither_a_script_nor_another_thread_gets_past():
     unit = torch.jit.CompilationUnit(SCRIPT)
     traced = torch.jit.trace(lambda x: torch.softmax(x, -1), X)
     with ThreadPoolExecutor(1) as pool:
-        roads = [lambda: unit.weigh(X), lambda: traced(X), lambda: pool.submit(torch.softmax, X, -1).result()]
-        for road in roads:
-            before = road()
+        shortcuts = [lambda: unit.weigh(X), lambda: traced(X), lambda: pool.submit(torch.softmax, X, -1).result()]
+        for shortcut in shortcuts:
+            before = shortcut()
             with forbidding(CATALOGUE["softmax"].forbidden), pytest.raises(RuntimeError, match="asks you to write"):
-                road()
-            assert torch.equal(road(), before)
+                shortcut()
+            assert torch.equal(shortcut(), before)
 
 
 def test_work_that_goes_on_in_another_thread_is_stopped_too():
@@ -259,7 +259,7 @@ def test_work_that_goes_on_in_another_thread_is_stopped_too():
 
 
 def test_attention_and_distances_are_stopped_below_their_names():
-    roads = {
+    shortcuts = {
         "attention": [
             lambda: torch.ops.aten.scaled_dot_product_attention(HEADS, HEADS, HEADS),
             lambda: torch.ops.aten._scaled_dot_product_attention_math(HEADS, HEADS, HEADS),
@@ -274,7 +274,7 @@ def test_attention_and_distances_are_stopped_below_their_names():
             lambda: torch.nn.functional.pdist(X),
         ],
     }
-    for exercise, ways in roads.items():
+    for exercise, ways in shortcuts.items():
         for way in ways:
             way()
             with forbidding(CATALOGUE[exercise].forbidden), pytest.raises(Forbidden):

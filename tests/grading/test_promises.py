@@ -14,9 +14,9 @@ PROMISES = {
     ),
     "Library functions that would solve an exercise in one call raise an error while that exercise is being checked, "
     "under whatever name and in whatever thread they are called, and also in TorchScript and inside other torch "
-    "operators.": ("tests/grading/test_shortcut_roads.py::test_no_short_cut_goes_unseen",),
+    "operators.": ("tests/grading/test_static_checks_shortcuts.py::test_no_shortcut_goes_unseen",),
     "fewer than one in a hundred of the right answers in the tests is flagged": (
-        "tests/grading/test_shortcut_roads.py::test_right_answers_are_hardly_ever_flagged",
+        "tests/grading/test_static_checks_shortcuts.py::test_right_answers_are_hardly_ever_flagged",
     ),
     "Nor does it hold the parts of the library that answer the assignment's exercises": (
         "tests/grading/test_withheld.py::test_no_code_of_an_answer_is_in_the_box",

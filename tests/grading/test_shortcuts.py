@@ -1,4 +1,4 @@
-"""What solves an exercise by itself earns nothing, by whatever road; the rest of its library may be used."""
+"""What solves an exercise by itself earns nothing, in whatever way; the rest of its library may be used."""
 
 import nbformat
 import pytest

@@ -1,6 +1,6 @@
 """Answers that somebody else's code works out: each earns nothing, or an instructor is pointed at it.
 
-``CASES`` go through the whole engine. ``ROADS`` to the other exercises are tried where they are asked, and read.
+``CASES`` go through the whole engine. ``SHORTCUTS`` to the other exercises are tried where they are asked, and read.
 """
 # ruff: noqa: E501 (the lines are the attackers' own)
 
@@ -85,8 +85,8 @@ run(base64.b64decode(b"aW1wb3J0IHRvcmNoCndlaWdoID0gdG9yY2guc29mdG1heA=="))
 """
 
 
-def _torch(road: str) -> str:
-    return TORCH.format(road)
+def _torch(function: str) -> str:
+    return TORCH.format(function)
 
 
 def _case(
@@ -146,8 +146,8 @@ CASES = (
 
 
 @dataclass(frozen=True)
-class Road:
-    """A short cut to an exercise: the source of a cell that defines ``answer``."""
+class Shortcut:
+    """A shortcut to an exercise: the source of a cell that defines ``answer``."""
 
     exercise: str
     does: str
@@ -156,72 +156,72 @@ class Road:
 
 
 T = "import numpy as np\nimport torch\nfrom torch import nn\nimport torch.nn.functional as F\nimport attnlib\nimport attnlib.numpy\nimport attnlib.torch\n"
-ROADS = (
-    Road("gaussian", "torch's distances", "def answer(q, k, bandwidth=1.0):\n    return -0.5 * torch.cdist(q, k) ** 2 / bandwidth**2", "torch"),
-    Road("gaussian", "torch's distances, for NumPy", "def answer(q, k, bandwidth=1.0):\n    return -0.5 * torch.cdist(torch.tensor(q), torch.tensor(k)).numpy() ** 2 / bandwidth**2"),
-    Road("gaussian", "torch's distances of all pairs", "def answer(q, k, bandwidth=1.0):\n    return -0.5 * F.pairwise_distance(q[..., :, None, :], k[..., None, :, :], eps=0) ** 2 / bandwidth**2", "torch"),
-    Road("gaussian", "SciPy's distances", "from scipy.spatial.distance import cdist\ndef answer(q, k, bandwidth=1.0):\n    return -0.5 * cdist(q, k, 'sqeuclidean') / bandwidth**2"),
-    Road("gaussian", "SciPy's normal density", "from scipy.stats import norm\ndef answer(q, k, bandwidth=1.0):\n    return (norm.logpdf(q[..., :, None, :], k[..., None, :, :], bandwidth) - norm.logpdf(0, 0, bandwidth)).sum(-1)"),
-    Road("gaussian", "scikit-learn's kernel", "from sklearn.gaussian_process.kernels import RBF\ndef answer(q, k, bandwidth=1.0):\n    return np.log(RBF(bandwidth)(q, k))"),
-    Road("gaussian", "a normal distribution of torch's", "from torch.distributions import Normal\ndef answer(q, k, bandwidth=1.0):\n    n = Normal(k[..., None, :, :], bandwidth)\n    return (n.log_prob(q[..., :, None, :]) - n.log_prob(k[..., None, :, :])).sum(-1)", "torch"),
-    Road("cosine", "torch's cosines", "def answer(q, k):\n    return F.cosine_similarity(q[..., :, None, :], k[..., None, :, :], -1)", "torch"),
-    Road("cosine", "scikit-learn's cosines", "from sklearn.metrics.pairwise import cosine_similarity as answer"),
-    Road("cosine", "SciPy's cosines", "from scipy.spatial.distance import cdist\ndef answer(q, k):\n    return 1 - cdist(q, k, 'cosine')"),
-    Road("cosine", "scikit-learn's unit vectors", "from sklearn.preprocessing import normalize\ndef answer(q, k):\n    return normalize(q) @ normalize(k).T"),
-    Road("dot", "scikit-learn's kernel", "from sklearn.metrics.pairwise import linear_kernel as answer"),
-    Road("dot", "distances, by the law of cosines", "def answer(q, k):\n    return ((q * q).sum(-1)[..., :, None] + (k * k).sum(-1)[..., None, :] - torch.cdist(q, k) ** 2) / 2", "torch"),
-    Road("causal_mask", "the mask of torch's transformer", "def answer(T, S=None, *, q_offset=0):\n    S = T if S is None else S\n    mask = nn.Transformer.generate_square_subsequent_mask(max(T + q_offset, S))\n    return (mask == 0).numpy()[q_offset : q_offset + T, :S]"),
-    Road("causal_mask", "a mask of torch.nn.attention", "from torch.nn.attention.bias import causal_upper_left\ndef answer(T, S=None, *, q_offset=0):\n    return causal_upper_left(T + q_offset, T if S is None else S)._materialize().numpy()[q_offset:]"),
-    Road("causal_mask", "SciPy's triangle", "import scipy.linalg\ndef answer(T, S=None, *, q_offset=0):\n    S = T if S is None else S\n    return scipy.linalg.toeplitz(np.ones(T + q_offset), np.eye(1, S)[0])[q_offset:].astype(bool)"),
-    Road("causal_mask", "attnlib's windows", "def answer(T, S=None, *, q_offset=0):\n    return attnlib.window_mask(T, T if S is None else S, None, 0, q_offset=q_offset)"),
-    Road("padding_mask", "torch's padding of sequences", "from torch.nn.utils.rnn import pad_sequence\ndef answer(lengths, S):\n    rows = [torch.ones(int(n)) for n in lengths] + [torch.ones(S)]\n    return pad_sequence(rows, batch_first=True)[:-1].bool().numpy()[:, None, None, :]"),
-    Road("masked_attention", "torch's attention, twice", "def answer(q, k, v, mask):\n    units = torch.eye(k.shape[-2], dtype=k.dtype)\n    return F.scaled_dot_product_attention(q, k, v, mask), F.scaled_dot_product_attention(q, k, units, mask)", "torch"),
-    Road("masked_attention", "torch's flexible attention", "from torch.nn.attention.flex_attention import flex_attention\ndef answer(q, k, v, mask):\n    return flex_attention(q, k, v), mask", "torch"),
-    Road("masked_attention", "attnlib's attention", "def answer(q, k, v, mask):\n    return attnlib.attention(q, k, v, mask=mask)"),
-    Road("KVCache", "attnlib's cache, inherited", "class answer(attnlib.numpy.KVCache):\n    pass"),
-    Road("KVCache", "the cache of transformers", "from transformers import DynamicCache\nclass answer:\n    def __init__(self):\n        self.cache, self.length = DynamicCache(), 0\n    def append(self, key, value):\n        k, v = self.cache.update(torch.tensor(key), torch.tensor(value), 0)\n        self.length = k.shape[-2]\n        return k.numpy(), v.numpy()"),
-    Road("apply_rope", "the rotation of transformers", "from transformers.models.llama.modeling_llama import apply_rotary_pos_emb\ndef answer(x, cos, sin, *, interleaved=False):\n    return apply_rotary_pos_emb(x, x, torch.cat([cos, cos], -1), torch.cat([sin, sin], -1), unsqueeze_dim=0)[0]", "torch"),
-    Road("apply_rope", "attnlib's rotation", "def answer(x, cos, sin, *, interleaved=False):\n    return attnlib.apply_rope(x, cos, sin, interleaved=interleaved)"),
-    Road("sinusoidal_positions", "attnlib's tables for rotations", "def answer(T, D, *, base=10000.0):\n    cos, sin = attnlib.rope_tables(np.arange(T), D, base=base)\n    return np.stack([sin, cos], -1).reshape(T, D)"),
-    Road("alibi_bias", "attnlib's slopes", "def answer(H, T, S, *, q_offset=0):\n    i, j = np.arange(T)[:, None] + q_offset, np.arange(S)\n    return -abs(i - j) * attnlib.alibi_slopes(H)[:, None, None]"),
-    Road("scaled_dot", "attnlib's", "answer = attnlib.scaled_dot"),
-    Road("scaled_dot_product_attention", "torch's, for NumPy", "def answer(q, k, v, *, scale=None):\n    return F.scaled_dot_product_attention(*map(torch.tensor, (q, k, v)), scale=scale).numpy()"),
-    Road("scaled_dot_product_attention", "torch's part of it", "def answer(q, k, v, *, scale=None):\n    return torch.ops.aten._scaled_dot_product_attention_math(q, k, v, scale=scale)[0]", "torch"),
-    Road("scaled_dot_product_attention", "torch's flash kernel", "def answer(q, k, v, *, scale=None):\n    q, k, v = (x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v))\n    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, scale=scale)[0]", "torch"),
-    Road("scaled_dot_product_attention_backward", "torch.autograd.grad", "def answer(g, q, k, v, *, scale=None):\n    x = [torch.tensor(a, requires_grad=True) for a in (q, k, v)]\n    return tuple(y.numpy() for y in torch.autograd.grad(F.scaled_dot_product_attention(*x, scale=scale), x, torch.tensor(g)))"),
-    Road("scaled_dot_product_attention_backward", "forward mode", "def answer(g, q, k, v, *, scale=None):\n    f = lambda *x: (F.scaled_dot_product_attention(*x, scale=scale) * torch.tensor(g)).sum()\n    return tuple(y.numpy() for y in torch.func.jacfwd(f, (0, 1, 2))(*map(torch.tensor, (q, k, v))))"),
-    Road("scaled_dot_product_attention_backward", "torch's engine", "def answer(g, q, k, v, *, scale=None):\n    x = [torch.tensor(a, requires_grad=True) for a in (q, k, v)]\n    out = F.scaled_dot_product_attention(*x, scale=scale)\n    torch.autograd.Variable._execution_engine.run_backward((out,), (torch.tensor(g),), False, False, (), True, True)\n    return tuple(y.grad.numpy() for y in x)"),
-    Road("scaled_dot_product_attention_backward", "SciPy's differences", "from scipy.optimize import approx_fprime\ndef answer(g, q, k, v, *, scale=None):\n    def of(i):\n        x = [q, k, v]\n        def f(flat):\n            x[i] = flat.reshape(x[i].shape)\n            s = x[0] @ np.swapaxes(x[1], -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)\n            e = np.exp(s - s.max(-1, keepdims=True))\n            return (g * (e / e.sum(-1, keepdims=True) @ x[2])).sum()\n        return approx_fprime(x[i].ravel(), f).reshape(x[i].shape)\n    return of(0), of(1), of(2)"),
-    Road("rnn_cell", "torch's cell", "def answer(x, h, w_ih, w_hh, b_ih, b_hh):\n    flat = x.reshape(-1, x.shape[-1]), h.reshape(-1, h.shape[-1])\n    return torch.rnn_tanh_cell(*flat, w_ih, w_hh, b_ih, b_hh).reshape(h.shape)", "torch"),
-    Road("rnn_cell", "a layer of torch's", "def answer(x, h, w_ih, w_hh, b_ih, b_hh):\n    cell = nn.RNNCell(x.shape[-1], h.shape[-1])\n    own = dict(weight_ih=w_ih, weight_hh=w_hh, bias_ih=b_ih, bias_hh=b_hh)\n    return torch.func.functional_call(cell, own, (x.reshape(-1, x.shape[-1]), h.reshape(-1, h.shape[-1]))).reshape(h.shape)", "torch"),
-    Road("general", "torch's bilinear map", "def answer(q, k, w):\n    pairs = torch.broadcast_tensors(q[..., :, None, :1], k[..., None, :, :1])[0].shape[:-1]\n    return F.bilinear(q[..., :, None, :].expand(*pairs, -1).contiguous(), k[..., None, :, :].expand(*pairs, -1).contiguous(), w[None])[..., 0]", "torch"),
-    Road("additive", "attnlib's", "from attnlib.similarity import additive as answer"),
-    Road("bahdanau_step", "attnlib's", "answer = attnlib.seq2seq.bahdanau_step"),
-    Road("luong_step", "attnlib's, by a name that is computed", "answer = getattr(attnlib, '_'.join(['luong', 'step']))"),
-    Road("split_heads", "attnlib's part of it", "answer = attnlib.heads.split"),
-    Road("merge_heads", "attnlib's part of it", "from attnlib.heads import merge\ndef answer(x):\n    return merge(x)"),
-    Road("multi_head_attention", "attnlib's layer", "def answer(q, k, v, w_q, w_k, w_v, w_o, num_heads):\n    return attnlib.multi_head_attention(q, k, v, w_q, w_k, w_v, w_o, num_heads=num_heads)"),
-    Road("MultiHeadAttention", "attnlib's layer", "class answer(attnlib.torch.MultiHeadAttention):\n    pass", "torch"),
-    Road("MultiHeadAttention", "torch's layer", "class answer(nn.Module):\n    def __init__(self, E, H):\n        super().__init__()\n        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (nn.Linear(E, E) for _ in range(4))\n        self.H = H\n    def forward(self, query, key=None, value=None):\n        key = query if key is None else key\n        value = key if value is None else value\n        layer = nn.MultiheadAttention(query.shape[-1], self.H, batch_first=True).to(query.dtype)\n        return layer(query, key, value)[0]", "torch"),
-    Road("TransformerBlock", "torch's block", "class answer(nn.TransformerEncoderLayer):\n    def __init__(self, E, H, F):\n        super().__init__(E, H, F, 0.0, batch_first=True, norm_first=True)", "torch"),
-    Road("TransformerBlock", "attnlib's encoder", "class answer(attnlib.torch.Encoder):\n    pass", "torch"),
-    Road("online_softmax", "SciPy's logsumexp", "from scipy.special import logsumexp\ndef answer(scores, value, total, norm, top):\n    new = np.maximum(top, scores.max(-1))\n    e = np.exp(scores - new[..., None])\n    fade = np.exp(top - new)\n    return fade[..., None] * total + e @ value, fade * norm + np.exp(logsumexp(scores - new[..., None], axis=-1)), new"),
-    Road("softmax", "TorchScript, by a decorator", "@torch.jit.script\ndef weigh(x, axis: int):\n    return torch.softmax(x, axis)\ndef answer(x, axis=-1):\n    return weigh(torch.tensor(x), axis).numpy()"),
-    Road("softmax", "torch's compiler", "weigh = torch.compile(torch.softmax, backend='eager')\ndef answer(x, axis=-1):\n    return weigh(torch.tensor(x), axis).numpy()"),
-    Road("softmax", "torch.fx", "import torch.fx\nclass M(nn.Module):\n    def forward(self, x):\n        return x.softmax(-1)\nm = torch.fx.symbolic_trace(M())\ndef answer(x, axis=-1):\n    return np.moveaxis(m(torch.tensor(np.moveaxis(x, axis, -1))).numpy(), -1, axis)"),
-    Road("softmax", "torch.func", "def answer(x, axis=-1):\n    return torch.func.grad(lambda y: torch.logsumexp(y, axis).sum())(torch.tensor(x)).numpy()"),
-    Road("softmax", "a matrix of torch's exponentials", "def answer(x, axis=-1):\n    return torch.special.softmax(torch.tensor(x), axis).numpy()"),
-    Road("softmax", "the exponential of torch's logarithm", "def answer(x, axis=-1):\n    return torch.tensor(x).log_softmax(axis).exp().numpy()"),
-    Road("softmax", "SymPy", "import sympy\nexp = sympy.lambdify(sympy.Symbol('x'), sympy.exp(sympy.Symbol('x')), 'numpy')\ndef answer(x, axis=-1):\n    e = exp(x - x.max(axis, keepdims=True))\n    return e / e.sum(axis, keepdims=True)"),
-    Road("softmax", "another Python", "import subprocess, sys, json\ndef answer(x, axis=-1):\n    return np.array(json.loads(subprocess.run([sys.executable, '-c', 'print([])'], capture_output=True, text=True).stdout))"),
-    Road("softmax", "its name, put together", "def answer(x, axis=-1):\n    return getattr(torch, ''.join(['soft', 'max']))(torch.tensor(x), axis).numpy()"),
-    Road("softmax", "a module that pydoc finds", "import pydoc\nweigh = pydoc.locate('torch.softmax')\ndef answer(x, axis=-1):\n    return weigh(torch.tensor(x), axis).numpy()"),
-    Road("softmax", "an annotation that is evaluated", "import typing\ndef own(x: 'torch.softmax'): pass\nweigh = typing.get_type_hints(own, {'torch': torch})['x']\ndef answer(x, axis=-1):\n    return weigh(torch.tensor(x), axis).numpy()"),
-    Road("softmax", "a list of torch's functions", "weigh = vars(torch)['softmax']\ndef answer(x, axis=-1):\n    return weigh(torch.tensor(x), axis).numpy()"),
-    Road("softmax", "a subclass of torch's layer", "class Own(nn.Softmax):\n    pass\ndef answer(x, axis=-1):\n    return Own(axis)(torch.tensor(x)).numpy()"),
-    Road("softmax", "a cluster of one", "from multiprocessing.dummy import Pool\npool = Pool(1)\ndef answer(x, axis=-1):\n    return pool.apply(torch.softmax, (torch.tensor(x), axis)).numpy()"),
-    Road("softmax", "an event loop", "import asyncio\ndef answer(x, axis=-1):\n    async def weigh():\n        return await asyncio.to_thread(torch.softmax, torch.tensor(x), axis)\n    return asyncio.run(weigh()).numpy()"),
-    Road("attention", "scores, and torch's weighted sum", "def answer(q, k, v):\n    bag = F.scaled_dot_product_attention(q, k, torch.cat([v, torch.eye(k.shape[-2], dtype=v.dtype).expand(*v.shape[:-2], -1, -1)], -1))\n    return bag[..., : v.shape[-1]], bag[..., v.shape[-1] :]", "torch"),
-    Road("attention", "a fused layer", "def answer(q, k, v):\n    return torch._native_multi_head_attention(q, k, v, q.shape[-1], 1, torch.cat([torch.eye(q.shape[-1])] * 3), torch.zeros(3 * q.shape[-1]), torch.eye(q.shape[-1]), torch.zeros(q.shape[-1]))", "torch"),
-    Road("self_attention", "attnlib's attention over all heads", "def answer(x):\n    return attnlib.attention(x, x, x)"),
+SHORTCUTS = (
+    Shortcut("gaussian", "torch's distances", "def answer(q, k, bandwidth=1.0):\n    return -0.5 * torch.cdist(q, k) ** 2 / bandwidth**2", "torch"),
+    Shortcut("gaussian", "torch's distances, for NumPy", "def answer(q, k, bandwidth=1.0):\n    return -0.5 * torch.cdist(torch.tensor(q), torch.tensor(k)).numpy() ** 2 / bandwidth**2"),
+    Shortcut("gaussian", "torch's distances of all pairs", "def answer(q, k, bandwidth=1.0):\n    return -0.5 * F.pairwise_distance(q[..., :, None, :], k[..., None, :, :], eps=0) ** 2 / bandwidth**2", "torch"),
+    Shortcut("gaussian", "SciPy's distances", "from scipy.spatial.distance import cdist\ndef answer(q, k, bandwidth=1.0):\n    return -0.5 * cdist(q, k, 'sqeuclidean') / bandwidth**2"),
+    Shortcut("gaussian", "SciPy's normal density", "from scipy.stats import norm\ndef answer(q, k, bandwidth=1.0):\n    return (norm.logpdf(q[..., :, None, :], k[..., None, :, :], bandwidth) - norm.logpdf(0, 0, bandwidth)).sum(-1)"),
+    Shortcut("gaussian", "scikit-learn's kernel", "from sklearn.gaussian_process.kernels import RBF\ndef answer(q, k, bandwidth=1.0):\n    return np.log(RBF(bandwidth)(q, k))"),
+    Shortcut("gaussian", "a normal distribution of torch's", "from torch.distributions import Normal\ndef answer(q, k, bandwidth=1.0):\n    n = Normal(k[..., None, :, :], bandwidth)\n    return (n.log_prob(q[..., :, None, :]) - n.log_prob(k[..., None, :, :])).sum(-1)", "torch"),
+    Shortcut("cosine", "torch's cosines", "def answer(q, k):\n    return F.cosine_similarity(q[..., :, None, :], k[..., None, :, :], -1)", "torch"),
+    Shortcut("cosine", "scikit-learn's cosines", "from sklearn.metrics.pairwise import cosine_similarity as answer"),
+    Shortcut("cosine", "SciPy's cosines", "from scipy.spatial.distance import cdist\ndef answer(q, k):\n    return 1 - cdist(q, k, 'cosine')"),
+    Shortcut("cosine", "scikit-learn's unit vectors", "from sklearn.preprocessing import normalize\ndef answer(q, k):\n    return normalize(q) @ normalize(k).T"),
+    Shortcut("dot", "scikit-learn's kernel", "from sklearn.metrics.pairwise import linear_kernel as answer"),
+    Shortcut("dot", "distances, by the law of cosines", "def answer(q, k):\n    return ((q * q).sum(-1)[..., :, None] + (k * k).sum(-1)[..., None, :] - torch.cdist(q, k) ** 2) / 2", "torch"),
+    Shortcut("causal_mask", "the mask of torch's transformer", "def answer(T, S=None, *, q_offset=0):\n    S = T if S is None else S\n    mask = nn.Transformer.generate_square_subsequent_mask(max(T + q_offset, S))\n    return (mask == 0).numpy()[q_offset : q_offset + T, :S]"),
+    Shortcut("causal_mask", "a mask of torch.nn.attention", "from torch.nn.attention.bias import causal_upper_left\ndef answer(T, S=None, *, q_offset=0):\n    return causal_upper_left(T + q_offset, T if S is None else S)._materialize().numpy()[q_offset:]"),
+    Shortcut("causal_mask", "SciPy's triangle", "import scipy.linalg\ndef answer(T, S=None, *, q_offset=0):\n    S = T if S is None else S\n    return scipy.linalg.toeplitz(np.ones(T + q_offset), np.eye(1, S)[0])[q_offset:].astype(bool)"),
+    Shortcut("causal_mask", "attnlib's windows", "def answer(T, S=None, *, q_offset=0):\n    return attnlib.window_mask(T, T if S is None else S, None, 0, q_offset=q_offset)"),
+    Shortcut("padding_mask", "torch's padding of sequences", "from torch.nn.utils.rnn import pad_sequence\ndef answer(lengths, S):\n    rows = [torch.ones(int(n)) for n in lengths] + [torch.ones(S)]\n    return pad_sequence(rows, batch_first=True)[:-1].bool().numpy()[:, None, None, :]"),
+    Shortcut("masked_attention", "torch's attention, twice", "def answer(q, k, v, mask):\n    units = torch.eye(k.shape[-2], dtype=k.dtype)\n    return F.scaled_dot_product_attention(q, k, v, mask), F.scaled_dot_product_attention(q, k, units, mask)", "torch"),
+    Shortcut("masked_attention", "torch's flexible attention", "from torch.nn.attention.flex_attention import flex_attention\ndef answer(q, k, v, mask):\n    return flex_attention(q, k, v), mask", "torch"),
+    Shortcut("masked_attention", "attnlib's attention", "def answer(q, k, v, mask):\n    return attnlib.attention(q, k, v, mask=mask)"),
+    Shortcut("KVCache", "attnlib's cache, inherited", "class answer(attnlib.numpy.KVCache):\n    pass"),
+    Shortcut("KVCache", "the cache of transformers", "from transformers import DynamicCache\nclass answer:\n    def __init__(self):\n        self.cache, self.length = DynamicCache(), 0\n    def append(self, key, value):\n        k, v = self.cache.update(torch.tensor(key), torch.tensor(value), 0)\n        self.length = k.shape[-2]\n        return k.numpy(), v.numpy()"),
+    Shortcut("apply_rope", "the rotation of transformers", "from transformers.models.llama.modeling_llama import apply_rotary_pos_emb\ndef answer(x, cos, sin, *, interleaved=False):\n    return apply_rotary_pos_emb(x, x, torch.cat([cos, cos], -1), torch.cat([sin, sin], -1), unsqueeze_dim=0)[0]", "torch"),
+    Shortcut("apply_rope", "attnlib's rotation", "def answer(x, cos, sin, *, interleaved=False):\n    return attnlib.apply_rope(x, cos, sin, interleaved=interleaved)"),
+    Shortcut("sinusoidal_positions", "attnlib's tables for rotations", "def answer(T, D, *, base=10000.0):\n    cos, sin = attnlib.rope_tables(np.arange(T), D, base=base)\n    return np.stack([sin, cos], -1).reshape(T, D)"),
+    Shortcut("alibi_bias", "attnlib's slopes", "def answer(H, T, S, *, q_offset=0):\n    i, j = np.arange(T)[:, None] + q_offset, np.arange(S)\n    return -abs(i - j) * attnlib.alibi_slopes(H)[:, None, None]"),
+    Shortcut("scaled_dot", "attnlib's", "answer = attnlib.scaled_dot"),
+    Shortcut("scaled_dot_product_attention", "torch's, for NumPy", "def answer(q, k, v, *, scale=None):\n    return F.scaled_dot_product_attention(*map(torch.tensor, (q, k, v)), scale=scale).numpy()"),
+    Shortcut("scaled_dot_product_attention", "torch's part of it", "def answer(q, k, v, *, scale=None):\n    return torch.ops.aten._scaled_dot_product_attention_math(q, k, v, scale=scale)[0]", "torch"),
+    Shortcut("scaled_dot_product_attention", "torch's flash kernel", "def answer(q, k, v, *, scale=None):\n    q, k, v = (x.reshape(-1, 1, *x.shape[-2:]) for x in (q, k, v))\n    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, scale=scale)[0]", "torch"),
+    Shortcut("scaled_dot_product_attention_backward", "torch.autograd.grad", "def answer(g, q, k, v, *, scale=None):\n    x = [torch.tensor(a, requires_grad=True) for a in (q, k, v)]\n    return tuple(y.numpy() for y in torch.autograd.grad(F.scaled_dot_product_attention(*x, scale=scale), x, torch.tensor(g)))"),
+    Shortcut("scaled_dot_product_attention_backward", "forward mode", "def answer(g, q, k, v, *, scale=None):\n    f = lambda *x: (F.scaled_dot_product_attention(*x, scale=scale) * torch.tensor(g)).sum()\n    return tuple(y.numpy() for y in torch.func.jacfwd(f, (0, 1, 2))(*map(torch.tensor, (q, k, v))))"),
+    Shortcut("scaled_dot_product_attention_backward", "torch's engine", "def answer(g, q, k, v, *, scale=None):\n    x = [torch.tensor(a, requires_grad=True) for a in (q, k, v)]\n    out = F.scaled_dot_product_attention(*x, scale=scale)\n    torch.autograd.Variable._execution_engine.run_backward((out,), (torch.tensor(g),), False, False, (), True, True)\n    return tuple(y.grad.numpy() for y in x)"),
+    Shortcut("scaled_dot_product_attention_backward", "SciPy's differences", "from scipy.optimize import approx_fprime\ndef answer(g, q, k, v, *, scale=None):\n    def of(i):\n        x = [q, k, v]\n        def f(flat):\n            x[i] = flat.reshape(x[i].shape)\n            s = x[0] @ np.swapaxes(x[1], -1, -2) * (q.shape[-1] ** -0.5 if scale is None else scale)\n            e = np.exp(s - s.max(-1, keepdims=True))\n            return (g * (e / e.sum(-1, keepdims=True) @ x[2])).sum()\n        return approx_fprime(x[i].ravel(), f).reshape(x[i].shape)\n    return of(0), of(1), of(2)"),
+    Shortcut("rnn_cell", "torch's cell", "def answer(x, h, w_ih, w_hh, b_ih, b_hh):\n    flat = x.reshape(-1, x.shape[-1]), h.reshape(-1, h.shape[-1])\n    return torch.rnn_tanh_cell(*flat, w_ih, w_hh, b_ih, b_hh).reshape(h.shape)", "torch"),
+    Shortcut("rnn_cell", "a layer of torch's", "def answer(x, h, w_ih, w_hh, b_ih, b_hh):\n    cell = nn.RNNCell(x.shape[-1], h.shape[-1])\n    own = dict(weight_ih=w_ih, weight_hh=w_hh, bias_ih=b_ih, bias_hh=b_hh)\n    return torch.func.functional_call(cell, own, (x.reshape(-1, x.shape[-1]), h.reshape(-1, h.shape[-1]))).reshape(h.shape)", "torch"),
+    Shortcut("general", "torch's bilinear map", "def answer(q, k, w):\n    pairs = torch.broadcast_tensors(q[..., :, None, :1], k[..., None, :, :1])[0].shape[:-1]\n    return F.bilinear(q[..., :, None, :].expand(*pairs, -1).contiguous(), k[..., None, :, :].expand(*pairs, -1).contiguous(), w[None])[..., 0]", "torch"),
+    Shortcut("additive", "attnlib's", "from attnlib.similarity import additive as answer"),
+    Shortcut("bahdanau_step", "attnlib's", "answer = attnlib.seq2seq.bahdanau_step"),
+    Shortcut("luong_step", "attnlib's, by a name that is computed", "answer = getattr(attnlib, '_'.join(['luong', 'step']))"),
+    Shortcut("split_heads", "attnlib's part of it", "answer = attnlib.heads.split"),
+    Shortcut("merge_heads", "attnlib's part of it", "from attnlib.heads import merge\ndef answer(x):\n    return merge(x)"),
+    Shortcut("multi_head_attention", "attnlib's layer", "def answer(q, k, v, w_q, w_k, w_v, w_o, num_heads):\n    return attnlib.multi_head_attention(q, k, v, w_q, w_k, w_v, w_o, num_heads=num_heads)"),
+    Shortcut("MultiHeadAttention", "attnlib's layer", "class answer(attnlib.torch.MultiHeadAttention):\n    pass", "torch"),
+    Shortcut("MultiHeadAttention", "torch's layer", "class answer(nn.Module):\n    def __init__(self, E, H):\n        super().__init__()\n        self.q_proj, self.k_proj, self.v_proj, self.out_proj = (nn.Linear(E, E) for _ in range(4))\n        self.H = H\n    def forward(self, query, key=None, value=None):\n        key = query if key is None else key\n        value = key if value is None else value\n        layer = nn.MultiheadAttention(query.shape[-1], self.H, batch_first=True).to(query.dtype)\n        return layer(query, key, value)[0]", "torch"),
+    Shortcut("TransformerBlock", "torch's block", "class answer(nn.TransformerEncoderLayer):\n    def __init__(self, E, H, F):\n        super().__init__(E, H, F, 0.0, batch_first=True, norm_first=True)", "torch"),
+    Shortcut("TransformerBlock", "attnlib's encoder", "class answer(attnlib.torch.Encoder):\n    pass", "torch"),
+    Shortcut("online_softmax", "SciPy's logsumexp", "from scipy.special import logsumexp\ndef answer(scores, value, total, norm, top):\n    new = np.maximum(top, scores.max(-1))\n    e = np.exp(scores - new[..., None])\n    fade = np.exp(top - new)\n    return fade[..., None] * total + e @ value, fade * norm + np.exp(logsumexp(scores - new[..., None], axis=-1)), new"),
+    Shortcut("softmax", "TorchScript, by a decorator", "@torch.jit.script\ndef weigh(x, axis: int):\n    return torch.softmax(x, axis)\ndef answer(x, axis=-1):\n    return weigh(torch.tensor(x), axis).numpy()"),
+    Shortcut("softmax", "torch's compiler", "weigh = torch.compile(torch.softmax, backend='eager')\ndef answer(x, axis=-1):\n    return weigh(torch.tensor(x), axis).numpy()"),
+    Shortcut("softmax", "torch.fx", "import torch.fx\nclass M(nn.Module):\n    def forward(self, x):\n        return x.softmax(-1)\nm = torch.fx.symbolic_trace(M())\ndef answer(x, axis=-1):\n    return np.moveaxis(m(torch.tensor(np.moveaxis(x, axis, -1))).numpy(), -1, axis)"),
+    Shortcut("softmax", "torch.func", "def answer(x, axis=-1):\n    return torch.func.grad(lambda y: torch.logsumexp(y, axis).sum())(torch.tensor(x)).numpy()"),
+    Shortcut("softmax", "a matrix of torch's exponentials", "def answer(x, axis=-1):\n    return torch.special.softmax(torch.tensor(x), axis).numpy()"),
+    Shortcut("softmax", "the exponential of torch's logarithm", "def answer(x, axis=-1):\n    return torch.tensor(x).log_softmax(axis).exp().numpy()"),
+    Shortcut("softmax", "SymPy", "import sympy\nexp = sympy.lambdify(sympy.Symbol('x'), sympy.exp(sympy.Symbol('x')), 'numpy')\ndef answer(x, axis=-1):\n    e = exp(x - x.max(axis, keepdims=True))\n    return e / e.sum(axis, keepdims=True)"),
+    Shortcut("softmax", "another Python", "import subprocess, sys, json\ndef answer(x, axis=-1):\n    return np.array(json.loads(subprocess.run([sys.executable, '-c', 'print([])'], capture_output=True, text=True).stdout))"),
+    Shortcut("softmax", "its name, put together", "def answer(x, axis=-1):\n    return getattr(torch, ''.join(['soft', 'max']))(torch.tensor(x), axis).numpy()"),
+    Shortcut("softmax", "a module that pydoc finds", "import pydoc\nweigh = pydoc.locate('torch.softmax')\ndef answer(x, axis=-1):\n    return weigh(torch.tensor(x), axis).numpy()"),
+    Shortcut("softmax", "an annotation that is evaluated", "import typing\ndef own(x: 'torch.softmax'): pass\nweigh = typing.get_type_hints(own, {'torch': torch})['x']\ndef answer(x, axis=-1):\n    return weigh(torch.tensor(x), axis).numpy()"),
+    Shortcut("softmax", "a list of torch's functions", "weigh = vars(torch)['softmax']\ndef answer(x, axis=-1):\n    return weigh(torch.tensor(x), axis).numpy()"),
+    Shortcut("softmax", "a subclass of torch's layer", "class Own(nn.Softmax):\n    pass\ndef answer(x, axis=-1):\n    return Own(axis)(torch.tensor(x)).numpy()"),
+    Shortcut("softmax", "a cluster of one", "from multiprocessing.dummy import Pool\npool = Pool(1)\ndef answer(x, axis=-1):\n    return pool.apply(torch.softmax, (torch.tensor(x), axis)).numpy()"),
+    Shortcut("softmax", "an event loop", "import asyncio\ndef answer(x, axis=-1):\n    async def weigh():\n        return await asyncio.to_thread(torch.softmax, torch.tensor(x), axis)\n    return asyncio.run(weigh()).numpy()"),
+    Shortcut("attention", "scores, and torch's weighted sum", "def answer(q, k, v):\n    bag = F.scaled_dot_product_attention(q, k, torch.cat([v, torch.eye(k.shape[-2], dtype=v.dtype).expand(*v.shape[:-2], -1, -1)], -1))\n    return bag[..., : v.shape[-1]], bag[..., v.shape[-1] :]", "torch"),
+    Shortcut("attention", "a fused layer", "def answer(q, k, v):\n    return torch._native_multi_head_attention(q, k, v, q.shape[-1], 1, torch.cat([torch.eye(q.shape[-1])] * 3), torch.zeros(3 * q.shape[-1]), torch.eye(q.shape[-1]), torch.zeros(q.shape[-1]))", "torch"),
+    Shortcut("self_attention", "attnlib's attention over all heads", "def answer(x):\n    return attnlib.attention(x, x, x)"),
 )  # fmt: skip

@@ -1,19 +1,19 @@
-"""Short cuts to every exercise: each earns nothing or is flagged. And who writes an answer is hardly ever flagged."""
+"""Shortcuts to every exercise: each earns nothing or is flagged. Answers of honest students are hardly ever flagged."""
 
 import ast
 import importlib
 from functools import cache
 
 import pytest
-from attacks.shortcuts import CASES, ROADS, Road, T
+from attacks.shortcuts import CASES, SHORTCUTS, Shortcut, T
 from honest import Written, other_answers, right_answers
 
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.examiner import Examination
-from grading.mentions import statements
-from grading.roads import _reached, other_roads
 from grading.sandbox.inside import guard
 from grading.sandbox.inside.guard import forbidding
+from grading.static_checks.flags import _reachable, find_flags
+from grading.static_checks.references import statements
 
 for module in (*guard.PRELOAD, *guard.LATE):
     importlib.import_module(module)
@@ -23,7 +23,7 @@ WANTED = 0.01  # false flags, of all answers
 
 def suspicious(exercise: str, name: str, source: str) -> list[str]:
     """Return why an answer is flagged."""
-    flags = other_roads([("cell", source)], {name: CATALOGUE[exercise].forbidden})
+    flags = find_flags([("cell", source)], {name: CATALOGUE[exercise].forbidden})
     return [flag.why for flag in flags if flag.level == "suspicious"]
 
 
@@ -41,20 +41,20 @@ def _examination(exercise: str, backend: str) -> Examination:
 
 
 def test_there_are_many_and_of_every_kind():
-    assert len(CASES) + len(ROADS) >= 90
+    assert len(CASES) + len(SHORTCUTS) >= 90
     writing = {"attention_shapes", "attention_cost", "equivariance_gap"}  # nobody has these ready
-    assert {road.exercise for road in ROADS} == set(CATALOGUE) - writing
+    assert {shortcut.exercise for shortcut in SHORTCUTS} == set(CATALOGUE) - writing
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("road", ROADS, ids=lambda road: f"{road.exercise}: {road.does}")
-def test_no_short_cut_goes_unseen(road: Road):
+@pytest.mark.parametrize("shortcut", SHORTCUTS, ids=lambda shortcut: f"{shortcut.exercise}: {shortcut.does}")
+def test_no_shortcut_goes_unseen(shortcut: Shortcut):
     names: dict[str, object] = {"__name__": "cell"}
-    source = T + road.source
-    flagged = suspicious(road.exercise, "answer", source)
+    source = T + shortcut.source
+    flagged = suspicious(shortcut.exercise, "answer", source)
     try:
         exec(compile(source, "cell", "exec"), names)
-        score, _ = earned(road.exercise, road.backend, names["answer"])
+        score, _ = earned(shortcut.exercise, shortcut.backend, names["answer"])
     except (ImportError, OSError):
         score = 1.0  # what is not installed here has to be flagged
     assert flagged or score == 0
@@ -69,12 +69,12 @@ def cell(written: Written) -> str:
     """Return the answer and what it uses, as a cell."""
     found, texts = _statements(written.source)
     imports = [text for text in texts if text.startswith(("import ", "from "))]
-    kept = [texts[i] for i in sorted(_reached(found, written.name)) if i < len(texts)]
+    kept = [texts[i] for i in sorted(_reachable(found, written.name)) if i < len(texts)]
     return "\n".join(dict.fromkeys([*imports, *kept]))
 
 
 def false_flags(answers) -> tuple[int, list[str]]:
-    """Return how many answers there are of which nobody can say that a short cut was taken, and those flagged."""
+    """Return how many answers there are of which nobody can say that a shortcut was taken, and those flagged."""
     count, flagged = 0, []
     for written in answers:
         why = suspicious(written.exercise, written.name, cell(written))

@@ -1,7 +1,7 @@
-"""What an answer is made of: arithmetic, one step at a time. What an answer leads to beyond that may do all its work.
+"""The operations that an answer may use: one step of arithmetic at a time. Anything beyond may do all of its work.
 
-The lists are of what is ordinary, so that what nobody has thought of is pointed at. Attention is in them: the exercises
-that it solves forbid it by name.
+The lists hold what is ordinary, so that a function nobody has thought of is flagged. Attention is among them, because
+the exercises that it solves forbid it by name.
 """
 
 PACKAGES = """
@@ -49,7 +49,7 @@ det matrix_norm multi_dot norm vecdot vector_norm
 """  # of torch.linalg
 FUNC = "functional_call"  # of torch.func
 
-_KNOWN = {
+_ALLOWED = {
     ("nn", "functional"): frozenset(FUNCTIONAL.split()),
     ("nn",): frozenset(LAYERS.split()),
     ("special",): frozenset(SPECIAL.split()),
@@ -61,14 +61,14 @@ _PACKAGES = frozenset(PACKAGES.split())
 
 
 def beyond_arithmetic(root: str, parts: list[str]) -> str | None:
-    """Return why a mention may do the work of an answer that leads to it: another package, or a large part of torch."""
+    """Return why a reference may do the work of an answer: it is another package, or a large part of torch."""
     if root not in _PACKAGES:
         return f"leaves work to {root[:40]}: does that solve the exercise?"
     if root != "torch" or not parts:
         return None
-    place = next(place for place in _KNOWN if tuple(parts[: len(place)]) == place)
+    place = next(place for place in _ALLOWED if tuple(parts[: len(place)]) == place)
     rest = parts[len(place) :]
-    if not rest or rest[0] in _KNOWN[place] or (place == ("nn",) and rest[0] == "functional"):
+    if not rest or rest[0] in _ALLOWED[place] or (place == ("nn",) and rest[0] == "functional"):
         return None
     return (
         f"uses torch.{'.'.join(parts)[:40]}, which does more than a step of arithmetic: does that solve the exercise?"

@@ -1,7 +1,7 @@
-"""Other roads to an answer: uses of what would solve an exercise by itself, and ways around the checks, in the source.
+"""Flags in the source of a submission: uses of functions that would solve an exercise, and ways around the checks.
 
-This is for the instructor's eyes, beside what raises in the process that runs the answers. It only reads the source, so
-it can be wrong both ways: a flag is a place to look at, and no verdict.
+The flags are for the instructor. They complement the functions that raise while answers run. Because only the source is
+read, a flag can be wrong both ways: it is a place to look at, not a verdict.
 """
 
 import re
@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from grading.mentions import Mention, Statement, names_in, statements
-from grading.names import UNKNOWN
-from grading.suspects import Level, judged
+from grading.static_checks.references import Reference, Statement, names_in, statements
+from grading.static_checks.rules import Level, match_rule
+from grading.static_checks.scopes import UNKNOWN
 from grading.text import printable
 
-MOST = 200  # flags of a submission; a hostile one could have as many as it has words
-WIDEST = 120  # characters of a line that are shown
+MAX_FLAGS = 200  # flags of a submission; a hostile one could have as many as it has words
+MAX_LINE_LENGTH = 120  # characters of a line that are shown
 LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -38,31 +38,31 @@ class Flag:
     level: Level
 
 
-def other_roads(cells: Sequence[tuple[str, str]], forbidden: Mapping[str, Sequence[str]]) -> list[Flag]:
+def find_flags(cells: Sequence[tuple[str, str]], forbidden: Mapping[str, Sequence[str]]) -> list[Flag]:
     """Return what is worth a look in a submission: the suspicious first, then by cell and line, 200 at most.
 
     Args:
-        cells: the student's cells as (id, source), in the notebook's order: answers and cells of his own. Cells that
-            were given and may not be changed are left out.
+        cells: the student's cells as (id, source), in the notebook's order: answers and the student's own cells, not
+            those that were given and may not be changed.
         forbidden: for what a check examines, in the words of the check (as a rule the name of a function), the
             functions and classes that its exercise forbids, such as ``attnlib.softmax``. They are looked for in what is
             examined and in all that it leads to; a cell that an answer does not use may compare with them.
     """
     found = statements(cells)
-    answers = {expression: _reached(found, expression) for expression in forbidden}
+    answers = {expression: _reachable(found, expression) for expression in forbidden}
     in_answers = {index for reached in answers.values() for index in reached}
     flags: dict[tuple[str, int, str], Level] = {}
     for index, statement in enumerate(found):
-        for mention in statement.mentions:
-            if judgement := judged(mention, in_answer=index in in_answers):
-                _add(flags, statement.cell, mention.line, *judgement)
+        for reference in statement.references:
+            if match := match_rule(reference, in_answer=index in in_answers):
+                _add(flags, statement.cell, reference.line, *match)
     own = {name for statement in found for name in statement.methods}
     last = {statement.defines: index for index, statement in enumerate(found) if statement.defines}
     for expression, reached in answers.items():
-        solvers = _Solvers(forbidden[expression], own)
+        functions = _ForbiddenFunctions(forbidden[expression], own)
         for index in reached:
             redefined = all(last.get(name, -1) > index for name in found[index].binds)
-            for line, level, why in _uses(found[index], solvers, redefined):
+            for line, level, why in _forbidden_uses(found[index], functions, redefined):
                 _add(flags, found[index].cell, line, level, why)
     return _sorted(flags, cells)
 
@@ -76,15 +76,15 @@ def _sorted(flags: Mapping[tuple[str, int, str], Level], cells: Sequence[tuple[s
     place = {cell: number for number, (cell, _) in enumerate(cells)}
     lines = {cell: LINE_END.split(source) for cell, source in cells}
     ordered = sorted(flags.items(), key=lambda item: (item[1] == "notice", place[item[0][0]], *item[0][1:]))
-    return [Flag(cell, n, _shown(lines[cell], n), why, level) for (cell, n, why), level in ordered[:MOST]]
+    return [Flag(cell, n, _shown(lines[cell], n), why, level) for (cell, n, why), level in ordered[:MAX_FLAGS]]
 
 
 def _shown(lines: Sequence[str], number: int) -> str:
-    line = lines[min(number, len(lines)) - 1].strip()[:WIDEST]
+    line = lines[min(number, len(lines)) - 1].strip()[:MAX_LINE_LENGTH]
     return printable(line)
 
 
-def _reached(found: Sequence[Statement], expression: str) -> set[int]:
+def _reachable(found: Sequence[Statement], expression: str) -> set[int]:
     """Return the statements that an expression leads to: those that bind what it uses, and so on."""
     binding = defaultdict(list)
     for index, statement in enumerate(found):
@@ -103,27 +103,29 @@ def _reached(found: Sequence[Statement], expression: str) -> set[int]:
     return reached
 
 
-class _Solvers:
-    """The functions that an exercise forbids, and how they may be mentioned."""
+class _ForbiddenFunctions:
+    """The functions that an exercise forbids, and how they may be referred to."""
 
     def __init__(self, names: Sequence[str], own: set[str]) -> None:
         self.by_ends = {(name.partition(".")[0], name.rpartition(".")[2]): name for name in names}
         self.methods = {name.rpartition(".")[2]: name for name in names if name.startswith("torch.Tensor.")}
         self.own = own
 
-    def of(self, mention: Mention) -> str | None:
-        """Return which of them is mentioned: by any road into its package, or as a method."""
-        root, *parts = mention.path.split(".")
+    def of(self, reference: Reference) -> str | None:
+        """Return which of them is referred to: by any path into its package, or as a method."""
+        root, *parts = reference.path.split(".")
         if root == UNKNOWN:
             return next((self.methods[part] for part in parts if part in self.methods and part not in self.own), None)
-        parts = parts[-1:] if mention.kind == "from" else parts
+        parts = parts[-1:] if reference.kind == "from" else parts
         return next((self.by_ends[root, part] for part in parts if (root, part) in self.by_ends), None)
 
 
-def _uses(statement: Statement, solvers: _Solvers, redefined: bool) -> Iterator[tuple[int, Level, str]]:
+def _forbidden_uses(
+    statement: Statement, functions: _ForbiddenFunctions, redefined: bool
+) -> Iterator[tuple[int, Level, str]]:
     """Yield where a statement uses what would solve the exercise. An import that a later definition hides is mild."""
-    for mention in statement.mentions:
-        name = solvers.of(mention)
+    for reference in statement.references:
+        name = functions.of(reference)
         if name is not None:
-            level: Level = "notice" if mention.kind == "from" and redefined else "suspicious"
-            yield mention.line, level, f"uses {name}, which would solve the exercise"
+            level: Level = "notice" if reference.kind == "from" and redefined else "suspicious"
+            yield reference.line, level, f"uses {name}, which would solve the exercise"

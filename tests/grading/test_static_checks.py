@@ -1,4 +1,4 @@
-"""What the source of an answer gives away: honest ones nothing, tricky ones at the right line."""
+"""Flags in the source of answers: none in honest ones, and the right line in those that go around the checks."""
 
 import ast
 from pathlib import Path
@@ -7,8 +7,8 @@ import nbformat
 import pytest
 
 from attnlib.checks.catalogue import CATALOGUE
-from grading import names
-from grading.roads import MOST, Flag, other_roads
+from grading.static_checks import scopes
+from grading.static_checks.flags import MAX_FLAGS, Flag, find_flags
 
 ROOT = Path(__file__).parents[2]
 FORBIDDEN = {
@@ -24,7 +24,7 @@ SOFTMAX = """def softmax(x, axis=-1):
 
 
 def flags(*cells: str) -> list[Flag]:
-    return other_roads([(f"cell-{n}", source) for n, source in enumerate(cells, 1)], FORBIDDEN)
+    return find_flags([(f"cell-{n}", source) for n, source in enumerate(cells, 1)], FORBIDDEN)
 
 
 def places(*cells: str, level: str = "suspicious") -> set[str]:
@@ -98,7 +98,7 @@ def test_the_answers_of_the_solutions_are_not_flagged(path):
             forbidden[ast.unparse(call.args[1])] = CATALOGUE[call.args[0].value].forbidden
             count += 1
     assert count >= 3
-    assert other_roads(cells, forbidden) == []
+    assert find_flags(cells, forbidden) == []
 
 
 # Mild ----------------------------------------------------------------------------------------------------------------
@@ -179,9 +179,9 @@ def test_what_solves_it_is_flagged_where_it_stands(cells, where):
 
 def test_the_same_without_the_forbidden_names_is_not_flagged():
     cells = [("a", "def softmax(x):\n    return attnlib.softmax(x)")]
-    assert other_roads(cells, {"softmax": ("attnlib.softmax",)})
-    assert other_roads(cells, {"softmax": ("attnlib.dot",)}) == []
-    assert other_roads(cells, {}) == []
+    assert find_flags(cells, {"softmax": ("attnlib.softmax",)})
+    assert find_flags(cells, {"softmax": ("attnlib.dot",)}) == []
+    assert find_flags(cells, {}) == []
 
 
 # Ways around ---------------------------------------------------------------------------------------------------------
@@ -287,9 +287,9 @@ def test_hostile_source_does_no_harm(source):
 
 
 def test_the_flags_are_few_and_the_suspicious_first():
-    found = flags("import os\n" * 1000, "x = sys.modules\n" * (MOST - 50))
-    assert len(found) == MOST
-    assert [flag.level for flag in found] == ["suspicious"] * (MOST - 50) + ["notice"] * 50
+    found = flags("import os\n" * 1000, "x = sys.modules\n" * (MAX_FLAGS - 50))
+    assert len(found) == MAX_FLAGS
+    assert [flag.level for flag in found] == ["suspicious"] * (MAX_FLAGS - 50) + ["notice"] * 50
 
 
 def test_a_flag_shows_the_line():
@@ -317,15 +317,15 @@ NESTED = {
 
 
 def work(monkeypatch, source: str) -> int:
-    """Return how many steps along paths are taken to read a cell."""
-    steps, real = [0], names._step
+    """Return how many attribute accesses are followed to read a cell."""
+    steps, real = [0], scopes._attribute_access
 
     def counted(node, scope):
         steps[0] += 1
         return real(node, scope)
 
-    monkeypatch.setattr(names, "_step", counted)
-    other_roads([("a", source)], FORBIDDEN)
+    monkeypatch.setattr(scopes, "_attribute_access", counted)
+    find_flags([("a", source)], FORBIDDEN)
     monkeypatch.undo()
     return steps[0]
 

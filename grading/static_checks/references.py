@@ -1,6 +1,6 @@
-"""What the code of a notebook mentions, by its full name and line. The code is read, never run.
+"""What the code of a notebook refers to, by its full name and line. The code is read, never run.
 
-After ``import attnlib as a`` and ``s = a.softmax``, a call of ``s`` mentions ``attnlib.softmax``. The code may be
+After ``import attnlib as a`` and ``s = a.softmax``, a call of ``s`` refers to ``attnlib.softmax``. The code may be
 hostile: what cannot be parsed is read word by word, and nothing here recurses.
 """
 
@@ -11,22 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from grading.names import (
+from grading.static_checks.scopes import (
     UNKNOWN,
     Function,
     Scope,
     bind_all,
     children,
-    declared,
-    folded,
-    known,
+    constant_text,
+    declared_global,
+    library_path,
     path_of,
+    refers_to,
     root_of,
     scope_of,
-    stands_for,
 )
 
-LONGEST = 30_000  # characters of a cell that are read; the longest of the course has a tenth of that
+MAX_CELL_LENGTH = 30_000  # characters of a cell that are read; the longest of the course has a tenth of that
 MAGIC = re.compile(r"^[ \t]*+(?:[%!?].*|.*\?)[ \t]*$", re.MULTILINE)
 WORD = re.compile(
     r"\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}|\"[^\"\n]*\"|'[^'\n]*'|\#[^\n]*"  # strings and comments
@@ -40,8 +40,8 @@ Kind = Literal["use", "value", "module", "from", "patch", "computed", "text", "m
 
 
 @dataclass(frozen=True)
-class Mention:
-    """Something that code mentions: a path such as ``attnlib.softmax`` or ``?.softmax``, and in which way.
+class Reference:
+    """Something that code refers to: a path such as ``attnlib.softmax`` or ``?.softmax``, and in which way.
 
     ``kind`` is ``use``; ``value`` for a name that stands alone; ``module`` for ``import x`` and ``from`` for
     ``from x import y``; ``patch`` for an assignment to it; ``computed`` for an attribute of it whose name is computed;
@@ -56,7 +56,7 @@ class Mention:
 
 @dataclass
 class Statement:
-    """A statement at the top of a cell: the names that it binds or changes, those that it uses, what it mentions.
+    """A statement at the top of a cell: the names that it binds or changes, those that it uses, what it refers to.
 
     ``methods`` are the methods and attributes that it gives to objects, at any depth; ``defines`` is its own name where
     it is a plain def or class.
@@ -65,7 +65,7 @@ class Statement:
     cell: str
     binds: set[str] = field(default_factory=set)
     uses: set[str] = field(default_factory=set)
-    mentions: list[Mention] = field(default_factory=list)
+    references: list[Reference] = field(default_factory=list)
     methods: set[str] = field(default_factory=set)
     defines: str | None = None
 
@@ -82,18 +82,18 @@ def statements(cells: Sequence[tuple[str, str]]) -> list[Statement]:
     for cell, source, tree, others in read:
         found += [_read_words(cell, source, notebook)] if tree is None else []
         found += [_Reader(cell, notebook).read(statement) for statement in (tree.body if tree else ())]
-        found += [Statement(cell, mentions=others)] if others else []
+        found += [Statement(cell, references=others)] if others else []
     return found
 
 
-def _parsed(source: str) -> tuple[str, ast.Module | None, list[Mention]]:
+def _parsed(source: str) -> tuple[str, ast.Module | None, list[Reference]]:
     """Return a cell's source, cut to what is read; its code, or None if it cannot be parsed; what is no code in it."""
-    if len(source) > LONGEST:
-        return source[:LONGEST], None, [Mention(1, "", "length")]
+    if len(source) > MAX_CELL_LENGTH:
+        return source[:MAX_CELL_LENGTH], None, [Reference(1, "", "length")]
     tree = _tree(source)
     if tree is not None:
         return source, tree, []
-    magics = [Mention(_line(source, magic), magic.group().strip(), "magic") for magic in MAGIC.finditer(source)]
+    magics = [Reference(_line(source, magic), magic.group().strip(), "magic") for magic in MAGIC.finditer(source)]
     return source, _tree(MAGIC.sub(_passing, source)), magics
 
 
@@ -132,7 +132,7 @@ class _Reader:
         self.walked: set[int] = set()  # nodes whose path is part of one that has been noted
 
     def read(self, statement: ast.stmt) -> Statement:
-        """Return what the statement binds, uses and mentions."""
+        """Return what the statement binds, uses and refers to."""
         own = Scope()
         bind_all([statement], own)
         self.found.binds.update(own.names)
@@ -176,7 +176,7 @@ class _Reader:
         self._wait([function.args], scope)
         if isinstance(function, ast.Lambda):
             return self._wait([function.body], inside)
-        self.found.binds.update(declared(function.body))
+        self.found.binds.update(declared_global(function.body))
         self._wait([*function.decorator_list, *([function.returns] if function.returns else [])], scope)
         return self._wait(function.body, inside)
 
@@ -191,14 +191,14 @@ class _Reader:
 
     def _note(self, node: ast.AST, path: str, kind: Kind) -> None:
         line = getattr(node, "end_lineno" if isinstance(node, ast.Attribute) else "lineno", None)
-        self.found.mentions.append(Mention(line or 1, path, kind))
+        self.found.references.append(Reference(line or 1, path, kind))
 
     def _note_all(self, node: ast.AST, paths: Sequence[str], kind: Kind) -> None:
         for path in paths:
             self._note(node, path, kind)
 
     def _name(self, node: ast.AST, name: str, scope: Scope) -> None:
-        path, of_notebook = scope.find(name)
+        path, of_notebook = scope.resolve(name)
         if of_notebook:
             self.found.uses.add(name)
         if path is not None and isinstance(getattr(node, "ctx", None), ast.Load):
@@ -221,7 +221,7 @@ class _Reader:
 
     def _owner(self, base: ast.Name, scope: Scope, *, changed: bool) -> None:
         """Note the name at the beginning of a path. What is the student's own may be changed by it."""
-        path, of_notebook = scope.find(base.id)
+        path, of_notebook = scope.resolve(base.id)
         if of_notebook:
             self.found.uses.add(base.id)
             if changed and path is None:
@@ -242,12 +242,14 @@ class _Reader:
         path, function = path_of(node, scope, self.walked), node.func
         if path is not None:
             self._note(node, path, "use")
-        elif node.args and stands_for(function, scope, "builtins.getattr"):
-            self._note(node, known(node.args[0], scope) or UNKNOWN, "computed")
-        elif node.args and stands_for(function, scope, "builtins.vars"):
-            self._note(node, f"{known(node.args[0], scope) or UNKNOWN}.__dict__", "use")
-        elif len(node.args) > 1 and stands_for(function, scope, "builtins.setattr", "builtins.delattr"):
-            self._note(node, f"{known(node.args[0], scope) or UNKNOWN}.{folded(node.args[1]) or '*'}", "patch")
+        elif node.args and refers_to(function, scope, "builtins.getattr"):
+            self._note(node, library_path(node.args[0], scope) or UNKNOWN, "computed")
+        elif node.args and refers_to(function, scope, "builtins.vars"):
+            self._note(node, f"{library_path(node.args[0], scope) or UNKNOWN}.__dict__", "use")
+        elif len(node.args) > 1 and refers_to(function, scope, "builtins.setattr", "builtins.delattr"):
+            self._note(
+                node, f"{library_path(node.args[0], scope) or UNKNOWN}.{constant_text(node.args[1]) or '*'}", "patch"
+            )
         elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
             self._owner(function.value, scope, changed=scope is self.notebook)
 
@@ -268,7 +270,7 @@ def _bind_words(source: str, scope: Scope) -> None:
 
 
 def _read_words(cell: str, source: str, scope: Scope) -> Statement:
-    """Return what broken code seems to mention, as one statement."""
+    """Return what broken code seems to refer to, as one statement."""
     found = Statement(cell, {a or b for a, b in DEFINED.findall(source)})
     line, end = 1, 0
     for word in WORD.finditer(source):
@@ -276,8 +278,8 @@ def _read_words(cell: str, source: str, scope: Scope) -> Statement:
         if word["name"] is None:
             continue
         first, *rest = re.split(r"[ \t]*\.[ \t]*", word["name"])
-        path, _ = scope.find(first)
+        path, _ = scope.resolve(first)
         found.uses.add(first)
         if path is not None or rest:
-            found.mentions.append(Mention(line, ".".join((path or UNKNOWN, *rest)), "use"))
+            found.references.append(Reference(line, ".".join((path or UNKNOWN, *rest)), "use"))
     return found

@@ -9,19 +9,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 UNKNOWN = "?"  # stands for what is not known by name: the result of a call, an argument
-USUAL = {"F": "torch.nn.functional", "nn": "torch.nn", "np": "numpy", "plt": "matplotlib.pyplot"}
+USUAL_ALIASES = {"F": "torch.nn.functional", "nn": "torch.nn", "np": "numpy", "plt": "matplotlib.pyplot"}
 PACKAGES = (  # as given cells may have imported them
     *("IPython", "attnlib", "math", "numpy", "scipy", "sklearn", "torch"),
     *("ctypes", "gc", "importlib", "inspect", "os", "subprocess", "sys"),
 )
-LONGEST_PATH = 200  # characters that an alias may stand for; real ones have fewer than 60
+MAX_PATH_LENGTH = 200  # characters that an alias may stand for; real ones have fewer than 60
 BUILTINS = frozenset(dir(builtins)) | {"__builtins__", "__file__", "get_ipython"}
 
 BINDING = (  # the kinds of nodes that may bind a name
     *(ast.Import, ast.ImportFrom, ast.Assign, ast.NamedExpr, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
     *(ast.Name, ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping),
 )
-SIGNS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)  # nodes with nothing in them
+OPERATORS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)  # nodes with nothing in them
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -30,28 +30,28 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 class Scope:
     """The names of a function or of the notebook, each with the path that it stands for, or None if it is own."""
 
-    above: "Scope | None" = None
+    parent: "Scope | None" = None
     names: dict[str, str | None] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
 
     def bind(self, name: str, path: str | None) -> None:
         """Note a binding. A name that ever stands for a path of a library counts as that."""
-        self.names[name] = path if path and len(path) <= LONGEST_PATH else self.names.get(name)
+        self.names[name] = path if path and len(path) <= MAX_PATH_LENGTH else self.names.get(name)
 
-    def find(self, name: str) -> tuple[str | None, bool]:
+    def resolve(self, name: str) -> tuple[str | None, bool]:
         """Return the path of a name, None if it is own or unknown, and whether it belongs to the notebook."""
         scope: Scope = self
-        while scope.above is not None:
+        while scope.parent is not None:
             if name in scope.names:
                 return scope.names[name], False
-            scope = scope.above
-        return (scope.names[name] if name in scope.names else _given(name, scope.stars)), True
+            scope = scope.parent
+        return (scope.names[name] if name in scope.names else _predefined(name, scope.stars)), True
 
 
-def _given(name: str, stars: Sequence[str]) -> str | None:
+def _predefined(name: str, stars: Sequence[str]) -> str | None:
     """Return what a name stands for that no cell of the student's binds."""
-    if name in USUAL or name in PACKAGES:
-        return USUAL.get(name, name)
+    if name in USUAL_ALIASES or name in PACKAGES:
+        return USUAL_ALIASES.get(name, name)
     if name in BUILTINS:
         return f"builtins.{name}"
     return f"{stars[-1]}.{name}" if stars else None
@@ -74,8 +74,8 @@ def children(node: ast.AST) -> list[ast.AST]:
     for name in node._fields:
         below = getattr(node, name, None)
         if isinstance(below, list):
-            found += [one for one in below if isinstance(one, ast.AST) and not isinstance(one, SIGNS)]
-        elif isinstance(below, ast.AST) and not isinstance(below, SIGNS):
+            found += [one for one in below if isinstance(one, ast.AST) and not isinstance(one, OPERATORS)]
+        elif isinstance(below, ast.AST) and not isinstance(below, OPERATORS):
             found.append(below)
     return found
 
@@ -95,7 +95,7 @@ def _bind(node: ast.AST, scope: Scope) -> None:
         case (
             ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.NamedExpr(target=ast.Name(id=name), value=value)
         ):
-            scope.bind(name, known(value, scope))
+            scope.bind(name, library_path(value, scope))
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             scope.bind(name, None)
         case ast.Name(id=name, ctx=ast.Store()) | ast.ExceptHandler(name=str(name)):
@@ -104,24 +104,24 @@ def _bind(node: ast.AST, scope: Scope) -> None:
             scope.bind(name, None)
 
 
-def scope_of(function: Function, above: Scope) -> Scope:
+def scope_of(function: Function, parent: Scope) -> Scope:
     """Return the scope of a function: its arguments, and what its body binds, but for what it declares as global."""
-    scope, given = Scope(above), function.args
+    scope, given = Scope(parent), function.args
     everything = [*given.posonlyargs, *given.args]
     names = [x.arg for x in (*everything, *given.kwonlyargs, given.vararg, given.kwarg) if x is not None]
     scope.names.update(dict.fromkeys(names))
     defaults = [*zip(reversed(everything), reversed(given.defaults), strict=False)]
     for argument, default in (*defaults, *zip(given.kwonlyargs, given.kw_defaults, strict=True)):
         if default is not None:
-            scope.bind(argument.arg, known(default, above))
+            scope.bind(argument.arg, library_path(default, parent))
     if not isinstance(function, ast.Lambda):
         bind_all(function.body, scope)
-        for name in declared(function.body):
+        for name in declared_global(function.body):
             scope.names.pop(name, None)
     return scope
 
 
-def declared(body: Sequence[ast.AST]) -> Iterator[str]:
+def declared_global(body: Sequence[ast.AST]) -> Iterator[str]:
     """Yield the names that a function's own statements declare as global or nonlocal."""
     waiting = list(body)
     while waiting:
@@ -137,7 +137,7 @@ def root_of(path: str) -> str:
     return path.partition(".")[0]
 
 
-def known(node: ast.AST, scope: Scope) -> str | None:
+def library_path(node: ast.AST, scope: Scope) -> str | None:
     """Return the path of an expression, or None where it does not begin with a name of a library."""
     path = path_of(node, scope)
     return None if path is None or path.startswith(UNKNOWN) else path
@@ -155,7 +155,7 @@ def path_of(node: ast.AST, scope: Scope, walked: set[int] | None = None) -> str 
         module = _imported(node, scope)
         if module is not None:
             return ".".join((module, *reversed(parts)))
-        step = _step(node, scope)
+        step = _attribute_access(node, scope)
         if step is None:
             return ".".join((UNKNOWN, *reversed(parts))) if parts else None
         parts.append(step[0])
@@ -163,32 +163,32 @@ def path_of(node: ast.AST, scope: Scope, walked: set[int] | None = None) -> str 
         if isinstance(node, ast.Subscript) and not isinstance(step[1], ast.Name):
             walked.add(id(node.value))  # of a.__dict__["b"] or vars(a)["b"], what is between
         node = step[1]
-    base, _ = scope.find(node.id)
+    base, _ = scope.resolve(node.id)
     return None if base is None and not parts else ".".join((base or UNKNOWN, *reversed(parts)))
 
 
 def _imported(node: ast.AST, scope: Scope) -> str | None:
     """Return the name of a module that an expression imports, or finds among those that are."""
     match node:
-        case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if stands_for(
+        case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if refers_to(
             function, scope, "builtins.__import__", "importlib.import_module", "importlib.__import__"
         ):
             return name
-        case ast.Subscript(value=value, slice=ast.Constant(value=str(name))) if stands_for(value, scope, "sys.modules"):
+        case ast.Subscript(value=value, slice=ast.Constant(value=str(name))) if refers_to(value, scope, "sys.modules"):
             return name
     return None
 
 
-def _step(node: ast.AST, scope: Scope) -> tuple[str, ast.AST] | None:
+def _attribute_access(node: ast.AST, scope: Scope) -> tuple[str, ast.AST] | None:
     """Return the name of an attribute, and what it is one of."""
     match node:
         case ast.Attribute(value=value, attr=name):
             return name, value
-        case ast.Call(func=function, args=[value, name, *_]) if stands_for(function, scope, "builtins.getattr"):
-            text = folded(name)
+        case ast.Call(func=function, args=[value, name, *_]) if refers_to(function, scope, "builtins.getattr"):
+            text = constant_text(name)
             return None if text is None else (text, value)
         case ast.Subscript(value=ast.Call(func=function, args=[value]), slice=ast.Constant(value=str(name))) if (
-            stands_for(function, scope, "builtins.vars")
+            refers_to(function, scope, "builtins.vars")
         ):
             return name, value
         case ast.Subscript(value=ast.Attribute(value=value, attr="__dict__"), slice=ast.Constant(value=str(name))):
@@ -196,14 +196,14 @@ def _step(node: ast.AST, scope: Scope) -> tuple[str, ast.AST] | None:
     return None
 
 
-def stands_for(node: ast.AST, scope: Scope, *paths: str) -> bool:
+def refers_to(node: ast.AST, scope: Scope, *paths: str) -> bool:
     """Tell whether a name, or an attribute of a name, stands for one of these paths."""
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        return f"{scope.find(node.value.id)[0]}.{node.attr}" in paths
-    return isinstance(node, ast.Name) and scope.find(node.id)[0] in paths
+        return f"{scope.resolve(node.value.id)[0]}.{node.attr}" in paths
+    return isinstance(node, ast.Name) and scope.resolve(node.id)[0] in paths
 
 
-def folded(node: ast.AST) -> str | None:
+def constant_text(node: ast.AST) -> str | None:
     """Return the text of a string, or of a sum of strings."""
     texts, waiting = [], [node]
     while waiting:

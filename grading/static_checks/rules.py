@@ -1,16 +1,16 @@
-"""What is worth an instructor's look in an answer, beside the functions that would solve it: ways around the checks."""
+"""Which references are suspicious because they may be a way around the checks, and how suspicious each is."""
 
 import re
 from typing import Literal
 
 import attnlib.checks
-from grading.arithmetic import beyond_arithmetic
-from grading.mentions import Mention
+from grading.static_checks.arithmetic import beyond_arithmetic
+from grading.static_checks.references import Reference
 
 Level = Literal["notice", "suspicious"]
 
-# Nobody solves an exercise with these, wherever they stand.
-TRICKS = {
+# No honest solution needs these, in whichever cell they are.
+SUSPICIOUS = {
     "builtins.__builtins__": "reaches Python's built-in functions",
     "builtins.__file__": "asks where a file is",
     "builtins.__import__": "imports by name",
@@ -67,8 +67,8 @@ TRICKS = {
     "types.FunctionType": "makes functions out of code",
     "unittest.mock": "changes a library while it runs",
 }
-# These may be honest in a cell of one's own. An answer needs none of them.
-TOOLS = {
+# These may be honest in a cell of the student's own. An answer needs none of them.
+SUSPICIOUS_IN_ANSWERS = {
     "IPython": "reaches into IPython",
     "asyncio": "runs something beside the answer",
     "atexit": "runs something after the answer",
@@ -100,7 +100,7 @@ TOOLS = {
     "typing.get_type_hints": "runs text as code",
     "urllib": "opens a connection",
 }
-INSIDE = {  # attributes, of whatever
+SUSPICIOUS_ATTRIBUTES = {  # attributes, of any object
     "DisableTorchFunction": "goes past torch's functions",
     "DisableTorchFunctionSubclass": "goes past torch's functions",
     "__base__": "walks through classes",
@@ -124,8 +124,8 @@ INSIDE = {  # attributes, of whatever
     "gi_frame": "walks through the calls of the process",
     "tb_frame": "walks through the calls of the process",
 }
-# As in INSIDE; honest in a cell of one's own.
-INSIDE_TOOLS = {
+# Attributes that may be honest in a cell of the student's own.
+SUSPICIOUS_ATTRIBUTES_IN_ANSWERS = {
     "read_bytes": "reads a file",
     "read_text": "reads a file",
     "run_cell": "has IPython run text",
@@ -134,58 +134,60 @@ INSIDE_TOOLS = {
     "safe_execfile": "has IPython run a file",
 }
 # Magics that run files or other programs, write modules, or show the source of a library.
-STRONG_MAGIC = re.compile(
+SUSPICIOUS_MAGIC = re.compile(
     r"%%?(run|load|loadpy|load_ext|writefile|pycat|psource|pfile|pinfo2|python3?|pypy|script|bash|sh|cython)\b|!.*\bpython"
 )
 LIBRARIES = ("attnlib", "builtins", "math", "numpy", "scipy", "sklearn", "sys", "torch")
-FOR_DISPLAY = "IPython.display"
-CHECKS = "attnlib.checks"
+DISPLAY_MODULE = "IPython.display"
+CHECKS_MODULE = "attnlib.checks"
 
 
-def judged(mention: Mention, *, in_answer: bool) -> tuple[Level, str] | None:
-    """Return how suspicious a mention is and why, or None. ``in_answer``: an answer leads to it."""
+def match_rule(reference: Reference, *, in_answer: bool) -> tuple[Level, str] | None:
+    """Return how suspicious a reference is and why, or None. ``in_answer``: an answer leads to it."""
     soft: Level = "suspicious" if in_answer else "notice"
-    root, *parts = mention.path.split(".")
-    match mention.kind:
+    root, *parts = reference.path.split(".")
+    match reference.kind:
         case "text":
             return "suspicious", "names the place of a library's files"
         case "length":
             return "suspicious", "is too long to be read to its end"
         case "magic":
-            aimed = any(name in mention.path for name in ("attnlib", "site-packages", "grading"))
-            aimed = aimed or STRONG_MAGIC.match(mention.path) is not None
+            aimed = any(name in reference.path for name in ("attnlib", "site-packages", "grading"))
+            aimed = aimed or SUSPICIOUS_MAGIC.match(reference.path) is not None
             return ("suspicious" if aimed else "notice"), "is a command for IPython"
         case "patch" if root in LIBRARIES:
-            settings = mention.path.startswith("torch.backends.")
+            settings = reference.path.startswith("torch.backends.")
             return ("notice" if settings else "suspicious"), f"changes {root} while it runs"
         case "computed" if root in LIBRARIES:
             return ("suspicious" if root == "builtins" else soft), f"computes the name of what it takes from {root}"
-    inside = next((INSIDE[part] for part in parts if part in INSIDE), None)
+    inside = next((SUSPICIOUS_ATTRIBUTES[part] for part in parts if part in SUSPICIOUS_ATTRIBUTES), None)
     if inside is not None:
         return "suspicious", inside
-    tool = next((INSIDE_TOOLS[part] for part in parts if part in INSIDE_TOOLS), None)
+    tool = next(
+        (SUSPICIOUS_ATTRIBUTES_IN_ANSWERS[part] for part in parts if part in SUSPICIOUS_ATTRIBUTES_IN_ANSWERS), None
+    )
     if tool is not None:
         return soft, tool
-    found = _by_path(mention, soft) or _by_library(root, parts, soft)
-    beyond = beyond_arithmetic(root, parts) if in_answer and mention.kind != "module" else None
+    found = _by_path(reference, soft) or _by_library(root, parts, soft)
+    beyond = beyond_arithmetic(root, parts) if in_answer and reference.kind != "module" else None
     return found or (("suspicious", beyond) if beyond else None)
 
 
-def _by_path(mention: Mention, soft: Level) -> tuple[Level, str] | None:
+def _by_path(reference: Reference, soft: Level) -> tuple[Level, str] | None:
     """Judge by the tables. To import a module, and not to use it, is mild."""
-    path = mention.path
-    if path == FOR_DISPLAY or path.startswith(FOR_DISPLAY + ".") or path == "IPython":
+    path = reference.path
+    if path == DISPLAY_MODULE or path.startswith(DISPLAY_MODULE + ".") or path == "IPython":
         return None
-    if path.startswith(CHECKS + ".") and path.split(".")[2] not in attnlib.checks.__all__:
+    if path.startswith(CHECKS_MODULE + ".") and path.split(".")[2] not in attnlib.checks.__all__:
         return "suspicious", "names the machinery that grades"
     parts = path.split(".")
     for n in range(1, min(len(parts), 3) + 1):  # no path in the tables is longer
         name = ".".join(parts[:n])
-        if name in TRICKS:
-            mild = mention.kind == "module" and TRICKS[name] != TRICKS["grading"]
-            return ("notice" if mild else "suspicious"), TRICKS[name]
-        if name in TOOLS:
-            return ("notice" if mention.kind == "module" else soft), TOOLS[name]
+        if name in SUSPICIOUS:
+            mild = reference.kind == "module" and SUSPICIOUS[name] != SUSPICIOUS["grading"]
+            return ("notice" if mild else "suspicious"), SUSPICIOUS[name]
+        if name in SUSPICIOUS_IN_ANSWERS:
+            return ("notice" if reference.kind == "module" else soft), SUSPICIOUS_IN_ANSWERS[name]
     return None
 
 
