@@ -8,10 +8,10 @@ import textwrap
 import numpy as np
 import pytest
 import torch
+from correct_solutions import CORRECT_SOLUTIONS
 from mistakes import of_every_mistake
-from right import RIGHT
-from strangers import IN_TORCH as STRANGERS_IN_TORCH
-from strangers import STRANGERS
+from unknown_mistakes import IN_TORCH as UNKNOWN_MISTAKES_IN_TORCH
+from unknown_mistakes import UNKNOWN_MISTAKES
 
 import attnlib
 import attnlib.numpy
@@ -24,8 +24,8 @@ from attnlib.checks.examiner import Examination
 SEEDS = range(50)
 OTHERS = [
     pytest.param(name, backend, *f, id=f"{name}-{text}")
-    for backend, strangers in (("numpy", STRANGERS), ("torch", STRANGERS_IN_TORCH))
-    for name, others in strangers.items()
+    for backend, mistakes in (("numpy", UNKNOWN_MISTAKES), ("torch", UNKNOWN_MISTAKES_IN_TORCH))
+    for name, others in mistakes.items()
     for text, f in others.items()
 ]
 CODE = re.compile(r"\breturn \w+, |\blambda\b|\b(np|torch|attnlib)\.[\w.]+\(|\s@\s*\w+[.(]|\bdef\b")
@@ -92,11 +92,11 @@ def test_a_hint_is_no_solution(name, mistake):
     assert mistake.hint != mistake.more
 
 
-@pytest.mark.parametrize(("name", "backend"), RIGHT)
+@pytest.mark.parametrize(("name", "backend"), CORRECT_SOLUTIONS)
 def test_a_right_answer_passes_whatever_its_style(name, backend):
     for seed in SEEDS:
         examination = Examination(CATALOGUE[name], backend, seed)
-        for style, implementation in RIGHT[name, backend].items():
+        for style, implementation in CORRECT_SOLUTIONS[name, backend].items():
             report = examination.of(implementation)
             assert report.passed, f"{style}, seed {seed}: {report.message}"
             assert report.remark is None, f"{style}, seed {seed}: {report.message}"
@@ -107,7 +107,7 @@ def test_a_right_answer_passes_whatever_its_style(name, backend):
 @pytest.mark.parametrize(("name", "backend"), [(name, b) for name, e in CATALOGUE.items() for b in e.backends])
 def test_at_least_four_styles_are_tried_and_the_reference_passes(name, backend):
     reference = CATALOGUE[name].reference_in(backend)
-    assert len(RIGHT[name, backend]) >= 4
+    assert len(CORRECT_SOLUTIONS[name, backend]) >= 4
     assert examine(name, reference, backend=backend).score == 1.0
 
 
@@ -126,7 +126,7 @@ def test_a_wrong_answer_that_nobody_foresaw_fails_and_is_not_called_something_el
 
 
 def test_one_maximum_for_the_whole_table_is_found_by_every_seed():
-    implementation, _ = STRANGERS["attention"]["maximum of the whole table"]
+    implementation, _ = UNKNOWN_MISTAKES["attention"]["maximum of the whole table"]
     assert not [seed for seed in range(100) if examine("attention", implementation, seed=seed).passed]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.special
 import torch
-from right import RIGHT
+from correct_solutions import CORRECT_SOLUTIONS
 
 import attnlib
 import attnlib.torch
@@ -23,7 +23,7 @@ from attnlib.checks.report import MIME
 from grading.sandbox.inside.guard import forbidding
 
 COMPARED = ("softmax", "KVCache", "TransformerBlock", "MultiHeadAttention", "masked_attention")
-STYLES = [(*key, style) for key, styles in RIGHT.items() for style in styles if key[0] in COMPARED]
+STYLES = [(*key, style) for key, styles in CORRECT_SOLUTIONS.items() for style in styles if key[0] in COMPARED]
 
 
 CALLS = {
@@ -48,7 +48,7 @@ def test_a_right_answer_that_calls_what_solves_the_exercise_is_told_so(exercise,
 
 @pytest.mark.parametrize(("exercise", "backend", "style"), STYLES)
 def test_those_answers_are_warned_of_that_grading_does_not_accept(exercise, backend, style):
-    answer = RIGHT[exercise, backend][style]
+    answer = CORRECT_SOLUTIONS[exercise, backend][style]
     report = Examination(CATALOGUE[exercise], backend, 0).watched(answer)
     examination = Examination(CATALOGUE[exercise], backend, 0)
     with forbidding(CATALOGUE[exercise].forbidden):
@@ -79,7 +79,7 @@ def test_a_profile_that_is_being_made_goes_on_and_the_check_too(capsys):
     profile = cProfile.Profile()
     profile.enable()
     try:
-        assert check("softmax", RIGHT["softmax", "numpy"][next(iter(RIGHT["softmax", "numpy"]))], points=2) == 2
+        assert check("softmax", next(iter(CORRECT_SOLUTIONS["softmax", "numpy"].values())), points=2) == 2
     finally:
         profile.disable()
     assert "right" in capsys.readouterr().out

@@ -30,8 +30,8 @@ def right_answers() -> Iterator[Written]:
     """Yield the right answers of tests/checks: each stands in a module with those that it uses."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(CHECKS)
-        from right import RIGHT
-    for (exercise, backend), answers in RIGHT.items():
+        from correct_solutions import CORRECT_SOLUTIONS
+    for (exercise, backend), answers in CORRECT_SOLUTIONS.items():
         for style, implementation in answers.items():
             name = implementation.__qualname__.partition(".")[0]
             yield Written(exercise, style, backend, name, _cell(implementation.__module__), implementation)
@@ -41,11 +41,11 @@ def other_answers() -> Iterator[Written]:
     """Yield the wrong answers of tests/checks, which nobody got by a shortcut either."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(CHECKS)
-        from strangers import STRANGERS
-    for exercise, answers in STRANGERS.items():
+        from unknown_mistakes import UNKNOWN_MISTAKES
+    for exercise, answers in UNKNOWN_MISTAKES.items():
         for style, (implementation, *_) in answers.items():
             name = getattr(implementation, "__qualname__", "<").partition(".")[0]
-            ours = str(getattr(implementation, "__module__", "")).startswith("strangers")
+            ours = str(getattr(implementation, "__module__", "")).startswith("unknown_mistakes")
             if ours and "<" not in name:  # those that a function makes have no source of their own
                 source = _cell(implementation.__module__)
                 yield Written(exercise, style, "numpy", name, source, implementation)
@@ -55,7 +55,7 @@ def other_answers() -> Iterator[Written]:
 def _cell(module: str) -> str:
     """Return the source of a module as a student would write it: without what registers the answers."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
-    ours = ("right", "strangers")
+    ours = ("correct_solutions", "unknown_mistakes")
     tree.body = [one for one in tree.body if not (isinstance(one, ast.ImportFrom) and str(one.module).startswith(ours))]
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from right.styles import style, swap
+from correct_solutions.styles import style, swap
 
 # softmax ---------------------------------------------------------------------------------------------------------
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import torch
-from right.multi_head import FourLayers, Layers, merge_heads, softmax, split_all, split_heads
-from right.styles import swap
+from correct_solutions.multi_head import FourLayers, Layers, merge_heads, softmax, split_all, split_heads
+from correct_solutions.styles import swap
 
-from strangers.labels import unnamed
+from unknown_mistakes.labels import unnamed
 
 SPLIT = unnamed(
     heads_in_reverse=lambda x, num_heads: split_heads(x, num_heads)[..., ::-1, :, :],
@@ -279,7 +279,7 @@ MODULE = unnamed(
     "the query alone, in torch": (TorchQueryAlone, {"query-alone"}),
 }
 
-STRANGERS = {
+UNKNOWN_MISTAKES = {
     "split_heads": SPLIT,
     "merge_heads": MERGE,
     "multi_head_attention": FUNCTION,

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 import attnlib
-from right.styles import style
+from correct_solutions.styles import style
 
 # sinusoidal_positions --------------------------------------------------------------------------------------------
 

@@ -1,9 +1,9 @@
-"""Right answers, in the styles that students write: whatever is equal in mathematics has to pass.
+"""Correct solutions, in the styles that students write: whatever is equal in mathematics has to pass.
 
-``RIGHT[exercise, backend]`` maps a description of the style to a function.
+``CORRECT_SOLUTIONS[exercise, backend]`` maps a description of the style to a function.
 """
 
-from right import (
+from correct_solutions import (
     context_vectors,
     context_vectors_steps,
     masking,
@@ -13,10 +13,10 @@ from right import (
     self_attention,
     transformer,
 )
-from right.styles import RIGHT
+from correct_solutions.styles import CORRECT_SOLUTIONS
 
 __all__ = [
-    "RIGHT",
+    "CORRECT_SOLUTIONS",
     "context_vectors",
     "context_vectors_steps",
     "masking",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from strangers.labels import unnamed
+from unknown_mistakes.labels import unnamed
 
 
 def softmax(x, axis=-1):
@@ -234,4 +234,4 @@ LUONG = unnamed(
     ),
 )
 
-STRANGERS = {"bahdanau_step": BAHDANAU, "luong_step": LUONG}
+UNKNOWN_MISTAKES = {"bahdanau_step": BAHDANAU, "luong_step": LUONG}

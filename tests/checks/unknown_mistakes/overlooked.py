@@ -2,10 +2,10 @@
 
 import numpy as np
 import torch
-from right.styles import swap
+from correct_solutions.styles import swap
 
 import attnlib.torch
-from strangers.labels import unnamed
+from unknown_mistakes.labels import unnamed
 
 
 def softmax(x, axis=-1):
@@ -127,7 +127,7 @@ class WithDropout(attnlib.torch.TransformerBlock):
         return x + self.dropout(super().forward(x) - x)
 
 
-STRANGERS = {
+UNKNOWN_MISTAKES = {
     "attention": unnamed(equal_keys_count_once=keys_once, equal_values_count_once=values_once),
     "self_attention": unnamed(
         equal_words_count_once=lambda x: keys_once(x, x, x), equal_values_count_once=lambda x: values_once(x, x, x)

@@ -1,6 +1,6 @@
 """Answers that readers wrote from the notebooks alone, none of whom knew the checks: what is right passes, and no more.
 
-`python benchmarks/fresh_answers.py tests/checks/fresh/*.py` counts how many of the wrong ones are named.
+`python benchmarks/reader_answers.py tests/checks/reader_answers/*.py` counts how many of the wrong ones are named.
 """
 
 import importlib.util
@@ -10,7 +10,7 @@ import pytest
 
 from attnlib.checks import examine
 
-FILES = sorted((Path(__file__).parent / "fresh").glob("*.py"))
+FILES = sorted((Path(__file__).parent / "reader_answers").glob("*.py"))
 
 # Wrong for inputs that no case has: whole numbers, alone or beside real ones, which attnlib refuses; another device;
 # lengths below 1e-5, where torch's own cosine is wrong in the same way, or an epsilon of a millionth; lists in the
@@ -38,7 +38,7 @@ UNNOTICED = {
 
 
 def answers(file):
-    spec = importlib.util.spec_from_file_location(f"fresh_{file.stem}", file)
+    spec = importlib.util.spec_from_file_location(f"reader_answers_{file.stem}", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.ANSWERS

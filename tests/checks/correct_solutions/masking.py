@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 import attnlib
 import attnlib.numpy
-from right.styles import style, swap
+from correct_solutions.styles import style, swap
 
 # causal_mask -----------------------------------------------------------------------------------------------------
 

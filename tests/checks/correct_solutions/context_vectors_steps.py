@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 import attnlib
-from right.styles import style, swap
+from correct_solutions.styles import style, swap
 
 
 def softmax(x, axis=-1):

@@ -1,10 +1,10 @@
 """Wrong answers that no catalogue knows, to the exercises of the assignment on masks."""
 
 import numpy as np
-from right.masking import Concatenated, causal, padding, softmax
-from right.styles import swap
+from correct_solutions.masking import Concatenated, causal, padding, softmax
+from correct_solutions.styles import swap
 
-from strangers.labels import unnamed
+from unknown_mistakes.labels import unnamed
 
 
 def scores(query, key):
@@ -346,4 +346,4 @@ CACHES = unnamed(
     "lists as defaults": (SharedDefault, {"shared-and-counted"}),
 }
 
-STRANGERS = {"causal_mask": CAUSAL, "padding_mask": PADDING, "masked_attention": MASKED, "KVCache": CACHES}
+UNKNOWN_MISTAKES = {"causal_mask": CAUSAL, "padding_mask": PADDING, "masked_attention": MASKED, "KVCache": CACHES}

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import torch
 
-from right import context_vectors_steps
-from right.styles import style, swap
+from correct_solutions import context_vectors_steps
+from correct_solutions.styles import style, swap
 
 __all__ = ["context_vectors_steps"]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from strangers import context_vectors_steps
-from strangers.labels import unnamed
+from unknown_mistakes import context_vectors_steps
+from unknown_mistakes.labels import unnamed
 
 
 def swap(x):
@@ -189,4 +189,8 @@ GENERAL = unnamed(
     ),
 }
 
-STRANGERS = {"rnn_cell": RNN_CELL, "additive": ADDITIVE, "general": GENERAL} | context_vectors_steps.STRANGERS
+UNKNOWN_MISTAKES = {
+    "rnn_cell": RNN_CELL,
+    "additive": ADDITIVE,
+    "general": GENERAL,
+} | context_vectors_steps.UNKNOWN_MISTAKES

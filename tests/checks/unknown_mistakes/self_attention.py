@@ -1,10 +1,10 @@
 """Wrong answers that no catalogue knows, to the exercises of the assignment on self-attention."""
 
 import numpy as np
-from right.self_attention import softmax
-from right.styles import swap
+from correct_solutions.self_attention import softmax
+from correct_solutions.styles import swap
 
-from strangers.labels import unnamed
+from unknown_mistakes.labels import unnamed
 
 
 def norm(x, axis=-1):
@@ -552,4 +552,4 @@ ALL = {
     "attention": ATTENTION,
     "self_attention": SELF_ATTENTION,
 }
-STRANGERS = {exercise: with_true_names(exercise, others) for exercise, others in ALL.items()}
+UNKNOWN_MISTAKES = {exercise: with_true_names(exercise, others) for exercise, others in ALL.items()}

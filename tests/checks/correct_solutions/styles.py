@@ -2,14 +2,14 @@
 
 import numpy as np
 
-RIGHT = {}
+CORRECT_SOLUTIONS = {}
 
 
 def style(exercise, text, *, backend="numpy"):
     """Register a right implementation of an exercise."""
 
     def register(implementation):
-        RIGHT.setdefault((exercise, backend), {})[text] = implementation
+        CORRECT_SOLUTIONS.setdefault((exercise, backend), {})[text] = implementation
         return implementation
 
     return register

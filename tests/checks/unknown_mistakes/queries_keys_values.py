@@ -1,10 +1,10 @@
 """Wrong answers that no catalogue knows, to the exercises of the assignment on queries, keys and values."""
 
 import numpy as np
-from right.queries_keys_values import softmax
-from right.styles import swap
+from correct_solutions.queries_keys_values import softmax
+from correct_solutions.styles import swap
 
-from strangers.labels import unnamed
+from unknown_mistakes.labels import unnamed
 
 
 def root(query, scale):
@@ -319,7 +319,7 @@ COST = unnamed(
 
 SHAPES["one shape alone"] = (lambda q, k, v: (*q[:-1], k[-2]), {"scores-alone"})
 
-STRANGERS = {
+UNKNOWN_MISTAKES = {
     "scaled_dot": SCALED_DOT,
     "scaled_dot_product_attention": ATTENTION,
     "attention_shapes": SHAPES,

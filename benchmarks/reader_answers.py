@@ -2,8 +2,8 @@
 
 Give files whose ``ANSWERS`` is a list of (exercise, backend, label, "right" or "wrong", implementation, what is wrong):
 
-    python benchmarks/fresh_answers.py FILE...              the figures
-    python benchmarks/fresh_answers.py --list FILE...       and, for each answer, what is wrong and what it is called
+    python benchmarks/reader_answers.py FILE...              the figures
+    python benchmarks/reader_answers.py --list FILE...       and, for each answer, what is wrong and what it is called
 """
 
 import argparse

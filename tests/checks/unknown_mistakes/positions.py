@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from right.positions import alibi, gap, rope, sinusoids, slopes
+from correct_solutions.positions import alibi, gap, rope, sinusoids, slopes
 
-from strangers.labels import unnamed
+from unknown_mistakes.labels import unnamed
 
 # sinusoidal_positions --------------------------------------------------------------------------------------------
 
@@ -358,7 +358,7 @@ GAP = unnamed(
     ),
 }
 
-STRANGERS = {
+UNKNOWN_MISTAKES = {
     "sinusoidal_positions": SINUSOIDS,
     "apply_rope": ROPE,
     "alibi_bias": ALIBI,

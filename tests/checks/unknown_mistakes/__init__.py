@@ -1,10 +1,10 @@
 """Wrong answers that no catalogue knows: none may pass, and none may be called something that it is not.
 
-``STRANGERS[exercise]`` maps a description to a function and the names that would be true of it (None: unnamed);
+``UNKNOWN_MISTAKES[exercise]`` maps a description to a function and the names that would be true of it (None: unnamed);
 ``IN_TORCH[exercise]`` does the same for functions of tensors.
 """
 
-from strangers import (
+from unknown_mistakes import (
     context_vectors,
     context_vectors_steps,
     masking,
@@ -15,7 +15,7 @@ from strangers import (
     self_attention,
     transformer,
 )
-from strangers.labels import with_names
+from unknown_mistakes.labels import with_names
 
 ASSIGNMENTS = (
     context_vectors,
@@ -38,7 +38,7 @@ def merged(*of_modules):
     return together
 
 
-STRANGERS = merged(*(module.STRANGERS for module in (*ASSIGNMENTS, overlooked)))
+UNKNOWN_MISTAKES = merged(*(module.UNKNOWN_MISTAKES for module in (*ASSIGNMENTS, overlooked)))
 for exercise, names in {
     "rnn_cell": {"half_of_the_sum": "half-tanh", "state_by_its_diagonal": "diagonal-only"},
     "attention": {"constant_scale_right_for_width_4": "root-of-four"},
@@ -65,5 +65,5 @@ for exercise, names in {
     "padding_mask": {"sorted_lengths": "shortest-first"},
     "masked_attention": {"mask_and_causal": "causal-unasked"},
 }.items():
-    STRANGERS[exercise] = with_names(STRANGERS[exercise], **names)
+    UNKNOWN_MISTAKES[exercise] = with_names(UNKNOWN_MISTAKES[exercise], **names)
 IN_TORCH = merged(overlooked.IN_TORCH)

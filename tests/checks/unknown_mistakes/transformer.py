@@ -2,18 +2,18 @@
 
 import numpy as np
 import torch
-from right import transformer as right
-from right.styles import swap
+from correct_solutions import transformer as correct
+from correct_solutions.styles import swap
 
 import attnlib
 import attnlib.numpy
-from strangers.labels import unnamed
+from unknown_mistakes.labels import unnamed
 
 
 def block(function):
     """A class with another forward: ``function(block, x)``."""
 
-    class Wrong(right.OwnBlock):
+    class Wrong(correct.OwnBlock):
         def forward(self, x):
             return function(self, x)
 
@@ -56,7 +56,7 @@ def one_after_the_other(b, x):
     return np.concatenate([finish(b, first(b, row[:, None])) for row in x.swapaxes(0, 1)], 1)
 
 
-class NoExtraHead(right.OwnBlock):
+class NoExtraHead(correct.OwnBlock):
     def __init__(self, embed_dim, num_heads, ff_dim):
         super().__init__(embed_dim, num_heads, 4 * embed_dim)
 
@@ -83,13 +83,13 @@ BLOCK = unnamed(
     softplus=bent(lambda u: np.logaddexp(0, u)),
     elu=bent(lambda u: np.where(u > 0, u, np.expm1(u))),
     softmax_for_bend=bent(attnlib.softmax),
-    eps_of_a_thousandth=with_norm(lambda n, x: right.layer_norm(x, n.weight, n.bias, 1e-3)),
+    eps_of_a_thousandth=with_norm(lambda n, x: correct.layer_norm(x, n.weight, n.bias, 1e-3)),
     attention_alone=block(attend),
     doubled_stream=block(lambda b, x: finish(b, 2 * x + attend(b, x))),
     minimum_for_maximum=bent(lambda u: np.minimum(u, 0)),
-    eps_of_a_tenth=with_norm(lambda n, x: right.layer_norm(x, n.weight, n.bias, 0.1)),
-    gain_plus_one=with_norm(lambda n, x: right.layer_norm(x, 1 + n.weight, n.bias)),
-    shift_before_gain=with_norm(lambda n, x: right.layer_norm(x, 1, n.bias) * n.weight),
+    eps_of_a_tenth=with_norm(lambda n, x: correct.layer_norm(x, n.weight, n.bias, 0.1)),
+    gain_plus_one=with_norm(lambda n, x: correct.layer_norm(x, 1 + n.weight, n.bias)),
+    shift_before_gain=with_norm(lambda n, x: correct.layer_norm(x, 1, n.bias) * n.weight),
     softmax_for_norm=with_norm(lambda n, x: attnlib.softmax(x) * n.weight + n.bias),
     minus_for_plus=block(lambda b, x: finish(b, x - attend(b, x))),
     product_for_sum=block(lambda b, x: finish(b, x * attend(b, x))),
@@ -131,7 +131,7 @@ def changed(**pieces):
 
     def wrong(grad, query, key, value):
         c = query.shape[-1] ** -0.5
-        p = right.softmax(query @ swap(key) * c)
+        p = correct.softmax(query @ swap(key) * c)
         dp = grad @ swap(value)
         ds = pieces.get("ds", lambda p, dp: p * (dp - (p * dp).sum(-1, keepdims=True)))(p, dp)
         results = c * ds @ key, c * swap(ds) @ query, swap(p) @ grad
@@ -156,7 +156,7 @@ def finite_differences(grad, query, key, value, h=1e-2):
 
 
 def no_gradient_for_queries(grad, query, key, value):
-    return (np.zeros_like(query), *right.backward(grad, query, key, value)[1:])
+    return (np.zeros_like(query), *correct.backward(grad, query, key, value)[1:])
 
 
 def values_through_autograd(grad, query, key, value):
@@ -176,7 +176,7 @@ BACKWARD = unnamed(
     average_of_the_weights=changed(ds=lambda p, dp: p * (dp - p.mean(-1, keepdims=True))),
     weights_sum_subtracted=changed(ds=lambda p, dp: p * (dp - p.sum(-1, keepdims=True))),
     log_softmax=changed(ds=lambda p, dp: dp - p * dp.sum(-1, keepdims=True)),
-    softmax_of_dp=changed(ds=lambda p, dp: right.softmax(dp)),
+    softmax_of_dp=changed(ds=lambda p, dp: correct.softmax(dp)),
     p_minus_one_hot=changed(ds=lambda p, dp: p - (dp == dp.max(-1, keepdims=True))),
     halved=changed(results=lambda q, k, v: (q / 2, k / 2, v / 2)),
     only_values_negated=changed(results=lambda q, k, v: (q, k, -v)),
@@ -217,7 +217,7 @@ def per_key_without_rescaling(scores, value, total, norm, maximum):
 
 
 def last_key_missing(scores, value, total, norm, maximum):
-    return right.online(scores[..., :-1], value[..., :-1, :], total, norm, maximum)
+    return correct.online(scores[..., :-1], value[..., :-1, :], total, norm, maximum)
 
 
 ONLINE = unnamed(
@@ -239,7 +239,7 @@ ONLINE = unnamed(
     the_state_as_it_was=lambda scores, value, total, norm, maximum: (total, norm, maximum),
 )
 
-STRANGERS = {
+UNKNOWN_MISTAKES = {
     "TransformerBlock": BLOCK,
     "scaled_dot_product_attention_backward": BACKWARD,
     "online_softmax": ONLINE,

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import attnlib.numpy
-from right.styles import style, swap
+from correct_solutions.styles import style, swap
 
 # split_heads -----------------------------------------------------------------------------------------------------
 

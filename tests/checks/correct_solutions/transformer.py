@@ -10,7 +10,7 @@ import torch.nn.functional as F
 import attnlib
 import attnlib.numpy
 import attnlib.torch
-from right.styles import style, swap
+from correct_solutions.styles import style, swap
 
 BACKWARD = "scaled_dot_product_attention_backward"
 
