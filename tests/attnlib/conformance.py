@@ -1,14 +1,10 @@
-"""A short examination of the library against loops and numbers worked by hand.
+"""A short examination of the attnlib that is imported, against loops and numbers worked by hand.
 
-``python conformance.py numpy|torch|array_api_strict PACKAGE`` examines the copy of the library in the folder PACKAGE.
-
-It prints CONFORMS, or DIFFERS and the name of the first case whose numbers are not the expected ones. Any other
-failure is a traceback: a library that does not run has not been examined.
+`examine` names the first case whose numbers are not the expected ones. Any other failure is an exception: a library
+that does not run has not been examined.
 """
 
 import importlib
-import sys
-from pathlib import Path
 
 import numpy as np
 from numpy.testing import assert_allclose
@@ -376,10 +372,3 @@ def examine(library):
         except AssertionError as difference:
             return name, str(difference)
     return None
-
-
-if __name__ == "__main__":
-    if Path(attnlib.__file__).parent != Path(sys.argv[2]):
-        raise ImportError(f"{attnlib.__file__} was imported, not {sys.argv[2]}")
-    found = examine(sys.argv[1])
-    print("CONFORMS" if found is None else f"DIFFERS in {found[0]}: {' '.join(found[1].split())[:200]}")
