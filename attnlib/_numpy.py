@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from attnlib import _small
 from attnlib._lengths import binding_sides
-from attnlib._tiled import KEYS, QUERIES, Rules, attend, attend_at_once
+from attnlib._tiled import BLOCK_K, BLOCK_Q, ScoreSpec, attend, attend_whole_rows
 
 FEW = 32  # queries: for fewer, all scores of a head at a time take less memory than the keys
 Floats = NDArray[np.floating[Any]]
@@ -58,15 +58,15 @@ def sdpa(
             small, its_weights = (x.astype(query.dtype, copy=False) for x in found)
             return small, its_weights if want_weights else None, None
     q, k, v, mask, heads = _same_heads(q, k, v, mask)
-    rules = Rules(scale, softcap, mask, left, right, offset, dropout_p)
+    spec = ScoreSpec(scale, softcap, mask, left, right, offset, dropout_p)
     (T, S), lead = (q.shape[-2], k.shape[-2]), q.shape[:-2]
     out = np.empty((*lead, T, v.shape[-1]), work)
     lse = np.empty((*lead, T), work) if want_lse else None
     weights = np.zeros((*lead, T, S), work) if want_weights else None
-    if weights is None and T * S > QUERIES * KEYS and T >= FEW:
-        attend(q, k, v, rules, out, lse)
+    if weights is None and T * S > BLOCK_Q * BLOCK_K and T >= FEW:
+        attend(q, k, v, spec, out, lse)
     else:
-        attend_at_once(q, k, v, rules, out, lse, weights)
+        attend_whole_rows(q, k, v, spec, out, lse, weights)
     results = (out, weights, lse)
     return tuple(x if x is None else _returned(x, heads, len(lead), query.dtype) for x in results)  # type: ignore[return-value]
 

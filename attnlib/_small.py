@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlib._arrays import Array, broadcasts_to
-from attnlib._tiled import NOTHING
+from attnlib._tiled import TINY
 from attnlib.similarity import checked_scale
 
 Floats = NDArray[np.floating[Any]]
@@ -82,7 +82,7 @@ def attend(
 
     The arrays have the same leading dimensions and are float32 or float64. ``causal`` aligns the first query with the
     first key. The mask is boolean, or floating point and added to the scores. A query without any key has context and
-    weights 0, because its largest score is taken to be finite, and NOTHING is added to the sum of its weights. That
+    weights 0, because its largest score is taken to be finite, and TINY is added to the sum of its weights. That
     changes no other sum, which is at least 1.
     """
     weights: Floats = np.matmul(query * scale, key.mT)
@@ -94,7 +94,7 @@ def attend(
     # The ufuncs do what max() and sum() do, with less overhead.
     weights -= np.maximum.reduce(weights, axis=-1, keepdims=True, initial=LOWEST[weights.dtype])
     np.exp(weights, out=weights)
-    weights /= np.add.reduce(weights, axis=-1, keepdims=True, initial=NOTHING)
+    weights /= np.add.reduce(weights, axis=-1, keepdims=True, initial=TINY)
     return np.matmul(weights, value), weights
 
 

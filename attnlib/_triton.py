@@ -5,14 +5,14 @@ GPU's processors, and the division comes last:
 
 .. math:: o_i = \frac{\sum_j 2^{s_{ij} - m_i} v_j}{\sum_j 2^{s_{ij} - m_i}}
 
-Three things differ. All tiles of queries are computed at the same time, each by its own program, so the only loop is
-over the keys. The sums over the keys stay in registers. And m is always the largest score so far: a GPU finds it in
-less time than it would take to decide whether it is needed.
+Three things differ from the NumPy version. All tiles of queries are computed at the same time, each by its own program,
+so the only loop is over the keys. The sums over the keys stay in registers. And m is always the largest score so far: a
+GPU finds it in less time than it would take to decide whether it is needed.
 
 Source: Dao et al. (2022), "FlashAttention", algorithm 1; with the loops in this order, Dao (2023), "FlashAttention-2",
 algorithm 1. There is no backward pass here.
 
-Dimensions: B batch, H heads, T queries, S keys, D width of queries and keys, D_v of values. QUERIES and KEYS are the
+Dimensions: B batch, H heads, T queries, S keys, D width of queries and keys, D_v of values. BLOCK_Q and BLOCK_K are the
 sizes of a tile, WIDTH and WIDTH_V are D and D_v, rounded up to sizes that the GPU's matrix units accept.
 """
 
@@ -28,23 +28,23 @@ LOG2_E, LN_2 = tl.constexpr(log2(e)), tl.constexpr(log(2))
 SMALLEST = 16  # side of a matrix that Triton can multiply
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, rules: dict[str, Any], out: Tensor, lse: Tensor) -> None:
-    """Fill the context ``out`` (B, H, T, D_v) and the logarithms of the rows' sums ``lse`` (B, H, T), both contiguous.
+def attend(query: Tensor, key: Tensor, value: Tensor, spec: dict[str, Any], out: Tensor, lse: Tensor) -> None:
+    """Fill the context ``out`` (B, H, T, D_v) and the log-sums of the rows ``lse`` (B, H, T), both contiguous.
 
-    Queries are (B, H, T, D). Keys (B, H_key, S, D) and values (B, H_key, S, D_v) each serve H / H_key heads. ``rules``
-    are the numbers ``scale``, ``softcap``, ``left``, ``right`` and ``offset`` of :class:`attnlib._tiled.Rules`.
+    Queries are (B, H, T, D). Keys (B, H_key, S, D) and values (B, H_key, S, D_v) each serve H / H_key heads. ``spec``
+    are the numbers ``scale``, ``softcap``, ``left``, ``right`` and ``offset`` of :class:`attnlib._tiled.ScoreSpec`.
     """
     B, H, T, D = query.shape
     S, D_v = value.shape[-2:]
     widths = {"WIDTH": triton.next_power_of_2(max(D, SMALLEST)), "WIDTH_V": triton.next_power_of_2(max(D_v, SMALLEST))}
-    wide = max(widths.values()) * query.element_size()  # bytes of a row
-    side = 64 if wide <= 256 else 32 if wide <= 512 else SMALLEST  # so that the tiles fit into on-chip memory
-    sides = {"QUERIES": min(side, max(triton.next_power_of_2(T), SMALLEST)), "KEYS": side}
-    grid = (B * H * triton.cdiv(T, sides["QUERIES"]),)
+    row_bytes = max(widths.values()) * query.element_size()
+    side = 64 if row_bytes <= 256 else 32 if row_bytes <= 512 else SMALLEST  # so that the tiles fit into on-chip memory
+    blocks = {"BLOCK_Q": min(side, max(triton.next_power_of_2(T), SMALLEST)), "BLOCK_K": side}
+    grid = (B * H * triton.cdiv(T, blocks["BLOCK_Q"]),)
     with torch.cuda.device_of(query):
         _head[grid](
             query, key, value, out, lse, *query.stride(), *key.stride(), *value.stride(),
-            H, H // key.shape[1], T, S, D, D_v, **rules, **sides, **widths,
+            H, H // key.shape[1], T, S, D, D_v, **spec, **blocks, **widths,
         )  # fmt: skip
 
 
@@ -53,39 +53,39 @@ def _head(
     query, key, value, out, lse,
     query_b, query_h, query_t, query_d, key_b, key_h, key_s, key_d, value_b, value_h, value_s, value_d,
     H, group, T, S, D, D_v, scale, softcap, left, right, offset,
-    QUERIES: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr, WIDTH_V: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr, WIDTH: tl.constexpr, WIDTH_V: tl.constexpr,
 ):  # fmt: skip
     """Compute one tile of queries of one head: the sums over all keys of the weights and of the weighted values."""
-    tiles = tl.cdiv(T, QUERIES)
+    tiles = tl.cdiv(T, BLOCK_Q)
     n = (tl.program_id(0) // tiles).to(tl.int64)  # counts the heads of all sequences
     b, h = n // H, n % H
-    begin = tl.program_id(0) % tiles * QUERIES
-    end = tl.minimum(begin + QUERIES, T)
-    q = _rows(query + b * query_b + h * query_h, begin, end, D, query_t, query_d, QUERIES, WIDTH)  # (t, D)
+    begin = tl.program_id(0) % tiles * BLOCK_Q
+    end = tl.minimum(begin + BLOCK_Q, T)
+    q = _rows(query + b * query_b + h * query_h, begin, end, D, query_t, query_d, BLOCK_Q, WIDTH)  # (t, D)
     key += b * key_b + h // group * key_h
     value += b * value_b + h // group * value_h
 
-    total = tl.zeros((QUERIES,), tl.float32)
-    top = tl.full((QUERIES,), float("-inf"), tl.float32)
-    context = tl.zeros((QUERIES, WIDTH_V), tl.float32)
-    first, last = _keys_of(begin, end, S, left, right, offset)
-    for a in range(first, last, KEYS):
-        k = _rows(key, a, last, D, key_s, key_d, KEYS, WIDTH)  # (s, D)
-        v = _rows(value, a, last, D_v, value_s, value_d, KEYS, WIDTH_V)  # (s, D_v)
+    row_sum = tl.zeros((BLOCK_Q,), tl.float32)
+    row_max = tl.full((BLOCK_Q,), float("-inf"), tl.float32)
+    context = tl.zeros((BLOCK_Q, WIDTH_V), tl.float32)
+    first, last = _keys_reached_by(begin, end, S, left, right, offset)
+    for a in range(first, last, BLOCK_K):
+        k = _rows(key, a, last, D, key_s, key_d, BLOCK_K, WIDTH)  # (s, D)
+        v = _rows(value, a, last, D_v, value_s, value_d, BLOCK_K, WIDTH_V)  # (s, D_v)
         tile = _scores(q, k, scale, softcap)  # (t, s)
-        tile = _hide(tile, begin, a, last, left, right, offset, QUERIES, KEYS)
-        higher = tl.maximum(top, tl.max(tile, axis=1))
-        shrink = _exp2(top, higher)
-        tile = _exp2(tile, higher[:, None])
-        total = total * shrink + tl.sum(tile, axis=1)
-        context = context * shrink[:, None] + tl.dot(tile.to(v.dtype), v, input_precision="ieee")
-        top = higher
+        tile = _apply_mask(tile, begin, a, last, left, right, offset, BLOCK_Q, BLOCK_K)
+        new_max = tl.maximum(row_max, tl.max(tile, axis=1))
+        rescale = _exp2(row_max, new_max)
+        tile = _exp2(tile, new_max[:, None])
+        row_sum = row_sum * rescale + tl.sum(tile, axis=1)
+        context = context * rescale[:, None] + tl.dot(tile.to(v.dtype), v, input_precision="ieee")
+        row_max = new_max
 
-    t = begin + tl.arange(0, QUERIES)
+    t = begin + tl.arange(0, BLOCK_Q)
     d = tl.arange(0, WIDTH_V)[None, :]
     there = (t < T)[:, None] & (d < D_v)
-    tl.store(out + n * T * D_v + t.to(tl.int64)[:, None] * D_v + d, _divide(context, total[:, None]), mask=there)
-    tl.store(lse + n * T + t, _log_sum(total, top), mask=t < T)
+    tl.store(out + n * T * D_v + t.to(tl.int64)[:, None] * D_v + d, _divide(context, row_sum[:, None]), mask=there)
+    tl.store(lse + n * T + t, _log_sum_exp(row_sum, row_max), mask=t < T)
 
 
 @triton.jit
@@ -106,7 +106,7 @@ def _scores(query, key, scale, softcap):
 
 
 @triton.jit
-def _keys_of(begin, end, S, left, right, offset):
+def _keys_reached_by(begin, end, S, left, right, offset):
     """Return the range of S keys that at least one of the queries ``begin:end`` can reach."""
     a, b = 0, S
     if left is not None:
@@ -117,10 +117,10 @@ def _keys_of(begin, end, S, left, right, offset):
 
 
 @triton.jit
-def _hide(tile, begin, first, last, left, right, offset, QUERIES: tl.constexpr, KEYS: tl.constexpr):
+def _apply_mask(tile, begin, first, last, left, right, offset, BLOCK_Q: tl.constexpr, BLOCK_K: tl.constexpr):
     """Put -inf where attention is forbidden, in a tile of queries from ``begin`` on and of keys ``first:last``."""
-    position = begin + offset + tl.arange(0, QUERIES)[:, None]
-    j = first + tl.arange(0, KEYS)[None, :]
+    position = begin + offset + tl.arange(0, BLOCK_Q)[:, None]
+    j = first + tl.arange(0, BLOCK_K)[None, :]
     kept = j < last
     if right is not None:
         kept = kept & (j <= position + right)
@@ -130,21 +130,21 @@ def _hide(tile, begin, first, last, left, right, offset, QUERIES: tl.constexpr, 
 
 
 @triton.jit
-def _exp2(x, top):
-    """Return 2 to the power x - top, for x no larger than top; 0 where x is -inf."""
-    return tl.exp2(x - tl.where(top == float("-inf"), 0.0, top))  # -inf minus -inf would be nan
+def _exp2(x, row_max):
+    """Return 2 to the power x - row_max, for x no larger than row_max; 0 where x is -inf."""
+    return tl.exp2(x - tl.where(row_max == float("-inf"), 0.0, row_max))  # -inf minus -inf would be nan
 
 
 @triton.jit
-def _divide(x, total):
-    """Return x divided by the rows' sums; empty rows stay 0."""
-    return x / tl.where(total == 0.0, 1.0, total)
+def _divide(x, row_sum):
+    """Return x divided by the row sums; empty rows stay 0."""
+    return x / tl.where(row_sum == 0.0, 1.0, row_sum)
 
 
 @triton.jit
-def _log_sum(total, top):
-    """Return the natural logarithm of the sum of the exponentials of a row's scores: -inf if there are none."""
-    return (tl.log2(tl.where(total == 0.0, 1.0, total)) + top) * LN_2
+def _log_sum_exp(row_sum, row_max):
+    """Return the natural logarithm of the sum of the exponentials of a row's scores: -inf if the row is empty."""
+    return (tl.log2(tl.where(row_sum == 0.0, 1.0, row_sum)) + row_max) * LN_2
 
 
 @triton.jit

@@ -83,7 +83,7 @@ def scaled_dot_product_attention(
     offset = whole("q_offset", q_offset)
     left, right = binding_sides(left, right, offset, T, S)
     scale, softcap = checked_scale(scale, query.shape[-1]), checked_softcap(softcap)
-    rules = {"scale": scale, "softcap": softcap, "left": left, "right": right, "offset": offset}
+    spec = {"scale": scale, "softcap": softcap, "left": left, "right": right, "offset": offset}
     _check_tensors(query=query, key=key, value=value)
     from attnlib import _triton  # not at the top, because it imports Triton
 
@@ -92,7 +92,7 @@ def scaled_dot_product_attention(
     q, k, v = (_seen(x, batch, x.shape[-3] if enable_gqa else H) for x in (query, key, value))
     out, lse = query.new_empty((*lead, T, value.shape[-1])), query.new_empty((*lead, T))
     if lse.numel():
-        _triton.attend(q, k, v, rules, out, lse)
+        _triton.attend(q, k, v, spec, out, lse)
     return (out, lse) if return_lse else out
 
 

@@ -29,7 +29,7 @@ from attnlib.plotting import use_style
 H, D = 8, 64  # heads and their width, in float32, for one sequence
 LENGTHS = (128, 512, 2048, 4096)
 OUT = Path(__file__).parents[1] / "_build" / "benchmarks"
-QUERIES, KEYS = 256, 512  # of a block of the two matrix products alone
+BLOCK_Q, BLOCK_K = 256, 512  # of a block of the two matrix products alone
 
 
 def drawn(T: int, size: float = 1.0) -> np.ndarray:
@@ -61,13 +61,13 @@ def in_place(x: np.ndarray, causal: bool) -> np.ndarray:
 def products(x: np.ndarray, causal: bool) -> np.ndarray:
     """The two matrix products alone, block by block: nothing that uses them can be faster."""
     T, out = x.shape[2], np.empty_like(x)
-    block = np.empty((min(QUERIES, T), min(KEYS, T)), x.dtype)
+    block = np.empty((min(BLOCK_Q, T), min(BLOCK_K, T)), x.dtype)
     for head, context in zip(x[0], out[0], strict=True):
-        for t in range(0, T, QUERIES):
-            for s in range(0, min(T, t + QUERIES) if causal else T, KEYS):
-                b = block[:, : min(KEYS, (t + QUERIES if causal else T) - s)]
-                np.matmul(head[t : t + QUERIES], head[s : s + b.shape[1]].T, out=b)
-                np.matmul(b, head[s : s + b.shape[1]], out=context[t : t + QUERIES])
+        for t in range(0, T, BLOCK_Q):
+            for s in range(0, min(T, t + BLOCK_Q) if causal else T, BLOCK_K):
+                b = block[:, : min(BLOCK_K, (t + BLOCK_Q if causal else T) - s)]
+                np.matmul(head[t : t + BLOCK_Q], head[s : s + b.shape[1]].T, out=b)
+                np.matmul(b, head[s : s + b.shape[1]], out=context[t : t + BLOCK_Q])
     return out
 
 

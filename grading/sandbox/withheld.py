@@ -18,11 +18,18 @@ _ATTENTION = (
     *("attention.attention", "attention.self_attention", "sdpa.scaled_dot_product_attention_backward"),
     *("_backward.gradients", "_small.attend"),
     *("_numpy.sdpa", "_torch._step_by_step", "_torch._head_by_head"),
-    *("_tiled.Rules", "_tiled._Head", "_tiled.attend", "_tiled.attend_at_once", "_tiled._weigh", "_tiled.exp2"),
+    *(
+        "_tiled.ScoreSpec",
+        "_tiled._Head",
+        "_tiled.attend",
+        "_tiled.attend_whole_rows",
+        "_tiled._exponentiate",
+        "_tiled.exp2",
+    ),
 )
 _STEPS = ("seq2seq.bahdanau_step", "seq2seq.luong_step", "seq2seq._attend", "seq2seq._next_state")
 _HEADS = ("heads.multi_head_attention", "_layers.MultiHeadAttention")
-_MASKED = ("_numpy.masked", "_small._apply", "_tiled.keep", "_torch.masked", "_torch._masked_scores")
+_MASKED = ("_numpy.masked", "_small._apply", "_tiled.fill_masked", "_torch.masked", "_torch._masked_scores")
 
 # By the exercise's name: the functions and classes of attnlib that hold its answer, or most of it. A function that only
 # calls one of them is not listed: it raises because that one does.
@@ -61,7 +68,13 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "scaled_dot_product_attention_backward": (
         *("sdpa.scaled_dot_product_attention_backward", "_backward.gradients", "_backward._through_softmax"),
     ),
-    "online_softmax": ("_tiled._Head", "_tiled.attend", "_tiled.attend_at_once", "_tiled._weigh", "_tiled.exp2"),
+    "online_softmax": (
+        "_tiled._Head",
+        "_tiled.attend",
+        "_tiled.attend_whole_rows",
+        "_tiled._exponentiate",
+        "_tiled.exp2",
+    ),
 }
 ALL = frozenset(name for names in ANSWERS.values() for name in names)
 _PARSING = Lock()

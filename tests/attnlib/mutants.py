@@ -74,9 +74,14 @@ SDPA = [
     Mutant("a block without its mask", "_blocks.py", "return combine_masks(self", "return self.reached; (self"),
 ]
 NUMPY = [
-    Mutant("lse without the maximum", "_tiled.py", "else lse + top[..., 0] * log(2)", "else lse"),
-    Mutant("lse to base 2", "_tiled.py", "np.log(total[..., 0])", "np.log2(total[..., 0])"),
-    Mutant("bool mask upside down in a tile", "_tiled.py", "keep(tile, mask, by)", "keep(tile, ~mask, by)"),
+    Mutant("lse without the maximum", "_tiled.py", "else lse + row_max[..., 0] * log(2)", "else lse"),
+    Mutant("lse to base 2", "_tiled.py", "np.log(row_sum[..., 0])", "np.log2(row_sum[..., 0])"),
+    Mutant(
+        "bool mask upside down in a tile",
+        "_tiled.py",
+        "fill_masked(tile, mask, fill)",
+        "fill_masked(tile, ~mask, fill)",
+    ),
     Mutant("bool mask multiplied upside down", "_tiled.py", "x *= mask", "x *= ~mask"),
     Mutant("bool mask upside down in the bits", "_tiled.py", "np.negative(kept, out=kept)", "kept -= 1"),
     Mutant(
@@ -93,7 +98,7 @@ NUMPY = [
     ),
     Mutant("few scores, mask upside down", "_small.py", "limit -= 0.5", "limit = 0.5 - limit"),
     Mutant("few scores, nothing to subtract", "_small.py", ", initial=LOWEST[weights.dtype]", ""),
-    Mutant("few scores, nothing to divide by", "_small.py", ", initial=NOTHING", ""),
+    Mutant("few scores, nothing to divide by", "_small.py", ", initial=TINY", ""),
     Mutant(
         "few scores of a group in another's rows",
         "_small.py",
@@ -148,47 +153,49 @@ NUMPY = [
     Mutant("softcap without its factor after tanh", "_tiled.py", "out *= self.softcap * log2(e)", "out *= log2(e)"),
     Mutant("softcap without its divisor before tanh", "_tiled.py", "self.scale / self.softcap", "self.scale"),
     Mutant("scores not to base 2", "_tiled.py", "return self.scale * log2(e) if", "return self.scale if"),
-    Mutant("every score taken for small", "_tiled.py", "* log2(e) <= HARMLESS", "* log2(e) <= HARMLESS**9"),
+    Mutant("every score taken for small", "_tiled.py", "* log2(e) <= EXP_SAFE", "* log2(e) <= EXP_SAFE**9"),
     Mutant(
         "no maximum taken out",
         "_tiled.py",
-        "x -= np.where(np.isneginf(top), 0, top)",
-        "x -= 0 * np.where(np.isneginf(top), 0, top)",
+        "x -= np.where(np.isneginf(row_max), 0, row_max)",
+        "x -= 0 * np.where(np.isneginf(row_max), 0, row_max)",
     ),
-    Mutant("running sum not scaled down", "_tiled.py", "self.total[rows] *= shrink[:, 0]", "pass"),
-    Mutant("context so far not scaled down", "_tiled.py", "self.context[rows] *= shrink", "pass"),
+    Mutant("running sum not scaled down", "_tiled.py", "self.row_sum[rows] *= rescale[:, 0]", "pass"),
+    Mutant("context so far not scaled down", "_tiled.py", "self.context[rows] *= rescale", "pass"),
     Mutant(
         "running maximum forgotten",
         "_tiled.py",
-        "top = np.maximum(self.top[rows], tile.max(axis=-1, keepdims=True))",
-        "top = tile.max(axis=-1, keepdims=True)",
+        "row_max = np.maximum(self.row_max[rows], tile.max(axis=-1, keepdims=True))",
+        "row_max = tile.max(axis=-1, keepdims=True)",
     ),
     Mutant(
         "last tile of keys dropped",
         "_tiled.py",
-        "for first in range(0, len(self.key), KEYS):",
-        "for first in range(0, len(self.key) - KEYS + 1, KEYS):",
+        "for first in range(0, len(self.key), BLOCK_K):",
+        "for first in range(0, len(self.key) - BLOCK_K + 1, BLOCK_K):",
     ),
     Mutant(
         "last tile of queries dropped",
         "_tiled.py",
-        "for begin in range(start, stop, QUERIES):",
-        "for begin in range(start, max(stop - 1, 1), QUERIES):",
+        "for begin in range(start, stop, BLOCK_Q):",
+        "for begin in range(start, max(stop - 1, 1), BLOCK_Q):",
     ),
     Mutant(
         "never divided by the sum in tiles",
         "_tiled.py",
-        "divide(self.context, self.total[:, None] * self.rules.kept)",
+        "divide(self.context, self.row_sum[:, None] * self.spec.keep_prob)",
         "pass",
     ),
-    Mutant("a query with nothing gets nan", "_tiled.py", "x -= np.where(np.isneginf(top), 0, top)", "x -= top"),
+    Mutant(
+        "a query with nothing gets nan", "_tiled.py", "x -= np.where(np.isneginf(row_max), 0, row_max)", "x -= row_max"
+    ),
     Mutant(
         "the sum runs over the queries too",
         "_tiled.py",
-        "total = (tile @ np.ones(b - a, tile.dtype))[..., None]",
-        "total = tile.sum(axis=(-2, -1), keepdims=True)",
+        "row_sum = (tile @ np.ones(b - a, tile.dtype))[..., None]",
+        "row_sum = tile.sum(axis=(-2, -1), keepdims=True)",
     ),
-    Mutant("weights without their sum", "_tiled.py", "divide(tile, total * rules.kept)", "pass"),
+    Mutant("weights without their sum", "_tiled.py", "divide(tile, row_sum * spec.keep_prob)", "pass"),
     Mutant(
         "groups of heads interleaved",
         "_numpy.py",
@@ -202,8 +209,8 @@ NUMPY = [
         ".random_sample(weights.shape) >= self.dropout_p",
         ".random_sample(weights.shape) < self.dropout_p",
     ),
-    Mutant("dropout after the context is made", "_tiled.py", "            rules.drop(tile)\n", ""),
-    Mutant("no dropout in tiles", "_tiled.py", "            self.rules.drop(tile)\n", ""),
+    Mutant("dropout after the context is made", "_tiled.py", "            spec.dropout(tile)\n", ""),
+    Mutant("no dropout in tiles", "_tiled.py", "            self.spec.dropout(tile)\n", ""),
     Mutant("softmax without its sum", "_numpy.py", "work /= np.where(total == 0, 1, total)", "pass"),
     Mutant(
         "mask upside down in the scores of attention",
@@ -405,8 +412,8 @@ def triton(what, old, new):
 
 
 TRITON = [
-    triton("the context keeps its old scale", "context * shrink[:, None] +", "context +"),
-    triton("the sum keeps its old scale", "total * shrink +", "total +"),
+    triton("the context keeps its old scale", "context * rescale[:, None] +", "context +"),
+    triton("the sum keeps its old scale", "row_sum * rescale +", "row_sum +"),
     triton("heads dealt out in turn", "b * key_b + h // group * key_h", "b * key_b + h % (H // group) * key_h"),
     triton("causal off by one", "(j <= position + right)", "(j < position + right)"),
     triton("window off by one to the left", "(j >= position - left)", "(j > position - left)"),
@@ -417,8 +424,8 @@ TRITON = [
     triton("the cap keeps scores below 1", "scores = softcap * _tanh", "scores = _tanh"),
     triton("small scores lose digits under a cap", "tl.abs(x) < 0.2, near", "tl.abs(x) < 0.0, near"),
     triton("powers of 2 of natural scores", "return scores * LOG2_E", "return scores"),
-    triton("log-sum to base 2", "+ top) * LN_2", "+ top)"),
-    triton("rows of nothing are 0 / 0", "x / tl.where(total == 0.0, 1.0, total)", "x / total"),
-    triton("-inf minus -inf", 'x - tl.where(top == float("-inf"), 0.0, top)', "x - top"),
-    triton("strides of the keys' components ignored", "D, key_s, key_d, KEYS", "D, key_s, key_s, KEYS"),
+    triton("log-sum to base 2", "+ row_max) * LN_2", "+ row_max)"),
+    triton("rows of nothing are 0 / 0", "x / tl.where(row_sum == 0.0, 1.0, row_sum)", "x / row_sum"),
+    triton("-inf minus -inf", 'x - tl.where(row_max == float("-inf"), 0.0, row_max)', "x - row_max"),
+    triton("strides of the keys' components ignored", "D, key_s, key_d, BLOCK_K", "D, key_s, key_s, BLOCK_K"),
 ]

@@ -60,7 +60,7 @@ def test_it_compiles_for_a_gpu(tmp_path, monkeypatch):
 
     from attnlib._triton import _head
 
-    tiles = {"QUERIES": 64, "KEYS": 64, "WIDTH": 64, "WIDTH_V": 64}
+    tiles = {"BLOCK_Q": 64, "BLOCK_K": 64, "WIDTH": 64, "WIDTH_V": 64}
     types = dict.fromkeys(_head.arg_names, "i32") | dict.fromkeys(("query", "key", "value", "out", "lse"), "*bf16")
     types |= {"scale": "fp32", "softcap": "fp32", "offset": "i64"} | dict.fromkeys(tiles, "constexpr")
     constants = {(_head.arg_names.index(name),): size for name, size in tiles.items()}
