@@ -6,6 +6,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 Clock = Callable[[], float]
 CPU, WALL = time.process_time, time.perf_counter
@@ -54,7 +55,8 @@ def machine() -> str:
     """Return the processor's name and the number of its cores that this process may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     names = [platform.processor() or platform.machine()]
-    if os.path.exists("/proc/cpuinfo"):
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.split(":")[1].strip() for line in file if line.startswith("model name")] or names
+    described = Path("/proc/cpuinfo")
+    if described.exists():
+        lines = described.read_text(encoding="utf-8").splitlines()
+        names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")] or names
     return f"{names[0]}, {cores} cores"

@@ -54,7 +54,7 @@ def lay_out() -> None:
     SOURCE.mkdir(parents=True, exist_ok=True)
     for name, target in PARTS.items():
         link, to = SOURCE / name, os.path.relpath(target, SOURCE)
-        if not link.is_symlink() or os.readlink(link) != to:
+        if not link.is_symlink() or str(link.readlink()) != to:
             link.unlink(missing_ok=True)
             link.symlink_to(to)
 

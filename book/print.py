@@ -23,7 +23,7 @@ def chromium() -> Iterator[Browser]:
     """Start the Chromium that CHROMIUM names, the system's, or Playwright's own; FileNotFoundError if there is none."""
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
     with sync_playwright() as playwright:
-        if path is None and not os.path.exists(playwright.chromium.executable_path):
+        if path is None and not Path(playwright.chromium.executable_path).exists():
             raise FileNotFoundError("no Chromium here: install it, or set CHROMIUM=/path/to/it")
         with playwright.chromium.launch(executable_path=path, args=FLAGS) as browser:
             yield browser

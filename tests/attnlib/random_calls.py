@@ -234,6 +234,19 @@ def plant(draw: Draw, arrays: list[np.ndarray]) -> bool:
     return True
 
 
+def may_be_nan(
+    q: np.ndarray, k: np.ndarray, v: np.ndarray, weights: np.ndarray, seen: np.ndarray, options: dict[str, Any]
+) -> np.ndarray:
+    """Tell where inputs that are not finite may have no effect or give nan: masked out, or weighted with about 0."""
+    hidden = ~(np.isfinite(k).all(-1) & np.isfinite(v).all(-1))[..., None, :]
+    if options.get("enable_gqa"):
+        hidden = np.repeat(hidden, q.shape[-3] // k.shape[-3], axis=-3)
+    faint = (hidden & (weights < 1e-6)).any(-1)[..., None]
+    idle = ~np.isfinite(q).all(-1)[..., None] & ~seen.any(-1, keepdims=True)
+    lowest = (seen.any(-1) & (weights.sum(-1) == 0))[..., None]  # all scores are -inf
+    return np.broadcast_to(faint | idle | lowest, (*weights.shape[:-1], v.shape[-1]))
+
+
 def compare_attention(draw: Draw, call: Callable[..., Any]) -> str:
     """Draw a call of attention, and say how its results differ from the formula, or the formula from the loops."""
     (q, k, v), options = attention_inputs(draw)
@@ -251,27 +264,20 @@ def compare_attention(draw: Draw, call: Callable[..., Any]) -> str:
     work = max(draw.eps, EPS["float64"]) if draw.eps < 1e-6 else EPS["float32"]
     rounding = 8 * work * (1 + largest) * (4 + q.shape[-1])
     size = np.abs(v[np.isfinite(v)]).max(initial=0.0)
-    free = np.zeros(context.shape, bool)
-    if special:  # what is masked out, and infinite values with weights of about 0, can have no effect or give nan
-        hidden = ~(np.isfinite(k).all(-1) & np.isfinite(v).all(-1))[..., None, :]
-        if options.get("enable_gqa"):
-            hidden = np.repeat(hidden, q.shape[-3] // k.shape[-3], axis=-3)
-        free = free | (hidden & (weights < 1e-6)).any(-1)[..., None]
-        free = free | (~np.isfinite(q).all(-1)[..., None] & ~seen.any(-1, keepdims=True))
-        free = free | (seen.any(-1) & (weights.sum(-1) == 0))[..., None]  # all scores are -inf
+    free = may_be_nan(q, k, v, weights, seen, options) if special else np.zeros(context.shape, bool)
     expected = [(context, (rounding + 4 * draw.eps) * size, free)]
     if wanted["return_weights"]:
         expected.append((weights, rounding + 2 * draw.eps, free[..., :1] if context.shape[-1] else True))
     if wanted["return_lse"]:
         far = np.abs(np.where(np.isfinite(lse), lse, 0))
         expected.append((lse, rounding + 2 * draw.eps * (1 + far), free.any(-1) if context.shape[-1] else True))
-    for ours, (theirs, atol, may_be_nan) in zip(results, expected, strict=True):
+    for ours, (theirs, atol, nan_allowed) in zip(results, expected, strict=True):
         mine = draw.library.numpy(ours)
         if theirs is lse:  # for a score of inf it is inf or nan
             mine = np.where((mine == INF) & np.isnan(lse), NAN, mine)
         if theirs is weights:  # where masked out it is 0, even in a row of nan
             mine = np.where((mine == 0) & ~seen, theirs, mine)
-        if fault := close(mine, theirs, atol, may_be_nan):
+        if fault := close(mine, theirs, atol, nan_allowed):
             return (
                 f"{fault}; {draw.library.name} {draw.dtype} {q.shape} {k.shape} {v.shape} {described(options)} {wanted}"
             )

@@ -191,13 +191,13 @@ def test_endless_recursion_is_an_exception_like_any_other():
     assert len(report.message) < 2000
 
 
-class CannotBeShown(Exception):
+class CannotBeShownError(Exception):
     def __str__(self):
         raise RuntimeError("no text for you")
 
 
 @pytest.mark.parametrize(
-    "error", [CannotBeShown(), ExceptionGroup("two", [ValueError("a")]), MemoryError(), StopIteration()]
+    "error", [CannotBeShownError(), ExceptionGroup("two", [ValueError("a")]), MemoryError(), StopIteration()]
 )
 def test_an_exception_of_any_kind_is_reported(error):
     def f(query, key):

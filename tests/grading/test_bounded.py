@@ -126,11 +126,11 @@ def test_work_that_something_else_killed_is_done_again_and_then_lost(monkeypatch
 
 
 def test_a_child_that_cannot_be_started_is_lost_and_leaves_nothing(monkeypatch):
-    before = len(os.listdir("/proc/self/fd"))
+    before = len([*Path("/proc/self/fd").iterdir()])
     monkeypatch.setattr("multiprocessing.context.ForkServerProcess.start", lambda child: os.open("/nowhere", 0))
     with pytest.raises(bounded.Lost, match="could not be started"):
         bounded.value(counting, 1)
-    assert len(os.listdir("/proc/self/fd")) <= before
+    assert len([*Path("/proc/self/fd").iterdir()]) <= before
 
 
 def test_a_child_that_cannot_be_shut_in_is_lost(monkeypatch):

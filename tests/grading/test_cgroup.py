@@ -217,7 +217,7 @@ class Kernel:
     def make(self, folder, *_, **__):
         if "mkdir" in self.refused:
             raise OSError(self.refused["mkdir"], "refused")
-        os.mkdir(folder)
+        os.mkdir(folder)  # noqa: PTH102 (this is what Path.mkdir is replaced by)
         parent = (
             (folder.parent / "cgroup.subtree_control").read_text().split() if folder != self.own else self.controllers
         )
@@ -232,7 +232,7 @@ class Kernel:
             raise OSError(errno.EBUSY, "it has processes")
         for file in files:
             (folder / file).unlink()
-        os.rmdir(folder)
+        os.rmdir(folder)  # noqa: PTH106 (as above)
 
     def write(self, file, text):
         if not file.exists():

@@ -5,6 +5,7 @@ import os
 import shutil
 import warnings
 from contextlib import suppress
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -28,7 +29,7 @@ class Classroom(TinyCourse):
 
     def nbgrader(self, *arguments: str, at=None) -> None:
         """Call nbgrader as its command does, in the folder of the course or in a student's."""
-        before = os.getcwd()
+        before = Path.cwd()
         os.chdir(at or self.root)
         NbGraderApp.clear_instance()
         try:

@@ -116,7 +116,7 @@ def test_what_a_killed_run_left_behind_is_in_nobodys_way(journal, outcomes):
 def test_an_outcome_is_on_the_disk_before_it_takes_its_place(journal, outcomes, monkeypatch):
     calls = []
     real_sync, real_rename = os.fsync, os.rename
-    name = lambda file: os.readlink(f"/proc/self/fd/{file}")  # noqa: E731
+    name = lambda file: str(Path(f"/proc/self/fd/{file}").readlink())  # noqa: E731
     monkeypatch.setattr(os, "fsync", lambda file: (calls.append(("sync", name(file))), real_sync(file)))
     monkeypatch.setattr(os, "rename", lambda *how, **at: (calls.append(("move", how[1])), real_rename(*how, **at)))
     journal.keep(ADA)
@@ -270,7 +270,7 @@ def holder(course):
         finally:
             os._exit(1)
     os.close(writing)
-    with open(reading) as said:
+    with os.fdopen(reading) as said:
         started = int(said.readline())
     yield process
     os.kill(started, signal.SIGKILL)

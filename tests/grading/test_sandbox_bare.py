@@ -3,6 +3,7 @@
 import os
 import socket
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from tiny import runs
@@ -83,7 +84,7 @@ def test_a_submission_runs_as_who_grades_in_a_folder_that_is_gone_afterwards(bar
     result = run(bare, "import os\nopen('left', 'w').close()\nprint(os.getuid(), os.getcwd())")
     uid, folder = text(result).split()
     assert int(uid) == os.getuid()
-    assert not os.path.exists(folder)
+    assert not Path(folder).exists()
 
 
 def test_the_verdicts_are_the_same(bare):

@@ -4,6 +4,7 @@ import os
 import socket
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pytest
@@ -206,7 +207,7 @@ def test_the_box_is_the_same_after_all_of_this(host):
     processes = host._process.pid if host._process else 0
     run(host, "import os; os._exit(0)")
     assert (host._process.pid if host._process else 0) == processes
-    assert os.path.exists(f"/proc/{processes}")
+    assert Path(f"/proc/{processes}").exists()
 
 
 def test_a_box_that_somebody_kills_is_made_anew():

@@ -1,6 +1,5 @@
 """What a run left behind: every byte that came out of it, what it changed, and what of it still runs."""
 
-import os
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +16,7 @@ def state(*roots: Path) -> dict[str, str]:
 def _one(path: Path) -> str:
     status = path.lstat()
     if path.is_symlink():
-        return f"link to {os.readlink(path)}"
+        return f"link to {path.readlink()}"
     digest = sha256(path.read_bytes()).hexdigest() if path.is_file() and status.st_size < 50_000_000 else ""
     return f"{status.st_mode:o} {status.st_size if path.is_file() else 0} {status.st_mtime_ns} {digest}"
 
