@@ -145,12 +145,12 @@ def require_shapes(
 def whole(name: str, value: int, minimum: int | None = None) -> int:
     """Return a whole number as Python's int, after checking that it is one and at least ``minimum``.
 
-    A size that torch.compile, torch.export or torch.jit.trace keeps symbolic is returned unchanged, because ``int``
-    would freeze it. NumPy's integers are converted, because a small one would wrap around in later arithmetic.
+    A size that torch.compile, torch.export, torch.jit.trace or jax.export keeps symbolic is returned unchanged, because
+    ``int`` would freeze it. NumPy's integers are converted, because a small one would wrap around in later arithmetic.
     """
     if isinstance(value, np.integer):
         value = int(value)
-    if _is_traced_size(value):
+    if not isinstance(value, int) and (_is_traced_size(value) or is_jax_dimension(value)):
         return value
     if isinstance(value, bool) or not (isinstance(value, int) or _is_symbolic(value)):
         sized = "; for the length of a sequence x, pass x.shape[-2]" if getattr(value, "shape", ()) else ""
@@ -412,6 +412,12 @@ def _refuse_subclass(name: str, x: Array) -> None:
 def _is_traced_size(value: object) -> bool:
     """Tell whether a value is a size recorded by torch.jit.trace, which makes it a tensor without dimensions."""
     return is_torch(value) and value.ndim == 0 and sys.modules["torch"].jit.is_tracing()  # type: ignore[attr-defined]
+
+
+def is_jax_dimension(value: object) -> bool:
+    """Tell whether a value is a size that jax.export keeps symbolic, which may be impossible to compare."""
+    export = sys.modules.get("jax.export")
+    return export is not None and bool(export.is_symbolic_dim(value))
 
 
 def _is_symbolic(value: object) -> bool:

@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from attnlib._arrays import Array, is_array, is_torch, kind, library_of, namespace, same_library, whole
+from attnlib._arrays import (
+    Array,
+    is_array,
+    is_jax_dimension,
+    is_torch,
+    kind,
+    library_of,
+    namespace,
+    same_library,
+    whole,
+)
 
 Lengths = Sequence[int] | Array
 FEW_KEYS = 16  # with fewer, torch's CPU kernel needs a mask to return nan where it should: see attnlib._torch
@@ -102,8 +112,11 @@ def binding_sides(
 ) -> tuple[int | None, int | None]:
     """Return the sides of a window that keep any of T queries from any of S keys, and None for the others.
 
-    ``holds`` tells whether a comparison is known to be true. If it is not, the side is kept.
+    ``holds`` tells whether a comparison is known to be true. If it is not, the side is kept. Sizes that jax.export
+    keeps symbolic are not compared, because an undecided comparison raises an error there.
     """
+    if is_jax_dimension(T) or is_jax_dimension(S) or is_jax_dimension(offset):
+        return left, right
     if left is not None and holds(T - 1 + offset - left <= 0):  # even the last query sees the first key
         left = None
     if right is not None and holds(offset + right >= S - 1):  # even the first query sees the last key

@@ -8,7 +8,7 @@ Dimensions: B batch, T steps, D_in width of an input, D_h width of a state.
 
 from collections.abc import Callable
 
-from attnlib._arrays import Array, backend, device_of, is_torch, kernel, leading, shape
+from attnlib._arrays import Array, backend, device_of, is_jax_dimension, is_torch, kernel, leading, shape
 from attnlib._lengths import Lengths, checked_lengths
 from attnlib._types import ArrayT
 from attnlib.cells import along, own_weights
@@ -42,8 +42,8 @@ def encode(
         last ``(B, D_h)``, the state after the last real step: ``h0`` where there is none.
 
     Raises:
-        TypeError: backends or dtypes differ or are not floating point, ``cell`` is not callable, or ``lengths`` are
-            not integers.
+        TypeError: backends or dtypes differ or are not floating point, ``cell`` is not callable, ``lengths`` are not
+            integers, or T is symbolic (in ``jax.export``).
         ValueError: ``x`` has fewer than 2 dimensions or ``h0`` none, leading dimensions do not broadcast, the cell
             returns another shape than that of the state, or ``lengths`` have another shape than the leading
             dimensions or are out of range.
@@ -66,6 +66,11 @@ def encode(
     if not callable(cell):
         raise TypeError(f"cell is {cell!r}, but a function (x, h, *weights) -> h is needed, e.g. attnlib.gru_cell")
     lead: tuple[int, ...] = leading(x=(x, 2), h0=(h0, 1))
+    if is_jax_dimension(x.shape[-2]):
+        raise TypeError(
+            f"x has shape {shape(x)}, but the length T must be a fixed number: the loop over the steps is unrolled. "
+            "Export the function for each length, or pad to one length and pass lengths"
+        )
     h = h0 + xp.zeros((*lead, h0.shape[-1]), dtype=h0.dtype, device=device_of(h0))  # a copy: the last state may be h0
     if lengths is None:
         return _run(cell, x, h, weights, xp)

@@ -157,8 +157,29 @@ SINGULAR = {  # where a careless formula has a nan gradient: (function, argument
 }
 
 
+def _sdpa_with_biases(q, k, v):
+    T, S = q.shape[-2], k.shape[-2]
+    near = attnlib.window_mask(T, S, 3, 2, num_sink_tokens=1, like=q)
+    causal = attnlib.causal_mask(T, S, q_offset=S - T, like=q)
+    return sdpa(q, k, v, attnlib.combine_masks(near, causal, attnlib.alibi_bias(H, T, S, like=q)))
+
+
+SYMBOLIC = {  # functions of queries, keys and values that are exported for any number of them
+    "causal": lambda q, k, v: sdpa(q, k, v, is_causal=True, return_weights=True, return_lse=True),
+    "window, ends aligned": lambda q, k, v: sdpa(q, k, v, window=(2, 1), q_offset=k.shape[-2] - q.shape[-2]),
+    "masks and a bias": _sdpa_with_biases,
+    "backward": lambda q, k, v: attnlib.scaled_dot_product_attention_backward(
+        sdpa(q, k, v), q, k, v, is_causal=True, window=(3, None)
+    ),
+    "positions": lambda q, k, v: (
+        attnlib.sinusoidal_positions(q.shape[-2], 4, like=q),
+        attnlib.relative_buckets(q.shape[-2], k.shape[-2], like=q),
+    ),
+}
+
+
 def transforms(jax):
-    """Yield cases that only JAX has: gradients, batches, and arrays computed without jit."""
+    """Yield cases that only JAX has: gradients, batches, export, and arrays computed without jit."""
     grad, *qkv = waves((B, H, T, D_V), *QKV)
     for name, options in GRADIENTS.items():
         yield f"gradient, {name}", partial(_has_the_gradient_of_backward, jax, grad, qkv, options)
@@ -166,6 +187,9 @@ def transforms(jax):
         yield f"gradient, {name}", partial(_has_the_gradient_of_torch, jax, function, x)
     yield "vmap of softmax", partial(_is_a_loop, jax, attnlib.softmax, qkv[:1])
     yield "vmap of sdpa", partial(_is_a_loop, jax, sdpa, [*qkv, np.stack([MASK, ~MASK])])
+    for name, function in SYMBOLIC.items():
+        yield f"export, {name}", partial(_is_exported_for_all_lengths, jax, function)
+    yield "export of a recurrent network", partial(_needs_a_fixed_number_of_steps, jax)
     yield "nan", partial(_spreads_nan, jax, qkv)
     yield "without jit, on two devices", partial(_runs_on_two_devices, jax)
     yield "positions of 32 bits", partial(_does_not_wrap_around, jax, waves((B, H, T, D_V), *QKV))
@@ -192,6 +216,27 @@ def _has_the_gradient_of_torch(jax, function, x):
 def _is_a_loop(jax, function, arguments):
     loop = np.stack([function(*parts) for parts in zip(*arguments, strict=True)])
     same(jax.run(jax.jax.vmap(function), *arguments), [loop])
+
+
+def _is_exported_for_all_lengths(jax, function):
+    export = jax.jax.export
+    T, S = export.symbolic_shape("T, S")
+    shapes = (B, H, T, D), (B, H, S, D), (B, H, S, D_V)
+    exported = export.export(jax.jax.jit(function))(*(jax.jax.ShapeDtypeStruct(shape, "float32") for shape in shapes))
+    for t, s in ((3, 7), (7, 3), (1, 1)):
+        arrays = waves((B, H, t, D), (B, H, s, D), (B, H, s, D_V))
+        ours = several(exported.call(*(jax.array(x, "float32") for x in arrays)))
+        for mine, its in zip(ours, several(function(*arrays)), strict=True):
+            assert_allclose(jax.numpy(mine), its, rtol=1e-4, atol=1e-4)
+
+
+def _needs_a_fixed_number_of_steps(jax):
+    (T,) = jax.jax.export.symbolic_shape("T")
+    shapes = (B, T, D), (B, H), (H, D), (H, H)
+    with pytest.raises(TypeError, match=r"x has shape \(2, T, 11\), but the length T must be a fixed number"):
+        jax.jax.eval_shape(
+            partial(attnlib.encode, attnlib.rnn_cell), *(jax.jax.ShapeDtypeStruct(shape, "float32") for shape in shapes)
+        )
 
 
 def _spreads_nan(jax, qkv):
