@@ -31,7 +31,7 @@ from grading.challenge import is_autograded
 from grading.course import Course
 from grading.doctor import Refused, admit
 from grading.outcome import Outcome
-from grading.release import papers
+from grading.release import notebook_templates
 
 NUMPY, TORCH = "02-self-attention", "04-multi-head"
 README = Path(__file__).with_name("README.md")
@@ -164,11 +164,11 @@ def _told(program: str, given: str, *arguments: str) -> tuple[str, float]:
 def _cells(side: Side) -> dict[str, list[list[str]]]:
     """Return the cells of each submission that can be read: those that nobody grades, and all of them."""
     course = Course.at(sides.ROOT, side.folder)
-    (paper,) = papers(course, side.assignment)
+    (template,) = notebook_templates(course, side.assignment)
     found: dict[str, list[list[str]]] = {"cells": [], "cells and checks": []}
     for student in course.students():
         try:
-            came = admit(course.submitted(student, side.assignment), f"{paper.name}.ipynb", paper.template)
+            came = admit(course.submitted(student, side.assignment), f"{template.name}.ipynb", template.released)
         except Refused:
             continue
         code = [cell for cell in came.notebook.cells if cell.cell_type == "code"]

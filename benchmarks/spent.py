@@ -21,7 +21,7 @@ from grading.course import Course
 from grading.journal import Journal
 from grading.judge import Judge
 from grading.ledger import Ledger
-from grading.paper import Paper
+from grading.notebook_template import NotebookTemplate
 from grading.pool import Boxes
 from grading.safe_files import SafeFolder
 from grading.sandbox import execute
@@ -35,15 +35,15 @@ FORK = "fork, walls, and their end"
 WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     (pool, "require_walls", ONCE, "probing the walls"),
     (grading_run, "register", ONCE, "looking whether the assignment is registered"),
-    (grading_run, "papers", ONCE, "reading the assignment"),
+    (grading_run, "notebook_templates", ONCE, "reading the assignment"),
     (Ledger, "__init__", ONCE, "opening the gradebook"),
     (Host, "_start", ONCE, "start of the box"),
     (Host, "_hear_that_it_is", ONCE, "start of the box"),
     (sys.modules["attnlib.checks.examiner"], "probe", ONCE, "the judge's own answers, and those of known mistakes"),
     (Judge, "_examination", ONCE, "first examinations, the rest"),
     (submission, "admit", MAIN, "reading and repairing it, in a process of its own"),
-    (Paper, "task", MAIN, "task"),
-    (Paper, "marked", MAIN, "notebook marked"),
+    (NotebookTemplate, "task", MAIN, "task"),
+    (NotebookTemplate, "marked", MAIN, "notebook marked"),
     (Judge, "outputs", MAIN, "judge"),
     (submission, "findings", MAIN, "findings"),
     (submission, "harmless", MAIN, "sanitizing it, in a process of its own"),

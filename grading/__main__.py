@@ -211,20 +211,20 @@ def _doctor(course: Course, asked: argparse.Namespace) -> int:
     from grading.admission import admit
     from grading.doctor import Refused
     from grading.outcome import plain
-    from grading.release import papers, register
+    from grading.release import notebook_templates, register
     from grading.run import chosen
     from grading.timestamp import handed_in
 
     course.require(asked.assignment)
     register(course, asked.assignment, log_file(course, asked.assignment))
     for student in chosen(course, asked.assignment, asked.students):
-        for paper in papers(course, asked.assignment):
+        for template in notebook_templates(course, asked.assignment):
             folder = course.submitted(student, asked.assignment)
             try:
-                said = [repair.text for repair in admit(folder, paper).admitted.repairs]
+                said = [repair.text for repair in admit(folder, template).admitted.repairs]
             except Refused as refused:
                 said = [f"{refused.verdict}: {refused.reason}"]
-            print(f"{plain(student)}: {paper.name}: {' '.join(said) or 'as it should be'}")
+            print(f"{plain(student)}: {template.name}: {' '.join(said) or 'as it should be'}")
         if problem := handed_in(course.submitted(student, asked.assignment)).problem:
             print(f"{plain(student)}: {problem}")
     return 0

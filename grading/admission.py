@@ -10,7 +10,7 @@ from grading._untyped import NotebookNode, as_node
 from grading.challenge import is_students
 from grading.doctor import Admitted, Refused, Repair, digest
 from grading.doctor import admit as repaired
-from grading.paper import Paper
+from grading.notebook_template import NotebookTemplate
 from grading.static_checks.flags import find_flags
 
 SECONDS = 10  # of processor time, to repair a notebook and to look through its code: an honest one takes 0.02
@@ -24,18 +24,18 @@ class Read:
     flags: tuple[str, ...]
 
 
-def admit(folder: Path, paper: Paper) -> Read:
+def admit(folder: Path, template: NotebookTemplate) -> Read:
     """Return what came into a student's folder for a notebook of an assignment.
 
     Raises:
         Refused: there is no such notebook, none that can be graded, or none that can be read within bounds.
         Lost: something else on this machine kept it from being read, twice.
     """
-    name = f"{paper.name}.ipynb"
-    forbidden = {c.expression: c.exercise.forbidden for c in paper.challenges.values() if c.exercise}
+    name = f"{template.name}.ipynb"
+    forbidden = {c.expression: c.exercise.forbidden for c in template.challenges.values() if c.exercise}
     failed = ""
     try:
-        came = bounded.values(_admitted, folder, name, paper.template, forbidden, seconds=SECONDS)
+        came = bounded.values(_admitted, folder, name, template.released, forbidden, seconds=SECONDS)
     except bounded.Exceeded as reason:
         came, failed = list(reason.values), str(reason)
     if not came:

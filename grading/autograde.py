@@ -14,20 +14,22 @@ from grading.course import Course, GradingError, log_file
 from grading.doctor import Refused
 from grading.exchange import SECRET, TIMESTAMP
 from grading.judge import Judge
-from grading.paper import VERDICT, Paper
+from grading.notebook_template import VERDICT, NotebookTemplate
 from grading.pool import run_here
-from grading.release import papers, register
+from grading.release import notebook_templates, register
 from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.limits import Limits
 
 BITS = 128
 
 
-def _paper(resources: Any, root: str) -> Paper:
+def _template(resources: Any, root: str) -> NotebookTemplate:
     """Return the notebook as the gradebook knows it; the one in ``exercises/`` may be somebody's work by now."""
     course, place = Course.at(Path(root)), resources["nbgrader"]
     register(course, place["assignment"], log_file(course, place["assignment"]))
-    return next(paper for paper in papers(course, place["assignment"]) if paper.name == place["notebook"])
+    return next(
+        template for template in notebook_templates(course, place["assignment"]) if template.name == place["notebook"]
+    )
 
 
 def _keep_only(names: set[str], folder: Path) -> None:
@@ -44,9 +46,9 @@ class Admit(NbGraderPreprocessor):  # type: ignore[misc]
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Return what the doctor makes of the file."""
-        paper = _paper(resources, self.config.CourseDirectory.root)
+        template = _template(resources, self.config.CourseDirectory.root)
         try:
-            admitted = admit(Path(resources["metadata"]["path"]), paper).admitted
+            admitted = admit(Path(resources["metadata"]["path"]), template).admitted
         except Refused as refused:
             raise GradingError(f"{refused.verdict}: {refused.reason}") from refused
         for repair in admitted.repairs:
@@ -62,11 +64,11 @@ class Grade(NbGraderPreprocessor):  # type: ignore[misc]
         course = Course.at(Path(self.config.CourseDirectory.root))
         notebooks = course.notebooks(resources["nbgrader"]["assignment"])
         _keep_only({*notebooks, TIMESTAMP, SECRET}, Path(resources["metadata"]["path"]))
-        paper, judge = _paper(resources, self.config.CourseDirectory.root), Judge(randbits(BITS))
+        template, judge = _template(resources, self.config.CourseDirectory.root), Judge(randbits(BITS))
         require_hidden(course)
-        (result,) = run_here([paper.task(nb, judge, Limits(), walled=True)])
+        (result,) = run_here([template.task(nb, judge, Limits(), walled=True)])
         if result.lost:
             raise GradingError(result.lost)
-        marked, verdict = paper.marked(nb, result, judge)
+        marked, verdict = template.marked(nb, result, judge)
         marked.metadata[VERDICT] = {"verdict": verdict.verdict, "reason": verdict.reason}
         return marked, resources

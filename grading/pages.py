@@ -13,8 +13,8 @@ from grading import bounded
 from grading._untyped import GenerateFeedback, NotebookNode, as_node, notebook_of
 from grading.course import Course, log_file, quiet
 from grading.insight.written import MOST_BYTES
+from grading.notebook_template import VERDICT
 from grading.outcome import REFUSED, Outcome
-from grading.paper import VERDICT
 from grading.rendering import page_of
 
 NO_PAGE = "no feedback page: "

@@ -11,7 +11,7 @@ from traitlets.config import Config
 from grading._untyped import CourseDirectory, GenerateAssignment, NbGraderException
 from grading.course import Course, GradingError, environment
 from grading.gradebook import is_registered
-from grading.paper import Paper
+from grading.notebook_template import NotebookTemplate
 
 LONGEST_STAMP = 1000  # bytes
 
@@ -41,7 +41,7 @@ def register(course: Course, assignment: str, log: Logger) -> None:
     course.files.write(stamp, now.encode())
 
 
-def papers(course: Course, assignment: str) -> list[Paper]:
+def notebook_templates(course: Course, assignment: str) -> list[NotebookTemplate]:
     """Return the notebooks of a registered assignment, as they were handed out.
 
     Raises:
@@ -50,7 +50,7 @@ def papers(course: Course, assignment: str) -> list[Paper]:
     folder = course.folder / "release" / assignment
     for name in course.notebooks(assignment):
         course.files.require_own(folder / name)
-    return [Paper.read(folder / name) for name in course.notebooks(assignment)]
+    return [NotebookTemplate.read(folder / name) for name in course.notebooks(assignment)]
 
 
 def _digest(course: Course, assignment: str) -> str:

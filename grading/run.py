@@ -21,11 +21,11 @@ from grading.journal import Journal, lock
 from grading.judge import Judge
 from grading.lateness import Lateness
 from grading.ledger import Ledger
+from grading.notebook_template import NotebookTemplate
 from grading.outcome import REFUSED, Outcome, plain
 from grading.pages import NO_PAGE, make_pages
-from grading.paper import Paper
 from grading.pool import Boxes, Cluster, Pool, Results
-from grading.release import papers, register
+from grading.release import notebook_templates, register
 from grading.roster import not_graded
 from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.host import Host
@@ -99,7 +99,7 @@ def run(
             require_agreement(course, assignment)
         register(course, assignment, log)
         journal = Journal(course, assignment)
-        judge, asked = Judge(journal.seed), papers(course, assignment)
+        judge, asked = Judge(journal.seed), notebook_templates(course, assignment)
         _import_what_is_asked_for(asked)
         submissions = Submissions(course, assignment, asked, judge, how.limits, log, walled=how.walled)
         with Ledger(course, assignment, log) as ledger:
@@ -120,9 +120,9 @@ def refresh(course: Course, assignment: str, jobs: int = 1) -> None:
         _with_pages(course, assignment, known, journal, jobs, again=True)
 
 
-def _import_what_is_asked_for(asked: Sequence[Paper]) -> None:
+def _import_what_is_asked_for(asked: Sequence[NotebookTemplate]) -> None:
     """Import torch, where the judge is going to need it, now: that takes seconds, in which the box starts."""
-    in_torch = (c.exercise for paper in asked for c in paper.challenges.values() if c.backend == "torch")
+    in_torch = (c.exercise for template in asked for c in template.challenges.values() if c.backend == "torch")
     if any(exercise and exercise.takes_autograd for exercise in in_torch):
         with importing():
             import_module("torch")

@@ -17,8 +17,8 @@ from grading.journal import Journal
 from grading.judge import Judge
 from grading.lateness import Lateness
 from grading.ledger import Ledger
+from grading.notebook_template import VERDICT, WORST_FIRST, NotebookTemplate, Verdict
 from grading.outcome import Outcome, findings
-from grading.paper import VERDICT, WORST_FIRST, Paper, Verdict
 from grading.pool import Results
 from grading.rendering import harmless
 from grading.sandbox.limits import Limits
@@ -52,20 +52,20 @@ class Submissions:
         self,
         course: Course,
         assignment: str,
-        papers: Sequence[Paper],
+        templates: Sequence[NotebookTemplate],
         judge: Judge,
         limits: Limits,
         log: Logger,
         *,
         walled: bool,
     ) -> None:
-        self.course, self.assignment, self.papers, self.judge = course, assignment, papers, judge
+        self.course, self.assignment, self.templates, self.judge = course, assignment, templates, judge
         self.limits, self.log, self.walled = limits, log, walled
-        self._asked = asked(papers, walled=walled)
+        self._asked = asked(templates, walled=walled)
 
     def digest(self, student: str) -> str:
         """Return the digest that :meth:`admit` would give what came, without making anything of it."""
-        return digest_of(self.course.submitted(student, self.assignment), self.papers, self._asked)
+        return digest_of(self.course.submitted(student, self.assignment), self.templates, self._asked)
 
     def is_up_to_date(self, student: str, before: Outcome) -> bool:
         """Tell whether an outcome is still what grading the student would give.
@@ -89,9 +89,9 @@ class Submissions:
         repairs: list[Repair] = []
         flags: list[str] = []
         refusals: list[Refused] = []
-        for paper in self.papers:
+        for template in self.templates:
             try:
-                read = admit(folder, paper)
+                read = admit(folder, template)
             except Refused as why:
                 came.append(why.digest)
                 refusals.append(why)
@@ -100,7 +100,7 @@ class Submissions:
                 digest = self.digest(student)
                 return Submission(student, digest, same=before == digest, lost=str(why))
             came.append(read.admitted.digest)
-            notebooks[paper.name] = read.admitted.notebook
+            notebooks[template.name] = read.admitted.notebook
             repairs += read.admitted.repairs
             flags += read.flags
         refused = refusals[0] if refusals else None
@@ -110,10 +110,10 @@ class Submissions:
         return Submission(student, digest, notebooks, tasks, tuple(repairs), tuple(flags), refused, same)
 
     def _task(self, name: str, notebook: NotebookNode) -> Task:
-        return self._paper(name).task(notebook, self.judge, self.limits, walled=self.walled)
+        return self._template(name).task(notebook, self.judge, self.limits, walled=self.walled)
 
-    def _paper(self, name: str) -> Paper:
-        return next(paper for paper in self.papers if paper.name == name)
+    def _template(self, name: str) -> NotebookTemplate:
+        return next(template for template in self.templates if template.name == name)
 
     def settle(
         self, submission: Submission, run: "Future[Results]", ledger: Ledger, lateness: Lateness, journal: Journal
@@ -146,7 +146,7 @@ class Submissions:
             return refused
         marked, verdicts = {}, []
         for (name, notebook), result in zip(submission.notebooks.items(), results, strict=True):
-            marked[name], verdict = self._paper(name).marked(notebook, result, self.judge)
+            marked[name], verdict = self._template(name).marked(notebook, result, self.judge)
             marked[name].metadata[VERDICT] = {"verdict": verdict.verdict, "reason": verdict.reason}
             verdicts.append(verdict)
             file = self.course.autograded(student, self.assignment) / f"{name}.ipynb"
@@ -167,7 +167,7 @@ class Submissions:
         verdict = submission.refused.verdict if submission.refused else worst.verdict
         found = tuple(finding for notebook in marked.values() for finding in findings(notebook))
         flags = (*filter(None, [again]), *self._flags(submission))
-        untouched = [cell for name, notebook in marked.items() for cell in self._paper(name).untouched(notebook)]
+        untouched = [cell for name, notebook in marked.items() for cell in self._template(name).untouched(notebook)]
         about = (submission.student, verdict, reason, found, submission.digest, flags)
         return Outcome(*about, untouched=tuple(untouched))
 
@@ -198,15 +198,15 @@ class Submissions:
             self.course.files.remove(folder(student, self.assignment))
 
 
-def asked(papers: Sequence[Paper], *, walled: bool) -> str:
+def asked(templates: Sequence[NotebookTemplate], *, walled: bool) -> str:
     """Return what stands for an assignment, and for whether there is a sandbox, in the digest of a submission."""
-    templates = sha256("".join(notebook_text(paper.template) for paper in papers).encode()).hexdigest()
-    return f"{templates} {'walled' if walled else UNSANDBOXED}"
+    digest = sha256("".join(notebook_text(template.released) for template in templates).encode()).hexdigest()
+    return f"{digest} {'walled' if walled else UNSANDBOXED}"
 
 
-def digest_of(folder: Path, papers: Sequence[Paper], asked: str) -> str:
+def digest_of(folder: Path, templates: Sequence[NotebookTemplate], asked: str) -> str:
     """Return the digest of what came into a student's folder, and of what was asked."""
-    return _digest((digest(folder, f"{paper.name}.ipynb") for paper in papers), asked)
+    return _digest((digest(folder, f"{template.name}.ipynb") for template in templates), asked)
 
 
 def _digest(came: Iterable[str], asked: str) -> str:

@@ -10,7 +10,7 @@ from grading.course import Course, GradingError
 from grading.journal import Journal, agree
 from grading.ledger import Ledger
 from grading.outcome import Outcome, plain
-from grading.release import papers
+from grading.release import notebook_templates
 from grading.roster import gradable
 from grading.submission import asked, digest_of
 
@@ -51,7 +51,7 @@ def verify(course: Course, assignment: str, ledger: Ledger, known: str = "") -> 
     wrong += _seeds(entries)
     known_to_log = allowed(entries)
     outcomes = {outcome.student: outcome for outcome in journal.all()[0]}
-    scores, notebooks = ledger.automatic_scores(), papers(course, assignment)
+    scores, notebooks = ledger.automatic_scores(), notebook_templates(course, assignment)
 
     def submitted(student: str, walled: bool) -> str:
         return digest_of(course.submitted(student, assignment), notebooks, asked(notebooks, walled=walled))

@@ -22,7 +22,7 @@ from grading._untyped import NotebookNode, read_notebook
 from grading.challenge import is_autograded
 from grading.course import Course
 from grading.judge import Judge
-from grading.release import papers
+from grading.release import notebook_templates
 from grading.report import Row, rows
 from grading.sandbox.host import Host
 
@@ -166,8 +166,8 @@ def test_neither_the_seed_nor_an_expected_number_comes_out(ran):
 def expected_numbers(ran: Ran) -> set[str]:
     """The expected answers, as they would be printed."""
     judge = Judge(int(ran.seed, 16))
-    for paper in papers(ran.course, NAME):
-        for challenge in paper.challenges.values():
+    for template in notebook_templates(ran.course, NAME):
+        for challenge in template.challenges.values():
             judge.question(challenge)
     arrays = [x for each in judge._examinations.values() for answer in each.expected for x in answer.arrays.values()]
     return printed(" ".join(repr(float(n)) for x in arrays for n in np.ravel(x)))

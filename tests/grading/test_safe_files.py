@@ -9,7 +9,7 @@ import pytest
 
 from grading.__main__ import _show
 from grading.doctor import Refused, admit
-from grading.paper import Paper
+from grading.notebook_template import NotebookTemplate
 from grading.run import How, run
 from grading.safe_files import SafeFolder, UnsafeFile
 from grading.timestamp import handed_in
@@ -121,7 +121,7 @@ def test_a_submission_is_a_file_of_its_own(course, victim, kind):
     victim.write_text((course.submitted("ada", "tiny") / "tiny.ipynb").read_text())
     KINDS[kind](folder / "tiny.ipynb", victim)
     (folder / "timestamp.txt").symlink_to(victim)
-    template = Paper.read(course.folder / "release" / "tiny" / "tiny.ipynb").template
+    template = NotebookTemplate.read(course.folder / "release" / "tiny" / "tiny.ipynb").released
     with pytest.raises(Refused):
         admit(folder, "tiny.ipynb", template)
     assert handed_in(folder).when is None

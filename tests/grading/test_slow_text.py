@@ -10,7 +10,7 @@ from tiny import TinyCourse
 from grading import admission, bounded, rendering
 from grading._untyped import HTMLExporter
 from grading.insight import likeness
-from grading.release import papers
+from grading.release import notebook_templates
 from grading.run import How, run
 
 SLOW_TO_COMPARE = "x='" + "\\'" * 8_000  # a string without an end
@@ -32,9 +32,9 @@ def test_code_that_cannot_be_looked_through_in_time_is_graded_and_flagged(course
         raise bounded.Exceeded("took more than 10 seconds of processor time", real(*given, **options)[:1])
 
     monkeypatch.setattr(bounded, "values", too_slow)
-    (paper,) = papers(course, "tiny")
-    read = admission.admit(course.submitted("honest", "tiny"), paper)
-    assert [cell.id for cell in read.admitted.notebook.cells] == [cell.id for cell in paper.template.cells]
+    (template,) = notebook_templates(course, "tiny")
+    read = admission.admit(course.submitted("honest", "tiny"), template)
+    assert [cell.id for cell in read.admitted.notebook.cells] == [cell.id for cell in template.released.cells]
     assert read.flags == ("its code could not be searched: searching it took more than 10 seconds of processor time",)
 
 

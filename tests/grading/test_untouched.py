@@ -10,39 +10,39 @@ from grading._untyped import is_grade, is_solution
 from grading.course import Course
 from grading.insight.items import items
 from grading.insight.mistakes import common
+from grading.notebook_template import NotebookTemplate
 from grading.outcome import Finding, Outcome
-from grading.paper import Paper
 from grading.report import Row
 
 COURSE = Course.at(REPOSITORY)
 
 
-def paper_of(assignment):
+def template_of(assignment):
     (name,) = COURSE.notebooks(assignment)
-    return Paper.read(REPOSITORY / "exercises" / assignment / name)
+    return NotebookTemplate.read(REPOSITORY / "exercises" / assignment / name)
 
 
-def tasks(paper):
-    return [cell.metadata.nbgrader["grade_id"] for cell in paper.template.cells if is_grade(cell)]
+def tasks(template):
+    return [cell.metadata.nbgrader["grade_id"] for cell in template.released.cells if is_grade(cell)]
 
 
 @pytest.mark.parametrize("assignment", COURSE.assignments())
 def test_nothing_is_attempted_in_a_notebook_as_it_is_handed_out_and_everything_in_another(assignment):
-    paper = paper_of(assignment)
-    assert list(paper.untouched(paper.template)) == tasks(paper)
-    answered = copy.deepcopy(paper.template)
+    template = template_of(assignment)
+    assert list(template.untouched(template.released)) == tasks(template)
+    answered = copy.deepcopy(template.released)
     for cell in filter(is_solution, answered.cells):
         cell.source += "\n# something"
-    assert paper.untouched(answered) == ()
+    assert template.untouched(answered) == ()
 
 
 def test_an_answer_makes_its_own_task_attempted_and_no_other():
-    paper = paper_of("02-self-attention")
-    answered = copy.deepcopy(paper.template)
+    template = template_of("02-self-attention")
+    answered = copy.deepcopy(template.released)
     next(cell for cell in answered.cells if cell.id == "mended").source = "gaussian_mended = None"
     next(cell for cell in answered.cells if cell.id == "predict").source = "predicted = 'A'"  # no task asks for it
     next(cell for cell in answered.cells if cell.id == "dot").source = ""  # deleted
-    assert set(tasks(paper)) - set(paper.untouched(answered)) == {"mended-check"}
+    assert set(tasks(template)) - set(template.untouched(answered)) == {"mended-check"}
 
 
 def row(student, a, b, untouched=(), findings=()):

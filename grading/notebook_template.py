@@ -1,4 +1,4 @@
-"""One notebook of an assignment as it was handed out, and what becomes of a submission to it: a task, then marks."""
+"""One notebook of an assignment as it was released: it turns a submission into a task, and the result into marks."""
 
 import ast
 from dataclasses import dataclass
@@ -30,23 +30,23 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Paper:
-    """A notebook of an assignment: its name, its cells as they were handed out, and what its graded cells ask."""
+class NotebookTemplate:
+    """A notebook of an assignment: its name, its cells as they were released, and what its graded cells ask."""
 
     name: str
-    template: NotebookNode
+    released: NotebookNode
     challenges: dict[str, Challenge]
 
     @classmethod
-    def read(cls, file: Path) -> "Paper":
+    def read(cls, file: Path) -> "NotebookTemplate":
         """Read the student's version of a notebook.
 
         Raises:
             GradingError: a graded cell is not a question that can be judged outside the sandbox.
         """
-        template = read_notebook(file)
-        challenges = [challenge_of(cell) for cell in template.cells if is_autograded(cell)]
-        return cls(file.stem, template, {challenge.cell: challenge for challenge in challenges})
+        released = read_notebook(file)
+        challenges = [challenge_of(cell) for cell in released.cells if is_autograded(cell)]
+        return cls(file.stem, released, {challenge.cell: challenge for challenge in challenges})
 
     def task(self, notebook: NotebookNode, judge: Judge, limits: Limits, *, walled: bool) -> Task:
         """Return what is to be run of a submission: its code cells, with a question in place of each graded one."""
@@ -61,7 +61,7 @@ class Paper:
 
     def untouched(self, notebook: NotebookNode) -> tuple[str, ...]:
         """Return the graded cells of a submission whose answers were left as they were handed out, or are empty."""
-        given = {_name(cell): cell.source.strip() for cell in self.template.cells if is_solution(cell)}
+        given = {_name(cell): cell.source.strip() for cell in self.released.cells if is_solution(cell)}
         answers = {_name(cell): cell.source.strip() for cell in notebook.cells if is_solution(cell)}
         open_answers = {name for name, source in answers.items() if source in ("", given[name])}
         return tuple(cell for cell, asked in self._answers().items() if asked and asked <= open_answers)
@@ -71,9 +71,9 @@ class Paper:
 
         These are the cells that define the names it uses or, if there are none, the last answer cell before it.
         """
-        made = {_name(cell): _defined(cell.source) for cell in self.template.cells if is_solution(cell)}
+        made = {_name(cell): _defined(cell.source) for cell in self.released.cells if is_solution(cell)}
         found, last = {}, set[str]()
-        for cell in self.template.cells:
+        for cell in self.released.cells:
             name = _name(cell)
             last = {name} if is_solution(cell) else last
             if is_grade(cell):
