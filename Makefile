@@ -12,7 +12,8 @@ BOOK := _build/html/index.html
 LITE := _build/html/lite/jupyter-lite.json
 PDF := _build/attention.pdf
 PAGES := $(wildcard book/*.md)
-BUILD := python book/build.py
+BOOKTOOL := PYTHONPATH="$(CURDIR)/book$(addprefix :,$(PYTHONPATH))" python -m _tools
+HELPERS := $(addprefix book/_tools/,notebook_helpers.py explorer.py)
 SAMPLE := _build/sample
 GRADES := $(SAMPLE)/reports/$(SAMPLED)/grades.html
 SOLUTIONS := $(wildcard solutions/*/*.ipynb)
@@ -80,7 +81,7 @@ help: ## show this list
 book: $(BOOK) $(LITE) ## build the book into _build/html, warnings as errors, with the exercises for a browser
 
 lite: $(BOOK) ## build the exercises for a browser once more; PYODIDE=ARCHIVE lets the site carry its own Python
-	python book/lite.py $(dir $(LITE)) $(if $(PYODIDE),--pyodide "$(PYODIDE)")
+	$(BOOKTOOL).lite $(dir $(LITE)) $(if $(PYODIDE),--pyodide "$(PYODIDE)")
 	@touch $(LITE)
 
 pdf: chromium $(PDF) ## print the book into _build/attention.pdf
@@ -128,23 +129,23 @@ $(READY): requirements.txt pyproject.toml install.py
 	@chmod -R go+rX .venv
 	@touch $@
 
-# These change every page. Otherwise a page is built again when it changed, or what it imports (book/execution.py).
+# These change every page. Otherwise a page is built again when it changed, or what it imports (book/_ext/execution.py).
 _build/.fresh: $(READY) _config.yml _toc.yml $(wildcard book/*.bib book/_static/* book/_static/*/* book/_extra/* \
-		book/_templates/*) $(filter-out book/page.py book/explorer.py book/lite.py book/print.py,$(wildcard book/*.py))
+		book/_templates/*) $(wildcard book/_ext/*.py) $(addprefix book/_tools/,build.py svg_minify.py theme_subset.py)
 	@mkdir -p _build && rm -rf _build/book/html _build/book/.doctrees && touch $@
 
-$(BOOK): _build/.fresh $(PAGES) $(RELEASED) $(LIBRARY) $(GRADING) book/page.py book/explorer.py | bubblewrap
-	@$(BUILD)
+$(BOOK): _build/.fresh $(PAGES) $(RELEASED) $(LIBRARY) $(GRADING) $(HELPERS) | bubblewrap
+	@$(BOOKTOOL).build
 	@touch $@
 
 # JupyterLite, with the exercises and attnlib in it; the pages lead there.
-$(LITE): _build/.fresh $(LIBRARY) $(RELEASED) book/lite.py book/lite.html pyproject.toml
-	@python book/lite.py $(@D)
+$(LITE): _build/.fresh $(LIBRARY) $(RELEASED) book/_tools/lite.py book/_tools/lite.html pyproject.toml
+	@$(BOOKTOOL).lite $(@D)
 	@touch $@
 
-$(PDF): $(BOOK) book/print.py
-	@$(BUILD) --builder singlehtml
-	python book/print.py _build/book/singlehtml $@
+$(PDF): $(BOOK) book/_tools/pdf.py book/_tools/chromium.py
+	@$(BOOKTOOL).build --builder singlehtml
+	$(BOOKTOOL).pdf _build/book/singlehtml $@
 
 # What is released goes to _build/released, from which the book is built, and to exercises/, where nobody's work is
 # replaced. Files that stay the same keep their times, so that nothing that depends on them is built again.

@@ -14,9 +14,9 @@ import timing
 BOOK = Path(__file__).parents[1] / "book"
 sys.path.insert(0, str(BOOK))
 
-from explorer import CONTROLS, explorer  # noqa: E402
-from modules import in_one_piece  # noqa: E402
-from print import chromium  # noqa: E402
+from _ext.explorer_assets import in_one_piece  # noqa: E402
+from _tools.chromium import chromium  # noqa: E402
+from _tools.explorer import CONTROLS, explorer  # noqa: E402
 
 WORDS, WIDTH, UPDATES = 12, 8, 200
 MEASURE = """

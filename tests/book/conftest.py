@@ -3,8 +3,8 @@
 import contextlib
 
 import pytest
+from _tools.chromium import chromium
 from pages import HTML
-from print import chromium
 from served import served
 
 

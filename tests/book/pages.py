@@ -1,5 +1,6 @@
 """The built book, as files: which pages there are and what stands in them."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 HTML = ROOT / "_build" / "html"
+COMPILED = shutil.ignore_patterns("__pycache__")
 
 
 def pages() -> list[str]:
@@ -41,9 +43,9 @@ def build_small(
     folder: Path, page: str, toc: str = "format: jb-book\nroot: book/index\n", **html: str
 ) -> subprocess.CompletedProcess[str]:
     """Build a book of one page in this folder, as make builds the real one; ``html`` changes settings of that name."""
-    for name in ("book/_static", "book/_extra", "book/_templates"):
-        shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
-    for path in (ROOT / "_config.yml", *ROOT.glob("book/*.bib"), *ROOT.glob("book/*.py")):
+    for path in (path for path in ROOT.glob("book/_*") if path.is_dir()):
+        shutil.copytree(path, folder / path.relative_to(ROOT), dirs_exist_ok=True, ignore=COMPILED)
+    for path in (ROOT / "_config.yml", *ROOT.glob("book/*.bib")):
         shutil.copy(path, folder / path.relative_to(ROOT))
     config = (folder / "_config.yml").read_text()
     for name, value in html.items():
@@ -52,5 +54,14 @@ def build_small(
     (folder / "_config.yml").write_text(config)
     (folder / "_toc.yml").write_text(toc)
     (folder / "book" / "index.md").write_text(page)
-    command = [sys.executable, folder / "book" / "build.py"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return run_tool("build", book=folder / "book", cwd=folder)
+
+
+def run_tool(
+    name: str, *arguments: str | Path, book: Path = ROOT / "book", cwd: Path = ROOT
+) -> subprocess.CompletedProcess[str]:
+    """Run one of the programs in ``book/_tools``, as make does."""
+    command = [sys.executable, "-m", f"_tools.{name}", *arguments]
+    path = os.pathsep.join([str(book), *filter(None, [os.environ.get("PYTHONPATH")])])
+    env = os.environ | {"PYTHONPATH": path}
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=250)

@@ -8,9 +8,9 @@ import re
 
 import numpy as np
 import pytest
+from _tools.explorer import STEPS, attended, explorer, packed
 from axe import AXE, go_dark, violations
 from conftest import tab
-from explorer import STEPS, attended, explorer, packed
 from pages import HTML, pages, text
 
 import attnlib

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import playwright
 import pytest
-from explorer import attended
+from _tools.explorer import attended
 from pages import ROOT
 
 MODULE = ROOT / "book" / "_static" / "explorer" / "attention.js"

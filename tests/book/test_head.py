@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-import social
+from _tools import social_cards
 from pages import HTML, ROOT, build_small, pages, text
 
 ADDRESS = "https://course.example/attention/"
@@ -52,9 +52,9 @@ def test_the_icons_and_the_card_of_a_page_are_there(page):
         assert (HTML / page).parent.joinpath(address).is_file()
 
 
-@pytest.mark.parametrize("name", social.pictures())
+@pytest.mark.parametrize("name", social_cards.pictures())
 def test_the_pictures_are_what_the_code_draws(name):
-    drawn = plt.imread(io.BytesIO(social.png(social.pictures()[name])))
+    drawn = plt.imread(io.BytesIO(social_cards.png(social_cards.pictures()[name])))
     stored = plt.imread(ROOT / "book" / "_static" / name)
     assert drawn.shape[:2] == stored.shape[:2]
     assert np.abs(drawn[..., :3] - stored[..., :3]).mean() < 0.01

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tarfile
 import zipfile
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ import nbformat
 import pytest
 from jupyterlite_pyodide_kernel.constants import PYODIDE_CDN_URL
 from packaging.requirements import Requirement
-from pages import HTML, ROOT, lessons, source, text
+from pages import HTML, ROOT, lessons, run_tool, source, text
 from pyodide_core import distribution
 
 import attnlib
@@ -122,8 +121,7 @@ def test_a_site_that_carries_its_own_python_names_no_other_host(tmp_path):
         (made / name).write_text("{}")
     with tarfile.open(tmp_path / "release.tar.bz2", "w:bz2") as archive:
         archive.add(made, "pyodide")
-    build = [sys.executable, ROOT / "book" / "lite.py", tmp_path / "lite", "--pyodide", "release.tar.bz2"]
-    done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run_tool("lite", tmp_path / "lite", "--pyodide", "release.tar.bz2", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     config = json.loads((tmp_path / "lite" / "jupyter-lite.json").read_text())["jupyter-config-data"]
     kernel = config["litePluginSettings"][f"{KERNEL}:kernel"]
@@ -134,8 +132,7 @@ def test_a_site_that_carries_its_own_python_names_no_other_host(tmp_path):
 
 def test_an_archive_that_is_not_there_is_named_and_the_site_stays(tmp_path):
     (tmp_path / "lite").mkdir()
-    build = [sys.executable, ROOT / "book" / "lite.py", tmp_path / "lite", "--pyodide", "no-such.tar.bz2"]
-    done = subprocess.run(build, capture_output=True, text=True, check=False)
+    done = run_tool("lite", tmp_path / "lite", "--pyodide", "no-such.tar.bz2")
     assert done.returncode == 1
     assert done.stderr.startswith("no-such.tar.bz2 came, but a release of Pyodide")
     assert (tmp_path / "lite").is_dir()
@@ -144,7 +141,7 @@ def test_an_archive_that_is_not_there_is_named_and_the_site_stays(tmp_path):
 def test_the_documented_command_carries_it():
     (command,) = re.findall(r"^make lite PYODIDE=\S+$", source("book/start"), re.MULTILINE)
     would = subprocess.run([*command.split(), "-n"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert f'book/lite.py _build/html/lite/ --pyodide "{command.partition("=")[2]}"' in would
+    assert f'_tools.lite _build/html/lite/ --pyodide "{command.partition("=")[2]}"' in would
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ def boxes() -> Iterator[Boxes]:
 @pytest.fixture(scope="module")
 def browser():
     """A browser for the tests of one module: while it is open, no test can run an event loop of its own."""
-    from print import chromium  # which takes a while to import, for the few modules that open pages
+    from _tools.chromium import chromium  # which takes a while to import, for the few modules that open pages
 
     with contextlib.ExitStack() as stack:
         try:

@@ -22,9 +22,9 @@ ANSWER = "the answer of a student"
 PYTHON = """\
 #!/bin/sh
 case "$*" in
-    book/build.py*) test ! -e broken || exit 1
+    "-m _tools.build"*) test ! -e broken || exit 1
         mkdir -p _build/html && cat _build/released/*/*.ipynb >_build/html/index.html ;;
-    book/lite.py*) mkdir -p _build/html/lite && cat _build/released/*/*.ipynb >_build/html/lite/jupyter-lite.json ;;
+    "-m _tools.lite"*) mkdir -p _build/html/lite && cat _build/released/*/*.ipynb >_build/html/lite/jupyter-lite.json ;;
     "-m grading sample"*|"-m grading run"*) mkdir -p _build/sample/reports/02-self-attention ;;
     "-m grading report"*) ;;
     "-m http.server"*) cat _build/html/index.html ;;
@@ -42,10 +42,9 @@ def built(tmp_path_factory) -> Path:
     for pattern in ("Makefile", "*.py", "*.txt", "*.toml", "*.yml"):
         for path in ROOT.glob(pattern):
             shutil.copy(path, root)
-    (root / "book").mkdir()
-    for path in (ROOT / "book").glob("*.py"):
-        (root / "book" / path.name).touch()
-    (root / "book" / "lite.html").touch()
+    for path in [*ROOT.glob("book/_ext/*"), *ROOT.glob("book/_tools/*")]:
+        (root / path.parent.relative_to(ROOT)).mkdir(parents=True, exist_ok=True)
+        (root / path.relative_to(ROOT)).touch()
     (root / ".venv" / "bin").mkdir(parents=True)
     python = root / ".venv" / "bin" / "python"
     python.write_text(PYTHON.format(python=sys.executable))
@@ -90,7 +89,7 @@ def answer(copy: Path) -> list[Path]:
 def renew(copy: Path) -> None:
     """Make everything newer that a pull may bring, and the assignment really new."""
     solve(copy, "2")
-    for path in [*copy.glob("grading/*.py"), *copy.glob("*.*"), *copy.glob("book/*")]:
+    for path in [*copy.glob("grading/*.py"), *copy.glob("*.*"), *copy.glob("book/*/*")]:
         path.touch()
     (copy / ".venv" / ".ready").touch()
 

@@ -1,5 +1,5 @@
 // <attention-explorer>: attention on one sentence, every step of it, with numbers that the reader can change.
-// Its configuration is written by book/explorer.py; nothing is kept beyond the page.
+// Its configuration is written by book/_tools/explorer.py; nothing is kept beyond the page.
 
 import { explore, problem } from "./attention.js";
 import { Guess, verdict } from "./guess.js";

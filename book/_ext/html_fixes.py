@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from _tools.svg_minify import slimmed
+from _tools.theme_subset import trim
 from markupsafe import Markup
-from pictures import slimmed
 from sphinx.application import Sphinx
 from sphinx.config import Config
-from trim import trim
 
 SHORTEST, LONGEST = 40, 180  # characters of a description: what search engines show
 SAID = re.compile(r'<meta content="([^"]*)"(?: lang="\w+")? name="description"')  # as Sphinx writes what a page says
@@ -27,7 +27,7 @@ OUR_OWN = {  # pages that nobody wrote
     "py-modindex": "The Python modules of attnlib, the library of the course on attention.",
     "search": "Search the chapters, the exercises and the library of the course on attention.",
 }
-BOX = re.compile(r'<div class="in-browser.*?</div>', re.DOTALL)  # the same on many pages: book/in_browser.py
+BOX = re.compile(r'<div class="in-browser.*?</div>', re.DOTALL)  # the same on many pages: book/_ext/in_browser.py
 # Inline scripts read what this one says, so it cannot wait for the page.
 AT_ONCE = "documentation_options.js"
 

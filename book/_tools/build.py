@@ -1,4 +1,4 @@
-"""Build the book: ``python book/build.py`` makes the site, ``--builder singlehtml`` a single page for printing.
+"""Build the book: ``python -m _tools.build`` makes the site, ``--builder singlehtml`` a single page for printing.
 
 The pages come from ``book/``, and the exercises from ``_build/released/``, so that nothing a student wrote in
 ``exercises/`` gets in. The site takes its place in ``_build/html`` only when all of it was built without a warning.
@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 
 from jupyter_book.sphinx import build_sphinx
-from swap import put_back, put_in_place
 
-ROOT = Path(__file__).parents[1]
+from _tools.replace_folder import put_back, put_in_place
+
+ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "_build" / "source"  # the folder that Sphinx reads: links to what the book is made from
 BUILT = ROOT / "_build" / "book"  # where Sphinx writes, and keeps what it has read and executed
 SITE = ROOT / "_build" / "html"

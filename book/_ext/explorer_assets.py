@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-STATIC = Path(__file__).with_name("_static")
+STATIC = Path(__file__).parents[1] / "_static"
 ELEMENTS = {"attention-explorer": "explorer/explorer.js", "attention-heads": "explorer/heads.js"}
 HEADS = re.compile(r'(?<=<attention-heads><script type="application/json">).*?(?=</script>)', re.DOTALL)
 FILL = """document.querySelectorAll("attention-heads > script").forEach((one, n) => (one.textContent = weights[n]));"""

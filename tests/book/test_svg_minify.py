@@ -6,9 +6,9 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from finish import mended
+from _ext.html_fixes import mended
+from _tools.svg_minify import OUTLINE, slimmed
 from pages import HTML, pages, text
-from pictures import OUTLINE, slimmed
 
 from attnlib.plotting import Picture, head_grid, head_view, heatmap, use_style
 

@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from finish import PLAIN
+from _ext.html_fixes import PLAIN
+from _tools.theme_subset import SCRIPT, THEME, used_rules, without_stops
 from pages import HTML, text
 from pygments.styles import get_style_by_name
 from pygments.token import STANDARD_TYPES
-from trim import SCRIPT, THEME, used_rules, without_stops
 
 
 @pytest.mark.parametrize(

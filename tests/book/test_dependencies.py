@@ -5,9 +5,9 @@ import re
 import subprocess
 import sys
 
-import imports
 import pytest
-from imports import ROOT, digest, files_of
+from _ext import dependencies
+from _ext.dependencies import ROOT, digest, files_of
 from pages import source
 
 EXECUTED = sorted(path.stem for path in (ROOT / "book").glob("*.md") if "{code-cell}" in path.read_text())
@@ -29,7 +29,7 @@ def dependents(file: str) -> set[str]:
 
 @pytest.mark.parametrize("name", ["start", "masks", "instructors"])
 def test_every_module_of_ours_that_python_loads_for_a_page_is_counted(name):
-    code = "\n".join(IMPORTS.findall("\n".join(cell for _, cell in imports.CELL.findall(source(f"book/{name}")))))
+    code = "\n".join(IMPORTS.findall("\n".join(cell for _, cell in dependencies.CELL.findall(source(f"book/{name}")))))
     command = [sys.executable, "-W", "ignore", "-c", f"{code}\n{LOADED}"]
     done = subprocess.run(command, cwd=ROOT / "book", capture_output=True, text=True, check=True, timeout=250)
     ours = {
@@ -50,7 +50,7 @@ def test_a_change_of_the_checks_concerns_the_pages_that_show_reports():
 
 def test_what_attnlib_itself_imports_concerns_every_page():
     assert dependents("attnlib/similarity.py") == set(EXECUTED)
-    assert dependents("book/page.py") == set(EXECUTED)
+    assert dependents("book/_tools/notebook_helpers.py") == set(EXECUTED)
     assert dependents("requirements.txt") == set(EXECUTED)
 
 
@@ -89,7 +89,7 @@ def test_the_texts_of_the_library_count():
 
 
 def test_a_digest_follows_the_content_and_not_the_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(imports, "ROOT", tmp_path)
+    monkeypatch.setattr(dependencies, "ROOT", tmp_path)
     file = tmp_path / "module.py"
     file.write_text("x = 1")
     before = digest([file])

@@ -1,4 +1,4 @@
-"""The way from a page of the book to its exercise in the browser, which ``book/lite.py`` builds beside the pages.
+"""A Sphinx extension: links from a page to its exercise in the browser, which ``book/_tools/lite.py`` builds.
 
 ``{in-browser} FOLDER/NOTEBOOK`` puts it into a chapter; an assignment's own page gets it below its title, so that the
 notebook itself stays what students are given. In other formats than HTML there is none.

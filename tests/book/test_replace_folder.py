@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from swap import put_back, put_in_place
+from _tools.replace_folder import put_back, put_in_place
 
 
 class Killed(BaseException):

@@ -1,6 +1,6 @@
 """Draw what others show of the course: the card that goes with a link, and the icons of a browser's tab and of a phone.
 
-``python book/social.py book/_static`` writes them; the tests demand that they are what this draws.
+``python -m _tools.social_cards book/_static`` writes them; the tests demand that they are what this draws.
 """
 
 import re
@@ -18,7 +18,7 @@ import attnlib
 from attnlib.embeddings import ppmi_vectors, small_town
 from attnlib.plotting import heatmap, use_style
 
-LOGO = Path(__file__).parent / "_static" / "logo.svg"
+LOGO = Path(__file__).parents[1] / "_static" / "logo.svg"
 WORDS = ["bark", "is", "very", "cute", "and", "he", "is", "a", "dog"]
 PAPER, BLUE, GREY = "#ffffff", "#3b82c4", "#5a6472"
 MARGIN = 0.055  # of the card's width

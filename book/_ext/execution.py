@@ -1,7 +1,7 @@
 """A Sphinx extension: how the code of the pages is executed.
 
-A page is executed again when its own code has changed, or anything that it imports (``imports.py``), and only then.
-jupyter-cache finds results by a page's code and its kernel's description; here the description names what is imported.
+A page is executed again only when its own code has changed, or something that it imports (``dependencies.py``).
+jupyter-cache finds results by a page's code and its kernel's description; here the description names the imports.
 
 Sphinx reads the pages one by one. Before it begins, the pages that have to be executed are run, one on each processor.
 """
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import myst_nb.core.execute.cache as executing
-from imports import ROOT, digest, documented, files_of
 from jupyter_cache import get_cache
 from jupyter_cache.base import JupyterCacheAbstract
 from jupyter_cache.executors.utils import ExecutionResult, single_nb_execution
@@ -25,6 +24,8 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from tqdm import tqdm
 from traitlets import default
+
+from _ext.dependencies import ROOT, digest, documented, files_of
 
 KERNEL = re.compile(r"^(  display_name: .*)$", re.MULTILINE)  # in the head of a page that is executed
 DOCSTRINGS = re.compile(r"^\.\. auto\w+::", re.MULTILINE)

@@ -1,6 +1,6 @@
 """The exercises in a browser: build JupyterLite, with the released notebooks and attnlib in it.
 
-``python book/lite.py SITE/lite`` builds it. Its Python (Pyodide) comes from another host, as the pages say that lead
+``python -m _tools.lite SITE/lite`` builds it. Its Python (Pyodide) comes from another host, as the pages say that lead
 there. With ``--pyodide ARCHIVE``, a release of the Pyodide that fits, Python is part of the site, and no other host is
 asked for anything.
 """
@@ -18,10 +18,11 @@ from string import Template
 from tempfile import TemporaryDirectory
 
 from jupyterlite_pyodide_kernel.constants import PYODIDE_VERSION
-from swap import put_back, put_in_place
 from wheel.wheelfile import WheelFile
 
-ROOT = Path(__file__).parents[1]
+from _tools.replace_folder import put_back, put_in_place
+
+ROOT = Path(__file__).parents[2]
 RELEASED = ROOT / "_build" / "released"  # the notebooks as students get them
 STAGE = ROOT / "_build" / "lite"  # what the site is made from
 FRONT = Path(__file__).with_name("lite.html")  # the page that lists the exercises

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from finish import description, plain
+from _ext.html_fixes import description, plain
 from pages import pages, text
 
 LINK = r'<a class="[^"]*\binternal\b[^"]*"[^>]*>((?:(?!</a>).)*)</a>'
