@@ -27,9 +27,9 @@ import timing
 from sides import Measured, Side
 from tqdm import tqdm
 
-from grading.challenge import is_autograded
 from grading.course import Course
 from grading.doctor import Refused, admit
+from grading.graded_cell import is_autograded
 from grading.outcome import Outcome
 from grading.release import notebook_templates
 

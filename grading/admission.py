@@ -7,9 +7,9 @@ from typing import Any
 
 from grading import bounded
 from grading._untyped import NotebookNode, as_node
-from grading.challenge import is_students
 from grading.doctor import Admitted, Refused, Repair, digest
 from grading.doctor import admit as repaired
+from grading.graded_cell import is_students
 from grading.notebook_template import NotebookTemplate
 from grading.static_checks.flags import find_flags
 
@@ -32,7 +32,7 @@ def admit(folder: Path, template: NotebookTemplate) -> Read:
         Lost: something else on this machine kept it from being read, twice.
     """
     name = f"{template.name}.ipynb"
-    forbidden = {c.expression: c.exercise.forbidden for c in template.challenges.values() if c.exercise}
+    forbidden = {c.expression: c.exercise.forbidden for c in template.graded_cells.values() if c.exercise}
     failed = ""
     try:
         came = bounded.values(_admitted, folder, name, template.released, forbidden, seconds=SECONDS)

@@ -16,15 +16,15 @@ from attnlib.checks.probe import GRADIENT_OF, Answer
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
 from grading._untyped import NotebookNode, new_output
-from grading.challenge import Challenge
 from grading.course import GradingError
+from grading.graded_cell import GradedCell
 from grading.sandbox.inside import wire
 from grading.sandbox.inside.frames import WireError
-from grading.task import Answered, Question
+from grading.task import Answered, Probe
 from grading.text import printable
 
 LONGEST = 600  # characters of a text that came along
-NO_ANSWER = "NoAnswer"  # the error in a cell whose question was not answered at all
+NO_ANSWER = "NoAnswer"  # the error in a cell whose probe was not answered at all
 EXECUTION_COUNT = 1  # nbgrader asks for a number beside a result, whichever
 
 
@@ -43,31 +43,31 @@ class Judge:
     def __init__(self, seed: int) -> None:
         self._seed = seed
         self._examinations: dict[tuple[str, str], Examination] = {}
-        self._questions: dict[tuple[str, ...], Question] = {}
+        self._probes: dict[tuple[str, ...], Probe] = {}
 
-    def question(self, challenge: Challenge) -> Question:
-        """Return what is asked in the box: inputs, and nothing about the answers."""
-        exercise = challenge.exercise
+    def probe(self, graded_cell: GradedCell) -> Probe:
+        """Return what is sent into the sandbox for a graded cell: inputs, and nothing about the answers."""
+        exercise = graded_cell.exercise
         if exercise is None:
-            return Question(challenge.expression)
-        key = (exercise.name, challenge.expression, challenge.backend)
-        if key not in self._questions:
-            backends = {challenge.backend}
+            return Probe(graded_cell.expression)
+        key = (exercise.name, graded_cell.expression, graded_cell.backend)
+        if key not in self._probes:
+            backends = {graded_cell.backend}
             if exercise.call is of_module:  # a module of torch's is asked in torch
                 backends |= {"torch"} & set(exercise.backends)
             examinations = {backend: self._examination(exercise, backend) for backend in backends}
-            self._questions[key] = Question(
-                challenge.expression,
+            self._probes[key] = Probe(
+                graded_cell.expression,
                 exercise.name,
                 exercise.call.__name__,
                 exercise.plain,
-                challenge.backend,
+                graded_cell.backend,
                 exercise.forbidden,
                 exercise.optional,
                 {name: [_encoded(exercise, case) for case in each.cases] for name, each in examinations.items()},
                 {name: [sorted(each.needs(case)) for case in each.cases] for name, each in examinations.items()},
             )
-        return self._questions[key]
+        return self._probes[key]
 
     def _examination(self, exercise: Exercise, backend: str) -> Examination:
         key = (exercise.name, backend)
@@ -76,7 +76,7 @@ class Judge:
             self._examinations[key] = _sound(Examination(exercise, backend, int(seed[0])))
         return self._examinations[key]
 
-    def outputs(self, challenge: Challenge, answered: Answered | None, stop: str) -> list[NotebookNode]:
+    def outputs(self, graded_cell: GradedCell, answered: Answered | None, stop: str) -> list[NotebookNode]:
         """Return the outputs of a graded cell: the report, and what nbgrader reads the points from.
 
         ``stop`` says why not all was answered, if so.
@@ -86,19 +86,21 @@ class Judge:
             return [error(NO_ANSWER, stop or "No answer came.")]
         if isinstance(wrong := facts.get("error"), dict):
             return [error(_text(wrong.get("name")) or "Error", _text(wrong.get("text")) or "")]
-        if challenge.question:
-            return _shown(Choice(challenge.question, _text(facts.get("value")), challenge.points), challenge.points)
+        if graded_cell.question:
+            return _shown(
+                Choice(graded_cell.question, _text(facts.get("value")), graded_cell.points), graded_cell.points
+            )
         if facts.get("callable") is not True:
-            said = f"{challenge.expression} is of the type {_text(facts.get('kind'))}, but a function is needed"
+            said = f"{graded_cell.expression} is of the type {_text(facts.get('kind'))}, but a function is needed"
             return [error("TypeError", said)]
-        return _shown(self._report(challenge, answered, stop), challenge.points)
+        return _shown(self._report(graded_cell, answered, stop), graded_cell.points)
 
-    def _report(self, challenge: Challenge, answered: Answered, stop: str) -> Report:
-        assert challenge.exercise is not None
+    def _report(self, graded_cell: GradedCell, answered: Answered, stop: str) -> Report:
+        assert graded_cell.exercise is not None
         assert answered.facts is not None
-        exercise = challenge.exercise
+        exercise = graded_cell.exercise
         torch = answered.facts.get("backend") == "torch" and "torch" in exercise.backends
-        examination = self._examination(exercise, "torch" if torch else challenge.backend)
+        examination = self._examination(exercise, "torch" if torch else graded_cell.backend)
         has = answered.facts.get("has")
         asked = examination.asked(set(filter(_is_text, has)) if isinstance(has, list) else set())
         none = Answer(
@@ -108,7 +110,7 @@ class Judge:
         for i, answer in answers.items():
             if answer.problem is None and not _complete(answer, examination.expected[i]):
                 answers[i] = Answer(problem="sent no answer")
-        return replace(examination.report(answers), points=challenge.points, hints=challenge.hints)
+        return replace(examination.report(answers), points=graded_cell.points, hints=graded_cell.hints)
 
 
 def _sound(examination: Examination) -> Examination:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grading._untyped import NotebookNode, is_grade, is_solution, new_output, read_notebook
-from grading.challenge import Challenge, challenge_of, is_autograded
+from grading.graded_cell import GradedCell, is_autograded, read_graded_cell
 from grading.judge import Judge, error
 from grading.sandbox.limits import Limits
 from grading.task import Answered, Result, Step, Task
@@ -15,7 +15,7 @@ STOPPED = "Stopped"  # the error in a cell that did not finish
 WORST_FIRST = ("infrastructure", "tampered", "out-of-memory", "timeout", "crashed", "output-limit", "student-error")
 NO_MEMORY = ("MemoryError", "can't allocate memory", "Unable to allocate")
 UNWRITTEN = "NotImplementedError"  # what an answer that nobody wrote raises
-WITHHELD = "Withheld"  # what a comparison with attnlib's own function raises before the question has been asked
+WITHHELD = "Withheld"  # what a comparison with attnlib's own function raises before the probe has been answered
 SHOWS = "demonstration"  # the tag of a given cell that takes long, earns nothing, and is left out while grading
 LEFT_OUT = "[Not run while grading: this cell shows something, and earns nothing.]\n"
 CUT = "[Output cut here: there was more than is kept.]\n"
@@ -35,26 +35,26 @@ class NotebookTemplate:
 
     name: str
     released: NotebookNode
-    challenges: dict[str, Challenge]
+    graded_cells: dict[str, GradedCell]
 
     @classmethod
     def read(cls, file: Path) -> "NotebookTemplate":
         """Read the student's version of a notebook.
 
         Raises:
-            GradingError: a graded cell is not a question that can be judged outside the sandbox.
+            GradingError: a graded cell asks nothing that can be judged outside the sandbox.
         """
         released = read_notebook(file)
-        challenges = [challenge_of(cell) for cell in released.cells if is_autograded(cell)]
-        return cls(file.stem, released, {challenge.cell: challenge for challenge in challenges})
+        graded_cells = [read_graded_cell(cell) for cell in released.cells if is_autograded(cell)]
+        return cls(file.stem, released, {graded_cell.cell: graded_cell for graded_cell in graded_cells})
 
     def task(self, notebook: NotebookNode, judge: Judge, limits: Limits, *, walled: bool) -> Task:
-        """Return what is to be run of a submission: its code cells, with a question in place of each graded one."""
+        """Return what is to be run of a submission: its code cells, with a probe in place of each graded one."""
         steps = []
         for cell in _code(notebook):
             name = _name(cell)
             if is_autograded(cell):
-                steps.append(Step(name, question=judge.question(self.challenges[name])))
+                steps.append(Step(name, probe=judge.probe(self.graded_cells[name])))
             else:
                 steps.append(Step(name, "" if _only_shows(cell) else cell.source))
         return Task(tuple(steps), limits, walled)
@@ -77,7 +77,7 @@ class NotebookTemplate:
             name = _name(cell)
             last = {name} if is_solution(cell) else last
             if is_grade(cell):
-                asked = _names(self.challenges[name].expression) if name in self.challenges else set()
+                asked = _names(self.graded_cells[name].expression) if name in self.graded_cells else set()
                 found[name] = {at for at, names in made.items() if names & asked} or last
         return found
 
@@ -107,7 +107,7 @@ class NotebookTemplate:
         """Return the outputs of a graded cell. An answer that the judge cannot cope with earns nothing, and is told."""
         reason = result.stops.get(i, ("", ""))[1]
         try:
-            return judge.outputs(self.challenges[_name(cell)], result.answered.get(i), reason), []
+            return judge.outputs(self.graded_cells[_name(cell)], result.answered.get(i), reason), []
         except Exception as wrong:
             said = f"the judge failed on this answer ({type(wrong).__name__}: {wrong})"
             return [error("Unjudged", said)], [Verdict("infrastructure", f"the cell {_name(cell)!r}: {said}")]

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 from attnlib.checks.report import MIME
 from grading._untyped import NotebookNode
-from grading.challenge import is_autograded
+from grading.graded_cell import is_autograded
 from grading.judge import NO_ANSWER
 from grading.text import printable
 

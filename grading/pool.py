@@ -19,7 +19,7 @@ from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.sandbox.selftest import require_walls
 from grading.sandbox.selftest.plants import ROOT
-from grading.task import Answered, Question, Result, Step, Task
+from grading.task import Answered, Probe, Result, Step, Task
 
 Results = list[Result]
 
@@ -157,7 +157,7 @@ def _packed(tasks: Sequence[Task]) -> str:
 
 
 def _task(data: dict[str, Any]) -> Task:
-    steps = [step | {"question": step["question"] and Question(**step["question"])} for step in data["steps"]]
+    steps = [step | {"probe": step["probe"] and Probe(**step["probe"])} for step in data["steps"]]
     return Task(tuple(Step(**step) for step in steps), Limits(**data["limits"]), data["walled"])
 
 

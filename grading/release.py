@@ -45,7 +45,7 @@ def notebook_templates(course: Course, assignment: str) -> list[NotebookTemplate
     """Return the notebooks of a registered assignment, as they were handed out.
 
     Raises:
-        GradingError: a graded cell is no question that can be answered outside of the student's process.
+        GradingError: a graded cell asks nothing that can be judged outside of the student's process.
     """
     folder = course.folder / "release" / assignment
     for name in course.notebooks(assignment):

@@ -15,8 +15,8 @@ from traitlets.config import Config
 
 from grading import bounded
 from grading._untyped import HTMLExporter, NotebookNode, Preprocessor, as_node, new_output
-from grading.challenge import is_students
 from grading.feedback import FeedbackExporter
+from grading.graded_cell import is_students
 from grading.sanitize import PICTURE_KINDS, sanitized
 
 SECONDS = 20  # of processor time, for one notebook: an honest one takes less than one

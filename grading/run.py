@@ -122,7 +122,7 @@ def refresh(course: Course, assignment: str, jobs: int = 1) -> None:
 
 def _import_what_is_asked_for(asked: Sequence[NotebookTemplate]) -> None:
     """Import torch, where the judge is going to need it, now: that takes seconds, in which the box starts."""
-    in_torch = (c.exercise for template in asked for c in template.challenges.values() if c.backend == "torch")
+    in_torch = (c.exercise for template in asked for c in template.graded_cells.values() if c.backend == "torch")
     if any(exercise and exercise.takes_autograd for exercise in in_torch):
         with importing():
             import_module("torch")

@@ -10,12 +10,12 @@ from grading.sandbox.limits import Limits
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked in place of a graded cell.
+class Probe:
+    """What is asked of a student's answer in place of running a graded cell.
 
     ``exercise`` is the name of what is asked, which the box is not told. ``cases`` holds the encoded inputs for each
-    backend; ``optional`` says which arguments an implementation has to have before a case is for it. A question about
-    an option has no cases.
+    backend; ``optional`` says which arguments an implementation has to have before a case is for it. The probe of a
+    question with options has no cases.
     """
 
     expression: str
@@ -31,11 +31,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Step:
-    """A code cell: its source is run, or in its place a question is asked."""
+    """A code cell: its source is run, or its probe is sent in its place."""
 
     cell: str
     source: str = ""
-    question: Question | None = None
+    probe: Probe | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Task:
 
 @dataclass
 class Answered:
-    """What a question brought: facts about an implementation and its answers by case, or the value of a choice."""
+    """What came back from a probe: facts about an implementation and its answers by case, or the value of a choice."""
 
     facts: dict[str, Any] | None = None
     answers: dict[int, Any] = field(default_factory=dict)

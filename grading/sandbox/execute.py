@@ -1,6 +1,6 @@
-"""Run a task in a box: cell after cell, question after question, and again without a cell that ended its process.
+"""Run a task in a sandbox: all cells and probes in order, and again without a cell that ended its process.
 
-What of attnlib answers a question is not in the box. It is sent there once no question about it is left.
+The parts of attnlib that would answer a probe are withheld. They are sent once no later probe asks for them.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import Any
 
 from grading.sandbox.host import Host, HostLost, Session, Stopped
 from grading.sandbox.withheld import ALL, parts, withheld
-from grading.task import Answered, Question, Result, Step, Task
+from grading.task import Answered, Probe, Result, Step, Task
 
 SHOWN = {
     *("text/plain", "text/html", "text/markdown", "text/latex"),
@@ -89,7 +89,7 @@ class _Run:
         """Do every step that did not stop before; return False where the process is no more."""
         there: frozenset[str] = frozenset()  # the parts of attnlib that this process has been sent
         for i, step in enumerate(self.task.steps):
-            if i in self.result.stops or (step.question and i in self.seen):
+            if i in self.result.stops or (step.probe and i in self.seen):
                 continue
             try:
                 there = self._complete(session, i, there)
@@ -104,14 +104,14 @@ class _Run:
         return True
 
     def give_up(self) -> None:
-        """Say of every question that was not reached, if there is one, that it was not."""
+        """Note for every probe that was not reached that it was not."""
         for i, step in enumerate(self.task.steps):
-            if step.question and i not in self.seen:
+            if step.probe and i not in self.seen:
                 self.result.stops[i] = ("", "was not reached.")
 
     def _complete(self, session: Session, i: int, there: frozenset[str]) -> frozenset[str]:
-        """Send the parts of attnlib that answer no question from this step on; return all that are there then."""
-        asked = {step.question.exercise for step in self.task.steps[i:] if step.question}
+        """Send the parts of attnlib that answer no probe from this step on; return all that are there then."""
+        asked = {step.probe.exercise for step in self.task.steps[i:] if step.probe}
         free = ALL - withheld(asked)
         if free - there:
             for _ in session.ask({"parts": parts(free - there)}, most=2 * self.task.limits.cell_output):
@@ -119,9 +119,9 @@ class _Run:
         return free
 
     def _do(self, session: Session, i: int, step: Step) -> None:
-        if step.question:
+        if step.probe:
             answered = self.result.answered[i] = Answered()
-            _ask(session, step.question, answered)
+            _send_probe(session, step.probe, answered)
         elif i in self.seen:  # it was run before, in a process that is no more; what it showed then is kept
             for _ in session.ask({"run": step.source}, most=2 * self.task.limits.cell_output):
                 pass
@@ -141,33 +141,34 @@ class _Run:
             self.result.cut.add(i)
 
 
-def _ask(session: Session, question: Question, answered: Answered) -> None:
+def _send_probe(session: Session, probe: Probe, answered: Answered) -> None:
+    """Have a probe answered: evaluate a choice, or inspect an implementation and call it on the cases it can take."""
     nonce = token_hex(16)
-    if not question.cases:
-        for message in _answers(session, {"value": question.expression, "nonce": nonce}, nonce):
+    if not probe.cases:
+        for message in _answers(session, {"evaluate": probe.expression, "nonce": nonce}, nonce):
             answered.facts = message
         return
-    look = {"expression": question.expression, "extras": question.extras}
-    for message in _answers(session, {"look": look, "nonce": nonce}, nonce):
+    inspect = {"expression": probe.expression, "extras": probe.extras}
+    for message in _answers(session, {"inspect": inspect, "nonce": nonce}, nonce):
         answered.facts = message
     if answered.facts and not answered.facts.get("error") and answered.facts.get("callable") is True:
-        probe = _probe(question, answered.facts)
-        asked = {number for number, _ in probe["cases"]}
-        for message in _answers(session, {"probe": probe, "nonce": nonce}, nonce):
+        call = _call(probe, answered.facts)
+        asked = {number for number, _ in call["cases"]}
+        for message in _answers(session, {"call": call, "nonce": nonce}, nonce):
             number = message.get("case")
             if type(number) is not int or number not in asked or number in answered.answers:
                 raise Stopped("tampered", "answered what was not asked.")
             answered.answers[number] = message.get("answer")
 
 
-def _probe(question: Question, facts: dict[str, Any]) -> dict[str, Any]:
+def _call(probe: Probe, facts: dict[str, Any]) -> dict[str, Any]:
     """Return what is asked of an implementation: the cases for the arguments that it has."""
-    backend = "torch" if facts.get("module") is True and "torch" in question.cases else question.backend
+    backend = "torch" if facts.get("module") is True and "torch" in probe.cases else probe.backend
     has = facts["has"] if isinstance(facts.get("has"), list) else []
-    numbered = enumerate(zip(question.cases[backend], question.optional[backend], strict=True))
+    numbered = enumerate(zip(probe.cases[backend], probe.optional[backend], strict=True))
     cases = [(i, case) for i, (case, needs) in numbered if all(name in has for name in needs)]
     facts["backend"] = backend
-    settings = {"call": question.call, "plain": question.plain, "forbidden": question.forbidden}
+    settings = {"call": probe.call, "plain": probe.plain, "forbidden": probe.forbidden}
     return {"backend": backend, "cases": cases, **settings}
 
 

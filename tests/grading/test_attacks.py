@@ -19,8 +19,8 @@ from attacks.measure import files, in_boxes, state, survivors
 from attacks.table import CASES
 
 from grading._untyped import NotebookNode, read_notebook
-from grading.challenge import is_autograded
 from grading.course import Course
+from grading.graded_cell import is_autograded
 from grading.judge import Judge
 from grading.release import notebook_templates
 from grading.report import Row, rows
@@ -167,8 +167,8 @@ def expected_numbers(ran: Ran) -> set[str]:
     """The expected answers, as they would be printed."""
     judge = Judge(int(ran.seed, 16))
     for template in notebook_templates(ran.course, NAME):
-        for challenge in template.challenges.values():
-            judge.question(challenge)
+        for graded_cell in template.graded_cells.values():
+            judge.probe(graded_cell)
     arrays = [x for each in judge._examinations.values() for answer in each.expected for x in answer.arrays.values()]
     return printed(" ".join(repr(float(n)) for x in arrays for n in np.ravel(x)))
 

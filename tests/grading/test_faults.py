@@ -238,10 +238,10 @@ def test_a_gradebook_that_another_program_keeps_locked_is_named(course, boxes, m
 def test_a_judge_that_raises_is_the_graders_failure_on_that_question_alone(course, boxes, monkeypatch):
     outputs = Judge.outputs
 
-    def failing(self, challenge, answered, stop):
-        if challenge.cell == "dot-check":
+    def failing(self, graded_cell, answered, stop):
+        if graded_cell.cell == "dot-check":
             raise ZeroDivisionError("a fault of the judge")
-        return outputs(self, challenge, answered, stop)
+        return outputs(self, graded_cell, answered, stop)
 
     monkeypatch.setattr(Judge, "outputs", failing)
     outcomes = run(course, NAME, how=HOW, pool=boxes)

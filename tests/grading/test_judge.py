@@ -13,8 +13,8 @@ from attnlib.checks.examiner import Examination
 from attnlib.checks.exercise import Case
 from attnlib.checks.probe import probe
 from attnlib.checks.report import MIME
-from grading.challenge import Challenge, challenge_of
 from grading.course import GradingError
+from grading.graded_cell import GradedCell, read_graded_cell
 from grading.judge import Judge
 from grading.sandbox.inside import wire
 from grading.task import Answered
@@ -27,14 +27,14 @@ def graded(source: str, points: float = 4.0):
     return new_code_cell(source, metadata={"nbgrader": nbgrader})
 
 
-def answered(challenge: Challenge, implementation, judge: Judge, backend: str = "numpy") -> Answered:
+def answered(graded_cell: GradedCell, implementation, judge: Judge, backend: str = "numpy") -> Answered:
     """Answer as the box does, in this process."""
-    exercise = challenge.exercise
-    question = judge.question(challenge)
-    has = [name for name in question.extras if takes(implementation, name)]
+    exercise = graded_cell.exercise
+    asked = judge.probe(graded_cell)
+    has = [name for name in asked.extras if takes(implementation, name)]
     answers = {}
-    for i, encoded in enumerate(question.cases[backend]):
-        if set(question.optional[backend][i]) <= set(has):
+    for i, encoded in enumerate(asked.cases[backend]):
+        if set(asked.optional[backend][i]) <= set(has):
             case = wire.decode(encoded)
             answer = probe(implementation, Case(**case), exercise, backend=backend)
             arrays = {name: wire.encode(x) for name, x in answer.arrays.items()}
@@ -56,10 +56,10 @@ def judge():
 @pytest.mark.parametrize("name", exercises())
 def test_the_reference_earns_everything_and_each_fifth_mistake_what_a_check_gives(judge, name):
     exercise = CATALOGUE[name]
-    challenge = Challenge("it", name, 4.0, exercise)
-    assert earned(judge.outputs(challenge, answered(challenge, exercise.reference, judge), "")) == 4
+    graded_cell = GradedCell("it", name, 4.0, exercise)
+    assert earned(judge.outputs(graded_cell, answered(graded_cell, exercise.reference, judge), "")) == 4
     for mistake in exercise.mistakes[::5]:
-        outputs = judge.outputs(challenge, answered(challenge, mistake.implementation, judge), "")
+        outputs = judge.outputs(graded_cell, answered(graded_cell, mistake.implementation, judge), "")
         data = outputs[0].data[MIME]
         assert data["mistake"] == (None if data["passed"] else mistake.id)
         assert mistake.title in data["message"], "where it costs nothing it is a remark"
@@ -72,8 +72,8 @@ def test_the_reference_earns_everything_and_each_fifth_mistake_what_a_check_give
 
 @pytest.fixture
 def softmax(judge):
-    challenge = Challenge("it", "softmax", 4.0, CATALOGUE["softmax"])
-    return challenge, answered(challenge, CATALOGUE["softmax"].reference, judge)
+    graded_cell = GradedCell("it", "softmax", 4.0, CATALOGUE["softmax"])
+    return graded_cell, answered(graded_cell, CATALOGUE["softmax"].reference, judge)
 
 
 def no_answers(right):
@@ -115,36 +115,36 @@ def another_shape(right):
     [no_answers, one_missing, renamed, nothing_at_all, negative_size, an_object, not_a_number, another_shape],
 )
 def test_what_is_no_answer_to_the_first_case_earns_nothing(judge, softmax, spoil):
-    challenge, right = softmax
+    graded_cell, right = softmax
     right = copy.deepcopy(right)
     spoil(right)
-    outputs = judge.outputs(challenge, right, "")
+    outputs = judge.outputs(graded_cell, right, "")
     assert earned(outputs) == 0
     assert outputs[-1].output_type == "error"
 
 
 def test_a_question_that_nobody_answered_says_why(judge, softmax):
-    challenge, _ = softmax
-    (said,) = judge.outputs(challenge, Answered(), "did not end.")
+    graded_cell, _ = softmax
+    (said,) = judge.outputs(graded_cell, Answered(), "did not end.")
     assert said.evalue == "did not end."
 
 
 def test_an_option_is_judged_outside(judge):
     question = QUESTIONS["shift-or-stretch"]
-    challenge = Challenge("it", "answer", 1.0, question=question)
+    graded_cell = GradedCell("it", "answer", 1.0, question=question)
     for letter in "ABCDE":
         for form in ("{}", " '{}' "):
             written = form.format(letter).lower()
-            outputs = judge.outputs(challenge, Answered({"value": written, "error": None}), "")
+            outputs = judge.outputs(graded_cell, Answered({"value": written, "error": None}), "")
             assert earned(outputs) == (letter == question.right)
-    assert earned(judge.outputs(challenge, Answered({"value": ["A", "B", "C", "D"], "error": None}), "")) == 0
+    assert earned(judge.outputs(graded_cell, Answered({"value": ["A", "B", "C", "D"], "error": None}), "")) == 0
 
 
 def test_the_box_is_told_nothing_about_the_answers(judge):
     for name in exercises():
         exercise = CATALOGUE[name]
-        question = judge.question(Challenge("it", name, 4.0, exercise))
-        for backend, cases in question.cases.items():
+        asked = judge.probe(GradedCell("it", name, 4.0, exercise))
+        for backend, cases in asked.cases.items():
             for case, expected in zip(cases, Examination(exercise, backend, None).expected, strict=True):
                 given = wire.decode(case)
                 ways = {"outputs", "unchanged", "upstream", "training"}
@@ -154,7 +154,7 @@ def test_the_box_is_told_nothing_about_the_answers(judge):
 
 
 def test_two_runs_draw_different_inputs():
-    one, other = (Judge(seed).question(Challenge("it", "dot", 1.0, CATALOGUE["dot"])).cases for seed in (1, 2))
+    one, other = (Judge(seed).probe(GradedCell("it", "dot", 1.0, CATALOGUE["dot"])).cases for seed in (1, 2))
     assert one != other
 
 
@@ -167,8 +167,8 @@ def test_two_runs_draw_different_inputs():
     ],
 )
 def test_a_graded_cell_is_read_as_a_question(source, expression, backend):
-    challenge = challenge_of(graded(source))
-    assert (challenge.expression, challenge.backend, challenge.points) == (expression, backend, 4.0)
+    graded_cell = read_graded_cell(graded(source))
+    assert (graded_cell.expression, graded_cell.backend, graded_cell.points) == (expression, backend, 4.0)
 
 
 @pytest.mark.parametrize(
@@ -187,4 +187,4 @@ def test_a_graded_cell_is_read_as_a_question(source, expression, backend):
 )
 def test_any_other_test_is_refused_before_a_class_is_graded(source, reason):
     with pytest.raises(GradingError, match=reason):
-        challenge_of(graded(source))
+        read_graded_cell(graded(source))

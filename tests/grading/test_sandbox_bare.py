@@ -14,7 +14,7 @@ from grading.sandbox.execute import execute
 from grading.sandbox.host import Host
 from grading.sandbox.limits import MB, Limits
 from grading.submission import UNSANDBOXED, Submission, Submissions
-from grading.task import Question, Step, Task
+from grading.task import Probe, Step, Task
 
 LIMITS = Limits(cell=5, notebook=20, grace=0.5, memory=400 * MB, restarts=2)
 
@@ -33,7 +33,7 @@ def bare():
 
 
 def run(host, *steps, limits=LIMITS):
-    cells = tuple(Step("", step) if isinstance(step, str) else Step("", question=step) for step in steps)
+    cells = tuple(Step("", step) if isinstance(step, str) else Step("", probe=step) for step in steps)
     return execute(host, Task(cells, limits, walled=False))
 
 
@@ -73,7 +73,7 @@ def test_nothing_is_run_in_a_box_that_does_not_hold(monkeypatch):
 
 
 def test_cells_run_and_questions_are_answered(bare):
-    choice = Question("letter")
+    choice = Probe("letter")
     result = run(bare, "import numpy as np\nletter = 'b'", "print(np.ones(3).sum())", choice)
     assert text(result, 1) == "3.0\n"
     assert result.answered[2].facts["value"] == "b"

@@ -15,7 +15,7 @@ from grading.sandbox import host as host_module
 from grading.sandbox.execute import execute
 from grading.sandbox.host import Host
 from grading.sandbox.limits import MB, Limits
-from grading.task import Question, Result, Step, Task
+from grading.task import Probe, Result, Step, Task
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or bubblewrap.shutil.which("bwrap") is None or bubblewrap.why_not() is not None,
@@ -40,7 +40,7 @@ def host():
 
 
 def run(host, *steps, limits=LIMITS):
-    cells = tuple(Step("", step) if isinstance(step, str) else Step("", question=step) for step in steps)
+    cells = tuple(Step("", step) if isinstance(step, str) else Step("", probe=step) for step in steps)
     return execute(host, Task(cells, limits))
 
 
@@ -62,7 +62,7 @@ def test_a_loop_is_interrupted_and_what_comes_after_it_still_has_its_names(host)
 
 def test_a_cell_that_is_deaf_to_the_interrupt_is_killed_and_the_rest_runs_without_it(host):
     deaf = "print('kept')\nwhile True:\n    try:\n        while True: pass\n    except KeyboardInterrupt: pass"
-    result = run(host, "x = 3\nprint('once')", deaf, "print(x)", Question("str(x)"), limits=QUICK)
+    result = run(host, "x = 3\nprint('once')", deaf, "print(x)", Probe("str(x)"), limits=QUICK)
     assert {i: verdict for i, (verdict, _) in result.stops.items()} == {1: "timeout"}
     assert texts(result) == ["once\n", "kept\n", "3\n"]
     assert result.answered[3].facts["value"] == "3"
@@ -70,7 +70,7 @@ def test_a_cell_that_is_deaf_to_the_interrupt_is_killed_and_the_rest_runs_withou
 
 def test_the_notebook_has_a_deadline_of_its_own(host):
     cells = ["import time; time.sleep(0.5); print('done')"] * 3
-    result = run(host, *cells, Question("1"), limits=replace(LIMITS, notebook=0.2, clock=4))
+    result = run(host, *cells, Probe("1"), limits=replace(LIMITS, notebook=0.2, clock=4))
     assert text(result) == "done\n"
     assert result.stops[1][0] == "timeout"
     assert "0.8 seconds" in result.stops[1][1]
@@ -113,7 +113,7 @@ def test_an_answer_with_another_number_than_the_question_had_is_tampering(host):
     forge = f"{CHANNEL}\nclass Letter(str):\n    pass\nimport json\n"
     forge += "class Value:\n    def __repr__(self):\n        send(json.dumps({'nonce': '0', 'value': 'a'}).encode())\n"
     forge += "        return 'b'\nletter = Value()"
-    result = run(host, forge, Question("letter"))
+    result = run(host, forge, Probe("letter"))
     assert result.stops[1][0] == "tampered"
 
 
@@ -127,7 +127,7 @@ def test_output_is_cut_at_the_limit_of_a_cell_and_of_the_notebook(host):
 
 
 def test_a_process_that_ends_too_often_is_given_up(host):
-    result = run(host, *["import os; os._exit(1)"] * 4, Question("1"), limits=replace(LIMITS, restarts=2))
+    result = run(host, *["import os; os._exit(1)"] * 4, Probe("1"), limits=replace(LIMITS, restarts=2))
     assert [result.stops[i][0] for i in range(3)] == ["crashed"] * 3
     assert result.stops[4] == ("", "was not reached.")
 

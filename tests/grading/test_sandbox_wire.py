@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from attnlib.checks.catalogue import CATALOGUE
-from grading.challenge import Challenge
+from grading.graded_cell import GradedCell
 from grading.judge import Judge
 from grading.sandbox.inside import frames, wire
 from grading.sandbox.inside.frames import WireError, pack, unpack
@@ -107,9 +107,9 @@ CASES = [(name, backend) for name, exercise in CATALOGUE.items() for backend in 
 
 @pytest.mark.parametrize(("name", "backend"), CASES, ids=[f"{name}-{backend}" for name, backend in CASES])
 def test_every_case_of_every_exercise_arrives_as_it_was(name, backend):
-    question = Judge(11).question(Challenge("cell", "answer", 1.0, exercise=CATALOGUE[name], backend=backend))
-    assert backend in question.cases
-    for case in question.cases[backend]:
+    probe = Judge(11).probe(GradedCell("cell", "answer", 1.0, exercise=CATALOGUE[name], backend=backend))
+    assert backend in probe.cases
+    for case in probe.cases[backend]:
         body = pack({"case": case})[frames.LENGTH.size :]
         assert len(body) < frames.MOST_BYTES
         arrived = unpack(body)["case"]

@@ -16,8 +16,8 @@ import pytest
 from nbformat import NotebookNode
 
 from attnlib.checks.report import MIME
-from grading.challenge import is_autograded
 from grading.course import Course
+from grading.graded_cell import is_autograded
 from grading.report import Row, rows
 from grading.run import How, run
 from grading.sandbox.limits import Limits

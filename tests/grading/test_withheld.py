@@ -12,7 +12,7 @@ from tiny import QUESTIONS
 import attnlib
 import attnlib.numpy
 from attnlib.checks.catalogue import CATALOGUE
-from grading.challenge import challenge_of, is_autograded
+from grading.graded_cell import is_autograded, read_graded_cell
 from grading.report import rows
 from grading.run import run
 from grading.sandbox import kit
@@ -146,7 +146,7 @@ def test_what_another_exercise_asks_stays_withheld():
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.parent.name)
 def test_no_answer_is_sent_before_the_last_check_of_its_exercise(file):
     cells = [cell for cell in nbformat.read(file, as_version=4).cells if is_autograded(cell)]
-    names = [challenge.exercise.name if challenge.exercise else "" for challenge in map(challenge_of, cells)]
+    names = [graded_cell.exercise.name if graded_cell.exercise else "" for graded_cell in map(read_graded_cell, cells)]
     for i, name in enumerate(names):
         assert not (ALL - withheld(names[i:])) & set(ANSWERS.get(name, ()))
 

@@ -33,47 +33,47 @@ class _Asked:
 
 
 class Answers:
-    """Answers questions about the names in a shell."""
+    """Answers probes of the names in a shell."""
 
     def __init__(self, shell: Any, send: Callable[[dict[str, Any]], None]) -> None:
         self._shell, self._send = shell, send
         self._implementation: Any = None
 
     def give(self, message: dict[str, Any]) -> None:
-        """Answer one question: the value of a choice, what an implementation is, or what it makes of cases."""
-        for kind, answer in (("value", self._value), ("look", self._look), ("probe", self._probe)):
+        """Answer a probe: the value of a choice, what an implementation is, or what it returns for cases."""
+        for kind, answer in (("evaluate", self._evaluate), ("inspect", self._inspect), ("call", self._call)):
             if kind in message:
                 answer(message[kind], message["nonce"])
 
-    def _evaluate(self, expression: str) -> tuple[Any, dict[str, str] | None]:
+    def _evaluated(self, expression: str) -> tuple[Any, dict[str, str] | None]:
         try:
             return eval(expression, self._shell.user_ns), None
         except Exception as error:
             return None, {"name": type(error).__name__, "text": str(error)[:LONGEST]}
 
-    def _value(self, expression: str, nonce: str) -> None:
-        value, error = self._evaluate(expression)
+    def _evaluate(self, expression: str, nonce: str) -> None:
+        value, error = self._evaluated(expression)
         text = value if isinstance(value, str) else None if value is None else repr(value)
         self._send({"nonce": nonce, "value": text and text[:LONGEST], "error": error})
 
-    def _look(self, question: dict[str, Any], nonce: str) -> None:
-        self._implementation, error = self._evaluate(question["expression"])
+    def _inspect(self, wanted: dict[str, Any], nonce: str) -> None:
+        self._implementation, error = self._evaluated(wanted["expression"])
         torch = sys.modules["torch"]
         is_class = isinstance(self._implementation, type)
         facts = {
             "callable": callable(self._implementation),
             "kind": type(self._implementation).__name__[:LONGEST],
             "module": is_class and issubclass(self._implementation, torch.nn.Module),
-            "has": [name for name in question["extras"] if error is None and calls.takes(self._implementation, name)],
+            "has": [name for name in wanted["extras"] if error is None and calls.takes(self._implementation, name)],
         }
         self._send({"nonce": nonce, "error": error, **facts})
 
-    def _probe(self, question: dict[str, Any], nonce: str) -> None:
+    def _call(self, wanted: dict[str, Any], nonce: str) -> None:
         """Answer case after case, so that what was answered before a crash is there."""
-        asked = _Asked(CALLS[question["call"]], question["plain"])
-        with forbidding(question["forbidden"]):
-            for number, sent in question["cases"]:
-                case, backend = Case(**decode(sent)), question["backend"]
+        asked = _Asked(CALLS[wanted["call"]], wanted["plain"])
+        with forbidding(wanted["forbidden"]):
+            for number, sent in wanted["cases"]:
+                case, backend = Case(**decode(sent)), wanted["backend"]
                 answer = probe.probe(self._implementation, case, asked, backend=backend)
                 self._send({"nonce": nonce, "case": number, "answer": _as_message(answer)})
 

@@ -1,4 +1,4 @@
-"""While a challenge is answered, the functions that would solve its exercise by themselves raise.
+"""While a graded cell is answered, the functions that would solve its exercise by themselves raise.
 
 A Python function gets other code for that time, so that it raises by whatever name or reference it is called, also by
 one that was taken before. Of a class, all functions in its body get it. What torch has in C is replaced in its
@@ -17,10 +17,10 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, NoReturn
 
 # What the process imports before any student's code runs. A function is stopped only where its module is there when a
-# challenge begins: one that is imported while it is answered would go unnoticed.
+# graded cell is answered: one that is imported meanwhile would go unnoticed.
 PRELOAD = ("attnlib.heads", "attnlib.numpy", "attnlib.torch", "attnlib.triton")
 # What takes too long to be imported for everybody: it is for those whose cells have this word in them. For anybody else
-# it cannot be imported at all while a challenge is answered.
+# it cannot be imported at all while a graded cell is answered.
 LATE = {
     "scipy.spatial.distance": "scipy",
     "scipy.special": "scipy",

@@ -42,11 +42,11 @@ send({{"done": True, "cut": False}})
 while True:
     asked = request()
     nonce = asked.get("nonce")
-    if "look" in asked:
+    if "inspect" in asked:
         send({{"nonce": nonce, "error": None, "callable": True, "kind": "function", "module": False, "has": []}})
-    if "value" in asked: send({{"nonce": nonce, "value": "Z", "error": None}})
-    if "probe" in asked:
-        for number, case in asked["probe"]["cases"]:
+    if "evaluate" in asked: send({{"nonce": nonce, "value": "Z", "error": None}})
+    if "call" in asked:
+        for number, case in asked["call"]["cases"]:
             {answer}
     send({{"done": True, "cut": False}})
 """

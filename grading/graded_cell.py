@@ -17,7 +17,7 @@ OPTIONS = {"check": {"points", "backend", "hint"}, "check_choice": {"points"}}
 
 
 @dataclass(frozen=True)
-class Challenge:
+class GradedCell:
     """A graded cell as a question: about an implementation of an exercise, or about the letter of an option."""
 
     cell: str
@@ -39,7 +39,7 @@ def is_students(cell: NotebookNode) -> bool:
     return "nbgrader" not in cell.metadata or is_solution(cell)
 
 
-def challenge_of(cell: NotebookNode) -> Challenge:
+def read_graded_cell(cell: NotebookNode) -> GradedCell:
     """Return what an autograded cell asks.
 
     Raises:
@@ -54,13 +54,13 @@ def challenge_of(cell: NotebookNode) -> Challenge:
     if call.func.id == "check_choice":  # type: ignore[attr-defined]
         if name not in QUESTIONS:
             raise _not_a_question(cell, f"there is no question {name!r}")
-        return Challenge(**asked, points=points, question=QUESTIONS[name])
+        return GradedCell(**asked, points=points, question=QUESTIONS[name])
     if name not in CATALOGUE:
         raise _not_a_question(cell, f"there is no exercise {name!r}")
     backend, hints = options.get("backend", "numpy"), options.get("hint", 1)
     if backend not in CATALOGUE[name].backends or hints not in (1, 2):
         raise _not_a_question(cell, "there is no such backend, or no such hint")
-    return Challenge(
+    return GradedCell(
         **asked, points=points, exercise=CATALOGUE[name], backend=str(backend), hints=2 if hints == 2 else 1
     )
 
