@@ -15,6 +15,7 @@ Dimensions: B batch, H heads, T queries, S keys, E width of the vectors (embed_d
 import math
 from collections.abc import Callable
 from functools import reduce
+from inspect import signature
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -44,7 +45,22 @@ from attnlib.similarity import checked_scale
 Tables = tuple[Array, Array]  # the cosines and the sines of rotary positions
 
 
-class MultiHeadAttention:
+class AcceptsRopeTables:
+    """A layer whose call takes ``rope_tables``, unless a subclass has a ``forward`` without that argument.
+
+    A stack shares its tables only among layers that accept them: all others compute their own.
+    """
+
+    accepts_rope_tables: bool
+    forward: Callable[..., Any]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        parameters = signature(cls.forward).parameters.values()
+        cls.accepts_rope_tables = any(p.name == "rope_tables" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+class MultiHeadAttention(AcceptsRopeTables):
     r"""Several heads attend, each in a projection of its own, and what they found is joined.
 
     .. math:: \mathrm{head}_h = \operatorname{Attention}(Q W^Q_h,\; K W^K_h,\; V W^V_h), \qquad
@@ -285,7 +301,7 @@ class MultiHeadAttention:
         return tables_of(positions, self.head_dim, base=base)
 
 
-class TransformerBlock:
+class TransformerBlock(AcceptsRopeTables):
     r"""Attend to the sequence, then transform every position on its own; both are added to what came in.
 
     .. math:: \text{pre: } &x' = x + \operatorname{Attn}(\operatorname{norm}_1 x), \quad
@@ -476,8 +492,8 @@ class Encoder:
         Pass the list to :func:`attnlib.attention_rollout`, ``weights[n][b]`` to :func:`attnlib.plotting.head_view`, or
         ``[layer[b] for layer in weights]`` to :func:`attnlib.plotting.head_grid`. ``cache`` is also a list, with one
         cache for each layer: call ``new_cache``, or write ``[StaticCache(max_cache_len) for _ in encoder.layers]``.
-        Rotary tables are computed once and shared by all layers (except with a ``StaticCache`` in torch); you can also
-        pass ``rope_tables`` here.
+        Rotary tables are computed once and shared by all layers, except with a ``StaticCache`` in torch, or if a
+        subclass of yours has a ``forward`` without ``rope_tables``. You can also pass ``rope_tables`` here.
 
     Raises:
         ValueError: ``num_layers`` is below 1, or ``cache`` has not one cache a layer; else as for the block.
@@ -546,6 +562,8 @@ class Encoder:
         """Return the rotary tables that all layers share, or None if there are none or each layer must make its own."""
         attends: list[Any] = [getattr(layer, "self_attn", None) for layer in self.layers]  # None if it was replaced
         if not all(isinstance(attend, MultiHeadAttention) for attend in attends):
+            return None
+        if not all(getattr(layer, "accepts_rope_tables", False) for layer in (*self.layers, *attends)):
             return None
         ropes = [(attend.rope, attend.head_dim) for attend in attends]
         starts = [0] if cache is None else [getattr(one, "length", 0) for one in cache]

@@ -610,6 +610,49 @@ def test_a_wrapped_attention_makes_its_own_tables_whatever_its_attributes(backen
     assert_array_equal(backend.numpy(module(x)), backend.numpy(expected))
 
 
+@pytest.mark.parametrize("name", ["TransformerBlock", "DecoderBlock", "MultiHeadAttention"])
+def test_a_subclass_whose_forward_has_no_rope_tables_works_in_a_stack(backend, name):
+    layer = EVERY["decoder with rope" if name == "DecoderBlock" else "encoder with rope"]
+    module, inputs = layer.build(backend), layer.inputs(backend)
+    expected = module(**inputs)
+    replaced = module.layers[1].self_attn if name == "MultiHeadAttention" else module.layers[1]
+
+    class Own(type(replaced)):
+        def forward(
+            self,
+            query,
+            key=None,
+            value=None,
+            attn_mask=None,
+            *,
+            is_causal=name[0] == "D",
+            cache=None,
+            need_weights=False,
+        ):
+            options = {"is_causal": is_causal, "cache": cache, "need_weights": need_weights}
+            return super().forward(query, key, value, attn_mask, **options)
+
+    replaced.__class__ = Own
+    assert_allclose(backend.numpy(module(**inputs)), backend.numpy(expected), rtol=1e-12, atol=1e-14)
+    cached = module(**inputs, cache=module.new_cache())
+    assert_allclose(backend.numpy(cached), backend.numpy(expected), rtol=1e-12, atol=1e-14)
+
+
+def test_a_subclass_that_passes_its_options_on_shares_the_tables_of_its_stack(backend, monkeypatch):
+    layer, seen = EVERY["encoder with rope"], []
+    module, inputs = layer.build(backend), layer.inputs(backend)
+
+    class Own(type(module.layers[0])):
+        def forward(self, query, *arguments, **options):
+            return super().forward(query, *arguments, **options)
+
+    module.layers[1].__class__ = Own
+    tables = attnlib.rope_tables
+    monkeypatch.setattr("attnlib._layers.tables_of", lambda *x, **base: seen.append(1) or tables(*x, **base))
+    module(**inputs)
+    assert len(seen) == 1
+
+
 def test_caches_of_different_lengths_have_their_own_positions(backend):
     layer = EVERY["encoder with rope"]
     module, x = layer.build(backend), layer.inputs(backend)["query"]
