@@ -10,7 +10,7 @@ Dimensions: H heads, T queries, S keys, D width of queries and keys, D_v of valu
 import math
 from types import ModuleType
 
-from attnlib._arrays import Array, at_least_float32, kind, namespace
+from attnlib._arrays import Array, at_least_float32, describe_type, namespace
 from attnlib._blocks import Reach, grouped, within_reach
 
 
@@ -49,8 +49,9 @@ def sdpa(
     """
     if dropout_p:
         raise NotImplementedError(
-            f"dropout_p is {dropout_p}, but query is {kind(query)}, and the array API cannot draw random numbers: "
-            "pass return_weights=True, drop weights with the library's own generator, and multiply the result by value"
+            f"dropout_p is {dropout_p}, but query is {describe_type(query)}, and the array API cannot draw random "
+            "numbers: pass return_weights=True, drop weights with the library's own generator, and multiply the result "
+            "by value"
         )
     xp = namespace(query)
     T, S = query.shape[-2], key.shape[-2]

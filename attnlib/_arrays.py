@@ -39,7 +39,7 @@ def is_array(x: object) -> bool:
     return isinstance(x, np.ndarray) or is_torch(x) or _has_array_api(x)
 
 
-def autocasts(x: object) -> bool:
+def is_autocast_enabled(x: object) -> bool:
     """Tell whether torch.autocast is enabled on the device of ``x``: torch chooses dtypes, mixed ones are allowed."""
     if not is_torch(x):
         return False
@@ -55,8 +55,8 @@ def is_floating(x: Array) -> bool:
     return bool(x.dtype.is_floating_point) if is_torch(x) else bool(namespace(x).isdtype(x.dtype, "real floating"))
 
 
-def backend(**arrays: Array) -> ModuleType:
-    """Return the array namespace of the named arrays, after checking that all share it and one floating-point dtype.
+def array_namespace(**arrays: Array) -> ModuleType:
+    """Return the array API namespace of the named arrays, after checking that they share it and a floating-point dtype.
 
     Raises:
         TypeError: an argument is not an array, is not floating point, or differs in backend or dtype from the first.
@@ -68,14 +68,16 @@ def backend(**arrays: Array) -> ModuleType:
         if type(x) is not np.ndarray and not is_torch(x):
             _require_array(name, x)
         if not same_library(first, x):
-            raise TypeError(f"{first_name} is {kind(first)} but {name} is {kind(x)}: convert one of them")
+            raise TypeError(
+                f"{first_name} is {describe_type(first)} but {name} is {describe_type(x)}: convert one of them"
+            )
         if not is_floating(x):
             raise TypeError(f"{name} has dtype {x.dtype}, but attention needs floating point: use float32 or float64")
         if isinstance(x, np.ndarray) and not x.dtype.isnative:
             raise TypeError(
                 f"{name} has dtype {x.dtype}, not in native byte order: use x.astype(x.dtype.newbyteorder('='))"
             )
-        if x.dtype != first.dtype and not autocasts(first):
+        if x.dtype != first.dtype and not is_autocast_enabled(first):
             raise TypeError(
                 f"{first_name} has dtype {first.dtype} but {name} has {x.dtype}: cast one; nothing is upcast silently"
             )
@@ -111,14 +113,15 @@ def require_equal_width(query: Array, key: Array) -> None:
 
 def require_broadcast(**arrays: Array) -> None:
     """Raise ValueError unless the leading dimensions (all but the last two) of the named arrays broadcast together."""
-    leading(**{name: (x, 2) for name, x in arrays.items()})
+    broadcast_batch_shape(**{name: (x, 2) for name, x in arrays.items()})
 
 
-def leading(**arrays: tuple[Array, int]) -> tuple[int, ...]:
+def broadcast_batch_shape(**arrays: tuple[Array, int]) -> tuple[int, ...]:
     """Return the leading dimensions of the named arrays, broadcast together.
 
-    Each comes with the number of last dimensions that are its own: ``leading(x=(x, 2), h=(h, 1))`` for an ``x`` of
-    shape ``(..., T, D)`` and an ``h`` of shape ``(..., D)``. ValueError where one has fewer, or they do not broadcast.
+    Each array comes with its number of last dimensions that are not batch dimensions: pass ``x=(x, 2), h=(h, 1)`` for
+    an ``x`` of shape ``(..., T, D)`` and an ``h`` of shape ``(..., D)``. Raise ValueError if an array has too few
+    dimensions, or if they do not broadcast.
     """
     for name, (x, own) in arrays.items():
         if x.ndim < own:
@@ -142,7 +145,7 @@ def require_shapes(
             raise ValueError(f"{name} has shape {shape(x)}, but {wanted} is needed for {given}")
 
 
-def whole(name: str, value: int, minimum: int | None = None) -> int:
+def check_int(name: str, value: int, minimum: int | None = None) -> int:
     """Return a whole number as Python's int, after checking that it is one and at least ``minimum``.
 
     A size that torch.compile, torch.export, torch.jit.trace or jax.export keeps symbolic is returned unchanged, because
@@ -154,13 +157,13 @@ def whole(name: str, value: int, minimum: int | None = None) -> int:
         return value
     if isinstance(value, bool) or not (isinstance(value, int) or _is_symbolic(value)):
         sized = "; for the length of a sequence x, pass x.shape[-2]" if getattr(value, "shape", ()) else ""
-        raise TypeError(f"{name} is {_seen(value)}, but a whole number is needed{sized}")
+        raise TypeError(f"{name} is {_describe_value(value)}, but a whole number is needed{sized}")
     if minimum is not None and value < minimum:
         raise ValueError(f"{name} is {value}, but at least {minimum} is needed")
     return value
 
 
-def number(name: str, value: float) -> float:
+def check_float(name: str, value: float) -> float:
     """Return a number as Python's float, which widens no array, after checking that it is one and no tensor.
 
     Converting a tensor or a JAX array would lose its gradient and wait for its device.
@@ -169,7 +172,7 @@ def number(name: str, value: float) -> float:
         return value
     if is_array(value) and not isinstance(value, np.ndarray):
         raise TypeError(
-            f"{name} is {kind(value)}, but a plain number is needed: to learn it, multiply query or key by it"
+            f"{name} is {describe_type(value)}, but a plain number is needed: to learn it, multiply query or key by it"
         )
     if isinstance(value, (bool, str, bytes)) or value is None:
         raise TypeError(f"{name} is {value!r}, but a number is needed")
@@ -179,23 +182,23 @@ def number(name: str, value: float) -> float:
         raise TypeError(f"{name} is {value!r}, but a number is needed") from None
 
 
-def flag(name: str, value: bool) -> bool:
+def check_bool(name: str, value: bool) -> bool:
     """Return the value as a bool, after checking that it is True or False, and not a mask."""
     if value is True or value is False or isinstance(value, np.bool_):
         return bool(value)
     masked = "; pass a mask as attn_mask" if getattr(value, "shape", ()) else ""
-    raise TypeError(f"{name} is {_seen(value)}, but True or False is needed{masked}")
+    raise TypeError(f"{name} is {_describe_value(value)}, but True or False is needed{masked}")
 
 
-def probability(name: str, value: float) -> float:
+def check_probability(name: str, value: float) -> float:
     """Return a number as Python's float, after checking that it is one from 0 to 1."""
-    value = number(name, value)
+    value = check_float(name, value)
     if not 0 <= value <= 1:
         raise ValueError(f"{name} is {value}, but a probability from 0 to 1 is needed")
     return value
 
 
-def library_of(like: Array | None) -> tuple[ModuleType, Any]:
+def namespace_and_device(like: Array | None) -> tuple[ModuleType, Any]:
     """Return the array namespace and the device of ``like``, of whatever dtype; NumPy's if it is None."""
     if like is None:
         return np, "cpu"
@@ -257,13 +260,13 @@ def widest_float(xp: ModuleType, device: Any) -> Any:
     return xp.__array_namespace_info__().dtypes(kind="real floating").get("float64", xp.float32)
 
 
-def reshaped(x: Array, shape: tuple[int, ...]) -> Array:
+def reshape(x: Array, shape: tuple[int, ...]) -> Array:
     """Return ``x`` in a different shape, by its method if it has one, which takes half as long as the function."""
     return x.reshape(shape) if hasattr(x, "reshape") else namespace(x).reshape(x, shape)
 
 
-def swapped(x: Array, one: int, other: int) -> Array:
-    """Return ``x`` with two dimensions swapped, by its method if it has one, as in :func:`reshaped`."""
+def swapaxes(x: Array, one: int, other: int) -> Array:
+    """Return ``x`` with two dimensions swapped, by its method if it has one, as in :func:`reshape`."""
     if hasattr(x, "swapaxes"):
         return x.swapaxes(one, other)
     axes = [*range(x.ndim)]
@@ -275,7 +278,7 @@ def require_mask(name: str, mask: Array, scores_shape: tuple[int, ...], like: Ar
     """Raise unless a mask is boolean or floating point, and broadcasts to the scores' shape ``(..., T, S)``."""
     _refuse_subclass(name, mask)
     if not ((is_array(mask) or isinstance(mask, np.generic)) and same_library(mask, like)):
-        raise TypeError(f"{name} is {kind(mask)}, but the scores are {kind(like)}: convert it")
+        raise TypeError(f"{name} is {describe_type(mask)}, but the scores are {describe_type(like)}: convert it")
     if not (str(mask.dtype).endswith("bool") or is_floating(mask)):
         wanted = "bool (True = may attend) or floating point (added)"
         raise TypeError(f"{name} has dtype {mask.dtype}, but {wanted} is needed")
@@ -348,13 +351,13 @@ def namespace(x: Array) -> ModuleType:
         return _torch.ARRAY_API
     if _is_wrapped(x):
         with explain_missing("attnlib with arrays of dask or CuPy"):
-            from array_api_compat import array_namespace
-        return array_namespace(x)
+            import array_api_compat
+        return array_api_compat.array_namespace(x)
     library: ModuleType = x.__array_namespace__()
     return library
 
 
-def kind(x: Array) -> str:
+def describe_type(x: Array) -> str:
     """Return an object's type, with its article, for use in messages."""
     if is_torch(x):
         return "a torch.Tensor"
@@ -374,7 +377,7 @@ def _is_wrapped(x: object) -> bool:
     return f"{type(x).__module__}.".startswith(WRAPPED)
 
 
-def _seen(value: object) -> str:
+def _describe_value(value: object) -> str:
     """Describe a value for a message: an array by its type and shape, anything else by its repr."""
     if getattr(value, "shape", ()):
         return f"a {type(value).__module__.split('.')[0]}.{type(value).__name__} of shape {shape(value)}"

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import numpy as np
 
-from attnlib._arrays import Array, at_least_float32, backend, is_torch, kernel, swapped
+from attnlib._arrays import Array, array_namespace, at_least_float32, is_torch, kernel, swapaxes
 from attnlib._blocks import Reach, blocks, grouped, in_groups, within_reach
 from attnlib.softmax import softmax
 
@@ -37,7 +37,7 @@ def backward(
     if enable_gqa:
         grad, d_lse = (x if x is None else in_groups(x, key.shape[-3]) for x in (grad, d_lse))
         query, key, value, mask = grouped(query, key, value, mask)
-    xp = backend(query=query)
+    xp = array_namespace(query=query)
     if not is_torch(query):  # whose compiler may keep the sizes symbolic
         reach = reach.binding(query.shape[-2], key.shape[-2])
     if _may_overwrite(grad, query, key, value):
@@ -68,12 +68,12 @@ def gradients(
     d_out, q, k, v = (xp.astype(x, work, copy=False) for x in (grad, query, key, value))
     q = scale * q  # so that dK includes the scale too
     weights, slope = _weights(q, k, mask, softcap, xp)  # (..., T, S)
-    d_value = swapped(weights, -1, -2) @ d_out  # (..., S, D_v)
-    d_scores = _through_softmax(weights, d_out @ swapped(v, -1, -2), d_lse, xp)  # (..., T, S)
+    d_value = swapaxes(weights, -1, -2) @ d_out  # (..., S, D_v)
+    d_scores = _through_softmax(weights, d_out @ swapaxes(v, -1, -2), d_lse, xp)  # (..., T, S)
     if slope is not None:
         d_scores = d_scores * slope
     d_query = scale * (d_scores @ k)  # (..., T, D)
-    d_key = swapped(d_scores, -1, -2) @ q  # (..., S, D)
+    d_key = swapaxes(d_scores, -1, -2) @ q  # (..., S, D)
     return d_query, d_key, d_value
 
 
@@ -81,7 +81,7 @@ def _weights(
     q: Array, k: Array, mask: Array | None, softcap: float | None, xp: ModuleType
 ) -> tuple[Array, Array | None]:
     """Return the weights and, if there is a softcap, its derivative for each score."""
-    scores, slope = q @ swapped(k, -1, -2), None
+    scores, slope = q @ swapaxes(k, -1, -2), None
     if softcap is not None:
         capped = xp.tanh(scores / softcap)
         scores, slope = softcap * capped, 1 - capped * capped

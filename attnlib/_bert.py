@@ -5,7 +5,7 @@ Dimensions: B batch, T tokens, H heads, E width of the vectors (embed_dim).
 
 from typing import Any
 
-from attnlib._arrays import Array, library_of, shape, whole
+from attnlib._arrays import Array, check_int, namespace_and_device, shape
 
 
 class BertEncoder:
@@ -59,10 +59,10 @@ class BertEncoder:
         layer_norm_eps: float = 1e-12,
     ) -> None:
         super().__init__()
-        embed_dim = whole("embed_dim", embed_dim, 1)
-        self.word_embeddings = self.Embedding(whole("vocabulary", vocabulary, 1), embed_dim)
+        embed_dim = check_int("embed_dim", embed_dim, 1)
+        self.word_embeddings = self.Embedding(check_int("vocabulary", vocabulary, 1), embed_dim)
         self.position_embeddings = self.LearnedPositions(max_length, embed_dim)
-        self.token_type_embeddings = self.Embedding(whole("token_types", token_types, 1), embed_dim)
+        self.token_type_embeddings = self.Embedding(check_int("token_types", token_types, 1), embed_dim)
         self.norm = self.LayerNorm(embed_dim, eps=layer_norm_eps)
         self.encoder = self.Encoder(
             embed_dim, num_heads, ff_dim, num_layers, norm="post", activation="gelu", layer_norm_eps=layer_norm_eps
@@ -94,7 +94,7 @@ def _integers(**indices: Array) -> Array:
     ((name, x),) = indices.items()
     if not hasattr(x, "dtype"):
         raise TypeError(f"{name} is a {type(x).__name__}, but an array of integers is needed")
-    xp, _ = library_of(x)
+    xp, _ = namespace_and_device(x)
     if not xp.isdtype(x.dtype, "integral"):
         raise TypeError(f"{name} has dtype {x.dtype}, but integers are needed")
     return xp.astype(x, xp.int64, copy=False)

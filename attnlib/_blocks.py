@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlib._arrays import Array, is_torch, reshaped
+from attnlib._arrays import Array, is_torch, reshape
 from attnlib._lengths import binding_sides, keys_in_reach
 from attnlib.masks import combine_masks, window_mask
 
@@ -113,7 +113,7 @@ def in_groups(x: Array, H_key: int) -> Array:
     """Reshape ``(..., H, T, D)`` to ``(..., H_key, H / H_key, T, D)``; a single head serves all groups."""
     if x.shape[-3] == 1:
         return x[..., None, :, :]
-    return reshaped(x, (*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:]))
+    return reshape(x, (*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:]))
 
 
 def _part(x: Array, index: tuple[Index, ...]) -> Array:

@@ -21,26 +21,26 @@ from typing import Any, NamedTuple
 
 from attnlib._arrays import (
     Array,
+    array_namespace,
     at_least_float32,
-    backend,
+    check_int,
+    check_probability,
     is_torch,
-    library_of,
-    probability,
+    namespace_and_device,
     require_mask,
     require_sequence,
     shape,
-    whole,
 )
 from attnlib._instead import explain_torch_names
-from attnlib._lengths import checked_offset
+from attnlib._lengths import check_offset
 from attnlib._mask_rule import MaskRule
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.heads import merge, split
 from attnlib.masks import combine_masks
 from attnlib.positions import apply_rope
 from attnlib.positions import rope_tables as tables_of
-from attnlib.sdpa import Window, checked_softcap, checked_window, scaled_dot_product_attention
-from attnlib.similarity import checked_scale
+from attnlib.sdpa import Window, check_softcap, check_window, scaled_dot_product_attention
+from attnlib.similarity import check_scale
 
 Tables = tuple[Array, Array]  # the cosines and the sines of rotary positions
 
@@ -126,20 +126,20 @@ class MultiHeadAttention(AcceptsRopeTables):
         attn_bias: Callable[..., Array] | None = None,
     ) -> None:
         super().__init__()
-        self.embed_dim = embed_dim = whole("embed_dim", embed_dim, 1)
-        self.num_heads = num_heads = whole("num_heads", num_heads, 1)
-        self.num_kv_heads = num_heads if num_kv_heads is None else whole("num_kv_heads", num_kv_heads, 1)
+        self.embed_dim = embed_dim = check_int("embed_dim", embed_dim, 1)
+        self.num_heads = num_heads = check_int("num_heads", num_heads, 1)
+        self.num_kv_heads = num_heads if num_kv_heads is None else check_int("num_kv_heads", num_kv_heads, 1)
         if embed_dim % num_heads:
             raise ValueError(f"num_heads={num_heads} does not divide embed_dim={embed_dim}")
         if num_heads % self.num_kv_heads:
             raise ValueError(f"num_kv_heads={num_kv_heads} does not divide num_heads={num_heads}")
         self.head_dim = embed_dim // num_heads
-        self.dropout, self.rope = probability("dropout", dropout), _base(rope)
+        self.dropout, self.rope = check_probability("dropout", dropout), _base(rope)
         if self.rope is not None and self.head_dim % 2:
             raise ValueError(f"rope rotates pairs, but a head is {embed_dim}/{num_heads} = {self.head_dim} wide")
-        self.window, self.num_sink_tokens = checked_window(window), whole("num_sink_tokens", num_sink_tokens, 0)
-        self.softcap, self.attn_bias = checked_softcap(softcap), attn_bias
-        self.scale = checked_scale(scale, self.head_dim)
+        self.window, self.num_sink_tokens = check_window(window), check_int("num_sink_tokens", num_sink_tokens, 0)
+        self.softcap, self.attn_bias = check_softcap(softcap), attn_bias
+        self.scale = check_scale(scale, self.head_dim)
         self.ablated: tuple[int, ...] = ()
         kv_dim = self.num_kv_heads * self.head_dim
         self.q_proj = self.Linear(embed_dim, embed_dim, bias=bias)
@@ -212,7 +212,7 @@ class MultiHeadAttention(AcceptsRopeTables):
             (6, True, True)
         """
         for head in heads:
-            if whole("head", head, 0) >= self.num_heads:
+            if check_int("head", head, 0) >= self.num_heads:
                 raise ValueError(f"head is {head}, but there are {self.num_heads} heads: 0 to {self.num_heads - 1}")
         self.ablated = heads
 
@@ -236,7 +236,7 @@ class MultiHeadAttention(AcceptsRopeTables):
         if key is not None:
             _refuse_mask_as_key(query, key)
         own = {"weight": self.q_proj.weight} if type(self.q_proj) is self.Linear else {}  # others do their own checks
-        backend(**inputs, **own)
+        array_namespace(**inputs, **own)
         require_sequence(**inputs)
         for name, x in inputs.items():
             if x.shape[-1] != self.embed_dim:
@@ -296,7 +296,7 @@ class MultiHeadAttention(AcceptsRopeTables):
                 "rope needs padded tensors, but got a nested one: pass torch.nested.to_padded_tensor(x, 0.0), and "
                 "padding_mask(lengths, S) as attn_mask"
             )
-        xp, device = library_of(x)
+        xp, device = namespace_and_device(x)
         positions = xp.arange(x.shape[-2], dtype=at_least_float32(xp, x.dtype), device=device) + offset
         return tables_of(positions, self.head_dim, base=base)
 
@@ -355,7 +355,7 @@ class TransformerBlock(AcceptsRopeTables):
     ) -> None:
         super().__init__()
         self.norm, self.activation = _known("norm", norm, NORMS), _known("activation", activation, self.ACTIVATIONS)
-        embed_dim, ff_dim = whole("embed_dim", embed_dim, 1), whole("ff_dim", ff_dim, 1)
+        embed_dim, ff_dim = check_int("embed_dim", embed_dim, 1), check_int("ff_dim", ff_dim, 1)
         self.self_attn = self.Attention(embed_dim, num_heads, **mha)
         self.linear1 = self.Linear(embed_dim, ff_dim)
         self.linear2 = self.Linear(ff_dim, embed_dim)
@@ -521,7 +521,7 @@ class Encoder:
     ) -> None:
         super().__init__()
         block |= {"norm": norm, "layer_norm_eps": layer_norm_eps}
-        embed_dim, count = whole("embed_dim", embed_dim, 1), whole("num_layers", num_layers, 1)
+        embed_dim, count = check_int("embed_dim", embed_dim, 1), check_int("num_layers", num_layers, 1)
         self.layers = self.ModuleList([self.Block(embed_dim, num_heads, ff_dim, **block) for _ in range(count)])
         self.norm = self.LayerNorm(embed_dim, eps=layer_norm_eps) if norm == "pre" else None
 
@@ -623,20 +623,20 @@ class LearnedPositions:
 
     def __init__(self, num_positions: int, embed_dim: int) -> None:
         super().__init__()
-        shape = (whole("num_positions", num_positions, 1), whole("embed_dim", embed_dim, 1))
+        shape = (check_int("num_positions", num_positions, 1), check_int("embed_dim", embed_dim, 1))
         self.weight = self.new_parameter(shape, 0.02)  # the spread of GPT-2's
 
     def forward(self, x: Array, *, q_offset: int = 0) -> Array:
         """Add the positions' vectors: see the class."""
-        backend(x=x, weight=self.weight)
+        array_namespace(x=x, weight=self.weight)
         require_sequence(x=x)
         T, (known, width) = x.shape[-2], self.weight.shape
         if x.shape[-1] != width:
             raise ValueError(f"x has shape {shape(x)}, but (B, T, {width}) is needed: embed_dim wide")
         if is_torch(q_offset):
-            xp, device = library_of(x)
-            return x + self.weight[xp.arange(T, device=device) + checked_offset(q_offset, x)]
-        first = whole("q_offset", q_offset, 0)
+            xp, device = namespace_and_device(x)
+            return x + self.weight[xp.arange(T, device=device) + check_offset(q_offset, x)]
+        first = check_int("q_offset", q_offset, 0)
         if first + T > known:
             raise ValueError(f"x has shape {shape(x)} and q_offset is {first}: there are vectors for {known} positions")
         return x + self.weight[first : first + T]
@@ -652,7 +652,7 @@ def _given(**options: Any) -> dict[str, Any]:
 
 def _without_heads(context: Array, heads: tuple[int, ...]) -> Array:
     """Return the contexts (B, H, T, D) with those of some heads set to 0, even where they were nan."""
-    xp, device = library_of(context)
+    xp, device = namespace_and_device(context)
     numbers = xp.arange(context.shape[-3], device=device)[:, None, None]
     kept = reduce(lambda mask, head: mask & (numbers != head), heads, numbers >= 0)
     return xp.where(kept, context, xp.zeros((), dtype=context.dtype, device=device))

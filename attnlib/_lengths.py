@@ -11,21 +11,21 @@ import numpy as np
 
 from attnlib._arrays import (
     Array,
+    check_int,
+    describe_type,
     is_array,
     is_jax_dimension,
     is_torch,
-    kind,
-    library_of,
     namespace,
+    namespace_and_device,
     same_library,
-    whole,
 )
 
 Lengths = Sequence[int] | Array
 FEW_KEYS = 16  # with fewer, torch's CPU kernel needs a mask to return nan where it should: see attnlib._torch
 
 
-def checked_lengths(lengths: Lengths, most: int, letter: str, like: Array | None = None) -> Array:
+def check_lengths(lengths: Lengths, most: int, letter: str, like: Array | None = None) -> Array:
     """Return lengths as integers, after checking that they are whole numbers from 0 to ``most``, called ``letter``.
 
     The result has the library and the device of ``like``; None means those of ``lengths``, or NumPy for a list.
@@ -47,21 +47,25 @@ def checked_lengths(lengths: Lengths, most: int, letter: str, like: Array | None
         if not 0 <= n <= most:
             name = f"lengths{[*place] or ''}"
             raise ValueError(f"{name} is {n}, but {letter}={most} positions allow lengths from 0 to {most}")
-    xp, device = library_of(like)
+    xp, device = namespace_and_device(like)
     return xp.reshape(xp.asarray(values, dtype=_integers(xp), device=device), came)
 
 
-def checked_offset(q_offset: Any, like: Array | None) -> Any:
+def check_offset(q_offset: Any, like: Array | None) -> Any:
     """Return an offset as Python's int, after checking that positions moved by it do not wrap around.
 
     A zero-dimensional tensor, such as the length of a :class:`attnlib.static_cache.StaticCache`, is returned unchanged:
     reading its value would wait for the device.
     """
-    if is_torch(q_offset) and q_offset.ndim == 0 and library_of(q_offset)[0].isdtype(q_offset.dtype, "integral"):
+    if (
+        is_torch(q_offset)
+        and q_offset.ndim == 0
+        and namespace_and_device(q_offset)[0].isdtype(q_offset.dtype, "integral")
+    ):
         if not is_torch(like):
             raise TypeError("q_offset is a torch.Tensor, but like is not: pass a tensor on the same device as like")
         return q_offset
-    q_offset = whole("q_offset", q_offset)
+    q_offset = check_int("q_offset", q_offset)
     bits = bits_of_positions(like)
     if isinstance(q_offset, int) and abs(q_offset) > 2 ** (bits - 2):  # what torch keeps symbolic comes from a size
         wanted = f"from -2**{bits - 2} to 2**{bits - 2} is needed"
@@ -76,20 +80,20 @@ def bits_of_positions(like: Array | None) -> int:
     """
     if like is None or isinstance(like, np.ndarray) or is_torch(like):
         return 64
-    xp, _ = library_of(like)
+    xp, _ = namespace_and_device(like)
     return int(xp.iinfo(_integers(xp)).bits)
 
 
 def _item(b: int, length: int) -> int:
     if isinstance(length, np.ndarray) and length.ndim == 0:
         length = length[()]  # the number in an array of no dimensions
-    return whole(f"lengths[{b}]", length)
+    return check_int(f"lengths[{b}]", length)
 
 
 def _unread(lengths: Array, like: Array | None) -> Array:
     """Return the lengths without reading their values, which may be on a device that would have to be waited for."""
     if not (like is None or same_library(lengths, like)):
-        raise TypeError(f"lengths is {kind(lengths)} but x is {kind(like)}: convert one of them")
+        raise TypeError(f"lengths is {describe_type(lengths)} but x is {describe_type(like)}: convert one of them")
     _check_integers(lengths)
     xp = namespace(lengths)
     if is_torch(lengths):
@@ -103,7 +107,7 @@ def _integers(xp: ModuleType) -> Any:
 
 
 def _check_integers(lengths: Array) -> None:
-    if not library_of(lengths)[0].isdtype(lengths.dtype, "integral"):
+    if not namespace_and_device(lengths)[0].isdtype(lengths.dtype, "integral"):
         raise TypeError(f"lengths has dtype {lengths.dtype}, but integers are needed: how many positions are real")
 
 

@@ -5,7 +5,7 @@ Dimensions: B batch, H heads, T queries, S keys.
 
 from typing import Any, NamedTuple, Self
 
-from attnlib._arrays import Array, flag
+from attnlib._arrays import Array, check_bool
 from attnlib.masks import combine_masks, window_mask
 
 
@@ -20,7 +20,7 @@ class MaskRule(NamedTuple):
     def of(cls, is_causal: bool, window: tuple[int | None, int | None] | None, num_sink_tokens: int) -> Self:
         """Return the rule of a layer with this window, which may also be causal."""
         left, right = window or (None, None)
-        return cls(left, 0 if flag("is_causal", is_causal) else right, num_sink_tokens)
+        return cls(left, 0 if check_bool("is_causal", is_causal) else right, num_sink_tokens)
 
     def options(self, T: int, S: int, q_offset: int, attn_mask: Array | None, like: Array) -> dict[str, Any]:
         """Return the rule and a mask as options of attention for T queries and the keys at positions 0 to S - 1."""

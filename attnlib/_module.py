@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from attnlib._arrays import Array, backend, is_torch, shape
+from attnlib._arrays import Array, array_namespace, is_torch, shape
 
 Floats = NDArray[np.floating[Any]]
 
@@ -90,7 +90,7 @@ class Module:
         require_same_shapes(type(self).__name__, mine if strict else {name: mine[name] for name in state}, state)
         arrays = {name: _as_numpy(x) for name, x in state.items()}
         if arrays:
-            backend(**arrays)
+            array_namespace(**arrays)
             self._cast(next(iter(arrays.values())).dtype, arrays)
         return self
 
@@ -149,7 +149,7 @@ class Linear(Module):
 
     def forward(self, x: Floats) -> Floats:
         """Return ``(..., F)`` for ``(..., E)``."""
-        backend(x=x, weight=self.weight)
+        array_namespace(x=x, weight=self.weight)
         if x.shape[-1:] != self.weight.shape[1:]:
             raise ValueError(f"x has shape {shape(x)}, but (..., {self.weight.shape[1]}) is needed")
         out: Floats = x.reshape(-1, x.shape[-1]) @ self.weight.T  # one product, not one a sequence
@@ -183,7 +183,7 @@ class LayerNorm(Module):
 
     def forward(self, x: Floats) -> Floats:
         """Return the normalised ``(..., E)``."""
-        backend(x=x, weight=self.weight)
+        array_namespace(x=x, weight=self.weight)
         if x.shape[-1:] != self.weight.shape:
             raise ValueError(f"x has shape {shape(x)}, but (..., {len(self.weight)}) is needed")
         work = x.astype(np.result_type(x.dtype, np.float32))

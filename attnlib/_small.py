@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from attnlib._arrays import Array, broadcasts_to
 from attnlib._tiled import TINY
-from attnlib.similarity import checked_scale
+from attnlib.similarity import check_scale
 
 Floats = NDArray[np.floating[Any]]
 
@@ -33,7 +33,7 @@ def sdpa(
         return None
     if mask is not None and not mask_fits(mask, q, key):
         return None
-    factor = q.shape[-1] ** -0.5 if scale is None else checked_scale(scale, q.shape[-1])
+    factor = q.shape[-1] ** -0.5 if scale is None else check_scale(scale, q.shape[-1])
     context, weights = attend(q, key, value, factor, causal, mask)
     if not grouped:
         return context, weights

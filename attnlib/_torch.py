@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 
-from attnlib._arrays import at_least_float32, autocasts, broadcast_shape
+from attnlib._arrays import at_least_float32, broadcast_shape, is_autocast_enabled
 from attnlib._backward import backward
 from attnlib._blocks import Reach, blocks, grouped, most_scores, within_reach
 from attnlib._extras import explain_missing
@@ -66,7 +66,7 @@ def encode(
     torch runs the steps from C++, in a third of the time. Use it only on the CPU, where it has second derivatives.
     """
     given = [z for z in (x, h, w_ih, w_hh, b_ih, b_hh) if z is not None]
-    if autocasts(x) or not all(map(_is_eager_on_cpu, given)) or not (x.numel() and h.numel()):
+    if is_autocast_enabled(x) or not all(map(_is_eager_on_cpu, given)) or not (x.numel() and h.numel()):
         return None
     if torch.finfo(x.dtype).bits < 32:
         return None
@@ -179,7 +179,7 @@ def small_sdpa(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> tu
     With few scores, most of the time goes into launching operations, so this function uses as few as possible.
     """
     (T, D), S = query.shape[2:], key.shape[2]
-    if is_traced() or query.is_nested or autocasts(query) or not query.device == key.device == value.device:
+    if is_traced() or query.is_nested or is_autocast_enabled(query) or not query.device == key.device == value.device:
         return None
     if not 0 < query.numel() * S < LONG * D or torch.finfo(query.dtype).bits < 32:
         return None
@@ -257,7 +257,7 @@ def _step_by_step(
         lse = lse if lse is None else lse.flatten(-3, -2)
     weights = weights.expand(*out.shape[:-1], weights.shape[-1])  # the values may have brought more batches
     lse = lse if lse is None else lse.expand(out.shape[:-1])
-    result = out.dtype if autocasts(query) else query.dtype
+    result = out.dtype if is_autocast_enabled(query) else query.dtype
     return out.to(result), weights.to(result), lse if lse is None else lse.to(result)
 
 
@@ -374,14 +374,14 @@ class _Blocks(torch.autograd.Function):
 
 def _result_dtype(query: Tensor) -> torch.dtype:
     """Return the dtype of the context: under autocast, that of matrix products, except for float64."""
-    if autocasts(query) and query.dtype != torch.float64:
+    if is_autocast_enabled(query) and query.dtype != torch.float64:
         return torch.get_autocast_dtype(query.device.type)
     return query.dtype
 
 
 def _worth_a_loop(query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Tell whether heads are so long that one at a time is faster, on one core, and nobody would notice."""
-    if _followed(query, key, value) or autocasts(query):
+    if _followed(query, key, value) or is_autocast_enabled(query):
         return False
     if query.device.type != "cpu" or torch.finfo(query.dtype).bits < 32:
         return False

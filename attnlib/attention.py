@@ -8,7 +8,7 @@ from collections.abc import Callable
 from attnlib import _small
 from attnlib._arrays import (
     Array,
-    backend,
+    array_namespace,
     broadcast_shape,
     kernel,
     require_broadcast,
@@ -66,7 +66,7 @@ def attention(
     """
     if score is scaled_dot and mask is None and _small.fits(query, key, value, causal=False):
         return _small.attend(query, key, value, query.shape[-1] ** -0.5, causal=False)
-    backend(query=query, key=key, value=value)
+    array_namespace(query=query, key=key, value=value)
     require_sequence(query=query, key=key, value=value)
     require_broadcast(query=query, key=key, value=value)
     if key.shape[-2] != value.shape[-2]:
@@ -118,7 +118,7 @@ def self_attention(x: ArrayT, *, score: Score = scaled_dot, mask: ArrayT | None 
 
 
 def _checked_scores(scores: Array, query: Array, key: Array) -> Array:
-    backend(query=query, scores=scores)
+    array_namespace(query=query, scores=scores)
     leading = broadcast_shape(tuple(query.shape[:-2]), tuple(key.shape[:-2]))
     wanted = (*leading, query.shape[-2], key.shape[-2])
     if tuple(scores.shape) != wanted:

@@ -9,7 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from attnlib._arrays import Array, autocasts, backend, is_torch, kind, require_sequence, shape, whole
+from attnlib._arrays import (
+    Array,
+    array_namespace,
+    check_int,
+    describe_type,
+    is_autocast_enabled,
+    is_torch,
+    require_sequence,
+    shape,
+)
 from attnlib._mask_rule import MaskRule
 
 
@@ -132,7 +141,7 @@ class KVCache:
             TypeError: ``length`` is not a whole number.
             ValueError: ``length`` is negative, or more than the cache holds.
         """
-        length = whole("length", length, 0)
+        length = check_int("length", length, 0)
         if length > self.length:
             raise ValueError(f"length is {length}, but the cache holds {self.length} positions")
         self.length = length
@@ -168,10 +177,12 @@ class KVCache:
 
     def _check(self, key: Array, value: Array) -> None:
         """Check new keys and values before either is kept, so that an error leaves the cache unchanged."""
-        backend(key=key, value=value)
+        array_namespace(key=key, value=value)
         require_sequence(key=key, value=value)
         if not (isinstance(key, np.ndarray) or is_torch(key)):
-            raise TypeError(f"key is {kind(key)}, but a cache writes into a numpy.ndarray or torch.Tensor: convert it")
+            raise TypeError(
+                f"key is {describe_type(key)}, but a cache writes into a numpy.ndarray or torch.Tensor: convert it"
+            )
         if key.shape[:-1] != value.shape[:-1]:
             raise ValueError(f"key has shape {shape(key)} and value {shape(value)}: all but the widths must be equal")
         if self._keys is not None:
@@ -180,7 +191,7 @@ class KVCache:
 
     def _check_against(self, name: str, kept: Array, new: Array) -> None:
         try:
-            backend(kept=kept, **{name: new})
+            array_namespace(kept=kept, **{name: new})
         except TypeError as error:
             raise TypeError(
                 f"{error}. The cached arrays are from an earlier call: use the same dtype in every call, and "
@@ -192,7 +203,7 @@ class KVCache:
 
     def _extended(self, kept: Array, new: Array) -> Array:
         """Return an array that begins with what is kept and the new positions, and may have room for more."""
-        kept, xp = new[..., :0, :] if kept is None else kept, backend(new=new)
+        kept, xp = new[..., :0, :] if kept is None else kept, array_namespace(new=new)
         end = self.length + new.shape[-2]
         if is_torch(new) and may_not_write(kept):
             return xp.concat([kept[..., : self.length, :], new], axis=-2)
@@ -211,9 +222,9 @@ def _conditions(key: Array, value: Array) -> tuple[Any, ...]:
     torch: Any = sys.modules["torch"]
     recorded = torch.is_grad_enabled()
     if torch.compiler.is_compiling():  # a compiled graph cannot query the rest
-        return recorded, autocasts(key)
+        return recorded, is_autocast_enabled(key)
     versions = [None if x.is_inference() else x._version for x in (key, value)]
-    return recorded, torch.is_inference_mode_enabled(), autocasts(key), *versions
+    return recorded, torch.is_inference_mode_enabled(), is_autocast_enabled(key), *versions
 
 
 def may_not_write(kept: Array) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import prod
 from types import ModuleType
 
-from attnlib._arrays import Array, backend, leading, require_shapes
+from attnlib._arrays import Array, array_namespace, broadcast_batch_shape, require_shapes
 from attnlib._types import ArrayT
 
 
@@ -116,7 +116,7 @@ def along(
 
     Inputs do not depend on states, so a single product covers all steps.
     """
-    xp, step = backend(x=x), _rnn_step if cell is rnn_cell else _gru_step
+    xp, step = array_namespace(x=x), _rnn_step if cell is rnn_cell else _gru_step
     rows = xp.reshape(x, (prod(x.shape[:-1]), x.shape[-1]))
     from_x = xp.reshape(_affine(rows, w_ih, b_ih), (*x.shape[:-1], w_ih.shape[0]))
     return from_x, lambda from_x_t, h: step(from_x_t, _affine(h, w_hh, b_hh), h, xp)
@@ -145,8 +145,8 @@ def _check(
     """Return the array namespace after checking all shapes."""
     given = {"w_ih": w_ih, "w_hh": w_hh, "b_ih": b_ih, "b_hh": b_hh}
     given = {name: w for name, w in given.items() if w is not None or name.startswith("w")}
-    xp = backend(x=x, h=h, **given)
-    leading(x=(x, 1), h=(h, 1))
+    xp = array_namespace(x=x, h=h, **given)
+    broadcast_batch_shape(x=(x, 1), h=(h, 1))
     D_in, D_h = x.shape[-1], h.shape[-1]
     rows = gates * D_h
     needed = {"w_ih": (rows, D_in), "w_hh": (rows, D_h), "b_ih": (rows,), "b_hh": (rows,)}

@@ -4,7 +4,16 @@ Dimensions: H heads, T positions or queries, S keys, D width per head, D_v width
 vectors that come in.
 """
 
-from attnlib._arrays import Array, backend, require_sequence, require_shapes, reshaped, shape, swapped, whole
+from attnlib._arrays import (
+    Array,
+    array_namespace,
+    check_int,
+    require_sequence,
+    require_shapes,
+    reshape,
+    shape,
+    swapaxes,
+)
 from attnlib._types import ArrayT
 from attnlib.sdpa import scaled_dot_product_attention
 
@@ -37,9 +46,9 @@ def split_heads(x: ArrayT, num_heads: int) -> ArrayT:
                [[3., 4.],
                 [7., 8.]]])
     """
-    backend(x=x)
+    array_namespace(x=x)
     require_sequence(x=x)
-    num_heads = whole("num_heads", num_heads, 1)
+    num_heads = check_int("num_heads", num_heads, 1)
     if x.shape[-1] % num_heads:
         raise ValueError(f"x has shape {shape(x)}: num_heads={num_heads} does not divide its width {x.shape[-1]}")
     return split(x, num_heads)
@@ -69,7 +78,7 @@ def merge_heads(x: ArrayT) -> ArrayT:
         array([[1., 2., 3., 4.],
                [5., 6., 7., 8.]])
     """
-    backend(x=x)
+    array_namespace(x=x)
     if x.ndim < 3:
         raise ValueError(f"x has shape {shape(x)}, but (..., H, T, D) is needed: at least 3 dimensions")
     return merge(x)
@@ -78,13 +87,13 @@ def merge_heads(x: ArrayT) -> ArrayT:
 def split(x: Array, num_heads: int) -> Array:
     """As :func:`split_heads`, of what has been checked."""
     *leading, length, width = x.shape
-    return swapped(reshaped(x, (*leading, length, num_heads, width // num_heads)), -3, -2)
+    return swapaxes(reshape(x, (*leading, length, num_heads, width // num_heads)), -3, -2)
 
 
 def merge(x: Array) -> Array:
     """As :func:`merge_heads`, of what has been checked."""
     *leading, heads, length, width = x.shape
-    return reshaped(swapped(x, -3, -2), (*leading, length, heads * width))
+    return reshape(swapaxes(x, -3, -2), (*leading, length, heads * width))
 
 
 def multi_head_attention(
@@ -138,7 +147,7 @@ def multi_head_attention(
         array([[2., 3.],
                [2., 3.]])
     """
-    backend(query=query, key=key, value=value, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
+    array_namespace(query=query, key=key, value=value, w_q=w_q, w_k=w_k, w_v=w_v, w_o=w_o)
     require_sequence(query=query, key=key, value=value)
     width, width_v = (w.shape[1] if w.ndim == 2 else name for w, name in ((w_q, "H*D"), (w_v, "H*D_v")))
     needed = {

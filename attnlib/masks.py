@@ -15,8 +15,18 @@ from typing import overload
 
 import numpy as np
 
-from attnlib._arrays import Array, backend, broadcast_shape, is_array, kind, library_of, same_library, shape, whole
-from attnlib._lengths import bits_of_positions, checked_lengths, checked_offset
+from attnlib._arrays import (
+    Array,
+    array_namespace,
+    broadcast_shape,
+    check_int,
+    describe_type,
+    is_array,
+    namespace_and_device,
+    same_library,
+    shape,
+)
+from attnlib._lengths import bits_of_positions, check_lengths, check_offset
 from attnlib._types import ArrayT
 
 
@@ -112,13 +122,13 @@ def window_mask(
 
 def within_window(i: Array, j: Array, left: int | None, right: int | None, num_sink_tokens: int) -> Array:
     """Return :func:`window_mask` for queries at the positions i ``(T, 1)`` and keys at the positions j ``(1, S)``."""
-    xp, device = library_of(j)
-    sinks = whole("num_sink_tokens", num_sink_tokens, 0)
+    xp, device = namespace_and_device(j)
+    sinks = check_int("num_sink_tokens", num_sink_tokens, 0)
     mask = xp.ones((i.shape[0], j.shape[1]), dtype=xp.bool, device=device)
-    if left is not None and _bounds(left := whole("left", left, 0), j):
+    if left is not None and _bounds(left := check_int("left", left, 0), j):
         near = i - left <= j
         mask = mask & ((near | (j < sinks)) if sinks else near)
-    if right is not None and _bounds(right := whole("right", right, 0), j):
+    if right is not None and _bounds(right := check_int("right", right, 0), j):
         mask = mask & (j - right <= i)
     return mask
 
@@ -151,11 +161,11 @@ def padding_mask(lengths: Sequence[int] | ArrayT, S: int) -> ArrayT:
         array([[ True,  True, False],
                [ True,  True,  True]])
     """
-    S = whole("S", S, 0)
-    checked = checked_lengths(lengths, S, "S")
+    S = check_int("S", S, 0)
+    checked = check_lengths(lengths, S, "S")
     if checked.ndim != 1:
         raise ValueError(f"lengths has shape {shape(checked)}, but (B,) is needed: one length for each sequence")
-    xp, device = library_of(checked)
+    xp, device = namespace_and_device(checked)
     return xp.arange(S, device=device) < checked[:, None, None, None]  # (S,) with (B, 1, 1, 1)
 
 
@@ -204,8 +214,8 @@ def combine_masks(*masks: ArrayT | None) -> ArrayT | None:
 
 def _positions(T: int, S: int, q_offset: int, like: Array | None) -> tuple[Array, Array]:
     """Return where the queries stand among the keys, (T, 1), and where the keys stand, (1, S)."""
-    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), checked_offset(q_offset, like)
-    xp, device = library_of(like)
+    T, S, q_offset = check_int("T", T, 0), check_int("S", S, 0), check_offset(q_offset, like)
+    xp, device = namespace_and_device(like)
     return xp.arange(T, device=device)[:, None] + q_offset, xp.arange(S, device=device)[None, :]
 
 
@@ -218,8 +228,8 @@ def _check_masks(masks: list[Array]) -> tuple[Array, Array]:
     """Check that masks share a library, a floating point dtype if they have one, and broadcast."""
     for mask in masks:
         if not (is_array(mask) and same_library(mask, masks[0])):
-            raise TypeError(f"masks must all be arrays from one library, got {', '.join(map(kind, masks))}")
-    xp, device = library_of(masks[0])
+            raise TypeError(f"masks must all be arrays from one library, got {', '.join(map(describe_type, masks))}")
+    xp, device = namespace_and_device(masks[0])
     floating = {f"masks[{n}]": mask for n, mask in enumerate(masks) if mask.dtype != xp.bool}
     for name, mask in floating.items():
         if not xp.isdtype(mask.dtype, "real floating"):
@@ -228,7 +238,7 @@ def _check_masks(masks: list[Array]) -> tuple[Array, Array]:
                 "(added to the scores) is needed"
             )
     if floating:
-        backend(**floating)
+        array_namespace(**floating)
     try:
         broadcast_shape(*(tuple(mask.shape) for mask in masks))
     except ValueError:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlib._arrays import Array, library_of, whole
+from attnlib._arrays import Array, check_int, namespace_and_device
 from attnlib._extras import explain_missing, require
 from attnlib.masks import padding_mask
 
@@ -184,9 +184,9 @@ class SentenceEncoder:
             raise TypeError(f"sentences is the string {sentences!r}, but a list of strings is needed: put it into one")
         ids = [encoding.ids for encoding in self._encodings(list(sentences))]
         order = sorted(range(len(ids)), key=lambda n: len(ids[n]))
-        size = whole("batch_size", batch_size, 1)
+        size = check_int("batch_size", batch_size, 1)
         batches = [[ids[n] for n in order[start : start + size]] for start in range(0, len(ids), size)]
-        xp, device = library_of(self.model.word_embeddings.weight)
+        xp, device = namespace_and_device(self.model.word_embeddings.weight)
         vectors = [xp.zeros((0, SIZES["embed_dim"]), dtype=xp.float32, device=device), *map(self._embed, batches)]
         return xp.concat(vectors)[xp.asarray(np.argsort(order).astype(np.int64), device=device)]
 
@@ -208,7 +208,7 @@ class SentenceEncoder:
             (9, (6, 12, 9, 9))
         """
         (encoding,) = self._encodings([sentence])
-        xp, device = library_of(self.model.word_embeddings.weight)
+        xp, device = namespace_and_device(self.model.word_embeddings.weight)
         _, weights = self.model(xp.asarray(np.array([encoding.ids]), device=device), need_weights=True)
         return list(encoding.tokens), xp.concat(weights)  # of a batch of one: the layers take its place
 
@@ -224,7 +224,7 @@ class SentenceEncoder:
         padded = np.zeros((len(ids), lengths.max()), np.int64)  # (B, T)
         for row, one in zip(padded, ids, strict=True):
             row[: len(one)] = one
-        xp, device = library_of(self.model.word_embeddings.weight)
+        xp, device = namespace_and_device(self.model.word_embeddings.weight)
         real = padding_mask(lengths, padded.shape[1])  # (B, 1, 1, T)
         # Without padding no mask, which spares the attention some work.
         mask = None if real.all() else xp.asarray(real, device=device)

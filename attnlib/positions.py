@@ -18,21 +18,21 @@ import numpy as np
 
 from attnlib._arrays import (
     Array,
+    array_namespace,
     at_least_float32,
-    backend,
     broadcasts_to,
+    check_float,
+    check_int,
+    describe_type,
     device_of,
     is_array,
-    kind,
-    library_of,
-    number,
+    namespace_and_device,
     require_sequence,
     same_library,
     shape,
-    whole,
     widest_float,
 )
-from attnlib._lengths import checked_offset
+from attnlib._lengths import check_offset
 from attnlib._types import ArrayT
 
 
@@ -71,7 +71,7 @@ def sinusoidal_positions(
                [ 0.84,  0.54,  0.1 ,  1.  ],
                [ 0.91, -0.42,  0.2 ,  0.98]])
     """
-    T = whole("T", T, 0)
+    T = check_int("T", T, 0)
     xp, dtype, device = _floats_like(like)
     angles = _angles(xp.arange(T, device=device), D, base, xp)  # (T, D/2)
     sin, cos = xp.sin(angles), xp.cos(angles)
@@ -111,7 +111,7 @@ def rope_tables(positions: ArrayT | Sequence[Any], D: int, *, base: float = 1000
                [0.91, 0.2 ]])
     """
     checked = _checked_positions(positions)
-    xp, device = library_of(checked)
+    xp, device = namespace_and_device(checked)
     dtype = checked.dtype
     if not xp.isdtype(dtype, "real floating"):
         dtype = xp.__array_namespace_info__().default_dtypes(device=device)["real floating"]
@@ -165,7 +165,7 @@ def apply_rope(x: ArrayT, cos: ArrayT, sin: ArrayT, *, interleaved: bool = False
 
 def turn(x: Array, cos: Array, sin: Array, interleaved: bool = False) -> Array:
     """Do the same as :func:`apply_rope`, for checked arguments and tables that rotate every component."""
-    xp, _ = library_of(x)
+    xp, _ = namespace_and_device(x)
     width = cos.shape[-1]
     a, b = (x[..., 0::2], x[..., 1::2]) if interleaved else (x[..., :width], x[..., width:])
     work = at_least_float32(xp, x.dtype)
@@ -244,7 +244,7 @@ def alibi_bias(H: int, T: int, S: int, *, q_offset: int = 0, like: ArrayT | None
     """
     xp, dtype, device = _floats_like(like)
     work = at_least_float32(xp, dtype)  # float16 holds whole numbers only up to 2048
-    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), checked_offset(q_offset, like)
+    T, S, q_offset = check_int("T", T, 0), check_int("S", S, 0), check_offset(q_offset, like)
     i, j = xp.arange(T, device=device)[:, None] + q_offset, xp.arange(S, device=device)[None, :]
     slopes = xp.astype(_slopes(H, like), work)[:, None, None]  # (H, 1, 1)
     # The integer is negated, not the product: minus zero is no distance.
@@ -298,9 +298,9 @@ def relative_buckets(
         array([[0, 5, 6, 6, 7, 7],
                [1, 0, 5, 6, 6, 7]])
     """
-    T, S, q_offset = whole("T", T, 0), whole("S", S, 0), checked_offset(q_offset, like)
+    T, S, q_offset = check_int("T", T, 0), check_int("S", S, 0), check_offset(q_offset, like)
     limits, half = _bucket_limits(num_buckets, max_distance, bidirectional)
-    xp, device = library_of(like)
+    xp, device = namespace_and_device(like)
     # Buckets depend on j - i alone: they are found for the T + S distances there are, then laid out as (T, S).
     distance = xp.arange(T + S, device=device) - T - q_offset
     size = xp.abs(distance) if bidirectional else xp.where(distance < 0, -distance, 0)
@@ -313,18 +313,18 @@ def relative_buckets(
 
 def _floats_like(like: Array | None) -> tuple[ModuleType, Any, Any]:
     """Return the array namespace, the floating point dtype and the device of ``like``."""
-    xp, device = library_of(like)
+    xp, device = namespace_and_device(like)
     if like is None:
         return xp, xp.float64, device
-    backend(like=like)
+    array_namespace(like=like)
     return xp, like.dtype, device
 
 
 def _angles(positions: Array, D: int, base: float, xp: ModuleType) -> Array:
     """Return position times frequency, (..., T) to (..., T, D/2), in float64."""
-    if whole("D", D, 0) % 2:
+    if check_int("D", D, 0) % 2:
         raise ValueError(f"D is {D}, but an even number is needed: sines and cosines come in pairs")
-    base = number("base", base)
+    base = check_float("base", base)
     if not 0 < base < math.inf:
         raise ValueError(f"base is {base}, but a positive number is needed")
     device = device_of(positions)
@@ -340,7 +340,7 @@ def _checked_positions(positions: Array | list[Any]) -> Array:
         raise TypeError(
             f"positions is {positions!r}, but an array or list of positions is needed: np.arange(T) for 0 to T-1"
         )
-    if not library_of(positions)[0].isdtype(positions.dtype, ("integral", "real floating")):
+    if not namespace_and_device(positions)[0].isdtype(positions.dtype, ("integral", "real floating")):
         raise TypeError(f"positions has dtype {positions.dtype}, but integers or floats are needed")
     if positions.ndim == 0:
         raise ValueError("positions has shape (), but (..., T) is needed: [p] for the single position p")
@@ -356,10 +356,10 @@ def _rows(positions: list[Any] | tuple[Any, ...] | range) -> Array:
 
 def _check_tables(x: Array, cos: Array, sin: Array) -> ModuleType:
     """Check x against its tables, whose dtype may be another."""
-    backend(cos=cos, sin=sin)
-    xp = backend(x=x)
+    array_namespace(cos=cos, sin=sin)
+    xp = array_namespace(x=x)
     if not same_library(x, cos):
-        raise TypeError(f"x is {kind(x)} but cos is {kind(cos)}: convert one of them")
+        raise TypeError(f"x is {describe_type(x)} but cos is {describe_type(cos)}: convert one of them")
     require_sequence(x=x, cos=cos, sin=sin)
     if tuple(cos.shape) != tuple(sin.shape):
         raise ValueError(f"cos has shape {shape(cos)} and sin {shape(sin)}: the two must be equal")
@@ -380,11 +380,11 @@ def _check_tables(x: Array, cos: Array, sin: Array) -> ModuleType:
 
 
 def _slopes(H: int, like: Array | None) -> Array:
-    H = whole("H", H, 1)
+    H = check_int("H", H, 1)
     n = 1
     while 2 * n <= H:
         n = 2 * n
-    xp, device = library_of(like)
+    xp, device = namespace_and_device(like)
     dtype = widest_float(xp, device)
     first = xp.arange(1, n + 1, dtype=dtype, device=device)
     # Number 1, 3, 5, ... of the slopes for 2n heads is number 1/2, 3/2, 5/2, ... of those for n.
@@ -394,10 +394,10 @@ def _slopes(H: int, like: Array | None) -> Array:
 
 def _bucket_limits(num_buckets: int, max_distance: int, bidirectional: bool) -> tuple[list[int], int]:
     """Return from which distance on each bucket after the first is reached, and what a key after the query adds."""
-    num_buckets = whole("num_buckets", num_buckets, 4 if bidirectional else 2)
+    num_buckets = check_int("num_buckets", num_buckets, 4 if bidirectional else 2)
     n = num_buckets // 2 if bidirectional else num_buckets
     e = n // 2
-    if whole("max_distance", max_distance) <= e:
+    if check_int("max_distance", max_distance) <= e:
         raise ValueError(
             f"max_distance is {max_distance}, but more than {e} is needed: up to there each distance has its own bucket"
         )

@@ -8,8 +8,17 @@ Dimensions: B batch, T steps, D_in width of an input, D_h width of a state.
 
 from collections.abc import Callable
 
-from attnlib._arrays import Array, backend, device_of, is_jax_dimension, is_torch, kernel, leading, shape
-from attnlib._lengths import Lengths, checked_lengths
+from attnlib._arrays import (
+    Array,
+    array_namespace,
+    broadcast_batch_shape,
+    device_of,
+    is_jax_dimension,
+    is_torch,
+    kernel,
+    shape,
+)
+from attnlib._lengths import Lengths, check_lengths
 from attnlib._types import ArrayT
 from attnlib.cells import along, own_weights
 from attnlib.cells import gru_cell as gru_cell
@@ -62,10 +71,10 @@ def encode(
         array([[ 3.],
                [12.]])
     """
-    xp = backend(x=x, h0=h0)
+    xp = array_namespace(x=x, h0=h0)
     if not callable(cell):
         raise TypeError(f"cell is {cell!r}, but a function (x, h, *weights) -> h is needed, e.g. attnlib.gru_cell")
-    lead: tuple[int, ...] = leading(x=(x, 2), h0=(h0, 1))
+    lead: tuple[int, ...] = broadcast_batch_shape(x=(x, 2), h0=(h0, 1))
     if is_jax_dimension(x.shape[-2]):
         raise TypeError(
             f"x has shape {shape(x)}, but the length T must be a fixed number: the loop over the steps is unrolled. "
@@ -106,14 +115,14 @@ def _any_step(cell: Cell, weights: tuple[Array | None, ...]) -> Cell:
 
 def _real_steps(lengths: Lengths, lead: tuple[int, ...], x: Array, xp: Array) -> Array:
     """Tell which steps are no padding: bool ``(..., T, 1)``."""
-    lengths = checked_lengths(lengths, x.shape[-2], "T", like=x)
+    lengths = check_lengths(lengths, x.shape[-2], "T", like=x)
     if tuple(lengths.shape) != lead:
         raise ValueError(f"lengths has shape {shape(lengths)}, but x is {shape(x)}: {lead} is needed, one a sequence")
     return (xp.arange(x.shape[-2], device=device_of(x)) < lengths[..., None])[..., None]
 
 
 def _checked_state(new: Array, h: Array) -> Array:
-    backend(h0=h, state=new)
+    array_namespace(h0=h, state=new)
     if new.shape != h.shape:
         raise ValueError(
             f"cell returned shape {shape(new)}, but the state before it has {shape(h)}: they must be equal"

@@ -6,7 +6,7 @@ Dimensions: B batch, H heads, T positions.
 from collections.abc import Sequence
 from functools import reduce
 
-from attnlib._arrays import at_least_float32, backend, device_of, shape
+from attnlib._arrays import array_namespace, at_least_float32, device_of, shape
 from attnlib._types import ArrayT
 
 
@@ -56,7 +56,7 @@ def attention_rollout(weights: Sequence[ArrayT]) -> ArrayT:
             "weights[0] is a tuple, as returned by a decoder, but an array is needed: "
             "pass [layer.self_attn for layer in weights]"
         )
-    xp = backend(**{f"weights[{n}]": x for n, x in enumerate(weights)})
+    xp = array_namespace(**{f"weights[{n}]": x for n, x in enumerate(weights)})
     first = weights[0].shape
     for n, x in enumerate(weights):
         if x.ndim < 3 or x.shape[-1] != x.shape[-2] or x.shape != first:

@@ -12,22 +12,22 @@ import numpy as np
 from attnlib import _small
 from attnlib._arrays import (
     Array,
-    backend,
-    flag,
+    array_namespace,
+    broadcast_batch_shape,
+    check_bool,
+    check_float,
+    check_int,
+    check_probability,
     kernel,
-    leading,
-    number,
-    probability,
     require_mask,
     require_sequence,
     shape,
-    whole,
 )
 from attnlib._backward import backward
 from attnlib._blocks import Reach
 from attnlib._lengths import FEW_KEYS
 from attnlib._types import ArrayT
-from attnlib.similarity import checked_scale
+from attnlib.similarity import check_scale
 
 Window = tuple[int | None, int | None]
 
@@ -167,7 +167,7 @@ def scaled_dot_product_attention(
                [0.33, 0.33, 0.33]])
     """
     if type(is_causal) is not bool:
-        is_causal = flag("is_causal", is_causal)
+        is_causal = check_bool("is_causal", is_causal)
     extras = dropout_p != 0 or window is not None or softcap is not None or return_lse
     plain = not (extras or q_offset != 0 or type(q_offset) is not int)
     if plain and type(query) is np.ndarray:
@@ -194,10 +194,10 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
     left, right = _reach(is_causal, window)
-    dropout_p, softcap = probability("dropout_p", dropout_p), checked_softcap(softcap)
+    dropout_p, softcap = check_probability("dropout_p", dropout_p), check_softcap(softcap)
     out, weights, lse = kernel(query).sdpa(
-        query, key, value, attn_mask, dropout_p, left, right, whole("q_offset", q_offset),
-        checked_scale(scale, query.shape[-1]), softcap, return_weights, return_lse,
+        query, key, value, attn_mask, dropout_p, left, right, check_int("q_offset", q_offset),
+        check_scale(scale, query.shape[-1]), softcap, return_weights, return_lse,
     )  # fmt: skip
     if not (return_weights or return_lse):
         return out
@@ -275,13 +275,13 @@ def scaled_dot_product_attention_backward(
     scores_shape: tuple[int, ...] = _check(query, key, value, enable_gqa)
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
-    backend(query=query, grad=grad)
+    array_namespace(query=query, grad=grad)
     context_shape = (*scores_shape[:-1], value.shape[-1])
     if tuple(grad.shape) != context_shape:
         raise ValueError(f"grad has shape {shape(grad)}, but the context has {context_shape}: one number for each")
     return backward(
-        grad, query, key, value, attn_mask, checked_scale(scale, query.shape[-1]), checked_softcap(softcap),
-        Reach(*_reach(flag("is_causal", is_causal), window), whole("q_offset", q_offset)), enable_gqa,
+        grad, query, key, value, attn_mask, check_scale(scale, query.shape[-1]), check_softcap(softcap),
+        Reach(*_reach(check_bool("is_causal", is_causal), window), check_int("q_offset", q_offset)), enable_gqa,
     )  # fmt: skip
 
 
@@ -301,7 +301,7 @@ def _fit(torch: Any, query: Array, key: Array, value: Array) -> bool:
 
 def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> tuple[int, ...]:
     """Check that queries, keys and values go together, and return the shape of their scores."""
-    backend(query=query, key=key, value=value)
+    array_namespace(query=query, key=key, value=value)
     q, k, v = query.shape, key.shape, value.shape
     if min(len(q), len(k), len(v)) < 2:
         require_sequence(query=query, key=key, value=value)
@@ -321,7 +321,7 @@ def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> tuple[in
 def _batches(query: Array, key: Array, value: Array) -> tuple[int, ...]:
     """Return the leading dimensions, broadcast together; where they do not, say what grouped queries would ask for."""
     try:
-        return leading(query=(query, 2), key=(key, 2), value=(value, 2))
+        return broadcast_batch_shape(query=(query, 2), key=(key, 2), value=(value, 2))
     except ValueError as error:
         H, H_key = (x.shape[-3] if x.ndim > 2 else 1 for x in (query, key))
         grouped = H_key and H_key != H and H % H_key == 0
@@ -342,28 +342,28 @@ def _grouped(query: Array, key: Array, value: Array) -> tuple[int, ...]:
             f"query has {H} heads, key {H_key} and value {H_value}: key and value need the same number of heads, and "
             f"the query a multiple of it"
         )
-    return (*leading(query=(query, 3), key=(key, 3), value=(value, 3)), H)
+    return (*broadcast_batch_shape(query=(query, 3), key=(key, 3), value=(value, 3)), H)
 
 
-def checked_window(window: Window | None) -> Window | None:
+def check_window(window: Window | None) -> Window | None:
     """Return a window, or None, after checking that it is a pair of whole numbers; None leaves a side open."""
     if window is None:
         return None
     if not isinstance(window, (tuple, list)) or len(window) != 2:
         raise TypeError(f"window is {window!r}, but a pair (left, right) is needed, with None for an open side")
-    left, right = (None if n is None else whole(f"window[{side}]", n, 0) for side, n in enumerate(window))
+    left, right = (None if n is None else check_int(f"window[{side}]", n, 0) for side, n in enumerate(window))
     return left, right
 
 
 def _reach(is_causal: bool, window: Window | None) -> Window:
     """Return how far before and after itself a query may look; None means without a limit."""
-    left, right = checked_window(window) or (None, None)
+    left, right = check_window(window) or (None, None)
     return left, 0 if is_causal else right
 
 
-def checked_softcap(softcap: float | None) -> float | None:
+def check_softcap(softcap: float | None) -> float | None:
     """Return the cap on scores as a float, or None for no cap, after checking that it is a positive number."""
-    softcap = 0.0 if softcap is None else number("softcap", softcap)
+    softcap = 0.0 if softcap is None else check_float("softcap", softcap)
     if not 0 <= softcap < math.inf:
         raise ValueError(f"softcap is {softcap}, but a positive number is needed (None or 0 means no cap)")
     return softcap or None

@@ -13,7 +13,7 @@ memory, D_a hidden width of the additive score, D_h width of h~; G is 3 for a GR
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from attnlib._arrays import Array, backend, broadcasts_to, leading, require_shapes, shape
+from attnlib._arrays import Array, array_namespace, broadcast_batch_shape, broadcasts_to, require_shapes, shape
 from attnlib._types import ArrayT
 from attnlib.attention import Score, attention
 from attnlib.cells import gru_cell, rnn_cell
@@ -171,8 +171,8 @@ def _chosen(
 
 def _together(y: Array, state: Array, memory: Array, p: dict[str, Array]) -> tuple[Array, Array, Array]:
     """Check backends and leading dimensions; return input and state with all leading dimensions, and the namespace."""
-    xp = backend(y=y, state=state, memory=memory, **p)
-    lead = leading(y=(y, 1), state=(state, 1), memory=(memory, 2))
+    xp = array_namespace(y=y, state=state, memory=memory, **p)
+    lead = broadcast_batch_shape(y=(y, 1), state=(state, 1), memory=(memory, 2))
     y, state = (xp.broadcast_to(x, (*lead, x.shape[-1])) for x in (y, state))
     return y, state, xp
 

@@ -11,13 +11,13 @@ import math
 
 from attnlib._arrays import (
     Array,
-    backend,
-    number,
+    array_namespace,
+    check_float,
     require_broadcast,
     require_equal_width,
     require_sequence,
     shape,
-    swapped,
+    swapaxes,
 )
 from attnlib._types import ArrayT
 
@@ -82,7 +82,7 @@ def scaled_dot(query: ArrayT, key: ArrayT, *, scale: float | None = None) -> Arr
         (array([[2.]]), array([[0.4]]))
     """
     _check_pair(query, key)
-    scale = checked_scale(scale, query.shape[-1])
+    scale = check_scale(scale, query.shape[-1])
     # Scaling the query first costs T*D products instead of T*S, and keeps float16 from overflowing before the sum does.
     return _dot(query * scale, key)
 
@@ -114,7 +114,7 @@ def general(query: ArrayT, key: ArrayT, weight: ArrayT) -> ArrayT:
         >>> general(np.array([[1.0, 2.0]]), np.array([[10.0, 100.0]]), swap)
         array([[120.]])
     """
-    backend(query=query, key=key, weight=weight)
+    array_namespace(query=query, key=key, weight=weight)
     _check_shapes(query, key)
     if tuple(weight.shape) != (query.shape[-1], key.shape[-1]):
         raise ValueError(
@@ -157,7 +157,7 @@ def additive(query: ArrayT, key: ArrayT, w_query: ArrayT, w_key: ArrayT, v: Arra
         >>> additive(one, one, one, -one, np.array([5.0]))  # tanh(1 - 1) * 5
         array([[0.]])
     """
-    xp = backend(query=query, key=key, w_query=w_query, w_key=w_key, v=v)
+    xp = array_namespace(query=query, key=key, w_query=w_query, w_key=w_key, v=v)
     _check_shapes(query, key)
     _check_hidden(query, key, w_query, w_key, v)
     q = (query @ w_query)[..., :, None, :]  # (..., T, 1, D_a)
@@ -225,25 +225,25 @@ def gaussian(query: ArrayT, key: ArrayT, *, bandwidth: float = 1.0) -> ArrayT:
         array([[-0.5, -2. ]])
     """
     xp = _check_pair(query, key)
-    bandwidth = number("bandwidth", bandwidth)
+    bandwidth = check_float("bandwidth", bandwidth)
     if not 0 < bandwidth < math.inf:
         raise ValueError(f"bandwidth is {bandwidth}, but a positive number is needed (the width of the kernel)")
     difference = (query[..., :, None, :] - key[..., None, :, :]) / bandwidth  # (..., T, S, D)
     return -0.5 * xp.sum(difference * difference, axis=-1, dtype=difference.dtype)
 
 
-def checked_scale(scale: float | None, width: int) -> float:
+def check_scale(scale: float | None, width: int) -> float:
     """Return what dot products are multiplied by: ``1 / sqrt(width)`` if ``scale`` is None."""
     if scale is None:
         return float(max(width, 1) ** -0.5)
-    scale = number("scale", scale)
+    scale = check_float("scale", scale)
     if not -math.inf < scale < math.inf:
         raise ValueError(f"scale is {scale}, but a finite number is needed (None means 1/sqrt(D))")
     return scale
 
 
 def _dot(query: Array, key: Array) -> Array:
-    return query @ swapped(key, -1, -2)
+    return query @ swapaxes(key, -1, -2)
 
 
 def _unit(x: Array, xp: Array) -> Array:
@@ -260,7 +260,7 @@ def _unit(x: Array, xp: Array) -> Array:
 
 
 def _check_pair(query: Array, key: Array) -> Array:
-    xp = backend(query=query, key=key)
+    xp = array_namespace(query=query, key=key)
     _check_shapes(query, key)
     require_equal_width(query, key)
     return xp

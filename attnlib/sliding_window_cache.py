@@ -5,7 +5,7 @@ Dimensions: B batch, H heads, S keys held, T new ones, D width per head, D_v wid
 
 from typing import Any
 
-from attnlib._arrays import Array, backend, is_torch, library_of, whole
+from attnlib._arrays import Array, array_namespace, check_int, is_torch, namespace_and_device
 from attnlib._mask_rule import MaskRule
 from attnlib.cache import KVCache, may_not_write
 from attnlib.masks import combine_masks, within_window
@@ -51,7 +51,7 @@ class SlidingWindowCache(KVCache):
 
     def __init__(self, left: int, *, num_sink_tokens: int = 0) -> None:
         super().__init__()
-        self.left, self.num_sink_tokens = whole("left", left, 0), whole("num_sink_tokens", num_sink_tokens, 0)
+        self.left, self.num_sink_tokens = check_int("left", left, 0), check_int("num_sink_tokens", num_sink_tokens, 0)
         self._begin = self._end = 0  # the rows of the storage that are in use: sinks, then the last positions
 
     def append(self, key: Array, value: Array) -> tuple[Array, Array]:
@@ -96,13 +96,13 @@ class SlidingWindowCache(KVCache):
         if not forgotten:
             return rule.options(T, self.length + T, self.length, attn_mask, like)
         if attn_mask is not None and attn_mask.ndim and attn_mask.shape[-1] > 1:
-            xp, _ = library_of(attn_mask)
+            xp, _ = namespace_and_device(attn_mask)
             attn_mask = xp.concat([attn_mask[..., :sinks], attn_mask[..., sinks + forgotten :]], axis=-1)
         if not sinks:
             return rule.options(T, recent + T, recent, attn_mask, like)
         if T == 1 and rule == own:  # it may attend to everything that is held
             return {"attn_mask": attn_mask}
-        xp, device = library_of(like)
+        xp, device = namespace_and_device(like)
         i = xp.arange(self.length, self.length + T, device=device)[:, None]
         j = xp.concat([xp.arange(sinks, device=device), xp.arange(sinks + forgotten, self.length + T, device=device)])
         return {"attn_mask": combine_masks(attn_mask, within_window(i, j[None, :], *rule))}
@@ -117,7 +117,7 @@ class SlidingWindowCache(KVCache):
         """
         held = self._end - self._begin
         first = self.length - held + min(self.num_sink_tokens, held)  # the first position that is no sink
-        if first > self.num_sink_tokens and whole("length", length, 0) < first + self.left:
+        if first > self.num_sink_tokens and check_int("length", length, 0) < first + self.left:
             raise ValueError(
                 f"length is {length}, but at least {first + self.left} is needed: the {self.left} positions before it "
                 f"must still be held, and those before {first} have been forgotten, except for "
@@ -154,7 +154,7 @@ class SlidingWindowCache(KVCache):
 
     def _written(self, kept: Array, new: Array, sinks: int, recent: int) -> Array:
         """Write the new positions after the last, and move the sinks to just before the positions that are kept."""
-        begin, xp = self._end - recent - sinks, backend(new=new)
+        begin, xp = self._end - recent - sinks, array_namespace(new=new)
         if begin > self._begin:  # through a copy, because the two ranges may overlap
             kept[..., begin : begin + sinks, :] = xp.concat([kept[..., self._begin : self._begin + sinks, :]], axis=-2)
         kept[..., self._end : self._end + new.shape[-2], :] = new
@@ -162,7 +162,7 @@ class SlidingWindowCache(KVCache):
 
     def _moved(self, kept: Array, new: Array, sinks: int, recent: int) -> Array:
         """Return new storage, larger than needed, with the positions that are kept and the new ones."""
-        xp, kept = backend(new=new), new[..., :0, :] if kept is None else kept
+        xp, kept = array_namespace(new=new), new[..., :0, :] if kept is None else kept
         first = kept[..., self._begin : self._begin + sinks, :]
         pieces = [first, kept[..., self._end - recent : self._end, :], new]
         size = sinks + recent + new.shape[-2]

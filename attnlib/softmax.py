@@ -1,6 +1,6 @@
 """From scores to weights."""
 
-from attnlib._arrays import backend, kernel, shape, whole
+from attnlib._arrays import array_namespace, check_int, kernel, shape
 from attnlib._types import ArrayT
 
 
@@ -34,10 +34,10 @@ def softmax(x: ArrayT, axis: int = -1) -> ArrayT:
         >>> softmax(np.array([1000.0, 1000.0, -np.inf]))
         array([0.5, 0.5, 0. ])
     """
-    backend(x=x)
+    array_namespace(x=x)
     if x.ndim == 0:
         raise ValueError("x has shape (): a single number has no axis, at least 1 dimension is needed")
-    axis = whole("axis", axis)
+    axis = check_int("axis", axis)
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(f"axis is {axis}, but x has shape {shape(x)}: use an axis from {-x.ndim} to {x.ndim - 1}")
     return kernel(x).softmax(x, axis)

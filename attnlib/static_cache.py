@@ -6,7 +6,7 @@ Dimensions: B batch, H heads, S keys held, T new ones, D width per head, D_v wid
 import sys
 from typing import Any
 
-from attnlib._arrays import Array, is_torch, library_of, whole
+from attnlib._arrays import Array, check_int, is_torch, namespace_and_device
 from attnlib._mask_rule import MaskRule
 from attnlib.cache import KVCache
 from attnlib.masks import combine_masks, within_window
@@ -57,7 +57,7 @@ class StaticCache(KVCache):
 
     def __init__(self, max_cache_len: int) -> None:
         super().__init__()
-        self.max_cache_len = whole("max_cache_len", max_cache_len, 1)
+        self.max_cache_len = check_int("max_cache_len", max_cache_len, 1)
 
     def append(self, key: Array, value: Array) -> tuple[Array, Array]:
         """Add the keys and values of T new positions in place, and return those of all positions.
@@ -101,7 +101,7 @@ class StaticCache(KVCache):
             end = self.length + T
             attn_mask = attn_mask[..., :end] if attn_mask is not None and attn_mask.ndim else attn_mask
             return rule.options(T, end, self.length, attn_mask, like)
-        xp, device = library_of(like)
+        xp, device = namespace_and_device(like)
         i = xp.arange(T, device=device)[:, None] + self.length
         j = xp.arange(self.max_cache_len, device=device)[None, :]
         mask = within_window(i, j, *rule)
@@ -117,7 +117,7 @@ class StaticCache(KVCache):
             ValueError: ``length`` is negative, or more than the cache holds (or, where that is not known without
                 waiting for the device, more than it can hold).
         """
-        length, held = whole("length", length, 0), self._known_length()
+        length, held = check_int("length", length, 0), self._known_length()
         if length > (self.max_cache_len if held is None else held):
             holds = f"can hold {self.max_cache_len}" if held is None else f"holds {held}"
             raise ValueError(f"length is {length}, but the cache {holds} positions")
@@ -172,7 +172,7 @@ class StaticCache(KVCache):
 
     def _memory(self, new: Array) -> Array:
         """Return zeros for all positions for which there will be memory."""
-        xp, device = library_of(new)
+        xp, device = namespace_and_device(new)
         shape = (*new.shape[:-2], self.max_cache_len, new.shape[-1])
         return _static(lambda: xp.zeros(shape, dtype=new.dtype, device=device), new)
 
@@ -180,12 +180,12 @@ class StaticCache(KVCache):
         """Return a length in the form in which it is kept from the first call on."""
         if not is_torch(new):
             return length
-        xp, device = library_of(new)
+        xp, device = namespace_and_device(new)
         return _static(lambda: xp.full((), length, dtype=xp.int64, device=device), new)
 
     def _write(self, key: Array, value: Array) -> None:
         """Write at the position that the tensor ``length`` holds, and advance it."""
-        xp, device = library_of(key)
+        xp, device = namespace_and_device(key)
         rows = xp.arange(key.shape[-2], device=device) + self.length
         self._keys.index_copy_(-2, rows, key.to(self._keys.dtype))
         self._values.index_copy_(-2, rows, value.to(self._values.dtype))

@@ -8,10 +8,10 @@ import sys
 from math import prod
 from typing import Any
 
-from attnlib._arrays import Array, flag, is_torch, whole
+from attnlib._arrays import Array, check_bool, check_int, is_torch
 from attnlib._lengths import binding_sides
-from attnlib.sdpa import Window, _check, _reach, checked_softcap
-from attnlib.similarity import checked_scale
+from attnlib.sdpa import Window, _check, _reach, check_softcap
+from attnlib.similarity import check_scale
 
 __all__ = ["scaled_dot_product_attention"]
 
@@ -79,10 +79,10 @@ def scaled_dot_product_attention(
         (torch.Size([1, 4, 1000, 64]), torch.Size([1, 4, 1000]))
     """
     *lead, T, S = _check(query, key, value, enable_gqa)
-    left, right = _reach(flag("is_causal", is_causal), window)
-    offset = whole("q_offset", q_offset)
+    left, right = _reach(check_bool("is_causal", is_causal), window)
+    offset = check_int("q_offset", q_offset)
     left, right = binding_sides(left, right, offset, T, S)
-    scale, softcap = checked_scale(scale, query.shape[-1]), checked_softcap(softcap)
+    scale, softcap = check_scale(scale, query.shape[-1]), check_softcap(softcap)
     spec = {"scale": scale, "softcap": softcap, "left": left, "right": right, "offset": offset}
     _check_tensors(query=query, key=key, value=value)
     from attnlib import _triton  # not at the top, because it imports Triton

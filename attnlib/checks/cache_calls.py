@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlib._arrays import library_of
+from attnlib._arrays import namespace_and_device
 from attnlib.checks.calls import Given
 from attnlib.checks.exercise import Implementation
 
@@ -39,7 +39,7 @@ def of_cache(
             results.append(cache.append(chunk["key"], chunk["value"]))
             counts.append(_length(cache))
     keys, values = _last(results)
-    xp, _ = library_of(chunks[0]["key"])
+    xp, _ = namespace_and_device(chunks[0]["key"])
     return (xp.asarray(counts), keys, values), {}
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from attnlib._arrays import whole
+from attnlib._arrays import check_int
 from attnlib.embeddings import word2vec_format
 from attnlib.embeddings.word2vec_format import Path, Vectors
 from attnlib.similarity import cosine
@@ -170,7 +170,7 @@ class KeyedVectors:
 
         Of words with the same cosine, the one that comes first in the table is first.
         """
-        topn, own = whole("topn", topn, 0), self._row(word)
+        topn, own = check_int("topn", topn, 0), self._row(word)
         blocks = [self.vectors[start : start + BLOCK] for start in range(0, len(self), BLOCK)]
         cosines = np.concatenate([_cosines(self.vectors[own], block) for block in blocks])
         order = [i for i in _best(cosines, topn + 1) if i != own]

@@ -45,7 +45,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "gaussian": ("similarity.gaussian",),
     "attention": _ATTENTION,
     "self_attention": _ATTENTION,
-    "scaled_dot": ("similarity.scaled_dot", "similarity.checked_scale"),
+    "scaled_dot": ("similarity.scaled_dot", "similarity.check_scale"),
     "scaled_dot_product_attention": _ATTENTION,
     "attention_shapes": ("sdpa._check",),
     "attention_cost": (),

@@ -58,14 +58,16 @@ SDPA = [
         "return left, 0 if is_causal else right",
         "return left, 1 if is_causal else right",
     ),
-    Mutant("offset with the wrong sign", "sdpa.py", 'whole("q_offset", q_offset),', '-whole("q_offset", q_offset),'),
+    Mutant(
+        "offset with the wrong sign", "sdpa.py", 'check_int("q_offset", q_offset),', '-check_int("q_offset", q_offset),'
+    ),
     backward("without the sum over the row", "d_weights = d_weights - (of_row if", "(of_row if"),
     backward("sums over the queries", "d_weights, axis=-1, keepdims", "d_weights, axis=-2, keepdims"),
     backward("without the scale for the query", "d_query = scale * (d_scores @ k)", "d_query = d_scores @ k"),
     backward(
         "without the scale for the key",
-        "d_key = swapped(d_scores, -1, -2) @ q",
-        "d_key = swapped(d_scores, -1, -2) @ q / scale",
+        "d_key = swapaxes(d_scores, -1, -2) @ q",
+        "d_key = swapaxes(d_scores, -1, -2) @ q / scale",
     ),
     backward("without the slope of the softcap", "d_scores = d_scores * slope", "pass"),
     backward("with half the slope of the softcap", "1 - capped * capped", "1 - capped"),
@@ -268,8 +270,8 @@ TORCH = [
     Mutant(
         "groups of heads interleaved",
         "_blocks.py",
-        "return reshaped(x, (*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:]))",
-        "return reshaped(x, (*x.shape[:-3], x.shape[-3] // H_key, H_key, *x.shape[-2:])).swapaxes(-4, -3)",
+        "return reshape(x, (*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:]))",
+        "return reshape(x, (*x.shape[:-3], x.shape[-3] // H_key, H_key, *x.shape[-2:])).swapaxes(-4, -3)",
         "torch",
     ),
     Mutant(
@@ -350,14 +352,14 @@ OTHERS = [
     Mutant(
         "heads and positions not swapped",
         "heads.py",
-        "return swapped(reshaped(x, (*leading, length, num_heads, width // num_heads)), -3, -2)",
-        "return reshaped(x, (*leading, num_heads, length, width // num_heads))",
+        "return swapaxes(reshape(x, (*leading, length, num_heads, width // num_heads)), -3, -2)",
+        "return reshape(x, (*leading, num_heads, length, width // num_heads))",
     ),
     Mutant(
         "heads side by side in each number",
         "heads.py",
-        "return reshaped(swapped(x, -3, -2), (*leading, length, heads * width))",
-        "return reshaped(swapped(swapped(x, -3, -2), -2, -1), (*leading, length, heads * width))",
+        "return reshape(swapaxes(x, -3, -2), (*leading, length, heads * width))",
+        "return reshape(swapaxes(swapaxes(x, -3, -2), -2, -1), (*leading, length, heads * width))",
     ),
     Mutant(
         "an Elman cell without tanh",
