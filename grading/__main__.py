@@ -181,16 +181,16 @@ def _report(course: Course, asked: argparse.Namespace) -> int:
 def _show(course: Course, asked: argparse.Namespace) -> int:
     from attnlib.checks.display import BOOK
     from grading.class_list import differences
-    from grading.insight.export import csv_text
-    from grading.insight.likeness import likeness
-    from grading.insight.page import page
+    from grading.class_report.export import csv_text
+    from grading.class_report.page import page
+    from grading.class_report.similarity import compare_submissions
     from grading.outcome import plain
     from grading.report import rows, table
     from grading.roster import not_graded
 
     graded = rows(course, asked.assignment)
     folder = course.reports(asked.assignment)
-    alike = likeness(course, asked.assignment, [row.outcome.student for row in graded])
+    alike = compare_submissions(course, asked.assignment, [row.outcome.student for row in graded])
     refused = not_graded(course)
     listed = differences(course, asked.assignment, [row.outcome.student for row in graded])
     book = os.environ.get(BOOK, "")
@@ -250,7 +250,7 @@ def _verify(course: Course, asked: argparse.Namespace) -> int:
 
 
 def _export(course: Course, asked: argparse.Namespace) -> int:
-    from grading.insight.export import export
+    from grading.class_report.export import export
     from grading.roster import not_graded
 
     for student, why in not_graded(course).items():

@@ -11,8 +11,8 @@ from traitlets.utils.importstring import import_item
 
 from grading import bounded
 from grading._untyped import GenerateFeedback, NotebookNode, as_node, notebook_of
+from grading.class_report.student_code import MOST_BYTES
 from grading.course import Course, log_file, quiet
-from grading.insight.written import MOST_BYTES
 from grading.notebook_template import VERDICT
 from grading.outcome import REFUSED, Outcome
 from grading.rendering import page_of

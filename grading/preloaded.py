@@ -3,7 +3,7 @@
 import gc
 
 import grading.admission
-import grading.insight.likeness
+import grading.class_report.similarity
 import grading.rendering  # noqa: F401
 
 gc.freeze()  # a child that looked for garbage among all this would copy it

@@ -20,7 +20,7 @@ OTHERS = (
     "grading/handout.py",
     "grading/exchange.py",
     # shows what was graded: feedback pages, which `report` makes again, tables, and the figures of the book
-    "grading/insight",
+    "grading/class_report",
     "grading/report.py",
     "grading/pages.py",
     "grading/feedback.py",

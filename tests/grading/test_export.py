@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grading.class_report import export as exporting
+from grading.class_report.canvas import Gradebook, _number, _score, changes, csv_of, preview, read
+from grading.class_report.export import csv_text, export
 from grading.course import Course, GradingError
-from grading.insight import export as exporting
-from grading.insight.canvas import Gradebook, _number, _score, changes, csv_of, preview, read
-from grading.insight.export import csv_text, export
 from grading.outcome import Finding, Outcome
 from grading.report import Row
 

@@ -9,7 +9,7 @@ from tiny import TinyCourse
 
 from grading import admission, bounded, rendering
 from grading._untyped import HTMLExporter
-from grading.insight import likeness
+from grading.class_report import similarity
 from grading.release import notebook_templates
 from grading.run import How, run
 
@@ -39,8 +39,8 @@ def test_code_that_cannot_be_looked_through_in_time_is_graded_and_flagged(course
 
 
 def test_code_that_cannot_be_compared_in_time_is_left_out_and_the_others_are_compared(course, monkeypatch):
-    monkeypatch.setattr(likeness, "SECONDS", 1)
-    found = likeness.likeness(course, "tiny", ["honest", "slow-words"])
+    monkeypatch.setattr(similarity, "SECONDS", 1)
+    found = similarity.compare_submissions(course, "tiny", ["honest", "slow-words"])
     assert found.compared == 1
     assert found.left_out == (("slow-words", "comparing it took more than 1 seconds of processor time"),)
 

@@ -7,9 +7,9 @@ import pytest
 from tiny import REPOSITORY
 
 from grading._untyped import is_grade, is_solution
+from grading.class_report.common_mistakes import common_mistakes
+from grading.class_report.item_analysis import analyse_items
 from grading.course import Course
-from grading.insight.items import items
-from grading.insight.mistakes import common
 from grading.notebook_template import NotebookTemplate
 from grading.outcome import Finding, Outcome
 from grading.report import Row
@@ -51,20 +51,22 @@ def row(student, a, b, untouched=(), findings=()):
 
 
 def test_what_was_not_attempted_does_not_make_a_question_hard():
-    a, b = items([row("ada", 1, 0.5), row("bela", 0, 0), row("cem", 0, 1, ("a",)), row("hana", 0, 0, ("a", "b"))])
+    a, b = analyse_items(
+        [row("ada", 1, 0.5), row("bela", 0, 0), row("cem", 0, 1, ("a",)), row("hana", 0, 0, ("a", "b"))]
+    )
     assert (a.n, a.untried, a.difficulty) == (2, 2, 0.5)
     assert (b.n, b.untried, b.difficulty) == (3, 1, 0.5)
 
 
 def test_points_for_an_answer_in_another_cell_count():
-    a, _ = items([row("ada", 1, 0, ("a",))])
+    a, _ = analyse_items([row("ada", 1, 0, ("a",))])
     assert (a.n, a.untried, a.difficulty) == (1, 0, 1.0)
 
 
 @pytest.mark.parametrize("title", ["not written yet", "not answered yet"])
 def test_what_was_not_attempted_is_no_common_mistake(title):
     undone, wrong = Finding("softmax", None, title), Finding("softmax", None, "wrong numbers")
-    assert [one.title for one in common([row("ada", 0, 0, findings=(undone, wrong))])] == ["wrong numbers"]
+    assert [one.title for one in common_mistakes([row("ada", 0, 0, findings=(undone, wrong))])] == ["wrong numbers"]
 
 
 def test_a_run_writes_down_what_was_not_attempted(tiny, boxes):

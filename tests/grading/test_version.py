@@ -18,7 +18,7 @@ CHANGES = {
     "grading/sandbox/inside/__main__.py": {"engine"},
     "grading/sanitize.py": {"engine"},
     "grading/report_of_another_kind.py": {"engine"},
-    "grading/insight/style.py": set(),
+    "grading/class_report/style.py": set(),
     "grading/__main__.py": set(),
     "grading/report.py": set(),
     "grading/verify.py": set(),

@@ -1,6 +1,6 @@
 """The functions of one assignment, each written by six people who know nothing of each other; all are right."""
 
-from grading.insight.written import Cell
+from grading.class_report.student_code import CodeCell
 
 CELLS = {
     "softmax": [
@@ -309,4 +309,4 @@ def attention_torch(query, key, value):
     ],
 }
 
-ANSWERS = [[Cell(name, ways[i]) for name, ways in CELLS.items()] for i in range(6)]
+ANSWERS = [[CodeCell(name, ways[i]) for name, ways in CELLS.items()] for i in range(6)]

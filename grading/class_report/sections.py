@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from grading.insight.figures import bins, histogram, scatter
-from grading.insight.items import EASY, ENOUGH, HARD, WEAK, Item, answered
-from grading.insight.likeness import Likeness
-from grading.insight.mistakes import Common
+from grading.class_report.common_mistakes import CommonMistake
+from grading.class_report.figures import bins, histogram, scatter
+from grading.class_report.item_analysis import EASY, ENOUGH, HARD, WEAK, Item, readable
+from grading.class_report.similarity import SimilarityReport
 from grading.outcome import VERDICTS
 from grading.report import Row, points
 
@@ -37,15 +37,15 @@ class Plot:
 class Bar:
     """A mistake, the share of the students who made it, and the address of the section to reteach."""
 
-    mistake: Common
+    mistake: CommonMistake
     width: str
     count: str
     address: str
 
 
-def figures(rows: Sequence[Row], alike: Likeness) -> list[tuple[str, str, str]]:
+def figures(rows: Sequence[Row], alike: SimilarityReport) -> list[tuple[str, str, str]]:
     """Return the headline figures, each with its name, its value and a note."""
-    earned, most = [row.score for row in answered(rows)], max((row.points for row in rows), default=0)
+    earned, most = [row.score for row in readable(rows)], max((row.points for row in rows), default=0)
     waiting, unreadable = sum(row.to_read for row in rows), len(rows) - len(earned)
     found = [("Students", str(len(rows)), f"{unreadable} without a readable submission" if unreadable else "")]
     if earned:
@@ -61,10 +61,10 @@ def figures(rows: Sequence[Row], alike: Likeness) -> list[tuple[str, str, str]]:
 
 def scores(rows: Sequence[Row]) -> Plot | None:
     """Return how the scores of the readable submissions are spread, as shares of the points."""
-    earned = [row.score / row.points for row in answered(rows) if row.points]
+    earned = [row.score / row.points for row in readable(rows) if row.points]
     if not earned:
         return None
-    waiting = sum(bool(row.unread) for row in answered(rows))
+    waiting = sum(bool(row.unread) for row in readable(rows))
     unmarked = f" {waiting} of them have an answer that is still to be marked by hand; without a mark, it counts as 0."
     caption = f"{len(earned)} readable submissions.{unmarked if waiting else ''}"
     lines = [(f"{10 * i} to {10 * i + 10} %", count) for i, count in enumerate(bins(earned))]
@@ -85,12 +85,12 @@ def fared(numbered: Sequence[tuple[int, Item]]) -> Plot | None:
     return Plot(scatter(numbered), caption)
 
 
-def mistakes(found: Sequence[Common], students: int, book: str) -> list[Bar]:
+def mistakes(found: Sequence[CommonMistake], students: int, book: str) -> list[Bar]:
     """Return the mistakes; ``book`` is the address of the book, or "" for no links."""
     return [_bar(mistake, len(mistake.students), students, book) for mistake in found]
 
 
-def _bar(mistake: Common, made: int, students: int, book: str) -> Bar:
+def _bar(mistake: CommonMistake, made: int, students: int, book: str) -> Bar:
     share = made / students
     address = f"{book}/{quote(mistake.link, safe='/#')}" if book and mistake.link else ""
     return Bar(mistake, f"{share:.1%}", f"{made} of {students} ({share:.0%})", address)
@@ -103,7 +103,7 @@ def verdicts(rows: Sequence[Row]) -> list[tuple[str, int, str]]:
     return [(verdict, count[verdict], VERDICTS.get(verdict, "")) for verdict in order]
 
 
-def alike(found: Likeness) -> str:
+def alike(found: SimilarityReport) -> str:
     """Return how many submissions were compared, and what to make of the pairs that are nearly the same."""
     said = f"Submissions compared: {found.compared}. Pairs that stand out: {len(found.pairs) or 'none'}. "
     if not found.pairs:

@@ -9,12 +9,12 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from grading.class_list import Differences
-from grading.insight import sections
-from grading.insight.items import answered, items
-from grading.insight.likeness import Likeness
-from grading.insight.mistakes import common
-from grading.insight.render import render
-from grading.insight.style import STYLE
+from grading.class_report import sections
+from grading.class_report.common_mistakes import common_mistakes
+from grading.class_report.item_analysis import analyse_items, readable
+from grading.class_report.render import render
+from grading.class_report.similarity import SimilarityReport
+from grading.class_report.style import STYLE
 from grading.report import Row
 
 NOBODY: Mapping[str, str] = MappingProxyType({})
@@ -26,7 +26,7 @@ def page(
     rows: Sequence[Row],
     assignment: str,
     folder: Path,
-    likeness: Likeness,
+    similarity: SimilarityReport,
     *,
     book: str = "",
     refused: Mapping[str, str] = NOBODY,
@@ -38,12 +38,12 @@ def page(
         rows: what the class got.
         assignment: its name.
         folder: where the page goes; the links to the feedback pages start there.
-        likeness: which submissions are nearly the same.
+        similarity: which submissions are nearly the same.
         refused: the folders among the submissions that could not be graded, and why.
         listed: the differences between the class list and the students who handed in.
         book: the address of the built book, to which the sections to reteach are links; "" for no links.
     """
-    numbered = list(enumerate(items(rows), 1))
+    numbered = list(enumerate(analyse_items(rows), 1))
     pages = {row.outcome.student: row.feedback[0] for row in rows if row.feedback}
     return render(
         "page.html.j2",
@@ -51,17 +51,17 @@ def page(
         style=Markup(STYLE),
         feedback={student: quote(relpath(path, folder)) for student, path in pages.items()},
         rows=rows,
-        figures=sections.figures(rows, likeness),
+        figures=sections.figures(rows, similarity),
         scores=sections.scores(rows),
         fared=sections.fared(numbered),
         refused=refused,
         differences=listed.named(),
-        mistakes=sections.mistakes(common(rows), max(1, len(answered(rows))), book.rstrip("/")),
+        mistakes=sections.mistakes(common_mistakes(rows), max(1, len(readable(rows))), book.rstrip("/")),
         first=FIRST,
         questions=numbered,
         about_questions=sections.ABOUT_QUESTIONS,
         flagged=[row.outcome for row in rows if row.outcome.flags],
-        likeness=likeness,
-        about_likeness=sections.alike(likeness),
+        similarity=similarity,
+        about_similarity=sections.alike(similarity),
         verdicts=sections.verdicts(rows),
     )

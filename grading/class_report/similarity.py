@@ -18,16 +18,16 @@ from itertools import combinations, groupby
 from zlib import crc32
 
 from grading import bounded
+from grading.class_report.student_code import CodeCell, NotComparable, given_code, written_code
+from grading.class_report.tokens import Token, tokens
 from grading.course import Course
-from grading.insight.tokens import Token, tokens
-from grading.insight.written import Cell, Unreadable, given, written
 from grading.outcome import plain
 
 GRAM = 10  # words in a run
 WINDOW = 5  # of so many runs in a row at least one is kept: what is shared by GRAM + WINDOW - 1 words is found
-ALIKE = 0.75  # the share of the smaller one's fingerprints that two submissions have in common
-RARE = 10  # a run is rare if at most so many students, and at most a tenth of the class, wrote it
-DISTINCTIVE = 80  # words in rare runs that a pair has to share
+MIN_SIMILARITY = 0.75  # the share of the smaller one's fingerprints that two submissions have in common
+MAX_AUTHORS = 10  # a run is rare if at most so many students, and at most a tenth of the class, wrote it
+MIN_DISTINCTIVE_WORDS = 80  # words in rare runs that a pair has to share
 PASSAGES = 12  # of a pair that are kept, the longest ones
 LINES, WIDTH = 40, 160  # lines of a passage, and characters of a line, that are kept
 SECONDS = 10  # of processor time, to read the code of one submission: that of an honest one takes 0.02
@@ -65,7 +65,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Likeness:
+class SimilarityReport:
     """The pairs of a class, how many submissions were compared, and which were not: (student, why)."""
 
     compared: int
@@ -73,31 +73,31 @@ class Likeness:
     pairs: tuple[Pair, ...]
 
 
-def likeness(course: Course, assignment: str, students: Iterable[str]) -> Likeness:
+def compare_submissions(course: Course, assignment: str, students: Iterable[str]) -> SimilarityReport:
     """Compare what students handed in to an assignment. Each submission is read in a bounded child."""
-    texts: dict[str, Text] = {}
+    texts: dict[str, Tokenized] = {}
     left_out = []
     for student in students:
         try:
-            cells = written(course, assignment, student)
-            texts[student] = Text(cells, bounded.value(_read, [cell.source for cell in cells], seconds=SECONDS))
-        except (Unreadable, bounded.Lost) as reason:
+            cells = written_code(course, assignment, student)
+            texts[student] = Tokenized(cells, bounded.value(_read, [cell.source for cell in cells], seconds=SECONDS))
+        except (NotComparable, bounded.Lost) as reason:
             left_out.append((student, str(reason)))
         except bounded.Exceeded as reason:
             left_out.append((student, f"comparing it {reason}"))
-    return Likeness(len(texts), tuple(left_out), tuple(_pairs(texts, given(course, assignment))))
+    return SimilarityReport(len(texts), tuple(left_out), tuple(_pairs(texts, given_code(course, assignment))))
 
 
 Words = tuple[Sequence[int], Sequence[int]]  # of a cell: its runs, and the line of each of its words
 
 
-class Text:
+class Tokenized:
     """A submission: its cells, for each the runs of GRAM words by the number of their first one, and their lines.
 
     There are as many as there are students, all at once: what can be had again from a cell's source is not kept.
     """
 
-    def __init__(self, cells: Sequence[Cell], words: Iterable[Words] | None = None) -> None:
+    def __init__(self, cells: Sequence[CodeCell], words: Iterable[Words] | None = None) -> None:
         words = words or [_words_of(cell.source) for cell in cells]
         self.cells = cells
         self.runs, self.lines = [], []
@@ -115,19 +115,21 @@ class Text:
         return {(cell, word) for cell, start in starts for word in range(start, start + GRAM)}
 
 
-class _Class:
+class _Comparison:
     """All submissions, and which runs of theirs say something."""
 
-    def __init__(self, texts: Mapping[str, Text], released: Iterable[str]) -> None:
+    def __init__(self, texts: Mapping[str, Tokenized], released: Iterable[str]) -> None:
         self.texts = texts
         count = Counter(run for text in self.texts.values() for run in text.all_runs())
         n = len(self.texts)
         self.ignored = {run for source in released for run in _runs(tokens(source))}
         self.ignored |= {run for run, students in count.items() if students > max(2, n / 3)}
-        self.rare = {run for run, students in count.items() if students <= max(2, min(RARE, n // 10))} - self.ignored
+        self.rare = {
+            run for run, students in count.items() if students <= max(2, min(MAX_AUTHORS, n // 10))
+        } - self.ignored
         self.fingerprints = {student: self._fingerprints(text) for student, text in self.texts.items()}
 
-    def _fingerprints(self, text: Text) -> "array[int]":
+    def _fingerprints(self, text: Tokenized) -> "array[int]":
         parts = (part for runs in text.runs for part in _parts(runs, self.ignored))
         return array("I", {run for part in parts for run in winnow(part)})
 
@@ -138,38 +140,38 @@ class _Class:
             for run in self.rare.intersection(self.fingerprints[student]):
                 who[run].append(student)
         shared = Counter(pair for students in who.values() for pair in combinations(students, 2))
-        yield from (pair for pair, times in shared.items() if times >= DISTINCTIVE // (GRAM + WINDOW - 1))
+        yield from (pair for pair, times in shared.items() if times >= MIN_DISTINCTIVE_WORDS // (GRAM + WINDOW - 1))
 
     def pair(self, first: str, second: str) -> Pair | None:
         """Return what two students share, or None where it is too little to speak of."""
         one, other = set(self.fingerprints[first]), set(self.fingerprints[second])
         alike = len(one & other) / min(len(one), len(other))
-        if alike < ALIKE:
+        if alike < MIN_SIMILARITY:
             return None
         texts = self.texts[first], self.texts[second]
         common = (texts[0].all_runs() & texts[1].all_runs()) - self.ignored
         words, distinctive = (min(self._words(text, runs) for text in texts) for runs in (common, common & self.rare))
-        if distinctive < DISTINCTIVE:
+        if distinctive < MIN_DISTINCTIVE_WORDS:
             return None
         return Pair(first, second, alike, words, distinctive, passages(*texts, common))
 
-    def _words(self, text: Text, runs: Collection[int]) -> int:
+    def _words(self, text: Tokenized, runs: Collection[int]) -> int:
         """Return how many words stand in one of the runs, and in no run that is ignored."""
         return len(text.covered(runs) - text.covered(self.ignored))
 
 
-def pairs(everybody: Mapping[str, Sequence[Cell]], released: Iterable[str]) -> list[Pair]:
+def pairs(everybody: Mapping[str, Sequence[CodeCell]], released: Iterable[str]) -> list[Pair]:
     """Return the pairs of students who wrote nearly the same, the most alike first.
 
     Args:
         everybody: the cells that each student wrote.
         released: code that nobody had to write: what was released, and the solution.
     """
-    return _pairs({student: Text(cells) for student, cells in everybody.items()}, released)
+    return _pairs({student: Tokenized(cells) for student, cells in everybody.items()}, released)
 
 
-def _pairs(texts: Mapping[str, Text], released: Iterable[str]) -> list[Pair]:
-    whole = _Class(texts, released)
+def _pairs(texts: Mapping[str, Tokenized], released: Iterable[str]) -> list[Pair]:
+    whole = _Comparison(texts, released)
     found = filter(None, (whole.pair(first, second) for first, second in whole.candidates()))
     return sorted(found, key=lambda pair: (-pair.alike, -pair.distinctive, pair.first, pair.second))
 
@@ -207,7 +209,7 @@ def winnow(runs: Sequence[int]) -> list[int]:
     return [runs[at] for at in kept]
 
 
-def passages(first: Text, second: Text, common: Collection[int]) -> tuple[Passage, ...]:
+def passages(first: Tokenized, second: Tokenized, common: Collection[int]) -> tuple[Passage, ...]:
     """Return where two submissions share runs, by the cells they stand in, the longest first."""
     where = {run: (cell, i) for cell, runs in enumerate(second.runs) for i, run in enumerate(runs) if run in common}
     places: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
@@ -220,14 +222,14 @@ def passages(first: Text, second: Text, common: Collection[int]) -> tuple[Passag
     return tuple(sorted(found, key=lambda passage: -passage.words)[:PASSAGES])
 
 
-def _passage(first: Text, second: Text, cells: tuple[int, int], starts: list[tuple[int, int]]) -> Passage:
+def _passage(first: Tokenized, second: Tokenized, cells: tuple[int, int], starts: list[tuple[int, int]]) -> Passage:
     here, there = zip(*starts, strict=True)
     words = len({word for start in here for word in range(start, start + GRAM)})
     names = [plain(text.cells[cell].name) for text, cell in zip((first, second), cells, strict=True)]
     return Passage(words, names[0], _lines(first, cells[0], here), names[1], _lines(second, cells[1], there))
 
 
-def _lines(text: Text, cell: int, starts: Sequence[int]) -> str:
+def _lines(text: Tokenized, cell: int, starts: Sequence[int]) -> str:
     """Return the lines of a cell from the first to the last of the runs that start there."""
     first, last = text.lines[cell][min(starts)], text.lines[cell][max(starts) + GRAM - 1]
     lines = text.cells[cell].source.splitlines()[first - 1 : last]

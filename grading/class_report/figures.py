@@ -9,8 +9,8 @@ from math import cos, pi, sin
 
 from markupsafe import Markup
 
-from grading.insight.items import EASY, HARD, WEAK, Item
-from grading.insight.render import render
+from grading.class_report.item_analysis import EASY, HARD, WEAK, Item
+from grading.class_report.render import render
 
 WIDTH, HEIGHT = 360, 280  # units of a drawing; on a page as wide as it, one is a pixel
 LEFT, RIGHT, TOP, BOTTOM = 44, 348, 26, 228  # where the axes are

@@ -11,16 +11,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from variants import ANSWERS, CELLS
 
+from grading.class_report import similarity as module
+from grading.class_report import student_code as reading
+from grading.class_report.similarity import GRAM, WINDOW, compare_submissions, pairs, winnow
+from grading.class_report.student_code import CodeCell, NotComparable, given_code, written_code
+from grading.class_report.tokens import tokens
 from grading.course import Course
-from grading.insight import likeness as module
-from grading.insight import written as reading
-from grading.insight.likeness import GRAM, WINDOW, likeness, pairs, winnow
-from grading.insight.tokens import tokens
-from grading.insight.written import Cell, Unreadable, given, written
 
 ASSIGNMENT = "02-self-attention"
 ROOT = reading.Path(__file__).parents[2]
-RELEASED = given(Course.at(ROOT), ASSIGNMENT)
+RELEASED = given_code(Course.at(ROOT), ASSIGNMENT)
 CLASS = {f"student-{i}": answers for i, answers in enumerate(ANSWERS)}
 SOURCE = 3  # whose answers are copied
 NAMES = {
@@ -53,18 +53,18 @@ def broken(source):
 
 
 def one_cell(cells):
-    return [Cell("their own", "\n\n".join(cell.source for cell in reversed(cells)))]
+    return [CodeCell("their own", "\n\n".join(cell.source for cell in reversed(cells)))]
 
 
 DISGUISES = {
     "as it is": lambda cells: cells,
-    "renamed": lambda cells: [Cell(cell.name, renamed(cell.source)) for cell in cells],
+    "renamed": lambda cells: [CodeCell(cell.name, renamed(cell.source)) for cell in cells],
     "reordered": lambda cells: cells[::-1],
     "in one cell": one_cell,
-    "comments and spacing": lambda cells: [Cell(cell.name, recommented(cell.source)) for cell in cells],
-    "line breaks": lambda cells: [Cell(cell.name, wrapped(cell.source)) for cell in cells],
-    "no Python": lambda cells: [Cell(cell.name, broken(cell.source)) for cell in cells],
-    "all of it": lambda cells: one_cell([Cell("", recommented(renamed(cell.source))) for cell in cells]),
+    "comments and spacing": lambda cells: [CodeCell(cell.name, recommented(cell.source)) for cell in cells],
+    "line breaks": lambda cells: [CodeCell(cell.name, wrapped(cell.source)) for cell in cells],
+    "no Python": lambda cells: [CodeCell(cell.name, broken(cell.source)) for cell in cells],
+    "all of it": lambda cells: one_cell([CodeCell("", recommented(renamed(cell.source))) for cell in cells]),
 }
 
 
@@ -81,8 +81,8 @@ def test_a_copy_is_found(disguise):
     copy = DISGUISES[disguise](CLASS[f"student-{SOURCE}"])
     (pair,) = pairs(CLASS | {"copy": copy}, RELEASED)
     assert (pair.first, pair.second) == ("copy", f"student-{SOURCE}")
-    assert pair.alike >= module.ALIKE
-    assert pair.words >= pair.distinctive >= module.DISTINCTIVE
+    assert pair.alike >= module.MIN_SIMILARITY
+    assert pair.words >= pair.distinctive >= module.MIN_DISTINCTIVE_WORDS
 
 
 @pytest.mark.parametrize("source", [i for i in range(6) if i != 0])
@@ -107,7 +107,7 @@ def test_passages_stand_side_by_side():
 
 
 def test_what_was_released_and_the_solution_never_count():
-    solution = [Cell("all", source) for source in RELEASED]
+    solution = [CodeCell("all", source) for source in RELEASED]
     assert pairs({"a": solution, "b": solution}, RELEASED) == []
     assert pairs({"a": solution, "b": solution}, []), "the test would not notice if it counted"
 
@@ -133,13 +133,13 @@ def test_answers_from_common_pieces_are_not_alike():
 
 
 def test_short_answers_are_never_enough():
-    short = [Cell("a", "def f(alpha, beta):\n    return alpha @ beta - alpha * beta + 17 ** alpha\n")]
+    short = [CodeCell("a", "def f(alpha, beta):\n    return alpha @ beta - alpha * beta + 17 ** alpha\n")]
     assert pairs({"a": short, "b": short}, []) == []
 
 
 def test_nobody_and_nothing_is_no_pair():
     assert pairs({}, RELEASED) == []
-    assert pairs({"a": [], "b": [Cell("x", "")], "c": [Cell("x", "1")]}, RELEASED) == []
+    assert pairs({"a": [], "b": [CodeCell("x", "")], "c": [CodeCell("x", "1")]}, RELEASED) == []
 
 
 def test_the_result_does_not_depend_on_the_order():
@@ -149,10 +149,10 @@ def test_the_result_does_not_depend_on_the_order():
 
 def test_a_large_class_takes_no_look_at_every_pair(monkeypatch):
     looked = []
-    monkeypatch.setattr(module._Class, "pair", lambda self, first, second: looked.append((first, second)))
+    monkeypatch.setattr(module._Comparison, "pair", lambda self, first, second: looked.append((first, second)))
     words = random.Random(0)
     everybody = {
-        f"s{i}": [Cell("a", "\n".join(f"x = {words.random()} + y[{words.random()}]" for _ in range(15)))]
+        f"s{i}": [CodeCell("a", "\n".join(f"x = {words.random()} + y[{words.random()}]" for _ in range(15)))]
         for i in range(300)
     }
     everybody["copy"] = everybody["s17"]
@@ -233,8 +233,8 @@ def test_the_example_of_the_paper():
 def test_a_match_shorter_than_a_run_is_never_found():
     shared = " + ".join(f"{i}" for i in range(GRAM // 2))
     assert (
-        not {*module.Text([Cell("", f"a[0] = {shared}")]).all_runs()}
-        & module.Text([Cell("", f"f(1) - {shared}")]).all_runs()
+        not {*module.Tokenized([CodeCell("", f"a[0] = {shared}")]).all_runs()}
+        & module.Tokenized([CodeCell("", f"f(1) - {shared}")]).all_runs()
     )
 
 
@@ -278,7 +278,10 @@ def test_answers_and_own_cells_are_read_and_nothing_else(course):
             {"cell_type": "markdown", "source": "text", "metadata": {}},
         ),
     )
-    assert written(course, ASSIGNMENT, "ada") == [Cell("softmax", "answer"), Cell("a cell of their own", "own\nlines")]
+    assert written_code(course, ASSIGNMENT, "ada") == [
+        CodeCell("softmax", "answer"),
+        CodeCell("a cell of their own", "own\nlines"),
+    ]
 
 
 BAD = ["", "{", "[]", "null", '{"cells": 1}', '{"cells": [1]}', '{"cells": [{"cell_type": "code"}]}', "[" * 100_000]
@@ -288,9 +291,9 @@ BAD += [json.dumps(notebook(code([1])))]
 @pytest.mark.parametrize("content", BAD, ids=range(len(BAD)))
 def test_what_is_no_notebook_is_left_out_and_said(course, content):
     put(course, content)
-    with pytest.raises(Unreadable, match="no whole notebook"):
-        written(course, ASSIGNMENT, "ada")
-    found = likeness(course, ASSIGNMENT, ["ada", "nobody"])
+    with pytest.raises(NotComparable, match="no whole notebook"):
+        written_code(course, ASSIGNMENT, "ada")
+    found = compare_submissions(course, ASSIGNMENT, ["ada", "nobody"])
     assert (found.compared, found.pairs) == (0, ())
     assert [student for student, _ in found.left_out] == ["ada", "nobody"]
     assert found.left_out[1][1] == "no executed notebook"
@@ -299,28 +302,28 @@ def test_what_is_no_notebook_is_left_out_and_said(course, content):
 def test_odd_metadata_is_no_answer_of_the_assignment(course):
     cell = code("x = 1")
     put(course, notebook(cell | {"metadata": {"nbgrader": 3}}, cell | {"metadata": None}))
-    assert [cell.name for cell in written(course, ASSIGNMENT, "ada")] == ["a cell of their own"] * 2
+    assert [cell.name for cell in written_code(course, ASSIGNMENT, "ada")] == ["a cell of their own"] * 2
 
 
 def test_more_text_than_anybody_writes_is_left_out(course):
     put(course, notebook(code("x" * (reading.MOST_TEXT + 1))))
-    with pytest.raises(Unreadable, match="more than 100000"):
-        written(course, ASSIGNMENT, "ada")
+    with pytest.raises(NotComparable, match="more than 100000"):
+        written_code(course, ASSIGNMENT, "ada")
 
 
 def test_a_file_of_any_size_is_read_up_to_a_bound(course, monkeypatch):
     put(course, notebook(code("x = 1")))
     monkeypatch.setattr(reading, "MOST_BYTES", 20)
-    with pytest.raises(Unreadable):
-        written(course, ASSIGNMENT, "ada")
+    with pytest.raises(NotComparable):
+        written_code(course, ASSIGNMENT, "ada")
 
 
 @pytest.mark.parametrize("make", [lambda f, t: f.symlink_to(t), lambda f, t: os.mkfifo(f), lambda f, t: f.mkdir()])
 def test_nothing_but_a_plain_file_is_read(course, tmp_path, make):
     secret = put(course, notebook(code("secret"))).rename(tmp_path / "secret.ipynb")
     make(course.autograded("ada", ASSIGNMENT) / "self-attention.ipynb", secret)
-    with pytest.raises(Unreadable):
-        written(course, ASSIGNMENT, "ada")
+    with pytest.raises(NotComparable):
+        written_code(course, ASSIGNMENT, "ada")
 
 
 def test_a_class_is_compared_from_its_folder(course):
@@ -330,5 +333,5 @@ def test_a_class_is_compared_from_its_folder(course):
         folder.mkdir(parents=True, exist_ok=True)
         cells = [code(text, solution=True, grade_id=f"c{i}") for i, text in enumerate(texts)]
         (folder / "self-attention.ipynb").write_text(json.dumps(notebook(*cells)))
-    found = likeness(course, ASSIGNMENT, ["ada", "bob"])
+    found = compare_submissions(course, ASSIGNMENT, ["ada", "bob"])
     assert (found.compared, names(found.pairs), found.left_out) == (2, [("ada", "bob")], ())

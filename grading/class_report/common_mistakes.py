@@ -11,7 +11,7 @@ UNDONE = ("not written yet", "not answered yet")  # titles for missing answers, 
 
 
 @dataclass(frozen=True)
-class Common:
+class CommonMistake:
     """A mistake and the students who made it. ``mistake`` is its id, or None for what no check has a name for."""
 
     question: str
@@ -22,7 +22,7 @@ class Common:
     students: tuple[str, ...]
 
 
-def common(rows: Sequence[Row]) -> list[Common]:
+def common_mistakes(rows: Sequence[Row]) -> list[CommonMistake]:
     """Return all mistakes, the most frequent first. A student who made one twice on a question counts once.
 
     Wrong answers without a name are one where they have the same title.
@@ -39,11 +39,11 @@ def _same(finding: Finding) -> tuple[str, str, str]:
     return finding.question, finding.mistake or "", "" if finding.mistake else finding.title
 
 
-def _common(by_student: dict[str, Finding]) -> Common:
+def _common(by_student: dict[str, Finding]) -> CommonMistake:
     found = next((finding for finding in by_student.values() if finding.section), next(iter(by_student.values())))
     students = tuple(sorted(by_student))
-    return Common(found.question, found.mistake, found.title, found.section, found.link, students)
+    return CommonMistake(found.question, found.mistake, found.title, found.section, found.link, students)
 
 
-def _order(mistake: Common) -> tuple[int, str, str]:
+def _order(mistake: CommonMistake) -> tuple[int, str, str]:
     return -len(mistake.students), mistake.question, mistake.title

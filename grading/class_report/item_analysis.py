@@ -45,14 +45,14 @@ class Item:
     untried: int = 0
 
 
-def items(rows: Sequence[Row]) -> list[Item]:
+def analyse_items(rows: Sequence[Row]) -> list[Item]:
     """Return what is known about each question that earns points, in the order of the assignment."""
-    known = answered(rows)
+    known = readable(rows)
     worth = {question: most for row in rows for question, (_, most) in row.scores.items() if most > 0}
     return [_item(question, most, known) for question, most in worth.items()]
 
 
-def answered(rows: Sequence[Row]) -> list[Row]:
+def readable(rows: Sequence[Row]) -> list[Row]:
     """Return the rows of submissions that could be read: the others say nothing about any question."""
     return [row for row in rows if row.outcome.verdict not in NOTHING_ANSWERED]
 

@@ -12,32 +12,32 @@ MOST_BYTES = 100_000_000  # of an executed notebook: the outputs of 500 cells, e
 MOST_TEXT = 100_000  # characters that one student wrote: twenty times a long solution
 
 
-class Cell(NamedTuple):
+class CodeCell(NamedTuple):
     """A code cell: what it is called, and its source."""
 
     name: str
     source: str
 
 
-class Unreadable(Exception):
+class NotComparable(Exception):
     """What a student wrote cannot be compared. The text says why."""
 
 
-def written(course: Course, assignment: str, student: str) -> list[Cell]:
+def written_code(course: Course, assignment: str, student: str) -> list[CodeCell]:
     """Return the code cells that a student wrote.
 
     Raises:
-        Unreadable: there is no executed notebook, it is none, or it holds more than MOST_TEXT characters.
+        NotComparable: there is no executed notebook, it is none, or it holds more than MOST_TEXT characters.
     """
     folder = course.autograded(student, assignment)
     cells = [cell for name in course.notebooks(assignment) for cell in _written(_cells(course.files, folder / name))]
     length = sum(len(cell.source) for cell in cells)
     if length > MOST_TEXT:
-        raise Unreadable(f"{length} characters of code, more than {MOST_TEXT}")
+        raise NotComparable(f"{length} characters of code, more than {MOST_TEXT}")
     return cells
 
 
-def given(course: Course, assignment: str) -> list[str]:
+def given_code(course: Course, assignment: str) -> list[str]:
     """Return the code that nobody has to write: the released notebooks, and the instructor's solution."""
     places = (course.root / "solutions", course.root / "exercises", course.folder / "release")
     files = [(place, place / assignment / name) for place in places for name in course.notebooks(assignment)]
@@ -51,9 +51,9 @@ def _cells(files: SafeFolder, file: Path) -> list[dict[str, object]]:
         cells = notebook["cells"]
         return [cell for cell in cells if cell["cell_type"] == "code" and isinstance(_source(cell), str)]
     except FileNotFoundError:
-        raise Unreadable("no executed notebook") from None
+        raise NotComparable("no executed notebook") from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise Unreadable(f"{file.name} is no whole notebook ({type(error).__name__})") from error
+        raise NotComparable(f"{file.name} is no whole notebook ({type(error).__name__})") from error
 
 
 def _source(cell: dict[str, object]) -> str:
@@ -61,11 +61,11 @@ def _source(cell: dict[str, object]) -> str:
     return "".join(source) if isinstance(source, list) else str(source)
 
 
-def _written(cells: Sequence[dict[str, object]]) -> Iterator[Cell]:
+def _written(cells: Sequence[dict[str, object]]) -> Iterator[CodeCell]:
     for cell in cells:
         metadata = cell.get("metadata")
         nbgrader = metadata.get("nbgrader") if isinstance(metadata, dict) else None
         if not isinstance(nbgrader, dict):
-            yield Cell("a cell of their own", _source(cell))
+            yield CodeCell("a cell of their own", _source(cell))
         elif nbgrader.get("solution"):
-            yield Cell(str(nbgrader.get("grade_id")), _source(cell))
+            yield CodeCell(str(nbgrader.get("grade_id")), _source(cell))

@@ -5,8 +5,8 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from grading.class_report.canvas import changes, csv_of, preview, read
 from grading.course import Course, GradingError
-from grading.insight.canvas import changes, csv_of, preview, read
 from grading.report import Row, cell, rows
 
 
