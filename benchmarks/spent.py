@@ -15,6 +15,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from attnlib.checks import evaluation
 from grading import pool, submission
 from grading import run as grading_run
 from grading.course import Course
@@ -39,8 +40,8 @@ WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     (Ledger, "__init__", ONCE, "opening the gradebook"),
     (Host, "_start", ONCE, "start of the box"),
     (Host, "_hear_that_it_is", ONCE, "start of the box"),
-    (sys.modules["attnlib.checks.examiner"], "probe", ONCE, "the judge's own answers, and those of known mistakes"),
-    (Judge, "_examination", ONCE, "first examinations, the rest"),
+    (evaluation, "call_submission", ONCE, "the judge's own answers, and those of known mistakes"),
+    (Judge, "_evaluation", ONCE, "first evaluations, the rest"),
     (submission, "admit", MAIN, "reading and repairing it, in a process of its own"),
     (NotebookTemplate, "task", MAIN, "task"),
     (NotebookTemplate, "marked", MAIN, "notebook marked"),

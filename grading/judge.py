@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from attnlib.checks.calls import of_module
-from attnlib.checks.examiner import Examination
-from attnlib.checks.exercise import Case, Exercise
-from attnlib.checks.probe import GRADIENT_OF, Answer
+from attnlib.checks.calling.call_submission import GRADIENT_OF, Answer
+from attnlib.checks.calling.case import Case
+from attnlib.checks.calling.conventions import call_module
+from attnlib.checks.evaluation import Evaluation
+from attnlib.checks.exercise import Exercise
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
 from grading._untyped import NotebookNode, new_output
@@ -42,7 +43,7 @@ class Judge:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._examinations: dict[tuple[str, str], Examination] = {}
+        self._evaluations: dict[tuple[str, str], Evaluation] = {}
         self._probes: dict[tuple[str, ...], Probe] = {}
 
     def probe(self, graded_cell: GradedCell) -> Probe:
@@ -53,9 +54,9 @@ class Judge:
         key = (exercise.name, graded_cell.expression, graded_cell.backend)
         if key not in self._probes:
             backends = {graded_cell.backend}
-            if exercise.call is of_module:  # a module of torch's is asked in torch
+            if exercise.call is call_module:  # a module of torch's is asked in torch
                 backends |= {"torch"} & set(exercise.backends)
-            examinations = {backend: self._examination(exercise, backend) for backend in backends}
+            evaluations = {backend: self._evaluation(exercise, backend) for backend in backends}
             self._probes[key] = Probe(
                 graded_cell.expression,
                 exercise.name,
@@ -64,17 +65,17 @@ class Judge:
                 graded_cell.backend,
                 exercise.forbidden,
                 exercise.optional,
-                {name: [_encoded(exercise, case) for case in each.cases] for name, each in examinations.items()},
-                {name: [sorted(each.needs(case)) for case in each.cases] for name, each in examinations.items()},
+                {name: [_encoded(exercise, case) for case in each.cases] for name, each in evaluations.items()},
+                {name: [sorted(each.needs(case)) for case in each.cases] for name, each in evaluations.items()},
             )
         return self._probes[key]
 
-    def _examination(self, exercise: Exercise, backend: str) -> Examination:
+    def _evaluation(self, exercise: Exercise, backend: str) -> Evaluation:
         key = (exercise.name, backend)
-        if key not in self._examinations:
+        if key not in self._evaluations:
             seed = np.random.SeedSequence([self._seed, zlib.crc32(exercise.name.encode())]).generate_state(1, np.uint64)
-            self._examinations[key] = _sound(Examination(exercise, backend, int(seed[0])))
-        return self._examinations[key]
+            self._evaluations[key] = _sound(Evaluation(exercise, backend, int(seed[0])))
+        return self._evaluations[key]
 
     def outputs(self, graded_cell: GradedCell, answered: Answered | None, stop: str) -> list[NotebookNode]:
         """Return the outputs of a graded cell: the report, and what nbgrader reads the points from.
@@ -100,26 +101,26 @@ class Judge:
         assert answered.facts is not None
         exercise = graded_cell.exercise
         torch = answered.facts.get("backend") == "torch" and "torch" in exercise.backends
-        examination = self._examination(exercise, "torch" if torch else graded_cell.backend)
+        evaluation = self._evaluation(exercise, "torch" if torch else graded_cell.backend)
         has = answered.facts.get("has")
-        asked = examination.asked(set(filter(_is_text, has)) if isinstance(has, list) else set())
+        asked = evaluation.asked(set(filter(_is_text, has)) if isinstance(has, list) else set())
         none = Answer(
             problem=f"your function gave no answer: the check {stop.rstrip('.')}" if stop else "no answer came"
         )
         answers = {i: none for i in asked} | {i: _read(answered.answers[i]) for i in asked if i in answered.answers}
         for i, answer in answers.items():
-            if answer.problem is None and not _complete(answer, examination.expected[i]):
+            if answer.problem is None and not _complete(answer, evaluation.expected[i]):
                 answers[i] = Answer(problem="sent no answer")
-        return replace(examination.report(answers), points=graded_cell.points, hints=graded_cell.hints)
+        return replace(evaluation.report(answers), points=graded_cell.points, hints=graded_cell.hints)
 
 
-def _sound(examination: Examination) -> Examination:
-    """Return an examination whose reference answered every case: without that, every right answer would be wrong."""
-    for case, expected in zip(examination.cases, examination.expected, strict=True):
+def _sound(evaluation: Evaluation) -> Evaluation:
+    """Return an evaluation whose reference answered every case: without that, every right answer would be wrong."""
+    for case, expected in zip(evaluation.cases, evaluation.expected, strict=True):
         if expected.problem is not None:
             said = expected.error or expected.problem
-            raise GradingError(f"the reference of {examination.exercise.name} fails with {case.name}: {said}")
-    return examination
+            raise GradingError(f"the reference of {evaluation.exercise.name} fails with {case.name}: {said}")
+    return evaluation
 
 
 def _complete(answer: Answer, expected: Answer) -> bool:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from attnlib.checks import browser
+from attnlib.checks.calling.case import Implementation
 from attnlib.checks.catalogue import QUESTIONS
-from attnlib.checks.examiner import examination, examine, exercises
-from attnlib.checks.exercise import Implementation
+from attnlib.checks.evaluation import examine, exercises, prepare_evaluation
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
 
@@ -65,7 +65,7 @@ def check(name: str, implementation: Implementation, *, points: float = 1, hint:
     if options.get("backend") == "torch" and browser.without_torch():
         print(browser.left_out())
         return 0.0
-    report = examination(name, implementation, **options).watched(implementation)
+    report = prepare_evaluation(name, implementation, **options).watched(implementation)
     report = replace(report, points=float(points), hints=int(hint))
     _show(report)
     if report.score == 0:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from attnlib.checks.catalogue import CATALOGUE
-from attnlib.checks.examiner import Examination, examine
+from attnlib.checks.evaluation import Evaluation, examine
 from attnlib.checks.exercise import Exercise
 
 TIMED = 10  # mistakes of an exercise, about
@@ -84,7 +84,7 @@ def confusion(name: str, seeds: Iterable[int], done: Callable[[], object] = lamb
     called: dict[str, Counter[str]] = {mistake.id: Counter() for mistake in exercise.mistakes}
     right: Counter[str] = Counter(dict.fromkeys(exercise.backends, 0))
     for seed in seeds:
-        first = Examination(exercise, exercise.backends[0], seed)
+        first = Evaluation(exercise, exercise.backends[0], seed)
         for mistake in exercise.mistakes:
             report = first.of(mistake.implementation)
             report = report.remark or report

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from attnlib.checks.probe import Answer
+from attnlib.checks.calling.call_submission import Answer
 
 Explain = Callable[[re.Match[str], str], str]
 BATCH = "If you count axes from the end (-1, -2), they stay the same with and without a batch."

@@ -1,6 +1,6 @@
 """What an exercise is: its inputs, its reference, the parts its points are split into, and its known mistakes.
 
-An exercise is data. Whether an implementation is right is decided in :mod:`attnlib.checks.examiner`, what it is shown
+An exercise is data. Whether an implementation is right is decided in :mod:`attnlib.checks.evaluation`, what it is shown
 in :mod:`attnlib.checks.report`.
 """
 
@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 import attnlib
 import attnlib.numpy
-from attnlib.checks.calls import Call, Given, of_function
-
-Implementation = Callable[..., Any]
+from attnlib.checks.calling.case import Case, Implementation
+from attnlib.checks.calling.conventions import Arguments, CallingConvention, call_function
 
 # What attends in one call, for exercises that ask for that.
 ATTENDS = (
@@ -63,33 +62,6 @@ class Section(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Case:
-    """One set of inputs. ``name`` completes the sentence "With …"; ``part`` says which points hang on it.
-
-    ``inputs`` are passed by position, in their order, ``options`` by keyword: arrays, dictionaries of arrays, or
-    anything else, which is passed on as it is. ``setup`` is what a class is made with. ``outputs`` are the names of
-    what comes back, where it is not what the exercise says.
-
-    It is asked in those of the exercise's backends that ``backends`` names. Where ``training`` is set, a module is
-    called as it is during training, else as it is afterwards. Where ``unchanged`` is set, the inputs must be the same
-    after the call as before. In torch, ``gradients`` are asked for as well, which of the second case they always are:
-    in a case of its own, whose ``upstream`` holds one gradient per output.
-    """
-
-    name: str
-    part: str
-    inputs: dict[str, Any]
-    options: dict[str, Any] = field(default_factory=dict)
-    setup: dict[str, Any] = field(default_factory=dict)
-    outputs: tuple[str, ...] | None = None
-    unchanged: bool = False
-    gradients: bool = False
-    upstream: dict[str, NDArray[Any]] | None = None
-    backends: tuple[str, ...] = ("numpy", "torch")
-    training: bool = False
-
-
-@dataclass(frozen=True)
 class Mistake:
     """A known wrong implementation, and what to tell its author: ``hint`` at first, ``more`` on request."""
 
@@ -109,21 +81,30 @@ Gradients = dict[str, NDArray[Any]]
 class Exercise:
     """All that is known about one exercise.
 
-    ``outputs`` maps the name of each returned array to the names of its last dimensions; ``parts`` maps each part to
-    its weight in the score. The first part is the foundation: without it the others earn nothing. ``advice`` is the
-    hint for a mistake that is not known.
-
-    ``offered`` are arguments that one notebook asks for and another does not; ``extras`` are those that no notebook
-    asks for. Cases with one are only for implementations that have an argument of that name. Those with one of the
-    extras are never graded: what is wrong there becomes a remark.
-
-    ``call`` says how an implementation is asked, which for a class is more than one call. ``plain`` allows numbers,
-    True, False and tuples where else arrays are needed. ``whole_numbers`` names the inputs that are whole by nature, as
-    lengths are; all other numbers reach the reference as real ones. ``in_torch`` is the reference for torch where it
-    is not the same as for NumPy; where ``backends`` lacks one, the exercise is not asked in it. Without
-    ``gradients``, torch is asked for numbers alone. ``by_hand`` works out those that are expected, where that is not
-    left to autograd, see :mod:`attnlib.checks.catalogue.by_hand`. ``solved_by`` names, with their modules, what would
-    solve the exercise or its essence in one call, beside attnlib's own of the exercise's name.
+    Attributes:
+        name: the name that ``check`` is called with.
+        reference: the implementation that is right.
+        outputs: the names of the last dimensions of each returned array, by the array's name.
+        parts: the weight of each part in the score. Without the first part, the others earn nothing.
+        section: what to reread after a mistake that is not known.
+        advice: the hint for a mistake that is not known.
+        inputs: yields the cases.
+        mistakes: the known mistakes.
+        offered: arguments that one notebook asks for and another does not. Cases with one of them are only for
+            implementations that have an argument of that name.
+        extras: arguments that no notebook asks for. Cases with one of them are never graded: what is wrong there
+            becomes a remark.
+        call: how an implementation is called; for a class, that takes more than one call.
+        plain: whether numbers, True, False and tuples are accepted in place of arrays.
+        whole_numbers: the inputs that are whole numbers by nature, such as lengths. All other numbers reach the
+            reference in float64.
+        in_torch: returns the reference for torch, if it is not the one for NumPy.
+        backends: the backends in which the exercise can be checked.
+        gradients: whether gradients are checked in torch.
+        analytic_gradients: computes the expected gradients
+            (:mod:`attnlib.checks.catalogue.analytic_gradients`); without it, autograd does.
+        solved_by: functions and classes, with their modules, that would solve the exercise or its essence in one call,
+            beside attnlib's own of the exercise's name.
     """
 
     name: str
@@ -136,13 +117,13 @@ class Exercise:
     mistakes: tuple[Mistake, ...]
     offered: tuple[str, ...] = ()
     extras: tuple[str, ...] = ()
-    call: Call = of_function
+    call: CallingConvention = call_function
     plain: bool = False
     whole_numbers: tuple[str, ...] = ()
     in_torch: Callable[[], Implementation] | None = None
     backends: tuple[str, ...] = ("numpy", "torch")
     gradients: bool = True
-    by_hand: Callable[[Given, Given, Given], Gradients] | None = None
+    analytic_gradients: Callable[[Arguments, Arguments, Arguments], Gradients] | None = None
     solved_by: tuple[str, ...] = ()
 
     @property
@@ -156,8 +137,8 @@ class Exercise:
 
     @property
     def takes_autograd(self) -> bool:
-        """Whether an examination in torch imports torch, to work out the gradients that are expected."""
-        return self.gradients and self.by_hand is None
+        """Whether an evaluation in torch imports torch, to work out the gradients that are expected."""
+        return self.gradients and self.analytic_gradients is None
 
     @property
     def forbidden(self) -> tuple[str, ...]:

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlib.checks import display
-from attnlib.checks.calls import leaves
+from attnlib.checks.calling.call_submission import Answer
+from attnlib.checks.calling.case import Case
+from attnlib.checks.calling.conventions import named_arrays
+from attnlib.checks.differences import inspection_order
 from attnlib.checks.errors import explained
-from attnlib.checks.exercise import Case, Exercise, Mistake, Section
-from attnlib.checks.invariants import inspection_order
-from attnlib.checks.probe import Answer
+from attnlib.checks.exercise import Exercise, Mistake, Section
 
 MIME = display.MIME
 MOST_INPUTS = 24  # numbers of a case that are shown
@@ -222,7 +223,7 @@ class Report:
             return None
         case = self.finding.case
         given = {**case.setup, **case.inputs, **case.options}
-        arrays = [*leaves(given).values()]
+        arrays = [*named_arrays(given).values()]
         if sum(x.size for x in arrays) > MOST_INPUTS or not given:
             return None
         return "\n".join(display.given(name, x) for name, x in given.items())

@@ -13,7 +13,7 @@ from pathlib import Path
 from grading.sandbox.temporary import sweep, temporary
 from grading.sandbox.withheld import library, stand_ins
 
-ASKING = ("exercise.py", "calls.py", "cache_calls.py", "given.py", "probe.py")  # of attnlib.checks
+CALLING = "calling"  # the folder of attnlib.checks that calls an implementation, and knows no answer
 STAND_IN = "checks.py"  # in place of attnlib.checks itself
 
 
@@ -27,11 +27,10 @@ def packed() -> Iterator[Path]:
         shutil.copytree(library(), kit / "attnlib", ignore=no_checks)
         for file in (kit / "attnlib").glob("*.py"):
             file.write_text(stand_ins(file.stem, file.read_text(encoding="utf-8")), encoding="utf-8")
-        (kit / "attnlib" / "checks").mkdir()
-        for name in ASKING:
-            shutil.copyfile(library() / "checks" / name, kit / "attnlib" / "checks" / name)
+        compiled = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(library() / "checks" / CALLING, kit / "attnlib" / "checks" / CALLING, ignore=compiled)
         shutil.copyfile(inside / STAND_IN, kit / "attnlib" / "checks" / "__init__.py")
-        shutil.copytree(inside, kit / "grading" / "sandbox" / "inside", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(inside, kit / "grading" / "sandbox" / "inside", ignore=compiled)
         for package in (kit / "grading", kit / "grading" / "sandbox"):
             (package / "__init__.py").touch()
         kit.chmod(0o755)  # whoever runs in the box is somebody else

@@ -19,7 +19,7 @@ from attnlib.checks import examine, exercises
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.catalogue.crashes import CRASHES
 from attnlib.checks.catalogue.symptoms import SYMPTOMS
-from attnlib.checks.examiner import Examination
+from attnlib.checks.evaluation import Evaluation
 
 SEEDS = range(50)
 OTHERS = [
@@ -95,9 +95,9 @@ def test_a_hint_is_no_solution(name, mistake):
 @pytest.mark.parametrize(("name", "backend"), CORRECT_SOLUTIONS)
 def test_a_right_answer_passes_whatever_its_style(name, backend):
     for seed in SEEDS:
-        examination = Examination(CATALOGUE[name], backend, seed)
+        evaluation = Evaluation(CATALOGUE[name], backend, seed)
         for style, implementation in CORRECT_SOLUTIONS[name, backend].items():
-            report = examination.of(implementation)
+            report = evaluation.of(implementation)
             assert report.passed, f"{style}, seed {seed}: {report.message}"
             assert report.remark is None, f"{style}, seed {seed}: {report.message}"
             assert report.score == 1.0

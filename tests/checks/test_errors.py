@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from attnlib.checks import examine
+from attnlib.checks.calling.call_submission import Answer
 from attnlib.checks.errors import explained
-from attnlib.checks.probe import Answer
 
 A, B = np.ones((3, 4)), np.ones((2, 5))
 TENSOR = torch.ones(3, 4)

@@ -17,7 +17,7 @@ import attnlib.torch
 from attnlib.checks import check, examine
 from attnlib.checks.__main__ import main
 from attnlib.checks.catalogue import CATALOGUE
-from attnlib.checks.examiner import Examination
+from attnlib.checks.evaluation import Evaluation
 from attnlib.checks.forbidden import watch_calls
 from attnlib.checks.report import MIME
 from grading.sandbox.inside.guard import forbidding
@@ -49,10 +49,10 @@ def test_a_right_answer_that_calls_what_solves_the_exercise_is_told_so(exercise,
 @pytest.mark.parametrize(("exercise", "backend", "style"), STYLES)
 def test_those_answers_are_warned_of_that_grading_does_not_accept(exercise, backend, style):
     answer = CORRECT_SOLUTIONS[exercise, backend][style]
-    report = Examination(CATALOGUE[exercise], backend, 0).watched(answer)
-    examination = Examination(CATALOGUE[exercise], backend, 0)
+    report = Evaluation(CATALOGUE[exercise], backend, 0).watched(answer)
+    evaluation = Evaluation(CATALOGUE[exercise], backend, 0)
     with forbidding(CATALOGUE[exercise].forbidden):
-        graded = examination.of(answer)
+        graded = evaluation.of(answer)
     assert report.passed
     assert (report.forbidden is None) == graded.passed
 
@@ -94,7 +94,7 @@ def test_nothing_is_imported_and_what_is_unknown_is_left_out():
 
 def test_examine_and_what_machines_read_stay_as_they_are():
     assert examine("dot", attnlib.dot).title == "right"
-    report = Examination(CATALOGUE["dot"], "numpy", 0).watched(attnlib.dot)
+    report = Evaluation(CATALOGUE["dot"], "numpy", 0).watched(attnlib.dot)
     data = json.loads(json.dumps(report._repr_mimebundle_()[MIME]))
     assert (data["score"], data["passed"]) == (1, True)
     assert "right, but it calls attnlib.dot" in report._repr_mimebundle_()["text/html"]

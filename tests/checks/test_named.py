@@ -2,10 +2,10 @@
 
 import pytest
 
-from attnlib.checks.calls import takes
+from attnlib.checks.calling.conventions import has_argument
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.confusion import confusion
-from attnlib.checks.examiner import Examination
+from attnlib.checks.evaluation import Evaluation
 
 SEEDS = range(50)
 ASKED_AGAIN = 5  # seeds for which a mistake is asked once as a student's and once as the known one; else once as both
@@ -16,13 +16,14 @@ ASKED_AGAIN = 5  # seeds for which a mistake is asked once as a student's and on
 def test_a_known_mistake_fails_and_is_named_as_itself_whatever_the_seed(name):
     exercise, scores = CATALOGUE[name], {}
     for seed in SEEDS:
-        examination = Examination(exercise, exercise.backends[0], seed)
+        evaluation = Evaluation(exercise, exercise.backends[0], seed)
         for mistake in exercise.mistakes:
             if seed < ASKED_AGAIN:
-                report = examination.of(mistake.implementation)
+                report = evaluation.of(mistake.implementation)
             else:
-                asked = examination.asked({name for name in exercise.optional if takes(mistake.implementation, name)})
-                report = examination.report({i: examination._answer(mistake, i) for i in asked})
+                has = {name for name in exercise.optional if has_argument(mistake.implementation, name)}
+                asked = evaluation.asked(has)
+                report = evaluation.report({i: evaluation._answer(mistake, i) for i in asked})
             assert not report.passed or report.remark, mistake.id
             assert report.score < 1 or report.remark
             report = report.remark or report
@@ -34,8 +35,8 @@ def test_a_known_mistake_fails_and_is_named_as_itself_whatever_the_seed(name):
 def test_a_known_mistake_takes_the_arguments_that_it_is_given(name):
     """A mistake that fails over its own signature is named as itself as well, but no student makes it."""
     exercise = CATALOGUE[name]
-    examination = Examination(exercise, exercise.backends[0], 0)
-    errors = {mistake.id: examination._answer(mistake, 0).error for mistake in exercise.mistakes}
+    evaluation = Evaluation(exercise, exercise.backends[0], 0)
+    errors = {mistake.id: evaluation._answer(mistake, 0).error for mistake in exercise.mistakes}
     assert not {one: error for one, error in errors.items() if "unexpected keyword argument" in (error or "")}
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from attnlib.checks.calling.call_submission import Answer
 from attnlib.checks.catalogue import CATALOGUE
-from attnlib.checks.examiner import Examination
-from attnlib.checks.probe import Answer
+from attnlib.checks.evaluation import Evaluation
 
 ASKED = [(name, backend) for name, exercise in CATALOGUE.items() for backend in exercise.backends]
 RECORDED = range(5)  # the seeds under which the table was made
@@ -26,12 +26,12 @@ def _key(x):
 
 
 def replayed(exercise, backend, seed, recorded):
-    """Answer an examination from the right answers to other examinations, and from nothing else."""
+    """Answer an evaluation from the right answers to other evaluations, and from nothing else."""
     table = {}
-    for examination in (Examination(exercise, backend, other) for other in recorded):
-        table |= dict(zip(map(given, examination.cases), examination.expected, strict=True))
-    examination = Examination(exercise, backend, seed)
-    return examination.report({i: table.get(given(case), UNKNOWN) for i, case in enumerate(examination.cases)})
+    for evaluation in (Evaluation(exercise, backend, other) for other in recorded):
+        table |= dict(zip(map(given, evaluation.cases), evaluation.expected, strict=True))
+    evaluation = Evaluation(exercise, backend, seed)
+    return evaluation.report({i: table.get(given(case), UNKNOWN) for i, case in enumerate(evaluation.cases)})
 
 
 @pytest.mark.parametrize(("name", "backend"), ASKED)

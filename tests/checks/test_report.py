@@ -20,7 +20,7 @@ from nbgrader.utils import determine_grade
 import attnlib
 from attnlib.checks import check, examine
 from attnlib.checks.catalogue import CATALOGUE
-from attnlib.checks.examiner import Examination
+from attnlib.checks.evaluation import Evaluation
 
 ROOT = Path(__file__).parents[2]
 NUMBERS = re.compile(r"-?\d+(?:\.\d*)?(?:e[-+]\d+)?|nan|inf|True|False")
@@ -35,8 +35,8 @@ def report_of(name, mistake):
 def _reports(name):
     """What a student reads of each mistake of an exercise: the report, or the remark where it costs nothing."""
     exercise = CATALOGUE[name]
-    examination = Examination(exercise, exercise.backends[0], 0)
-    reports = {mistake.id: examination.of(mistake.implementation) for mistake in exercise.mistakes}
+    evaluation = Evaluation(exercise, exercise.backends[0], 0)
+    reports = {mistake.id: evaluation.of(mistake.implementation) for mistake in exercise.mistakes}
     return {identifier: report.remark or report for identifier, report in reports.items()}
 
 
@@ -130,7 +130,7 @@ def test_the_cases_are_counted_as_they_are():
         return attnlib.dot(query, key) if query.ndim == 2 else 0 * attnlib.dot(query, key)
 
     report = examine("dot", right_for_matrices_alone, seed=0)
-    batches = [case for case in Examination(CATALOGUE["dot"], "numpy", 0).cases if case.inputs["query"].ndim > 2]
+    batches = [case for case in Evaluation(CATALOGUE["dot"], "numpy", 0).cases if case.inputs["query"].ndim > 2]
     assert report.finding.asked - report.finding.right == len(batches) == 3
 
 

@@ -169,7 +169,7 @@ def expected_numbers(ran: Ran) -> set[str]:
     for template in notebook_templates(ran.course, NAME):
         for graded_cell in template.graded_cells.values():
             judge.probe(graded_cell)
-    arrays = [x for each in judge._examinations.values() for answer in each.expected for x in answer.arrays.values()]
+    arrays = [x for each in judge._evaluations.values() for answer in each.expected for x in answer.arrays.values()]
     return printed(" ".join(repr(float(n)) for x in arrays for n in np.ravel(x)))
 
 

@@ -20,7 +20,7 @@ import attnlib
 import attnlib.numpy
 import attnlib.torch
 from attnlib.checks.catalogue import CATALOGUE
-from attnlib.checks.examiner import Examination
+from attnlib.checks.evaluation import Evaluation
 from grading.sandbox.inside import guard
 from grading.sandbox.inside.guard import Forbidden, forbidding
 
@@ -78,9 +78,9 @@ def examined(assignment, exercise, expression, backend, forbidden):
     implementation = eval(expression, solved(assignment))
     if isinstance(implementation, type) and issubclass(implementation, torch.nn.Module):
         backend = "torch"
-    examination = Examination(CATALOGUE[exercise], backend, seed=0)
+    evaluation = Evaluation(CATALOGUE[exercise], backend, seed=0)
     with forbidding(forbidden):
-        return examination.of(implementation)
+        return evaluation.of(implementation)
 
 
 def cheat(name, found):

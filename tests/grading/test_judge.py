@@ -7,11 +7,11 @@ import pytest
 from nbformat.v4 import new_code_cell
 
 from attnlib.checks import check, exercises
-from attnlib.checks.calls import takes
+from attnlib.checks.calling.call_submission import call_submission
+from attnlib.checks.calling.case import Case
+from attnlib.checks.calling.conventions import has_argument
 from attnlib.checks.catalogue import CATALOGUE, QUESTIONS
-from attnlib.checks.examiner import Examination
-from attnlib.checks.exercise import Case
-from attnlib.checks.probe import probe
+from attnlib.checks.evaluation import Evaluation
 from attnlib.checks.report import MIME
 from grading.course import GradingError
 from grading.graded_cell import GradedCell, read_graded_cell
@@ -31,12 +31,12 @@ def answered(graded_cell: GradedCell, implementation, judge: Judge, backend: str
     """Answer as the box does, in this process."""
     exercise = graded_cell.exercise
     asked = judge.probe(graded_cell)
-    has = [name for name in asked.extras if takes(implementation, name)]
+    has = [name for name in asked.extras if has_argument(implementation, name)]
     answers = {}
     for i, encoded in enumerate(asked.cases[backend]):
         if set(asked.optional[backend][i]) <= set(has):
             case = wire.decode(encoded)
-            answer = probe(implementation, Case(**case), exercise, backend=backend)
+            answer = call_submission(implementation, Case(**case), exercise, backend=backend)
             arrays = {name: wire.encode(x) for name, x in answer.arrays.items()}
             said = {"problem": answer.problem, "error": answer.error, "line": answer.line}
             answers[i] = {"arrays": arrays, "changed": list(answer.changed), **said}
@@ -145,7 +145,7 @@ def test_the_box_is_told_nothing_about_the_answers(judge):
         exercise = CATALOGUE[name]
         asked = judge.probe(GradedCell("it", name, 4.0, exercise))
         for backend, cases in asked.cases.items():
-            for case, expected in zip(cases, Examination(exercise, backend, None).expected, strict=True):
+            for case, expected in zip(cases, Evaluation(exercise, backend, None).expected, strict=True):
                 given = wire.decode(case)
                 ways = {"outputs", "unchanged", "upstream", "training"}
                 assert set(given) == {"name", "part", "inputs", "options", "setup"} | ways

@@ -9,7 +9,7 @@ from attacks.shortcuts import CASES, SHORTCUTS, Shortcut, T
 from honest import Written, other_answers, right_answers
 
 from attnlib.checks.catalogue import CATALOGUE
-from attnlib.checks.examiner import Examination
+from attnlib.checks.evaluation import Evaluation
 from grading.sandbox.inside import guard
 from grading.sandbox.inside.guard import forbidding
 from grading.static_checks.flags import _reachable, find_flags
@@ -29,15 +29,15 @@ def suspicious(exercise: str, name: str, source: str) -> list[str]:
 
 def earned(exercise: str, backend: str, implementation: object) -> tuple[float, str]:
     """Return what an answer scores while what would solve its exercise is forbidden, and what the check says."""
-    examination = _examination(exercise, backend)
+    evaluation = _evaluation(exercise, backend)
     with forbidding(CATALOGUE[exercise].forbidden):
-        report = examination.of(implementation)
+        report = evaluation.of(implementation)
     return report.score, report.message
 
 
 @cache
-def _examination(exercise: str, backend: str) -> Examination:
-    return Examination(CATALOGUE[exercise], backend, seed=0)
+def _evaluation(exercise: str, backend: str) -> Evaluation:
+    return Evaluation(CATALOGUE[exercise], backend, seed=0)
 
 
 def test_there_are_many_and_of_every_kind():

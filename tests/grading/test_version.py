@@ -8,7 +8,7 @@ from tiny import REPOSITORY
 from grading import version
 
 CHANGES = {
-    "attnlib/checks/examiner.py": {"engine"},
+    "attnlib/checks/evaluation.py": {"engine"},
     "attnlib/softmax.py": {"engine"},
     "grading/judge.py": {"engine"},
     "grading/sandbox/inside/session.py": {"engine"},

@@ -55,6 +55,25 @@ def in_the_box(program: str, told: object) -> list[str]:
     return done.stdout.splitlines()
 
 
+CALLING = """
+import pkgutil
+from pathlib import Path
+import attnlib.checks.calling as calling
+
+for module in pkgutil.iter_modules(calling.__path__, "attnlib.checks.calling."):
+    importlib.import_module(module.name)
+print(*sorted(name for name in sys.modules if name.startswith("attnlib.checks")))
+print(*sorted(path.name for path in Path("attnlib/checks").iterdir() if path.name != "__pycache__"))
+"""
+
+
+def test_of_the_checks_only_the_folder_that_calls_an_implementation_is_in_the_box():
+    modules, files = in_the_box(CALLING, None)
+    ours = {f"attnlib.checks.calling.{file.stem}" for file in (ROOT / "attnlib/checks/calling").glob("[!_]*.py")}
+    assert set(modules.split()) == {"attnlib.checks", "attnlib.checks.calling", *ours}, "it needs nothing else"
+    assert files.split() == ["__init__.py", "calling"]
+
+
 def functions(code) -> set[tuple[bytes, tuple[str, ...]]]:
     """Return the instructions of all functions within code (classes are none), and the names that they use."""
     inner = [one for one in code.co_consts if hasattr(one, "co_code")]

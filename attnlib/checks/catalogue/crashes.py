@@ -5,9 +5,9 @@ One of them is named if none of the known mistakes of the exercise gives the sam
 
 import re
 
+from attnlib.checks.calling.call_submission import Answer
 from attnlib.checks.catalogue.self_attention.sections import ATTENTION
 from attnlib.checks.exercise import Mistake
-from attnlib.checks.probe import Answer
 
 CRASHES: list[tuple[re.Pattern[str], Mistake]] = []
 

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlib.checks.calls import leaves
+from attnlib.checks.calling.call_submission import Answer
+from attnlib.checks.calling.case import Case
+from attnlib.checks.calling.conventions import named_arrays
 from attnlib.checks.catalogue.gradients import GRADIENTS
 from attnlib.checks.catalogue.self_attention.sections import ATTENTION
-from attnlib.checks.exercise import Case, Mistake
-from attnlib.checks.probe import Answer
+from attnlib.checks.exercise import Mistake
 
 
 @dataclass(frozen=True)
@@ -355,7 +356,7 @@ def _is_another(got: tuple[int, ...], want: tuple[int, ...], case: Case) -> bool
 
 def _sizes(case: Case) -> set[int]:
     """Return the sizes of all inputs of a case."""
-    return {n for x in leaves(case.inputs).values() for n in x.shape}
+    return {n for x in named_arrays(case.inputs).values() for n in x.shape}
 
 
 @symptom(
@@ -407,7 +408,7 @@ def _one_row_alone(seen: Seen, row: int) -> bool:
 def _given(case: Case, want: NDArray[Any], row: int) -> bool:
     """Tell whether the expected row holds only 0 and 1, or equals a row of an input: position 0 changes nothing."""
     one = want[..., row, :]
-    same = [x[..., row, :] for x in leaves(case.inputs).values() if x.shape == want.shape]
+    same = [x[..., row, :] for x in named_arrays(case.inputs).values() if x.shape == want.shape]
     return bool(np.isin(one, (0, 1)).all()) or any(np.allclose(one, x) for x in same)
 
 
@@ -461,7 +462,8 @@ def _right(got: NDArray[Any], want: NDArray[Any], axis: int) -> list[bool]:
 
 def _rank(case: Case) -> int:
     """Return the largest number of dimensions among the inputs of a case."""
-    return max((x.ndim for name, x in leaves(case.inputs).items() if "[" not in name or "value" in name), default=0)
+    arrays = named_arrays(case.inputs).items()
+    return max((x.ndim for name, x in arrays if "[" not in name or "value" in name), default=0)
 
 
 def recognised(seen: Seen) -> Mistake | None:

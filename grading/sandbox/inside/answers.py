@@ -11,20 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from attnlib.checks import cache_calls, calls, probe
-from attnlib.checks.exercise import Case
+from attnlib.checks.calling import call_submission, conventions, kv_cache
+from attnlib.checks.calling.case import Case
 from grading.sandbox.inside.guard import forbidding
 from grading.sandbox.inside.wire import MOST_ARRAY, decode, encode
 
-CALLS = {call.__name__: call for call in (calls.of_function, calls.of_module, cache_calls.of_cache)}
+CONVENTIONS = (conventions.call_function, conventions.call_module, kv_cache.call_kv_cache)
+CALLS = {call.__name__: call for call in CONVENTIONS}
 LONGEST = 300  # characters of a text
 
-probe.LIBRARIES = (*probe.LIBRARIES, Path(__file__).parents[3])  # no line of ours is to blame
+call_submission.LIBRARIES = (*call_submission.LIBRARIES, Path(__file__).parents[3])  # no line of ours is to blame
 
 
 @dataclass(frozen=True)
-class _Asked:
-    call: calls.Call
+class _CallSpec:
+    call: conventions.CallingConvention
     plain: bool
 
     def outputs_of(self, case: Case) -> tuple[str, ...]:
@@ -64,21 +65,24 @@ class Answers:
             "callable": callable(self._implementation),
             "kind": type(self._implementation).__name__[:LONGEST],
             "module": is_class and issubclass(self._implementation, torch.nn.Module),
-            "has": [name for name in wanted["extras"] if error is None and calls.takes(self._implementation, name)],
+            "has": [name for name in wanted["extras"] if error is None and self._has_argument(name)],
         }
         self._send({"nonce": nonce, "error": error, **facts})
 
+    def _has_argument(self, name: str) -> bool:
+        return conventions.has_argument(self._implementation, name)
+
     def _call(self, wanted: dict[str, Any], nonce: str) -> None:
         """Answer case after case, so that what was answered before a crash is there."""
-        asked = _Asked(CALLS[wanted["call"]], wanted["plain"])
+        exercise = _CallSpec(CALLS[wanted["call"]], wanted["plain"])
         with forbidding(wanted["forbidden"]):
             for number, sent in wanted["cases"]:
                 case, backend = Case(**decode(sent)), wanted["backend"]
-                answer = probe.probe(self._implementation, case, asked, backend=backend)
+                answer = call_submission.call_submission(self._implementation, case, exercise, backend=backend)
                 self._send({"nonce": nonce, "case": number, "answer": _as_message(answer)})
 
 
-def _as_message(answer: probe.Answer) -> dict[str, Any]:
+def _as_message(answer: call_submission.Answer) -> dict[str, Any]:
     problem = answer.problem
     for name, x in answer.arrays.items():
         if x.nbytes > MOST_ARRAY:

@@ -41,7 +41,8 @@ WARMING = [
     "from IPython.display import display, HTML; display(HTML('<b>x</b>'))",
 ]
 LIBRARIES = (
-    *("attnlib", "attnlib.numpy", "attnlib.torch", "attnlib.plotting", "attnlib.checks", "attnlib.checks.probe"),
+    *("attnlib", "attnlib.numpy", "attnlib.torch", "attnlib.plotting", "attnlib.checks"),
+    "attnlib.checks.calling.call_submission",
     "grading.sandbox.inside.session",
 )
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -22,6 +23,7 @@ CREATE, REMOVE = 0o1600, 0
 ROOT = Path(grading.__file__).parents[1]
 KINDS = ("net", "mnt", "pid", "ipc", "uts", "user")  # of namespaces
 MOST = 40  # files of a kind
+EXERCISES = re.compile("attnlib/checks/(?!calling/)")  # what holds the references and the known mistakes
 
 
 @dataclass(frozen=True)
@@ -177,10 +179,9 @@ def _spaces() -> list[str]:
 def meant() -> list[str]:
     """Return what may be in the kit: the library without its exercises, and what runs in the box."""
     inside = [f"grading/sandbox/inside/{path.name}" for path in (ROOT / "grading/sandbox/inside").glob("*.py")]
-    asking = ("__init__", "cache_calls", "calls", "exercise", "given", "probe")
     library = [path.relative_to(ROOT).as_posix() for path in (ROOT / "attnlib").rglob("*") if path.is_file()]
-    packages = ["grading/__init__.py", "grading/sandbox/__init__.py", *(f"attnlib/checks/{n}.py" for n in asking)]
-    return [*inside, *packages, *(name for name in library if not name.startswith("attnlib/checks/"))]
+    packages = ["grading/__init__.py", "grading/sandbox/__init__.py", "attnlib/checks/__init__.py"]
+    return [*inside, *packages, *(name for name in library if not EXERCISES.match(name))]
 
 
 SHOWN = tuple(bubblewrap.environment())  # variables that a submission is meant to see

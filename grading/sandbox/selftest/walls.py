@@ -7,7 +7,7 @@ from grading.sandbox.selftest.plants import SHOWN, Plants, meant
 from grading.sandbox.selftest.probe import Probe
 
 ANSWERS = (
-    *("attnlib.checks.catalogue", "attnlib.checks.examiner", "attnlib.checks.questions", "attnlib.checks.report"),
+    *("attnlib.checks.catalogue", "attnlib.checks.evaluation", "attnlib.checks.questions", "attnlib.checks.report"),
     *("grading.judge", "grading.graded_cell", "grading.ledger", "grading.sandbox.host", "grading.sandbox.selftest"),
 )
 FILE = "/usr/bin/env"  # that every box shows

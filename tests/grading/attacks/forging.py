@@ -68,9 +68,9 @@ base64.b64encode = lambda *args: b"AAAA"
 struct.Struct.pack = property(lambda self: 1)
 """
 SOUL = """import sys
-probe = sys.modules["attnlib.checks.probe"]
+calling = sys.modules["attnlib.checks.calling.call_submission"]
 answers = sys.modules["grading.sandbox.inside.answers"]
-probe.probe = lambda *args, **options: probe.Answer({"weights": np.ones((3, 5))})
+calling.call_submission = lambda *args, **options: calling.Answer({"weights": np.ones((3, 5))})
 answers._as_message = lambda answer: {"passed": True, "score": 1.0, "points": 4, "arrays": {}, "problem": None}
 """
 META = """class Meta(type):
@@ -102,7 +102,7 @@ HEAP = """import gc
 def softmax(x, axis=-1):
     for thing in gc.get_objects():
         name = type(thing).__name__
-        if name in ("Exercise", "Examination", "Judge", "Answer", "Report"): return thing.expected[0].arrays["weights"]
+        if name in ("Exercise", "Evaluation", "Judge", "Answer", "Report"): return thing.expected[0].arrays["weights"]
         if isinstance(thing, np.ndarray) and thing.shape == x.shape and abs(thing.sum(axis) - 1).max() < 1e-9:
             return thing
     return np.ones(np.shape(x))
@@ -116,7 +116,7 @@ def softmax(x, axis=-1): return own(x, axis)
 """
 # Only the process itself could tell. It is no wrong answer, so it earns marks: but not unseen.
 UNCHANGED = """import sys
-sys.modules["attnlib.checks.probe"]._changed = lambda *args: []
+sys.modules["attnlib.checks.calling.call_submission"]._changed = lambda *args: []
 def softmax(x, axis=-1):
     x = x if x.dtype.kind == "f" else x * 1.0
     x -= x.max(axis=axis, keepdims=True)

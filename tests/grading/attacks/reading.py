@@ -100,7 +100,7 @@ for name in open("/proc/net/unix").read().split("\\n")[1:]:
 s = socket.socket(socket.AF_UNIX); s.bind("\\0leftover"); s.listen()
 """
 MODULES = """import os, importlib, importlib.util, pathlib, sys
-for name in ("attnlib.checks.catalogue", "attnlib.checks.examiner", "attnlib.checks.report", "grading.judge",
+for name in ("attnlib.checks.catalogue", "attnlib.checks.evaluation", "attnlib.checks.report", "grading.judge",
              "grading.graded_cell", "grading.ledger", "grading.course", "attnlib.checks.questions"):
     try: importlib.import_module(name); print("FOUND", name)
     except ImportError: pass

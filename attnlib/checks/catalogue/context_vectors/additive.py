@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.context_vectors.sections import LOOK_BACK, THREE_WORDS
 from attnlib.checks.catalogue.copies import with_copies
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, BATCHES, LARGE, UNCHANGED = "the numbers", "batches", "large sums", "inputs unchanged"
 MISTAKES = Mistakes()

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.context_vectors.decoder_steps import (
     IN_CELL,
     IN_SCORES,
@@ -30,7 +31,7 @@ from attnlib.checks.catalogue.context_vectors.decoder_steps import (
 )
 from attnlib.checks.catalogue.context_vectors.sections import LOOK_BACK, OTHER_ORDER, RECURRENCE, THREE_WORDS
 from attnlib.checks.catalogue.copies import with_copies
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, RANKS, LARGE = "the numbers", "batches", "large scores"
 UNCHANGED, MASK = "inputs unchanged", "the mask"

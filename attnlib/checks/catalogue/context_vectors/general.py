@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.context_vectors.sections import OTHER_ORDER
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, BATCHES, UNCHANGED = "the numbers", "batches", "inputs unchanged"
 MISTAKES = Mistakes()

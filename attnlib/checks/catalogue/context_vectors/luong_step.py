@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.context_vectors.decoder_steps import (
     IN_CELL,
     IN_WEIGHTS,
@@ -28,7 +29,7 @@ from attnlib.checks.catalogue.context_vectors.decoder_steps import (
 )
 from attnlib.checks.catalogue.context_vectors.sections import OTHER_ORDER, RECURRENCE
 from attnlib.checks.catalogue.copies import with_copies
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 DOT, GENERAL, CONCAT = 'the numbers, with score="dot"', 'score="general"', 'score="concat"'
 RANKS, LARGE, UNCHANGED, MASK = "batches", "large scores", "inputs unchanged", "the mask"

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.context_vectors.sections import RECURRENCE
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, BATCHES, LARGE, UNCHANGED = "the numbers", "batches", "large sums", "inputs unchanged"
 MISTAKES = Mistakes()

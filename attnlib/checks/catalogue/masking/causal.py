@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.masking.sections import ALIGN, BY_HAND, KINDS, POLARITY
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 SQUARES, SIZES, OFFSETS = "as many queries as keys", "other sizes", "the offset"
 MISTAKES = Mistakes()

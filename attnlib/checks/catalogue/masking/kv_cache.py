@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from attnlib.cache import KVCache
-from attnlib.checks.cache_calls import of_cache
+from attnlib.checks.calling.case import Case, Implementation
+from attnlib.checks.calling.kv_cache import call_kv_cache
 from attnlib.checks.catalogue.masking.sections import ALIGN, CACHE
-from attnlib.checks.exercise import Case, Exercise, Implementation, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, RANKS, TWO, UNCHANGED = "the numbers", "fewer dimensions", "a second cache", "inputs unchanged"
 
@@ -748,7 +749,7 @@ EXERCISE = Exercise(
     advice="Append the keys of two words to an empty cache, then those of one word, and print keys, values and length "
     "after each call. On paper there are two positions at first, and three in the end, in the order of the text.",
     inputs=inputs,
-    call=of_cache,
+    call=call_kv_cache,
     mistakes=tuple(MISTAKES),
     gradients=False,  # a cache is for writing, where none are recorded
 )

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 import attnlib
-from attnlib.checks.catalogue.by_hand import through_attention
+from attnlib.checks.calling.case import Case
+from attnlib.checks.catalogue.analytic_gradients import through_attention
 from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.masking.sections import BY_HAND, EMPTY, FINITE, KINDS, LEAKS, NOT_AFTER, POLARITY
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SCALE, SOFTMAX, WEIGHTED_SUM
-from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistakes
+from attnlib.checks.exercise import ATTENDS, Exercise, Mistakes
 
 NUMBERS, SHAPES, NOTHING = "the numbers", "masks of other shapes", "nothing to attend"
 LARGE, UNCHANGED = "large scores", "inputs unchanged"
@@ -1143,6 +1144,6 @@ EXERCISE = Exercise(
     "other. Which of them is the first that differs from what you have on paper?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
-    by_hand=through_attention,
+    analytic_gradients=through_attention,
     solved_by=ATTENDS,
 )

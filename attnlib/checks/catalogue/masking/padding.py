@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.masking.sections import KINDS, POLARITY, SIDE
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, LISTS, EDGES = "the numbers", "lengths in a list", "empty, full, alone"
 MISTAKES = Mistakes()

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.multi_head.sections import CATCH_IT, SPLITTING
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, BATCHES, UNCHANGED = "the numbers", "batches", "inputs unchanged"
 MISTAKES = Mistakes()

@@ -8,13 +8,14 @@ import numpy as np
 
 import attnlib
 import attnlib.numpy
-from attnlib.checks.calls import of_module
-from attnlib.checks.catalogue.by_hand import through_heads
+from attnlib.checks.calling.case import Case, Implementation
+from attnlib.checks.calling.conventions import call_module
+from attnlib.checks.catalogue.analytic_gradients import through_heads
 from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.multi_head import multi_head_attention
 from attnlib.checks.catalogue.multi_head.sections import COUNTING, MULTI_HEAD, OUTPUT_PROJECTION, SCALE
 from attnlib.checks.catalogue.multi_head.steps import BySteps, Steps
-from attnlib.checks.exercise import ATTENDS_WITH_HEADS, Case, Exercise, Implementation, Mistake, Mistakes
+from attnlib.checks.exercise import ATTENDS_WITH_HEADS, Exercise, Mistake, Mistakes
 
 NUMBERS, ARGUMENTS, WEIGHTS, LARGE = "the numbers", "optional arguments", "the weights", "large scores"
 UNCHANGED, MASKS, MORE_MASKS = "inputs unchanged", "masks", "more masks"
@@ -696,7 +697,7 @@ EXERCISE = Exercise(
     mistakes=(*MISTAKES, *(_in_a_module(m) for m in multi_head_attention.MISTAKES if m.id in SHARED)),
     offered=("need_weights",),
     extras=("attn_mask", "is_causal"),
-    call=of_module,
-    by_hand=through_heads,
+    call=call_module,
+    analytic_gradients=through_heads,
     solved_by=ATTENDS_WITH_HEADS,
 )

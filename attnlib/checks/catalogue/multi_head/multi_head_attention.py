@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.multi_head.sections import (
     CATCH_IT,
@@ -16,7 +17,7 @@ from attnlib.checks.catalogue.multi_head.sections import (
     SPLITTING,
 )
 from attnlib.checks.catalogue.multi_head.steps import BySteps, exponentials
-from attnlib.checks.exercise import ATTENDS_WITH_HEADS, Case, Exercise, Mistakes
+from attnlib.checks.exercise import ATTENDS_WITH_HEADS, Exercise, Mistakes
 
 NUMBERS, BATCHES, WIDTHS, LARGE = "the numbers", "batches", "other widths", "large scores"
 UNCHANGED, MASKS, MORE_MASKS, EMPTY = "inputs unchanged", "masks", "more masks", "nothing to attend to"

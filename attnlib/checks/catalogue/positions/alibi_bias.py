@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.positions.sections import ALIBI
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, OFFSET, HEADS = "the numbers", "queries after a cache", "any number of heads"
 MISTAKES = Mistakes()

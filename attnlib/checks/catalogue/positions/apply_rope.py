@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 import attnlib
-from attnlib.checks.catalogue.by_hand import through_rope
+from attnlib.checks.calling.case import Case
+from attnlib.checks.catalogue.analytic_gradients import through_rope
 from attnlib.checks.catalogue.positions.sections import PAIRS, ROPE
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, LAYOUT, BATCHES = "half-split pairs", "interleaved pairs", "leading dimensions"
 PARTIAL, UNCHANGED = "a part of the width", "inputs unchanged"
@@ -1039,5 +1040,5 @@ EXERCISE = Exercise(
     "(8, 19). Print the two parts of x, and the two new parts, before you join them. Which is the first to differ?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
-    by_hand=through_rope,
+    analytic_gradients=through_rope,
 )

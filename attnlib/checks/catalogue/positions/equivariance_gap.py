@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from attnlib.checks.catalogue.positions.sections import SET
-from attnlib.checks.exercise import Case, Exercise, Mistakes
-from attnlib.checks.given import (
+from attnlib.checks.calling.case import Case
+from attnlib.checks.calling.row_functions import (
     add_row_number,
     attention_alone,
     attention_with_positions,
@@ -15,6 +14,8 @@ from attnlib.checks.given import (
     mean_of_rows_so_far,
     multiply_by_row_number,
 )
+from attnlib.checks.catalogue.positions.sections import SET
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, ATTENTION = "the gap", "attention, with positions and without"
 MISTAKES = Mistakes()

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.positions.sections import CLOCKS, LAYOUTS, STEP, WISHES
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, BASE, EDGES, LAYOUT = "the numbers", "another base", "one position, one hand", "the other layout"
 MISTAKES = Mistakes()

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.queries_keys_values.sections import MATRICES, SHAPES, TWO
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 MATRIX, BATCHES = "two dimensions", "leading dimensions"
 MISTAKES = Mistakes()

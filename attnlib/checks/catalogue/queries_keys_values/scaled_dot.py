@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.queries_keys_values.sections import DIVISOR, HAND, PARTS, ROOT, SHAPES, TWO
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, SCALES, BATCHES, UNCHANGED = "the numbers", "a scale of your own", "batches", "inputs unchanged"
 MISTAKES = Mistakes()

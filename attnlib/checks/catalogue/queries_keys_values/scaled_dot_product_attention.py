@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 import attnlib
-from attnlib.checks.catalogue.by_hand import through_scaled_attention
+from attnlib.checks.calling.case import Case
+from attnlib.checks.catalogue.analytic_gradients import through_scaled_attention
 from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.queries_keys_values.sections import (
     AFTERWARDS,
@@ -28,7 +29,7 @@ from attnlib.checks.catalogue.queries_keys_values.sections import (
 )
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SOFTMAX
 from attnlib.checks.catalogue.transformer import blockwise
-from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistakes
+from attnlib.checks.exercise import ATTENDS, Exercise, Mistakes
 
 NUMBERS, SCALES, BATCHES, LARGE = "the numbers", "a scale of your own", "batches", "large scores"
 UNCHANGED, MASKS, BIASES, CAUSAL, TALL = "inputs unchanged", "masks", "masks of numbers", "causal", "causal, T >= S"
@@ -1461,6 +1462,6 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=(*MISTAKES, *blockwise.MISTAKES),
     extras=("attn_mask", "is_causal", "q_offset", "return_weights"),
-    by_hand=through_scaled_attention,
+    analytic_gradients=through_scaled_attention,
     solved_by=ATTENDS,
 )

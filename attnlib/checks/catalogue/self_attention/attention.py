@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 import attnlib
-from attnlib.checks.catalogue.by_hand import through_attention
+from attnlib.checks.calling.case import Case
+from attnlib.checks.catalogue.analytic_gradients import through_attention
 from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.self_attention.dot import views
 from attnlib.checks.catalogue.self_attention.sections import ATTENTION, OVERFLOW, SCALE, SCORES, SOFTMAX, WEIGHTED_SUM
-from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistakes
+from attnlib.checks.exercise import ATTENDS, Exercise, Mistakes
 
 NUMBERS, BATCHES, LARGE, UNCHANGED = "the numbers", "batches", "large scores", "inputs unchanged"
 MASKS, OTHER_SCORES = "masks", "other scores"
@@ -1192,6 +1193,6 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     extras=("mask", "score"),
-    by_hand=through_attention,
+    analytic_gradients=through_attention,
     solved_by=ATTENDS,
 )

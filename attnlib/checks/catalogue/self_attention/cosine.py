@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.self_attention.dot import pair, views
 from attnlib.checks.catalogue.self_attention.sections import COSINE, SCORES
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, BATCHES, ZERO, UNCHANGED = "the numbers", "batches", "zero vectors", "inputs unchanged"
 MISTAKES = Mistakes()

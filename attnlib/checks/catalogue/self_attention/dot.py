@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.self_attention.sections import DOT, SCORES
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, BATCHES, UNCHANGED = "the numbers", "batches", "inputs unchanged"
 MISTAKES = Mistakes()

@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 import attnlib
-from attnlib.checks.calls import takes
+from attnlib.checks.calling.case import Case
+from attnlib.checks.calling.conventions import has_argument
 from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.self_attention import attention as of_attention
 from attnlib.checks.catalogue.self_attention.sections import ATTENTION, COSINE, PERMUTATION, WEIGHTED_SUM
-from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistake, Mistakes
+from attnlib.checks.exercise import ATTENDS, Exercise, Mistake, Mistakes
 
 NUMBERS, BATCHES, LARGE, UNCHANGED = "the numbers", "batches", "large scores", "inputs unchanged"
 MASKS, OTHER_SCORES = "masks", "other scores"
@@ -53,7 +54,8 @@ def _with_itself(mistake: Mistake) -> Mistake:
     def with_options(x, *, score=attnlib.scaled_dot, mask=None):
         return mistake.implementation(x, x, x, score=score, mask=mask)
 
-    return replace(mistake, implementation=with_options if takes(mistake.implementation, "mask") else implementation)
+    has_mask = has_argument(mistake.implementation, "mask")
+    return replace(mistake, implementation=with_options if has_mask else implementation)
 
 
 @MISTAKES.add(

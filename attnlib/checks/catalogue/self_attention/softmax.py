@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SOFTMAX
-from attnlib.checks.exercise import ATTENDS, Case, Exercise, Mistakes
+from attnlib.checks.exercise import ATTENDS, Exercise, Mistakes
 
 NUMBERS, AXES, LARGE, UNCHANGED = "the numbers", "every axis", "large scores", "inputs unchanged"
 WHOLE = "whole numbers"

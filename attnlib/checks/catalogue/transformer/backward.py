@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import attnlib
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.transformer.sections import BACKWARD, ON_PAPER, PRODUCT, SOFTMAX, SUM_CHECK
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, BATCHES, LARGE, UNCHANGED = "the numbers", "batches", "large scores", "inputs unchanged"
 MORE = "more than is asked for"

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 import attnlib
 import attnlib.numpy
-from attnlib.checks.calls import of_module
+from attnlib.checks.calling.case import Case, Implementation
+from attnlib.checks.calling.conventions import call_module
 from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.transformer.sections import BLOCK, JOBS, LAYER_NORM, NO_PLUS, PRE_OR_POST, RESIDUAL
-from attnlib.checks.exercise import Case, Exercise, Implementation, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, SIZES, FLAT = "the numbers", "other sizes", "rows that hardly vary"
 LARGE, UNCHANGED, MORE = "large scores", "input unchanged", "more than is asked for"
@@ -1332,7 +1333,7 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     extras=("norm", "attn_mask", "is_causal", "need_weights"),
-    call=of_module,
+    call=call_module,
     in_torch=_torch_block,
     solved_by=("attnlib.numpy.Encoder", "attnlib.torch.Encoder", "torch.nn.TransformerEncoderLayer"),
 )

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import attnlib
+from attnlib.checks.calling.case import Implementation
 from attnlib.checks.catalogue.transformer.sections import IN_BLOCKS, INVARIANT, ONE_PASS
-from attnlib.checks.exercise import Implementation, Mistakes, Section
+from attnlib.checks.exercise import Mistakes, Section
 
 Floats = NDArray[np.floating[Any]]
 GIVEN = 2  # keys in a block of the function that is handed out

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.copies import with_copies
 from attnlib.checks.catalogue.transformer.sections import IN_BLOCKS, INVARIANT, ONE_PASS
-from attnlib.checks.exercise import Case, Exercise, Mistakes
+from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, FIRST, BATCHES = "the numbers", "the first block", "batches"
 LARGE, UNCHANGED = "large scores", "state unchanged"

@@ -1,7 +1,7 @@
-"""How an implementation is called: a function once; a class by making an object, loading its weights, and calling it.
+"""How a function is called, and how a class: by making an object, loading its weights, and calling the object.
 
-This runs in the same process as a student's code, with inputs in the backend's arrays. It returns the results, and by
-name the arrays whose gradients can be requested.
+This runs in the same process as a student's code, with inputs in the backend's arrays. Each calling convention returns
+the results, and the arrays whose gradients can be requested, by name.
 """
 
 import inspect
@@ -9,30 +9,31 @@ from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from attnlib._arrays import is_torch
+from attnlib.checks.calling.case import Implementation
 
-Given = Mapping[str, Any]
-Call = Callable[[Callable[..., Any], Given, Given, Given, bool], tuple[Any, dict[str, Any]]]
+Arguments = Mapping[str, Any]
+CallingConvention = Callable[[Implementation, Arguments, Arguments, Arguments, bool], tuple[Any, dict[str, Any]]]
 
 
-def of_function(
-    implementation: Callable[..., Any],
-    inputs: Given,
-    options: Given,
-    setup: Given,
+def call_function(
+    implementation: Implementation,
+    inputs: Arguments,
+    options: Arguments,
+    setup: Arguments,
     training: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
     """Call a function once: inputs by position, options by keyword."""
-    return implementation(*inputs.values(), **options), leaves(inputs)
+    return implementation(*inputs.values(), **options), named_arrays(inputs)
 
 
-def of_module(
-    implementation: Callable[..., Any],
-    inputs: Given,
-    options: Given,
-    setup: Given,
+def call_module(
+    implementation: Implementation,
+    inputs: Arguments,
+    options: Arguments,
+    setup: Arguments,
     training: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
-    """Make a module (numbers of the setup by position), load its weights, which are the first input, and call it.
+    """Make a module (with whole numbers of the setup by position), load its weights (the first input), and call it.
 
     It is called in training mode or in evaluation mode. An input named ``earlier`` holds the arguments of an earlier
     call, which must not affect this one.
@@ -49,30 +50,30 @@ def of_module(
     if "earlier" in arrays:
         module(*arrays.pop("earlier").values())
     returned = module(*arrays.values(), **options)
-    return returned, leaves(arrays) | parameters
+    return returned, named_arrays(arrays) | parameters
 
 
-def leaves(given: Given) -> dict[str, Any]:
-    """Return the arrays in given inputs by name, those of a dictionary as ``params['v']``."""
+def named_arrays(arguments: Arguments) -> dict[str, Any]:
+    """Return the arrays among arguments by name, those in a dictionary as ``params['v']``."""
     found = {}
-    for name, x in given.items():
+    for name, x in arguments.items():
         nested = {f"{name}[{key!r}]": value for key, value in x.items()} if isinstance(x, Mapping) else {name: x}
         found.update({key: value for key, value in nested.items() if hasattr(value, "dtype")})
     return found
 
 
-def takes(implementation: Callable[..., Any], argument: str) -> bool:
-    """Tell whether an implementation has an argument of that name: a function, or a class when made or called."""
-    called = [implementation]
+def has_argument(implementation: Implementation, argument: str) -> bool:
+    """Return whether a function, or a class when it is made or called, has an argument of that name."""
+    called: list[Implementation] = [implementation]
     if isinstance(implementation, type):
         called = [implementation, getattr(implementation, "forward", implementation.__call__)]
     try:
         return any(argument in inspect.signature(one).parameters for one in called)
-    except (TypeError, ValueError):  # for example written in C: nothing is known about its arguments
+    except (TypeError, ValueError):  # a function written in C, for example, tells nothing about its arguments
         return False
 
 
-def _load(module: Any, weights: Given) -> dict[str, Any]:
+def _load(module: Any, weights: Arguments) -> dict[str, Any]:
     """Give a module its weights, in their dtype, and return its parameters by name."""
     if not hasattr(module, "load_state_dict"):
         raise TypeError("the class has no load_state_dict: derive it from torch.nn.Module (or attnlib.numpy.Module)")
@@ -91,7 +92,7 @@ def _load(module: Any, weights: Given) -> dict[str, Any]:
     return dict(module.named_parameters())
 
 
-def _listed(names: Set[str], of: Given) -> str:
+def _listed(names: Set[str], of: Arguments) -> str:
     """Return the parameters' names as text; if all parameters of a part are listed, name the part instead."""
     parts: dict[str, set[str]] = {}
     for name in of:

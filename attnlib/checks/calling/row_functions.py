@@ -1,4 +1,4 @@
-"""Functions that cases hand to an implementation. They run in the student's process, so they give nothing away."""
+"""Functions of the rows of an array, which cases pass to an implementation as an argument."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def add_row_number(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def itself(x: NDArray[Any]) -> NDArray[Any]:
-    """Return the rows as they are: the very same array."""
+    """Return the same array, not a copy."""
     return x
 
 

@@ -1,6 +1,6 @@
-"""How a key-value cache is asked: by making it, and appending one chunk after another.
+"""How a key-value cache is called: by making it, and appending one chunk after another.
 
-Like :mod:`attnlib.checks.calls`, this runs in the same process as a student's code.
+This runs in the same process as a student's code.
 """
 
 import contextlib
@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 
 from attnlib._arrays import namespace_and_device
-from attnlib.checks.calls import Given
-from attnlib.checks.exercise import Implementation
+from attnlib.checks.calling.case import Implementation
+from attnlib.checks.calling.conventions import Arguments
 
 
-def of_cache(
+def call_kv_cache(
     implementation: Implementation,
-    inputs: Given,
-    options: Given,
-    setup: Given,
+    inputs: Arguments,
+    options: Arguments,
+    setup: Arguments,
     training: bool = False,
 ) -> tuple[Any, dict[str, Any]]:
-    """Make a cache, append chunk after chunk, and return the lengths from the beginning on and the last result.
+    """Make a cache, append chunk after chunk, and return its length before and after each, and the last result.
 
-    Where there is a chunk named ``other``, a second cache gets it in between.
+    If there is a chunk named ``other``, it is appended to a second cache after the first chunk.
     """
     chunks = [chunk for name, chunk in inputs.items() if name != "other"]
     other = inputs.get("other")
@@ -44,7 +44,7 @@ def of_cache(
 
 
 def _last(results: list[Any]) -> tuple[Any, Any]:
-    """Return the last result, after a look at all of them: each has to be keys and values."""
+    """Return the last result, after checking that each of them is keys and values."""
     wrong = [isinstance(pair, tuple | list) and len(pair) == 2 for pair in results].count(False)
     if wrong:
         odd = next(pair for pair in results if not (isinstance(pair, tuple | list) and len(pair) == 2))
@@ -64,7 +64,7 @@ def _length(cache: Any) -> int:
 
 @contextlib.contextmanager
 def _restored(implementation: Implementation) -> Iterator[None]:
-    """Give the class back the attributes that it has now, whatever is assigned to the class in between."""
+    """Restore the attributes of the class afterwards, whatever is assigned to it in between."""
     before = dict(vars(implementation)) if isinstance(implementation, type) else {}
     try:
         yield
@@ -75,7 +75,7 @@ def _restored(implementation: Implementation) -> Iterator[None]:
 
 
 def _isolated(implementation: Implementation) -> Implementation:
-    """Return the class with its own copies of what the class itself holds, so that no case sees what another left."""
+    """Return a subclass with copies of the mutable class attributes, so that no case sees what another left there."""
     if not isinstance(implementation, type):
         return implementation
     own: dict[str, Any] = {

@@ -1,4 +1,7 @@
-"""Say what broke when no known mistake matches: an observation about the numbers, never a guess about the code."""
+"""Describe how an answer differs from the expected one, where no known mistake explains it.
+
+A description is an observation about the numbers, never a guess about the code.
+"""
 
 import re
 from typing import Any
@@ -6,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlib.checks.calls import leaves
-from attnlib.checks.exercise import Case, Exercise
-from attnlib.checks.probe import GRADIENT_OF, Answer
+from attnlib.checks.calling.call_submission import GRADIENT_OF, Answer
+from attnlib.checks.calling.case import Case
+from attnlib.checks.calling.conventions import named_arrays
+from attnlib.checks.exercise import Exercise
 
 # How NumPy, torch and attnlib say that two shapes do not fit: one mistake, many wordings.
 MISFIT = re.compile(
@@ -24,13 +28,14 @@ EXACT = np.dtype(np.float64).itemsize
 
 def less_exact(case: Case, answer: Answer) -> list[str]:
     """Return the results with fewer digits than the inputs: float32, for example, where all inputs are float64."""
-    given = [x.dtype for x in (*leaves(case.inputs).values(), *leaves(case.options).values()) if x.dtype.kind == "f"]
+    arrays = (*named_arrays(case.inputs).values(), *named_arrays(case.options).values())
+    given = [x.dtype for x in arrays if x.dtype.kind == "f"]
     if not given or any(dtype.itemsize < EXACT for dtype in given):
         return []
     return [name for name, x in answer.arrays.items() if x.dtype.kind == "f" and x.dtype.itemsize < EXACT]
 
 
-def what_broke(exercise: Exercise, case: Case, answer: Answer, expected: Answer, tolerance: float) -> str:
+def describe_difference(exercise: Exercise, case: Case, answer: Answer, expected: Answer, tolerance: float) -> str:
     """Return one short sentence about the first thing that is wrong in ``answer``."""
     if answer.error is not None:
         if answer.error.endswith("among its parameters"):

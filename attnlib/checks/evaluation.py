@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlib._extras import require
-from attnlib.checks.calls import leaves, takes
+from attnlib.checks.calling.call_submission import GRADIENT_OF, Answer, call_submission
+from attnlib.checks.calling.case import Case, Implementation
+from attnlib.checks.calling.conventions import has_argument, named_arrays
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.catalogue.crashes import crashed
 from attnlib.checks.catalogue.gradients import CUT_OFF, GRADIENTS, LESS_EXACT, NAN_GRADIENT
 from attnlib.checks.catalogue.symptoms import Seen, recognised
-from attnlib.checks.exercise import Case, Exercise, Implementation, Mistake
+from attnlib.checks.differences import MISFIT, describe_difference, less_exact
+from attnlib.checks.exercise import Exercise, Mistake
 from attnlib.checks.forbidden import watch_calls
-from attnlib.checks.invariants import MISFIT, less_exact, what_broke
-from attnlib.checks.probe import GRADIENT_OF, Answer, probe
 from attnlib.checks.report import Finding, Report
 
 TOLERANCE = {np.dtype(np.float64): 1e-5, np.dtype(np.float32): 1e-4}
@@ -57,21 +58,21 @@ def examine(name: str, implementation: Implementation, *, backend: str = "numpy"
         ValueError: there is no such exercise or backend.
         TypeError: ``implementation`` cannot be called.
     """
-    return examination(name, implementation, backend=backend, seed=seed).of(implementation)
+    return prepare_evaluation(name, implementation, backend=backend, seed=seed).of(implementation)
 
 
-def examination(
+def prepare_evaluation(
     name: str, implementation: Implementation, *, backend: str = "numpy", seed: int | None = None
-) -> "Examination":
-    """Return the examination for an implementation; the arguments and errors are those of :func:`examine`."""
+) -> "Evaluation":
+    """Return the evaluation for an implementation; the arguments and errors are those of :func:`examine`."""
     exercise = _find(name)
     backend = _checked_backend(exercise, implementation, backend)
     if not callable(implementation):
         raise TypeError(f"implementation is a {type(implementation).__name__}, but a function is needed: pass {name}")
-    return Examination(exercise, backend, seed)
+    return Evaluation(exercise, backend, seed)
 
 
-class Examination:
+class Evaluation:
     """One set of cases of an exercise, with what is known of them: the expected answers, and those of the mistakes.
 
     The expected answers are there before any student code has seen a case. Those of the mistakes are worked out when
@@ -96,8 +97,8 @@ class Examination:
         return replace(self.report(answers), forbidden=calls[0] if calls else None)
 
     def _answers(self, implementation: Implementation) -> dict[int, Answer]:
-        asked = self.asked({name for name in self.exercise.optional if takes(implementation, name)})
-        return {i: probe(implementation, self.cases[i], self.exercise, backend=self.backend) for i in asked}
+        asked = self.asked({name for name in self.exercise.optional if has_argument(implementation, name)})
+        return {i: call_submission(implementation, self.cases[i], self.exercise, backend=self.backend) for i in asked}
 
     def asked(self, has: Set[str]) -> list[int]:
         """Return which cases are for an implementation that has these of the optional arguments."""
@@ -147,7 +148,7 @@ class Examination:
         """Report what went wrong first, and what else did."""
         first, exercise = wrong[0], self.exercise
         answer, expected, tolerance = answers[first], self.expected[first], self.tolerances[first]
-        broke = what_broke(exercise, self.cases[first], answer, expected, tolerance)
+        broke = describe_difference(exercise, self.cases[first], answer, expected, tolerance)
         named = self._name(answers, first) or self._symptom(answers, first, broke)
         others = tuple(self.cases[i].name for i in self._others(answers, wrong, named))
         right = [i for i in answers if self._is_right(i, answers[i])]
@@ -185,7 +186,7 @@ class Examination:
         """Return what a mistake makes of a case."""
         if (mistake.id, i) not in self._known:
             case = replace(self.cases[i], training=False)
-            self._known[mistake.id, i] = probe(mistake.implementation, case, self.exercise)
+            self._known[mistake.id, i] = call_submission(mistake.implementation, case, self.exercise)
         return self._known[mistake.id, i]
 
     def _others(self, answers: dict[int, Answer], wrong: list[int], named: Mistake | None) -> list[int]:
@@ -241,7 +242,7 @@ def again(case: Case) -> str:
 
 def _in_float64(case: Case) -> list[Case]:
     """Return a case in float32 in float64 as well, so that float32 is not blamed for what has another cause."""
-    arrays = leaves(case.inputs)
+    arrays = named_arrays(case.inputs)
     if not any(x.dtype == np.float32 for x in arrays.values()):
         return []
     shapes = [f"{name} {x.shape}" for name, x in arrays.items() if name in case.inputs]
@@ -266,12 +267,12 @@ def _expected(exercise: Exercise, case: Case) -> Answer:
     inputs, options = _exact(case.inputs, exercise), _exact(case.options, exercise)
     exact = replace(case, inputs=inputs, options=options, training=False)  # the references leave nothing to chance
     if case.upstream is None:
-        return probe(exercise.reference, exact, exercise)
-    if exercise.by_hand:
-        numbers = probe(exercise.reference, replace(exact, upstream=None), exercise)
-        gradients = exercise.by_hand(exact.inputs, exact.setup, case.upstream)
+        return call_submission(exercise.reference, exact, exercise)
+    if exercise.analytic_gradients:
+        numbers = call_submission(exercise.reference, replace(exact, upstream=None), exercise)
+        gradients = exercise.analytic_gradients(exact.inputs, exact.setup, case.upstream)
         return Answer(numbers.arrays | {GRADIENT_OF + name: x for name, x in gradients.items()}, numbers.problem)
-    return probe(exercise.reference_in("torch"), exact, exercise, backend="torch")
+    return call_submission(exercise.reference_in("torch"), exact, exercise, backend="torch")
 
 
 def _exact(inputs: dict[str, Any], exercise: Exercise) -> dict[str, Any]:
@@ -311,7 +312,7 @@ def _near(x: NDArray[Any], y: NDArray[Any], tolerance: float, equal_nan: bool) -
 
 
 def _tolerance(case: Case) -> float:
-    arrays = [*leaves(case.inputs).values(), *leaves(case.options).values()]
+    arrays = [*named_arrays(case.inputs).values(), *named_arrays(case.options).values()]
     return max((TOLERANCE[x.dtype] for x in arrays if x.dtype.kind == "f"), default=EXACT)
 
 

@@ -1,6 +1,6 @@
-"""The only code that runs in a student's process: call the implementation on a case, and hand back what came out.
+"""Call an implementation on a case, and return what came back: arrays, or the reason why there are none.
 
-It holds inputs and nothing else: no expected value, no reference, no mistake.
+This runs in the same process as a student's code.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import sys
 import sysconfig
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,20 +19,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlib._arrays import is_torch
-from attnlib.checks.calls import Call
-from attnlib.checks.exercise import Case, Implementation
+from attnlib.checks.calling.case import Case, Implementation
+from attnlib.checks.calling.conventions import CallingConvention
 
-LIBRARIES = (Path(__file__).parents[1], *map(Path, {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}))
+ATTNLIB = Path(__file__).parents[2]
+# A traceback line in one of these folders is not a line of the student's.
+LIBRARIES = (ATTNLIB, *map(Path, {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}))
 GRADIENT_OF = "the gradient of "
-LONGEST = 300  # characters of an exception that are kept
+MAX_ERROR_LENGTH = 300  # characters of an exception's text that are kept
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What an implementation made of a case: arrays by name, or the ``problem`` that kept it from giving them.
+    """What an implementation returned for a case: arrays by name, or the ``problem`` that kept it from giving them.
 
-    ``error`` is the exception's type and text, ``line`` the student's line that raised it, ``changed`` the inputs that
-    are not what they were before the call, where the case asks for that.
+    ``error`` is the exception's type and text, ``line`` the student's line that raised it, and ``changed`` the names of
+    the inputs that the call changed, if the case asks for that.
     """
 
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -42,44 +44,46 @@ class Answer:
     changed: tuple[str, ...] = ()
 
 
-class Asked(Protocol):
-    """What has to be known of an exercise to ask an implementation: nothing about the answer."""
+class CallSpec(Protocol):
+    """What one has to know of an exercise to call an implementation. It says nothing about the answer."""
 
     @property
-    def call(self) -> Call:
-        """How an implementation is asked."""
+    def call(self) -> CallingConvention:
+        """How an implementation is called."""
 
     @property
     def plain(self) -> bool:
-        """Whether numbers, True, False and tuples will do where else arrays are needed."""
+        """Whether numbers, True, False and tuples are accepted in place of arrays."""
 
     def outputs_of(self, case: Case) -> tuple[str, ...]:
-        """Return the names of what comes back for a case."""
+        """Return the names of the outputs of a case."""
 
 
-def probe(implementation: Implementation, case: Case, exercise: Asked, *, backend: str = "numpy") -> Answer:
+def call_submission(
+    implementation: Implementation, case: Case, exercise: CallSpec, *, backend: str = "numpy"
+) -> Answer:
     """Call ``implementation`` on fresh copies of the case's inputs, and collect the named outputs.
 
-    What it prints is dropped here, and warnings are not errors: both show wherever the function is called directly.
+    What it prints is dropped, and its warnings are ignored: students see both when they call the function themselves.
     """
-    given = _to_backend(case.inputs, backend, grad=case.upstream is not None)
+    inputs = _to_backend(case.inputs, backend, grad=case.upstream is not None)
     options = _to_backend(case.options, backend, grad=False)
     try:
-        with _calm(backend):
+        with _fixed_settings(backend):
             setup = copy.deepcopy(case.setup)
-            returned, leaves = exercise.call(implementation, given, options, setup, case.training)
+            returned, sources = exercise.call(implementation, inputs, options, setup, case.training)
             answer = _collect(returned, exercise.outputs_of(case), backend, exercise.plain)
             if case.upstream is not None and answer.problem is None:
-                answer = _with_gradients(answer, returned, leaves, case.upstream)
-        changed = [*_changed(given, case.inputs), *_changed(options, case.options)] if case.unchanged else []
+                answer = _with_gradients(answer, returned, sources, case.upstream)
+        changed = [*_changed(inputs, case.inputs), *_changed(options, case.options)] if case.unchanged else []
     except (Exception, SystemExit) as error:
-        return Answer(problem="raised", error=_say(error), line=_blame(error))
+        return Answer(problem="raised", error=_error_text(error), line=_student_line(error))
     return Answer(answer.arrays, answer.problem, changed=tuple(changed))
 
 
 @contextlib.contextmanager
-def _calm(backend: str) -> Iterator[None]:
-    """Run student code with the same settings, whatever a cell before has changed, and restore those afterwards."""
+def _fixed_settings(backend: str) -> Iterator[None]:
+    """Run student code under the same settings, whatever an earlier cell has changed, and restore those afterwards."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
         stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
@@ -99,7 +103,7 @@ def _to_backend(x: Any, backend: str, *, grad: bool) -> Any:
         return {name: _to_backend(value, backend, grad=grad) for name, value in x.items()}
     if not isinstance(x, np.ndarray):
         return x if callable(x) else copy.deepcopy(x)
-    own = x.copy(order="K")  # in the same memory layout: a case may hand out non-contiguous input on purpose
+    own = x.copy(order="K")  # in the same memory layout: some cases hand out non-contiguous input on purpose
     if backend == "numpy":
         return own
     import torch
@@ -108,7 +112,7 @@ def _to_backend(x: Any, backend: str, *, grad: bool) -> Any:
 
 
 def _changed(given: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
-    """Return the names of the arguments that are not what they were before the call."""
+    """Return the names of the arguments that the call changed."""
     return [name for name, x in given.items() if not _equal(x, before[name])]
 
 
@@ -125,26 +129,41 @@ def _to_numpy(x: Any) -> NDArray[Any]:
 
 
 def _collect(returned: Any, outputs: tuple[str, ...], backend: str, plain: bool) -> Answer:
-    names = " and ".join(outputs)
-    if len(outputs) == 1:
-        returned = (returned,)
-    elif not isinstance(returned, tuple | list) or len(returned) != len(outputs):
-        kind = "results" if plain else "arrays"
-        return Answer(problem=f"returned {_describe(returned)} but {len(outputs)} {kind} are needed: {names}")
+    """Return what came back as arrays by name, or the first problem with it."""
+    problem = _wrong_count(returned, outputs, plain)
+    if problem:
+        return Answer(problem=problem)
+    results: Sequence[Any] = (returned,) if len(outputs) == 1 else returned
     if plain:
-        returned = [_from_plain(x) for x in returned]
-    for name, x in zip(outputs, returned, strict=True):
-        if is_torch(x) != (backend == "torch") or not (is_torch(x) or isinstance(x, np.ndarray | np.generic)):
-            wanted = "numbers" if plain else "a torch.Tensor" if backend == "torch" else "a NumPy array"
-            return Answer(problem=f"returned {_describe(x)} as {name}, but {wanted} {'are' if plain else 'is'} needed")
-        if is_torch(x) and (x.is_sparse or str(x.dtype) == "torch.bfloat16"):
-            kind = "a sparse tensor" if x.is_sparse else str(x.dtype)
-            return Answer(problem=f"returned {name} as {kind}, but float32 or float64 is needed")
-    arrays = {name: _to_numpy(x) for name, x in zip(outputs, returned, strict=True)}
+        results = [_from_plain(x) for x in results]
+    named = list(zip(outputs, results, strict=True))
+    for name, x in named:
+        if problem := _wrong_type(name, x, backend, plain):
+            return Answer(problem=problem)
+    arrays = {name: _to_numpy(x) for name, x in named}
     for name, x in arrays.items():
         if x.dtype.kind not in "fiub":
             return Answer(problem=f"returned {name} with dtype {x.dtype}, but real numbers are needed")
     return Answer(arrays)
+
+
+def _wrong_count(returned: Any, outputs: tuple[str, ...], plain: bool) -> str | None:
+    """Say that there are not as many results as there should be, or return None."""
+    if len(outputs) == 1 or (isinstance(returned, tuple | list) and len(returned) == len(outputs)):
+        return None
+    kind, names = "results" if plain else "arrays", " and ".join(outputs)
+    return f"returned {_describe(returned)} but {len(outputs)} {kind} are needed: {names}"
+
+
+def _wrong_type(name: str, x: Any, backend: str, plain: bool) -> str | None:
+    """Say that a result is not an array of the backend, or one that cannot be compared, or return None."""
+    if not (is_torch(x) if backend == "torch" else isinstance(x, np.ndarray | np.generic)):
+        wanted = "numbers" if plain else "a torch.Tensor" if backend == "torch" else "a NumPy array"
+        return f"returned {_describe(x)} as {name}, but {wanted} {'are' if plain else 'is'} needed"
+    if is_torch(x) and (x.is_sparse or str(x.dtype) == "torch.bfloat16"):
+        kind = "a sparse tensor" if x.is_sparse else str(x.dtype)
+        return f"returned {name} as {kind}, but float32 or float64 is needed"
+    return None
 
 
 def _from_plain(x: Any) -> Any:
@@ -165,9 +184,9 @@ def _describe(x: Any) -> str:
 
 
 def _with_gradients(
-    answer: Answer, returned: Any, leaves: Mapping[str, Any], upstream: dict[str, NDArray[Any]]
+    answer: Answer, returned: Any, sources: Mapping[str, Any], upstream: dict[str, NDArray[Any]]
 ) -> Answer:
-    """Add the gradients of the inputs, for the given gradient of each output."""
+    """Add the gradients of the sources (inputs and parameters), for the given gradient of each output."""
     torch = sys.modules["torch"]
     tensors = returned if isinstance(returned, tuple | list) else (returned,)
     if any(tuple(t.shape) != g.shape for t, g in zip(tensors, upstream.values(), strict=True)):
@@ -177,7 +196,7 @@ def _with_gradients(
             return Answer(answer.arrays, problem=f"no gradient can flow back from {name}")
     pairs = zip(tensors, upstream.values(), strict=True)
     loss = sum((t * torch.from_numpy(g).to(t.dtype)).sum() for t, g in pairs)
-    wanted = {name: x for name, x in leaves.items() if x.requires_grad}
+    wanted = {name: x for name, x in sources.items() if x.requires_grad}
     gradients = torch.autograd.grad(loss, list(wanted.values()), allow_unused=True)
     for name, gradient in zip(wanted, gradients, strict=True):
         if gradient is None:
@@ -186,16 +205,16 @@ def _with_gradients(
     return answer
 
 
-def _say(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     try:
         text = f"{type(error).__name__}: {error}".rstrip(": ")
-    except BaseException:  # an exception of the student's own, whose __str__ fails in whatever way
+    except BaseException:  # the student's own exception class, whose __str__ fails
         text = f"{type.__getattribute__(type(error), '__name__')} (its text cannot be shown)"
-    return text if len(text) <= LONGEST else text[:LONGEST] + " …"
+    return text if len(text) <= MAX_ERROR_LENGTH else text[:MAX_ERROR_LENGTH] + " …"
 
 
-def _blame(error: BaseException) -> str | None:
-    """Return the last line of the student's own code in the traceback, or None where the call itself failed."""
+def _student_line(error: BaseException) -> str | None:
+    """Return the last line of the student's own code in the traceback, or None if the call itself failed."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         library = any(Path(frame.filename).is_relative_to(folder) for folder in LIBRARIES)
         if frame.line and not library and not frame.filename.startswith("<frozen"):

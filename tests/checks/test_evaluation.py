@@ -13,7 +13,7 @@ import attnlib.torch
 from attnlib.checks import examine
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.catalogue.gradients import GRADIENTS
-from attnlib.checks.examiner import Examination
+from attnlib.checks.evaluation import Evaluation
 
 
 def scores(query, key):
@@ -245,14 +245,14 @@ def test_a_boolean_mask_with_a_large_number_is_told_of_empty_rows_and_not_of_mas
 
 def test_gradients_are_asked_for_in_torch_of_the_plain_case_and_of_those_marked():
     for name in ("attention", "luong_step"):
-        examination = Examination(CATALOGUE[name], "torch", 0)
-        asked = [case for case in examination.cases if case.part == GRADIENTS]
+        evaluation = Evaluation(CATALOGUE[name], "torch", 0)
+        asked = [case for case in evaluation.cases if case.part == GRADIENTS]
         marked = [
             n for n, case in enumerate(CATALOGUE[name].inputs(np.random.default_rng(0))) if case.gradients or n == 1
         ]
         assert len(asked) == len(marked) >= 1
         assert all(case.upstream for case in asked)
-    assert not [case for case in Examination(CATALOGUE["attention"], "numpy", 0).cases if case.part == GRADIENTS]
+    assert not [case for case in Evaluation(CATALOGUE["attention"], "numpy", 0).cases if case.part == GRADIENTS]
 
 
 def test_a_cut_gradient_sends_its_reader_to_the_chapter_of_the_exercise():

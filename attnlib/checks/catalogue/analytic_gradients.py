@@ -1,7 +1,8 @@
-"""The gradients of some references by hand, in NumPy, so that code which only judges answers need not import torch.
+"""Formulas for the gradients of some references, in NumPy, so that grading their exercises does not import torch.
 
-Each function takes the inputs of a case, what its class is made with, and the gradient of each output; it returns the
-gradient of each input of floating point, by the name that :func:`attnlib.checks.calls.leaves` gives it.
+Each function takes the inputs of a case, the arguments with which its class is made, and the gradient of each output.
+It returns the gradient of each floating-point input, under the name that
+:func:`attnlib.checks.calling.conventions.named_arrays` gives the input.
 """
 
 from typing import Any
@@ -10,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import attnlib
-from attnlib.checks.calls import Given
+from attnlib.checks.calling.conventions import Arguments
 from attnlib.checks.exercise import Gradients
 
 
-def through_attention(inputs: Given, setup: Given, upstream: Given) -> Gradients:
+def through_attention(inputs: Arguments, setup: Arguments, upstream: Arguments) -> Gradients:
     """Send the gradients of context and weights back through attention, with or without a mask."""
     query, key, value = (inputs[name] for name in ("query", "key", "value"))
     _, weights = attnlib.attention(query, key, value, mask=inputs.get("mask"))
@@ -23,13 +24,13 @@ def through_attention(inputs: Given, setup: Given, upstream: Given) -> Gradients
     return {"query": scores @ key, "key": scores.T @ query, "value": weights.T @ upstream["context"]}
 
 
-def through_scaled_attention(inputs: Given, setup: Given, upstream: Given) -> Gradients:
+def through_scaled_attention(inputs: Arguments, setup: Arguments, upstream: Arguments) -> Gradients:
     """Send the gradient of the output back through scaled dot-product attention."""
     found = attnlib.scaled_dot_product_attention_backward(upstream["output"], **inputs)
     return dict(zip(inputs, found, strict=True))
 
 
-def through_heads(inputs: Given, setup: Given, upstream: Given) -> Gradients:
+def through_heads(inputs: Arguments, setup: Arguments, upstream: Arguments) -> Gradients:
     """Send the gradient of the result back through multi-head attention, to its inputs and its parameters."""
     (_, weights), *given = inputs.items()
     layers, heads, parameters = ("q_proj", "k_proj", "v_proj"), setup["num_heads"], {}
@@ -53,7 +54,7 @@ def through_heads(inputs: Given, setup: Given, upstream: Given) -> Gradients:
     return found | {name: parameters[name] for name in weights}
 
 
-def through_rope(inputs: Given, setup: Given, upstream: Given) -> Gradients:
+def through_rope(inputs: Arguments, setup: Arguments, upstream: Arguments) -> Gradients:
     """Send the gradient of what was turned back through the turning of half-split pairs; the rest passes as it is."""
     cos, sin = inputs["cos"], inputs["sin"]
     borders = [cos.shape[-1], 2 * cos.shape[-1]]
