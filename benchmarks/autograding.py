@@ -2,7 +2,7 @@
 
 One command, `python benchmarks/autograding.py`, measures everything and prints it; `--only` measures a part, and
 `--write` puts the tables into benchmarks/README.md. A class of NumPy and a class of torch submissions are graded by
-both sides in turn, one thread each; where the milliseconds go, what many submissions take, and what a killed run
+both contenders in turn, one thread each; where the milliseconds go, what many submissions take, and what a killed run
 leaves, follow.
 """
 
@@ -21,10 +21,10 @@ from pathlib import Path
 from statistics import median
 
 import classroom
+import contenders
 import killed
-import sides
 import timing
-from sides import Measured, Side
+from contenders import Contender, Measured
 from tqdm import tqdm
 
 from grading.course import Course
@@ -54,8 +54,8 @@ class Asked:
 
 
 def side_by_side(asked: Asked) -> str:
-    """Grade both classes by both sides in turn; return the times, and whether the marks agree."""
-    lines = [("assignment", "side", "seconds", "ms a submission", "times ours")]
+    """Grade both classes by both contenders in turn; return the times, and whether the marks agree."""
+    lines = [("assignment", "contender", "seconds", "ms a submission", "times ours")]
     remarks = []
     for assignment in (NUMPY, TORCH):
         pair = _class_of_both(asked, assignment)
@@ -65,7 +65,7 @@ def side_by_side(asked: Asked) -> str:
             for name in list(rivals)[:: 1 if turn % 2 else -1]:
                 rivals[name].reset()
                 label = f"{assignment}, {name}, {turn + 1} of {asked.repeats}"
-                times[name].append(sides.run(rivals[name], asked.submissions, label).seconds)
+                times[name].append(contenders.run(rivals[name], asked.submissions, label).seconds)
         remarks += _marks(*pair)  # ours with pages graded the same folder, and shows the same marks
         for name, kept in times.items():
             seconds = median(kept)
@@ -74,24 +74,24 @@ def side_by_side(asked: Asked) -> str:
     return "\n".join([_table(lines), "", *remarks])
 
 
-def _with_pages(side: Side) -> Side:
-    return replace(side, command=tuple(word for word in side.command if word != "--no-feedback"))
+def _with_pages(contender: Contender) -> Contender:
+    return replace(contender, command=tuple(word for word in contender.command if word != "--no-feedback"))
 
 
-def _class_of_both(asked: Asked, assignment: str) -> tuple[Side, Side]:
+def _class_of_both(asked: Asked, assignment: str) -> tuple[Contender, Contender]:
     """Make the same class twice, known to both gradebooks, and nothing graded."""
     mine = _class_of_ours(asked, assignment, asked.submissions)
-    theirs = sides.stock(asked.folder / f"stock-{assignment}", assignment)
-    sides.register_stock(theirs)
+    theirs = contenders.stock(asked.folder / f"stock-{assignment}", assignment)
+    contenders.register_stock(theirs)
     shutil.copytree(mine.folder / "submitted", theirs.folder / "submitted")
     theirs.keep()
     return mine, theirs
 
 
-def _class_of_ours(asked: Asked, assignment: str, count: int, *options: str) -> Side:
-    mine = sides.ours(asked.folder / f"ours-{assignment}-{count}", assignment, "--no-feedback", *options)
-    course = Course.at(sides.ROOT, mine.folder)
-    seconds = sides.register_ours(mine)
+def _class_of_ours(asked: Asked, assignment: str, count: int, *options: str) -> Contender:
+    mine = contenders.ours(asked.folder / f"ours-{assignment}-{count}", assignment, "--no-feedback", *options)
+    course = Course.at(contenders.ROOT, mine.folder)
+    seconds = contenders.register_ours(mine)
     (template,) = (mine.folder / "release" / assignment).glob("*.ipynb")
     names = classroom.hand_in(course, assignment, template, min(count, asked.submissions))
     classroom.multiply(course, assignment, names, count)
@@ -100,8 +100,8 @@ def _class_of_ours(asked: Asked, assignment: str, count: int, *options: str) -> 
     return mine
 
 
-def _marks(mine: Side, theirs: Side) -> list[str]:
-    """Say of how many scores the two sides agree, and name those of which they do not, with what was shown there."""
+def _marks(mine: Contender, theirs: Contender) -> list[str]:
+    """Say on how many scores the contenders agree, and list those on which they differ, with what each showed there."""
     ours, stocks = mine.marks(), theirs.marks()
     pairs = [(student, cell) for student, scores in ours.items() for cell in scores]
     apart = [pair for pair in pairs if not _agree(ours[pair[0]][pair[1]], stocks.get(pair[0], {}).get(pair[1]))]
@@ -126,22 +126,22 @@ def _agree(one: float | None, other: float | None) -> bool:
 
 
 def where_time_goes(asked: Asked) -> str:
-    """Return what a submission's milliseconds are spent on, what is spent once, and the floor."""
+    """Return what a submission's milliseconds are spent on, the parts that run once, and the baseline."""
     parts = []
     for assignment in tqdm((NUMPY, TORCH), desc="where the time goes", unit="class", dynamic_ncols=True):
         mine = _class_of_ours(asked, assignment, asked.submissions)
         mine.reset()
-        text, whole = _told("spent.py", "", assignment, str(mine.folder))
-        spent = json.loads(text)
-        floor = {what: float(_told("floor.py", json.dumps(cells))[0]) for what, cells in _cells(mine).items()}
-        once = {"Python, and what it imports": whole - spent["seconds"], **spent["once"]}
+        text, whole = _told("profile_grading.py", "", assignment, str(mine.folder))
+        profile = json.loads(text)
+        baseline = {what: float(_told("baseline.py", json.dumps(cells))[0]) for what, cells in _cells(mine).items()}
+        once = {"Python, and what it imports": whole - profile["seconds"], **profile["once"]}
         once["registering the assignment, in a new class"] = float((mine.folder / "registered.seconds").read_text())
         lines = [(f"{assignment}: ms a submission, one box", "main process", "box")]
-        tables = [{what: 1000 * s / asked.submissions for what, s in spent[name].items()} for name in MAIN_AND_BOX]
+        tables = [{what: 1000 * s / asked.submissions for what, s in profile[name].items()} for name in MAIN_AND_BOX]
         for what in sorted({*tables[0], *tables[1]}, key=lambda what: -max(table.get(what, 0) for table in tables)):
             lines.append((what, *(f"{table[what]:.1f}" if what in table else "" for table in tables)))
         lines.append(("all of it", *(f"{sum(table.values()):.1f}" for table in tables)))
-        lines += [(f"floor: {what} in a bare fork", "", f"{1000 * s:.1f}") for what, s in floor.items()]
+        lines += [(f"baseline: {what} in a bare fork", "", f"{1000 * s:.1f}") for what, s in baseline.items()]
         seconds = [("once a run", "seconds"), *((what, f"{s:.2f}") for what, s in sorted(once.items(), key=_second))]
         parts += [_table(lines), _table(seconds)]
     return "\n\n".join(parts)
@@ -155,20 +155,22 @@ def _told(program: str, given: str, *arguments: str) -> tuple[str, float]:
     """Return what a process that measures itself prints, and the seconds that it took as a whole."""
     command = [sys.executable, str(Path(__file__).with_name(program)), *arguments]
     begin = time.perf_counter()
-    done = subprocess.run(command, env=sides.environment(), input=given, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=contenders.environment(), input=given, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise RuntimeError(f"{command} ended with {done.returncode}: {done.stderr[-2000:]}")
     return done.stdout, time.perf_counter() - begin
 
 
-def _cells(side: Side) -> dict[str, list[list[str]]]:
+def _cells(contender: Contender) -> dict[str, list[list[str]]]:
     """Return the cells of each submission that can be read: those that nobody grades, and all of them."""
-    course = Course.at(sides.ROOT, side.folder)
-    (template,) = notebook_templates(course, side.assignment)
+    course = Course.at(contenders.ROOT, contender.folder)
+    (template,) = notebook_templates(course, contender.assignment)
     found: dict[str, list[list[str]]] = {"cells": [], "cells and checks": []}
     for student in course.students():
         try:
-            came = admit(course.submitted(student, side.assignment), f"{template.name}.ipynb", template.released)
+            came = admit(course.submitted(student, contender.assignment), f"{template.name}.ipynb", template.released)
         except Refused:
             continue
         code = [cell for cell in came.notebook.cells if cell.cell_type == "code"]
@@ -183,7 +185,7 @@ def many(asked: Asked) -> str:
     found: list[Measured] = []
     for count in counts:
         mine = _class_of_ours(asked, NUMPY, count)
-        found.append(sides.run(mine, count, f"{count} submissions", memory=True))
+        found.append(contenders.run(mine, count, f"{count} submissions", memory=True))
         assert mine.graded() == count, f"{mine.graded()} of {count} are graded"
         shutil.rmtree(mine.folder)
     lines = [("submissions", "seconds", "ms a submission", "MB, all processes", "MB, main process")]
@@ -234,7 +236,7 @@ def write(part: str, text: str) -> None:
 
 PARTS: dict[str, Callable[[Asked], str]] = {
     "stock": side_by_side,
-    "spent": where_time_goes,
+    "profile": where_time_goes,
     "large": many,
     "kill": kills,
 }
@@ -244,8 +246,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=PARTS, action="append", help="measure this part (again for another one)")
     parser.add_argument("--submissions", type=int, default=40, help="of each class (default: %(default)s)")
-    parser.add_argument("--repeats", type=int, default=3, help="of each side (default: %(default)s)")
-    parser.add_argument("--quick", action="store_true", help="each side once")
+    parser.add_argument("--repeats", type=int, default=3, help="of each contender (default: %(default)s)")
+    parser.add_argument("--quick", action="store_true", help="each contender once")
     parser.add_argument("--many", type=int, default=1000, help="submissions of the large class (default: %(default)s)")
     parser.add_argument("--killed", type=int, default=20, help="submissions of a run that is killed (%(default)s)")
     parser.add_argument("--kills", type=int, default=30, help="how often one is killed (default: %(default)s)")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from sides import ROOT, Side, environment, run
+from contenders import ROOT, Contender, environment, run
 from tqdm import tqdm
 
 SEED = "0123456789abcdef" * 2  # of the runs that are compared: the inputs are drawn from it
@@ -31,45 +31,47 @@ class Killed:
     differences: tuple[str, ...]
 
 
-def kill(side: Side, total: int, kills: int) -> tuple[float, list[Killed]]:
+def kill(contender: Contender, total: int, kills: int) -> tuple[float, list[Killed]]:
     """Run once undisturbed, then kill and resume; return the seconds of the first, and what came of the others.
 
     Half of the moments lie anywhere in a run, the others after the first submission was graded.
     """
-    seconds = _undisturbed(side, total)
-    wanted = contents(side.database), outcomes(side)
+    seconds = _undisturbed(contender, total)
+    wanted = contents(contender.database), outcomes(contender)
     chance, found = random.Random(0), []
     for number in tqdm(range(kills), desc="killed and resumed", unit="run", dynamic_ncols=True):
-        seed(side)
+        seed(contender)
         after = chance.uniform(0, seconds) if number % 2 else None
-        moment, graded, left = _killed(side, after, chance)
-        run(side, total, "resumed")
-        found.append(Killed(moment, graded, left, _differences(wanted, (contents(side.database), outcomes(side)))))
+        moment, graded, left = _killed(contender, after, chance)
+        run(contender, total, "resumed")
+        found.append(
+            Killed(moment, graded, left, _differences(wanted, (contents(contender.database), outcomes(contender))))
+        )
     return seconds, found
 
 
-def _undisturbed(side: Side, total: int) -> float:
-    seed(side)
-    return run(side, total, "undisturbed").seconds
+def _undisturbed(contender: Contender, total: int) -> float:
+    seed(contender)
+    return run(contender, total, "undisturbed").seconds
 
 
-def seed(side: Side) -> None:
+def seed(contender: Contender) -> None:
     """Make the class ready for a run, with a secret that is always the same."""
-    side.reset()
-    file = side.folder / "reports" / side.assignment / "seed"
+    contender.reset()
+    file = contender.folder / "reports" / contender.assignment / "seed"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(SEED, encoding="ascii")
     file.chmod(0o600)
 
 
-def _killed(side: Side, after: float | None, chance: random.Random) -> tuple[float, int, int]:
+def _killed(contender: Contender, after: float | None, chance: random.Random) -> tuple[float, int, int]:
     """Start a run and kill it; return when, how many were graded then, and how many processes outlived it."""
     quiet = subprocess.DEVNULL
-    process = subprocess.Popen(side.command, cwd=ROOT, env=environment(), stdout=quiet, stderr=quiet)
+    process = subprocess.Popen(contender.command, cwd=ROOT, env=environment(), stdout=quiet, stderr=quiet)
     begin = time.perf_counter()
     try:
         if after is None:
-            while process.poll() is None and not side.graded():
+            while process.poll() is None and not contender.graded():
                 time.sleep(0.005)
             after = time.perf_counter() - begin + chance.uniform(0, 1)
         process.wait(max(0.0, begin + after - time.perf_counter()))
@@ -79,12 +81,14 @@ def _killed(side: Side, after: float | None, chance: random.Random) -> tuple[flo
     process.send_signal(signal.SIGKILL)
     process.wait()
     _, alive = psutil.wait_procs(family, timeout=PATIENCE)
-    return after, side.graded(), len(alive)
+    return after, contender.graded(), len(alive)
 
 
-def outcomes(side: Side) -> Contents:
+def outcomes(contender: Contender) -> Contents:
     """Return the verdicts, by student."""
-    return {file.stem: [json.dumps(json.loads(file.read_text()))] for file in sorted(side.folder.glob(side.done))}
+    return {
+        file.stem: [json.dumps(json.loads(file.read_text()))] for file in sorted(contender.folder.glob(contender.done))
+    }
 
 
 def contents(database: Path) -> Contents:

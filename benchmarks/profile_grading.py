@@ -1,7 +1,7 @@
-"""Where the milliseconds of grading go.
+"""Profile grading: how many milliseconds each part takes.
 
-What the engine does is told from outside, by putting a clock around its functions, in a process of its own:
-`python benchmarks/spent.py ASSIGNMENT FOLDER` grades the class in the folder and prints JSON.
+The engine is not changed: its functions are wrapped in clocks, in a process of its own.
+`python benchmarks/profile_grading.py ASSIGNMENT FOLDER` grades the class in the folder and prints JSON.
 """
 
 import json
@@ -10,7 +10,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     (grading_run, "wait", MAIN, "waiting for the box"),
     (Boxes, "_run", BOX, "everything else"),
     (execute._Run, "_run", BOX, "cells"),
-    (execute, "_ask", BOX, "answers"),
+    (execute, "_send_probe", BOX, "answers"),
 )
 
 
@@ -65,7 +65,7 @@ class Clock:
     """The time of one thread, parted among what it does: what is inside of something else counts there alone."""
 
     def __init__(self) -> None:
-        self.spent: dict[tuple[str, str], float] = defaultdict(float)
+        self.seconds: dict[tuple[str, str], float] = defaultdict(float)
         self._inside: list[tuple[str, str]] = []
         self._since = 0.0
 
@@ -87,7 +87,7 @@ class Clock:
         """Put the time since the last tick to what is going on."""
         now = time.perf_counter()
         if self._inside:
-            self.spent[self._inside[-1]] += now - self._since
+            self.seconds[self._inside[-1]] += now - self._since
         self._since = now
 
 
@@ -134,16 +134,16 @@ def _session(session: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def ours(assignment: str, folder: Path) -> dict[str, Any]:
-    """Grade the class with one box, and return the seconds spent on what, by table, and all of them."""
+    """Grade the class with one box; return the total seconds, and those of each part by table."""
     watch()
     begin = time.perf_counter()
-    with CLOCKS.clock.during((MAIN, "everything else")):
+    with redirect_stdout(sys.stderr), CLOCKS.clock.during((MAIN, "everything else")):  # only JSON may go to stdout
         grading_run.run(Course.at(ROOT, folder), assignment, how=grading_run.How(pages=False))
     seconds = time.perf_counter() - begin
     tables: dict[str, dict[str, float]] = {MAIN: {}, BOX: {}, ONCE: {}}
     for clock in CLOCKS.every:
-        for (table, what), spent in clock.spent.items():
-            tables[table][what] = tables[table].get(what, 0.0) + spent
+        for (table, what), taken in clock.seconds.items():
+            tables[table][what] = tables[table].get(what, 0.0) + taken
     return {"seconds": seconds, **tables}
 
 

@@ -1,4 +1,4 @@
-"""The two that grade the same class: `nbgrader autograde` as it comes, and `python -m grading run`."""
+"""The two contenders, which grade the same class: `nbgrader autograde` as it comes, and `python -m grading run`."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ Marks = dict[str, dict[str, float | None]]  # student -> cell -> score; None for
 
 
 @dataclass(frozen=True)
-class Side:
+class Contender:
     """One way to grade the class in ``folder``: a command, and a pattern of files of which each submission has one."""
 
     name: str
@@ -89,30 +89,30 @@ class Measured:
     own: float
 
 
-def ours(folder: Path, assignment: str, *options: str) -> Side:
+def ours(folder: Path, assignment: str, *options: str) -> Contender:
     command = [sys.executable, "-m", "grading", "run", assignment, "--course", str(folder), "--jobs", "2", *options]
-    return Side("ours", folder, assignment, tuple(command), f"reports/{assignment}/outcomes/*.json")
+    return Contender("ours", folder, assignment, tuple(command), f"reports/{assignment}/outcomes/*.json")
 
 
-def stock(folder: Path, assignment: str) -> Side:
+def stock(folder: Path, assignment: str) -> Contender:
     command = (sys.executable, "-m", "nbgrader", "autograde", assignment)
-    return Side("nbgrader", folder, assignment, command, f"autograded/*/{assignment}")
+    return Contender("nbgrader", folder, assignment, command, f"autograded/*/{assignment}")
 
 
-def register_ours(side: Side) -> float:
+def register_ours(contender: Contender) -> float:
     """Tell our gradebook of the assignment, and return the seconds."""
-    course = Course.at(ROOT, side.folder)
+    course = Course.at(ROOT, contender.folder)
     begin = time.perf_counter()
-    register(course, side.assignment, log_file(course, side.assignment))
+    register(course, contender.assignment, log_file(course, contender.assignment))
     return time.perf_counter() - begin
 
 
-def register_stock(side: Side) -> None:
+def register_stock(contender: Contender) -> None:
     """Make a course with nbgrader's own settings, and tell its gradebook of the assignment."""
-    shutil.copytree(ROOT / "solutions" / side.assignment, side.folder / "source" / side.assignment)
-    (side.folder / "nbgrader_config.py").write_text(PLAIN.format(root=str(side.folder)), encoding="utf-8")
-    command = [sys.executable, "-m", "nbgrader", "generate_assignment", side.assignment]
-    subprocess.run(command, cwd=side.folder, env=environment(), check=True, capture_output=True)
+    shutil.copytree(ROOT / "solutions" / contender.assignment, contender.folder / "source" / contender.assignment)
+    (contender.folder / "nbgrader_config.py").write_text(PLAIN.format(root=str(contender.folder)), encoding="utf-8")
+    command = [sys.executable, "-m", "nbgrader", "generate_assignment", contender.assignment]
+    subprocess.run(command, cwd=contender.folder, env=environment(), check=True, capture_output=True)
 
 
 def environment() -> dict[str, str]:
@@ -121,28 +121,28 @@ def environment() -> dict[str, str]:
     return timing.environment(1) | {"PATH": beside}
 
 
-def run(side: Side, total: int, label: str, *, memory: bool = False) -> Measured:
-    """Run a side on its class, show how far it is, and return what it took.
+def run(contender: Contender, total: int, label: str, *, memory: bool = False) -> Measured:
+    """Run a contender on its class, show how far it is, and return what it took.
 
     Raises:
         RuntimeError: it failed. (nbgrader ends with 1 where it could not grade somebody; that is no failure here.)
     """
-    bar = tqdm(total=total, desc=f"{side.name}, {label}", unit="student", dynamic_ncols=True, leave=False)
-    said = side.folder.with_name(f"{side.folder.name}.said")
-    where = ROOT if side.name == "ours" else side.folder
+    bar = tqdm(total=total, desc=f"{contender.name}, {label}", unit="student", dynamic_ncols=True, leave=False)
+    said = contender.folder.with_name(f"{contender.folder.name}.said")
+    where = ROOT if contender.name == "ours" else contender.folder
     with bar, said.open("wb") as stream:
         begin = time.perf_counter()
-        process = subprocess.Popen(side.command, cwd=where, env=environment(), stdout=stream, stderr=stream)
+        process = subprocess.Popen(contender.command, cwd=where, env=environment(), stdout=stream, stderr=stream)
         family = own = 0.0
         while not _ended(process, MEMORY_TICK if memory else TICK):
-            bar.update(side.graded() - bar.n)
+            bar.update(contender.graded() - bar.n)
             if memory:
                 resident = _resident(process.pid)
                 family, own = max(family, sum(resident)), max([own, *resident[:1]])
         seconds = time.perf_counter() - begin
-    if process.returncode not in ((0,) if side.name == "ours" else (0, 1)):
+    if process.returncode not in ((0,) if contender.name == "ours" else (0, 1)):
         raise RuntimeError(
-            f"{side.command} ended with {process.returncode}: {said.read_text(errors='replace')[-2000:]}"
+            f"{contender.command} ended with {process.returncode}: {said.read_text(errors='replace')[-2000:]}"
         )
     return Measured(seconds, family, own)
 

@@ -1,7 +1,7 @@
-"""The floor under grading: cells in a bare IPython shell, one fork for each submission. No box, judge, or gradebook.
+"""The baseline for grading: cells in a bare IPython shell, one fork for each submission. No box, judge, or gradebook.
 
-`python benchmarks/floor.py` reads submissions from its input (JSON, a list of cells for each) and prints the seconds of
-one.
+`python benchmarks/baseline.py` reads submissions from its input (JSON, a list of cells for each) and prints the seconds
+per submission.
 """
 
 import gc
