@@ -19,11 +19,11 @@ from attnlib.checks import evaluation
 from grading import pool, submission
 from grading import run as grading_run
 from grading.course import Course
-from grading.journal import Journal
 from grading.judge import Judge
 from grading.ledger import Ledger
 from grading.notebook_template import NotebookTemplate
 from grading.pool import Boxes
+from grading.run_state import RunState
 from grading.safe_files import SafeFolder
 from grading.sandbox import execute
 from grading.sandbox.host import Host, Session
@@ -52,8 +52,8 @@ WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     (SafeFolder, "write", MAIN, "notebook written"),
     (submission, "handed_in", MAIN, "moment of submission"),
     (Ledger, "record", MAIN, "ledger"),
-    (Journal, "keep", MAIN, "journal"),
-    (Journal, "done", MAIN, "journal"),
+    (RunState, "store_outcome", MAIN, "run state"),
+    (RunState, "outcome_of", MAIN, "run state"),
     (grading_run, "wait", MAIN, "waiting for the box"),
     (Boxes, "_run", BOX, "everything else"),
     (execute._Run, "_run", BOX, "cells"),

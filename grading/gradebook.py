@@ -13,7 +13,7 @@ from sqlalchemy.pool import NullPool
 
 from grading._untyped import Assignment, SubmittedAssignment
 from grading.course import Course, GradingError
-from grading.journal import Journal
+from grading.run_state import RunState
 
 
 def connect(url: str) -> Connection | None:
@@ -61,7 +61,7 @@ def require_agreement(course: Course, assignment: str) -> set[str]:
         GradingError: students were graded, and the gradebook knows none of them.
     """
     url = course.config().CourseDirectory.db_url
-    outcomes, known = Journal(course, assignment).all()[0], submitters(url, assignment)
+    outcomes, known = RunState(course, assignment).all()[0], submitters(url, assignment)
     graded = {outcome.student for outcome in outcomes if outcome.verdict != "infrastructure"}  # that writes no grades
     if graded and not graded & known:
         raise GradingError(

@@ -14,9 +14,9 @@ from grading._untyped import Assignment, BaseCell, Grade, Gradebook, SubmittedAs
 from grading.course import Course, GradingError
 from grading.doctor.repair import SEVERAL
 from grading.gradebook import require_agreement
-from grading.journal import Journal
 from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
 from grading.roster import gradable, with_submission
+from grading.run_state import RunState
 
 # How a formula begins, in full width as well; and an apostrophe, which would be mistaken for one of ours.
 FORMULA = "=+@＝＋－＠\t\r'-"
@@ -88,7 +88,7 @@ def rows(course: Course, assignment: str) -> list[Row]:
 def _graded(course: Course, assignment: str) -> list[Outcome]:
     """Return the outcomes that belong in the report, and say what is left out of it."""
     known = require_agreement(course, assignment)
-    outcomes, stray = Journal(course, assignment).all()
+    outcomes, stray = RunState(course, assignment).all()
     for file in stray:
         print(
             f"warning: {file} is not the outcome of a submission, so it was left out. Run the assignment again, or, if "

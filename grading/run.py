@@ -17,7 +17,6 @@ from grading._untyped import tqdm
 from grading.course import Course, GradingError, environment, importing, log_file, quiet
 from grading.exchange import keep_for_exchange
 from grading.gradebook import require_agreement
-from grading.journal import Journal, lock
 from grading.judge import Judge
 from grading.lateness import Lateness
 from grading.ledger import Ledger
@@ -27,6 +26,7 @@ from grading.pages import NO_PAGE, make_pages
 from grading.pool import Boxes, Cluster, Pool, Results
 from grading.release import notebook_templates, register
 from grading.roster import not_graded
+from grading.run_state import RunState, lock
 from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
@@ -98,26 +98,26 @@ def run(
         if not how.regrade:
             require_agreement(course, assignment)
         register(course, assignment, log)
-        journal = Journal(course, assignment)
-        judge, asked = Judge(journal.seed), notebook_templates(course, assignment)
+        run_state = RunState(course, assignment)
+        judge, asked = Judge(run_state.seed), notebook_templates(course, assignment)
         _import_what_is_asked_for(asked)
         submissions = Submissions(course, assignment, asked, judge, how.limits, log, walled=how.walled)
         with Ledger(course, assignment, log) as ledger:
             lateness = Lateness(course, assignment, ledger)
-            outcomes = _graded(submissions, students, journal, ledger, lateness, pool, regrade=how.regrade)
+            outcomes = _graded(submissions, students, run_state, ledger, lateness, pool, regrade=how.regrade)
         if how.pages:
-            outcomes = _with_pages(course, assignment, outcomes, journal, pool.size)
-        journal.finish()
+            outcomes = _with_pages(course, assignment, outcomes, run_state, pool.size)
+        run_state.finish()
     return [outcomes[student] for student in students]
 
 
 def refresh(course: Course, assignment: str, jobs: int = 1) -> None:
     """Make the feedback of everyone graded again, with the scores and comments that a person has given since."""
-    journal = Journal(course, assignment)
+    run_state = RunState(course, assignment)
     in_gradebook = require_agreement(course, assignment)
-    known = {outcome.student: outcome for outcome in journal.all()[0] if outcome.student in in_gradebook}
+    known = {outcome.student: outcome for outcome in run_state.all()[0] if outcome.student in in_gradebook}
     with lock(course):
-        _with_pages(course, assignment, known, journal, jobs, again=True)
+        _with_pages(course, assignment, known, run_state, jobs, again=True)
 
 
 def _import_what_is_asked_for(asked: Sequence[NotebookTemplate]) -> None:
@@ -131,7 +131,7 @@ def _import_what_is_asked_for(asked: Sequence[NotebookTemplate]) -> None:
 def _graded(
     submissions: Submissions,
     students: Sequence[str],
-    journal: Journal,
+    run_state: RunState,
     ledger: Ledger,
     lateness: Lateness,
     pool: Pool,
@@ -151,7 +151,7 @@ def _graded(
         def settle_some(most: int) -> None:
             while len(waiting) > most and not stopped:
                 for done in wait(waiting, PATIENCE, FIRST_COMPLETED).done:
-                    settle(submissions.settle(waiting.pop(done), done, ledger, lateness, journal))
+                    settle(submissions.settle(waiting.pop(done), done, ledger, lateness, run_state))
 
         def run(submission: Submission) -> None:
             settle_some(AHEAD * pool.size - 1)
@@ -160,15 +160,15 @@ def _graded(
 
         read: deque[Submission] = deque()
         for student in students:
-            stored = None if regrade or student not in ledger.students else journal.done(student)
-            before = _known(stored, journal)
+            stored = None if regrade or student not in ledger.students else run_state.outcome_of(student)
+            before = _known(stored, run_state)
             if before and submissions.is_up_to_date(student, before):
                 now = lateness.of_old(before)
                 if now != before:
-                    journal.keep(now)
+                    run_state.store_outcome(now)
                 settle(now)
             else:
-                graded = before.digest if before else journal.graded_digest(student) if stored else ""
+                graded = before.digest if before else run_state.graded_digest(student) if stored else ""
                 read.append(submissions.admit(student, graded))
             if len(read) == EARLY:
                 run(read.popleft())
@@ -182,9 +182,9 @@ def _graded(
     return outcomes
 
 
-def _known(stored: Outcome | None, journal: Journal) -> Outcome | None:
+def _known(stored: Outcome | None, run_state: RunState) -> Outcome | None:
     """Return the outcome of an earlier run if it matches the log: the stored file may have been edited since."""
-    if stored and not journal.knows(stored):
+    if stored and not run_state.matches_log(stored):
         student = stored.student
         tqdm.write(f"{plain(student)}: the stored outcome does not match the log, so the submission is graded again")
         return None
@@ -226,7 +226,13 @@ def _bar(total: int, unit: str, what: str) -> tqdm:
 
 
 def _with_pages(
-    course: Course, assignment: str, outcomes: dict[str, Outcome], journal: Journal, jobs: int, *, again: bool = False
+    course: Course,
+    assignment: str,
+    outcomes: dict[str, Outcome],
+    run_state: RunState,
+    jobs: int,
+    *,
+    again: bool = False,
 ) -> dict[str, Outcome]:
     """Make the pages that are missing, or older than what they show, and return the updated outcomes."""
     wanted = [outcome for outcome in outcomes.values() if again or _lacks_a_page(course, assignment, outcome)]
@@ -235,7 +241,7 @@ def _with_pages(
             reason = " ".join(filter(None, [outcome.reason.partition(NO_PAGE)[0].strip(), wrong]))
             if reason != outcome.reason:
                 outcomes[outcome.student] = replace(outcome, reason=reason)
-                journal.keep(outcomes[outcome.student])
+                run_state.store_outcome(outcomes[outcome.student])
             bar.update()
     for student in outcomes:
         keep_for_exchange(course, assignment, student)

@@ -13,7 +13,6 @@ from grading.bounded import Lost
 from grading.course import Course
 from grading.doctor import Refused, digest
 from grading.doctor.repair import Repair
-from grading.journal import Journal
 from grading.judge import Judge
 from grading.lateness import Lateness
 from grading.ledger import Ledger
@@ -21,6 +20,7 @@ from grading.notebook_template import VERDICT, WORST_FIRST, NotebookTemplate, Ve
 from grading.outcome import Outcome, findings
 from grading.pool import Results
 from grading.rendering import harmless
+from grading.run_state import RunState
 from grading.sandbox.limits import Limits
 from grading.task import Task
 from grading.timestamp import handed_in
@@ -116,24 +116,24 @@ class Submissions:
         return next(template for template in self.templates if template.name == name)
 
     def settle(
-        self, submission: Submission, run: "Future[Results]", ledger: Ledger, lateness: Lateness, journal: Journal
+        self, submission: Submission, run: "Future[Results]", ledger: Ledger, lateness: Lateness, run_state: RunState
     ) -> Outcome:
         """Write down what a submission earned: the notebook, the log, the gradebook, the outcome, in this order.
 
         Whatever goes wrong, there is an outcome, and nothing left that could be taken for one.
         """
         try:
-            outcome = lateness.of_new(self._settled(submission, run.result(), ledger, journal))
+            outcome = lateness.of_new(self._settled(submission, run.result(), ledger, run_state))
         except Exception as error:
             self.log.exception("the grader failed on %s", submission.student)
-            outcome = self._failed(submission, f"{type(error).__name__}: {error}", ledger, journal)
-        journal.keep(outcome)
+            outcome = self._failed(submission, f"{type(error).__name__}: {error}", ledger, run_state)
+        run_state.store_outcome(outcome)
         return outcome
 
-    def _settled(self, submission: Submission, results: Results, ledger: Ledger, journal: Journal) -> Outcome:
+    def _settled(self, submission: Submission, results: Results, ledger: Ledger, run_state: RunState) -> Outcome:
         lost = submission.lost or next((result.lost for result in results if result.lost), "")
         if lost:
-            return self._failed(submission, lost, ledger, journal)
+            return self._failed(submission, lost, ledger, run_state)
         student = submission.student
         when = handed_in(self.course.submitted(student, self.assignment)).when
         if not submission.notebooks:
@@ -141,7 +141,7 @@ class Submissions:
             self._forget(student)
             refused = Outcome(student, submission.refused.verdict, submission.refused.reason, digest=submission.digest)
             refused = replace(refused, version=version())
-            journal.announce(refused, 0.0, walled=self.walled)
+            run_state.announce(refused, 0.0, walled=self.walled)
             ledger.nothing(student, when, same=submission.same)
             return refused
         marked, verdicts = {}, []
@@ -155,7 +155,7 @@ class Submissions:
         late = any(verdict == "timeout" for result in results for verdict, _ in result.stops.values())
         outcome = self._outcome(submission, marked, verdicts, again)
         outcome = replace(outcome, version=version(), timeout=self.limits.cell if late else 0.0)
-        journal.announce(outcome, ledger.automatic_score(marked), walled=self.walled)
+        run_state.announce(outcome, ledger.automatic_score(marked), walled=self.walled)
         ledger.record(student, marked, when, unsandboxed=not self.walled, same=submission.same)
         return outcome
 
@@ -177,7 +177,7 @@ class Submissions:
         repairs = (str(repair.text) for repair in submission.repairs[:MOST_FLAGS])
         return [*[*bare, *submission.flags][:MOST_FLAGS], *repairs]
 
-    def _failed(self, submission: Submission, reason: str, ledger: Ledger, journal: Journal) -> Outcome:
+    def _failed(self, submission: Submission, reason: str, ledger: Ledger, run_state: RunState) -> Outcome:
         """Say that the grader failed on a student, and leave no earlier grade that could be taken for this one's.
 
         The digest of answers that have not changed is kept, so that the next run knows whose marks these are. That of
@@ -186,7 +186,7 @@ class Submissions:
         student, same = submission.student, submission.same
         outcome = Outcome(student, "infrastructure", reason, digest=submission.digest if same else "")
         try:
-            journal.announce(outcome, 0.0, walled=self.walled)
+            run_state.announce(outcome, 0.0, walled=self.walled)
             self._forget(student)
             ledger.nothing(student, same=same)
         except Exception:

@@ -7,11 +7,11 @@ from typing import Any
 
 from grading.audit_log import Entry, allowed
 from grading.course import Course, GradingError
-from grading.journal import Journal, agree
 from grading.ledger import Ledger
 from grading.outcome import Outcome, plain
 from grading.release import notebook_templates
 from grading.roster import gradable
+from grading.run_state import RunState, agree
 from grading.submission import asked, digest_of
 
 CLOSE = 1e-4  # points
@@ -41,16 +41,16 @@ def verify(course: Course, assignment: str, ledger: Ledger, known: str = "") -> 
     Raises:
         GradingError: there is no log.
     """
-    journal = Journal(course, assignment)
-    entries, wrong = journal.audit.entries()
+    run_state = RunState(course, assignment)
+    entries, wrong = run_state.audit.entries()
     if not entries:
-        gone = "the log is gone, though there are outcomes" if journal.all()[0] else "nobody has been graded yet"
+        gone = "the log is gone, though there are outcomes" if run_state.all()[0] else "nobody has been graded yet"
         raise GradingError(f"there is no grading log for {assignment} in {course.folder}: {gone}")
     if known and all(entry.digest != known for entry in entries):
         wrong.append(f"there is no entry {known}: the end of the log was cut off, or the log was rewritten")
     wrong += _seeds(entries)
     known_to_log = allowed(entries)
-    outcomes = {outcome.student: outcome for outcome in journal.all()[0]}
+    outcomes = {outcome.student: outcome for outcome in run_state.all()[0]}
     scores, notebooks = ledger.automatic_scores(), notebook_templates(course, assignment)
 
     def submitted(student: str, walled: bool) -> str:

@@ -14,11 +14,11 @@ from tiny import OVERFLOWS
 
 from grading.__main__ import main
 from grading.course import Course, log_file
-from grading.journal import Journal, agree
 from grading.ledger import Ledger
 from grading.outcome import CHANGED, UNKNOWN, Finding, Outcome
 from grading.pages import NO_PAGE
 from grading.run import How, run
+from grading.run_state import RunState, agree
 from grading.verify import verify
 
 HOW = How(pages=False)
@@ -134,11 +134,11 @@ def test_an_edit_of_what_the_log_is_about_is_found(kept, capsys):
     with closing(sqlite3.connect(kept.folder / "gradebook.db")) as db:
         db.execute("UPDATE grade SET auto_score = 0 WHERE auto_score = 2")
         db.commit()
-    journal = Journal(kept, "tiny")
+    run_state = RunState(kept, "tiny")
     (kept.outcomes("tiny") / "ada.json").unlink()
     kept.submit("ada", answer_one=OVERFLOWS)
     assert [wrong.partition(":")[0] for wrong in checked(kept).wrong] == ["ada", "ada", "bela"]
-    assert journal.done("ada") is None
+    assert run_state.outcome_of("ada") is None
 
 
 CHANGED_OUTCOME = {
@@ -153,25 +153,25 @@ CHANGED_OUTCOME = {
 
 @pytest.mark.parametrize("what", CHANGED_OUTCOME)
 def test_an_edit_of_an_outcome_is_found(kept, what):
-    journal = Journal(kept, "tiny")
+    run_state = RunState(kept, "tiny")
     outcome = replace(ADA, flags=("look at it",), reason="y" * 290)
-    journal.announce(outcome, 6.0, walled=True)
-    journal.keep(outcome)
-    entry = journal.audit.entries()[0][-1].said
-    assert agree(entry, journal.done("ada"))
-    journal.keep(replace(outcome, **CHANGED_OUTCOME[what]))
-    assert not agree(entry, journal.done("ada"))
+    run_state.announce(outcome, 6.0, walled=True)
+    run_state.store_outcome(outcome)
+    entry = run_state.audit.entries()[0][-1].said
+    assert agree(entry, run_state.outcome_of("ada"))
+    run_state.store_outcome(replace(outcome, **CHANGED_OUTCOME[what]))
+    assert not agree(entry, run_state.outcome_of("ada"))
 
 
 @pytest.mark.parametrize("reason", ["", "cell 3 failed", *("x" * length for length in (270, 281, 282, 285, 299, 300))])
 def test_what_changes_after_grading_is_no_edit(kept, reason):
-    journal = Journal(kept, "tiny")
+    run_state = RunState(kept, "tiny")
     outcome = replace(ADA, flags=("look at it",), reason=reason)
-    journal.announce(outcome, 6.0, walled=True)
-    entry = journal.audit.entries()[0][-1].said
+    run_state.announce(outcome, 6.0, walled=True)
+    entry = run_state.audit.entries()[0][-1].said
     flags = (*outcome.flags, f"{CHANGED}late", f"{UNKNOWN}no file")
-    journal.keep(replace(outcome, lateness="late", flags=flags, reason=f"{reason} {NO_PAGE}no room".strip()))
-    assert agree(entry, journal.done("ada"))
+    run_state.store_outcome(replace(outcome, lateness="late", flags=flags, reason=f"{reason} {NO_PAGE}no room".strip()))
+    assert agree(entry, run_state.outcome_of("ada"))
 
 
 def test_an_entry_of_an_earlier_version_has_no_digest_of_the_outcome(kept):
@@ -181,8 +181,8 @@ def test_an_entry_of_an_earlier_version_has_no_digest_of_the_outcome(kept):
 
 
 def test_verify_says_that_more_than_the_verdict_was_changed(kept):
-    journal = Journal(kept, "tiny")
-    journal.keep(replace(journal.done("ada"), flags=("harmless",)))
+    run_state = RunState(kept, "tiny")
+    run_state.store_outcome(replace(run_state.outcome_of("ada"), flags=("harmless",)))
     changed = "ada: the outcome is not the one in the log: its reason, findings, flags or version were changed"
     assert checked(kept).wrong == (f"{changed}. The next `run` grades it again",)
 
@@ -196,25 +196,25 @@ FORGED = {
 
 @pytest.mark.parametrize("what", FORGED)
 def test_a_forged_outcome_is_graded_again_as_verify_says(kept, boxes, what, capsys):
-    journal = Journal(kept, "tiny")
-    true = journal.done("ada")
-    journal.keep(replace(true, **FORGED[what]))
+    run_state = RunState(kept, "tiny")
+    true = run_state.outcome_of("ada")
+    run_state.store_outcome(replace(true, **FORGED[what]))
     assert [wrong.endswith("The next `run` grades it again") for wrong in checked(kept).wrong] == [True]
     capsys.readouterr()
     run(kept, "tiny", how=HOW, pool=boxes)
     told = [line for line in capsys.readouterr().out.splitlines() if "does not match" in line]
     assert told == ["ada: the stored outcome does not match the log, so the submission is graded again"]
-    assert Journal(kept, "tiny").done("ada") == true
+    assert RunState(kept, "tiny").outcome_of("ada") == true
     assert checked(kept).wrong == ()
 
 
 def test_a_mark_stays_settled_where_the_log_has_the_same_answers(kept, boxes):
-    journal = Journal(kept, "tiny")
+    run_state = RunState(kept, "tiny")
     with Gradebook(kept.config().CourseDirectory.db_url) as gradebook:
         grade = gradebook.find_grade("check-two", "tiny", "tiny", "ada")
         grade.manual_score, grade.needs_manual_grade = 1.0, False
         gradebook.db.commit()
-    journal.keep(replace(journal.done("ada"), flags=("harmless",)))
+    run_state.store_outcome(replace(run_state.outcome_of("ada"), flags=("harmless",)))
     run(kept, "tiny", how=HOW, pool=boxes)
     with Gradebook(kept.config().CourseDirectory.db_url) as gradebook:
         grade = gradebook.find_grade("check-two", "tiny", "tiny", "ada")
@@ -222,14 +222,14 @@ def test_a_mark_stays_settled_where_the_log_has_the_same_answers(kept, boxes):
 
 
 def test_an_earlier_outcome_put_back_is_graded_again(kept, boxes):
-    journal = Journal(kept, "tiny")
-    earlier = journal.done("ada")
+    run_state = RunState(kept, "tiny")
+    earlier = run_state.outcome_of("ada")
     kept.submit("ada", answer_one=OVERFLOWS)
     run(kept, "tiny", how=HOW, pool=boxes)
-    later = journal.done("ada")
-    journal.keep(replace(earlier, digest=later.digest))
+    later = run_state.outcome_of("ada")
+    run_state.store_outcome(replace(earlier, digest=later.digest))
     run(kept, "tiny", how=HOW, pool=boxes)
-    assert journal.done("ada") == later
+    assert run_state.outcome_of("ada") == later
 
 
 def test_without_a_log_everything_is_graded_again(kept, boxes):
@@ -308,10 +308,14 @@ def killed(*_, **__):
     raise Killed
 
 
-PLACES = ("grading.journal.Journal.announce", "grading.ledger.Ledger.record", "grading.journal.Journal.keep")
+PLACES = (
+    "grading.run_state.RunState.announce",
+    "grading.ledger.Ledger.record",
+    "grading.run_state.RunState.store_outcome",
+)
 
 
-@pytest.mark.parametrize("place", [*PLACES, "grading.journal.Journal.finish"])
+@pytest.mark.parametrize("place", [*PLACES, "grading.run_state.RunState.finish"])
 def test_a_kill_at_any_place_is_no_edit(kept, boxes, place):
     for answer in (OVERFLOWS, "one = None"):
         kept.submit("ada", answer_one=answer)
@@ -321,7 +325,7 @@ def test_a_kill_at_any_place_is_no_edit(kept, boxes, place):
                 run(kept, "tiny", ["ada"], HOW, pool=boxes)
         graded = place.endswith(("announce", "record"))
         assert all("the submission" in wrong for wrong in checked(kept).wrong), "its new answer waits to be graded"
-        assert len(checked(kept).wrong) <= graded or place.endswith("keep")
+        assert len(checked(kept).wrong) <= graded or place.endswith("store_outcome")
     run(kept, "tiny", ["bela"], HOW, pool=boxes)
     assert all("the submission" in wrong for wrong in checked(kept).wrong)
     run(kept, "tiny", how=HOW, pool=boxes)
@@ -345,7 +349,7 @@ FULL = OSError(errno.ENOSPC, "No space left on device")
 
 @pytest.fixture
 def audit(tmp_path):
-    return Journal(Course(tmp_path, tmp_path / "class"), "tiny").audit
+    return RunState(Course(tmp_path, tmp_path / "class"), "tiny").audit
 
 
 def grade(audit, student="ada", seed=1):

@@ -20,11 +20,11 @@ from ledgers import contents
 
 import grading.ledger
 from grading.course import Course, GradingError
-from grading.journal import lock
 from grading.judge import Judge
 from grading.pool import Boxes
 from grading.report import rows
 from grading.run import How, run
+from grading.run_state import lock
 from grading.safe_files import SafeFolder
 from grading.sandbox import host
 from grading.sandbox.bubblewrap import NoSandbox

@@ -8,9 +8,9 @@ from tiny import ONE_AXIS, ONE_MATRIX, OVERFLOWS
 
 from grading._untyped import Gradebook
 from grading.bounded import Lost
-from grading.journal import Journal
 from grading.report import rows
 from grading.run import How, refresh, run
+from grading.run_state import RunState
 from grading.sandbox.limits import Limits
 
 
@@ -118,10 +118,10 @@ def test_changed_checks_grade_everybody_again_and_marks_stay_marked(course, grad
 def test_a_longer_time_grades_those_again_for_whom_a_shorter_one_was_too_short(course, graded):
     course.submit("waits")
     course.grade()
-    journal = Journal(course, "tiny")
-    late = replace(journal.done("waits"), timeout=20.0)
-    journal.announce(late, 6.0, walled=True)  # as the run did in which time ran out
-    journal.keep(late)
+    run_state = RunState(course, "tiny")
+    late = replace(run_state.outcome_of("waits"), timeout=20.0)
+    run_state.announce(late, 6.0, walled=True)  # as the run did in which time ran out
+    run_state.store_outcome(late)
     assert graded_again(course, limits=Limits(cell=20.0)) == set()
     assert graded_again(course, limits=Limits(cell=21.0)) == {"waits"}
     assert graded_again(course, limits=Limits(cell=22.0)) == set(), "time no longer ran out"

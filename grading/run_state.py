@@ -50,7 +50,7 @@ def outcome_digest(outcome: Outcome) -> str:
     return sha256(json.dumps(what).encode()).hexdigest()
 
 
-class Journal:
+class RunState:
     """The run on one assignment of one class. Its files are next to the assignment's reports."""
 
     def __init__(self, course: Course, assignment: str) -> None:
@@ -85,7 +85,7 @@ class Journal:
             )
         return int(text, 16)
 
-    def done(self, student: str) -> Outcome | None:
+    def outcome_of(self, student: str) -> Outcome | None:
         """Return the stored outcome; ``None`` where there is none, or it is broken and has to be made again."""
         try:
             outcome = Outcome.from_json(self._files.read(self._outcomes / f"{student}.json", MOST_BYTES))
@@ -94,7 +94,7 @@ class Journal:
             return None
         return outcome if whole else None
 
-    def knows(self, outcome: Outcome) -> bool:
+    def matches_log(self, outcome: Outcome) -> bool:
         """Tell whether this outcome matches the log: whether it is the last one that was announced and written down."""
         return any(agree(said, outcome) for said in self._allowed.get(outcome.student, []))
 
@@ -111,14 +111,14 @@ class Journal:
         """Return every stored outcome, and the files next to them that are not outcomes."""
         outcomes, stray = [], []
         for name in self._files.names(self._outcomes):
-            outcome = self.done(name.removesuffix(".json")) if name.endswith(".json") else None
+            outcome = self.outcome_of(name.removesuffix(".json")) if name.endswith(".json") else None
             if outcome:
                 outcomes.append(outcome)
             else:
                 stray.append(self._outcomes / name)
         return outcomes, stray
 
-    def keep(self, outcome: Outcome) -> None:
+    def store_outcome(self, outcome: Outcome) -> None:
         """Store an outcome: until it is on the disk as a whole, the one before stays."""
         self._files.write(self._outcomes / f"{outcome.student}.json", outcome.to_json())
 
@@ -140,7 +140,9 @@ class Journal:
     def _reveal(self) -> None:
         """Reveal the secret of a run that is complete, where that has not been done."""
         if self._files.changed(self._spent) is not None:
-            self.audit.finished(self._stored(self._spent), lambda said: agree(said, self.done(str(said["student"]))))
+            self.audit.finished(
+                self._stored(self._spent), lambda said: agree(said, self.outcome_of(str(said["student"])))
+            )
             self._files.remove(self._spent)
 
 

@@ -16,13 +16,13 @@ from types import FrameType
 import pytest
 
 from grading.course import Course, GradingError
-from grading.journal import Busy, Journal, lock
 from grading.outcome import Finding, Outcome
+from grading.run_state import Busy, RunState, lock
 from grading.verify import _seeds
 
 ADA = Outcome("ada", "graded", "", (Finding("softmax", "no-max", "overflows"),), "0" * 64)
 OTHER = replace(ADA, verdict="timeout", reason="cell 3", findings=(), digest="1" * 64)
-MODULES = ("grading.journal", "grading.audit_log", "grading.outcome", "grading.safe_files")
+MODULES = ("grading.run_state", "grading.audit_log", "grading.outcome", "grading.safe_files")
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ def outcomes(course: Course) -> Path:
 
 
 @pytest.fixture
-def journal(course: Course) -> Journal:
-    return Journal(course, "softmax")
+def run_state(course: Course) -> RunState:
+    return RunState(course, "softmax")
 
 
 def killed_at(step: int, do: Callable[[], object]) -> bool:
@@ -68,21 +68,21 @@ def killed_at(step: int, do: Callable[[], object]) -> bool:
 # Outcomes -------------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_kept_is_found_again_by_the_next_run(course, journal):
-    journal.keep(ADA)
-    assert Journal(course, "softmax").done("ada") == ADA
-    assert journal.done("bob") is None
-    assert Journal(course, "other").done("ada") is None
-    journal.keep(OTHER)
-    assert journal.done("ada") == OTHER
+def test_what_is_kept_is_found_again_by_the_next_run(course, run_state):
+    run_state.store_outcome(ADA)
+    assert RunState(course, "softmax").outcome_of("ada") == ADA
+    assert run_state.outcome_of("bob") is None
+    assert RunState(course, "other").outcome_of("ada") is None
+    run_state.store_outcome(OTHER)
+    assert run_state.outcome_of("ada") == OTHER
     assert Outcome.from_json((course.outcomes("softmax") / "ada.json").read_bytes()) == OTHER
 
 
-def test_a_kill_at_any_step_leaves_the_outcome_before_or_the_new_one(journal, outcomes):
+def test_a_kill_at_any_step_leaves_the_outcome_before_or_the_new_one(run_state, outcomes):
     found = []
     for step in count(1):
-        killed = killed_at(step, lambda: journal.keep(ADA))
-        found.append(journal.done("ada"))
+        killed = killed_at(step, lambda: run_state.store_outcome(ADA))
+        found.append(run_state.outcome_of("ada"))
         assert found[-1] or not list(outcomes.glob("*.json")), "half of a file stands in its place"
         shutil.rmtree(outcomes, ignore_errors=True)
         if not killed:
@@ -92,34 +92,34 @@ def test_a_kill_at_any_step_leaves_the_outcome_before_or_the_new_one(journal, ou
     assert len(found) > 20
 
 
-def test_a_kill_at_any_step_never_loses_the_outcome_before(journal):
+def test_a_kill_at_any_step_never_loses_the_outcome_before(run_state):
     found = []
     for step in count(1):
-        journal.keep(ADA)
-        killed = killed_at(step, lambda: journal.keep(OTHER))
-        found.append(journal.done("ada"))
+        run_state.store_outcome(ADA)
+        killed = killed_at(step, lambda: run_state.store_outcome(OTHER))
+        found.append(run_state.outcome_of("ada"))
         if not killed:
             break
     assert found == sorted(found, key=[ADA, OTHER].index)
     assert set(found) == {ADA, OTHER}
 
 
-def test_what_a_killed_run_left_behind_is_in_nobodys_way(journal, outcomes):
+def test_what_a_killed_run_left_behind_is_in_nobodys_way(run_state, outcomes):
     outcomes.mkdir(parents=True)
     (outcomes / ".ada.json.unfinished").write_text("{" * 10_000)
-    assert journal.done("ada") is None
-    journal.keep(ADA)
-    assert journal.done("ada") == ADA
+    assert run_state.outcome_of("ada") is None
+    run_state.store_outcome(ADA)
+    assert run_state.outcome_of("ada") == ADA
     assert [file.name for file in outcomes.iterdir()] == ["ada.json"]
 
 
-def test_an_outcome_is_on_the_disk_before_it_takes_its_place(journal, outcomes, monkeypatch):
+def test_an_outcome_is_on_the_disk_before_it_takes_its_place(run_state, outcomes, monkeypatch):
     calls = []
     real_sync, real_rename = os.fsync, os.rename
     name = lambda file: str(Path(f"/proc/self/fd/{file}").readlink())  # noqa: E731
     monkeypatch.setattr(os, "fsync", lambda file: (calls.append(("sync", name(file))), real_sync(file)))
     monkeypatch.setattr(os, "rename", lambda *how, **at: (calls.append(("move", how[1])), real_rename(*how, **at)))
-    journal.keep(ADA)
+    run_state.store_outcome(ADA)
     unfinished = outcomes / ".ada.json.unfinished"
     assert calls[-3:] == [("sync", str(unfinished)), ("move", "ada.json"), ("sync", str(outcomes))]
 
@@ -150,39 +150,39 @@ whole = asdict(ADA)
         json.dumps(whole | {"unheard": "of"}),
     ],
 )
-def test_a_broken_outcome_is_none_and_is_made_again(journal, outcomes, text):
-    journal.keep(ADA)
+def test_a_broken_outcome_is_none_and_is_made_again(run_state, outcomes, text):
+    run_state.store_outcome(ADA)
     (outcomes / "ada.json").write_text(text)
-    assert journal.done("ada") is None
-    journal.keep(ADA)
-    assert journal.done("ada") == ADA
+    assert run_state.outcome_of("ada") is None
+    run_state.store_outcome(ADA)
+    assert run_state.outcome_of("ada") == ADA
 
 
-def test_bytes_that_are_no_text_are_a_broken_outcome(journal, outcomes):
-    journal.keep(ADA)
+def test_bytes_that_are_no_text_are_a_broken_outcome(run_state, outcomes):
+    run_state.store_outcome(ADA)
     (outcomes / "ada.json").write_bytes(b"\xff\xfe")
-    assert journal.done("ada") is None
+    assert run_state.outcome_of("ada") is None
 
 
 # The secret -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_keeps_its_secret_and_the_next_draws_another(course, journal):
-    seed = journal.seed
+def test_a_run_keeps_its_secret_and_the_next_draws_another(course, run_state):
+    seed = run_state.seed
     assert 0 <= seed < 2**128
-    assert Journal(course, "softmax").seed == journal.seed == seed
-    assert Journal(course, "other").seed != seed
-    journal.finish()
-    assert journal.seed != seed
-    journal.finish()
-    journal.finish()
+    assert RunState(course, "softmax").seed == run_state.seed == seed
+    assert RunState(course, "other").seed != seed
+    run_state.finish()
+    assert run_state.seed != seed
+    run_state.finish()
+    run_state.finish()
 
 
-def test_secrets_use_all_their_bits(journal):
+def test_secrets_use_all_their_bits(run_state):
     drawn = set()
     for _ in range(64):
-        drawn.add(journal.seed)
-        journal.finish()
+        drawn.add(run_state.seed)
+        run_state.finish()
     assert len(drawn) == 64
     ones, zeros = 0, 0
     for seed in drawn:
@@ -191,40 +191,40 @@ def test_secrets_use_all_their_bits(journal):
     assert zeros % 2**128 == 2**128 - 1
 
 
-def test_nobody_else_can_read_the_secret(course, journal):
+def test_nobody_else_can_read_the_secret(course, run_state):
     before = os.umask(0)
     try:
-        seed = journal.seed
+        seed = run_state.seed
     finally:
         os.umask(before)
     file = course.reports("softmax") / "seed"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     file.chmod(0o644)
-    assert journal.seed == seed
+    assert run_state.seed == seed
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_a_kill_at_any_step_leaves_one_secret_or_none(course, journal):
+def test_a_kill_at_any_step_leaves_one_secret_or_none(course, run_state):
     file, found = course.reports("softmax") / "seed", []
     for step in count(1):
-        killed = killed_at(step, lambda: journal.seed)
+        killed = killed_at(step, lambda: run_state.seed)
         assert {stat.S_IMODE(left.stat().st_mode) for left in file.parent.glob("seed*")} <= {0o600}
         found.append(file.read_text() if file.exists() else None)
         if found[-1]:
-            assert journal.seed == int(found[-1], 16), "a run that was killed goes on with the secret it had drawn"
-        journal.finish()
+            assert run_state.seed == int(found[-1], 16), "a run that was killed goes on with the secret it had drawn"
+        run_state.finish()
         if not killed:
             break
     assert found[0] is None
     assert len(found) > 20
 
 
-def test_a_kill_while_a_run_ends_leaves_its_secret_or_none(course, journal):
+def test_a_kill_while_a_run_ends_leaves_its_secret_or_none(course, run_state):
     file = course.reports("softmax") / "seed"
     for step in count(1):
-        seed = journal.seed
-        killed = killed_at(step, journal.finish)
-        assert not file.exists() or journal.seed == seed
+        seed = run_state.seed
+        killed = killed_at(step, run_state.finish)
+        assert not file.exists() or run_state.seed == seed
         if not killed:
             break
     assert not file.exists()
@@ -232,13 +232,13 @@ def test_a_kill_while_a_run_ends_leaves_its_secret_or_none(course, journal):
 
 def test_a_kill_while_a_run_ends_leaves_a_log_whose_entries_are_of_the_seeds_it_reveals(course):
     for step in count(1):
-        journal = Journal(course, "softmax")
-        journal.announce(ADA, 1.0, walled=True)
-        killed = killed_at(step, journal.finish)
-        journal = Journal(course, "softmax")
-        journal.announce(ADA, 1.0, walled=True)
-        journal.finish()
-        entries, wrong = journal.audit.entries()
+        run_state = RunState(course, "softmax")
+        run_state.announce(ADA, 1.0, walled=True)
+        killed = killed_at(step, run_state.finish)
+        run_state = RunState(course, "softmax")
+        run_state.announce(ADA, 1.0, walled=True)
+        run_state.finish()
+        entries, wrong = run_state.audit.entries()
         assert wrong == [*_seeds(entries)] == []
         assert ["student" in entry.said for entry in entries] in ([True, False] * 2, [True, True, False])
         shutil.rmtree(course.folder)
@@ -247,11 +247,11 @@ def test_a_kill_while_a_run_ends_leaves_a_log_whose_entries_are_of_the_seeds_it_
 
 
 @pytest.mark.parametrize("text", ["", "0" * 31, "0" * 33, "x" * 32, "-" + "0" * 31, "é" * 32])
-def test_a_broken_secret_is_told(course, journal, text):
-    assert journal.seed is not None
+def test_a_broken_secret_is_told(course, run_state, text):
+    assert run_state.seed is not None
     (course.reports("softmax") / "seed").write_text(text)
     with pytest.raises(GradingError, match=r"should hold 32 hexadecimal digits, but does not. Remove the file"):
-        _ = journal.seed
+        _ = run_state.seed
 
 
 # One run at a time ----------------------------------------------------------------------------------------------------
