@@ -12,7 +12,7 @@ Example:
 
 import numpy as np
 
-from attnlib import _bert, _layers, _module
+from attnlib import _bert, _learned_positions, _module, _multi_head_attention, _transformer_block, _transformer_stack
 from attnlib._gelu import gelu
 from attnlib._module import Dropout, Embedding, LayerNorm, Linear, Module, ModuleList
 from attnlib.cache import KVCache, MemoryCache
@@ -50,32 +50,32 @@ class _Parts(Module):
         return (spread * np.random.standard_normal(shape)).astype(np.float32)
 
 
-class MultiHeadAttention(_layers.MultiHeadAttention, _Parts):
-    __doc__ = _layers.MultiHeadAttention.__doc__
+class MultiHeadAttention(_multi_head_attention.MultiHeadAttention, _Parts):
+    __doc__ = _multi_head_attention.MultiHeadAttention.__doc__
 
 
-class TransformerBlock(_layers.TransformerBlock, _Parts):
-    __doc__ = _layers.TransformerBlock.__doc__
+class TransformerBlock(_transformer_block.TransformerBlock, _Parts):
+    __doc__ = _transformer_block.TransformerBlock.__doc__
     Attention = MultiHeadAttention
 
 
-class DecoderBlock(_layers.DecoderBlock, _Parts):
-    __doc__ = _layers.DecoderBlock.__doc__
+class DecoderBlock(_transformer_block.DecoderBlock, _Parts):
+    __doc__ = _transformer_block.DecoderBlock.__doc__
     Attention = MultiHeadAttention
 
 
-class Encoder(_layers.Encoder, _Parts):
-    __doc__ = _layers.Encoder.__doc__
+class Encoder(_transformer_stack.Encoder, _Parts):
+    __doc__ = _transformer_stack.Encoder.__doc__
     Block = TransformerBlock
 
 
-class Decoder(_layers.Decoder, _Parts):
-    __doc__ = _layers.Decoder.__doc__
+class Decoder(_transformer_stack.Decoder, _Parts):
+    __doc__ = _transformer_stack.Decoder.__doc__
     Block = DecoderBlock
 
 
-class LearnedPositions(_layers.LearnedPositions, _Parts):
-    __doc__ = _layers.LearnedPositions.__doc__
+class LearnedPositions(_learned_positions.LearnedPositions, _Parts):
+    __doc__ = _learned_positions.LearnedPositions.__doc__
 
 
 class BertEncoder(_bert.BertEncoder, _Parts):

@@ -10,7 +10,7 @@ Example:
     ((3, 5, 8), (3, 2, 5, 5))
 """
 
-from attnlib import _bert, _layers
+from attnlib import _bert, _learned_positions, _multi_head_attention, _transformer_block, _transformer_stack
 from attnlib._extras import explain_missing
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.sliding_window_cache import SlidingWindowCache
@@ -45,32 +45,32 @@ class _Parts(nn.Module):
         return nn.Parameter(nn.init.normal_(empty(shape), std=spread))
 
 
-class MultiHeadAttention(_layers.MultiHeadAttention, _Parts):
-    __doc__ = _layers.MultiHeadAttention.__doc__
+class MultiHeadAttention(_multi_head_attention.MultiHeadAttention, _Parts):
+    __doc__ = _multi_head_attention.MultiHeadAttention.__doc__
 
 
-class TransformerBlock(_layers.TransformerBlock, _Parts):
-    __doc__ = _layers.TransformerBlock.__doc__
+class TransformerBlock(_transformer_block.TransformerBlock, _Parts):
+    __doc__ = _transformer_block.TransformerBlock.__doc__
     Attention = MultiHeadAttention
 
 
-class DecoderBlock(_layers.DecoderBlock, _Parts):
-    __doc__ = _layers.DecoderBlock.__doc__
+class DecoderBlock(_transformer_block.DecoderBlock, _Parts):
+    __doc__ = _transformer_block.DecoderBlock.__doc__
     Attention = MultiHeadAttention
 
 
-class Encoder(_layers.Encoder, _Parts):
-    __doc__ = _layers.Encoder.__doc__
+class Encoder(_transformer_stack.Encoder, _Parts):
+    __doc__ = _transformer_stack.Encoder.__doc__
     Block = TransformerBlock
 
 
-class Decoder(_layers.Decoder, _Parts):
-    __doc__ = _layers.Decoder.__doc__
+class Decoder(_transformer_stack.Decoder, _Parts):
+    __doc__ = _transformer_stack.Decoder.__doc__
     Block = DecoderBlock
 
 
-class LearnedPositions(_layers.LearnedPositions, _Parts):
-    __doc__ = _layers.LearnedPositions.__doc__
+class LearnedPositions(_learned_positions.LearnedPositions, _Parts):
+    __doc__ = _learned_positions.LearnedPositions.__doc__
 
 
 class BertEncoder(_bert.BertEncoder, _Parts):

@@ -28,7 +28,7 @@ _ATTENTION = (
     ),
 )
 _STEPS = ("seq2seq.bahdanau_step", "seq2seq.luong_step", "seq2seq._attend", "seq2seq._next_state")
-_HEADS = ("heads.multi_head_attention", "_layers.MultiHeadAttention")
+_HEADS = ("heads.multi_head_attention", "_multi_head_attention.MultiHeadAttention")
 _MASKED = ("_numpy.masked", "_small._apply", "_tiled.fill_masked", "_torch.masked", "_torch._masked_scores")
 
 # By the exercise's name: the functions and classes of attnlib that hold its answer, or most of it. A function that only
@@ -64,7 +64,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "apply_rope": ("positions.apply_rope",),
     "alibi_bias": ("positions.alibi_bias", "positions.alibi_slopes", "positions._slopes"),
     "equivariance_gap": (),
-    "TransformerBlock": ("_layers.TransformerBlock", "_layers.DecoderBlock"),
+    "TransformerBlock": ("_transformer_block.TransformerBlock", "_transformer_block.DecoderBlock"),
     "scaled_dot_product_attention_backward": (
         *("sdpa.scaled_dot_product_attention_backward", "_backward.gradients", "_backward._through_softmax"),
     ),

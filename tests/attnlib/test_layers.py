@@ -545,7 +545,9 @@ def test_rope_may_be_switched_on_and_off(backend):
 def test_the_angles_are_computed_once_for_each_length(backend, monkeypatch, keys, times):
     layer, seen = ATTENTIONS["attention with rope"], []
     tables = attnlib.rope_tables
-    monkeypatch.setattr("attnlib._layers.tables_of", lambda *x, **base: seen.append(1) or tables(*x, **base))
+    monkeypatch.setattr(
+        "attnlib._multi_head_attention.rope_tables", lambda *x, **base: seen.append(1) or tables(*x, **base)
+    )
     key = {} if keys is None else {"key": backend.array(np.ones((B, keys, E)))}
     layer.build(backend)(**layer.inputs(backend), **key)
     assert len(seen) == times
@@ -555,7 +557,9 @@ def test_the_angles_are_computed_once_for_each_length(backend, monkeypatch, keys
 def test_a_stack_makes_its_rotary_tables_once_a_pass(backend, monkeypatch, name):
     layer, seen = EVERY[name], []
     tables = attnlib.rope_tables
-    monkeypatch.setattr("attnlib._layers.tables_of", lambda *x, **base: seen.append(1) or tables(*x, **base))
+    monkeypatch.setattr(
+        "attnlib._multi_head_attention.rope_tables", lambda *x, **base: seen.append(1) or tables(*x, **base)
+    )
     module, inputs = layer.build(backend), layer.inputs(backend)
     module(**inputs)
     assert len(seen) == 1
@@ -648,7 +652,9 @@ def test_a_subclass_that_passes_its_options_on_shares_the_tables_of_its_stack(ba
 
     module.layers[1].__class__ = Own
     tables = attnlib.rope_tables
-    monkeypatch.setattr("attnlib._layers.tables_of", lambda *x, **base: seen.append(1) or tables(*x, **base))
+    monkeypatch.setattr(
+        "attnlib._multi_head_attention.rope_tables", lambda *x, **base: seen.append(1) or tables(*x, **base)
+    )
     module(**inputs)
     assert len(seen) == 1
 

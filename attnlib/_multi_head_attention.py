@@ -1,0 +1,328 @@
+"""Multi-head attention as a layer, written once: :mod:`attnlib.numpy` and :mod:`attnlib.torch` make classes of it.
+
+What a layer is built from (``Linear``, ``LayerNorm``, ...) are attributes that those two modules supply; the names of
+all parts, and so the keys of the state_dict, are torch's. All layers are batch first and are called as
+
+    layer(query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False,
+          rope_tables=None)
+
+and return ``out``, or ``(out, weights)``. A boolean mask is True where a query **may attend** (the masks of
+``torch.nn.MultiheadAttention`` mean the opposite).
+
+Dimensions: B batch, H heads, T queries, S keys, E width of the vectors (embed_dim), D = E / H width per head.
+"""
+
+import math
+from collections.abc import Callable
+from functools import reduce
+from inspect import signature
+from numbers import Real
+from typing import Any
+
+from attnlib._arrays import (
+    Array,
+    array_namespace,
+    at_least_float32,
+    check_int,
+    check_probability,
+    namespace_and_device,
+    require_mask,
+    require_sequence,
+    shape,
+)
+from attnlib._instead import explain_torch_names
+from attnlib._mask_rule import MaskRule
+from attnlib.cache import KVCache, MemoryCache
+from attnlib.heads import merge, split
+from attnlib.masks import combine_masks
+from attnlib.positions import apply_rope, rope_tables
+from attnlib.sdpa import Window, check_softcap, check_window, scaled_dot_product_attention
+from attnlib.similarity import check_scale
+
+RopeTables = tuple[Array, Array]  # the cosines and the sines of rotary positions
+
+
+class AcceptsRopeTables:
+    """A layer whose call takes ``rope_tables``, unless a subclass has a ``forward`` without that argument.
+
+    A stack shares its tables only among layers that accept them: all others compute their own.
+    """
+
+    accepts_rope_tables: bool
+    forward: Callable[..., Any]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        parameters = signature(cls.forward).parameters.values()
+        cls.accepts_rope_tables = any(p.name == "rope_tables" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+class MultiHeadAttention(AcceptsRopeTables):
+    r"""Several heads attend, each in a projection of its own, and what they found is joined.
+
+    .. math:: \mathrm{head}_h = \operatorname{Attention}(Q W^Q_h,\; K W^K_h,\; V W^V_h), \qquad
+              O = [\mathrm{head}_1; \dots; \mathrm{head}_H]\, W^O
+
+    Its parameters are those of four linear layers: ``q_proj``, ``k_proj``, ``v_proj`` and ``out_proj``, each with a
+    ``weight`` (width out, width in) and, with ``bias``, a ``bias`` (width out).
+
+    Args:
+        embed_dim: E, the width of what comes in and goes out.
+        num_heads: H, how many heads the queries have; it divides E.
+        num_kv_heads: how many heads keys and values have (grouped queries); it divides H. ``None`` means H.
+        bias: whether the projections add a bias.
+        dropout: the probability with which a weight is dropped while training (torch; NumPy's layers do not train).
+        rope: the base of rotary positions, a number, or ``True`` for 10000.0; ``None`` or ``False`` for none. Queries
+            and keys are rotated by their positions, half-split as in GPT-NeoX; positions continue where the cache ends.
+        window: ``(left, right)``, how many positions before and after its own a query may attend to; ``None`` for all.
+        num_sink_tokens: the number of positions at the beginning that a query may attend to even if they lie further
+            back than the window: attention sinks.
+        softcap: scores s become ``softcap * tanh(s / softcap)``; ``None`` leaves them unchanged.
+        scale: the factor by which dot products are multiplied; ``None`` means ``1 / sqrt(D)``.
+        attn_bias: a function of the positions that is added to the scores. It is called as
+            ``attn_bias(H, T, S, q_offset=..., like=query)`` and returns an array that broadcasts to ``(B, H, T, S)``.
+            It can be :func:`attnlib.alibi_bias`, for example, or a module with parameters.
+
+    Returns:
+        From the call, ``(B, T, E)``, or that and the weights ``(B, H, T, S)`` with ``need_weights``. ``key`` is the
+        query if not given, ``value`` the key; ``attn_mask`` broadcasts to ``(B, H, T, S)``. With a
+        :class:`~attnlib.cache.KVCache`, the new keys and values are added to it, and queries attend to all it holds.
+        A :class:`~attnlib.cache.MemoryCache` keeps the projections for as long as the same ``key`` and ``value`` are
+        passed. With ``rope``, ``rope_tables`` is a pair ``(cos, sin)`` as :func:`attnlib.rope_tables` returns it, for
+        positions other than the default ones; queries and keys share it.
+
+    Raises:
+        ValueError: ``num_heads`` does not divide E, ``num_kv_heads`` does not divide H, a head's width is odd with
+            ``rope``, or a call gets an array of the wrong rank or width, one whose batch differs from the query's, or
+            ``rope_tables`` without ``rope``.
+        TypeError: an argument is not a whole number, ``rope`` is not a number, or a call gets an array whose library
+            or dtype differs from that of the parameters.
+
+    Source:
+        Vaswani et al. (2017), "Attention Is All You Need", section 3.2.2; grouped queries: Ainslie et al. (2023);
+        attention sinks: Xiao et al. (2023), "Efficient Streaming Language Models with Attention Sinks".
+    """
+
+    Linear: Any
+    training: bool
+
+    @explain_torch_names
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        num_kv_heads: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        rope: float | bool | None = None,
+        window: Window | None = None,
+        num_sink_tokens: int = 0,
+        softcap: float | None = None,
+        scale: float | None = None,
+        attn_bias: Callable[..., Array] | None = None,
+    ) -> None:
+        super().__init__()
+        self.embed_dim = embed_dim = check_int("embed_dim", embed_dim, 1)
+        self.num_heads = num_heads = check_int("num_heads", num_heads, 1)
+        self.num_kv_heads = num_heads if num_kv_heads is None else check_int("num_kv_heads", num_kv_heads, 1)
+        if embed_dim % num_heads:
+            raise ValueError(f"num_heads={num_heads} does not divide embed_dim={embed_dim}")
+        if num_heads % self.num_kv_heads:
+            raise ValueError(f"num_kv_heads={num_kv_heads} does not divide num_heads={num_heads}")
+        self.head_dim = embed_dim // num_heads
+        self.dropout, self.rope = check_probability("dropout", dropout), _rope_base(rope)
+        if self.rope is not None and self.head_dim % 2:
+            raise ValueError(f"rope rotates pairs, but a head is {embed_dim}/{num_heads} = {self.head_dim} wide")
+        self.window, self.num_sink_tokens = check_window(window), check_int("num_sink_tokens", num_sink_tokens, 0)
+        self.softcap, self.attn_bias = check_softcap(softcap), attn_bias
+        self.scale = check_scale(scale, self.head_dim)
+        self.ablated: tuple[int, ...] = ()
+        kv_dim = self.num_kv_heads * self.head_dim
+        self.q_proj = self.Linear(embed_dim, embed_dim, bias=bias)
+        self.k_proj = self.Linear(embed_dim, kv_dim, bias=bias)
+        self.v_proj = self.Linear(embed_dim, kv_dim, bias=bias)
+        self.out_proj = self.Linear(embed_dim, embed_dim, bias=bias)
+
+    @explain_torch_names
+    def forward(
+        self,
+        query: Array,
+        key: Array | None = None,
+        value: Array | None = None,
+        attn_mask: Array | None = None,
+        *,
+        is_causal: bool = False,
+        cache: KVCache | MemoryCache | None = None,
+        need_weights: bool = False,
+        rope_tables: RopeTables | None = None,
+    ) -> Any:
+        """Attend: see the class."""
+        self._check(query, key, value)
+        key = query if key is None else key
+        value = key if value is None else value
+        q = self._project("q_proj", query, self.num_heads)  # (B, H, T, D)
+        if isinstance(cache, MemoryCache):
+            k, v = cache.project_once(key, value, self._project_keys_and_values)  # (B, H_kv, S, D)
+            cache = None
+        else:
+            k, v = self._project_keys_and_values(key, value)
+        offset = self._check_cache(cache, q, k, attn_mask)
+        if self.rope is not None or rope_tables is not None:
+            q, k = self._rotate(q, k, offset, rope_tables)
+        options = self._attention_options(cache, q, k, attn_mask, is_causal)
+        if cache is not None:
+            k, v = cache.append(k, v)
+        result = scaled_dot_product_attention(
+            q, k, v, dropout_p=self.dropout if self.training else 0.0, **options,
+            enable_gqa=self.num_kv_heads < self.num_heads, return_weights=need_weights,
+        )  # fmt: skip
+        context, *weights = result if need_weights else (result,)
+        if self.ablated:
+            context = _zero_heads(context, self.ablated)
+        out = self.out_proj(merge(context))
+        return (out, *weights) if need_weights else out
+
+    def ablate(self, *heads: int) -> None:
+        """Make these heads, counted from 0, contribute nothing from now on; a call without heads restores them all.
+
+        Their weights are still computed, and returned with ``need_weights``.
+
+        Raises:
+            TypeError: a head is not a whole number.
+            ValueError: there is no such head.
+
+        Source:
+            Michel, Levy and Neubig (2019), "Are Sixteen Heads Really Better than One?", section 2.3.
+
+        Example:
+            >>> import numpy as np
+            >>> from attnlib.numpy import Encoder
+            >>> encoder, x = Encoder(embed_dim=8, num_heads=2, ff_dim=16, num_layers=3), np.eye(8, dtype=np.float32)
+            >>> before, effect = encoder(x), {}
+            >>> for n, layer in enumerate(encoder.layers):  # one head of the stack at a time
+            ...     for head in range(2):
+            ...         layer.self_attn.ablate(head)
+            ...         effect[n, head] = float(np.abs(encoder(x) - before).max())
+            ...     layer.self_attn.ablate()
+            >>> len(effect), min(effect.values()) > 0, bool((encoder(x) == before).all())
+            (6, True, True)
+        """
+        for head in heads:
+            if check_int("head", head, 0) >= self.num_heads:
+                raise ValueError(f"head is {head}, but there are {self.num_heads} heads: 0 to {self.num_heads - 1}")
+        self.ablated = heads
+
+    def _attention_options(
+        self, cache: KVCache | None, q: Array, k: Array, attn_mask: Array | None, is_causal: bool
+    ) -> dict[str, Any]:
+        """Return the options for attention, left at their defaults where possible so that it takes its fastest path."""
+        T, S, offset = q.shape[-2], k.shape[-2], 0
+        if cache is not None:
+            S, offset = cache.columns(T), cache.length
+        if self.attn_bias is not None:
+            bias = self.attn_bias(self.num_heads, T, S, q_offset=offset, like=q)
+            attn_mask = combine_masks(attn_mask, bias)
+        rule = MaskRule.of(is_causal, self.window, self.num_sink_tokens)
+        options = rule.options(T, S, 0, attn_mask, q) if cache is None else cache.options(rule, T, attn_mask, q)
+        scale = None if self.scale == self.head_dim**-0.5 else self.scale
+        return options | {"softcap": self.softcap, "scale": scale}
+
+    def _check(self, query: Array, key: Array | None = None, value: Array | None = None) -> None:
+        inputs = {"query": query} | {n: x for n, x in (("key", key), ("value", value)) if x is not None}
+        if key is not None:
+            _refuse_mask_as_key(query, key)
+        own = {"weight": self.q_proj.weight} if type(self.q_proj) is self.Linear else {}  # others do their own checks
+        array_namespace(**inputs, **own)
+        require_sequence(**inputs)
+        for name, x in inputs.items():
+            if x.shape[-1] != self.embed_dim:
+                raise ValueError(f"{name} has shape {shape(x)}, but (B, T, {self.embed_dim}) is needed: embed_dim wide")
+            if x.shape[:-2] != query.shape[:-2]:
+                raise ValueError(
+                    f"query has shape {shape(query)} and {name} {shape(x)}: all but the last two dimensions must be "
+                    "equal; repeat one of them (numpy.broadcast_to, torch.Tensor.expand)"
+                )
+        keys = "query" if key is None else "key"
+        if value is not None and value.shape[-2] != inputs[keys].shape[-2]:
+            asked = " (the key, as none was given: pass key with value)" if key is None else ""
+            raise ValueError(
+                f"{keys} has shape {shape(inputs[keys])}{asked} and value {shape(value)}: there must be as many "
+                f"values as keys, S={inputs[keys].shape[-2]}"
+            )
+
+    def _project_keys_and_values(self, key: Array, value: Array) -> tuple[Array, Array]:
+        return self._project("k_proj", key, self.num_kv_heads), self._project("v_proj", value, self.num_kv_heads)
+
+    def _project(self, name: str, x: Array, heads: int) -> Array:
+        """Return the projection of x, split into heads. The layer may have been replaced, so its output is checked."""
+        out = getattr(self, name)(x)
+        wanted = (*x.shape[:-1], heads * self.head_dim)
+        if out.shape != wanted:
+            raise ValueError(
+                f"{name} turned shape {shape(x)} into {shape(out)}, but {wanted} is needed: {heads} heads of "
+                f"D={self.head_dim}"
+            )
+        return split(out, heads)
+
+    def _check_cache(self, cache: KVCache | None, q: Array, k: Array, attn_mask: Array | None) -> int:
+        """Return how many positions the cache holds, after checking whatever could fail once these are added."""
+        if cache is None:
+            return 0
+        if not isinstance(cache, KVCache):
+            raise TypeError(
+                f"cache is a {type(cache).__name__}, but a KVCache is needed (only a stack takes a list of them)"
+            )
+        if attn_mask is not None:
+            require_mask("attn_mask", attn_mask, (*q.shape[:-1], cache.columns(q.shape[-2])), q)
+        return cache.length
+
+    def _rotate(self, q: Array, k: Array, offset: int, tables: RopeTables | None) -> tuple[Array, Array]:
+        """Return q and k, each rotated by its positions, which start at the offset unless tables are given."""
+        if self.rope is None:
+            raise ValueError("rope_tables were given, but this layer has no rotary positions: create it with rope=True")
+        of_q = of_k = self._rope_tables(q, offset, self.rope) if tables is None else tables
+        if tables is None and k.shape[-2] != q.shape[-2]:
+            of_k = self._rope_tables(k, offset, self.rope)
+        return apply_rope(q, *of_q), apply_rope(k, *of_k)
+
+    def _rope_tables(self, x: Array, offset: int, base: float) -> RopeTables:
+        """Return the tables for the positions of x ``(..., T, width)``, which start at the offset."""
+        if getattr(x, "is_nested", False):
+            raise TypeError(
+                "rope needs padded tensors, but got a nested one: pass torch.nested.to_padded_tensor(x, 0.0), and "
+                "padding_mask(lengths, S) as attn_mask"
+            )
+        xp, device = namespace_and_device(x)
+        positions = xp.arange(x.shape[-2], dtype=at_least_float32(xp, x.dtype), device=device) + offset
+        return rope_tables(positions, self.head_dim, base=base)
+
+
+def _zero_heads(context: Array, heads: tuple[int, ...]) -> Array:
+    """Return the contexts (B, H, T, D) with those of some heads set to 0, even where they were nan."""
+    xp, device = namespace_and_device(context)
+    numbers = xp.arange(context.shape[-3], device=device)[:, None, None]
+    kept = reduce(lambda mask, head: mask & (numbers != head), heads, numbers >= 0)
+    return xp.where(kept, context, xp.zeros((), dtype=context.dtype, device=device))
+
+
+def _refuse_mask_as_key(query: Array, key: Array) -> None:
+    """Raise TypeError if the key looks like a mask, which is the second argument of torch's encoders."""
+    T = getattr(query, "shape", (0, 0))[-2:][0]
+    square = getattr(key, "shape", None) == (T, T) != getattr(query, "shape", None)
+    if square or str(getattr(key, "dtype", "")).endswith("bool"):
+        raise TypeError(
+            f"key has shape {shape(key)} and dtype {key.dtype}, like a mask. Pass masks by name: attn_mask=mask "
+            "(boolean: True = may attend)"
+        )
+
+
+def _rope_base(rope: float | bool | None) -> float | None:
+    """Return the base of the angles, or None if there are no rotary positions."""
+    if rope is None or isinstance(rope, bool):
+        return 10000.0 if rope else None
+    if not isinstance(rope, Real):
+        raise TypeError(f"rope is {rope!r}, but a number is needed, the base of the angles (or True, or None)")
+    if not 0 < rope < math.inf:
+        raise ValueError(f"rope is {rope}, but a positive number is needed, the base of the angles (or None)")
+    return float(rope)

@@ -1,0 +1,138 @@
+"""A stack of transformer layers, written once: :mod:`attnlib.numpy` and :mod:`attnlib.torch` make classes of it.
+
+Dimensions: B batch, H heads, T queries, S keys, E width of the vectors (embed_dim).
+"""
+
+from typing import Any
+
+from attnlib._arrays import Array, check_int, is_torch
+from attnlib._instead import explain_torch_names
+from attnlib._multi_head_attention import MultiHeadAttention, RopeTables
+from attnlib._transformer_block import layer_options
+from attnlib.cache import KVCache
+
+
+class Encoder:
+    """A stack of transformer blocks.
+
+    With ``is_causal`` it is what is called a decoder-only model: GPT's blocks attend to no memory.
+
+    Args:
+        embed_dim: E.
+        num_heads: H.
+        ff_dim: the width between the two linear layers of a block.
+        num_layers: how many blocks.
+        norm: ``"pre"``, which adds one more norm after the last block, or ``"post"``.
+        layer_norm_eps: what the layer norms add to the variance.
+        block: further arguments of :class:`TransformerBlock`.
+
+    Returns:
+        From the call, ``(B, T, E)``; with ``need_weights`` also a list of the weights ``(B, H, T, T)`` of all layers.
+        Pass the list to :func:`attnlib.attention_rollout`, ``weights[n][b]`` to :func:`attnlib.plotting.head_view`, or
+        ``[layer[b] for layer in weights]`` to :func:`attnlib.plotting.head_grid`. ``cache`` is also a list, with one
+        cache for each layer: call ``new_cache``, or write ``[StaticCache(max_cache_len) for _ in encoder.layers]``.
+        Rotary tables are computed once and shared by all layers, except with a ``StaticCache`` in torch, or if a
+        subclass of yours has a ``forward`` without ``rope_tables``. You can also pass ``rope_tables`` here.
+
+    Raises:
+        ValueError: ``num_layers`` is below 1, or ``cache`` has not one cache a layer; else as for the block.
+        TypeError: as for the block.
+
+    Source:
+        Vaswani et al. (2017), section 3.1, "Encoder".
+    """
+
+    Block: Any
+    LayerNorm: Any
+    ModuleList: Any
+
+    @explain_torch_names
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        ff_dim: int,
+        num_layers: int,
+        *,
+        norm: str = "pre",
+        layer_norm_eps: float = 1e-5,
+        **block: Any,
+    ) -> None:
+        super().__init__()
+        block |= {"norm": norm, "layer_norm_eps": layer_norm_eps}
+        embed_dim, count = check_int("embed_dim", embed_dim, 1), check_int("num_layers", num_layers, 1)
+        self.layers = self.ModuleList([self.Block(embed_dim, num_heads, ff_dim, **block) for _ in range(count)])
+        self.norm = self.LayerNorm(embed_dim, eps=layer_norm_eps) if norm == "pre" else None
+
+    def new_cache(self) -> list[KVCache]:
+        """Return an empty cache for every layer."""
+        return [KVCache() for _ in self.layers]
+
+    @explain_torch_names
+    def forward(
+        self,
+        query: Array,
+        key: Array | None = None,
+        value: Array | None = None,
+        attn_mask: Array | None = None,
+        *,
+        cache: list[KVCache] | None = None,
+        need_weights: bool = False,
+        **options: Any,
+    ) -> Any:
+        """Transform a sequence by every block in turn: see the class."""
+        if cache is not None and not isinstance(cache, list):
+            raise TypeError(f"cache is a {type(cache).__name__}, but a list is needed, one for each layer: new_cache()")
+        if cache is not None and len(cache) != len(self.layers):
+            raise ValueError(f"cache holds {len(cache)}, but there are {len(self.layers)} layers: use new_cache()")
+        if "rope_tables" not in options and (key is None or isinstance(self, Decoder)):
+            options |= layer_options(rope_tables=self._shared_rope_tables(query, cache))
+        x, weights = query, []
+        for i, layer in enumerate(self.layers):
+            own = None if cache is None else cache[i]
+            x = layer(x, key, value, attn_mask, cache=own, need_weights=need_weights, **options)
+            if need_weights:
+                x, w = x
+                weights.append(w)
+        x = x if self.norm is None else self.norm(x)
+        return (x, weights) if need_weights else x
+
+    def _shared_rope_tables(self, query: Array, cache: list[KVCache] | None) -> RopeTables | None:
+        """Return the rotary tables that all layers share, or None if there are none or each layer must make its own."""
+        attends: list[Any] = [getattr(layer, "self_attn", None) for layer in self.layers]  # None if it was replaced
+        if not all(isinstance(attend, MultiHeadAttention) for attend in attends):
+            return None
+        if not all(getattr(layer, "accepts_rope_tables", False) for layer in (*self.layers, *attends)):
+            return None
+        ropes = [(attend.rope, attend.head_dim) for attend in attends]
+        starts = [0] if cache is None else [getattr(one, "length", 0) for one in cache]
+        if ropes[0][0] is None or any(rope != ropes[0] for rope in ropes):
+            return None
+        if any(is_torch(n) or n != starts[0] for n in starts):  # comparing tensors would wait for the device
+            return None
+        attends[0]._check(query)
+        tables: RopeTables = attends[0]._rope_tables(query, starts[0], ropes[0][0])
+        return tables
+
+
+class Decoder(Encoder):
+    """A stack of blocks that attend to themselves, causally, and to a memory: the encoder's states.
+
+    Args:
+        embed_dim: E.
+        num_heads: H.
+        ff_dim: the width between the two linear layers of a block.
+        num_layers: how many blocks.
+        block: further arguments of :class:`Encoder`.
+
+    Returns:
+        From the call ``decoder(query, memory)``, ``(B, T, E)``; with ``need_weights`` also a list of the ``self_attn``
+        and ``cross_attn`` weights of all layers (see :class:`DecoderBlock`).
+
+    Raises:
+        ValueError: as for :class:`Encoder` and :class:`DecoderBlock`.
+        TypeError: as for :class:`Encoder` and :class:`DecoderBlock`.
+
+    Source:
+        Vaswani et al. (2017), section 3.1, "Decoder".
+    """
