@@ -30,12 +30,14 @@ NAMES := $(sort $(patsubst %/,%,$(dir $(EXERCISES:exercises/%=%))))
 UNKNOWN := $(if $(filter work,$(MAKECMDGOALS)),$(filter-out $(NAMES),$(ASSIGNMENT:/=)))
 $(if $(UNKNOWN),$(error There is no assignment $(UNKNOWN). The assignments are: $(NAMES)))
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+SHELL := bash
 export PYTHONHASHSEED := 0
 # What is made here is made up, and has no place in the gradebook of a real class.
 unexport ATTENTION_DB
 
 .DEFAULT_GOAL := all
 .PHONY: all test lint library help book lite pdf serve exercises work grade bench lock clean again chromium bubblewrap selftest
+.PHONY: test-library test-grading test-book together-library together-grading together-book
 .DELETE_ON_ERROR:
 .PRECIOUS: $(EXERCISES) $(BOOK) $(LITE)
 
@@ -58,14 +60,13 @@ endif
 	@echo "  all other commands      make help"
 
 test: ## set up and check everything: lint, types, tests, notebooks, book
-	@$(MAKE) --no-print-directory -j 2 lint chromium
-	@# One process builds the book; what needs no book is tested meanwhile.
-	@$(MAKE) --no-print-directory -j 2 book library
-	@# What the tests of a file share takes long to make here, so that a file stays together; the longest comes first.
-	@# Many of them wait for processes and pages, so that there are more of them at a time than processors.
-	pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) --dist loadfile --no-loadscope-reorder \
-		tests/grading/test_attacks.py tests/grading/test_whole_course.py tests/book/test_browser.py \
-		tests/grading tests/book tests/exercises tests/house
+	@$(MAKE) --no-print-directory -j 3 lint chromium exercises
+	@$(MAKE) --no-print-directory -j 4 together-book together-grading together-library
+
+# The three run side by side, since the tests of the book and of the grading wait for pages and processes. The tests of
+# the library never wait: with a lower priority, they take what processor time is left.
+together-book together-grading together-library: together-%:
+	@set -o pipefail; $(if $(findstring library,$*),nice -n 5) $(MAKE) --no-print-directory test-$* 2>&1 | sed -u 's/^/$*: /'
 
 lint: $(READY)
 	ruff check
@@ -74,6 +75,17 @@ lint: $(READY)
 
 library: $(READY) ## test the library and its checks alone
 	pytest -n auto --dist worksteal tests/checks/test_named.py tests/checks tests/attnlib
+
+test-library: library
+
+# The tests of a file share what takes long to make, so that a file stays together; the longest comes first.
+WAITING := pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) --dist loadfile --no-loadscope-reorder
+
+test-grading: $(READY) $(RELEASED) | bubblewrap
+	$(WAITING) tests/grading/test_attacks.py tests/grading/test_whole_course.py tests/grading tests/exercises tests/house
+
+test-book: book
+	$(WAITING) tests/book/test_browser.py tests/book
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
