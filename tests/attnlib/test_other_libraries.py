@@ -53,7 +53,7 @@ STRICT = Strict()
 def outcomes():
     """Return how each case of other_libraries.py failed, by library."""
     command = [sys.executable, "-W", "error", str(Path(__file__).parent / "other_libraries.py")]
-    done = subprocess.run(command, env=os.environ | SETTINGS, capture_output=True, text=True, check=False, timeout=280)
+    done = subprocess.run(command, env=os.environ | SETTINGS, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -112,7 +112,7 @@ if pid == 0:
     os._exit(int(not (attnlib.scaled_dot_product_attention(x, x, x) == before).all()))
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=600)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -138,7 +138,7 @@ call.join()
 assert threads() == number
 assert code == 0
 """
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=600)
 
 
 def test_a_browser_without_threads_needs_no_library(monkeypatch, rng):

@@ -35,6 +35,7 @@ def opened(browser, site):
 def tab(browser, site, address, *, width=1280, scheme="light", before=""):
     """A page in a tab that knows nothing of any other, what goes wrong on it while it is open, and what it loaded."""
     with browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme) as context:
+        context.set_default_timeout(300_000)  # a busy machine takes its time
         page, wrong, loads = context.new_page(), [], []
 
         def report(message):

@@ -64,4 +64,4 @@ def run_tool(
     command = [sys.executable, "-m", f"_tools.{name}", *arguments]
     path = os.pathsep.join([str(book), *filter(None, [os.environ.get("PYTHONPATH")])])
     env = os.environ | {"PYTHONPATH": path}
-    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=250)
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=600)

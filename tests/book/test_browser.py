@@ -159,9 +159,10 @@ def test_an_address_that_leads_nowhere_shows_a_page_of_the_book(opened, site, ad
 
 def test_a_tool_that_looks_for_errors_finds_a_planted_one(opened):
     page, wrong = opened("book/index.html")
-    page.evaluate("setTimeout(() => { throw new Error('planted') })")
-    page.evaluate("fetch('http://127.0.0.1:9/').catch(() => 0)")
-    page.wait_for_timeout(200)
+    with page.expect_event("pageerror"):
+        page.evaluate("setTimeout(() => { throw new Error('planted') })")
+    with page.expect_request("http://127.0.0.1:9/"):
+        page.evaluate("fetch('http://127.0.0.1:9/').catch(() => 0)")
     assert any("planted" in one for one in wrong)
     assert any(one.startswith("foreign") for one in wrong)
 

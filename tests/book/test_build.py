@@ -167,7 +167,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 Path("PAGE.began").touch()
-until = monotonic() + 120
+until = monotonic() + 600
 while not Path("OTHER.began").exists() and monotonic() < until:
     sleep(0.05)
 print("the other page has begun:", Path("OTHER.began").exists())

@@ -31,7 +31,7 @@ def dependents(file: str) -> set[str]:
 def test_every_module_of_ours_that_python_loads_for_a_page_is_counted(name):
     code = "\n".join(IMPORTS.findall("\n".join(cell for _, cell in dependencies.CELL.findall(source(f"book/{name}")))))
     command = [sys.executable, "-W", "ignore", "-c", f"{code}\n{LOADED}"]
-    done = subprocess.run(command, cwd=ROOT / "book", capture_output=True, text=True, check=True, timeout=250)
+    done = subprocess.run(command, cwd=ROOT / "book", capture_output=True, text=True, check=True, timeout=600)
     ours = {
         path for path in json.loads(done.stdout) if path and path.startswith((f"{ROOT}/attnlib", f"{ROOT}/grading"))
     }

@@ -114,7 +114,7 @@ class Explorer:
         assert not self.wrong
 
     def summary(self, words):
-        self.element.locator(".attn-summary", has_text=words).wait_for(timeout=60_000)
+        self.element.locator(".attn-summary", has_text=words).wait_for(timeout=300_000)
 
     def message(self):
         return " ".join(self.element.locator(".attn-message").all_text_contents()).strip()
@@ -716,7 +716,7 @@ def test_on_a_phone_the_corner_of_the_overview_keeps_its_words_whole(opened):
 def test_a_token_under_the_pointer_shows_its_row(view):
     _, heads, _ = view
     heads.locator(".attn-panel tbody tr").nth(5).hover()
-    heads.locator(".attn-summary", has_text="Layer 0, head 2: “station” looks most at “the₂”").wait_for(timeout=60_000)
+    heads.locator(".attn-summary", has_text="Layer 0, head 2: “station” looks most at “the₂”").wait_for(timeout=300_000)
     assert heads.locator(".attn-looked").count() == 1
 
 
@@ -814,7 +814,7 @@ def test_the_module_is_loaded_where_it_is_needed_and_nowhere_else():
 def test_it_starts_on_a_page_that_is_opened_as_a_file(browser, chapter, tag):
     page = browser.new_page()
     page.goto((HTML / "book" / f"{chapter}.html").as_uri(), wait_until="domcontentloaded")
-    page.locator(f"{tag} .attn").wait_for(timeout=60_000)
+    page.locator(f"{tag} .attn").wait_for(timeout=300_000)
     page.close()
 
 

@@ -50,7 +50,7 @@ def in_node(states, folder=MODULE.parent):
             del state["length"]
     command = [NODE, "--input-type=module", "-e", RUN]
     done = subprocess.run(
-        command, input=json.dumps(plain), cwd=folder, capture_output=True, text=True, timeout=60, check=False
+        command, input=json.dumps(plain), cwd=folder, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     return [{name: numbers(value) for name, value in one.items()} for one in json.loads(done.stdout)]

@@ -187,7 +187,7 @@ def visit(visitor, site, notebook=EXERCISES[1]):
     """Open an exercise from its page of the book, as a reader does, and close it again."""
     context, wrong = visitor
     page = context.new_page()
-    page.set_default_timeout(120_000)
+    page.set_default_timeout(300_000)
     page.goto(f"{site}exercises/{notebook.with_suffix('.html')}")
     page.get_by_role("link", name="Do this exercise in your browser").click()
     page.get_by_role("heading", name="Exercises: self-attention").wait_for()
@@ -259,7 +259,7 @@ def fresh_copy(visitor, site):
     """Delete an exercise in the list of files, and open it again."""
     context, wrong = visitor
     page = context.new_page()
-    page.set_default_timeout(120_000)
+    page.set_default_timeout(300_000)
     page.goto(f"{site}lite/tree/index.html")
     page.get_by_text(EXERCISES[1].parts[0], exact=True).dblclick()
     page.get_by_text(EXERCISES[1].name, exact=True).click()
@@ -291,7 +291,7 @@ def test_the_address_of_the_site_lists_the_exercises_and_says_what_is_loaded(ope
 def test_the_list_of_files_opens_without_another_host(visitor, site):
     context, wrong = visitor
     page = context.new_page()
-    page.set_default_timeout(120_000)
+    page.set_default_timeout(300_000)
     page.goto(f"{site}lite/tree/index.html")
     for notebook in EXERCISES:
         page.get_by_text(notebook.parts[0], exact=True).wait_for()

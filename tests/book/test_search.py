@@ -11,7 +11,7 @@ def search(page, words):
     page.keyboard.press("Control+k")
     page.locator("#pst-search-dialog input").fill(words)
     page.keyboard.press("Enter")
-    expect(page.locator("#search-results .search-summary")).to_contain_text("found", timeout=120_000)
+    expect(page.locator("#search-results .search-summary")).to_contain_text("found", timeout=300_000)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_search_lists_the_page_that_it_should(opened, words, chapter):
 def test_an_excerpt_is_from_the_text_of_the_page(opened):
     page, wrong = opened("search.html?q=causal+mask")
     page.wait_for_selector("#search-results li .context")
-    expect(page.locator("#search-results .search-summary")).to_contain_text("found", timeout=120_000)
+    expect(page.locator("#search-results .search-summary")).to_contain_text("found", timeout=300_000)
     excerpts = page.locator("#search-results .context").all_inner_texts()
     assert any("causal" in one.lower() for one in excerpts)
     assert not [one for one in excerpts if "Contents" in one or ".pdf" in one]

@@ -67,7 +67,7 @@ def test_what_scrolls_is_a_stop_of_the_tab_key_and_what_does_not_is_none(opened)
     page, _ = opened("book/masks.html", width=360)
 
     def scrolls():
-        page.wait_for_function(f"{BOXES}.every(([wide, stop]) => wide === stop)", timeout=60_000)
+        page.wait_for_function(f"{BOXES}.every(([wide, stop]) => wide === stop)", timeout=300_000)
         return [wide for wide, _ in page.evaluate(BOXES)]
 
     narrow = scrolls()

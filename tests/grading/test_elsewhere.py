@@ -53,13 +53,13 @@ def scheduler(tmp_path):
         *([DASK, "worker", "--scheduler-file", note, "--nthreads", "1", "--no-nanny", "--no-dashboard"],) * 2,
     ]
     started = [subprocess.Popen(c, cwd=tmp_path, env=nowhere, stderr=subprocess.DEVNULL) for c in commands]
-    until = time.monotonic() + 60
+    until = time.monotonic() + 600
     while not note.is_file() and time.monotonic() < until:
         time.sleep(0.1)
     from distributed import Client
 
     with Client(scheduler_file=str(note)) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=600)
         yield client.scheduler.address
     for process in reversed(started):  # a worker that loses its scheduler while it ends may wait for it for ever
         process.terminate()

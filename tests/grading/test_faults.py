@@ -31,7 +31,6 @@ from grading.sandbox.bubblewrap import NoSandbox
 from grading.sandbox.inside import frames
 from grading.submission import Submissions
 
-pytestmark = pytest.mark.timeout(300)
 CASES = (
     Case("ada", "right", base="right"),
     Case("bela", "wrong", base="wrong"),

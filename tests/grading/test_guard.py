@@ -251,9 +251,9 @@ def test_work_that_goes_on_in_another_thread_is_stopped_too():
     thread.start()
     with forbidding(CATALOGUE["softmax"].forbidden):
         asked.put(X)
-        assert isinstance(answered.get(timeout=60), Forbidden)
+        assert isinstance(answered.get(timeout=600), Forbidden)
     asked.put(X)
-    assert torch.is_tensor(answered.get(timeout=60))
+    assert torch.is_tensor(answered.get(timeout=600))
     asked.put(None)
     thread.join()
 

@@ -164,7 +164,7 @@ class TestWithoutSolutions:
     def test_git_has_the_original_of_what_was_answered_before_the_first_build(self, copy):
         for command in (["init", "-q"], ["add", "exercises"], ["commit", "-q", "-m", "."]):
             who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-            subprocess.run(["git", *who, *command], cwd=copy.root, check=True, timeout=60)
+            subprocess.run(["git", *who, *command], cwd=copy.root, check=True, timeout=600)
         (copy.root / "exercises" / NAME).write_text("my work")
         hand_out(copy)
         assert pristine(copy) == self.released
@@ -210,7 +210,7 @@ def test_a_copy_that_breaks_off_leaves_nothing_and_is_made_by_the_next_call(cour
     hand_out(course)
     folder = course.root / "work"
     command = [sys.executable, "-c", COPIES_ON_A_FULL_DISK, str(course.root), str(folder)]
-    failed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
+    failed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     assert failed.returncode != 0
     assert f"GradingError: cannot write into {folder}: File too large" in failed.stderr
     assert not [path for path in folder.rglob("*") if path.is_file()]

@@ -154,7 +154,7 @@ def test_the_loop_for_canvas_keeps_what_was_late(tmp_path):
     names = {"lovelaceada_LATE_1815_4711_self-attention.ipynb": 1815, "bartokbela_1881_4712_my_LATE_work.ipynb": 1881}
     for name in names:
         (tmp_path / "downloads" / name).write_text(name)
-    subprocess.run(["bash", "-euc", loop], cwd=tmp_path, check=True, timeout=60)
+    subprocess.run(["bash", "-euc", loop], cwd=tmp_path, check=True, timeout=600)
     folders = {name: tmp_path / "class" / "submitted" / str(who) / "02-self-attention" for name, who in names.items()}
     assert all((folder / "self-attention.ipynb").read_text() == name for name, folder in folders.items())
     assert [handed_in(folder).late for folder in folders.values()] == [True, False]

@@ -59,7 +59,7 @@ def server():
     def call(program, *options):
         command = [programs / program, "-D", folder / "data", *options]
         with (folder / "log").open("a") as log:  # not a pipe: the server would hold it open
-            subprocess.run(command, user=user, cwd=folder, stdout=log, stderr=log, check=True, timeout=60)
+            subprocess.run(command, user=user, cwd=folder, stdout=log, stderr=log, check=True, timeout=600)
 
     try:
         call("initdb", "--username=grader", "--auth=trust", "--encoding=UTF8", "--no-sync")

@@ -51,7 +51,7 @@ def test_no_two_submissions_have_a_user_in_common(fresh):
         others = [claiming(100) for _ in range(3)]
         claimed = [set(map(int, other.stdout.readline().split())) for other in others]
         for other in others:
-            other.communicate("\n", timeout=60)
+            other.communicate("\n", timeout=600)
     assert [len(each) for each in (ours, *claimed)] == [100] * 4
     assert len(ours.union(*claimed)) == 400
 
@@ -79,7 +79,7 @@ def test_numbers_are_free_again_once_their_process_was_killed(fresh, monkeypatch
     with pytest.raises(GradingError, match="Wait until some of them have ended"), own_user():
         pass
     other.kill()
-    other.communicate(timeout=60)
+    other.communicate(timeout=600)
     with own_user() as number:
         assert number == users.FIRST
 

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from grading.sandbox.limits import Limits
 
 ROOT = Path(__file__).parents[2]
 ASSIGNMENTS = Course.at(ROOT).assignments()
-LONGEST = 120  # seconds that a notebook may take, demanded of every one
+LONGEST = 120  # seconds of processor time that a notebook may take, or its verdict is not "graded"
 UNDONE = {"not written yet", "not answered yet"}
 
 
@@ -35,7 +34,6 @@ class Graded:
     course: Course
     assignment: str
     rows: dict[str, Row]
-    seconds: float
 
     def notebook(self, student: str) -> NotebookNode:
         (file,) = self.course.autograded(student, self.assignment).glob("*.ipynb")
@@ -62,10 +60,8 @@ def graded(request, tmp_path_factory, boxes) -> Graded:
             if student == "solver" and cell.metadata.get("nbgrader", {}).get("solution"):
                 cell.source = solved[cell.id]
         nbformat.write(released, folder / name)
-    began = time.monotonic()
     run(course, assignment, how=How(limits=Limits(cell=LONGEST, notebook=LONGEST)), pool=boxes)
-    seconds = time.monotonic() - began
-    return Graded(course, assignment, {row.outcome.student: row for row in rows(course, assignment)}, seconds)
+    return Graded(course, assignment, {row.outcome.student: row for row in rows(course, assignment)})
 
 
 def test_the_solutions_earn_every_point_that_no_person_gives(graded):
@@ -100,10 +96,6 @@ def test_given_cells_survive_answers_that_are_not_there(graded):
         if cell.cell_type == "code" and nbgrader.get("locked") and not nbgrader.get("grade"):
             errors = [output.evalue for output in cell.outputs if output.output_type == "error"]
             assert not errors, f"{cell.id} raises: {errors}"
-
-
-def test_both_together_take_less_than_one_may(graded):
-    assert graded.seconds < LONGEST
 
 
 def test_nbgrader_validate_agrees(graded, tmp_path):

@@ -49,7 +49,7 @@ def in_the_box(program: str, told: object) -> list[str]:
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=600,
         )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

@@ -74,7 +74,7 @@ def solve(copy: Path, version: str) -> None:
 def make(copy: Path, *targets: str) -> subprocess.CompletedProcess[str]:
     surroundings = os.environ | {"PYTHONPATH": str(copy), "MAKEFLAGS": "", "MAKELEVEL": ""}
     command = ["make", *targets]
-    return subprocess.run(command, cwd=copy, env=surroundings, capture_output=True, text=True, check=False, timeout=250)
+    return subprocess.run(command, cwd=copy, env=surroundings, capture_output=True, text=True, check=False, timeout=600)
 
 
 def answer(copy: Path) -> list[Path]:
@@ -212,7 +212,7 @@ def test_a_python_that_is_missing_or_too_old_is_called_by_its_name(copy, python)
         (empty / name).symlink_to(shutil.which(name))
     surroundings = {"PATH": str(empty), "HOME": str(copy)}
     command = [str(empty / "make"), "exercises", *([python] if python else [])]
-    done = subprocess.run(command, cwd=copy, env=surroundings, capture_output=True, text=True, check=False, timeout=250)
+    done = subprocess.run(command, cwd=copy, env=surroundings, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode != 0
     assert "Python 3.11 or newer is needed" in done.stdout
     assert "''" not in done.stdout
