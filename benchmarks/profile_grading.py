@@ -19,8 +19,8 @@ from attnlib.checks import evaluation
 from grading import pool, submission
 from grading import run as grading_run
 from grading.course import Course
+from grading.gradebook.assignment import AssignmentGradebook
 from grading.judge import Judge
-from grading.ledger import Ledger
 from grading.notebook_template import NotebookTemplate
 from grading.pool import Boxes
 from grading.run_state import RunState
@@ -37,7 +37,7 @@ WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     (pool, "require_walls", ONCE, "probing the walls"),
     (grading_run, "register", ONCE, "looking whether the assignment is registered"),
     (grading_run, "notebook_templates", ONCE, "reading the assignment"),
-    (Ledger, "__init__", ONCE, "opening the gradebook"),
+    (AssignmentGradebook, "__init__", ONCE, "opening the gradebook"),
     (Host, "_start", ONCE, "start of the box"),
     (Host, "_hear_that_it_is", ONCE, "start of the box"),
     (evaluation, "call_submission", ONCE, "the judge's own answers, and those of known mistakes"),
@@ -51,7 +51,7 @@ WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     (submission, "notebook_text", MAIN, "notebook written"),
     (SafeFolder, "write", MAIN, "notebook written"),
     (submission, "handed_in", MAIN, "moment of submission"),
-    (Ledger, "record", MAIN, "ledger"),
+    (AssignmentGradebook, "record", MAIN, "gradebook"),
     (RunState, "store_outcome", MAIN, "run state"),
     (RunState, "outcome_of", MAIN, "run state"),
     (grading_run, "wait", MAIN, "waiting for the box"),

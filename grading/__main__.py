@@ -231,14 +231,14 @@ def _doctor(course: Course, asked: argparse.Namespace) -> int:
 
 
 def _verify(course: Course, asked: argparse.Namespace) -> int:
-    from grading.gradebook import require_agreement
-    from grading.ledger import Ledger
+    from grading.gradebook.agreement import require_agreement
+    from grading.gradebook.assignment import AssignmentGradebook
     from grading.verify import verify
 
     course.require(asked.assignment)
     require_agreement(course, asked.assignment)
-    with Ledger(course, asked.assignment, log_file(course, asked.assignment)) as ledger:
-        found = verify(course, asked.assignment, ledger, asked.known)
+    with AssignmentGradebook(course, asked.assignment, log_file(course, asked.assignment)) as gradebook:
+        found = verify(course, asked.assignment, gradebook, asked.known)
     for line in [*found.wrong, *(f"note: {note}" for note in found.notes)]:
         print(line)
     if found.wrong:
@@ -260,7 +260,7 @@ def _export(course: Course, asked: argparse.Namespace) -> int:
 
 
 def _migrate(course: Course, asked: argparse.Namespace) -> int:
-    from grading.migrate import migrate
+    from grading.gradebook.migrate import migrate
 
     copied = migrate(course, asked.source)
     print("Copied (each count is the same before and after):")

@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from grading._untyped import Student
 from grading.course import Course
-from grading.gradebook import connect
+from grading.gradebook.lookup import connect
 from grading.roster import not_graded, with_submission
 
 MOST_BYTES = 10_000_000

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from grading._untyped import tqdm
 from grading.course import Course
-from grading.ledger import Ledger, Time
+from grading.gradebook.assignment import AssignmentGradebook, SubmissionTime
 from grading.outcome import CHANGED, IN_TIME, NO_DUE_DATE, UNKNOWN, Outcome, plain
 from grading.report import points
 from grading.timestamp import HandedIn, handed_in
@@ -17,10 +17,10 @@ FORMAT = "%Y-%m-%d %H:%M:%S UTC"
 class Lateness:
     """When the submissions to an assignment were due, when they came, and what is taken off for it."""
 
-    def __init__(self, course: Course, assignment: str, ledger: Ledger) -> None:
-        self.course, self.assignment, self.ledger = course, assignment, ledger
-        self._known = ledger.times()
-        due = ledger.due()
+    def __init__(self, course: Course, assignment: str, gradebook: AssignmentGradebook) -> None:
+        self.course, self.assignment, self.gradebook = course, assignment, gradebook
+        self._known = gradebook.submission_times()
+        due = gradebook.due_date()
         tqdm.write(f"Due: {due:%d %B %Y, %H:%M} UTC" if due else "No due date is set, so nobody is late.")
 
     def of_new(self, outcome: Outcome) -> Outcome:
@@ -43,13 +43,18 @@ class Lateness:
         """Bring the gradebook up to what is known now, and return that."""
         student = outcome.student
         handed = handed_in(self.course.submitted(student, self.assignment))
-        time = self._known.get(student, Time(None, None, 0.0))
+        time = self._known.get(student, SubmissionTime(None, None, 0.0))
         when = handed.when
         if handed.late and time.due:
             when = time.due + LEAST
-        if student not in self._known or time.came != when or time.penalty or Time(time.due, when, 0.0).seconds_late:
+        if (
+            student not in self._known
+            or time.came != when
+            or time.penalty
+            or SubmissionTime(time.due, when, 0.0).seconds_late
+        ):
             there = self.course.files.names(self.course.autograded(student, self.assignment), ".ipynb")
-            time = self.ledger.came(student, when, [name.removesuffix(".ipynb") for name in there])
+            time = self.gradebook.record_time(student, when, [name.removesuffix(".ipynb") for name in there])
         return Known(handed, time)
 
     def _with(self, outcome: Outcome, now: "Known", *more: str) -> Outcome:
@@ -62,7 +67,7 @@ class Known:
     """What a submission's folder and the gradebook say of its time."""
 
     handed: HandedIn
-    time: Time
+    time: SubmissionTime
 
     @property
     def problems(self) -> list[str]:

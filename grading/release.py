@@ -10,7 +10,7 @@ from traitlets.config import Config
 
 from grading._untyped import CourseDirectory, GenerateAssignment, NbGraderException
 from grading.course import Course, GradingError, environment
-from grading.gradebook import is_registered
+from grading.gradebook.lookup import is_registered
 from grading.notebook_template import NotebookTemplate
 
 LONGEST_STAMP = 1000  # bytes

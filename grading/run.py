@@ -1,4 +1,4 @@
-"""Grade a class: doctor, boxes, judge, ledger, pages. It can be stopped at any time, and resumes where it left off."""
+"""Grade a class: repair, run, judge, record, make pages. A run can be stopped at any time, and resumes later."""
 
 import os
 import sys
@@ -16,10 +16,10 @@ from attnlib.checks.display import BOOK
 from grading._untyped import tqdm
 from grading.course import Course, GradingError, environment, importing, log_file, quiet
 from grading.exchange import keep_for_exchange
-from grading.gradebook import require_agreement
+from grading.gradebook.agreement import require_agreement
+from grading.gradebook.assignment import AssignmentGradebook
 from grading.judge import Judge
 from grading.lateness import Lateness
-from grading.ledger import Ledger
 from grading.notebook_template import NotebookTemplate
 from grading.outcome import REFUSED, Outcome, plain
 from grading.pages import NO_PAGE, make_pages
@@ -102,9 +102,9 @@ def run(
         judge, asked = Judge(run_state.seed), notebook_templates(course, assignment)
         _import_what_is_asked_for(asked)
         submissions = Submissions(course, assignment, asked, judge, how.limits, log, walled=how.walled)
-        with Ledger(course, assignment, log) as ledger:
-            lateness = Lateness(course, assignment, ledger)
-            outcomes = _graded(submissions, students, run_state, ledger, lateness, pool, regrade=how.regrade)
+        with AssignmentGradebook(course, assignment, log) as gradebook:
+            lateness = Lateness(course, assignment, gradebook)
+            outcomes = _graded(submissions, students, run_state, gradebook, lateness, pool, regrade=how.regrade)
         if how.pages:
             outcomes = _with_pages(course, assignment, outcomes, run_state, pool.size)
         run_state.finish()
@@ -132,7 +132,7 @@ def _graded(
     submissions: Submissions,
     students: Sequence[str],
     run_state: RunState,
-    ledger: Ledger,
+    gradebook: AssignmentGradebook,
     lateness: Lateness,
     pool: Pool,
     *,
@@ -151,7 +151,7 @@ def _graded(
         def settle_some(most: int) -> None:
             while len(waiting) > most and not stopped:
                 for done in wait(waiting, PATIENCE, FIRST_COMPLETED).done:
-                    settle(submissions.settle(waiting.pop(done), done, ledger, lateness, run_state))
+                    settle(submissions.settle(waiting.pop(done), done, gradebook, lateness, run_state))
 
         def run(submission: Submission) -> None:
             settle_some(AHEAD * pool.size - 1)
@@ -160,7 +160,7 @@ def _graded(
 
         read: deque[Submission] = deque()
         for student in students:
-            stored = None if regrade or student not in ledger.students else run_state.outcome_of(student)
+            stored = None if regrade or student not in gradebook.students else run_state.outcome_of(student)
             before = _known(stored, run_state)
             if before and submissions.is_up_to_date(student, before):
                 now = lateness.of_old(before)

@@ -13,9 +13,9 @@ from grading.bounded import Lost
 from grading.course import Course
 from grading.doctor import Refused, digest
 from grading.doctor.repair import Repair
+from grading.gradebook.assignment import AssignmentGradebook
 from grading.judge import Judge
 from grading.lateness import Lateness
-from grading.ledger import Ledger
 from grading.notebook_template import VERDICT, WORST_FIRST, NotebookTemplate, Verdict
 from grading.outcome import Outcome, findings
 from grading.pool import Results
@@ -116,24 +116,31 @@ class Submissions:
         return next(template for template in self.templates if template.name == name)
 
     def settle(
-        self, submission: Submission, run: "Future[Results]", ledger: Ledger, lateness: Lateness, run_state: RunState
+        self,
+        submission: Submission,
+        run: "Future[Results]",
+        gradebook: AssignmentGradebook,
+        lateness: Lateness,
+        run_state: RunState,
     ) -> Outcome:
         """Write down what a submission earned: the notebook, the log, the gradebook, the outcome, in this order.
 
         Whatever goes wrong, there is an outcome, and nothing left that could be taken for one.
         """
         try:
-            outcome = lateness.of_new(self._settled(submission, run.result(), ledger, run_state))
+            outcome = lateness.of_new(self._settled(submission, run.result(), gradebook, run_state))
         except Exception as error:
             self.log.exception("the grader failed on %s", submission.student)
-            outcome = self._failed(submission, f"{type(error).__name__}: {error}", ledger, run_state)
+            outcome = self._failed(submission, f"{type(error).__name__}: {error}", gradebook, run_state)
         run_state.store_outcome(outcome)
         return outcome
 
-    def _settled(self, submission: Submission, results: Results, ledger: Ledger, run_state: RunState) -> Outcome:
+    def _settled(
+        self, submission: Submission, results: Results, gradebook: AssignmentGradebook, run_state: RunState
+    ) -> Outcome:
         lost = submission.lost or next((result.lost for result in results if result.lost), "")
         if lost:
-            return self._failed(submission, lost, ledger, run_state)
+            return self._failed(submission, lost, gradebook, run_state)
         student = submission.student
         when = handed_in(self.course.submitted(student, self.assignment)).when
         if not submission.notebooks:
@@ -142,7 +149,7 @@ class Submissions:
             refused = Outcome(student, submission.refused.verdict, submission.refused.reason, digest=submission.digest)
             refused = replace(refused, version=version())
             run_state.announce(refused, 0.0, walled=self.walled)
-            ledger.nothing(student, when, same=submission.same)
+            gradebook.record_nothing(student, when, same=submission.same)
             return refused
         marked, verdicts = {}, []
         for (name, notebook), result in zip(submission.notebooks.items(), results, strict=True):
@@ -155,8 +162,8 @@ class Submissions:
         late = any(verdict == "timeout" for result in results for verdict, _ in result.stops.values())
         outcome = self._outcome(submission, marked, verdicts, again)
         outcome = replace(outcome, version=version(), timeout=self.limits.cell if late else 0.0)
-        run_state.announce(outcome, ledger.automatic_score(marked), walled=self.walled)
-        ledger.record(student, marked, when, unsandboxed=not self.walled, same=submission.same)
+        run_state.announce(outcome, gradebook.automatic_score(marked), walled=self.walled)
+        gradebook.record(student, marked, when, unsandboxed=not self.walled, same=submission.same)
         return outcome
 
     def _outcome(
@@ -177,7 +184,9 @@ class Submissions:
         repairs = (str(repair.text) for repair in submission.repairs[:MOST_FLAGS])
         return [*[*bare, *submission.flags][:MOST_FLAGS], *repairs]
 
-    def _failed(self, submission: Submission, reason: str, ledger: Ledger, run_state: RunState) -> Outcome:
+    def _failed(
+        self, submission: Submission, reason: str, gradebook: AssignmentGradebook, run_state: RunState
+    ) -> Outcome:
         """Say that the grader failed on a student, and leave no earlier grade that could be taken for this one's.
 
         The digest of answers that have not changed is kept, so that the next run knows whose marks these are. That of
@@ -188,7 +197,7 @@ class Submissions:
         try:
             run_state.announce(outcome, 0.0, walled=self.walled)
             self._forget(student)
-            ledger.nothing(student, same=same)
+            gradebook.record_nothing(student, same=same)
         except Exception:
             self.log.exception("what %s had earned before stands", student)
         return outcome

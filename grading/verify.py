@@ -7,7 +7,7 @@ from typing import Any
 
 from grading.audit_log import Entry, allowed
 from grading.course import Course, GradingError
-from grading.ledger import Ledger
+from grading.gradebook.assignment import AssignmentGradebook
 from grading.outcome import Outcome, plain
 from grading.release import notebook_templates
 from grading.roster import gradable
@@ -29,13 +29,13 @@ class Checked:
     last: str
 
 
-def verify(course: Course, assignment: str, ledger: Ledger, known: str = "") -> Checked:
+def verify(course: Course, assignment: str, gradebook: AssignmentGradebook, known: str = "") -> Checked:
     """Return what the log of an assignment says, and what does not agree with it.
 
     Args:
         course: the class.
         assignment: its name.
-        ledger: the gradebook.
+        gradebook: the gradebook.
         known: the digest of an entry that was written down elsewhere; "" for none.
 
     Raises:
@@ -51,7 +51,7 @@ def verify(course: Course, assignment: str, ledger: Ledger, known: str = "") -> 
     wrong += _seeds(entries)
     known_to_log = allowed(entries)
     outcomes = {outcome.student: outcome for outcome in run_state.all()[0]}
-    scores, notebooks = ledger.automatic_scores(), notebook_templates(course, assignment)
+    scores, notebooks = gradebook.automatic_scores(), notebook_templates(course, assignment)
 
     def submitted(student: str, walled: bool) -> str:
         return digest_of(course.submitted(student, assignment), notebooks, asked(notebooks, walled=walled))

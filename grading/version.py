@@ -16,7 +16,7 @@ OTHERS = (
     "grading/__main__.py",
     "grading/roster.py",
     "grading/verify.py",
-    "grading/migrate.py",
+    "grading/gradebook/migrate.py",
     "grading/handout.py",
     "grading/exchange.py",
     # shows what was graded: feedback pages, which `report` makes again, tables, and the figures of the book

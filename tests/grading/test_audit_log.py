@@ -14,7 +14,7 @@ from tiny import OVERFLOWS
 
 from grading.__main__ import main
 from grading.course import Course, log_file
-from grading.ledger import Ledger
+from grading.gradebook.assignment import AssignmentGradebook
 from grading.outcome import CHANGED, UNKNOWN, Finding, Outcome
 from grading.pages import NO_PAGE
 from grading.run import How, run
@@ -38,8 +38,8 @@ def course(tiny, boxes):
 
 
 def checked(course, known=""):
-    with Ledger(course, "tiny", log_file(course, "tiny")) as ledger:
-        return verify(course, "tiny", ledger, known)
+    with AssignmentGradebook(course, "tiny", log_file(course, "tiny")) as gradebook:
+        return verify(course, "tiny", gradebook, known)
 
 
 def log(course):
@@ -310,7 +310,7 @@ def killed(*_, **__):
 
 PLACES = (
     "grading.run_state.RunState.announce",
-    "grading.ledger.Ledger.record",
+    "grading.gradebook.assignment.AssignmentGradebook.record",
     "grading.run_state.RunState.store_outcome",
 )
 

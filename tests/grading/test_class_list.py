@@ -8,7 +8,7 @@ from nbgrader.api import Gradebook
 from grading.__main__ import _show
 from grading.class_list import Differences, differences
 from grading.course import log_file
-from grading.ledger import Ledger
+from grading.gradebook.assignment import AssignmentGradebook
 from grading.release import register
 from grading.run import How, run
 
@@ -28,9 +28,9 @@ def enlist(course, *students, **described):
 
 
 def hand_in(course, *students):
-    with Ledger(course, "tiny", log_file(course, "tiny")) as ledger:
+    with AssignmentGradebook(course, "tiny", log_file(course, "tiny")) as gradebook:
         for student in students:
-            ledger.nothing(student)
+            gradebook.record_nothing(student)
 
 
 def test_whoever_is_absent_and_whoever_is_unlisted_is_named(course):

@@ -16,9 +16,9 @@ import pytest
 from attacks.case import QUESTIONS, Case
 from attacks.course import NAME, RIGHT, WRONG, hand_in, repository
 from attacks.measure import survivors
-from ledgers import contents
+from gradebooks import contents
 
-import grading.ledger
+import grading.gradebook.sqlite
 from grading.course import Course, GradingError
 from grading.judge import Judge
 from grading.pool import Boxes
@@ -220,7 +220,7 @@ def test_a_folder_that_may_not_be_written_is_the_graders_failure(course, boxes):
 
 
 def test_a_gradebook_that_another_program_keeps_locked_is_named(course, boxes, monkeypatch):
-    monkeypatch.setattr(grading.ledger, "PATIENCE", 0.1)
+    monkeypatch.setattr(grading.gradebook.sqlite, "PATIENCE", 0.1)
     run(course, NAME, how=HOW, pool=boxes)
     with sqlite3.connect(course.folder / "gradebook.db", isolation_level=None) as other:
         other.execute("BEGIN EXCLUSIVE")

@@ -5,10 +5,10 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from ledgers import (
+from gradebooks import (
     ASSIGNMENT,
     STORIES,
-    Ledgers,
+    Gradebooks,
     contents,
     mark_everything,
     marked_meanwhile,
@@ -20,8 +20,8 @@ from tiny import OVERFLOWS
 from grading import __main__ as command
 from grading._untyped import Gradebook
 from grading.course import GradingError, environment
-from grading.gradebook import connect
-from grading.migrate import migrate
+from grading.gradebook.lookup import connect
+from grading.gradebook.migrate import migrate
 from grading.report import rows
 from grading.run import How, refresh, run
 
@@ -95,7 +95,7 @@ def test_what_is_migrated_is_every_mark_and_comment(course, tmp_path, capsys):
 def test_a_migrated_gradebook_of_every_kind_of_cell_is_the_same(tmp_path):
     (tmp_path / "repository").mkdir()
     course = rich_course(tmp_path / "repository", tmp_path / "class")
-    ours = Ledgers(course, ASSIGNMENT, f"sqlite:///{tmp_path}/old.db")
+    ours = Gradebooks(course, ASSIGNMENT, f"sqlite:///{tmp_path}/old.db")
     ours.register()
     for student in ("half-right", "marked-then-better", "without-a-notebook"):
         tell(student, STORIES[student], ours)
@@ -106,7 +106,7 @@ def test_a_migrated_gradebook_of_every_kind_of_cell_is_the_same(tmp_path):
 
 
 def test_a_row_that_is_lost_on_the_way_undoes_everything(course, tmp_path, monkeypatch):
-    from grading import migrate as module
+    from grading.gradebook import migrate as module
 
     whole = module._copy
 

@@ -1,4 +1,4 @@
-"""The ledger on a real PostgreSQL server: the rows that nbgrader writes there, in one transaction."""
+"""The gradebook on a real PostgreSQL server: the rows that nbgrader writes there, in one transaction."""
 
 import os
 import shutil
@@ -7,14 +7,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from ledgers import (
+from gradebooks import (
     ASSIGNMENT,
     DUE,
     LATE,
     STORIES,
     Fault,
+    Gradebooks,
     Graded,
-    Ledgers,
     Nbgraders,
     contents,
     handed_in,
@@ -31,7 +31,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import OperationalError
 
 from grading.course import GradingError, environment, quiet
-from grading.migrate import migrate
+from grading.gradebook.migrate import migrate
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'psycopg[binary]'")
 
@@ -84,10 +84,10 @@ def execute(server: str, statement: str) -> None:
 @pytest.fixture(scope="module")
 def ways(server, tmp_path_factory):
     course = rich_course(tmp_path_factory.mktemp("repository"), tmp_path_factory.mktemp("class"))
-    nbgraders, ours = (kind(course, ASSIGNMENT, url(server, kind.__name__.lower())) for kind in (Nbgraders, Ledgers))
+    nbgraders, ours = (kind(course, ASSIGNMENT, url(server, kind.__name__.lower())) for kind in (Nbgraders, Gradebooks))
     execute(server, "CREATE DATABASE nbgraders")
     nbgraders.register()
-    execute(server, "CREATE DATABASE ledgers TEMPLATE nbgraders")
+    execute(server, "CREATE DATABASE gradebooks TEMPLATE nbgraders")
     return nbgraders, ours
 
 
@@ -110,31 +110,31 @@ def test_a_fault_at_any_statement_leaves_everything_as_it_was(ours):
     notebooks = handed_in(released(ours.course, ASSIGNMENT), 0.5)
     tell("faulty", [Graded(1, DUE), marked], ours)
     before = contents(ours.url)
-    with ours.open() as ledger:
-        fault = Fault(ledger, raise_fault)
+    with ours.open() as gradebook:
+        fault = Fault(gradebook, raise_fault)
         while not fault.committing:
             fault.next()
             with pytest.raises(RuntimeError, match="a fault"):
-                ledger.record("faulty", notebooks, LATE)
+                gradebook.record("faulty", notebooks, LATE)
             assert contents(ours.url) == before, fault.statements
         assert len(fault.statements) > 5
         fault.stop()
-        ledger.record("faulty", notebooks, LATE)
+        gradebook.record("faulty", notebooks, LATE)
     assert contents(ours.url) != before
 
 
 def test_a_connection_that_is_lost_leaves_everything_as_it_was_and_the_next_submission_gets_a_new_one(ours, server):
     notebooks = handed_in(released(ours.course, ASSIGNMENT), 0.5)
     before = contents(ours.url)
-    lost = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'ledgers'"
-    with ours.open() as ledger:
-        fault = Fault(ledger, lambda: execute(server, lost))
+    lost = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'gradebooks'"
+    with ours.open() as gradebook:
+        fault = Fault(gradebook, lambda: execute(server, lost))
         fault.at = 6
         with pytest.raises(InvalidEntry, match="terminating connection"):
-            ledger.record("cut-off", notebooks, LATE)
+            gradebook.record("cut-off", notebooks, LATE)
         assert contents(ours.url) == before
         fault.stop()
-        ledger.record("cut-off", notebooks, LATE)
+        gradebook.record("cut-off", notebooks, LATE)
     assert "cut-off" in str(contents(ours.url)["grade"])
 
 
@@ -148,10 +148,10 @@ def test_a_person_marks_before_a_submission_is_written_or_after_and_not_meanwhil
             with pytest.raises(OperationalError, match="lock timeout"):
                 connection.exec_driver_sql("UPDATE grade SET manual_score = 1, needs_manual_grade = false")
 
-    with ours.open() as ledger:
-        fault = Fault(ledger, mark)
+    with ours.open() as gradebook:
+        fault = Fault(gradebook, mark)
         fault.at = 4  # the grades have been read, and nothing is written yet
-        ledger.record("marked-meanwhile", handed_in(released(ours.course, ASSIGNMENT), 0.5), None)
+        gradebook.record("marked-meanwhile", handed_in(released(ours.course, ASSIGNMENT), 0.5), None)
         assert fault.happened
         assert "FROM comment" in fault.statements[3]
     person.dispose()
@@ -159,7 +159,7 @@ def test_a_person_marks_before_a_submission_is_written_or_after_and_not_meanwhil
 
 def test_a_class_moves_from_sqlite_with_all_its_marks_and_comments(server, tmp_path_factory):
     course = rich_course(tmp_path_factory.mktemp("repository"), folder := tmp_path_factory.mktemp("class"))
-    before = Ledgers(course, ASSIGNMENT, f"sqlite:///{folder}/gradebook.db")
+    before = Gradebooks(course, ASSIGNMENT, f"sqlite:///{folder}/gradebook.db")
     before.register()
     for student in TOLD:
         tell(student, STORIES[student], before)

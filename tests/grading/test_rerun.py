@@ -195,7 +195,7 @@ def test_marks_stay_open_where_the_gradebook_failed_on_changed_answers(course, g
     read_by_hand(course, "improves", 1.125)
     course.submit("improves", answer_one=OVERFLOWS)
     with monkeypatch.context() as broken:
-        broken.setattr("grading.ledger.Ledger.record", lambda *given, **how: 1 / 0)
+        broken.setattr("grading.gradebook.assignment.AssignmentGradebook.record", lambda *given, **how: 1 / 0)
         course.grade("improves")
     assert by_name(course)["improves"].to_read == 0, "nothing could be written"
     course.grade("improves")

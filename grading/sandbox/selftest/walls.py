@@ -8,7 +8,13 @@ from grading.sandbox.selftest.probe import Probe
 
 ANSWERS = (
     *("attnlib.checks.catalogue", "attnlib.checks.evaluation", "attnlib.checks.questions", "attnlib.checks.report"),
-    *("grading.judge", "grading.graded_cell", "grading.ledger", "grading.sandbox.host", "grading.sandbox.selftest"),
+    *(
+        "grading.judge",
+        "grading.graded_cell",
+        "grading.gradebook.assignment",
+        "grading.sandbox.host",
+        "grading.sandbox.selftest",
+    ),
 )
 FILE = "/usr/bin/env"  # that every box shows
 DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"]

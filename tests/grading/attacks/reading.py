@@ -101,7 +101,7 @@ s = socket.socket(socket.AF_UNIX); s.bind("\\0leftover"); s.listen()
 """
 MODULES = """import os, importlib, importlib.util, pathlib, sys
 for name in ("attnlib.checks.catalogue", "attnlib.checks.evaluation", "attnlib.checks.report", "grading.judge",
-             "grading.graded_cell", "grading.ledger", "grading.course", "attnlib.checks.questions"):
+             "grading.graded_cell", "grading.gradebook.assignment", "grading.course", "attnlib.checks.questions"):
     try: importlib.import_module(name); print("FOUND", name)
     except ImportError: pass
 for place in {"/kit", os.getcwd(), *(str(x) for x in pathlib.Path("/work").glob("*/*") if not x.name.startswith("."))}:

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from logging import Logger
 from typing import Any
 
-from sqlalchemy import Connection, Engine, event, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from grading._untyped import (
@@ -32,23 +32,23 @@ from grading._untyped import (
     Student,
     SubmittedAssignment,
     SubmittedNotebook,
-    compute_checksum,
     determine_grade,
     is_grade,
-    is_solution,
     is_task,
 )
 from grading.class_list import remember
 from grading.course import Course, GradingError
+from grading.gradebook.marks import clear_marks, fill_marks
+from grading.gradebook.sqlite import wait_and_lock
 from grading.outcome import plain
 
-PATIENCE = 30  # seconds to wait for another program that is using the same SQLite file, such as formgrader
-
-Rows = dict[str, dict[str, Any]]  # the grades or comments of a submission: id of the submitted notebook -> cell -> row
+CellRows = dict[
+    str, dict[str, Any]
+]  # the grades or comments of a submission: id of the submitted notebook -> cell -> row
 
 
 @dataclass(frozen=True)
-class Time:
+class SubmissionTime:
     """When a submission was due, extensions included, when it came, in UTC, and the points taken off for it."""
 
     due: datetime | None
@@ -61,8 +61,8 @@ class Time:
         return max(0.0, (self.came - self.due).total_seconds()) if self.came and self.due else 0.0
 
 
-class Ledger:
-    """nbgrader's gradebook, open for as long as a run takes: a context manager.
+class AssignmentGradebook:
+    """nbgrader's gradebook, open for one assignment as long as a run takes: a context manager.
 
     Scores, comments, extra credit and flags that a person has given are never changed. The assignment has to be
     registered; its rows are only read.
@@ -79,7 +79,7 @@ class Ledger:
         directory = config.CourseDirectory
         self._gradebook = Gradebook(directory.db_url, directory.course_id)
         self._gradebook.db.remove()  # what opening it began
-        _wait_and_lock(self._gradebook.engine)
+        wait_and_lock(self._gradebook.engine)
         with ExitStack() as opened:
             opened.callback(self._gradebook.close)
             with self._transaction() as db:
@@ -88,7 +88,7 @@ class Ledger:
                 self._known = set(db.scalars(select(Student.id)))
             opened.pop_all()  # from here on, it is closed when the block ends
 
-    def __enter__(self) -> "Ledger":
+    def __enter__(self) -> "AssignmentGradebook":
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -126,14 +126,14 @@ class Ledger:
                 notebook = notebooks.get(self._notebooks[row.notebook_id])
                 if notebook is None:
                     self.log.warning("%s: no notebook %s", student, self._notebooks[row.notebook_id])
-                    _clear(row, grades[row.id], comments[row.id], same=same)
+                    clear_marks(row, grades[row.id], comments[row.id], same=same)
                 else:
-                    _fill(notebook, grades[row.id], comments[row.id], self.log, same=same)
+                    fill_marks(notebook, grades[row.id], comments[row.id], self.log, same=same)
                     row.flagged = unsandboxed or row.flagged
                     there.append(row)
             self._penalize(db, submission, there)
 
-    def due(self) -> datetime | None:
+    def due_date(self) -> datetime | None:
         """Return when the assignment is due, in UTC."""
         with self._transaction() as db:
             return db.scalar(select(Assignment.duedate).where(Assignment.name == self.assignment))
@@ -152,20 +152,20 @@ class Ledger:
         with self._transaction() as db:
             return {student: float(score or 0.0) for student, score in db.execute(asked).all()}
 
-    def times(self) -> dict[str, Time]:
+    def submission_times(self) -> dict[str, SubmissionTime]:
         """Return when each submission was due and came, and what is taken off for it."""
-        due, penalty = self.due(), func.sum(SubmittedNotebook.late_submission_penalty)
+        due, penalty = self.due_date(), func.sum(SubmittedNotebook.late_submission_penalty)
         columns = SubmittedAssignment.student_id, SubmittedAssignment.timestamp, SubmittedAssignment.extension
         asked = select(*columns, penalty).join(SubmittedNotebook).join(Assignment)
         asked = asked.where(Assignment.name == self.assignment).group_by(*columns)
         with self._transaction() as db:
             rows = db.execute(asked).all()
         return {
-            student: Time(due and due + (extension or timedelta(0)), came, off or 0.0)
+            student: SubmissionTime(due and due + (extension or timedelta(0)), came, off or 0.0)
             for student, came, extension, off in rows
         }
 
-    def came(self, student: str, when: datetime | None, notebooks: Collection[str]) -> Time:
+    def record_time(self, student: str, when: datetime | None, notebooks: Collection[str]) -> SubmissionTime:
         """Write when a submission came, None where that is not known, and give the penalties that follow from it.
 
         Args:
@@ -180,9 +180,9 @@ class Ledger:
             self._penalize(db, submission, there)
             due, extension = submission.assignment.duedate, submission.extension or timedelta(0)
             penalty = sum(row.late_submission_penalty or 0.0 for row in submission.notebooks)
-            return Time(due and due + extension, when, penalty)
+            return SubmissionTime(due and due + extension, when, penalty)
 
-    def nothing(self, student: str, when: datetime | None = None, *, same: bool = False) -> None:
+    def record_nothing(self, student: str, when: datetime | None = None, *, same: bool = False) -> None:
         """Write that a submission earned nothing at all; what a person gave stands, to be looked at again."""
         self.record(student, {}, when, same=same)
 
@@ -232,13 +232,13 @@ class Ledger:
         known = {} if when is None else {"timestamp": when}
         return self._gradebook.update_or_create_submission(self.assignment, student, **known)
 
-    def _rows(self, db: Session, kind: type[Any], submission: Any) -> Rows:
+    def _rows(self, db: Session, kind: type[Any], submission: Any) -> CellRows:
         """Return a submission's grades or comments.
 
         They are locked, where the database can lock rows: what a person is just giving is written before it or after.
         """
         its = select(kind).join(SubmittedNotebook).where(SubmittedNotebook.assignment_id == submission.id)
-        rows: Rows = defaultdict(dict)
+        rows: CellRows = defaultdict(dict)
         for row in db.scalars(its.with_for_update(of=kind)):
             rows[row.notebook_id][self._cells[row.cell_id]] = row
         return rows
@@ -254,68 +254,3 @@ class Ledger:
                 self.log.warning("%s: %s seconds late, penalty %s", submission.student_id, seconds, asked)
                 if asked is not None:
                     notebook.late_submission_penalty = self._late._check_late_penalty(notebook, asked)
-
-
-def _fill(
-    notebook: NotebookNode, grades: Mapping[str, Grade], comments: Mapping[str, Comment], log: Logger, *, same: bool
-) -> None:
-    graded = [cell for cell in notebook.cells if is_grade(cell) or is_task(cell)]
-    for name, cell in _by_name(graded, grades).items():
-        grade = grades[name]
-        grade.auto_score = None if is_task(cell) else determine_grade(cell, log)[0]
-        if not (same and _is_marked(grade)):
-            grade.needs_manual_grade = grade.manual_score is not None or grade.auto_score is None
-    answers = [cell for cell in notebook.cells if is_solution(cell) or is_task(cell)]
-    for name, cell in _by_name(answers, comments).items():
-        untouched = cell.metadata.nbgrader.get("checksum") == compute_checksum(cell)
-        comments[name].auto_comment = "No response." if untouched and not is_task(cell) else None
-
-
-def _is_marked(grade: Grade) -> bool:
-    """Tell whether a person has given a mark, and nothing has come since."""
-    return grade.manual_score is not None and not grade.needs_manual_grade
-
-
-def _by_name(cells: Sequence[NotebookNode], known: Collection[str]) -> dict[str, NotebookNode]:
-    """Return the cells by name: each that the gradebook knows once, for a score left as it was would be another's."""
-    names = [cell.metadata.nbgrader["grade_id"] for cell in cells]
-    if sorted(names) != sorted(known):
-        odd = ", ".join(sorted({plain(name) for name in names if name not in known or names.count(name) > 1}))
-        gone = ", ".join(sorted(set(known) - set(names)))
-        raise GradingError(
-            f"the notebook's cells are not those of the gradebook: unknown or twice: {odd or 'none'}; missing: "
-            f"{gone or 'none'}. Register the assignment as it is now, and grade again"
-        )
-    return dict(zip(names, cells, strict=True))
-
-
-def _clear(
-    notebook: SubmittedNotebook, grades: Mapping[str, Grade], comments: Mapping[str, Comment], *, same: bool
-) -> None:
-    for grade in grades.values():
-        marked = same and _is_marked(grade)
-        grade.auto_score, grade.needs_manual_grade = 0, grade.manual_score is not None and not marked
-    for comment in comments.values():
-        comment.auto_comment = None
-    notebook.late_submission_penalty = None
-
-
-def _wait_and_lock(engine: Engine) -> None:
-    """Have SQLite wait for other programs, and take its lock for writing when a transaction begins.
-
-    Python's own way is to take it with the first row written; whoever wrote after this transaction's first look would
-    then be overlooked.
-    """
-    if engine.dialect.name != "sqlite":
-        return
-
-    @event.listens_for(engine, "connect")
-    def connected(connection: Any, _: object) -> None:
-        connection.isolation_level = None  # Python begins no transaction by itself
-        connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000}")
-
-    @event.listens_for(engine, "begin")
-    def begun(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-    engine.dispose()  # so that the connection which opening the gradebook left in the pool is made anew

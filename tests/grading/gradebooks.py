@@ -22,12 +22,12 @@ from sqlalchemy import Connection, UniqueConstraint, create_engine, event, selec
 from tiny import REPOSITORY, TinyCourse
 
 from attnlib.checks.report import MIME
-from grading import migrate
 from grading.course import Course, environment
-from grading.ledger import Ledger
+from grading.gradebook import migrate
+from grading.gradebook.assignment import AssignmentGradebook
 from grading.release import register
 
-LOG = logging.getLogger("test-ledger")
+LOG = logging.getLogger("test-gradebook")
 DUE = datetime(2030, 5, 1, 12)
 LATE = DUE + timedelta(hours=1)
 ASSIGNMENT = "rich"
@@ -48,7 +48,7 @@ class Lateness(BasePlugin):
 
 def rich_course(root: Path, folder: Path) -> TinyCourse:
     config = (REPOSITORY / "nbgrader_config.py").read_text()
-    (root / "nbgrader_config.py").write_text(config + '\nc.AssignLatePenalties.plugin_class = "ledgers.Lateness"\n')
+    (root / "nbgrader_config.py").write_text(config + '\nc.AssignLatePenalties.plugin_class = "gradebooks.Lateness"\n')
     (root / "solutions" / ASSIGNMENT).mkdir(parents=True)
     for name, cells in {"first": [*_coded("one"), *_coded("two"), *_read()], "second": _coded("three")}.items():
         kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
@@ -186,10 +186,10 @@ class Way:
         raise NotImplementedError
 
 
-def both(course: Course, assignment: str, folder: Path) -> tuple["Nbgraders", "Ledgers"]:
+def both(course: Course, assignment: str, folder: Path) -> tuple["Nbgraders", "Gradebooks"]:
     """Return both ways to write, each with an SQLite file of its own, in which the assignment is registered."""
     files = [folder / "nbgraders.db", folder / "ours.db"]
-    nbgraders, ours = Nbgraders(course, assignment, _url(files[0])), Ledgers(course, assignment, _url(files[1]))
+    nbgraders, ours = Nbgraders(course, assignment, _url(files[0])), Gradebooks(course, assignment, _url(files[1]))
     nbgraders.register()
     shutil.copy(*files)
     return nbgraders, ours
@@ -220,26 +220,26 @@ class Nbgraders(Way):
         Autograde(coursedir=CourseDirectory(config=config, log=LOG), config=config, log=LOG).start()
 
 
-class Ledgers(Way):
+class Gradebooks(Way):
     @contextmanager
-    def open(self) -> Iterator[Ledger]:
-        with environment("ATTENTION_DB", self.url), Ledger(self.course, self.assignment, LOG) as ledger:
-            yield ledger
+    def open(self) -> Iterator[AssignmentGradebook]:
+        with environment("ATTENTION_DB", self.url), AssignmentGradebook(self.course, self.assignment, LOG) as gradebook:
+            yield gradebook
 
     def grade(self, student: str, notebooks: Notebooks, when: datetime | None) -> None:
-        with self.open() as ledger:
-            ledger.record(student, notebooks, when)
+        with self.open() as gradebook:
+            gradebook.record(student, notebooks, when)
 
 
 class Fault:
     """Something happens before the statement with the number ``at``; where there are fewer, before the commit."""
 
-    def __init__(self, ledger: Ledger, happen: Callable[[], object]) -> None:
+    def __init__(self, gradebook: AssignmentGradebook, happen: Callable[[], object]) -> None:
         self.at, self.happen = 0, happen
         self.statements: list[str] = []
         self.happened = self.committing = False
-        event.listen(ledger._gradebook.engine, "before_cursor_execute", self._execute)
-        event.listen(ledger._gradebook.engine, "commit", self._commit)
+        event.listen(gradebook._gradebook.engine, "before_cursor_execute", self._execute)
+        event.listen(gradebook._gradebook.engine, "commit", self._commit)
 
     def next(self) -> None:
         self.at += 1

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, select
 
 from grading._untyped import Base, Comment, Grade, Gradebook
 from grading.course import Course, GradingError
-from grading.gradebook import connect, shown
+from grading.gradebook.lookup import connect, shown
 from grading.run_state import lock
 
 ROWS = 1_000  # that are read and written at a time

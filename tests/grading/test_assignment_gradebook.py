@@ -1,4 +1,4 @@
-"""The ledger writes what nbgrader would write, row by row; in one transaction; and with few statements."""
+"""The gradebook writes what nbgrader would write, row by row; in one transaction; and with few statements."""
 
 import gc
 import os
@@ -8,14 +8,14 @@ import threading
 from pathlib import Path
 
 import pytest
-from ledgers import (
+from gradebooks import (
     ASSIGNMENT,
     DUE,
     LATE,
     STORIES,
     Fault,
+    Gradebooks,
     Graded,
-    Ledgers,
     both,
     contents,
     handed_in,
@@ -105,8 +105,8 @@ def test_a_task_waits_for_a_person_whenever_it_comes(ours, nbgraders):
 
 def test_what_is_no_longer_there_keeps_a_persons_marks_alone(ours):
     tell("withdrawn", [Graded(None, LATE, answered=False), marked], ours)
-    with ours.open() as ledger:
-        ledger.nothing("withdrawn")
+    with ours.open() as gradebook:
+        gradebook.record_nothing("withdrawn")
     assert grade(ours, "withdrawn", "check-one") == (0, 0.25, 1.5, True)
     assert grade(ours, "withdrawn", "check-two") == (0, None, None, False)
     assert grade(ours, "withdrawn", "essay") == (0, 2, None, True)
@@ -120,8 +120,8 @@ def test_what_is_no_longer_there_keeps_a_persons_marks_alone(ours):
 
 
 def test_nothing_from_somebody_unknown_is_a_row_of_zeros(ours):
-    with ours.open() as ledger:
-        ledger.nothing("unheard-of", DUE)
+    with ours.open() as gradebook:
+        gradebook.record_nothing("unheard-of", DUE)
     with Gradebook(ours.url) as gradebook:
         submission = gradebook.find_submission(ASSIGNMENT, "unheard-of")
         assert (submission.timestamp, submission.score, submission.needs_manual_grade) == (DUE, 0, False)
@@ -132,17 +132,17 @@ def test_nothing_from_somebody_unknown_is_a_row_of_zeros(ours):
 
 
 def test_what_ran_without_a_sandbox_is_flagged_and_a_flag_stays(ours, notebooks):
-    with ours.open() as ledger:
-        ledger.record("free", {"first": notebooks["first"]}, None, unsandboxed=True)
-        ledger.record("free", notebooks, None)
+    with ours.open() as gradebook:
+        gradebook.record("free", {"first": notebooks["first"]}, None, unsandboxed=True)
+        gradebook.record("free", notebooks, None)
     with Gradebook(ours.url) as gradebook:
         flags = {row.name: row.flagged for row in gradebook.find_submission(ASSIGNMENT, "free").notebooks}
     assert flags == {"first": True, "second": False}
 
 
 def test_an_unknown_notebook_is_left_out(ours, notebooks, caplog):
-    with ours.open() as ledger:
-        ledger.record("more", notebooks | {"evil\x1b[2J": notebooks["first"]}, None)
+    with ours.open() as gradebook:
+        gradebook.record("more", notebooks | {"evil\x1b[2J": notebooks["first"]}, None)
     assert "more: evil\N{REPLACEMENT CHARACTER}[2J is no notebook of rich, left out" in caplog.messages
     assert grade(ours, "more", "check-one")[0] == 1
 
@@ -160,14 +160,14 @@ def test_cells_that_are_not_the_gradebooks_are_refused_and_nothing_is_written(ou
     wrong = handed_in(released(ours.course, ASSIGNMENT), 1)
     edit(wrong["first"].cells)
     before = contents(ours.url)
-    with ours.open() as ledger, pytest.raises(GradingError, match=said):
-        ledger.record("mismatched", wrong, None)
+    with ours.open() as gradebook, pytest.raises(GradingError, match=said):
+        gradebook.record("mismatched", wrong, None)
     assert contents(ours.url) == before
 
 
 def test_an_assignment_has_to_be_registered(ours):
     with pytest.raises(GradingError, match="'other' is not in the gradebook yet: grade it with `run`"):
-        Ledgers(ours.course, "other", ours.url).open().__enter__()
+        Gradebooks(ours.course, "other", ours.url).open().__enter__()
 
 
 # One transaction ------------------------------------------------------------------------------------------------------
@@ -187,16 +187,16 @@ def everything(way):
 
 def test_a_fault_at_any_statement_leaves_everything_as_it_was(ours, notebooks, student):
     before = everything(ours)
-    with ours.open() as ledger:
-        fault = Fault(ledger, raise_fault)
+    with ours.open() as gradebook:
+        fault = Fault(gradebook, raise_fault)
         while not fault.committing:
             fault.next()
             with pytest.raises(RuntimeError, match="a fault"):
-                ledger.record(student, notebooks, LATE)
+                gradebook.record(student, notebooks, LATE)
             assert everything(ours) == before, fault.statements
         assert len(fault.statements) > 5
         fault.stop()
-        ledger.record(student, notebooks, LATE)
+        gradebook.record(student, notebooks, LATE)
     assert grade(ours, student, "check-two")[0] == 1
 
 
@@ -220,10 +220,10 @@ def killed_at(n, ours, student, notebooks, committing):
         os.kill(os.getpid(), signal.SIGKILL)
 
     try:
-        with ours.open() as ledger:
-            fault = Fault(ledger, kill)
+        with ours.open() as gradebook:
+            fault = Fault(gradebook, kill)
             fault.at = n
-            ledger.record(student, notebooks, LATE)
+            gradebook.record(student, notebooks, LATE)
     finally:
         os._exit(1)
 
@@ -234,14 +234,14 @@ def killed_at(n, ours, student, notebooks, committing):
 def test_a_submission_to_a_real_assignment_takes_few_statements(tmp_path):
     course = Course.at(REPOSITORY, tmp_path)
     nbgraders, ours = both(course, "04-multi-head", tmp_path)
-    with ours.open() as ledger:
-        watched = Fault(ledger, raise_fault)
+    with ours.open() as gradebook:
+        watched = Fault(gradebook, raise_fault)
         for share, answered, when in [(1, True, DUE), (0.5, True, LATE), (None, False, None)]:
             notebooks = handed_in(released(course, "04-multi-head"), share, answered)
             with quiet():
                 nbgraders.grade("ada", notebooks, when)
             watched.statements.clear()
-            ledger.record("ada", notebooks, when)
+            gradebook.record("ada", notebooks, when)
             assert len(watched.statements) <= FEW, watched.statements
             assert contents(ours.url) == contents(nbgraders.url)
 
@@ -252,9 +252,9 @@ def test_nothing_of_a_submission_stays_in_memory(ours, notebooks):
         return sum(type(thing) in (SubmittedNotebook, Grade, Comment) for thing in gc.get_objects())
 
     before = alive()  # log records that the tests keep may hold some
-    with ours.open() as ledger:
+    with ours.open() as gradebook:
         for student in ("first", "second"):
-            ledger.record(student, notebooks, LATE)
+            gradebook.record(student, notebooks, LATE)
             assert alive() == before
 
 
@@ -263,30 +263,30 @@ def test_nothing_of_a_submission_stays_in_memory(ours, notebooks):
 
 def test_another_program_is_waited_for(ours, notebooks):
     other = sqlite3.connect(ours.url.removeprefix("sqlite:///"), isolation_level=None, check_same_thread=False)
-    with ours.open() as ledger:
+    with ours.open() as gradebook:
         for begin in ("BEGIN IMMEDIATE", "BEGIN"):  # one that writes, and one that reads for long
             other.execute(begin)
             other.execute("SELECT count(*) FROM grade").fetchone()
             release = threading.Timer(0.3, lambda: other.execute("COMMIT"))
             release.start()
-            ledger.record("patient", notebooks, LATE)
+            gradebook.record("patient", notebooks, LATE)
             release.join()
-        with ledger._gradebook.engine.connect() as connection:
+        with gradebook._gradebook.engine.connect() as connection:
             assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 30_000
     other.close()
     assert grade(ours, "patient", "check-one")[0] == 1
 
 
 def test_a_program_that_never_ends_stops_one_submission_and_changes_nothing(ours, notebooks, monkeypatch):
-    monkeypatch.setattr("grading.ledger.PATIENCE", 0.02)
+    monkeypatch.setattr("grading.gradebook.sqlite.PATIENCE", 0.02)
     before = contents(ours.url)
-    with ours.open() as ledger, sqlite3.connect(ours.url.removeprefix("sqlite:///")) as other:
+    with ours.open() as gradebook, sqlite3.connect(ours.url.removeprefix("sqlite:///")) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(OperationalError, match="database is locked"):
-            ledger.record("hasty", notebooks, LATE)
+            gradebook.record("hasty", notebooks, LATE)
         other.rollback()
         assert contents(ours.url) == before
-        ledger.record("hasty", notebooks, LATE)
+        gradebook.record("hasty", notebooks, LATE)
     other.close()
     assert grade(ours, "hasty", "check-one")[0] == 1
 
@@ -299,9 +299,9 @@ def test_a_person_marks_before_a_submission_is_written_or_after_and_not_meanwhil
         with pytest.raises(sqlite3.OperationalError, match="locked"):
             other.execute("UPDATE grade SET manual_score = 1, needs_manual_grade = 0")
 
-    with ours.open() as ledger:
-        fault = Fault(ledger, mark)
+    with ours.open() as gradebook:
+        fault = Fault(gradebook, mark)
         fault.at = 5
-        ledger.record("marked-meanwhile", notebooks, None)
+        gradebook.record("marked-meanwhile", notebooks, None)
         assert fault.happened
     other.close()

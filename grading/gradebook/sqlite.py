@@ -1,0 +1,28 @@
+"""How a gradebook in an SQLite file is shared with other programs, such as Formgrader."""
+
+from typing import Any
+
+from sqlalchemy import Connection, Engine, event
+
+PATIENCE = 30  # seconds to wait for another program that is using the same file
+
+
+def wait_and_lock(engine: Engine) -> None:
+    """Have SQLite wait for other programs, and take its lock for writing when a transaction begins.
+
+    Python's own way is to take it with the first row written; whoever wrote after this transaction's first look would
+    then be overlooked.
+    """
+    if engine.dialect.name != "sqlite":
+        return
+
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, _: object) -> None:
+        connection.isolation_level = None  # Python begins no transaction by itself
+        connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000}")
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    engine.dispose()  # so that the connection which opening the gradebook left in the pool is made anew
