@@ -28,10 +28,11 @@ from contenders import Contender, Measured
 from tqdm import tqdm
 
 from grading.course import Course
-from grading.doctor import Refused, admit
 from grading.graded_cell import is_autograded
 from grading.outcome import Outcome
 from grading.release import notebook_templates
+from grading.repair.messages import Refused
+from grading.repair.notebook import repair_notebook
 
 NUMPY, TORCH = "02-self-attention", "04-multi-head"
 README = Path(__file__).with_name("README.md")
@@ -170,7 +171,9 @@ def _cells(contender: Contender) -> dict[str, list[list[str]]]:
     found: dict[str, list[list[str]]] = {"cells": [], "cells and checks": []}
     for student in course.students():
         try:
-            came = admit(course.submitted(student, contender.assignment), f"{template.name}.ipynb", template.released)
+            came = repair_notebook(
+                course.submitted(student, contender.assignment), f"{template.name}.ipynb", template.released
+            )
         except Refused:
             continue
         code = [cell for cell in came.notebook.cells if cell.cell_type == "code"]

@@ -42,7 +42,7 @@ WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     (Host, "_hear_that_it_is", ONCE, "start of the box"),
     (evaluation, "call_submission", ONCE, "the judge's own answers, and those of known mistakes"),
     (Judge, "_evaluation", ONCE, "first evaluations, the rest"),
-    (submission, "admit", MAIN, "reading and repairing it, in a process of its own"),
+    (submission, "read_submission", MAIN, "reading and repairing it, in a process of its own"),
     (NotebookTemplate, "task", MAIN, "task"),
     (NotebookTemplate, "marked", MAIN, "notebook marked"),
     (Judge, "outputs", MAIN, "judge"),

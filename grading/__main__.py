@@ -208,10 +208,10 @@ def _show(course: Course, asked: argparse.Namespace) -> int:
 
 
 def _doctor(course: Course, asked: argparse.Namespace) -> int:
-    from grading.admission import admit
-    from grading.doctor import Refused
     from grading.outcome import plain
+    from grading.read_submission import read_submission
     from grading.release import notebook_templates, register
+    from grading.repair.messages import Refused
     from grading.run import chosen
     from grading.timestamp import handed_in
 
@@ -221,7 +221,7 @@ def _doctor(course: Course, asked: argparse.Namespace) -> int:
         for template in notebook_templates(course, asked.assignment):
             folder = course.submitted(student, asked.assignment)
             try:
-                said = [repair.text for repair in admit(folder, template).admitted.repairs]
+                said = [repair.text for repair in read_submission(folder, template).repaired.repairs]
             except Refused as refused:
                 said = [f"{refused.verdict}: {refused.reason}"]
             print(f"{plain(student)}: {template.name}: {' '.join(said) or 'as it should be'}")

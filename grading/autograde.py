@@ -9,14 +9,14 @@ from secrets import randbits
 from typing import Any
 
 from grading._untyped import NbGraderPreprocessor, NotebookNode
-from grading.admission import admit
 from grading.course import Course, GradingError, log_file
-from grading.doctor import Refused
 from grading.exchange import SECRET, TIMESTAMP
 from grading.judge import Judge
 from grading.notebook_template import VERDICT, NotebookTemplate
 from grading.pool import run_here
+from grading.read_submission import read_submission
 from grading.release import notebook_templates, register
+from grading.repair.messages import Refused
 from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.limits import Limits
 
@@ -42,18 +42,18 @@ def _keep_only(names: set[str], folder: Path) -> None:
 
 
 class Admit(NbGraderPreprocessor):  # type: ignore[misc]
-    """In place of nbgrader's sanitizing: the doctor reads the submission anew, into the assignment's own cells."""
+    """In place of nbgrader's sanitizing: reads the submission anew, and repairs it into the assignment's own cells."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """Return what the doctor makes of the file."""
+        """Return the repaired notebook."""
         template = _template(resources, self.config.CourseDirectory.root)
         try:
-            admitted = admit(Path(resources["metadata"]["path"]), template).admitted
+            repaired = read_submission(Path(resources["metadata"]["path"]), template).repaired
         except Refused as refused:
             raise GradingError(f"{refused.verdict}: {refused.reason}") from refused
-        for repair in admitted.repairs:
+        for repair in repaired.repairs:
             self.log.warning("%s", repair.text)
-        return admitted.notebook, resources
+        return repaired.notebook, resources
 
 
 class Grade(NbGraderPreprocessor):  # type: ignore[misc]

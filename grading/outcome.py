@@ -30,7 +30,7 @@ VERDICTS = {
     "missing": "there is no notebook; nothing was earned",
     "infrastructure": "the grader itself failed; nothing is known about this submission",
 }
-REFUSED = ("unreadable", "missing")  # verdicts on submissions that the doctor refuses: nothing in them was run
+REFUSED = ("unreadable", "missing")  # verdicts on submissions that are refused: nothing in them was run
 
 
 def plain(text: str) -> str:

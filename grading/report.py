@@ -12,9 +12,9 @@ from sqlalchemy import func, select
 
 from grading._untyped import Assignment, BaseCell, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 from grading.course import Course, GradingError
-from grading.doctor.repair import SEVERAL
 from grading.gradebook.agreement import require_agreement
 from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
+from grading.repair.messages import SEVERAL
 from grading.roster import gradable, with_submission
 from grading.run_state import RunState
 

@@ -169,7 +169,7 @@ def _graded(
                 settle(now)
             else:
                 graded = before.digest if before else run_state.graded_digest(student) if stored else ""
-                read.append(submissions.admit(student, graded))
+                read.append(submissions.read(student, graded))
             if len(read) == EARLY:
                 run(read.popleft())
             if stopped:

@@ -1,4 +1,4 @@
-"""One submission on its way: admitted by the doctor, sent away as tasks, and written down with what came back."""
+"""One submission on its way: read and repaired, run as tasks, and recorded with what came back."""
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
@@ -8,18 +8,18 @@ from logging import Logger
 from pathlib import Path
 
 from grading._untyped import NotebookNode, notebook_text
-from grading.admission import admit
 from grading.bounded import Lost
 from grading.course import Course
-from grading.doctor import Refused, digest
-from grading.doctor.repair import Repair
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.judge import Judge
 from grading.lateness import Lateness
 from grading.notebook_template import VERDICT, WORST_FIRST, NotebookTemplate, Verdict
 from grading.outcome import Outcome, findings
 from grading.pool import Results
+from grading.read_submission import read_submission
 from grading.rendering import harmless
+from grading.repair.messages import Refused, Repair
+from grading.repair.notebook import digest
 from grading.run_state import RunState
 from grading.sandbox.limits import Limits
 from grading.task import Task
@@ -64,7 +64,7 @@ class Submissions:
         self._asked = asked(templates, walled=walled)
 
     def digest(self, student: str) -> str:
-        """Return the digest that :meth:`admit` would give what came, without making anything of it."""
+        """Return the digest that :meth:`read` would give what came, without making anything of it."""
         return digest_of(self.course.submitted(student, self.assignment), self.templates, self._asked)
 
     def is_up_to_date(self, student: str, before: Outcome) -> bool:
@@ -78,7 +78,7 @@ class Submissions:
         longer = 0 < before.timeout < self.limits.cell
         return before.version == version() and not longer and before.digest == self.digest(student)
 
-    def admit(self, student: str, before: str = "") -> Submission:
+    def read(self, student: str, before: str = "") -> Submission:
         """Read what came. A notebook that is missing or unreadable counts as nothing, where there are others.
 
         ``before`` is the digest of what an earlier run graded, or empty if marks given by hand have to be reviewed.
@@ -91,7 +91,7 @@ class Submissions:
         refusals: list[Refused] = []
         for template in self.templates:
             try:
-                read = admit(folder, template)
+                read = read_submission(folder, template)
             except Refused as why:
                 came.append(why.digest)
                 refusals.append(why)
@@ -99,9 +99,9 @@ class Submissions:
             except Lost as why:
                 digest = self.digest(student)
                 return Submission(student, digest, same=before == digest, lost=str(why))
-            came.append(read.admitted.digest)
-            notebooks[template.name] = read.admitted.notebook
-            repairs += read.admitted.repairs
+            came.append(read.repaired.digest)
+            notebooks[template.name] = read.repaired.notebook
+            repairs += read.repaired.repairs
             flags += read.flags
         refused = refusals[0] if refusals else None
         tasks = tuple(self._task(name, notebook) for name, notebook in notebooks.items())

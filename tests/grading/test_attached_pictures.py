@@ -10,10 +10,11 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from PIL import Image, PngImagePlugin
-from test_doctor import NAME, TEMPLATE, answered, cell_of, kinds
+from test_repair import NAME, TEMPLATE, answered, cell_of, kinds
 
-from grading.doctor import admit, pictures
 from grading.feedback import markdown
+from grading.repair import pictures
+from grading.repair.notebook import repair_notebook
 from grading.sanitize import sanitized
 
 COLOURS = [(255, 0, 0), (0, 255, 0), (0, 0, 255), (9, 9, 9), (255, 255, 0), (0, 255, 255)]
@@ -43,7 +44,7 @@ def handed_in(tmp_path):
         (cell,) = (cell for cell in raw["cells"] if cell["id"] == "words")
         cell["attachments"] = attachments
         (folder / NAME).write_text(json.dumps(raw))
-        admitted = admit(folder, NAME, TEMPLATE)
+        admitted = repair_notebook(folder, NAME, TEMPLATE)
         nbformat.validate(admitted.notebook)
         return admitted
 

@@ -42,7 +42,7 @@ PROMISES = {
         "tests/grading/test_temporary.py::test_the_folder_of_a_killed_process_is_gone_at_the_next_start",
     ),
     "What the student wrote in cells of their own is kept and run.": (
-        "tests/grading/test_doctor.py::test_answers_are_taken_and_own_cells_stay_where_they_stood",
+        "tests/grading/test_repair.py::test_answers_are_taken_and_own_cells_stay_where_they_stood",
     ),
     "the statements after it in the cell still run": (
         "tests/grading/test_withheld.py::test_who_compares_with_the_library_loses_nothing",

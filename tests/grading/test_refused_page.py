@@ -4,7 +4,7 @@ import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_markdown_cell
 
-from grading.doctor.cells import MOST_TEXT
+from grading.repair.parse import MOST_TEXT
 from grading.report import rows
 from grading.run import How, refresh, run
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from grading.__main__ import _show
-from grading.doctor import Refused, admit
 from grading.notebook_template import NotebookTemplate
+from grading.repair.messages import Refused
+from grading.repair.notebook import repair_notebook
 from grading.run import How, run
 from grading.safe_files import SafeFolder, UnsafeFile
 from grading.timestamp import handed_in
@@ -123,7 +124,7 @@ def test_a_submission_is_a_file_of_its_own(course, victim, kind):
     (folder / "timestamp.txt").symlink_to(victim)
     template = NotebookTemplate.read(course.folder / "release" / "tiny" / "tiny.ipynb").released
     with pytest.raises(Refused):
-        admit(folder, "tiny.ipynb", template)
+        repair_notebook(folder, "tiny.ipynb", template)
     assert handed_in(folder).when is None
     shutil.rmtree(folder.parent)
 

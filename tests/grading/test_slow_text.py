@@ -7,7 +7,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from tiny import TinyCourse
 
-from grading import admission, bounded, rendering
+from grading import bounded, read_submission, rendering
 from grading._untyped import HTMLExporter
 from grading.class_report import similarity
 from grading.release import notebook_templates
@@ -33,8 +33,8 @@ def test_code_that_cannot_be_looked_through_in_time_is_graded_and_flagged(course
 
     monkeypatch.setattr(bounded, "values", too_slow)
     (template,) = notebook_templates(course, "tiny")
-    read = admission.admit(course.submitted("honest", "tiny"), template)
-    assert [cell.id for cell in read.admitted.notebook.cells] == [cell.id for cell in template.released.cells]
+    read = read_submission.read_submission(course.submitted("honest", "tiny"), template)
+    assert [cell.id for cell in read.repaired.notebook.cells] == [cell.id for cell in template.released.cells]
     assert read.flags == ("its code could not be searched: searching it took more than 10 seconds of processor time",)
 
 

@@ -3,30 +3,30 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from grading.doctor.arrival import Arrival, Arrivals, missing
-from grading.doctor.cells import Submission, read
-from grading.doctor.recognise import Asked, recognise
-from grading.doctor.repair import SEVERAL, Refused, Repair, Unreadable, listed, printable
-from grading.doctor.text import decode, sides
+from grading.repair.decode import decode, merge_sides
+from grading.repair.files import CandidateFile, CandidateFiles, missing
+from grading.repair.match_cells import TemplateCell, match_cells
+from grading.repair.messages import SEVERAL, Refused, Repair, Unreadable, listed, printable
+from grading.repair.parse import ParsedNotebook, parse_notebook
 
 # The share of an assignment's cells by which a file of any name is known. Another assignment's notebook has up to 0.4.
-RECOGNISED = 0.5
+MIN_SHARE_OF_CELLS = 0.5
 
 
 @dataclass(frozen=True)
 class Chosen:
     """A file, what was read from it, and where the assignment's cells stand in it; or why it could not be read."""
 
-    file: Arrival
-    submission: Submission | None = None
+    file: CandidateFile
+    submission: ParsedNotebook | None = None
     found: Mapping[int, int] = field(default_factory=dict)
     answered: int = 0
     repairs: tuple[Repair, ...] = ()
     wrong: str = ""
 
-    def is_meant(self, asked: Sequence[Asked]) -> bool:
+    def is_meant(self, expected: Sequence[TemplateCell]) -> bool:
         """Tell whether this may be the notebook: by its name, or by its cells."""
-        return self.file.fits or len(self.found) > RECOGNISED * len(asked)
+        return self.file.fits or len(self.found) > MIN_SHARE_OF_CELLS * len(expected)
 
     @property
     def rank(self) -> tuple[int | bool, ...]:
@@ -48,15 +48,15 @@ class Chosen:
         )
 
 
-def choose(came: Arrivals, name: str, asked: Sequence[Asked]) -> Chosen:
+def choose(came: CandidateFiles, name: str, expected: Sequence[TemplateCell]) -> Chosen:
     """Return the notebook that is meant, with what was done to find it among its repairs.
 
     Raises:
         Refused: none of the files is it, or it cannot be read.
 
     """
-    looked_into = (_look_into(file, asked) for file in came.files)
-    several = sorted((one for one in looked_into if one.is_meant(asked)), key=lambda one: one.rank)
+    looked_into = (_look_into(file, expected) for file in came.files)
+    several = sorted((one for one in looked_into if one.is_meant(expected)), key=lambda one: one.rank)
     if not several:
         raise Refused("missing", missing(name, came.there), came.digest)
     *others, taken = several
@@ -66,43 +66,45 @@ def choose(came: Arrivals, name: str, asked: Sequence[Asked]) -> Chosen:
     return Chosen(taken.file, taken.submission, taken.found, taken.answered, repairs)
 
 
-def _look_into(file: Arrival, asked: Sequence[Asked]) -> Chosen:
+def _look_into(file: CandidateFile, expected: Sequence[TemplateCell]) -> Chosen:
     if file.wrong:
         return Chosen(file, wrong=file.wrong)
     try:
         text, decoded = decode(file.data)
-        submission = _reading(text, asked)
+        submission = _reading(text, expected)
     except Unreadable as wrong:
         return Chosen(file, wrong=str(wrong))
-    found = recognise(submission.cells, asked)
-    answered = sum(asked[i].answer and _is_answered(submission.cells[at].source, asked[i]) for i, at in found.items())
+    found = match_cells(submission.cells, expected)
+    answered = sum(
+        expected[i].answer and _is_answered(submission.cells[at].source, expected[i]) for i, at in found.items()
+    )
     return Chosen(file, submission, found, answered, (*decoded, *submission.repairs))
 
 
-def _is_answered(source: str, asked: Asked) -> bool:
-    return source.strip() not in ("", asked.source.strip())
+def _is_answered(source: str, expected: TemplateCell) -> bool:
+    return source.strip() not in ("", expected.source.strip())
 
 
-def _reading(text: str, asked: Sequence[Asked]) -> Submission:
+def _reading(text: str, expected: Sequence[TemplateCell]) -> ParsedNotebook:
     """Read a notebook; of one that git could not merge, the side with more of the assignment's cells."""
     try:
-        return read(text)
+        return parse_notebook(text)
     except Unreadable:
-        if (both := sides(text)) is None:
+        if (both := merge_sides(text)) is None:
             raise
     ours, theirs = (_or_reason(side) for side in both)
-    readings = [side for side in (ours, theirs) if isinstance(side, Submission)]
+    readings = [side for side in (ours, theirs) if isinstance(side, ParsedNotebook)]
     if not readings:
         raise Unreadable(f"contains unresolved Git merge conflicts, and neither side is a notebook: the first {ours}")
-    best = max(readings, key=lambda side: len(recognise(side.cells, asked)))  # ours on a tie
+    best = max(readings, key=lambda side: len(match_cells(side.cells, expected)))  # ours on a tie
     taken = "the first side" if best is ours else "the second side"
     repair = Repair("merge-conflict", f"The file contained unresolved Git merge conflicts; {taken} of each was used.")
-    return Submission(best.cells, best.kernel, (repair, *best.repairs))
+    return ParsedNotebook(best.cells, best.kernel, (repair, *best.repairs))
 
 
-def _or_reason(text: str) -> Submission | Unreadable:
+def _or_reason(text: str) -> ParsedNotebook | Unreadable:
     try:
-        return read(text)
+        return parse_notebook(text)
     except Unreadable as wrong:
         return wrong
 

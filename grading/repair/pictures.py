@@ -12,7 +12,7 @@ from typing import Any
 
 from PIL import Image, ImageOps
 
-from grading.doctor.repair import Repair, listed
+from grading.repair.messages import Repair, listed
 
 FORMATS = {"PNG": "image/png", "JPEG": "image/jpeg"}
 MOST_PICTURES = 20  # of a notebook

@@ -16,8 +16,10 @@ from hypothesis import given, settings
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from tiny import REPOSITORY
 
-from grading.doctor import Refused, admit, arrival, cells, digest
-from grading.doctor.text import sides
+from grading.repair import files, parse
+from grading.repair.decode import merge_sides
+from grading.repair.messages import Refused
+from grading.repair.notebook import digest, repair_notebook
 
 NAME = "tiny.ipynb"
 EXERCISES = sorted(REPOSITORY.glob("exercises/*/*.ipynb"))
@@ -83,7 +85,7 @@ def hand_in(folder):
     def hand_in(what, template=TEMPLATE):
         data = what if isinstance(what, bytes) else (what if isinstance(what, str) else nbformat.writes(what)).encode()
         (folder / NAME).write_bytes(data)
-        admitted = admit(folder, NAME, template)
+        admitted = repair_notebook(folder, NAME, template)
         assert admitted.digest == digest(folder, NAME) == sha256(data).hexdigest()
         assert_sound(admitted, template)
         return admitted
@@ -97,7 +99,7 @@ def refuse(folder):
         if data is not None:
             (folder / NAME).write_bytes(data)
         with pytest.raises(Refused) as caught:
-            admit(folder, NAME, TEMPLATE)
+            repair_notebook(folder, NAME, TEMPLATE)
         assert caught.value.digest == digest(folder, NAME)
         assert caught.value.reason.isprintable()
         return caught.value
@@ -167,7 +169,7 @@ def test_an_assignment_as_it_was_released_takes_no_repair(tmp_path, file):
     folder = tmp_path / "student" / "assignment"
     folder.mkdir(parents=True)
     (folder / file.name).write_bytes(file.read_bytes())
-    admitted = admit(folder, file.name, template)
+    admitted = repair_notebook(folder, file.name, template)
     assert admitted.repairs == ()
     assert admitted.notebook == template
 
@@ -219,7 +221,7 @@ def test_the_template_is_left_alone(hand_in):
 def test_a_renamed_file_is_found(folder, name):
     (folder / name).write_text(nbformat.writes(answered()))
     (folder / "notes.txt").write_text("x")
-    admitted = admit(folder, NAME, TEMPLATE)
+    admitted = repair_notebook(folder, NAME, TEMPLATE)
     assert points(admitted) == [2, 2, 2]
     (repair,) = admitted.repairs
     assert repair.kind == "renamed-file"
@@ -243,7 +245,7 @@ def without_marks(notebook):
 def test_the_one_notebook_with_the_assignments_cells_is_taken_whatever_its_name(folder, name, edit):
     (folder / name).write_text(nbformat.writes(edit(answered())))
     (folder / "another.ipynb").write_text(nbformat.writes(new_notebook(cells=[new_code_cell("1 + 1")])))
-    admitted = admit(folder, NAME, TEMPLATE)
+    admitted = repair_notebook(folder, NAME, TEMPLATE)
     assert points(admitted) == [2, 2, 2]
     assert [name in repair.text for repair in admitted.repairs if repair.kind == "renamed-file"] == [True]
     assert "several-files" not in kinds(admitted)
@@ -263,7 +265,7 @@ def test_the_notebook_of_another_assignment_is_not_taken_for_this_one(tmp_path, 
         if other != file:
             (folder / f"My {other.name}").write_bytes(other.read_bytes())
     with pytest.raises(Refused) as refused:
-        admit(folder, file.name, nbformat.read(file, 4))
+        repair_notebook(folder, file.name, nbformat.read(file, 4))
     assert refused.value.verdict == "missing"
     assert refused.value.digest == digest(folder, file.name)
 
@@ -290,7 +292,7 @@ def with_answers(*names):
 def test_of_several_files_one_is_taken_by_rule_and_the_others_are_told(folder, files, taken):
     for name, answers in files.items():
         write_aged(folder / name, with_answers(*answers), 0)
-    admitted = admit(folder, NAME, TEMPLATE)
+    admitted = repair_notebook(folder, NAME, TEMPLATE)
     written = {name for name in ANSWERS if sources(admitted)[name] == ANSWERS[name]}
     assert written == set(files[taken])
     (told,) = [repair.text for repair in admitted.repairs if repair.kind == "several-files"]
@@ -306,17 +308,17 @@ def test_an_unreadable_file_of_the_right_name_is_taken_only_where_nothing_else_i
     write_aged(folder / "tiny (1).ipynb", with_answers(), 0)
     assert refuse().verdict == "unreadable"
     write_aged(folder / "tiny_v2.ipynb", answered(), 5)
-    assert points(admit(folder, NAME, TEMPLATE)) == [2, 2, 2]
+    assert points(repair_notebook(folder, NAME, TEMPLATE)) == [2, 2, 2]
 
 
 def test_only_so_many_notebooks_are_read(folder, monkeypatch):
-    read, opened = arrival._read, []
-    monkeypatch.setattr(arrival, "_read", lambda home, entry: opened.append(entry.name) or read(home, entry))
+    read, opened = files._read, []
+    monkeypatch.setattr(files, "_read", lambda home, entry: opened.append(entry.name) or read(home, entry))
     for i in range(50):
         write_aged(folder / f"n{i}.ipynb", with_answers(), i)
     write_aged(folder / NAME, answered(), 99)
-    assert points(admit(folder, NAME, TEMPLATE)) == [2, 2, 2]
-    assert opened == [NAME, *(f"n{i}.ipynb" for i in range(arrival.MOST_FILES - 1))]
+    assert points(repair_notebook(folder, NAME, TEMPLATE)) == [2, 2, 2]
+    assert opened == [NAME, *(f"n{i}.ipynb" for i in range(files.MOST_FILES - 1))]
 
 
 def write_aged(path, notebook, age):
@@ -337,7 +339,7 @@ def test_of_several_files_the_newest_is_taken_and_the_name_asked_for_before_all(
         (NAME, exact, 9),
     ):
         write_aged(folder / name, notebook, age)
-        admitted = admit(folder, NAME, TEMPLATE)
+        admitted = repair_notebook(folder, NAME, TEMPLATE)
         expected.append(sources(admitted)["words"])
         several = [repair.text for repair in admitted.repairs if repair.kind == "several-files"]
         assert all(f"{name} was chosen" in text for text in several)
@@ -347,7 +349,7 @@ def test_of_several_files_the_newest_is_taken_and_the_name_asked_for_before_all(
 
 def test_an_extracted_archive_is_looked_into_one_level_deep(folder, refuse):
     write_aged(folder / "homework" / NAME, answered(), 0)
-    assert kinds(admit(folder, NAME, TEMPLATE)) == {"sub-folder"}
+    assert kinds(repair_notebook(folder, NAME, TEMPLATE)) == {"sub-folder"}
     (folder / "homework" / "deeper").mkdir()
     (folder / "homework" / NAME).rename(folder / "homework" / "deeper" / NAME)
     assert "homework (a folder)" in refuse().reason
@@ -404,7 +406,7 @@ def test_only_plain_files_count(folder, refuse, special, name):
     assert refuse().verdict == "missing"
     assert f"{name} (" in refuse().reason
     write_aged(folder / "tiny (2).ipynb", answered(), 0)
-    assert points(admit(folder, NAME, TEMPLATE)) == [2, 2, 2]
+    assert points(repair_notebook(folder, NAME, TEMPLATE)) == [2, 2, 2]
 
 
 @pytest.mark.parametrize("level", ["assignment", "sub-folder"])
@@ -420,7 +422,7 @@ def test_no_folder_may_be_a_link(tmp_path, folder, refuse, level):
 
 @pytest.mark.parametrize("special", SPECIAL)
 def test_a_file_that_is_exchanged_after_it_was_seen_is_not_read(folder, refuse, monkeypatch, special):
-    choose = arrival._choose
+    choose = files._choose
 
     def exchange(*arguments):
         chosen = choose(*arguments)
@@ -429,9 +431,9 @@ def test_a_file_that_is_exchanged_after_it_was_seen_is_not_read(folder, refuse, 
         return chosen
 
     (folder / NAME).write_text(nbformat.writes(answered()))
-    monkeypatch.setattr(arrival, "_choose", exchange)
+    monkeypatch.setattr(files, "_choose", exchange)
     with pytest.raises(Refused) as caught:
-        admit(folder, NAME, TEMPLATE)
+        repair_notebook(folder, NAME, TEMPLATE)
     assert caught.value.verdict == "unreadable"
     assert "plain file" in caught.value.reason
 
@@ -444,8 +446,8 @@ def test_a_file_without_end_is_not_read(folder, refuse):
 
 def test_a_file_that_grows_is_read_up_to_the_limit(folder, refuse, monkeypatch):
     seen = os.fstat
-    monkeypatch.setattr(arrival, "MOST_BYTES", 1000)
-    monkeypatch.setattr(arrival.os, "fstat", lambda file: os.stat_result([*seen(file)[:6], 0, *seen(file)[7:]]))
+    monkeypatch.setattr(files, "MOST_BYTES", 1000)
+    monkeypatch.setattr(files.os, "fstat", lambda file: os.stat_result([*seen(file)[:6], 0, *seen(file)[7:]]))
     assert "1001 bytes, more than 1000" in refuse(b" " * 5000).reason
 
 
@@ -815,7 +817,7 @@ BROKEN = {
     "cut off": (nbformat.writes(answered()).encode()[:-40], "was it cut off?"),
     "a comma too many": (b'{"cells": [],}', "was it cut off?"),
     "deep": (deep(100_000), "nested too deeply"),
-    "large": (b" " * (arrival.MOST_BYTES + 1), "20000001 bytes, more than 20000000"),
+    "large": (b" " * (files.MOST_BYTES + 1), "20000001 bytes, more than 20000000"),
     "many": (json.dumps({"cells": [{}] * 501}).encode(), "501 cells, more than 500"),
     "wordy": (wide(500) + b" ", None),
     "too wordy": (wide(500).replace(b"x", b"xx", 1), "500001 characters of text in its cells, more than 500000"),
@@ -835,9 +837,9 @@ def test_what_cannot_be_graded_is_refused_with_a_reason(refuse, came):
 def test_what_is_just_within_the_limits_is_admitted(hand_in):
     hand_in(BROKEN["wordy"][0])
     hand_in(deep(300))
-    hand_in(nbformat.writes(answered()).ljust(arrival.MOST_BYTES))
+    hand_in(nbformat.writes(answered()).ljust(files.MOST_BYTES))
     notebook = answered()
-    notebook.cells += [new_code_cell("") for _ in range(cells.MOST_CELLS - len(notebook.cells))]
+    notebook.cells += [new_code_cell("") for _ in range(parse.MOST_CELLS - len(notebook.cells))]
     assert points(hand_in(notebook)) == [2, 2, 2]
 
 
@@ -908,7 +910,7 @@ def place(tmp_path_factory):
 def admitted_or_refused(place, data):
     (place / NAME).write_bytes(data)
     try:
-        admitted = admit(place, NAME, TEMPLATE)
+        admitted = repair_notebook(place, NAME, TEMPLATE)
     except Refused as caught:
         refused = caught
     else:
@@ -953,7 +955,7 @@ def test_answers_survive_any_order_copies_and_losses(place, order, gone, places)
         copied.id = f"copy-{n}"
         notebook.cells.insert(to % len(notebook.cells), copied)
     (place / NAME).write_text(nbformat.writes(notebook))
-    admitted = admit(place, NAME, TEMPLATE)
+    admitted = repair_notebook(place, NAME, TEMPLATE)
     assert_sound(admitted)
     assert {name: sources(admitted)[name] for name in ANSWERS} == {
         name: "" if name in gone else source for name, source in ANSWERS.items()
@@ -974,4 +976,4 @@ def test_both_sides_of_any_conflict_are_found(pieces):
         for both, ours, theirs in pieces
     )
     expected = tuple("".join(f"{line}\n" for piece in pieces for line in (*piece[0], *piece[side])) for side in (1, 2))
-    assert sides(text) == expected
+    assert merge_sides(text) == expected

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grading._untyped import NotebookNode, is_solution
-from grading.doctor.cells import Cell
+from grading.repair.parse import SubmittedCell
 
 # What a cell binds at its top level, line by line: a student's code need not be Python.
 _BOUND = re.compile(r"^(?:async +)?(?:def|class) +(\w+)|^(\w+) *=(?!=)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Asked(Cell):
+class TemplateCell(SubmittedCell):
     """A cell of the assignment; whether it is an answer, to be written by the student."""
 
     answer: bool
@@ -20,42 +20,42 @@ class Asked(Cell):
     def __str__(self) -> str:
         return str(self.name or self.id)
 
-    def changed(self, cell: Cell) -> bool:
+    def changed(self, cell: SubmittedCell) -> bool:
         """Tell whether a student's ``cell`` changed what nobody was to change."""
         return not self.answer and cell.source.strip() != self.source.strip()
 
-    def keeps(self, cell: Cell) -> bool:
+    def keeps(self, cell: SubmittedCell) -> bool:
         """Tell whether what a student made of it is kept beside it: words may be an answer in the wrong place."""
         return self.changed(cell) and self.kind == "markdown" and bool(cell.source.strip())
 
 
-def asked_cells(template: NotebookNode) -> tuple[Asked, ...]:
+def template_cells(template: NotebookNode) -> tuple[TemplateCell, ...]:
     """Return the cells of an assignment."""
     return tuple(
-        Asked(cell.cell_type, cell.source, cell.id, given.get("grade_id"), is_solution(cell))
+        TemplateCell(cell.cell_type, cell.source, cell.id, given.get("grade_id"), is_solution(cell))
         for cell in template.cells
         for given in (cell.metadata.get("nbgrader", {}),)
     )
 
 
-def recognise(cells: Sequence[Cell], asked: Sequence[Asked]) -> dict[int, int]:
+def match_cells(cells: Sequence[SubmittedCell], expected: Sequence[TemplateCell]) -> dict[int, int]:
     """Return where each of the assignment's cells stands in the submission, for those that are found.
 
     A cell is known by the name that nbgrader gave to it, or else by its id; text and code that nobody was to change, by
     its source; and an answer that was typed anew, by its place.
     """
-    found = _by_name(cells, asked)
-    _by_source(found, cells, asked)
-    for i in range(len(asked)):
-        if i not in found and (at := _by_place(i, found, cells, asked)) is not None:
+    found = _by_name(cells, expected)
+    _by_source(found, cells, expected)
+    for i in range(len(expected)):
+        if i not in found and (at := _by_place(i, found, cells, expected)) is not None:
             found[i] = at
     return found
 
 
-def _by_name(cells: Sequence[Cell], asked: Sequence[Asked]) -> dict[int, int]:
+def _by_name(cells: Sequence[SubmittedCell], expected: Sequence[TemplateCell]) -> dict[int, int]:
     """Find cells by name and id: of several the last one counts, which is what Python would remember."""
-    names = {cell.name: i for i, cell in enumerate(asked) if cell.name}
-    ids = {cell.id: i for i, cell in enumerate(asked) if cell.id}
+    names = {cell.name: i for i, cell in enumerate(expected) if cell.name}
+    ids = {cell.id: i for i, cell in enumerate(expected) if cell.id}
     claims: dict[int, list[int]] = {}
     for at, cell in enumerate(cells):
         if (i := names.get(cell.name or "", ids.get(cell.id or ""))) is not None:
@@ -64,10 +64,10 @@ def _by_name(cells: Sequence[Cell], asked: Sequence[Asked]) -> dict[int, int]:
     return {i: max(several, key=lambda at: (bool(cells[at].source.strip()), at)) for i, several in claims.items()}
 
 
-def _by_source(found: dict[int, int], cells: Sequence[Cell], asked: Sequence[Asked]) -> None:
+def _by_source(found: dict[int, int], cells: Sequence[SubmittedCell], expected: Sequence[TemplateCell]) -> None:
     """Add to ``found`` the cells that nobody was to change and that were not, one after the other."""
     waiting: dict[str, list[int]] = {}
-    for i, cell in enumerate(asked):
+    for i, cell in enumerate(expected):
         if i not in found and not cell.answer:
             waiting.setdefault(cell.source.strip(), []).append(i)
     taken = set(found.values())
@@ -76,31 +76,33 @@ def _by_source(found: dict[int, int], cells: Sequence[Cell], asked: Sequence[Ask
             found[same.pop(0)] = at
 
 
-def _by_place(i: int, found: dict[int, int], cells: Sequence[Cell], asked: Sequence[Asked]) -> int | None:
+def _by_place(
+    i: int, found: dict[int, int], cells: Sequence[SubmittedCell], expected: Sequence[TemplateCell]
+) -> int | None:
     """Find a cell between the neighbours that are known.
 
     Code is recognised where it binds all the names that the assignment's cell binds, a written answer where both of its
     neighbours are known: what else stands there is the student's own, and loses nothing by it.
     """
     before = max((j for j in found if j < i), default=-1)
-    after = min((j for j in found if j > i), default=len(asked))
+    after = min((j for j in found if j > i), default=len(expected))
     taken = set(found.values())
     between = range(found.get(before, -1) + 1, found.get(after, len(cells)))
-    near = [at for at in between if at not in taken and _may_be(cells[at], asked[i], asked)]
-    if asked[i].kind == "code":
-        wanted = _bound(asked[i])
+    near = [at for at in between if at not in taken and _may_be(cells[at], expected[i], expected)]
+    if expected[i].kind == "code":
+        wanted = _bound(expected[i])
         return next((at for at in reversed(near) if wanted and wanted <= _bound(cells[at])), None)
-    alone = asked[i].answer and (before, after) == (i - 1, i + 1)
+    alone = expected[i].answer and (before, after) == (i - 1, i + 1)
     return near[0] if alone and near else None
 
 
-def _may_be(cell: Cell, wanted: Asked, asked: Sequence[Asked]) -> bool:
+def _may_be(cell: SubmittedCell, wanted: TemplateCell, expected: Sequence[TemplateCell]) -> bool:
     """Tell whether a cell may be the one that is wanted: one of its kind, not empty, and no copy of another."""
     source = cell.source.strip()
-    others = (other.source.strip() for other in asked if other.source != wanted.source)
+    others = (other.source.strip() for other in expected if other.source != wanted.source)
     return cell.kind == wanted.kind and source != "" and source not in others
 
 
-def _bound(cell: Cell) -> set[str]:
+def _bound(cell: SubmittedCell) -> set[str]:
     """Return the names that a cell of code binds at its top level."""
     return {name for groups in _BOUND.findall(cell.source) for name in groups if name}

@@ -6,15 +6,15 @@ from itertools import count
 from urllib.parse import quote
 
 from grading._untyped import NotebookNode, as_node, code_cell, text_cell
-from grading.doctor.cells import Cell
-from grading.doctor.pictures import Pictures
-from grading.doctor.recognise import Asked
+from grading.repair.match_cells import TemplateCell
+from grading.repair.parse import SubmittedCell
+from grading.repair.pictures import Pictures
 
 
 def assemble(
-    cells: Sequence[Cell],
+    cells: Sequence[SubmittedCell],
     found: Mapping[int, int],
-    asked: Sequence[Asked],
+    expected: Sequence[TemplateCell],
     template: NotebookNode,
     pictures: Pictures,
 ) -> NotebookNode:
@@ -25,12 +25,12 @@ def assemble(
     """
     notebook = deepcopy(template)
     own: dict[int, list[NotebookNode]] = {}
-    fresh = _fresh({cell.id for cell in asked})
-    for after, cell in _own(cells, found, asked):
+    fresh = _fresh({cell.id for cell in expected})
+    for after, cell in _own(cells, found, expected):
         own.setdefault(after, []).append(_new(cell, next(fresh), pictures))
     answered, notebook.cells = notebook.cells, own.get(-1, [])
     for i, cell in enumerate(answered):
-        if asked[i].answer:
+        if expected[i].answer:
             cell.source = cells[found[i]].source if i in found else ""
             _paste(cells[found[i]] if i in found else None, cell, pictures)
         if cell.cell_type == "code":
@@ -39,13 +39,15 @@ def assemble(
     return notebook
 
 
-def _own(cells: Sequence[Cell], found: Mapping[int, int], asked: Sequence[Asked]) -> Iterator[tuple[int, Cell]]:
+def _own(
+    cells: Sequence[SubmittedCell], found: Mapping[int, int], expected: Sequence[TemplateCell]
+) -> Iterator[tuple[int, SubmittedCell]]:
     """Yield the student's own cells, each with the place of the assignment's cell that it followed, or -1."""
     places = {at: i for i, at in found.items()}
     after = -1
     for at, cell in enumerate(cells):
         after = places.get(at, after)
-        if at not in places or asked[after].keeps(cell):
+        if at not in places or expected[after].keeps(cell):
             yield after, cell
 
 
@@ -54,14 +56,14 @@ def _fresh(taken: set[str | None]) -> Iterator[str]:
     return (name for name in map("own-{}".format, count(1)) if name not in taken)
 
 
-def _new(cell: Cell, name: str, pictures: Pictures) -> NotebookNode:
+def _new(cell: SubmittedCell, name: str, pictures: Pictures) -> NotebookNode:
     """Return a cell of the student's own: code, or text."""
     made = code_cell(cell.source, name) if cell.kind == "code" else text_cell(cell.source, name)
     _paste(cell, made, pictures)
     return made
 
 
-def _paste(came: Cell | None, cell: NotebookNode, pictures: Pictures) -> None:
+def _paste(came: SubmittedCell | None, cell: NotebookNode, pictures: Pictures) -> None:
     """Give a cell of text the pictures that came with it."""
     if cell.cell_type == "markdown":
         cell.pop("attachments", None)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from grading.doctor.repair import Repair, Unreadable, counted, printable
-from grading.doctor.text import sides, unix
+from grading.repair.decode import merge_sides, unix_line_ends
+from grading.repair.messages import Repair, Unreadable, counted, printable
 
 MOST_CELLS, MOST_TEXT = 500, 500_000  # no answer comes near; a page would drown
 MOST_VALUES = 2_000_000  # and so would memory: three bytes of JSON can take seventy
@@ -28,7 +28,7 @@ _CLEANED = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class SubmittedCell:
     """A cell of a notebook: its kind ("code", "markdown" or "raw"), text, id, and the name nbgrader gave to it.
 
     ``attachments`` are as they came, and may be anything.
@@ -42,15 +42,15 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Submission:
+class ParsedNotebook:
     """The cells of a notebook, the name of its kernel, and what was done to read them."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[SubmittedCell, ...]
     kernel: object
     repairs: tuple[Repair, ...]
 
 
-def read(text: str) -> Submission:
+def parse_notebook(text: str) -> ParsedNotebook:
     """Read a notebook from JSON.
 
     Raises:
@@ -64,7 +64,7 @@ def read(text: str) -> Submission:
         asked = "Ask for it without the long text in its cells."
         raise Unreadable(f"has {size} characters of text in its cells, more than {MOST_TEXT}. {asked}")
     kernel = _within(data, "metadata", "kernelspec", "name")
-    return Submission(cells, kernel, (*_trailing(rest), *_format(data), *_ids(data, cells), *cleaned))
+    return ParsedNotebook(cells, kernel, (*_trailing(rest), *_format(data), *_ids(data, cells), *cleaned))
 
 
 def _parse(text: str) -> tuple[dict[str, Any], str]:
@@ -97,7 +97,7 @@ def _raw_cells(data: dict[str, Any]) -> list[Any]:
     return [cell for cells in whole for cell in cells]
 
 
-def _cells(raw: list[Any]) -> tuple[tuple[Cell, ...], list[Repair]]:
+def _cells(raw: list[Any]) -> tuple[tuple[SubmittedCell, ...], list[Repair]]:
     """Return the cells, and in how many of them what had to be cleaned."""
     cells, cleaned = [], Counter[str]()
     for cell in raw:
@@ -107,7 +107,7 @@ def _cells(raw: list[Any]) -> tuple[tuple[Cell, ...], list[Repair]]:
             kind = _KINDS.get(_text(cell.get("cell_type")) or "", "raw")
             name = _within(cell, "metadata", "nbgrader", "grade_id")
             attachments = cell.get("attachments")
-            cells.append(Cell(kind, source, _text(cell.get("id")), _text(name), attachments=attachments))
+            cells.append(SubmittedCell(kind, source, _text(cell.get("id")), _text(name), attachments=attachments))
     repairs = [Repair(kind, _CLEANED[kind].format(counted(n, "cell"))) for kind, n in sorted(cleaned.items())]
     return tuple(cells), repairs
 
@@ -129,10 +129,10 @@ def _clean(lines: list[object]) -> tuple[str, set[str]]:
     kinds = {"broken-cell"} if len(texts) < len(lines) else set()
     source = "".join(texts)
     if "\r" in source:
-        source, kinds = unix(source), kinds | {"line-ends"}
+        source, kinds = unix_line_ends(source), kinds | {"line-ends"}
     if _SURROGATES.search(source):
         source, kinds = _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", source), kinds | {"replaced-characters"}
-    if both := sides(source):
+    if both := merge_sides(source):
         source, kinds = both[0], kinds | {"merge-conflict"}
     return source, kinds
 
@@ -167,7 +167,7 @@ def _format(data: dict[str, Any]) -> Iterator[Repair]:
         yield Repair("old-format", f"The notebook is of format {version or 'unknown'}, and not 4.5.")
 
 
-def _ids(data: dict[str, Any], cells: tuple[Cell, ...]) -> Iterator[Repair]:
+def _ids(data: dict[str, Any], cells: tuple[SubmittedCell, ...]) -> Iterator[Repair]:
     """Say how many cells of a format with ids have none of their own."""
     ids = {cell.id for cell in cells if cell.id and _ID.fullmatch(cell.id)}
     if _has_ids(data) and (n := len(cells) - len(ids)):

@@ -1,4 +1,4 @@
-"""What the doctor says: a repair, or a refusal."""
+"""What is said about a submission that is read: a repair, a refusal, and the words that both are made from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

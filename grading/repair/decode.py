@@ -3,7 +3,7 @@
 import json
 import re
 
-from grading.doctor.repair import Repair, Unreadable
+from grading.repair.messages import Repair, Unreadable
 
 _MARK = re.compile(r"^(<{7}|\|{7}|={7}|>{7})(?: .*)?(?:\n|\Z)", re.MULTILINE)
 _NEXT = {  # where a mark leads from where we are; any other is a line like all others
@@ -30,17 +30,17 @@ def decode(data: bytes) -> tuple[str, tuple[Repair, ...]]:
         text = data.decode(encoding, errors="replace")
         repairs.append(Repair("replaced-characters", "Some characters of the file could not be read."))
     if "\r" in text:
-        text = unix(text)
+        text = unix_line_ends(text)
         repairs.append(Repair("line-ends", "The lines of the file ended as on Windows."))
     return text, tuple(repairs)
 
 
-def unix(text: str) -> str:
+def unix_line_ends(text: str) -> str:
     """Return text with its lines ended as on Unix."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def sides(text: str) -> tuple[str, str] | None:
+def merge_sides(text: str) -> tuple[str, str] | None:
     """Return the first and the second side of a text that git could not merge, or None where no conflict is whole."""
     parts: list[tuple[str, str]] = []  # whose they are, and the text
     place, start = "both", 0

@@ -10,7 +10,7 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
-from grading.doctor.repair import Refused, listed, printable
+from grading.repair.messages import Refused, listed, printable
 from grading.safe_files import FILE, FOLDER, SafeFolder, UnsafeFile
 
 MOST_BYTES = 20_000_000  # no answer comes near; a reader would drown
@@ -23,7 +23,7 @@ _NOTEBOOK = re.compile(r"\.ipynb(?:\.json|\.txt)?\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Arrival:
+class CandidateFile:
     """A file that may be the notebook that is meant.
 
     Attributes:
@@ -50,10 +50,10 @@ class Arrival:
 
 
 @dataclass(frozen=True)
-class Arrivals:
+class CandidateFiles:
     """The files that may be meant, and the printable names of all that lies in the folder."""
 
-    files: tuple[Arrival, ...]
+    files: tuple[CandidateFile, ...]
     there: tuple[str, ...]
 
     @property
@@ -78,7 +78,7 @@ class _Entry:
         return printable(f"{self.parent}/{self.name}" if self.parent else self.name)
 
 
-def arrive(folder: Path, name: str) -> Arrivals:
+def find_candidates(folder: Path, name: str) -> CandidateFiles:
     """Read what may be the notebook ``name``, whatever a student, a browser or a system made of its name and place.
 
     Raises:
@@ -89,7 +89,7 @@ def arrive(folder: Path, name: str) -> Arrivals:
         with SafeFolder(folder.parents[1]).opened(folder) as home:
             entries = list(islice(_entries(home), MOST_ENTRIES))
             there = tuple(sorted(f"{entry}{entry.kind}" for entry in entries if not entry.parent))
-            files = tuple(_arrival(home, entry, name) for entry in _choose(entries, name))
+            files = tuple(_candidate(home, entry, name) for entry in _choose(entries, name))
     except (FileNotFoundError, UnsafeFile):
         reason = f"no {name} came: there is no folder {printable(folder.name)}, or it is none. Ask for {name}."
         raise _refused("missing", reason) from None
@@ -98,7 +98,7 @@ def arrive(folder: Path, name: str) -> Arrivals:
         raise _refused("unreadable", reason) from None
     if not files:
         raise _refused("missing", missing(name, there))
-    return Arrivals(files, there)
+    return CandidateFiles(files, there)
 
 
 def missing(name: str, there: Sequence[str]) -> str:
@@ -150,13 +150,13 @@ def _fits(entry: _Entry, wanted: str) -> bool:
     return re.fullmatch(pattern, entry.name, re.IGNORECASE) is not None
 
 
-def _arrival(home: int, entry: _Entry, wanted: str) -> Arrival:
+def _candidate(home: int, entry: _Entry, wanted: str) -> CandidateFile:
     try:
         data, wrong = _read(home, entry)
     except OSError as error:
         data, wrong = b"", f"cannot be opened ({error.strerror}). Ask for it as a plain file."
     exact = entry.name == wanted
-    return Arrival(str(entry), data, _fits(entry, wanted), exact, bool(entry.parent), entry.changed, wrong)
+    return CandidateFile(str(entry), data, _fits(entry, wanted), exact, bool(entry.parent), entry.changed, wrong)
 
 
 def _read(home: int, entry: _Entry) -> tuple[bytes, str]:

@@ -1,4 +1,4 @@
-"""Admit a submission, and look through its code: each in a child that is bounded, for the file is a student's."""
+"""Read a submitted notebook, repair it, and flag what its code does: in a bounded child, for the file is hostile."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,24 +7,24 @@ from typing import Any
 
 from grading import bounded
 from grading._untyped import NotebookNode, as_node
-from grading.doctor import Admitted, Refused, Repair, digest
-from grading.doctor import admit as repaired
 from grading.graded_cell import is_students
 from grading.notebook_template import NotebookTemplate
+from grading.repair.messages import Refused, Repair
+from grading.repair.notebook import RepairedNotebook, digest, repair_notebook
 from grading.static_checks.flags import find_flags
 
 SECONDS = 10  # of processor time, to repair a notebook and to look through its code: an honest one takes 0.02
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadNotebook:
     """A notebook that is fit to be graded, and why an instructor should look at its code."""
 
-    admitted: Admitted
+    repaired: RepairedNotebook
     flags: tuple[str, ...]
 
 
-def admit(folder: Path, template: NotebookTemplate) -> Read:
+def read_submission(folder: Path, template: NotebookTemplate) -> ReadNotebook:
     """Return what came into a student's folder for a notebook of an assignment.
 
     Raises:
@@ -35,7 +35,7 @@ def admit(folder: Path, template: NotebookTemplate) -> Read:
     forbidden = {c.expression: c.exercise.forbidden for c in template.graded_cells.values() if c.exercise}
     failed = ""
     try:
-        came = bounded.values(_admitted, folder, name, template.released, forbidden, seconds=SECONDS)
+        came = bounded.values(_read, folder, name, template.released, forbidden, seconds=SECONDS)
     except bounded.Exceeded as reason:
         came, failed = list(reason.values), str(reason)
     if not came:
@@ -45,22 +45,24 @@ def admit(folder: Path, template: NotebookTemplate) -> Read:
     if "refused" in first:
         raise Refused(*first["refused"])
     repairs = tuple(Repair(*repair) for repair in first["repairs"])
-    admitted = Admitted(as_node(first["notebook"]), repairs, first["digest"])
-    return Read(admitted, tuple(*flags) if flags else (f"its code could not be searched: searching it {failed}",))
+    repaired = RepairedNotebook(as_node(first["notebook"]), repairs, first["digest"])
+    return ReadNotebook(
+        repaired, tuple(*flags) if flags else (f"its code could not be searched: searching it {failed}",)
+    )
 
 
-def _admitted(folder: Path, name: str, template: NotebookNode, forbidden: Mapping[str, Sequence[str]]) -> Iterator[Any]:
+def _read(folder: Path, name: str, template: NotebookNode, forbidden: Mapping[str, Sequence[str]]) -> Iterator[Any]:
     """Yield the notebook, or why there is none, and then the flags."""
     try:
-        admitted = repaired(folder, name, template)
+        repaired = repair_notebook(folder, name, template)
     except Refused as refused:
         yield {"refused": [refused.verdict, refused.reason, refused.digest]}
         return
-    repairs = [[repair.kind, repair.text] for repair in admitted.repairs]
-    yield {"notebook": admitted.notebook, "repairs": repairs, "digest": admitted.digest}
+    repairs = [[repair.kind, repair.text] for repair in repaired.repairs]
+    yield {"notebook": repaired.notebook, "repairs": repairs, "digest": repaired.digest}
     cells = [
         (str(cell.id), cell.source)
-        for cell in admitted.notebook.cells
+        for cell in repaired.notebook.cells
         if cell.cell_type == "code" and is_students(cell)
     ]
     found = find_flags(cells, forbidden)

@@ -1,0 +1,52 @@
+"""Repair one notebook: all steps from a student's folder to a notebook that is fit to be graded."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from grading._untyped import NotebookNode
+from grading.repair.assemble import assemble
+from grading.repair.choose import choose
+from grading.repair.differences import another_kernel, differences
+from grading.repair.files import find_candidates
+from grading.repair.match_cells import template_cells
+from grading.repair.messages import Refused, Repair
+from grading.repair.pictures import Pictures
+
+
+@dataclass(frozen=True)
+class RepairedNotebook:
+    """A notebook that is fit to be graded, what was repaired, and the SHA-256 digest of the bytes that came."""
+
+    notebook: NotebookNode
+    repairs: tuple[Repair, ...]
+    digest: str
+
+
+def repair_notebook(folder: Path, name: str, template: NotebookNode) -> RepairedNotebook:
+    """Return the notebook ``name`` that came into a student's ``folder``, repaired after the assignment's ``template``.
+
+    Order, metadata, ids and all but the answers are the template's, which has to be of format 4.5 at least. The
+    student's own cells stay behind the cell that they followed. Outputs are gone.
+
+    Raises:
+        Refused: there is no such notebook, or none that can be graded.
+
+    """
+    came = find_candidates(folder, name)
+    expected = template_cells(template)
+    chosen = choose(came, name, expected)
+    assert chosen.submission is not None
+    cells, kernel = chosen.submission.cells, chosen.submission.kernel
+    pictures = Pictures()
+    notebook = assemble(cells, chosen.found, expected, template, pictures)
+    different = differences(cells, chosen.found, expected)
+    repairs = (*chosen.repairs, *another_kernel(kernel, template), *different, *pictures.repairs())
+    return RepairedNotebook(notebook, repairs, came.digest)
+
+
+def digest(folder: Path, name: str) -> str:
+    """Return a digest of what :func:`repair_notebook` would read, or of why it would read nothing."""
+    try:
+        return find_candidates(folder, name).digest
+    except Refused as refused:
+        return refused.digest
