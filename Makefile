@@ -142,7 +142,7 @@ $(READY): requirements.txt pyproject.toml install.py
 	@touch $@
 
 # These change every page. Otherwise a page is built again when it changed, or what it imports (book/_ext/execution.py).
-_build/.fresh: $(READY) _config.yml _toc.yml $(wildcard book/*.bib book/_static/* book/_static/*/* book/_extra/* \
+_build/.fresh: $(READY) _config.yml _toc.yml $(wildcard book/*.bib book/_static/* book/_explorer/* book/_extra/* \
 		book/_templates/*) $(wildcard book/_ext/*.py) $(addprefix book/_tools/,build.py svg_minify.py theme_subset.py)
 	@mkdir -p _build && rm -rf _build/book/html _build/book/.doctrees && touch $@
 

@@ -32,6 +32,8 @@ def files_of(page: str) -> list[Path]:
     packages = {name.partition(".")[0] for name in found}
     if "attnlib" in packages:
         files.update(path for path in _all("attnlib") if path.suffix != ".py")  # its texts
+    if "_tools.explorer" in found:
+        files.add(ROOT / "book" / "_explorer" / "options.json")
     if "grading" in packages:  # which starts processes, and hands the library on to them
         files.update(_all("grading"), _all("attnlib"), ROOT.glob("solutions/*/*.ipynb"), [ROOT / "nbgrader_config.py"])
     return sorted(file for file in files if file.is_file())

@@ -1,63 +1,86 @@
-"""Gives the pages that have an explorer its modules: the only ones that load them. An extension of Sphinx.
+"""A Sphinx extension: give the pages that have an explorer its style and its script, and no other page.
 
-The modules go into the page in one piece. Browsers load none from another file while a page is opened as a file, and
-that is how many open the book first. What is printed keeps the tables for those without JavaScript.
+The explorer is written as modules, in ``_explorer``. While a page is opened as a file, which is how many open the book
+first, browsers load no module from another file. So the modules become one script, which all pages share. In print, the
+tables that Python wrote are kept.
 
-The weights of all heads of a model are as much as the rest of a page. They get a script of their own, which runs before
-the modules do, so that the text need not wait for them.
+The weights of all heads of a model are as large as the rest of a page. They get a script of their own, which runs
+before the explorer's, so that the text need not wait for them.
 """
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-STATIC = Path(__file__).parents[1] / "_static"
-ELEMENTS = {"attention-explorer": "explorer/explorer.js", "attention-heads": "explorer/heads.js"}
+from sphinx.application import Sphinx
+
+SOURCES = Path(__file__).parents[1] / "_explorer"
+ELEMENTS = {"attention-explorer": "explorer.js", "attention-heads": "heads.js"}
+SCRIPT = "explorer/explorer.js"
 HEADS = re.compile(r'(?<=<attention-heads><script type="application/json">).*?(?=</script>)', re.DOTALL)
 FILL = """document.querySelectorAll("attention-heads > script").forEach((one, n) => (one.textContent = weights[n]));"""
-IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w.]+)";\n', re.MULTILINE)
+IMPORT = re.compile(r'^import [^;]*? from "\./([\w.]+)"[^;\n]*;\n', re.MULTILINE)
+JSON_IMPORT = re.compile(r'^import (\w+) from "\./([\w.]+\.json)"[^;\n]*;\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?=\w)", re.MULTILINE)
 
 
-def setup(app: Any) -> dict[str, bool]:
-    """Ask Sphinx to be called for each page."""
-    app.connect("html-page-context", add)
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Ask Sphinx to be called once, and then for each page."""
+    app.connect("builder-inited", write_script)
+    app.connect("html-page-context", add_to_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def add(app: Any, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Add modules and style to a page that has an element."""
-    wanted = [path for tag, path in ELEMENTS.items() if f"<{tag}>" in context.get("body", "")]
-    if wanted and app.builder.name == "html":
-        app.add_css_file("explorer/explorer.css")
-        context["body"] = with_weights_apart(app, f"explorer/{name.replace('/', '-')}.js", context["body"])
-        app.add_js_file(None, body=in_one_piece(*wanted), type="module")
+def write_script(app: Sphinx) -> None:
+    """Write the script before any page, because Sphinx adds a digest of it to its address there."""
+    if app.builder.name == "html":
+        _write(app, SCRIPT, bundle(SOURCES / name for name in ELEMENTS.values()))
 
 
-def with_weights_apart(app: Any, path: str, body: str) -> str:
+def add_to_page(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+    """Add script and style to a page that has an element."""
+    body = context.get("body", "")
+    if app.builder.name == "html" and any(f"<{element}>" in body for element in ELEMENTS):
+        app.add_css_file("explorer.css")
+        app.add_js_file(SCRIPT)
+        context["body"] = with_weights_apart(app, f"explorer/{page.replace('/', '-')}.js", body)
+
+
+def with_weights_apart(app: Sphinx, path: str, body: str) -> str:
     """Return the body of a page without the weights of heads; they go into a script that fills them in."""
     weights = HEADS.findall(body)
     if not weights:
         return body
-    script = Path(app.outdir, "_static", path)
-    script.parent.mkdir(parents=True, exist_ok=True)
-    script.write_text(f"{{ const weights = {json.dumps(weights)};\n{FILL} }}\n", encoding="utf-8")
-    app.add_js_file(path, priority=400)  # before the modules
+    _write(app, path, f"{{ const weights = {json.dumps(weights)};\n{FILL} }}\n")
+    app.add_js_file(path, priority=400)  # before the explorer's script
     return HEADS.sub("", body)
 
 
-def in_one_piece(*paths: str) -> str:
-    """Return modules as one, each after those it imports. Their names at the top must differ; an import is one line."""
+def _write(app: Sphinx, path: str, script: str) -> None:
+    file = Path(app.outdir, "_static", path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(script, encoding="utf-8")
+
+
+def bundle(modules: Iterable[Path]) -> str:
+    """Return modules as one script, each after those that it imports. Top-level names of all modules must differ."""
     found: dict[Path, str] = {}  # in the order in which they have to run
-    for path in paths:
-        collect(STATIC / path, found)
-    return "\n".join(found.values())
+    for module in modules:
+        _collect(module, found)
+    return "(() => {\n" + "\n".join(found.values()) + "})();\n"
 
 
-def collect(path: Path, found: dict[Path, str]) -> None:
+def _collect(module: Path, found: dict[Path, str]) -> None:
     """Add a module to those found, after the ones that it imports."""
-    text = path.read_text(encoding="utf-8")
-    for other in IMPORT.findall(text):
-        if path.with_name(other) not in found:
-            collect(path.with_name(other), found)
-    found[path] = re.sub(r"^export (?=\w)", "", IMPORT.sub("", text), flags=re.MULTILINE)
+    text = module.read_text(encoding="utf-8")
+    for name in IMPORT.findall(text):
+        if not name.endswith(".json") and module.with_name(name) not in found:
+            _collect(module.with_name(name), found)
+    text = JSON_IMPORT.sub(lambda data: f"const {data[1]} = {_json(module.with_name(data[2]))};\n", text)
+    found[module] = EXPORT.sub("", IMPORT.sub("", text))
+
+
+def _json(file: Path) -> str:
+    return json.dumps(json.loads(file.read_text(encoding="utf-8")), ensure_ascii=False, separators=(",", ":"))

@@ -1,43 +1,49 @@
-// What a page does by itself: it typesets its formulas, makes what scrolls a stop of the tab key, and opens up for paper.
+// What every page does: it typesets its formulas, lets the Tab key reach what scrolls, and opens its answers for paper.
 (() => {
-  const PORTION = 12; // formulas that are typeset at a time: in between the page answers
-  const LATER = 6000; // ms until formulas that nobody has come near are typeset too
-  const MATHJAX = new URL("mathjax/startup.js", document.currentScript.src);
+  const PORTION = 12; // formulas that are typeset at a time; in between, the page answers the reader
+  const LATER = 6000; // milliseconds until the formulas that nobody has come near are typeset too
+  const MATHJAX = new URL("mathjax/startup.js", /** @type {HTMLScriptElement} */ (document.currentScript).src);
   const SCROLLS = ".cell_output .text_html, .table-wrapper, .pst-scrollable-table-container, div.math, pre";
 
-  const pause = () =>
-    new Promise((next) => (window.requestIdleCallback ? requestIdleCallback(next, { timeout: 100 }) : setTimeout(next)));
+  // Safari has no requestIdleCallback.
+  const whenIdle = (next) =>
+    "requestIdleCallback" in window ? requestIdleCallback(next, { timeout: 100 }) : setTimeout(next);
+  const pause = () => new Promise(whenIdle);
 
-  // Only what is wider than its box can be scrolled, and only that should stop the tab key.
+  // Only what is wider than its box can be scrolled, so the Tab key should stop only there.
   const sizes = new ResizeObserver((changes) => {
-    const boxes = [...new Set(changes.map(({ target }) => target.closest(SCROLLS)))];
-    const wide = boxes.map((box) => box.scrollWidth > box.clientWidth); // all are asked before one is changed
-    boxes.forEach((box, n) => (wide[n] ? (box.tabIndex = 0) : box.removeAttribute("tabindex")));
+    const boxes = new Set(changes.map(({ target }) => /** @type {HTMLElement} */ (target.closest(SCROLLS))));
+    // All are measured before one is changed, or the page would be laid out again for each.
+    const measured = [...boxes].map((box) => ({ box, wide: box.scrollWidth > box.clientWidth }));
+    measured.forEach(({ box, wide }) => setStop(box, wide));
   });
+
+  function setStop(element, reachable) {
+    if (reachable) element.tabIndex = 0;
+    else element.removeAttribute("tabindex");
+  }
 
   function watch(box) {
     for (const one of [box, ...box.children]) sizes.observe(one);
   }
 
-  // Pictures are not laid out before one comes near (course.css), and to ask how wide they are would do it at once:
-  // they scroll where the style sheet keeps them from shrinking.
+  // Pictures are laid out only when the reader comes near (course.css), and measuring them would lay them out at once.
+  // On a phone the style sheet keeps them from shrinking, so there they scroll.
   const phone = matchMedia("(max-width: 40rem)");
   function reachPictures() {
-    for (const picture of document.querySelectorAll(".picture")) {
-      if (phone.matches) picture.tabIndex = 0;
-      else picture.removeAttribute("tabindex");
-    }
+    document.querySelectorAll(".picture").forEach((picture) => setStop(picture, phone.matches));
   }
   phone.addEventListener("change", reachPictures);
 
-  // A head cell is read out with each of its cells: its formula gets a name, as text.
+  // Screen readers read a head cell out with each of its cells, so its formula gets a name in plain text.
   function name(formula) {
     const math = formula.querySelector("math");
     const letters = [...math.querySelectorAll("mi, mn, mo, mtext")].map((one) => one.textContent.trim());
     math.setAttribute("aria-label", letters.filter(Boolean).join(" "));
   }
 
-  let mathjax; // kept once it is there
+  /** @type {Promise<void> | undefined} */
+  let mathjax;
   function load() {
     mathjax ??= new Promise((done, failed) => {
       window.MathJax.startup = { typeset: false };
@@ -48,8 +54,8 @@
     return mathjax;
   }
 
-  // MathJax is large and slow, and few formulas stand on the first screen: those are typeset that the reader comes near,
-  // and after a while the rest. Who needs all of them now, for paper or in a test, waits for window.typesetAll().
+  // MathJax is large and slow, and the first screen has few formulas. A formula is typeset when the reader comes near it,
+  // and the rest after a while. What needs all of them now, such as printing or a test, waits for window.typesetAll().
   let typeset = Promise.resolve();
   function ask(formulas) {
     typeset = typeset.then(async () => {
@@ -66,13 +72,19 @@
     return typeset;
   }
 
-  let near; // who moves is followed by formulas a screen ahead; before that, those on the first screen do
+  // Until the reader scrolls, only the first screen is typeset; after the first scroll, one screen ahead.
+  /** @type {IntersectionObserver | undefined} */
+  let near;
   function follow(formulas, ahead) {
     near?.disconnect();
-    near = new IntersectionObserver((seen) => ask(seen.filter((one) => one.isIntersecting).map((one) => one.target)), {
-      rootMargin: `${ahead} 0%`,
-    });
-    formulas.forEach((one) => near.observe(one));
+    const observer = new IntersectionObserver(
+      (seen) => ask(seen.filter((one) => one.isIntersecting).map((one) => one.target)),
+      {
+        rootMargin: `${ahead} 0%`,
+      },
+    );
+    near = observer;
+    formulas.forEach((one) => observer.observe(one));
   }
 
   document.addEventListener("DOMContentLoaded", () => {
@@ -85,11 +97,12 @@
     setTimeout(window.typesetAll, LATER);
   });
 
-  // On paper answers are open, and the page is light; afterwards everything is as it was.
+  // On paper the answers are open and the page is light. After printing, the page looks as it did before.
   const root = document.documentElement;
+  /** @type {(() => void)[]} */
   let undo = [];
   window.addEventListener("beforeprint", () => {
-    const closed = [...document.querySelectorAll("details:not(.above-input):not([open])")];
+    const closed = [...document.querySelectorAll("details")].filter((one) => one.matches(":not(.above-input, [open])"));
     const theme = root.dataset.theme;
     undo = [() => (root.dataset.theme = theme), ...closed.map((one) => () => (one.open = false))];
     closed.forEach((one) => (one.open = true));

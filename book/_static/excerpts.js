@@ -1,4 +1,4 @@
-// What the search shows of a page is from its text: not from the contents and the buttons around it, as the theme has them.
+// The search shows excerpts from the text of a page, without the theme's contents and buttons around it.
 {
   const { htmlToText } = Search;
 

@@ -1,7 +1,8 @@
 """Attention that a reader can change: what a page needs for its ``<attention-explorer>`` and ``<attention-heads>``.
 
-The elements themselves are in ``_static/explorer``. What is written here is their configuration, and inside it tables
-that attnlib computed while the book was built: whoever has no JavaScript reads those.
+The elements themselves are in ``_explorer``, and so is ``options.json``, which says what can be set. This module writes
+their configuration, and inside it tables that attnlib computed while the book was built: a reader without JavaScript
+sees those.
 
 Dimensions: T words, D numbers a word, H heads, L layers.
 """
@@ -10,6 +11,7 @@ import html
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,16 +21,47 @@ import attnlib
 
 NOTE = "Computed while the book was built. Where JavaScript runs, there is more here to choose and to change."
 STEPS = 1000  # weights of heads are kept as whole thousandths
-SETTINGS = {
-    "similarity": "scaled_dot", "scale": None, "bandwidth": 1.0,
-    "heads": 1, "mask": "none", "length": None, "positions": "none",
-}  # fmt: skip
-OPTIONS = {
-    "similarity": ("dot", "scaled_dot", "cosine", "gaussian"),
-    "mask": ("none", "causal", "padding", "both"),
-    "positions": ("none", "sinusoidal", "rope", "alibi"),
+SCORES = {
+    "dot": attnlib.dot,
+    "scaled_dot": attnlib.scaled_dot,
+    "cosine": attnlib.cosine,
+    "gaussian": attnlib.gaussian,
 }
-CONTROLS = ("similarity", "width", "heads", "mask", "positions")
+
+
+def checked_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what ``options.json`` holds.
+
+    Raises:
+        ValueError: the similarities are not those that attnlib computes here, a default is none of its options, or a
+            field belongs to an option that does not exist.
+    """
+    controls = options["controls"]
+    if {*controls["similarity"]["options"]} != {*SCORES}:
+        raise ValueError(f"options.json offers {[*controls['similarity']['options']]}, but there are {[*SCORES]}")
+    for name, control in controls.items():
+        if "default" in control and control["default"] not in choices(control):
+            raise ValueError(f"{name} is {control['default']!r} by default, but the options are {choices(control)}")
+    for name, field in options["fields"].items():
+        unknown = {*field["when"]} - {*choices(controls[field["control"]])}
+        if unknown:
+            raise ValueError(f"{name} is shown for {sorted(unknown)}, which {field['control']} does not offer")
+    return options
+
+
+def choices(control: dict[str, Any]) -> list[Any]:
+    """Return the options of a control, or the numbers that it offers."""
+    return [*control["options"]] if "options" in control else [*range(1, control["largest"] + 1)]
+
+
+OPTIONS = checked_options(json.loads((Path(__file__).parents[1] / "_explorer" / "options.json").read_text("utf-8")))
+CONTROLS: tuple[str, ...] = tuple(OPTIONS["controls"])
+SETTINGS: dict[str, Any] = {
+    name: entry["default"]
+    for kind in ("controls", "fields")
+    for name, entry in OPTIONS[kind].items()
+    if "default" in entry
+}
 
 
 def explorer(
@@ -51,24 +84,15 @@ def explorer(
         controls: those that the reader has met, of CONTROLS.
         query: the word whose row is looked at first.
         predict: whether the weights are hidden at first, until the reader has guessed.
-        settings: where the controls stand at first; the others stay there. See SETTINGS.
+        settings: what the controls and fields are set to at first; the rest is as in SETTINGS.
 
     Raises:
         ValueError: there is no such control or setting, or a table does not fit the sentence.
     """
-    unknown = {*controls} - {*CONTROLS} | {*settings} - {*SETTINGS}
-    if unknown:
-        raise ValueError(f"{', '.join(sorted(unknown))} came, but there are {', '.join([*CONTROLS, *SETTINGS])}")
-    for name, options in OPTIONS.items():
-        if settings.get(name, SETTINGS[name]) not in options:
-            raise ValueError(f"{name} is {settings[name]!r}, but one of {', '.join(options)} is needed")
+    _check_settings(controls, settings)
     numbers = {name: np.asarray(table, float) for name, table in tables.items()}
     labels, settings = words.split(), SETTINGS | settings
-    if query not in labels:
-        raise ValueError(f"query is {query!r}, but a word of the sentence is needed: {words}")
-    for name in {*numbers} & {"x", "q", "k", "v"}:
-        if len(numbers[name]) != len(labels):
-            raise ValueError(f"{name} has shape {numbers[name].shape}, but there are {len(labels)} words: one row each")
+    _check_sentence(labels, numbers, query)
     config = {
         "words": labels, "tables": {name: table.tolist() for name, table in numbers.items()}, "caption": caption,
         "controls": list(controls), "query": labels.index(query), "predict": predict, "settings": settings,
@@ -79,6 +103,35 @@ def explorer(
         for h, head in enumerate(weights)
     )
     return Markup("attention-explorer", config, tables_html, caption)
+
+
+def _check_settings(controls: Sequence[str], settings: Mapping[str, Any]) -> None:
+    unknown = {*controls} - {*CONTROLS} | {*settings} - {*SETTINGS}
+    if unknown:
+        raise ValueError(f"{', '.join(sorted(unknown))} came, but there are {', '.join([*CONTROLS, *SETTINGS])}")
+    for name, value in settings.items():
+        if name in CONTROLS and value not in choices(OPTIONS["controls"][name]):
+            needed = ", ".join(map(str, choices(OPTIONS["controls"][name])))
+            raise ValueError(f"{name} is {value!r}, but one of {needed} is needed")
+        if name not in CONTROLS and value is not None:
+            _check_field(name, value)
+
+
+def _check_field(name: str, value: float) -> None:
+    field = OPTIONS["fields"][name]
+    lowest, highest = field["lowest"], field.get("highest", OPTIONS["words"])
+    if not lowest <= value <= highest:
+        raise ValueError(f"{name} is {value!r}, but a number from {lowest} to {highest} is needed")
+
+
+def _check_sentence(words: Sequence[str], tables: Mapping[str, NDArray[np.float64]], query: str) -> None:
+    if len(words) > OPTIONS["words"]:
+        raise ValueError(f"{len(words)} words came, but there is room for {OPTIONS['words']}")
+    if query not in words:
+        raise ValueError(f"query is {query!r}, but a word of the sentence is needed: {' '.join(words)}")
+    for name in {*tables} & {"x", "q", "k", "v"}:
+        if len(tables[name]) != len(words):
+            raise ValueError(f"{name} has shape {tables[name].shape}, but there are {len(words)} words: one row each")
 
 
 def attended(
@@ -93,10 +146,8 @@ def attended(
     positions: str,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Compute with attnlib what the element does with the same settings: weights (H, T, T) and context (T, H*D)."""
-    score = {
-        "scaled_dot": partial(attnlib.scaled_dot, scale=scale),
-        "gaussian": partial(attnlib.gaussian, bandwidth=bandwidth),
-    }.get(similarity) or {"dot": attnlib.dot, "cosine": attnlib.cosine}[similarity]
+    extra = {"scaled_dot": {"scale": scale}, "gaussian": {"bandwidth": bandwidth}}.get(similarity, {})
+    score = partial(SCORES[similarity], **extra)
     q, k, v = (attnlib.split_heads(table, heads) for table in _projected(tables, positions))  # (H, T, D)
     T = q.shape[-2]
     if positions == "rope":

@@ -54,6 +54,12 @@ def test_what_attnlib_itself_imports_concerns_every_page():
     assert dependents("requirements.txt") == set(EXECUTED)
 
 
+def test_the_options_of_the_explorer_concern_the_pages_that_have_one():
+    having = {name for name in EXECUTED if "from _tools.explorer import" in source(f"book/{name}")}
+    assert dependents("book/_explorer/options.json") == having
+    assert len(having) == 6
+
+
 def test_a_part_that_is_loaded_on_demand_concerns_the_pages_that_ask_for_it():
     assert "attnlib/minilm.py" in names("import attnlib\nattnlib.minilm.load_minilm()")
     assert "attnlib/minilm.py" not in names("import attnlib\nattnlib.softmax(x)")

@@ -741,7 +741,7 @@ def test_packed_weights_still_sum_to_one_and_are_near():
 def test_the_weights_of_all_heads_are_few_and_no_part_of_the_page():
     page, file = text("book/transformer.html"), "explorer/book-transformer.js"
     assert '<attention-heads><script type="application/json"></script>' in page
-    assert page.index(file) < page.index('<script type="module">')
+    assert page.index(file) < page.index("explorer/explorer.js")
     script = (HTML / "_static" / file).read_text(encoding="utf-8")
     assert len(gzip.compress(script.encode(), 6)) < 100_000
     (data,) = json.loads(re.search(r"const weights = (.*);", script)[1])
@@ -801,13 +801,22 @@ def test_nothing_moves_by_itself(opened, chapter, tag):
     assert page.evaluate(moving, tag) == 0
 
 
-def test_the_module_is_loaded_where_it_is_needed_and_nowhere_else():
-    having = {"<attention-": set(), "explorer/explorer.css": set(), "customElements.define(": set()}
+def test_the_script_is_loaded_where_it_is_needed_and_nowhere_else():
+    having = {"<attention-": set(), "explorer.css": set(), "explorer/explorer.js": set()}
     for name in pages():
         for what, where in having.items():
             if what in text(name):
                 where.add(name)
     assert all(where == {f"book/{place}.html" for place, _ in PLACES} for where in having.values())
+
+
+def test_all_pages_share_one_deferred_script_and_hold_none_of_it():
+    scripts = [
+        re.findall(r"<script[^>]*explorer/explorer\.js[^>]*>", text(f"book/{place}.html")) for place, _ in PLACES
+    ]
+    assert all(len(found) == 1 and 'defer="defer"' in found[0] and "type=" not in found[0] for found in scripts)
+    assert len({re.search(r"explorer\.js\?v=(\w+)", found)[1] for (found,) in scripts}) == 1
+    assert not [place for place, _ in PLACES if "customElements.define(" in text(f"book/{place}.html")]
 
 
 @pytest.mark.parametrize(("chapter", "tag"), PLACES)
@@ -840,6 +849,9 @@ def test_no_word_ends_the_script_that_holds_it():
         ({"mask": "causl"}, "'causl', but one of none, causal, padding, both"),
         ({"positions": "alibii"}, "'alibii', but one of none, sinusoidal, rope, alibi"),
         ({"query": "z"}, "query is 'z', but a word of the sentence is needed: a b"),
+        ({"heads": 5}, "heads is 5, but one of 1, 2, 3, 4 is needed"),
+        ({"bandwidth": 0}, "bandwidth is 0, but a number from 0.01 to 1000 is needed"),
+        ({"length": 13}, "length is 13, but a number from 0 to 12 is needed"),
     ],
 )
 def test_what_does_not_fit_is_refused(wrong, message):

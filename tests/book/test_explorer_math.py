@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import playwright
 import pytest
-from _tools.explorer import attended
+from _tools.explorer import SETTINGS, attended, checked_options
 from pages import ROOT
 
-MODULE = ROOT / "book" / "_static" / "explorer" / "attention.js"
+MODULE = ROOT / "book" / "_explorer" / "attention.js"
 NODE = Path(playwright.__file__).parent / "driver" / "node"  # Playwright brings its own
 RUN = """
 import { explore } from "./attention.js";
@@ -171,3 +172,54 @@ def test_what_cannot_be_computed_is_said_in_words(tmp_path):
     assert "3 numbers" in odd
     assert "1 wide" in narrow
     assert fine is None
+
+
+# ---- the options, which Python and JavaScript read from one file
+
+
+def options():
+    return json.loads((MODULE.parent / "options.json").read_text(encoding="utf-8"))
+
+
+def changed(path, value):
+    """The options, with another value in one place."""
+    changed = place = options()
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    return changed
+
+
+WRONG_OPTIONS = {
+    "a similarity that nobody computes": (["controls", "similarity", "options", "euclidean"], "Euclid's"),
+    "a field of an option that does not exist": (["fields", "length", "when"], ["pading"]),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG_OPTIONS)
+def test_python_and_javascript_both_refuse_options_that_they_cannot_compute(fault, tmp_path):
+    path, value = WRONG_OPTIONS[fault]
+    wrong = changed(path, value)
+    with pytest.raises(ValueError, match=r"euclidean|pading"):
+        checked_options(wrong)
+    for name in ("attention.js", "options.js"):
+        shutil.copy(MODULE.with_name(name), tmp_path)
+    for content, status in ((options(), 0), (wrong, 1)):
+        (tmp_path / "options.json").write_text(json.dumps(content))
+        done = load_options(tmp_path, "{}")
+        assert done.returncode == status, done.stderr
+    assert re.search("options.json .*(euclidean|pading)", done.stderr)
+
+
+@pytest.mark.parametrize(("setting", "value"), [("similarity", "dott"), ("mask", None), ("heads", 5)])
+def test_javascript_refuses_a_page_with_a_setting_that_is_none_of_the_options(setting, value):
+    for settings, status in ((SETTINGS, 0), (SETTINGS | {setting: value}, 1)):
+        done = load_options(MODULE.parent, f"checkedSettings({json.dumps(settings)})")
+        assert done.returncode == status, done.stderr
+    assert f"{setting} is {json.dumps(value).strip(chr(34))}, but the options are" in done.stderr
+
+
+def load_options(folder, then):
+    code = f'import {{ checkedSettings }} from "./options.js"; {then};'
+    command = [NODE, "--input-type=module", "-e", code]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)

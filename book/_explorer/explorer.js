@@ -1,34 +1,11 @@
 // <attention-explorer>: attention on one sentence, every step of it, with numbers that the reader can change.
-// Its configuration is written by book/_tools/explorer.py; nothing is kept beyond the page.
+// Its configuration is written by book/_tools/explorer.py. Nothing that a reader enters is kept beyond the page.
 
 import { explore, problem } from "./attention.js";
 import { Guess, verdict } from "./guess.js";
-import { LIMIT, Notes, NumberTable, number } from "./inputs.js";
-import { HeatTable, Summary, configuration, distinct, h, inWords, labelled, shown } from "./table.js";
-
-const MOST_WORDS = 12;
-const MOST_NUMBERS = 8;
-
-const CHOICES = {
-  similarity: {
-    label: "Similarity",
-    options: { dot: "dot product", scaled_dot: "scaled dot product", cosine: "cosine", gaussian: "Gaussian" },
-  },
-  width: { label: "Numbers a word", options: upTo(MOST_NUMBERS) },
-  heads: { label: "Heads", options: upTo(4) },
-  mask: { label: "Mask", options: { none: "none", causal: "causal", padding: "padding", both: "causal and padding" } },
-  positions: {
-    label: "Positions",
-    options: { none: "none", sinusoidal: "sinusoidal, added", rope: "RoPE", alibi: "ALiBi" },
-  },
-};
-
-// Numbers that belong to one setting of a choice.
-const FIELDS = {
-  scale: { label: "Scale", of: "similarity", when: ["scaled_dot"], low: -LIMIT, high: LIMIT, empty: "1/√width" },
-  bandwidth: { label: "Bandwidth", of: "similarity", when: ["gaussian"], low: 0.01, high: LIMIT },
-  length: { label: "Words that are real", of: "mask", when: ["padding", "both"], low: 0 },
-};
+import { FieldErrors, number, NumberTable } from "./inputs.js";
+import { checkedSettings, CONTROLS, FIELDS, MOST_WORDS, named } from "./options.js";
+import { configuration, container, distinct, h, HeatTable, inWords, labelled, shown, Summary } from "./table.js";
 
 const TABLES = {
   x: ["Word vectors X", "word"],
@@ -41,22 +18,18 @@ const TABLES = {
 };
 const PER_WORD = ["x", "q", "k", "v"];
 
-// What positions make of the words, before any score.
+// What positions change in the words before they are scored.
 const PLACED = {
   sinusoidal: "Words plus positions, X + P: queries, keys and values",
   rope: "Words turned by their positions: queries and keys",
 };
 
-function upTo(n) {
-  return Object.fromEntries(Array.from({ length: n }, (_, i) => [i + 1, String(i + 1)]));
-}
-
 const counted = (n) => Array.from({ length: n }, (_, d) => String(d + 1));
 
-/** A number from -2 to 2 for a word that is not in the example, made from its letters: always the same. */
+/** Make a number from -2 to 2 out of the letters of a word that is not in the example: always the same one. */
 export function fromLetters(word, table, column) {
   let hash = 2166136261;
-  for (const letter of `${table}${column}${word}`) hash = Math.imul(hash ^ letter.codePointAt(0), 16777619);
+  for (const letter of `${table}${column}${word}`) hash = Math.imul(hash ^ Number(letter.codePointAt(0)), 16777619);
   return (((hash >>> 13) % 9) - 4) / 2;
 }
 
@@ -64,9 +37,50 @@ export function fromLetters(word, table, column) {
 const told = (words) => words.map((word, i) => `${word} ${words.slice(0, i).filter((other) => other === word).length}`);
 
 class AttentionExplorer extends HTMLElement {
+  // Sentence and controls have one message, the tables of numbers another.
+  settingErrors = new FieldErrors();
+  numberErrors = new FieldErrors();
+  summary = new Summary();
+  guess = new Guess({ reveal: (guess) => this.reveal(guess), again: () => this.again() });
+  sentence = h("input", {
+    type: "text",
+    maxlength: 120,
+    autocomplete: "off",
+    spellcheck: "false",
+    input: () => this.readSentence(),
+  });
+  predict = h("input", { type: "checkbox", role: "switch", change: () => this.update() });
+  /** @type {Record<string, HTMLSelectElement>} */
+  choices = {};
+  /** @type {Record<string, HTMLInputElement>} */
+  fields = {};
+  /** @type {Record<string, NumberTable>} */
+  editors = {};
+  /** @type {Record<string, HeatTable>} */
+  panels = {};
+
+  /** @type {any} what Python wrote into the element */
+  config = null;
+  /** @type {any} what attention is computed from: words, tables, and the settings of the controls and fields */
+  state = {};
+  /** @type {any} the steps that attention.js computed from it */
+  result = {};
+  /** @type {Map<string, number[][]>} the numbers of words that the sentence has, or had, by word and how many came before */
+  known = new Map();
+  /** @type {number | null} how many words the reader wants to be real; null for all of them */
+  real = null;
+  head = 0;
+  picked = 0;
+  pickedWord = "";
+  /** @type {number | null} the row under the pointer */
+  over = null;
+  hiding = false;
+
   connectedCallback() {
     if (this.config) return;
-    this.config = configuration(this);
+    const config = configuration(this);
+    checkedSettings(config.settings);
+    this.config = config;
     this.build();
     this.reset();
   }
@@ -75,9 +89,10 @@ class AttentionExplorer extends HTMLElement {
   reset() {
     const { words, tables, settings, query, predict } = structuredClone(this.config);
     this.known = new Map();
-    this.notes.forEach((notes) => notes.clear());
+    this.settingErrors.clear();
+    this.numberErrors.clear();
     this.state = { ...settings, words, tables };
-    Object.assign(this, { real: settings.length, head: 0 }); // real: how many words are, as the reader wants it; null is all
+    Object.assign(this, { real: settings.length, head: 0 });
     this.pick(query);
     this.countReal();
     this.predict.checked = predict;
@@ -90,40 +105,36 @@ class AttentionExplorer extends HTMLElement {
   // ---- what it is made of
 
   build() {
-    this.notes = [new Notes(), new Notes()];
-    this.summary = new Summary();
-    this.guess = new Guess({
-      nothing: this.config.controls.includes("mask"),
-      reveal: (guess) => this.reveal(guess),
-      again: () => this.again(),
-    });
+    this.guess.nothing = this.config.controls.includes("mask");
     this.panels = this.makePanels();
     const again = h("button", { type: "button", click: () => this.reset() }, "Reset");
     this.replaceChildren(
-      h("div", { class: "attn", role: "group", "aria-label": this.config.caption },
+      h(
+        "div",
+        { class: "attn", role: "group", "aria-label": this.config.caption },
         h("div", { class: "attn-controls" }, this.makeSentence(), ...this.makeControls(), this.makeSwitch(), again),
-        this.notes[0].element, this.makeTables(), this.guess.element,
+        this.settingErrors.element,
+        this.makeTables(),
+        this.guess.element,
         h("div", { class: "attn-panels" }, ...Object.values(this.panels).map((panel) => panel.element)),
-        this.summary.element),
+        this.summary.element,
+      ),
     );
   }
 
   makeSentence() {
-    this.sentence = h("input", { type: "text", maxlength: 120, autocomplete: "off", spellcheck: "false", input: () => this.readSentence() });
     return labelled("Sentence", this.sentence, { class: "attn-field attn-sentence" });
   }
 
   makeControls() {
-    this.choices = {};
-    this.fields = {};
     return this.config.controls.flatMap((name) => [
-      this.makeChoice(name, CHOICES[name]),
-      ...Object.keys(FIELDS).filter((field) => FIELDS[field].of === name).map((field) => this.makeField(field)),
-      ...(name === "heads" ? [this.makeChoice("head", { label: "Head shown", options: {} })] : []),
+      this.makeChoice(name, CONTROLS[name].label, named(CONTROLS[name])),
+      ...Object.keys(FIELDS).filter((field) => FIELDS[field].control === name).map((field) => this.makeField(field)),
+      ...(name === "heads" ? [this.makeChoice("head", "Head shown", {})] : []),
     ]);
   }
 
-  makeChoice(name, { label, options }) {
+  makeChoice(name, label, options) {
     const select = h("select", { change: () => this.readChoice(name) });
     this.choices[name] = select;
     this.offer(select, options);
@@ -135,13 +146,19 @@ class AttentionExplorer extends HTMLElement {
   }
 
   makeField(name) {
-    const { label, empty } = FIELDS[name];
-    this.fields[name] = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", size: 6, placeholder: empty, input: () => this.readField(name) });
+    const { label, placeholder } = FIELDS[name];
+    this.fields[name] = h("input", {
+      type: "text",
+      inputmode: "decimal",
+      autocomplete: "off",
+      size: 6,
+      placeholder,
+      input: () => this.readField(name),
+    });
     return labelled(label, this.fields[name]);
   }
 
   makeSwitch() {
-    this.predict = h("input", { type: "checkbox", role: "switch", change: () => this.update() });
     return labelled("Predict first", this.predict, { class: "attn-field attn-switch" });
   }
 
@@ -149,11 +166,14 @@ class AttentionExplorer extends HTMLElement {
     this.editors = Object.fromEntries(
       Object.keys(this.config.tables).map((name) => [name, this.makeEditor(name)]),
     );
-    return h("details", { class: "attn-vectors", open: true },
+    return h(
+      "details",
+      { class: "attn-vectors", open: true },
       h("summary", {}, "The numbers: change any of them"),
-      this.notes[1].element,
+      this.numberErrors.element,
       h("div", { class: "attn-panels" }, ...Object.values(this.editors).map((editor) => editor.element)),
-      h("p", {}, "A word that is not in the example gets numbers made from its letters, always the same ones."));
+      h("p", {}, "A word that is not in the example gets numbers made from its letters, always the same ones."),
+    );
   }
 
   makeEditor(name) {
@@ -162,7 +182,7 @@ class AttentionExplorer extends HTMLElement {
       this.update();
     };
     const [title, rows] = TABLES[name];
-    return new NumberTable({ title, rows, columns: "component", notes: this.notes[1], changed });
+    return new NumberTable({ title, rows, columns: "component", errors: this.numberErrors, changed });
   }
 
   makePanels() {
@@ -186,7 +206,7 @@ class AttentionExplorer extends HTMLElement {
   take(field, change) {
     const state = { ...this.state, ...change };
     const message = problem(state);
-    this.notes[0].set(field, message && `${message}.`);
+    this.settingErrors.set(field, message && `${message}.`);
     if (!message) this.state = state;
     return !message;
   }
@@ -194,7 +214,10 @@ class AttentionExplorer extends HTMLElement {
   readSentence() {
     const words = this.sentence.value.split(/\s+/).filter(Boolean);
     const wrong = words.length < 1 || words.length > MOST_WORDS;
-    this.notes[0].set(this.sentence, wrong ? `${words.length} words came, but 1 to ${MOST_WORDS} are needed.` : null);
+    this.settingErrors.set(
+      this.sentence,
+      wrong ? `${words.length} words came, but 1 to ${MOST_WORDS} are needed.` : null,
+    );
     if (wrong) return;
     this.reshape(words, null);
     this.countReal();
@@ -203,7 +226,7 @@ class AttentionExplorer extends HTMLElement {
     this.showSettings();
     this.showTables();
     this.update();
-    if (this.notes[0].wrong.has(this.fields.length)) this.readField("length", true);
+    if (this.settingErrors.wrong.has(this.fields.length)) this.readField("length", true);
   }
 
   countReal() {
@@ -223,7 +246,10 @@ class AttentionExplorer extends HTMLElement {
     const keys = told(words);
     const row = (table, name, word, i) => {
       const rows = this.known.get(keys[i]) ?? this.known.get(`${word} 0`);
-      return Array.from({ length: width ?? tables[name][0].length }, (_, d) => rows?.[table][d] ?? fromLetters(word, name, d));
+      return Array.from(
+        { length: width ?? tables[name][0].length },
+        (_, d) => rows?.[table][d] ?? fromLetters(word, name, d),
+      );
     };
     const renewed = perWord.map((name, table) => [name, words.map((word, i) => row(table, name, word, i))]);
     this.state = { ...this.state, words, tables: { ...tables, ...Object.fromEntries(renewed) } };
@@ -238,7 +264,7 @@ class AttentionExplorer extends HTMLElement {
   readChoice(name) {
     this.choose(name);
     for (const [other, select] of Object.entries(this.choices)) {
-      if (other !== name && this.notes[0].wrong.has(select)) this.choose(other); // what it did not fit may be gone
+      if (other !== name && this.settingErrors.wrong.has(select)) this.choose(other); // what it did not fit may be gone
     }
     this.showSettings();
     this.update();
@@ -247,7 +273,7 @@ class AttentionExplorer extends HTMLElement {
   choose(name) {
     const select = this.choices[name];
     const value = /^\d+$/.test(select.value) ? Number(select.value) : select.value;
-    if (name === "head") this.head = value;
+    if (name === "head") this.head = Number(value);
     else if (name === "width") this.readWidth(select, value);
     else if (this.take(select, { [name]: value })) this.head = Math.min(this.head, this.state.heads - 1);
   }
@@ -262,15 +288,19 @@ class AttentionExplorer extends HTMLElement {
 
   /** Take the number of a field; again if it was refused, and the sentence has changed since. */
   readField(name, again = false) {
-    const { label, low, empty } = FIELDS[name];
-    const high = name === "length" ? this.state.words.length : FIELDS[name].high;
+    const { label, lowest, placeholder } = FIELDS[name];
+    const highest = FIELDS[name].highest ?? this.state.words.length;
     const field = this.fields[name];
-    const { value, message } = empty && field.value.trim() === "" ? { value: null } : number(field.value, low, high);
+    const { value, message } = placeholder && field.value.trim() === ""
+      ? { value: null }
+      : number(field.value, lowest, highest);
     const whole = name === "length" && value !== undefined && !Number.isInteger(value);
-    const wrong = whole ? `“${field.value}” came, but a whole number is needed. Until then the last good one counts.` : message;
-    this.notes[0].set(field, wrong && `${label}: ${wrong}`);
-    if (wrong) return;
-    if (name === "length") this.real = again || value < this.state.words.length ? value : null;
+    const wrong = whole
+      ? `“${field.value}” came, but a whole number is needed. Until then the last good one counts.`
+      : message;
+    this.settingErrors.set(field, wrong && `${label}: ${wrong}`);
+    if (wrong || value === undefined) return;
+    if (name === "length") this.real = again || Number(value) < this.state.words.length ? value : null;
     this.state[name] = value;
     this.update();
   }
@@ -307,7 +337,7 @@ class AttentionExplorer extends HTMLElement {
   again() {
     this.pick((this.picked + 1) % this.state.words.length);
     this.update();
-    this.guess.choices.querySelector("input").focus();
+    this.guess.choices.querySelector("input")?.focus();
   }
 
   hide(hiding) {
@@ -323,16 +353,18 @@ class AttentionExplorer extends HTMLElement {
 
   showSettings() {
     const { heads, tables } = this.state;
-    if (this.choices.head) this.offer(this.choices.head, Object.fromEntries(Array.from({ length: heads }, (_, n) => [n, String(n)])));
+    if (this.choices.head) {
+      this.offer(this.choices.head, Object.fromEntries(Array.from({ length: heads }, (_, n) => [n, String(n)])));
+    }
     const values = { ...this.state, head: this.head, width: tables.x?.[0].length };
     for (const [name, select] of Object.entries(this.choices)) {
-      if (!this.notes[0].wrong.has(select)) select.value = String(values[name]);
+      if (!this.settingErrors.wrong.has(select)) select.value = String(values[name]);
     }
-    if (this.choices.head) this.choices.head.parentElement.hidden = heads === 1;
+    if (this.choices.head) container(this.choices.head).hidden = heads === 1;
     for (const [name, field] of Object.entries(this.fields)) {
-      field.parentElement.hidden = !FIELDS[name].when.includes(values[FIELDS[name].of]);
-      if (field.parentElement.hidden) this.notes[0].set(field, null);
-      if (!this.notes[0].wrong.has(field)) field.value = values[name] ?? "";
+      container(field).hidden = !FIELDS[name].when.includes(values[FIELDS[name].control]);
+      if (container(field).hidden) this.settingErrors.set(field, null);
+      if (!this.settingErrors.wrong.has(field)) field.value = values[name] ?? "";
     }
   }
 
@@ -354,7 +386,7 @@ class AttentionExplorer extends HTMLElement {
     const tables = { q, k, v, placed, ...heads[this.head], ...(this.alone() ? {} : { context }) };
     for (const [name, panel] of Object.entries(this.panels)) {
       const across = panel.columnKind === "key" ? words : this.components(name, tables[name]);
-      panel.caption.textContent = this.title(name);
+      panel.caption.textContent = this.captionOf(name);
       panel.label(words, across);
       panel.fill(tables[name], name === "weights" ? 1 : undefined);
     }
@@ -376,7 +408,7 @@ class AttentionExplorer extends HTMLElement {
     return row.map((_, n) => (heads > 1 ? `${first + Math.floor(n / width)}:${(n % width) + 1}` : `${n + 1}`));
   }
 
-  title(name) {
+  captionOf(name) {
     const { heads, similarity, positions, mask, scale } = this.state;
     const head = heads > 1 ? ` of head ${this.head}` : "";
     const width = this.result.q[0].length / heads;
@@ -387,11 +419,14 @@ class AttentionExplorer extends HTMLElement {
       gaussian: "minus the squared distance, over twice the squared bandwidth",
     }[similarity];
     const values = positions === "sinusoidal" && this.panels.placed ? "words plus positions" : "values";
-    const clock = { sinusoidal: ", positions added to the words", rope: ", queries and keys turned by RoPE" }[positions] ?? "";
+    const clock =
+      { sinusoidal: ", positions added to the words", rope: ", queries and keys turned by RoPE" }[positions] ?? "";
     const applied = [positions === "alibi" && "ALiBi", mask !== "none" && "the mask"].filter(Boolean).join(" and ");
     const split = heads > 1 ? "; 1:2 is component 2 of head 1" : "";
     return {
-      q: "Queries, X times W_Q", k: "Keys, X times W_K", v: "Values, X times W_V",
+      q: "Queries, X times W_Q",
+      k: "Keys, X times W_K",
+      v: "Values, X times W_V",
       scores: `Scores${head}: ${formula}${clock}`,
       placed: PLACED[positions],
       masked: `Scores${head} after ${applied}`,
@@ -409,7 +444,9 @@ class AttentionExplorer extends HTMLElement {
       return;
     }
     const { heads } = this.result;
-    const each = heads.map(({ weights }, n) => (heads.length > 1 ? `Head ${n}: ` : "") + inWords(words[row], weights[row], words));
+    const each = heads.map(({ weights }, n) =>
+      (heads.length > 1 ? `Head ${n}: ` : "") + inWords(words[row], weights[row], words)
+    );
     this.summary.say(this.alone() ? each[this.head] : each.join(" "));
   }
 }

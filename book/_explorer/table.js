@@ -1,10 +1,19 @@
-// What the explorer and the head view share: tables of shaded numbers, a row that is looked at, and what is said of it.
+// What the explorer and the head view share: tables of shaded numbers, whose rows can be looked at and are put into words.
 
-const POSITIVE = "59 130 196"; // the colours of attnlib.plotting.heatmap; with ink on the strongest shade the contrast is
-const NEGATIVE = "200 100 28"; // above 4.5:1, in light and in dark
+// The colours of attnlib.plotting.heatmap. Text on the strongest shade has a contrast above 4.5:1, in light and in dark.
+const POSITIVE = "59 130 196";
+const NEGATIVE = "200 100 28";
 const STRONGEST = 0.65;
 
-/** Make an element: h("th", {scope: "row"}, "text", child). What is a function becomes a listener. */
+/**
+ * Make an element: h("th", {scope: "row"}, "text", child). An attribute that is a function becomes a listener.
+ *
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, any>} attributes
+ * @param {(Node | string)[]} children
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -16,34 +25,61 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-let controls = 0; // so far on the page
+let controls = 0; // how many there are on the page so far
 
-/** A control under its label. */
+/** Put a control under its label. */
 export function labelled(text, control, attributes = {}) {
   control.id = `attn-field-${controls++}`;
   return h("div", { class: "attn-field", ...attributes }, h("label", { for: control.id }, text), control);
 }
 
-/** The JSON that Python wrote into an element. */
-export const configuration = (element) => JSON.parse(element.querySelector('script[type="application/json"]').textContent);
+/** Return what holds a control and its label. */
+export const container = (control) => /** @type {HTMLElement} */ (control.parentElement);
 
-/** A number for a cell: two decimals, and a power of ten where it would not fit. */
+/** Return the JSON that Python wrote into an element. */
+export const configuration = (element) =>
+  JSON.parse(element.querySelector('script[type="application/json"]').textContent);
+
+/** Write a number for a cell: with two decimals, or as a power of ten where that would not fit. */
 export function shown(x) {
   if (x === -Infinity) return "−∞";
   const text = Math.abs(x) >= 1e5 ? x.toExponential(1) : x.toFixed(2);
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 
+/** Return the text node that an element ends with. To write into it is quicker than to replace it. */
+const textOf = (element) => /** @type {Text} */ (element.lastChild);
+
 const hidden = (text) => h("span", { class: "attn-hidden" }, text);
 
-/** A table of shaded numbers whose rows can be looked at. Numbers are written in place; cells are made when its size changes. */
+/** A table of shaded numbers whose rows can be looked at. Its cells are made anew only when its size changes. */
 export class HeatTable {
   /**
-   * @param {object} options rows and columns: what they are ("query", "key"); total: whether a last column has the sums;
-   *   look(i, how): called when a row is picked ("pick"), or the pointer is on it ("over"), or has left (i is null)
+   * @param {object} options
+   * @param {string} options.rows what the rows are: "query"
+   * @param {string} options.columns what the columns are: "key"
+   * @param {boolean} [options.total] whether a last column has the sums
+   * @param {(row: number | null, how: "pick" | "over") => void} options.look called when a row is picked, when the
+   *   pointer is over it, and with null when the pointer has left
    */
   constructor({ rows, columns, total = false, look }) {
-    Object.assign(this, { rowKind: rows, columnKind: columns, total, look, row: 0 });
+    this.rowKind = rows;
+    this.columnKind = columns;
+    this.total = total;
+    this.look = look;
+    this.row = 0;
+    /** @type {HTMLButtonElement[]} */
+    this.buttons = [];
+    /** @type {Text[]} */
+    this.names = [];
+    /** @type {HTMLTableRowElement[]} */
+    this.lines = [];
+    /** @type {HTMLTableCellElement[][]} */
+    this.cells = [];
+    /** @type {HTMLTableCellElement[]} */
+    this.sums = [];
+    /** @type {string[][]} */
+    this.written = [];
     this.caption = h("caption");
     this.head = h("tr");
     this.body = h("tbody");
@@ -72,14 +108,17 @@ export class HeatTable {
 
   /** Give the table its rows and columns. */
   label(rows, columns) {
-    if (this.buttons?.length !== rows.length || this.names?.length !== columns.length) this.rebuild(rows.length, columns.length);
-    this.buttons.forEach((button, i) => (button.lastChild.data = rows[i]));
+    if (this.buttons.length !== rows.length || this.names.length !== columns.length) {
+      this.rebuild(rows.length, columns.length);
+    }
+    this.buttons.forEach((button, i) => (textOf(button).data = rows[i]));
     this.names.forEach((name, j) => (name.data = columns[j]));
   }
 
   rebuild(rows, columns) {
-    this.buttons = Array.from({ length: rows }, () =>
-      h("button", { type: "button", tabindex: -1, "aria-pressed": "false" }, hidden(`${this.rowKind}: `), ""),
+    this.buttons = Array.from(
+      { length: rows },
+      () => h("button", { type: "button", tabindex: -1, "aria-pressed": "false" }, hidden(`${this.rowKind}: `), ""),
     );
     this.names = Array.from({ length: columns }, () => document.createTextNode(""));
     this.cells = this.buttons.map(() => Array.from({ length: columns }, () => h("td", {}, "")));
@@ -91,16 +130,16 @@ export class HeatTable {
       ...(this.total ? [h("th", { scope: "col" }, "sum")] : []),
     );
     this.lines = this.buttons.map((button, i) =>
-      h("tr", {}, h("th", { scope: "row" }, button), ...this.cells[i], ...this.sums.slice(i, i + 1)),
+      h("tr", {}, h("th", { scope: "row" }, button), ...this.cells[i], ...this.sums.slice(i, i + 1))
     );
     this.body.replaceChildren(...this.lines);
   }
 
-  /** Write the numbers. The shade is of the share of full, by default of the largest number. */
+  /** Write the numbers. A cell is shaded by its share of full, by default of the largest number. */
   fill(values, full = largest(values)) {
     values.forEach((row, i) => {
       row.forEach((value, j) => this.write(i, j, value, full));
-      if (this.total) this.sums[i].firstChild.data = shown(row.reduce((sum, w) => sum + w, 0));
+      if (this.total) textOf(this.sums[i]).data = shown(row.reduce((sum, w) => sum + w, 0));
     });
   }
 
@@ -110,11 +149,11 @@ export class HeatTable {
     const shade = `rgb(${value < 0 ? NEGATIVE : POSITIVE} / ${(STRONGEST * share).toFixed(2)})`;
     if (this.written[i][j] === text + shade) return;
     this.written[i][j] = text + shade;
-    this.cells[i][j].firstChild.data = text;
+    textOf(this.cells[i][j]).data = text;
     this.cells[i][j].style.backgroundColor = shade;
   }
 
-  /** Set apart the row that is looked at; the one that was picked is where the Tab key leads. */
+  /** Set apart the row that is looked at. The Tab key leads to the one that was picked. */
   mark(looked, picked) {
     this.row = picked;
     this.lines.forEach((line, i) => line.classList.toggle("attn-looked", i === looked));
@@ -139,7 +178,7 @@ export function distinct(words) {
   });
 }
 
-/** The places of the largest of some numbers: several where they are equal but for rounding. */
+/** Return the places of the largest number: several where numbers are equal but for rounding. */
 export function best(numbers) {
   const top = Math.max(...numbers);
   return numbers.flatMap((x, j) => (top - x <= 1e-9 ? [j] : []));
@@ -154,12 +193,17 @@ export function inWords(word, weights, words) {
   const rest = weights.map((w, j) => [w, words[j], j]).filter(([w, , j]) => !places.includes(j) && w >= 0.005);
   rest.sort((a, b) => b[0] - a[0]);
   const then = rest.slice(0, 2).map(([w, other]) => `“${other}” ${shown(w)}`);
-  return `“${word}” looks ${each}${first}: weight ${shown(weights[places[0]])} of 1${then.length ? `, then ${then.join(", ")}` : ""}.`;
+  return `“${word}” looks ${each}${first}: weight ${shown(weights[places[0]])} of 1${
+    then.length ? `, then ${then.join(", ")}` : ""
+  }.`;
 }
 
 /** A line that is read aloud when it changes, but no more than a few times a second. */
 export class Summary {
   constructor() {
+    this.next = "";
+    /** @type {number | null} */
+    this.waiting = null;
     this.element = h("p", { class: "attn-summary", "aria-live": "polite" });
   }
 

@@ -46,9 +46,12 @@ export function softmax(scores) {
 export const MASKS = {
   none: () => true,
   causal: (i, j) => j <= i,
-  padding: (i, j, length) => j < length,
+  padding: (_i, j, length) => j < length,
   both: (i, j, length) => j <= i && j < length,
 };
+
+/** What can tell the words where they are. */
+export const POSITIONS = ["none", "sinusoidal", "rope", "alibi"];
 
 // The angle of position i in pair k: i / BASE^(2k/D).
 const angle = (i, k, width) => i * BASE ** ((-2 * k) / width);
@@ -66,7 +69,7 @@ export function rope(x) {
     row.map((value, d) => {
       const t = angle(i, d % half, row.length);
       return value * Math.cos(t) + (d < half ? -row[d + half] : row[d - half]) * Math.sin(t);
-    }),
+    })
   );
 }
 
@@ -93,9 +96,13 @@ export const merge = (tables) => tables[0].map((_, t) => tables.flatMap((table) 
 export function problem({ tables, heads = 1, positions = "none" }) {
   const width = (name) => (tables[`w${name}`] ?? tables[name] ?? tables.x)[0].length;
   const uneven = [...new Set(["q", "v"].map(width))].find((n) => n % heads);
-  if (uneven) return `${heads} heads came, but they cannot share ${uneven} columns evenly: choose a number that divides ${uneven}`;
+  if (uneven) {
+    return `${heads} heads came, but they cannot share ${uneven} columns evenly: choose a number that divides ${uneven}`;
+  }
   if (positions === "sinusoidal" && tables.x[0].length % 2) {
-    return `Vectors have ${tables.x[0].length} numbers, but sines and cosines come in pairs: choose an even number, or other positions`;
+    return `Vectors have ${
+      tables.x[0].length
+    } numbers, but sines and cosines come in pairs: choose an even number, or other positions`;
   }
   if (positions === "rope" && (width("q") / heads) % 2) {
     return `A head is ${width("q") / heads} wide, but RoPE turns pairs: choose an even width, or other positions`;
@@ -124,12 +131,18 @@ export function explore(state) {
     const scores = SIMILARITIES[similarity](query, keys[h], state);
     const slope = positions === "alibi" ? slopes[h] : 0;
     const masked = scores.map((row, i) =>
-      row.map((s, j) => (MASKS[mask](i, j, length) ? s - slope * Math.abs(i - j) : -Infinity)),
+      row.map((s, j) => (MASKS[mask](i, j, length) ? s - slope * Math.abs(i - j) : -Infinity))
     );
     const weights = masked.map(softmax);
     return { scores, masked, weights, context: product(weights, v[h]) };
   });
-  return { q: merge(queries), k: merge(keys), v: merge(v), heads: steps, context: merge(steps.map((one) => one.context)) };
+  return {
+    q: merge(queries),
+    k: merge(keys),
+    v: merge(v),
+    heads: steps,
+    context: merge(steps.map((one) => one.context)),
+  };
 }
 
 /** Queries, keys and values: given, or made from x by its three matrices, or x itself. */

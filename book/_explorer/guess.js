@@ -2,12 +2,18 @@
 
 import { best, h, quoted, shown } from "./table.js";
 
-let guesses = 0; // so far on the page
+let guesses = 0; // how many there are on the page so far
 
 export class Guess {
-  /** @param {object} options nothing: whether "no word" may be the answer; reveal: called with a guess; again: called for the next one */
-  constructor({ nothing, reveal, again }) {
-    Object.assign(this, { nothing, name: `attn-guess-${guesses++}` });
+  /**
+   * @param {object} options
+   * @param {boolean} [options.nothing] whether "no word" may be the answer
+   * @param {(guess: number | null) => void} options.reveal called with a guess
+   * @param {() => void} options.again called for the next one
+   */
+  constructor({ nothing = false, reveal, again }) {
+    this.nothing = nothing;
+    this.name = `attn-guess-${guesses++}`;
     this.legend = h("legend");
     this.choices = h("div", { class: "attn-choices" });
     this.submit = h("button", { type: "submit" }, "Show the weights");
@@ -18,17 +24,22 @@ export class Guess {
     this.element = h("div", { class: "attn-guess" }, this.form, this.verdict, this.next);
   }
 
-  /** The place that was chosen: -1 for no word, null where nothing was chosen yet. */
+  /** Return the place that was chosen: -1 for no word, null where nothing was chosen yet. */
   guess() {
+    /** @type {HTMLInputElement | null} */
     const chosen = this.form.querySelector("input:checked");
     return chosen && Number(chosen.value);
   }
 
   ask(word, words, head) {
-    this.legend.textContent = `Which word will “${word}” give the most weight${head === null ? "" : ` in head ${head}`}?`;
-    const option = (text, value) =>
-      h("label", {}, h("input", { type: "radio", name: this.name, value }), text);
-    this.choices.replaceChildren(...words.map(option), ...(this.nothing ? [option("none: it may attend to nothing", -1)] : []));
+    this.legend.textContent = `Which word will “${word}” give the most weight${
+      head === null ? "" : ` in head ${head}`
+    }?`;
+    const option = (text, value) => h("label", {}, h("input", { type: "radio", name: this.name, value }), text);
+    this.choices.replaceChildren(
+      ...words.map(option),
+      ...(this.nothing ? [option("none: it may attend to nothing", -1)] : []),
+    );
     this.say("", true);
   }
 
@@ -39,11 +50,13 @@ export class Guess {
   }
 }
 
-/** Whether a guess was right, and why, in numbers. The scores are those that the softmax gets. */
+/** Say whether a guess was right, and why, in numbers. The scores are those that the softmax gets. */
 export function verdict(guess, word, { weights, scores, words }) {
   const places = weights.some((w) => w > 0) ? best(weights) : [];
   if (!places.length) {
-    return `${guess === -1 ? "Right" : "Not so"}: every score of “${word}” is −∞, so it may attend to nothing and all weights are 0.`;
+    return `${
+      guess === -1 ? "Right" : "Not so"
+    }: every score of “${word}” is −∞, so it may attend to nothing and all weights are 0.`;
   }
   const [top] = places;
   const name = (j) => `“${words[j]}”`;
@@ -51,7 +64,9 @@ export function verdict(guess, word, { weights, scores, words }) {
   if (places.includes(guess)) return `Right: ${winner}. ${lead(top, places, scores, words)}`;
   if (guess === -1) return `Not so: ${winner}, for there is a score that is not −∞.`;
   const yours = `${name(guess)} gets ${shown(weights[guess])}`;
-  if (scores[guess] === -Infinity) return `Not so: ${name(guess)} is masked. Its score is −∞, so its weight is 0; ${winner}.`;
+  if (scores[guess] === -Infinity) {
+    return `Not so: ${name(guess)} is masked. Its score is −∞, so its weight is 0; ${winner}.`;
+  }
   return `Not so: ${yours}, and ${winner}. ${factor(scores[top], scores[guess])}`;
 }
 
@@ -67,11 +82,12 @@ const MOST = 11; // of a difference of scores, for which the factor is still wri
 
 function factor(one, other) {
   const difference = one - other;
-  const times =
-    difference > MOST
-      ? `more than 10^${whole(difference / Math.LN10)} times as large`
-      : `e^${shown(difference)} = ${shown(Math.exp(difference))} times as large`;
-  return `The scores are ${inText(one)} and ${inText(other)}; the difference of ${inText(difference)} makes a weight ${times}.`;
+  const times = difference > MOST
+    ? `more than 10^${whole(difference / Math.LN10)} times as large`
+    : `e^${shown(difference)} = ${shown(Math.exp(difference))} times as large`;
+  return `The scores are ${inText(one)} and ${inText(other)}; the difference of ${
+    inText(difference)
+  } makes a weight ${times}.`;
 }
 
 const whole = (x) => Math.trunc(x).toLocaleString("en").replace("-", "−");

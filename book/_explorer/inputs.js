@@ -1,0 +1,122 @@
+// What a reader types into the explorer: numbers, tables of numbers, and the messages about what is wrong with them.
+
+import { h } from "./table.js";
+
+const LIMIT = 1000;
+
+let messages = 0; // how many there are on the page so far
+
+/** The fields that hold something wrong, and a message that says what. Their last good values stay in force. */
+export class FieldErrors {
+  constructor() {
+    this.element = h("p", { class: "attn-message", id: `attn-message-${messages++}`, "aria-live": "polite" });
+    /** @type {Map<HTMLElement, string>} */
+    this.wrong = new Map();
+  }
+
+  /** Say what is wrong with a field, or by null that nothing is. */
+  set(field, message) {
+    if (message) this.wrong.set(field, message);
+    else if (!this.wrong.delete(field)) return;
+    this.mark(field, Boolean(message));
+    this.element.textContent = [...this.wrong.values()].join(" ");
+  }
+
+  clear() {
+    for (const field of [...this.wrong.keys()]) this.set(field, null);
+  }
+
+  mark(field, wrong) {
+    for (const [name, value] of [["aria-invalid", "true"], ["aria-describedby", this.element.id]]) {
+      if (wrong) field.setAttribute(name, value);
+      else field.removeAttribute(name);
+    }
+  }
+}
+
+/** Read a number between two limits: {value}, or {message} that says what came and what is needed. */
+export function number(text, low = -LIMIT, high = LIMIT) {
+  const plain = text.trim().replace("−", "-");
+  const value = plain === "" ? NaN : Number(plain);
+  if (value >= low && value <= high) return { value };
+  const came = plain === "" ? "Nothing" : `“${text.trim()}”`;
+  const needed = `a number from ${String(low).replace("-", "−")} to ${high} is needed${
+    plain.includes(",") ? ", its decimals after a point" : ""
+  }`;
+  return { message: `${came} came, but ${needed}. Until then the last good one counts.` };
+}
+
+const written = (x) => String(Number(x.toFixed(4)));
+
+/** A table of numbers to edit. */
+export class NumberTable {
+  /**
+   * @param {object} options
+   * @param {string} options.title
+   * @param {string} options.rows what the rows are: "word"
+   * @param {string} options.columns what the columns are: "component"
+   * @param {FieldErrors} options.errors
+   * @param {(row: number, column: number, value: number) => void} options.changed called with each new number
+   */
+  constructor({ title, rows, columns, errors, changed }) {
+    this.rowKind = rows;
+    this.columnKind = columns;
+    this.errors = errors;
+    this.changed = changed;
+    /** @type {HTMLInputElement[][]} */
+    this.fields = [];
+    /** @type {HTMLTableCellElement[]} */
+    this.names = [];
+    this.head = h("tr");
+    this.body = h("tbody", { input: (event) => this.read(event.target) });
+    const table = h(
+      "table",
+      { class: "attn-table attn-numbers" },
+      h("caption", {}, title),
+      h("thead", {}, this.head),
+      this.body,
+    );
+    this.element = h("div", { class: "attn-scroll" }, table);
+  }
+
+  /** Show numbers, under their labels. */
+  show(values, rows, columns) {
+    if (this.fields.length !== values.length || this.fields[0].length !== values[0].length) {
+      this.rebuild(values.length, columns);
+    }
+    values.forEach((row, i) => {
+      this.names[i].textContent = rows[i];
+      row.forEach((value, j) => {
+        const field = this.fields[i][j];
+        this.errors.set(field, null);
+        field.setAttribute("aria-label", `${rows[i]}, ${this.columnKind} ${columns[j]}`);
+        field.value = written(value);
+      });
+    });
+  }
+
+  rebuild(rows, columns) {
+    this.fields.flat().forEach((field) => this.errors.set(field, null));
+    this.fields = Array.from(
+      { length: rows },
+      () =>
+        columns.map(() => h("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false" })),
+    );
+    this.names = this.fields.map(() => h("th", { scope: "row" }));
+    this.head.replaceChildren(
+      h("td", {}, `${this.rowKind} ↓`),
+      ...columns.map((name) => h("th", { scope: "col" }, name)),
+    );
+    this.body.replaceChildren(
+      ...this.fields.map((row, i) => h("tr", {}, this.names[i], ...row.map((field) => h("td", {}, field)))),
+    );
+  }
+
+  read(field) {
+    const { value, message } = number(field.value);
+    this.errors.set(field, message && `${field.getAttribute("aria-label")}: ${message}`);
+    if (value === undefined) return;
+    const i = this.fields.findIndex((row) => row.includes(field));
+    this.changed(i, this.fields[i].indexOf(field), value);
+  }
+}
