@@ -72,6 +72,7 @@ lint: $(READY)
 	ruff check
 	ruff format --check
 	mypy
+	cd book && deno check --quiet _explorer _static/*.js && deno lint --quiet && deno fmt --check
 
 library: $(READY) ## test the library and its checks alone
 	pytest -n auto --dist worksteal tests/checks/test_named.py tests/checks tests/attnlib

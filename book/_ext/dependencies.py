@@ -1,7 +1,7 @@
 """What a page of the book depends on: the files of the modules that its code imports, and of those that they import.
 
-Only our own modules count, those of ``attnlib``, ``grading`` and ``book/``; for all others ``requirements.txt`` stands.
-Where it is not certain what is used, more is counted: a page is rather executed once too often than shown stale.
+Only our own modules count, those of ``attnlib``, ``grading`` and ``book/``; ``requirements.txt`` stands for all others.
+Where it is uncertain whether a module is used, it counts: a page may be executed once too often, but is never stale.
 """
 
 import ast
@@ -16,14 +16,14 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("attnlib", "grading")
 CELL = re.compile(r"^(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 OPTIONS = re.compile(r"\A(?:---\n.*?^---\n|(?::[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
-OURS = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.\w+)*")  # the full name of a module of ours, as a text
+OURS = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.\w+)*")  # the full name of one of our modules
 
 
 def files_of(page: str) -> list[Path]:
     """Return the files that the results of a page depend on, given its text.
 
     Raises:
-        SyntaxError: a cell is no Python.
+        SyntaxError: a cell is not Python.
     """
     code = "\n".join(OPTIONS.sub("", cell) for _, cell in CELL.findall(page))
     found: set[str] = set()
@@ -31,16 +31,16 @@ def files_of(page: str) -> list[Path]:
     files = {file for name in found if (file := _file(name))} | {ROOT / "requirements.txt"}
     packages = {name.partition(".")[0] for name in found}
     if "attnlib" in packages:
-        files.update(path for path in _all("attnlib") if path.suffix != ".py")  # its texts
+        files.update(path for path in _all("attnlib") if path.suffix != ".py")  # its data
     if "_tools.explorer" in found:
         files.add(ROOT / "book" / "_explorer" / "options.json")
-    if "grading" in packages:  # which starts processes, and hands the library on to them
+    if "grading" in packages:  # it starts processes that import any part of both
         files.update(_all("grading"), _all("attnlib"), ROOT.glob("solutions/*/*.ipynb"), [ROOT / "nbgrader_config.py"])
     return sorted(file for file in files if file.is_file())
 
 
 def documented() -> list[Path]:
-    """Return the files that a page depends on which is made from docstrings."""
+    """Return the files that a page made from docstrings depends on."""
     return list(_all("attnlib"))
 
 
@@ -54,7 +54,7 @@ def digest(files: Iterable[Path]) -> str:
 
 
 def _follow(names: Iterable[str], found: set[str]) -> None:
-    """Add modules of ours, the packages that they are in, and everything that these import."""
+    """Add our own modules, the packages that contain them, and everything that these import."""
     for name in names:
         parts = name.split(".")
         for depth in range(1, len(parts) + 1):
@@ -66,7 +66,7 @@ def _follow(names: Iterable[str], found: set[str]) -> None:
 
 
 def _file(module: str) -> Path | None:
-    """Return the file of a module of ours, if there is one of this name."""
+    """Return the file of one of our modules, if there is one of this name."""
     base = ROOT if module.partition(".")[0] in PACKAGES else ROOT / "book"
     path = base.joinpath(*module.split("."))
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
@@ -87,14 +87,14 @@ class _Executed(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         """Replace ``if TYPE_CHECKING`` with the code under its ``else``."""
-        node = self.generic_visit(node)
+        self.generic_visit(node)
         return node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else node
 
 
 def _named(tree: ast.AST, package: str) -> Iterator[str]:
-    """Yield each name that may be a module's: imported, written with dots, or in quotation marks."""
+    """Yield each name that a module may have: imported, written with dots, or as a string."""
     tree = _Executed().visit(tree)
-    bare = {id(node) for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in PACKAGES}
+    bare = {id(node): node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in PACKAGES}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -103,14 +103,13 @@ def _named(tree: ast.AST, package: str) -> Iterator[str]:
             yield from _imported_from(node, package)
         elif isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name):
-                bare.discard(id(node.value))
+                bare.pop(id(node.value), None)
             if OURS.fullmatch(dotted := ast.unparse(node)):
                 yield dotted
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and OURS.fullmatch(node.value):
             yield node.value
-    for node in ast.walk(tree):
-        if id(node) in bare:  # a package as a value: any part of it may be taken
-            yield from _whole(node.id)
+    for package_name in bare.values():  # a package as a value, of which any part may be used
+        yield from _whole(package_name)
 
 
 def _imported_from(node: ast.ImportFrom, package: str) -> Iterator[str]:

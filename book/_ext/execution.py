@@ -1,9 +1,9 @@
-"""A Sphinx extension: how the code of the pages is executed.
+"""A Sphinx extension that executes the code of the pages.
 
 A page is executed again only when its own code has changed, or something that it imports (``dependencies.py``).
 jupyter-cache finds results by a page's code and its kernel's description; here the description names the imports.
 
-Sphinx reads the pages one by one. Before it begins, the pages that have to be executed are run, one on each processor.
+Sphinx reads the pages one by one. Before it begins, all pages that have to be executed are run, one on each processor.
 """
 
 import json
@@ -27,13 +27,13 @@ from traitlets import default
 
 from _ext.dependencies import ROOT, digest, documented, files_of
 
-KERNEL = re.compile(r"^(  display_name: .*)$", re.MULTILINE)  # in the head of a page that is executed
+KERNEL = re.compile(r"^(  display_name: .*)$", re.MULTILINE)  # only in the head of a page that is executed
 DOCSTRINGS = re.compile(r"^\.\. auto\w+::", re.MULTILINE)
-RESULTS = 60  # executed pages that are kept: a few versions of each
+RESULTS = 60  # how many executed pages the cache keeps: a few versions of each
 LAST_LINES = 25  # how much of an error is shown
 COLOURS = re.compile(r"\x1b\[[\d;]*m")  # escape codes in IPython's tracebacks
 INSTRUCTORS = "book/instructors"
-STUB = """\
+WITHOUT_SOLUTIONS = """\
 # For instructors
 
 This copy of the course has no `solutions/`, so no class can be graded with it. In a copy that has them, this page
@@ -42,10 +42,10 @@ takes you through a whole course, from installation to exporting the grades.
 
 
 class EncryptedKernel(AsyncKernelManager):
-    """A kernel whose connection is encrypted where it can be: ipykernel warns about any other."""
+    """A kernel whose connection is encrypted where that is possible: ipykernel warns about any other."""
 
     @default("transport_encryption")
-    def _where_it_can_be(self) -> str:
+    def _encrypt_if_possible(self) -> str:
         return "auto"
 
 
@@ -55,19 +55,24 @@ EXECUTED: dict[str, ExecutionResult] = {}  # results by code and kernel, kept un
 def execute_all(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
     """Execute the pages that Sphinx is about to read and whose results are not in the cache."""
     cache = get_cache(cache_folder(app))
-    options = {"allow_errors": env.mystnb_config.execution_allow_errors, "timeout": env.mystnb_config.execution_timeout}
+    config = env.mystnb_config  # type: ignore[attr-defined] # by MyST-NB
+    options = {"allow_errors": config.execution_allow_errors, "timeout": config.execution_timeout}
     waiting = []
     for page in pages:
         path = env.doc2path(page)
         source, files = with_imports(app, page, Path(path).read_text(encoding="utf-8"))
-        reader = create_nb_reader(path, env.myst_config, env.mystnb_config, source) if KERNEL.search(source) else None
+        if not KERNEL.search(source):
+            continue
+        reader = create_nb_reader(path, env.myst_config, config, source)  # type: ignore[attr-defined] # by MyST-NB
         notebook = reader and reader.read(source)
         if notebook and not is_known(cache, notebook):
             waiting.append((len(files), len(source), str(Path(path).parent), notebook))
-    # Start with the slowest: pages that grade a class import the most files; after these, long pages take longest.
+    # The slowest begin: pages that grade a class import the most files, and after these, long pages take longest.
     waiting.sort(key=lambda entry: entry[:2], reverse=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        futures = {pool.submit(run, notebook, cwd=cwd, **options): key(notebook) for *_, cwd, notebook in waiting}
+        futures = {
+            pool.submit(run, notebook, cwd=cwd, **options): result_key(notebook) for *_, cwd, notebook in waiting
+        }
         for future in tqdm(as_completed(futures), "executing pages", len(futures), unit="page", disable=not futures):
             EXECUTED[futures[future]] = future.result()
 
@@ -81,7 +86,7 @@ def is_known(cache: JupyterCacheAbstract, notebook: NotebookNode) -> bool:
     return True
 
 
-def key(notebook: NotebookNode) -> str:
+def result_key(notebook: NotebookNode) -> str:
     """Return what the results of a page depend on: its code and its kernel."""
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     return json.dumps([code, notebook.metadata.get("kernelspec")])
@@ -89,7 +94,7 @@ def key(notebook: NotebookNode) -> str:
 
 def execute(notebook: NotebookNode, **options: Any) -> ExecutionResult:
     """Return the results of a page and put them into its notebook; execute the page if that has not been done yet."""
-    result = EXECUTED.pop(key(notebook), None) or run(notebook, **options)
+    result = EXECUTED.pop(result_key(notebook), None) or run(notebook, **options)
     notebook.update(result.nb)
     return result
 
@@ -98,12 +103,12 @@ def run(notebook: NotebookNode, **options: Any) -> ExecutionResult:
     """Execute a page as jupyter-cache does, and describe any error in a form that suits the terminal."""
     result = single_nb_execution(notebook, kernel_manager_class=EncryptedKernel, **options)
     if result.err is not None:
-        result.exc_string = described(result.nb, result.err)
+        result.exc_string = describe_error(result.nb, result.err)
     return result
 
 
-def described(page: NotebookNode, error: Exception) -> str:
-    """Return a text that says which cell failed, with the last lines of its error."""
+def describe_error(page: NotebookNode, error: Exception) -> str:
+    """Say which cell failed, with the last lines of its error."""
     code = [number for number, cell in enumerate(page.cells) if cell.cell_type == "code"]
     failed = ([number for number in code if page.cells[number].execution_count] or code)[-1]
     line = page.metadata.source_map[failed] + 1
@@ -121,7 +126,7 @@ def read(app: Sphinx, page: str, source: list[str]) -> None:
 def with_imports(app: Sphinx, page: str, source: str) -> tuple[str, list[Path]]:
     """Return the text of a page, to whose head a digest of its imports is added, and the files that it imports."""
     if page == INSTRUCTORS and not app.config.with_solutions:
-        return STUB, []
+        return WITHOUT_SOLUTIONS, []
     if not page.startswith("book/"):
         return source, []
     executed = KERNEL.search(source)

@@ -9,7 +9,7 @@ Dimensions: T words, D numbers a word, H heads, L layers.
 
 import html
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ import attnlib
 
 NOTE = "Computed while the book was built. Where JavaScript runs, there is more here to choose and to change."
 STEPS = 1000  # weights of heads are kept as whole thousandths
-SCORES = {
+SCORES: dict[str, Callable[..., Any]] = {
     "dot": attnlib.dot,
     "scaled_dot": attnlib.scaled_dot,
     "cosine": attnlib.cosine,
@@ -146,8 +146,8 @@ def attended(
     positions: str,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Compute with attnlib what the element does with the same settings: weights (H, T, T) and context (T, H*D)."""
-    extra = {"scaled_dot": {"scale": scale}, "gaussian": {"bandwidth": bandwidth}}.get(similarity, {})
-    score = partial(SCORES[similarity], **extra)
+    fields: dict[str, dict[str, Any]] = {"scaled_dot": {"scale": scale}, "gaussian": {"bandwidth": bandwidth}}
+    score = partial(SCORES[similarity], **fields.get(similarity, {}))
     q, k, v = (attnlib.split_heads(table, heads) for table in _projected(tables, positions))  # (H, T, D)
     T = q.shape[-2]
     if positions == "rope":
@@ -230,7 +230,7 @@ def weights_table(weights: NDArray[Any], queries: Sequence[str], keys: Sequence[
 
 
 class Markup:
-    """An element as it stands on a page: its configuration, and what it shows without JavaScript."""
+    """An element of a page: its configuration, and what it shows without JavaScript."""
 
     def __init__(self, tag: str, config: Mapping[str, Any], fallback: str, text: str) -> None:
         self.tag, self.config, self.fallback, self.text = tag, config, fallback, text
@@ -239,6 +239,6 @@ class Markup:
         return {"text/html": self._html(), "text/plain": self.text}
 
     def _html(self) -> str:
-        # Nothing in JSON ends a script but "<": escaped, no word of a sentence can.
+        # A "<" in a word could end the script, so each is escaped.
         data = json.dumps(self.config, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
         return f'<{self.tag}><script type="application/json">{data}</script>{self.fallback}<p>{NOTE}</p></{self.tag}>'

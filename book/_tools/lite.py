@@ -1,8 +1,8 @@
 """The exercises in a browser: build JupyterLite, with the released notebooks and attnlib in it.
 
-``python -m _tools.lite SITE/lite`` builds it. Its Python (Pyodide) comes from another host, as the pages say that lead
-there. With ``--pyodide ARCHIVE``, a release of the Pyodide that fits, Python is part of the site, and no other host is
-asked for anything.
+``python -m _tools.lite SITE/lite`` builds it. Its Python (Pyodide) is loaded from another
+host; the pages that lead there say so. With ``--pyodide ARCHIVE``, a release of the matching Pyodide, Python is part of
+the site, which then loads nothing from other hosts.
 """
 
 import argparse
@@ -24,12 +24,12 @@ from _tools.replace_folder import put_back, put_in_place
 
 ROOT = Path(__file__).parents[2]
 RELEASED = ROOT / "_build" / "released"  # the notebooks as students get them
-STAGE = ROOT / "_build" / "lite"  # what the site is made from
-FRONT = Path(__file__).with_name("lite.html")  # the page that lists the exercises
+STAGE = ROOT / "_build" / "lite"  # the folder that JupyterLite's builder reads
+INDEX = Path(__file__).with_name("lite.html")  # the page that lists the exercises
 EXTENSION = Path(sys.prefix) / "share/jupyter/labextensions/@jupyterlite/pyodide-kernel-extension"
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
-WHEELS = "../../../../pypi"  # seen from the program of the extension that starts Python
-LOADED = ["numpy", "matplotlib"]  # of Pyodide, before the first cell; attnlib needs both
+WHEELS = "../../../../pypi"  # relative to the extension's script that starts Python
+LOADED = ["numpy", "matplotlib"]  # packages of Pyodide that are loaded before the first cell; attnlib needs both
 INSTALLED = ("RECORD", "INSTALLER", "REQUESTED")  # written by whoever installs a package
 APPS = ["notebooks", "tree"]  # a notebook to a page, and the list of them
 SETTINGS = {
@@ -42,9 +42,9 @@ SETTINGS = {
     },
 }
 DISABLED = [
-    "@jupyter/nbgrader",  # its buttons want a server; so that they stay away, whatever comes from the environment
+    "@jupyter/nbgrader",  # its buttons need a server; disabled in case the environment brings it in
     "@jupyterlab/apputils-extension:announcements",  # asks another host
-    "@jupyterlab/console-extension",  # what opens in a program that is left out, and would lead nowhere
+    "@jupyterlab/console-extension",  # this one and the next three open an application that is left out
     "@jupyter-notebook/console-extension",
     "@jupyterlab/notebook-extension:code-console",
     "@jupyterlab/fileeditor-extension",
@@ -59,19 +59,19 @@ def build(site: Path, pyodide: str | None = None) -> None:
     put_back(site.resolve())  # an earlier build may have been killed while it replaced the site
     shutil.rmtree(STAGE, ignore_errors=True)
     STAGE.mkdir(parents=True)
-    contents()
+    copy_notebooks()
     wheel = attnlib_wheel(STAGE / "pypi")
     installed_wheel("comm", STAGE / "pypi")  # the kernel wants it, and Pyodide does not have it
-    write("jupyter-lite.json", runs(wheel.name))
+    write("jupyter-lite.json", runtime_config(wheel.name))
     write("overrides.json", SETTINGS)
     site.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".lite-", dir=site.parent) as folder:
         new = Path(folder) / site.name
-        write("jupyter_lite_config.json", made_of(new, pyodide))
+        write("jupyter_lite_config.json", build_config(new, pyodide))
         run_builder()
         for app in APPS:
             name_icon(new / app / "index.html")
-        (new / "index.html").write_text(front(pyodide is not None), encoding="utf-8")
+        (new / "index.html").write_text(index_page(pyodide is not None), encoding="utf-8")
         put_in_place(new, site.resolve())
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     origin = f"bundled from {pyodide}" if pyodide else "from cdn.jsdelivr.net"
@@ -79,28 +79,29 @@ def build(site: Path, pyodide: str | None = None) -> None:
 
 
 def run_builder() -> None:
-    """Let JupyterLite build what the configuration says."""
-    command = [sys.executable, "-m", "jupyterlite_core", "build", "--config", STAGE / "jupyter_lite_config.json"]
+    """Run JupyterLite's builder with the configuration."""
+    config = str(STAGE / "jupyter_lite_config.json")
+    command = [sys.executable, "-m", "jupyterlite_core", "build", "--config", config]
     done = subprocess.run(command, cwd=STAGE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode:
         sys.exit(f"{done.stdout}\nJupyterLite could not be built")
 
 
 def released() -> list[Path]:
-    """Return the notebooks that students get, which nobody has worked in."""
+    """Return the notebooks as students get them, without anybody's work."""
     return sorted(RELEASED.glob("*/*.ipynb"))
 
 
-def contents() -> None:
-    """Lay out the files that the site shows."""
+def copy_notebooks() -> None:
+    """Copy the notebooks that the site shows to where the builder finds them."""
     for notebook in released():
         place = STAGE / "files" / notebook.relative_to(RELEASED)
         place.parent.mkdir(parents=True)
         shutil.copyfile(notebook, place)
 
 
-def front(carried: bool) -> str:
-    """Return the page at the site's own address."""
+def index_page(carried: bool) -> str:
+    """Return the page that lists the exercises, at the site's own address."""
     items = []
     for notebook in released():
         title = json.loads(notebook.read_text(encoding="utf-8"))["cells"][0]["source"][0].removeprefix("# ").strip()
@@ -108,25 +109,25 @@ def front(carried: bool) -> str:
         items.append(f'<li><a href="{escape(address)}">{escape(title)}</a></li>')
     foreign = "Python is loaded from another host, cdn.jsdelivr.net, when a notebook is opened."
     python = f"{'Python comes with this site.' if carried else foreign} The first time, that takes 10 to 20 seconds."
-    return Template(FRONT.read_text(encoding="utf-8")).substitute(exercises="\n".join(items), python=python)
+    return Template(INDEX.read_text(encoding="utf-8")).substitute(exercises="\n".join(items), python=python)
 
 
 def name_icon(page: Path) -> None:
-    """Say where a page's icon is: until its program does, browsers ask for one at the root of the host."""
+    """Say where a page's icon is. Until its script does, browsers ask for one at the root of the host."""
     html = page.read_text(encoding="utf-8")
     assert html.count("<head>") == 1, f"{page} begins otherwise than expected"
     page.write_text(html.replace("<head>", '<head>\n    <link rel="icon" href="favicon.ico">'), encoding="utf-8")
 
 
 def attnlib_wheel(folder: Path) -> Path:
-    """Make a wheel of attnlib alone: what grades a class has no place in a browser."""
+    """Make a wheel of attnlib alone, without what grades a class."""
     source = STAGE / "attnlib"
     shutil.copytree(ROOT / "attnlib", source / "attnlib", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copyfile(ROOT / name, source / name)
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
-    pip += ["--no-deps", "--no-build-isolation", "--wheel-dir", folder, source]
-    # The same bytes for the same files, so that browsers keep what they have.
+    pip += ["--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(source)]
+    # With a fixed time, the same files give the same bytes, so that browsers keep what they have.
     subprocess.run(pip, env=os.environ | {"SOURCE_DATE_EPOCH": "315532800"}, check=True)
     shutil.rmtree(source)
     (wheel,) = folder.glob("attnlib-*.whl")
@@ -144,8 +145,8 @@ def installed_wheel(name: str, folder: Path) -> Path:
     return path
 
 
-def runs(attnlib: str) -> dict[str, object]:
-    """Return what the site does when it runs."""
+def runtime_config(attnlib: str) -> dict[str, object]:
+    """Return the configuration of the running site."""
     kernel = {"disablePyPIFallback": True, "loadPyodideOptions": {"packages": [*LOADED, f"{WHEELS}/{attnlib}"]}}
     about = {
         "appName": "Attention: the exercises",
@@ -156,8 +157,8 @@ def runs(attnlib: str) -> dict[str, object]:
     return {"jupyter-lite-schema-version": 0, "jupyter-config-data": about | {"disabledExtensions": DISABLED}}
 
 
-def made_of(site: Path, pyodide: str | None) -> dict[str, object]:
-    """Return what the site is made of."""
+def build_config(site: Path, pyodide: str | None) -> dict[str, object]:
+    """Return the configuration of the builder."""
     lite = {
         "lite_dir": str(STAGE),
         "output_dir": str(site.resolve()),
@@ -169,12 +170,12 @@ def made_of(site: Path, pyodide: str | None) -> dict[str, object]:
         "no_sourcemaps": True,
         "no_unused_shared_packages": True,
     }
-    local = {"PyodideAddon": {"pyodide_url": str(Path(pyodide).resolve())}} if pyodide else {}
-    return {"LiteBuildConfig": lite} | local
+    carried = {"PyodideAddon": {"pyodide_url": str(Path(pyodide).resolve())}} if pyodide else {}
+    return {"LiteBuildConfig": lite, **carried}
 
 
 def write(name: str, text: object) -> None:
-    """Write a file of JSON where the site is made from."""
+    """Write a JSON file into the folder that the builder reads."""
     (STAGE / name).write_text(json.dumps(text, indent=1), encoding="utf-8")
 
 

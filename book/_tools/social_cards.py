@@ -1,6 +1,6 @@
-"""Draw what others show of the course: the card that goes with a link, and the icons of a browser's tab and of a phone.
+"""Draw the card that other sites show beside a link to the course, and the icons of a browser's tab and of a phone.
 
-``python -m _tools.social_cards book/_static`` writes them; the tests demand that they are what this draws.
+``python -m _tools.social_cards book/_static`` writes them; a test compares them with what this draws.
 """
 
 import re
@@ -25,9 +25,9 @@ MARGIN = 0.055  # of the card's width
 
 
 def card() -> Figure:
-    """Return the card: the course's name beside the weights of the sentence that its second chapter ends with."""
+    """Return the card: the course's name beside the weights of the sentence at the end of its second chapter."""
     use_style()
-    figure = Figure(figsize=(12, 6.3), facecolor=PAPER, layout="none")
+    figure = Figure(figsize=(12, 6.3), facecolor=PAPER, layout="none")  # type: ignore[arg-type]
     _, weights = attnlib.self_attention(ppmi_vectors(small_town())[WORDS])
     ax = figure.add_axes((0.575, 0.06, 0.4, 0.76))
     with mpl.rc_context({"font.size": 15}):
@@ -41,7 +41,7 @@ def card() -> Figure:
 
 
 def logo(ax: Axes) -> None:
-    """Draw the logo, whose squares are read from its file."""
+    """Draw the logo from the squares in its file."""
     ax.set(xlim=(0, 96), ylim=(96, 0), aspect="equal")
     ax.axis("off")
     for x, y, opacity in re.findall(r'<rect x="(\d+)" y="(\d+)"[^>]*?(?: opacity="([.\d]+)")?/>', LOGO.read_text()):
@@ -52,7 +52,7 @@ def logo(ax: Axes) -> None:
 
 def icon(pixels: int, paper: str) -> Figure:
     """Return the logo as a square picture."""
-    figure = Figure(figsize=(pixels / 100, pixels / 100), facecolor=paper, layout="none")
+    figure = Figure(figsize=(pixels / 100, pixels / 100), facecolor=paper, layout="none")  # type: ignore[arg-type]
     logo(figure.add_axes((0, 0, 1, 1)))
     return figure
 
@@ -63,7 +63,7 @@ def pictures() -> dict[str, Figure]:
 
 
 def png(figure: Figure) -> bytes:
-    """Return a picture as a PNG file, of few colours: they are enough here, and a third of the size."""
+    """Return a picture as a PNG file with 128 colours, which are enough here and make a third of the size."""
     drawn, file = BytesIO(), BytesIO()
     with mpl.rc_context({"savefig.facecolor": "auto"}):
         figure.savefig(drawn, format="png", dpi=100)

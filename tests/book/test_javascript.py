@@ -1,4 +1,4 @@
-"""Deno checks the JavaScript of the book: types by TypeScript's compiler, lint, format. Faults are planted to see it."""
+"""Deno checks the JavaScript of the book: its types, with TypeScript's compiler, what is unused, and its format."""
 
 import shutil
 import subprocess
