@@ -7,7 +7,12 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	$$p -c $(NEW_ENOUGH) 2>/dev/null && echo $$p && break; done)
 
 SAMPLED := 02-self-attention
-READY := .venv/.ready
+# What is installed grows in steps. Each is a dependency group of pyproject.toml, and includes the one before it.
+STUDENT := .venv/.student
+PYTORCH := .venv/.torch
+READY := .venv/.book
+TESTING := .venv/.test
+BENCHING := .venv/.bench
 BOOK := _build/html/index.html
 LITE := _build/html/lite/jupyter-lite.json
 PDF := _build/attention.pdf
@@ -36,7 +41,7 @@ export PYTHONHASHSEED := 0
 unexport ATTENTION_DB
 
 .DEFAULT_GOAL := all
-.PHONY: all test lint library help book lite pdf serve exercises work grade bench lock clean again chromium bubblewrap selftest
+.PHONY: all test lint library help book lite pdf serve exercises work torch grade bench lock clean again chromium bubblewrap selftest
 .PHONY: test-library test-grading test-book together-library together-grading together-book
 .DELETE_ON_ERROR:
 .PRECIOUS: $(EXERCISES) $(BOOK) $(LITE)
@@ -68,13 +73,13 @@ test: ## set up and check everything: lint, types, tests, notebooks, book
 together-book together-grading together-library: together-%:
 	@set -o pipefail; $(if $(findstring library,$*),nice -n 5) $(MAKE) --no-print-directory test-$* 2>&1 | sed -u 's/^/$*: /'
 
-lint: $(READY)
+lint: $(TESTING)
 	ruff check
 	ruff format --check
 	mypy
 	cd book && deno check --quiet _explorer _static/*.js && deno lint --quiet && deno fmt --check
 
-library: $(READY) ## test the library and its checks alone
+library: $(TESTING) ## test the library and its checks alone
 	pytest -n auto --dist worksteal tests/checks/test_named.py tests/checks tests/attnlib
 
 test-library: library
@@ -82,10 +87,10 @@ test-library: library
 # The tests of a file share what takes long to make, so that a file stays together; the longest comes first.
 WAITING := pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) --dist loadfile --no-loadscope-reorder
 
-test-grading: $(READY) $(RELEASED) | bubblewrap
+test-grading: $(TESTING) $(RELEASED) | bubblewrap
 	$(WAITING) tests/grading/test_attacks.py tests/grading/test_whole_course.py tests/grading tests/exercises tests/house
 
-test-book: book
+test-book: book $(TESTING)
 	$(WAITING) tests/book/test_browser.py tests/book
 
 help: ## show this list
@@ -106,10 +111,12 @@ serve: $(READY) ## show the book at http://localhost:8000; if the build fails, s
 
 exercises: $(RELEASED) ## generate exercises/ from solutions/
 
-work: $(RELEASED) ## copy the exercises into work/ without overwriting any file there; ASSIGNMENT=NAME copies one
+work: $(STUDENT) ## copy the exercises into work/ without overwriting any file there; ASSIGNMENT=NAME copies one
 	@python -m grading work $(ASSIGNMENT)
 	@echo "Open a notebook from this folder, so that its links into the book work:" \
 		".venv/bin/jupyter lab --notebook-dir=. work/ASSIGNMENT/NOTEBOOK.ipynb"
+
+torch: $(PYTORCH) ## install PyTorch for the exercises: without it, what needs it is left out of them
 
 grade: $(GRADES) ## make a sample class and grade it
 	@python -m grading report $(SAMPLED) --course $(SAMPLE)
@@ -117,25 +124,33 @@ grade: $(GRADES) ## make a sample class and grade it
 selftest: $(READY) bubblewrap ## probe the sandbox that student code runs in
 	@python -m grading selftest
 
-bench: $(READY) ## measure attnlib against its peers
+bench: $(BENCHING) ## measure attnlib against its peers
 	env -u OMP_NUM_THREADS -u OPENBLAS_NUM_THREADS python benchmarks/attention.py
 	env -u OMP_NUM_THREADS -u OPENBLAS_NUM_THREADS python benchmarks/minilm.py
 
-lock: $(READY) ## renew requirements.txt from requirements.in
-	uv pip compile requirements.in --universal --python-version 3.11 --upgrade \
+lock: $(TESTING) ## renew requirements.txt from the dependency groups of pyproject.toml
+	uv pip compile pyproject.toml --group bench --universal --python-version 3.11 --upgrade \
 		--custom-compile-command "make lock" --output-file requirements.txt
 
 clean: ## remove everything that make made, the environment too (a class in class/ stays)
-	rm -rf _build .venv *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf _build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(READY): requirements.txt pyproject.toml install.py
+$(STUDENT): requirements.txt pyproject.toml install.py
 	@.venv/bin/python -c $(NEW_ENOUGH) 2>/dev/null || rm -rf .venv
 	@test -x .venv/bin/python || $(PYTHON) -c $(NEW_ENOUGH) 2>/dev/null || { \
 		echo "Python 3.11 or newer is needed, but $(if $(PYTHON),'$(PYTHON)' is not one,none was found)." \
 			"Install it, or say where it is: make PYTHON=/path/to/python3.11"; exit 1; }
 	@test -x .venv/bin/python || $(PYTHON) -m venv .venv || { rm -rf .venv; \
 		echo "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
-	@.venv/bin/python install.py
+	@.venv/bin/python install.py student
+	@touch $@
+
+$(PYTORCH): $(STUDENT)
+$(READY): $(PYTORCH)
+$(TESTING): $(READY)
+$(BENCHING): $(TESTING)
+$(PYTORCH) $(READY) $(TESTING) $(BENCHING):
+	@.venv/bin/python install.py $(@F:.%=%)
 	@# Which fonts there are takes matplotlib a while to find out, and each sandbox would have to.
 	@env -u XDG_DATA_HOME HOME=/nonexistent MPLCONFIGDIR=.venv/share/matplotlib .venv/bin/python -c "import matplotlib.font_manager"
 	@# A sandbox that root starts runs as somebody else, who has to be able to read this.

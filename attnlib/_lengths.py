@@ -103,6 +103,8 @@ def _unread(lengths: Array, like: Array | None) -> Array:
 
 def _integers(xp: ModuleType) -> Any:
     """Return the dtype of positions: int64, but int32 in JAX unless 64 bits are enabled."""
+    if xp is np:
+        return np.int64  # NumPy 2.0 has no __array_namespace_info__
     return xp.__array_namespace_info__().default_dtypes()["indexing"]
 
 

@@ -20,7 +20,7 @@ import torch
 from attnlib.minilm import MAX_TOKENS, load_minilm, packaged_folder
 
 SENTENCES, BATCH = 64, 32
-TEXT = Path(__file__).parents[1] / "attnlib" / "data" / "small_town.txt"
+TEXT = Path(__file__).parents[1] / "attnlib" / "embeddings" / "small_town.txt"
 
 
 def prose() -> list[str]:

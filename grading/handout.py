@@ -52,15 +52,15 @@ def start_work(course: Course, assignment: str | None, folder: Path) -> list[str
     Raises:
         GradingError: there is no such assignment, nothing has been released yet, or the folder cannot be written to.
     """
-    files = _read(course.root / RELEASED)
-    names = sorted({path.partition("/")[0] for path in files})
-    if not files:
+    digests = _digests(course)
+    names = sorted({path.partition("/")[0] for path in digests})
+    if not digests:
         raise GradingError("nothing has been released yet: run `python -m grading release`")
     if assignment not in (None, *names):
         raise GradingError(f"{assignment} has not been released; these have: {', '.join(names)}")
-    chosen = {path: files[path] for path in files if assignment in (None, path.partition("/")[0])}
+    chosen = {path: digest for path, digest in digests.items() if assignment in (None, path.partition("/")[0])}
     with _writing(folder):
-        return [_copied(folder / path, content) for path, content in chosen.items()]
+        return [_copied(folder / path, content) for path, content in _found(course, chosen).items()]
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def _found(course: Course, digests: dict[str, str]) -> Files:
         match = next((found for found in _candidates(course.root, path) if _digest(found) == digest), None)
         if match is None:
             raise GradingError(
-                f"{EXERCISES / path} is not what was released, and no other copy is left to build the book from. "
+                f"{EXERCISES / path} is not what was released, and no other copy is left. "
                 f"Move your work elsewhere ({WORK}/ is meant for it), and get the original from the course again"
             )
         files[path] = match

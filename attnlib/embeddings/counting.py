@@ -24,13 +24,13 @@ def small_town() -> list[list[str]]:
         About a thousand sentences.
 
     Source:
-        Written for this course (``attnlib/data/small_town.txt``), CC BY 4.0.
+        Written for this course (``attnlib/embeddings/small_town.txt``), CC BY 4.0.
 
     Example:
         >>> small_town()[0]
         ['our', 'town', 'is', 'called', 'withy', 'bridge', 'and', 'it', 'is', 'very', 'small']
     """
-    text = (files("attnlib") / "data" / "small_town.txt").read_text(encoding="utf-8")
+    text = (files("attnlib.embeddings") / "small_town.txt").read_text(encoding="utf-8")
     lines = (line for line in text.splitlines() if line.strip() and not line.startswith("#"))
     return [re.findall(r"[a-z']+", line.lower()) for line in lines]
 

@@ -30,6 +30,7 @@ EXTENSION = Path(sys.prefix) / "share/jupyter/labextensions/@jupyterlite/pyodide
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 WHEELS = "../../../../pypi"  # relative to the extension's script that starts Python
 LOADED = ["numpy", "matplotlib"]  # packages of Pyodide that are loaded before the first cell; attnlib needs both
+METADATA = ("METADATA", "WHEEL", "LICENSE")  # what a wheel says about its package
 INSTALLED = ("RECORD", "INSTALLER", "REQUESTED")  # written by whoever installs a package
 APPS = ["notebooks", "tree"]  # a notebook to a page, and the list of them
 SETTINGS = {
@@ -59,6 +60,7 @@ def build(site: Path, pyodide: str | None = None) -> None:
     put_back(site.resolve())  # an earlier build may have been killed while it replaced the site
     shutil.rmtree(STAGE, ignore_errors=True)
     STAGE.mkdir(parents=True)
+    os.environ["SOURCE_DATE_EPOCH"] = "315532800"  # the same bytes for the same files, so that browsers keep them
     copy_notebooks()
     wheel = attnlib_wheel(STAGE / "pypi")
     installed_wheel("comm", STAGE / "pypi")  # the kernel wants it, and Pyodide does not have it
@@ -120,18 +122,19 @@ def name_icon(page: Path) -> None:
 
 
 def attnlib_wheel(folder: Path) -> Path:
-    """Make a wheel of attnlib alone, without what grades a class."""
-    source = STAGE / "attnlib"
-    shutil.copytree(ROOT / "attnlib", source / "attnlib", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copyfile(ROOT / name, source / name)
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
-    pip += ["--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(source)]
-    # With a fixed time, the same files give the same bytes, so that browsers keep what they have.
-    subprocess.run(pip, env=os.environ | {"SOURCE_DATE_EPOCH": "315532800"}, check=True)
-    shutil.rmtree(source)
-    (wheel,) = folder.glob("attnlib-*.whl")
-    return wheel
+    """Make a wheel of the attnlib in this repository, with the metadata of the one that is installed."""
+    package = distribution("attnlib")
+    about = [file for file in package.files or [] if file.name in METADATA and file.parts[0].endswith(".dist-info")]
+    files = {file.as_posix(): Path(str(package.locate_file(file))) for file in about}
+    for file in sorted((ROOT / "attnlib").rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:
+            files[file.relative_to(ROOT).as_posix()] = file
+    folder.mkdir(exist_ok=True)
+    path = folder / f"attnlib-{package.version}-py3-none-any.whl"
+    with WheelFile(path, "w") as wheel:
+        for name, file in files.items():
+            wheel.write(file, name)
+    return path
 
 
 def installed_wheel(name: str, folder: Path) -> Path:

@@ -41,9 +41,7 @@ print(json.dumps(errors))
 """
 NEEDED = {
     "attnlib.torch": "attnlib.torch needs torch, which is not installed: run pip install 'attnlib[torch]'",
-    "attnlib.plotting": (
-        "attnlib.plotting needs matplotlib, which is not installed: run pip install 'attnlib[plotting]'"
-    ),
+    "attnlib.plotting": ("attnlib.plotting needs matplotlib, which is not installed: run pip install 'attnlib[plot]'"),
     "attnlib.minilm": "attnlib.minilm needs safetensors, which is not installed: run pip install 'attnlib[minilm]'",
     "attnlib.minilm in torch": (
         "attnlib.minilm needs safetensors, which is not installed: run pip install 'attnlib[minilm]'"

@@ -91,7 +91,7 @@ def test_what_is_imported_for_type_checkers_alone_does_not_count():
 
 
 def test_the_texts_of_the_library_count():
-    assert "attnlib/data/small_town.txt" in names("import attnlib")
+    assert "attnlib/embeddings/small_town.txt" in names("import attnlib")
 
 
 def test_a_digest_follows_the_content_and_not_the_time(tmp_path, monkeypatch):

