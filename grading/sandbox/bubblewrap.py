@@ -1,4 +1,4 @@
-"""The command that builds the box: bubblewrap, with nothing in it but the system, Python's environment and the kit."""
+"""The command that builds the box: bubblewrap, with nothing in it but the system, Python and the payload."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ from grading.sandbox.inside.syscalls import MACHINES
 
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin")
 SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "fonts", "localtime", "alternatives")  # of /etc
-KIT = "/kit"
+PAYLOAD = "/payload"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 ROOTS_RIGHTS = ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL")  # to build the inner walls
 INSTALLED = (
@@ -34,7 +34,7 @@ def environment() -> dict[str, str]:
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "LANG": "C.UTF-8",
-        "PYTHONPATH": KIT,
+        "PYTHONPATH": PAYLOAD,
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
         **folders,
@@ -42,7 +42,7 @@ def environment() -> dict[str, str]:
     }
 
 
-def command(kit: Path) -> list[str]:
+def command(payload: Path) -> list[str]:
     """Return the command line that starts the server in a box.
 
     Root makes the box without a user namespace, so that folders which only root may enter can be shown in it, and the
@@ -56,7 +56,7 @@ def command(kit: Path) -> list[str]:
     life = ["--die-with-parent", "--new-session", "--hostname", "grader", "--clearenv"]
     settings = [word for name, value in environment().items() for word in ("--setenv", name, value)]
     folders = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/warm", "--dir", "/scratch"]
-    shown = [word for path in _shown() for word in _show(path)] + ["--ro-bind", str(kit), KIT]
+    shown = [word for path in _shown() for word in _show(path)] + ["--ro-bind", str(payload), PAYLOAD]
     parents = [word for path in _parents() for word in ("--perms", "0755", "--dir", str(path))]
     closed = [word for place in ("/tmp", "/dev", "/") for word in ("--remount-ro", place)]
     view = [*folders, *parents, *shown, *closed]

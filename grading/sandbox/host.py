@@ -25,8 +25,8 @@ from grading.sandbox import bubblewrap, memory
 from grading.sandbox.cgroup import Group, own_group
 from grading.sandbox.cpu import Meter, Span
 from grading.sandbox.inside import frames
-from grading.sandbox.kit import packed
 from grading.sandbox.limits import Limits
+from grading.sandbox.payload import packed_payload
 from grading.sandbox.temporary import temporary
 from grading.sandbox.users import own_user
 
@@ -175,12 +175,12 @@ class Host:
             return self._process
 
     def _start(self) -> None:
-        kit = self._stack.enter_context(packed())
+        payload = self._stack.enter_context(packed_payload())
         self._control, theirs = socket.socketpair()
         self._stack.enter_context(self._control)
         self._said = self._stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (the stack closes it)
         with theirs:
-            self._process = self._popen(kit, theirs, self._said)
+            self._process = self._popen(payload, theirs, self._said)
         self._stack.callback(_end, self._process)
 
     def _hear_that_it_is(self) -> None:
@@ -204,15 +204,15 @@ class Host:
             self._said.seek(max(0, os.fstat(self._said.fileno()).st_size - 2000))
             return self._said.read().decode("utf-8", "replace").strip()
 
-    def _popen(self, kit: Path, control: socket.socket, said: IO[bytes]) -> "subprocess.Popen[bytes]":
+    def _popen(self, payload: Path, control: socket.socket, said: IO[bytes]) -> "subprocess.Popen[bytes]":
         settings: dict[str, str] = {}
         if self.walled:
-            line = bubblewrap.command(kit)
+            line = bubblewrap.command(payload)
         else:
             line = [*bubblewrap.server(), "--bare"]
             warm = str(self._stack.enter_context(temporary("warm")))
             settings = {name: warm if value == "/warm" else value for name, value in bubblewrap.environment().items()}
-            settings |= {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(kit)}
+            settings |= {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(payload)}
         return subprocess.Popen(
             line, stdin=control.fileno(), stdout=said, stderr=said, env=settings, cwd="/", start_new_session=True
         )

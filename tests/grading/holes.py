@@ -1,4 +1,4 @@
-"""Boxes with holes in them, which the selftest has to find: walls that are left out, in a copy of the kit."""
+"""Boxes with holes in them, which the selftest has to find: walls that are left out, in a copy of the payload."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from grading.sandbox import bubblewrap, host, kit
+from grading.sandbox import bubblewrap, host, payload
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 
@@ -42,9 +42,9 @@ _shut_in_well, _shut_in = _shut_in, _with_holes
 
 
 @contextmanager
-def holey_kit() -> Iterator[Path]:
-    """Lay out a kit whose processes leave out the walls that they are told to."""
-    with kit.packed() as folder:
+def holey_payload() -> Iterator[Path]:
+    """Lay out a payload whose processes leave out the walls that they are told to."""
+    with payload.packed_payload() as folder:
         server, student = (folder / "grading" / "sandbox" / "inside" / name for name in ("server.py", "student.py"))
         before, start, after = server.read_text().partition(START)
         server.write_text(f"{before}{START_WITHOUT}{start}{after}")
@@ -67,7 +67,7 @@ class HoleyHost(Host):
 @contextmanager
 def holey_host(limits: Limits | None = None) -> Iterator[HoleyHost]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host, "packed", holey_kit)
+        patch.setattr(host, "packed_payload", holey_payload)
         with HoleyHost(limits or Limits()) as box:
             yield box
 

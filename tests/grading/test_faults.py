@@ -126,14 +126,14 @@ def test_without_bubblewrap_nothing_is_graded_and_it_says_how_to_get_it(course, 
 
 
 @contextmanager
-def _broken_kit() -> Iterator[Path]:
-    raise PermissionError(13, "Permission denied", "/kit")
+def _broken_payload() -> Iterator[Path]:
+    raise PermissionError(13, "Permission denied", "/payload")
     yield Path()
 
 
 def test_a_kit_that_cannot_be_read_is_the_graders_failure(course, monkeypatch):
-    monkeypatch.setattr(host, "packed", _broken_kit)
-    with pytest.raises((GradingError, PermissionError), match="/kit"):
+    monkeypatch.setattr(host, "packed_payload", _broken_payload)
+    with pytest.raises((GradingError, PermissionError), match="/payload"):
         run(course, NAME, how=HOW)
     assert not list(course.folder.glob(f"autograded/*/{NAME}/*.ipynb"))
 
@@ -144,7 +144,7 @@ def test_a_kit_with_nothing_in_it_is_the_graders_failure(course, monkeypatch, tm
         yield tmp_path
 
     tmp_path.chmod(0o755)
-    monkeypatch.setattr(host, "packed", empty)
+    monkeypatch.setattr(host, "packed_payload", empty)
     with pytest.raises(GradingError, match=r"did not start.*No module named 'grading'"):
         run(course, NAME, how=HOW)
     assert not list(course.folder.glob(f"autograded/*/{NAME}/*.ipynb"))

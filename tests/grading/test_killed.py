@@ -31,20 +31,20 @@ with Host(Limits(), walled=sys.argv[1] == "walled") as host, host.session() as s
 
 
 @pytest.fixture
-def kit(tmp_path) -> Path:
+def payload(tmp_path) -> Path:
     """The code of the server, in which the imports never come to their end."""
-    inside = tmp_path / "kit" / "grading" / "sandbox" / "inside"
+    inside = tmp_path / "payload" / "grading" / "sandbox" / "inside"
     shutil.copytree(Path(grading.__file__).parent / "sandbox" / "inside", inside)
     for folder in (inside.parent, inside.parent.parent):
         (folder / "__init__.py").touch()
     (inside / "shell.py").write_text(ENDLESS.format(there=str(tmp_path / "importing")))
-    return tmp_path / "kit"
+    return tmp_path / "payload"
 
 
 @pytest.mark.parametrize("hangs_up", ["before", "while it imports"])
-def test_a_server_that_is_still_importing_ends_when_the_grader_hangs_up(kit, tmp_path, hangs_up):
+def test_a_server_that_is_still_importing_ends_when_the_grader_hangs_up(payload, tmp_path, hangs_up):
     ours, theirs = socket.socketpair()
-    settings = bubblewrap.environment() | {"PYTHONPATH": str(kit), "MPLCONFIGDIR": str(tmp_path)}
+    settings = bubblewrap.environment() | {"PYTHONPATH": str(payload), "MPLCONFIGDIR": str(tmp_path)}
     if hangs_up == "before":
         ours.close()
     process = subprocess.Popen([*bubblewrap.server(), "--bare"], stdin=theirs, env=settings, cwd="/")

@@ -8,13 +8,13 @@ import tempfile
 
 import pytest
 
-from grading.sandbox.kit import packed
+from grading.sandbox.payload import packed_payload
 from grading.sandbox.temporary import PREFIX, sweep, temporary
 
 HOLD = """
 import sys, time
 from grading.sandbox.temporary import temporary
-with temporary("kit") as folder:
+with temporary("payload") as folder:
     (folder / "sub").mkdir()
     print(folder, flush=True)
     time.sleep(600)
@@ -32,26 +32,26 @@ def place(tmp_path, monkeypatch):
 def holder(place):
     """A process that has a temporary folder."""
     with subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline().startswith(f"{place}/{PREFIX}kit-")
+        assert process.stdout.readline().startswith(f"{place}/{PREFIX}payload-")
         yield process
         process.kill()
 
 
 def test_the_folder_of_a_killed_process_is_gone_at_the_next_start(place, holder):
     (left,) = place.iterdir()
-    with packed():
+    with packed_payload():
         assert left.exists(), "its process lives"
     holder.send_signal(signal.SIGKILL)
     holder.wait(60)
-    with packed() as kit:
-        assert list(place.iterdir()) == [kit]
+    with packed_payload() as payload:
+        assert list(place.iterdir()) == [payload]
     assert not list(place.iterdir())
 
 
 def test_nothing_else_is_swept(place, monkeypatch):
     (place / "elsewhere").mkdir()
     (place / "elsewhere" / "file").touch()
-    others = ["kit-12345678", f"{PREFIX}kit-x", f"{PREFIX}kit-1234567/", f"{PREFIX}file-12345678", "x"]
+    others = ["payload-12345678", f"{PREFIX}payload-x", f"{PREFIX}payload-1234567/", f"{PREFIX}file-12345678", "x"]
     for name in others:
         (place / name).mkdir()
     (place / f"{PREFIX}file-12345678").rmdir()
@@ -61,7 +61,7 @@ def test_nothing_else_is_swept(place, monkeypatch):
     sweep()
     assert {path.name for path in place.iterdir()} == before
     assert (place / "elsewhere" / "file").exists()
-    theirs = place / f"{PREFIX}kit-12345678"
+    theirs = place / f"{PREFIX}payload-12345678"
     theirs.mkdir()
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     sweep()
@@ -69,7 +69,7 @@ def test_nothing_else_is_swept(place, monkeypatch):
 
 
 def test_a_folder_is_gone_behind_its_block_and_not_swept_within(place):
-    with temporary("kit") as folder:
+    with temporary("payload") as folder:
         sweep()
         assert folder.exists()
     assert not folder.exists()

@@ -15,7 +15,7 @@ from attnlib.checks.catalogue import CATALOGUE
 from grading.graded_cell import is_autograded, read_graded_cell
 from grading.report import rows
 from grading.run import run
-from grading.sandbox import kit
+from grading.sandbox import payload
 from grading.sandbox.withheld import ALL, ANSWERS, parts, withheld
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +39,7 @@ def find(name):
 
 def in_the_box(program: str, told: object) -> list[str]:
     """Return the lines that a program prints that sees the box's attnlib, and nothing else of the repository."""
-    with kit.packed() as folder:
+    with payload.packed_payload() as folder:
         line, known = [sys.executable, "-c", BEGIN + program], {"PYTHONPATH": str(folder)}
         done = subprocess.run(
             line,
@@ -100,7 +100,7 @@ def test_what_attnlib_has_of_the_exercises_own_name_is_withheld():
 def test_no_code_of_an_answer_is_in_the_box():
     """Compiled anew, no code object of the box is that of an answer: nothing is there for dis, or for marshal."""
     answers = set().union(*(functions(compile(str(part["source"]), "x", "exec")) for part in parts(ALL)))
-    with kit.packed() as folder:
+    with payload.packed_payload() as folder:
         there = set().union(*(functions(compile(file.read_text(), "x", "exec")) for file in folder.rglob("*.py")))
         assert not list(folder.rglob("*.pyc"))
     assert len(answers) > 60

@@ -177,7 +177,7 @@ def _spaces() -> list[str]:
 
 
 def meant() -> list[str]:
-    """Return what may be in the kit: the library without its exercises, and what runs in the box."""
+    """Return what may be in the payload: the library without its exercises, and what runs in the box."""
     inside = [f"grading/sandbox/inside/{path.name}" for path in (ROOT / "grading/sandbox/inside").glob("*.py")]
     library = [path.relative_to(ROOT).as_posix() for path in (ROOT / "attnlib").rglob("*") if path.is_file()]
     packages = ["grading/__init__.py", "grading/sandbox/__init__.py", "attnlib/checks/__init__.py"]

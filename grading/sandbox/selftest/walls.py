@@ -44,7 +44,7 @@ def _read(plants: Plants) -> list[Probe]:
         _probe("read", "environment", "the grader's variables", "files.environment", allowed=SHOWN, word=plants.word),
         _probe("read", "memory", "the memory of other processes", "files.memory", pid=plants.pid),
         _probe("read", "references", "modules that hold the answers", "files.references", modules=ANSWERS),
-        _probe("read", "kit", "more of the course than was carried in", "files.kit", meant=meant()),
+        _probe("read", "payload", "more of the course than was carried in", "files.payload", meant=meant()),
         _probe("read", "open files", "files that the box left open", "files.open_files"),
         left,
     ]
@@ -54,7 +54,7 @@ def _write(plants: Plants) -> list[Probe]:
     paths = [*CHANGED, *plants.files["class"][:2]]
     return [
         _probe("write", "folders", "a file in every folder of every mount", "files.write"),
-        _probe("write", "files", "the system, Python, the kit", "files.change", paths=paths),
+        _probe("write", "files", "the system, Python, the payload", "files.change", paths=paths),
         _probe(
             "write", "times", "the times of files that every box sees", "files.times", paths=[*CHANGED[:1], *DEVICES]
         ),

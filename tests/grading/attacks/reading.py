@@ -104,14 +104,14 @@ for name in ("attnlib.checks.catalogue", "attnlib.checks.evaluation", "attnlib.c
              "grading.graded_cell", "grading.gradebook.assignment", "grading.course", "attnlib.checks.questions"):
     try: importlib.import_module(name); print("FOUND", name)
     except ImportError: pass
-for place in {"/kit", os.getcwd(), *(str(x) for x in pathlib.Path("/work").glob("*/*") if not x.name.startswith("."))}:
+for place in {"/payload", os.getcwd(), *(str(x) for x in pathlib.Path("/work").glob("*/*") if not x.name.startswith("."))}:
     for name in ("catalogue", "solutions", "gradebook.db", "judge.py", "nbgrader_config.py"):
         for found in pathlib.Path(place).glob(f"**/{name}"):
             print("FOUND", found)
 """
 LEAVES = """import os, shutil, socket, subprocess, threading, time
 mark = "MARK"
-for place in ("/tmp", "/scratch", "/dev/shm", "/warm", "/var/tmp", "/", "/dev", "/kit", os.getcwd(), "/run", "/home"):
+for place in ("/tmp", "/scratch", "/dev/shm", "/warm", "/var/tmp", "/", "/dev", "/payload", os.getcwd(), "/run", "/home"):
     try:
         os.makedirs(place, exist_ok=True)
         with open(os.path.join(place, "left-behind"), "w") as file: file.write(mark)
@@ -128,7 +128,7 @@ except OSError: pass
 FINDS = (
     HUNT
     + """
-hunt("/tmp", "/scratch", "/dev", "/warm", "/var", "/run", "/home", "/kit")
+hunt("/tmp", "/scratch", "/dev", "/warm", "/var", "/run", "/home", "/payload")
 for place in ("/tmp", "/scratch", "/dev/shm", "/warm"): print("LEFT", place, [x for x in os.listdir(place) if "left" in x])
 assert "leftover" not in open("/proc/net/unix").read()
 assert "LEFT" not in os.environ
@@ -136,11 +136,11 @@ assert len([x for x in os.listdir("/proc") if x.isdigit()]) <= 2
 """
 )
 WRITES = """import os, pathlib
-for place in ("/kit", "/usr", "/etc", "/", "/dev", "/proc/sys/kernel", "/lib", "/bin", os.path.dirname(os.__file__)):
+for place in ("/payload", "/usr", "/etc", "/", "/dev", "/proc/sys/kernel", "/lib", "/bin", os.path.dirname(os.__file__)):
     for name in ("x.py", "sitecustomize.py", "core_pattern", "hostname"):
         try: open(os.path.join(place, name), "w").write("1"); print("WROTE", place, name)
         except OSError: pass
-for place in ("/kit/attnlib/__init__.py", os.__file__, "/proc/sysrq-trigger", "/proc/sys/kernel/core_pattern"):
+for place in ("/payload/attnlib/__init__.py", os.__file__, "/proc/sysrq-trigger", "/proc/sys/kernel/core_pattern"):
     try: open(place, "a").write("\\n"); print("WROTE", place)
     except OSError: pass
     try: os.chmod(place, 0o777); print("WROTE", place)

@@ -68,9 +68,9 @@ def references(modules: Sequence[str]) -> Attempts:
             yield f"{path}.py", path.with_suffix(".py").exists
 
 
-def kit(meant: Sequence[str]) -> Attempts:
-    """Find files in the kit that were not meant to be there."""
-    files = [str(path.relative_to("/kit")) for path in Path("/kit").rglob("*") if not path.is_dir()]
+def payload(meant: Sequence[str]) -> Attempts:
+    """Find files in the payload that were not meant to be there."""
+    files = [str(path.relative_to("/payload")) for path in Path("/payload").rglob("*") if not path.is_dir()]
     yield "more", lambda: " ".join(sorted(set(files) - set(meant)))
 
 
@@ -132,7 +132,7 @@ def _inherited() -> list[int]:
 def write() -> Attempts:
     """Make a file in every folder there is, as far as there are not too many, except those that are meant for it."""
     mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
-    roots = {*mounts, *sys.path, sys.prefix, sys.base_prefix, "/", "/kit", "/etc", "/root", "/home", "/var"}
+    roots = {*mounts, *sys.path, sys.prefix, sys.base_prefix, "/", "/payload", "/etc", "/root", "/home", "/var"}
     folders = {path for root in roots for path in (root, *_folders(root))}
     for folder in sorted(folders):
         if os.path.realpath(folder) not in SCRATCH and not folder.startswith("/proc/self"):
@@ -153,8 +153,14 @@ def _made(path: Path) -> str:
 
 
 def change(paths: Sequence[str]) -> Attempts:
-    """Open files of the system, of Python and of the kit for writing, and take hold of them in other ways."""
-    files = [*paths, sys.executable, os.__file__, "/kit/attnlib/__init__.py", "/kit/grading/sandbox/inside/server.py"]
+    """Open files of the system, of Python and of the payload for writing, and take hold of them in other ways."""
+    files = [
+        *paths,
+        sys.executable,
+        os.__file__,
+        "/payload/attnlib/__init__.py",
+        "/payload/grading/sandbox/inside/server.py",
+    ]
     for file in files:
         yield file, partial(_opened, file)
         yield f"mode of {file}", partial(_mode_changed, file)
@@ -179,7 +185,7 @@ def _removed(path: str) -> str:
 
 def times(paths: Sequence[str]) -> Attempts:
     """Set the times of files that all boxes see."""
-    for path in (*paths, sys.executable, os.__file__, "/kit/attnlib/__init__.py"):
+    for path in (*paths, sys.executable, os.__file__, "/payload/attnlib/__init__.py"):
         yield path, partial(_touched, path)
 
 

@@ -1,4 +1,4 @@
-"""What is carried into the box: the library, the code that calls an implementation, and the process that runs it all.
+"""What is carried into the sandbox: the library, the code that calls an implementation, and the process that runs it.
 
 The exercises stay outside, because they hold the references and the known mistakes. So do the parts of the library that
 answer an exercise (:mod:`grading.sandbox.withheld`), its kernel for GPUs, because the box has no GPU, and the rest of
@@ -18,20 +18,20 @@ STAND_IN = "checks.py"  # in place of attnlib.checks itself
 
 
 @contextmanager
-def packed() -> Iterator[Path]:
-    """Lay out the kit in a folder that is gone afterwards, and return the folder: it belongs on Python's path."""
+def packed_payload() -> Iterator[Path]:
+    """Lay out the payload in a folder that is gone afterwards, and return the folder: it belongs on Python's path."""
     sweep()
-    with temporary("kit") as kit:
+    with temporary("payload") as payload:
         inside = Path(__file__).parent / "inside"
         no_checks = shutil.ignore_patterns("checks", "_triton.py", "__pycache__")
-        shutil.copytree(library(), kit / "attnlib", ignore=no_checks)
-        for file in (kit / "attnlib").glob("*.py"):
+        shutil.copytree(library(), payload / "attnlib", ignore=no_checks)
+        for file in (payload / "attnlib").glob("*.py"):
             file.write_text(stand_ins(file.stem, file.read_text(encoding="utf-8")), encoding="utf-8")
         compiled = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(library() / "checks" / CALLING, kit / "attnlib" / "checks" / CALLING, ignore=compiled)
-        shutil.copyfile(inside / STAND_IN, kit / "attnlib" / "checks" / "__init__.py")
-        shutil.copytree(inside, kit / "grading" / "sandbox" / "inside", ignore=compiled)
-        for package in (kit / "grading", kit / "grading" / "sandbox"):
+        shutil.copytree(library() / "checks" / CALLING, payload / "attnlib" / "checks" / CALLING, ignore=compiled)
+        shutil.copyfile(inside / STAND_IN, payload / "attnlib" / "checks" / "__init__.py")
+        shutil.copytree(inside, payload / "grading" / "sandbox" / "inside", ignore=compiled)
+        for package in (payload / "grading", payload / "grading" / "sandbox"):
             (package / "__init__.py").touch()
-        kit.chmod(0o755)  # whoever runs in the box is somebody else
-        yield kit
+        payload.chmod(0o755)  # whoever runs in the box is somebody else
+        yield payload
