@@ -10,6 +10,7 @@ from pathlib import Path
 from grading.course import FOLDER, Course, GradingError, importing, log_file
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
+from grading.verdict import Verdict
 
 # What else a command needs, it imports when it is called: that takes seconds, in which a box can start.
 
@@ -162,7 +163,7 @@ def _run(course: Course, asked: argparse.Namespace) -> int:
     _show(course, asked)
     if asked.unsandboxed:
         print("\nUNSANDBOXED: nothing kept the students' code from your files, or from awarding itself marks.")
-    failed = [outcome.student for outcome in outcomes if outcome.verdict == "infrastructure"]
+    failed = [outcome.student for outcome in outcomes if outcome.verdict is Verdict.INFRASTRUCTURE]
     if failed:
         raise GradingError(
             f"the grader failed on {', '.join(failed)}: {course.log(asked.assignment)} says why. Run it again for them"

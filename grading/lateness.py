@@ -9,6 +9,7 @@ from grading.gradebook.assignment import AssignmentGradebook, SubmissionTime
 from grading.outcome import CHANGED, IN_TIME, NO_DUE_DATE, UNKNOWN, Outcome, plain
 from grading.report import points
 from grading.timestamp import HandedIn, handed_in
+from grading.verdict import Verdict
 
 LEAST = timedelta(seconds=1)  # how late something counts as that is late by an unknown time
 FORMAT = "%Y-%m-%d %H:%M:%S UTC"
@@ -29,7 +30,7 @@ class Lateness:
 
     def of_old(self, outcome: Outcome) -> Outcome:
         """Return the outcome of an earlier run with its lateness as it is now, and say what has changed."""
-        if outcome.verdict == "infrastructure":
+        if outcome.verdict is Verdict.INFRASTRUCTURE:
             return outcome
         now = self._now(outcome)
         if now.text == outcome.lateness:

@@ -1,6 +1,7 @@
 """One notebook of an assignment as it was released: it turns a submission into a task, and the result into marks."""
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,10 +10,10 @@ from grading.graded_cell import GradedCell, is_autograded, read_graded_cell
 from grading.judge import Judge, error
 from grading.sandbox.limits import Limits
 from grading.task import Answered, Result, Step, Task
+from grading.verdict import Verdict
 
 VERDICT = "grading"  # the key in a notebook's metadata under which the verdict is stored
 STOPPED = "Stopped"  # the error in a cell that did not finish
-WORST_FIRST = ("infrastructure", "tampered", "out-of-memory", "timeout", "crashed", "output-limit", "student-error")
 NO_MEMORY = ("MemoryError", "can't allocate memory", "Unable to allocate")
 UNWRITTEN = "NotImplementedError"  # what an answer that nobody wrote raises
 WITHHELD = "Withheld"  # what a comparison with attnlib's own function raises before the probe has been answered
@@ -22,10 +23,10 @@ CUT = "[Output cut here: there was more than is kept.]\n"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class NotebookVerdict:
     """What happened to a notebook, and where."""
 
-    verdict: str
+    verdict: Verdict
     reason: str = ""
 
 
@@ -81,7 +82,7 @@ class NotebookTemplate:
                 found[name] = {at for at, names in made.items() if names & asked} or last
         return found
 
-    def marked(self, notebook: NotebookNode, result: Result, judge: Judge) -> tuple[NotebookNode, Verdict]:
+    def marked(self, notebook: NotebookNode, result: Result, judge: Judge) -> tuple[NotebookNode, NotebookVerdict]:
         """Put the results and the marks of each graded cell into the notebook; return it, and the verdict on it."""
         verdicts = []
         for i, cell in enumerate(_code(notebook)):
@@ -97,20 +98,27 @@ class NotebookTemplate:
                 if i in result.cut:
                     cell.outputs.append(new_output("stream", name="stdout", text=CUT))
             cell.execution_count = i + 1
-            verdicts += [Verdict(verdict, f"the cell {_name(cell)!r} {reason}")] if verdict else []
+            verdicts += [NotebookVerdict(Verdict(verdict), f"the cell {_name(cell)!r} {reason}")] if verdict else []
             verdicts += _noticed(cell, result.answered.get(i), cut=i in result.cut)
-        return notebook, min(verdicts, key=lambda each: WORST_FIRST.index(each.verdict), default=Verdict("graded"))
+        return notebook, worst(verdicts)
 
     def _judged(
         self, cell: NotebookNode, i: int, result: Result, judge: Judge
-    ) -> tuple[list[NotebookNode], list[Verdict]]:
+    ) -> tuple[list[NotebookNode], list[NotebookVerdict]]:
         """Return the outputs of a graded cell. An answer that the judge cannot cope with earns nothing, and is told."""
         reason = result.stops.get(i, ("", ""))[1]
         try:
             return judge.outputs(self.graded_cells[_name(cell)], result.answered.get(i), reason), []
         except Exception as wrong:
             said = f"the judge failed on this answer ({type(wrong).__name__}: {wrong})"
-            return [error("Unjudged", said)], [Verdict("infrastructure", f"the cell {_name(cell)!r}: {said}")]
+            return [error("Unjudged", said)], [
+                NotebookVerdict(Verdict.INFRASTRUCTURE, f"the cell {_name(cell)!r}: {said}")
+            ]
+
+
+def worst(verdicts: Sequence[NotebookVerdict]) -> NotebookVerdict:
+    """Return the first of the most severe verdicts; if there are none, everything was graded."""
+    return max(verdicts, key=lambda each: each.verdict.severity, default=NotebookVerdict(Verdict.GRADED))
 
 
 def _code(notebook: NotebookNode) -> list[NotebookNode]:
@@ -147,18 +155,18 @@ def _output(output: dict[str, object], count: int) -> NotebookNode:
     return new_output(kind, **kept, **({"execution_count": count} if kind == "execute_result" else {}))
 
 
-def _noticed(cell: NotebookNode, answered: Answered | None, *, cut: bool) -> list[Verdict]:
+def _noticed(cell: NotebookNode, answered: Answered | None, *, cut: bool) -> list[NotebookVerdict]:
     """Return what the outputs of a cell that finished show: an error, no memory, too much output."""
     where = f"the cell {_name(cell)!r}"
-    found = [Verdict("output-limit", f"{where} showed more than is kept.")] if cut else []
+    found = [NotebookVerdict(Verdict.OUTPUT_LIMIT, f"{where} showed more than is kept.")] if cut else []
     answers = answered.answers.values() if answered else ()
     if any(words in str(answer.get("error")) for answer in answers if isinstance(answer, dict) for words in NO_MEMORY):
-        found.append(Verdict("out-of-memory", f"{where} needed more memory than there is."))
+        found.append(NotebookVerdict(Verdict.OUT_OF_MEMORY, f"{where} needed more memory than there is."))
     for output in cell.outputs:
         if output.output_type == "error" and output.ename not in (STOPPED, UNWRITTEN, WITHHELD, "CheckFailed"):
             said = f"{output.ename}: {output.evalue}"
             if any(words in said for words in NO_MEMORY):
-                found.append(Verdict("out-of-memory", f"{where} needed more memory than there is."))
+                found.append(NotebookVerdict(Verdict.OUT_OF_MEMORY, f"{where} needed more memory than there is."))
             elif not is_autograded(cell):
-                found.append(Verdict("student-error", f"{where} raised {said.splitlines()[0][:120]}"))
+                found.append(NotebookVerdict(Verdict.STUDENT_ERROR, f"{where} raised {said.splitlines()[0][:120]}"))
     return found

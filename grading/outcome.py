@@ -12,25 +12,12 @@ from grading._untyped import NotebookNode
 from grading.graded_cell import is_autograded
 from grading.judge import NO_ANSWER
 from grading.text import printable
+from grading.verdict import Verdict
 
 IN_TIME, NO_DUE_DATE = ", in time", ", and no due date is set"  # endings of lateness notes that need not be shown
 CHANGED = "its lateness has changed: "  # the beginning of the flag for a change in lateness
 UNKNOWN = "its time of submission is not known: "
 LONGEST = 300  # characters of a student's text in a table
-
-VERDICTS = {
-    "graded": "every cell was run",
-    "student-error": "a cell raised an error; what could be answered nevertheless is counted",
-    "timeout": "a cell did not end in time, and earned nothing; the others are counted",
-    "out-of-memory": "a cell needed more memory than there is, and earned nothing; the others are counted",
-    "crashed": "a cell ended the Python process, and earned nothing; the others are counted",
-    "output-limit": "a cell showed more than is kept; all others are counted",
-    "tampered": "a cell wrote into the channel of its answers, and earned nothing; look at it yourself",
-    "unreadable": "the file is not a notebook that can be graded; nothing was earned",
-    "missing": "there is no notebook; nothing was earned",
-    "infrastructure": "the grader itself failed; nothing is known about this submission",
-}
-REFUSED = ("unreadable", "missing")  # verdicts on submissions that are refused: nothing in them was run
 
 
 def plain(text: str) -> str:
@@ -65,7 +52,7 @@ class Outcome:
     """The verdict on one submission. ``flags`` say why an instructor should look at it."""
 
     student: str
-    verdict: str
+    verdict: Verdict
     reason: str = ""
     findings: tuple[Finding, ...] = ()
     digest: str = ""  # of what was graded: as long as it is the same, there is no need to grade it again
@@ -76,6 +63,7 @@ class Outcome:
     untouched: tuple[str, ...] = ()  # the graded cells whose answers were left as they were handed out
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "verdict", Verdict(self.verdict))
         object.__setattr__(self, "reason", plain(self.reason))
         object.__setattr__(self, "lateness", plain(self.lateness))
         object.__setattr__(self, "flags", tuple(map(plain, self.flags)))
@@ -86,7 +74,11 @@ class Outcome:
 
     @classmethod
     def from_json(cls, content: bytes) -> "Outcome":
-        """Read what :meth:`to_json` returned."""
+        """Read what :meth:`to_json` returned.
+
+        Raises:
+            ValueError: it is not JSON, or its verdict is unknown.
+        """
         data = json.loads(content)
         found = tuple(Finding(**finding) for finding in data["findings"])
         listed = {name: tuple(data.get(name, ())) for name in ("flags", "untouched")}

@@ -14,7 +14,7 @@ from grading._untyped import GenerateFeedback, NotebookNode, as_node, notebook_o
 from grading.class_report.student_code import MOST_BYTES
 from grading.course import Course, log_file, quiet
 from grading.notebook_template import VERDICT
-from grading.outcome import REFUSED, Outcome
+from grading.outcome import Outcome
 from grading.rendering import page_of
 
 NO_PAGE = "no feedback page: "
@@ -58,7 +58,7 @@ class Pages:
         executed = self.course.files.names(folder, ".ipynb")
         for name in executed:
             yield name, notebook_of(self.course.files.read(folder / name, MOST_BYTES))
-        if outcome.verdict in REFUSED and not executed:
+        if outcome.verdict.refused and not executed:
             refused = {"refused": True, "reason": to_student(outcome.reason.partition(NO_PAGE)[0])}
             for name in self.course.notebooks(self.assignment):
                 yield name, as_node({"cells": [], "metadata": {VERDICT: refused}} | FORMAT)

@@ -12,6 +12,7 @@ from grading.notebook_template import NotebookTemplate
 from grading.repair.messages import Refused, Repair
 from grading.repair.notebook import RepairedNotebook, digest, repair_notebook
 from grading.static_checks.flags import find_flags
+from grading.verdict import Verdict
 
 SECONDS = 10  # of processor time, to repair a notebook and to look through its code: an honest one takes 0.02
 
@@ -40,10 +41,11 @@ def read_submission(folder: Path, template: NotebookTemplate) -> ReadNotebook:
         came, failed = list(reason.values), str(reason)
     if not came:
         said = f"{name} cannot be graded: reading it {failed}. Ask for a notebook with shorter and simpler cells."
-        raise Refused("unreadable", said, digest(folder, name))
+        raise Refused(Verdict.UNREADABLE, said, digest(folder, name))
     first, *flags = came
     if "refused" in first:
-        raise Refused(*first["refused"])
+        verdict, *rest = first["refused"]
+        raise Refused(Verdict(verdict), *rest)
     repairs = tuple(Repair(*repair) for repair in first["repairs"])
     repaired = RepairedNotebook(as_node(first["notebook"]), repairs, first["digest"])
     return ReadNotebook(

@@ -17,6 +17,7 @@ from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
 from grading.repair.messages import SEVERAL
 from grading.roster import gradable, with_submission
 from grading.run_state import RunState
+from grading.verdict import Verdict
 
 # How a formula begins, in full width as well; and an apostrophe, which would be mistaken for one of ours.
 FORMULA = "=+@＝＋－＠\t\r'-"
@@ -106,7 +107,7 @@ def _graded(course: Course, assignment: str) -> list[Outcome]:
             f"Run `python -m grading run {assignment}`",
             file=sys.stderr,
         )
-    graded = [outcome for outcome in outcomes if outcome.student in known or outcome.verdict == "infrastructure"]
+    graded = [outcome for outcome in outcomes if outcome.student in known or outcome.verdict is Verdict.INFRASTRUCTURE]
     if len(graded) < len(outcomes):
         gone = ", ".join(plain(name) for name in sorted({o.student for o in outcomes} - {o.student for o in graded}))
         print(f"warning: left out, because they are no longer in the gradebook: {gone}", file=sys.stderr)

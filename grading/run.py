@@ -21,7 +21,7 @@ from grading.gradebook.assignment import AssignmentGradebook
 from grading.judge import Judge
 from grading.lateness import Lateness
 from grading.notebook_template import NotebookTemplate
-from grading.outcome import REFUSED, Outcome, plain
+from grading.outcome import Outcome, plain
 from grading.pages import NO_PAGE, make_pages
 from grading.pool import Boxes, Cluster, Pool, Results
 from grading.release import notebook_templates, register
@@ -252,7 +252,7 @@ def _lacks_a_page(course: Course, assignment: str, outcome: Outcome) -> bool:
     folder = course.feedback(outcome.student, assignment)
     autograded = course.autograded(outcome.student, assignment)
     executed = course.files.names(autograded, ".ipynb")
-    if outcome.verdict in REFUSED and not executed:
+    if outcome.verdict.refused and not executed:
         return not course.files.names(folder, ".html")
     for name in executed:
         page = course.files.changed((folder / name).with_suffix(".html"))

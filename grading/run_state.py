@@ -16,7 +16,7 @@ from typing import Any
 
 from grading.audit_log import AuditLog, allowed
 from grading.course import Course, GradingError
-from grading.outcome import CHANGED, LONGEST, UNKNOWN, VERDICTS, Outcome, plain
+from grading.outcome import CHANGED, LONGEST, UNKNOWN, Outcome, plain
 from grading.pages import NO_PAGE
 from grading.safe_files import PRIVATE
 
@@ -89,7 +89,7 @@ class RunState:
         """Return the stored outcome; ``None`` where there is none, or it is broken and has to be made again."""
         try:
             outcome = Outcome.from_json(self._files.read(self._outcomes / f"{student}.json", MOST_BYTES))
-            whole = outcome.student == student and outcome.verdict in VERDICTS and isinstance(outcome.digest, str)
+            whole = outcome.student == student and isinstance(outcome.digest, str)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
         return outcome if whole else None

@@ -13,7 +13,7 @@ from grading.course import Course
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.judge import Judge
 from grading.lateness import Lateness
-from grading.notebook_template import VERDICT, WORST_FIRST, NotebookTemplate, Verdict
+from grading.notebook_template import VERDICT, NotebookTemplate, NotebookVerdict, worst
 from grading.outcome import Outcome, findings
 from grading.pool import Results
 from grading.read_submission import read_submission
@@ -24,6 +24,7 @@ from grading.run_state import RunState
 from grading.sandbox.limits import Limits
 from grading.task import Task
 from grading.timestamp import handed_in
+from grading.verdict import Verdict
 from grading.version import version
 
 UNSANDBOXED = "UNSANDBOXED: the code was not shut in; it could have read files and awarded itself marks"
@@ -73,7 +74,7 @@ class Submissions:
         It is not where the submission has changed, or the engine or the exercises, where time ran out under a smaller
         limit, or where the grader failed.
         """
-        if before.verdict == "infrastructure":
+        if before.verdict is Verdict.INFRASTRUCTURE:
             return False
         longer = 0 < before.timeout < self.limits.cell
         return before.version == version() and not longer and before.digest == self.digest(student)
@@ -159,7 +160,7 @@ class Submissions:
             file = self.course.autograded(student, self.assignment) / f"{name}.ipynb"
             self.course.files.write(file, notebook_text(harmless(marked[name])).encode())
         again = next((result.again for result in results if result.again), "")
-        late = any(verdict == "timeout" for result in results for verdict, _ in result.stops.values())
+        late = any(verdict == Verdict.TIMEOUT for result in results for verdict, _ in result.stops.values())
         outcome = self._outcome(submission, marked, verdicts, again)
         outcome = replace(outcome, version=version(), timeout=self.limits.cell if late else 0.0)
         run_state.announce(outcome, gradebook.automatic_score(marked), walled=self.walled)
@@ -167,11 +168,11 @@ class Submissions:
         return outcome
 
     def _outcome(
-        self, submission: Submission, marked: dict[str, NotebookNode], verdicts: Sequence[Verdict], again: str
+        self, submission: Submission, marked: dict[str, NotebookNode], verdicts: Sequence[NotebookVerdict], again: str
     ) -> Outcome:
-        worst = min(verdicts, key=lambda each: (*WORST_FIRST, "graded").index(each.verdict))
-        reason = worst.reason if not submission.refused else f"{submission.refused.reason} {worst.reason}".strip()
-        verdict = submission.refused.verdict if submission.refused else worst.verdict
+        counts, refused = worst(verdicts), submission.refused
+        reason = f"{refused.reason} {counts.reason}".strip() if refused else counts.reason
+        verdict = refused.verdict if refused else counts.verdict
         found = tuple(finding for notebook in marked.values() for finding in findings(notebook))
         flags = (*filter(None, [again]), *self._flags(submission))
         untouched = [cell for name, notebook in marked.items() for cell in self._template(name).untouched(notebook)]
@@ -193,7 +194,7 @@ class Submissions:
         changed answers is not: the gradebook may have failed, and still hold the marks of the earlier ones.
         """
         student, same = submission.student, submission.same
-        outcome = Outcome(student, "infrastructure", reason, digest=submission.digest if same else "")
+        outcome = Outcome(student, Verdict.INFRASTRUCTURE, reason, digest=submission.digest if same else "")
         try:
             run_state.announce(outcome, 0.0, walled=self.walled)
             self._forget(student)

@@ -20,6 +20,7 @@ from pathlib import Path
 from grading.course import GradingError
 from grading.outcome import plain
 from grading.report import Row, cell
+from grading.verdict import Verdict
 
 MOST_BYTES = 50_000_000
 POINTS_POSSIBLE = "Points Possible"
@@ -200,7 +201,7 @@ def _reason(row: Row, places: Sequence[tuple[str, ...]], claimed: Mapping[tuple[
         return f"{len(places)} rows in Canvas have this name"
     if claimed[places[0]] > 1:
         return "somebody else here has the same row in Canvas"
-    if row.outcome.verdict == "infrastructure" or not row.scores:
+    if row.outcome.verdict is Verdict.INFRASTRUCTURE or not row.scores:
         return "the grader failed: run it again for this student"
     there = places[0][column].strip().upper()
     return {EXCUSED: "excused in Canvas", NOT_ASSIGNED: "not assigned to this student in Canvas"}.get(there, "")
@@ -226,7 +227,7 @@ def _line(row: Row, place: tuple[str, ...], assignment: str, column: int, notes:
 def _note(row: Row, assignment: str, noted: str) -> str:
     """Return a note with what there is to say of this assignment, in brackets, after what a person wrote."""
     rest = re.sub(rf" *\[{re.escape(assignment)}: [^\]]*\]", "", noted)
-    said = [row.outcome.verdict] if row.outcome.verdict != "graded" else []
+    said = [str(row.outcome.verdict)] if row.outcome.verdict is not Verdict.GRADED else []
     said += ["to look at"] if row.outcome.flags else []
     return f"{rest} [{assignment}: {', '.join(said)}]".strip() if said else rest
 

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from math import fsum
 from statistics import correlation, fmean
 
-from grading.outcome import REFUSED
 from grading.report import Row
 
-NOTHING_ANSWERED = (*REFUSED, "infrastructure")  # verdicts that say nothing about any question
 HARD, EASY = 0.30, 0.80  # the band of difficulty in which a question tells students apart well
 WEAK = 0.10  # discrimination below which a question measures something different from the others
 ENOUGH = 30  # with fewer answers, a good question (0.4) falls under WEAK by chance in more than one class of twenty
@@ -54,7 +52,7 @@ def analyse_items(rows: Sequence[Row]) -> list[Item]:
 
 def readable(rows: Sequence[Row]) -> list[Row]:
     """Return the rows of submissions that could be read: the others say nothing about any question."""
-    return [row for row in rows if row.outcome.verdict not in NOTHING_ANSWERED]
+    return [row for row in rows if row.outcome.verdict.informs]
 
 
 def _item(question: str, most: float, rows: Sequence[Row]) -> Item:

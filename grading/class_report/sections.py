@@ -12,8 +12,8 @@ from grading.class_report.common_mistakes import CommonMistake
 from grading.class_report.figures import bins, histogram, scatter
 from grading.class_report.item_analysis import EASY, ENOUGH, HARD, WEAK, Item, readable
 from grading.class_report.similarity import SimilarityReport
-from grading.outcome import VERDICTS
 from grading.report import Row, points
+from grading.verdict import Verdict
 
 FEW = 10  # submissions of which nobody can say what is common
 ABOUT_QUESTIONS = (
@@ -99,8 +99,7 @@ def _bar(mistake: CommonMistake, made: int, students: int, book: str) -> Bar:
 def verdicts(rows: Sequence[Row]) -> list[tuple[str, int, str]]:
     """Return how often each verdict was given, and what it means."""
     count = Counter(row.outcome.verdict for row in rows)
-    order = [*(verdict for verdict in VERDICTS if verdict in count), *sorted(count.keys() - VERDICTS.keys())]
-    return [(verdict, count[verdict], VERDICTS.get(verdict, "")) for verdict in order]
+    return [(verdict, count[verdict], verdict.text) for verdict in Verdict if verdict in count]
 
 
 def alike(found: SimilarityReport) -> str:

@@ -7,6 +7,7 @@ gradebook than the one that a class was graded with, or that one is gone, everyb
 from grading.course import Course, GradingError
 from grading.gradebook.lookup import shown, submitters
 from grading.run_state import RunState
+from grading.verdict import Verdict
 
 
 def require_agreement(course: Course, assignment: str) -> set[str]:
@@ -17,7 +18,9 @@ def require_agreement(course: Course, assignment: str) -> set[str]:
     """
     url = course.config().CourseDirectory.db_url
     outcomes, known = RunState(course, assignment).all()[0], submitters(url, assignment)
-    graded = {outcome.student for outcome in outcomes if outcome.verdict != "infrastructure"}  # that writes no grades
+    graded = {
+        outcome.student for outcome in outcomes if outcome.verdict is not Verdict.INFRASTRUCTURE
+    }  # that writes no grades
     if graded and not graded & known:
         raise GradingError(
             f"{course.outcomes(assignment)} says that {len(graded)} submissions to {assignment} were graded, but the "

@@ -8,6 +8,7 @@ from grading.repair.files import CandidateFile, CandidateFiles, missing
 from grading.repair.match_cells import TemplateCell, match_cells
 from grading.repair.messages import SEVERAL, Refused, Repair, Unreadable, listed, printable
 from grading.repair.parse import ParsedNotebook, parse_notebook
+from grading.verdict import Verdict
 
 # The share of an assignment's cells by which a file of any name is known. Another assignment's notebook has up to 0.4.
 MIN_SHARE_OF_CELLS = 0.5
@@ -58,10 +59,10 @@ def choose(came: CandidateFiles, name: str, expected: Sequence[TemplateCell]) ->
     looked_into = (_look_into(file, expected) for file in came.files)
     several = sorted((one for one in looked_into if one.is_meant(expected)), key=lambda one: one.rank)
     if not several:
-        raise Refused("missing", missing(name, came.there), came.digest)
+        raise Refused(Verdict.MISSING, missing(name, came.there), came.digest)
     *others, taken = several
     if taken.wrong:
-        raise Refused("unreadable", f"{taken.file.entry} {taken.wrong}", came.digest)
+        raise Refused(Verdict.UNREADABLE, f"{taken.file.entry} {taken.wrong}", came.digest)
     repairs = (*_how_it_was_found(taken, others, name), *taken.repairs)
     return Chosen(taken.file, taken.submission, taken.found, taken.answered, repairs)
 

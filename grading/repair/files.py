@@ -12,6 +12,7 @@ from pathlib import Path
 
 from grading.repair.messages import Refused, listed, printable
 from grading.safe_files import FILE, FOLDER, SafeFolder, UnsafeFile
+from grading.verdict import Verdict
 
 MOST_BYTES = 20_000_000  # no answer comes near; a reader would drown
 MOST_ENTRIES = 10_000  # that are looked at, of a folder and its sub-folders
@@ -92,12 +93,12 @@ def find_candidates(folder: Path, name: str) -> CandidateFiles:
             files = tuple(_candidate(home, entry, name) for entry in _choose(entries, name))
     except (FileNotFoundError, UnsafeFile):
         reason = f"no {name} came: there is no folder {printable(folder.name)}, or it is none. Ask for {name}."
-        raise _refused("missing", reason) from None
+        raise _refused(Verdict.MISSING, reason) from None
     except OSError as error:
         reason = f"what was submitted for {name} cannot be opened ({error.strerror}). Ask for {name} as a plain file."
-        raise _refused("unreadable", reason) from None
+        raise _refused(Verdict.UNREADABLE, reason) from None
     if not files:
-        raise _refused("missing", missing(name, there))
+        raise _refused(Verdict.MISSING, missing(name, there))
     return CandidateFiles(files, there)
 
 
@@ -183,6 +184,6 @@ def _read(home: int, entry: _Entry) -> tuple[bytes, str]:
     return b"", f"has {size} bytes, more than {MOST_BYTES}. Ask for it again, with its outputs cleared."
 
 
-def _refused(verdict: str, reason: str) -> Refused:
+def _refused(verdict: Verdict, reason: str) -> Refused:
     """Refuse what was not read: the digest is that of the reason, which comes out the same for the same state."""
     return Refused(verdict, reason, sha256(reason.encode()).hexdigest())

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grading.text import printable as fit_to_print
+from grading.verdict import Verdict
 
 SEVERAL = "There are several files, and "  # the beginning of the repair that says which one was graded
 
@@ -19,7 +20,7 @@ class Repair:
 class Refused(Exception):
     """The submission cannot be graded: the verdict, the reason, and the digest of what was handed in."""
 
-    def __init__(self, verdict: str, reason: str, digest: str) -> None:
+    def __init__(self, verdict: Verdict, reason: str, digest: str) -> None:
         super().__init__(verdict, reason, digest)
         self.verdict, self.reason, self.digest = verdict, reason, digest
 

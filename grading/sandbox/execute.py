@@ -10,6 +10,7 @@ from typing import Any
 from grading.sandbox.host import Host, HostLost, Session, Stopped
 from grading.sandbox.withheld import ALL, parts, withheld
 from grading.task import Answered, Probe, Result, Step, Task
+from grading.verdict import Verdict
 
 SHOWN = {
     *("text/plain", "text/html", "text/markdown", "text/latex"),
@@ -157,7 +158,7 @@ def _send_probe(session: Session, probe: Probe, answered: Answered) -> None:
         for message in _answers(session, {"call": call, "nonce": nonce}, nonce):
             number = message.get("case")
             if type(number) is not int or number not in asked or number in answered.answers:
-                raise Stopped("tampered", "answered what was not asked.")
+                raise Stopped(Verdict.TAMPERED, "answered what was not asked.")
             answered.answers[number] = message.get("answer")
 
 
@@ -178,7 +179,7 @@ def _answers(session: Session, message: dict[str, Any], nonce: str) -> Iterator[
         if "output" in answer:
             continue  # printed in passing: nobody asked for it
         if answer.get("nonce") != nonce:
-            raise Stopped("tampered", "answered with a number that is not the one it was asked with.")
+            raise Stopped(Verdict.TAMPERED, "answered with a number that is not the one it was asked with.")
         yield answer
 
 
@@ -218,7 +219,7 @@ def _sound(output: Any) -> dict[str, Any]:
         data = {name: _writable(x) for name, x in output["data"].items() if name in SHOWN and isinstance(x, str)}
         name = output.get("display_id")
         return {"output_type": kind, "data": data, "display_id": name if isinstance(name, str) else None}
-    raise Stopped("tampered", "wrote into the channel that its outputs go through.")
+    raise Stopped(Verdict.TAMPERED, "wrote into the channel that its outputs go through.")
 
 
 def _writable(text: str) -> str:

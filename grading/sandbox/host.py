@@ -29,6 +29,7 @@ from grading.sandbox.limits import Limits
 from grading.sandbox.payload import packed_payload
 from grading.sandbox.temporary import temporary
 from grading.sandbox.users import own_user
+from grading.verdict import Verdict
 
 END = 60.0  # seconds that a submission's processes may take to be gone once they are killed, on a busy machine
 START = 180.0  # seconds that everything may take to be imported, on a busy machine
@@ -53,7 +54,7 @@ class Stopped(Exception):
     ``starved`` is whether it ran out of time because other programs had taken the processors.
     """
 
-    def __init__(self, verdict: str, reason: str, *, alive: bool = False, starved: bool = False) -> None:
+    def __init__(self, verdict: Verdict, reason: str, *, alive: bool = False, starved: bool = False) -> None:
         super().__init__(reason)
         self.verdict, self.reason, self.alive, self.starved = verdict, reason, alive, starved
 
@@ -317,7 +318,7 @@ class Session:
             reason, starved = self.time.whole.why(self.limits.notebook, "This is the limit for the whole notebook.")
         else:
             reason, starved = span.why(self.limits.cell, "Is there a loop that never ends?")
-        return Stopped("timeout", reason, starved=starved)
+        return Stopped(Verdict.TIMEOUT, reason, starved=starved)
 
     def _send(self, message: dict[str, Any], span: Span) -> None:
         waiting = memoryview(frames.pack(message))
@@ -339,7 +340,7 @@ class Session:
         self._gather(start, span)
         (length,) = frames.LENGTH.unpack(self._buffer[:start])
         if length > self.left:
-            raise Stopped("output-limit", "sent far more than its output may be.")
+            raise Stopped(Verdict.OUTPUT_LIMIT, "sent far more than its output may be.")
         self._gather(start + length, span)
         body = bytes(self._buffer[start : start + length])
         del self._buffer[: start + length]
@@ -347,7 +348,7 @@ class Session:
         try:
             return frames.unpack(body)
         except frames.WireError:
-            raise Stopped("tampered", "wrote into the channel that its answers go through.") from None
+            raise Stopped(Verdict.TAMPERED, "wrote into the channel that its answers go through.") from None
 
     def _gather(self, size: int, span: Span) -> None:
         """Read until there are so many bytes."""
@@ -386,7 +387,7 @@ class Session:
         try:
             status, seconds, limit = map(float, said.split())
         except ValueError:
-            return Stopped("infrastructure", "ran in a process that was lost.")
+            return Stopped(Verdict.INFRASTRUCTURE, "ran in a process that was lost.")
         self.time.used = max(self.time.used, seconds)
         if status == -signal.SIGKILL and self._group and self._group.out_of_memory():
             return self._too_much_memory()
@@ -396,7 +397,7 @@ class Session:
         """Return how a process ended that has hung up."""
         if select.select([self._leash], [], [], 5)[0]:
             return self._ending()
-        return Stopped("crashed", "closed the channel that its answers go through.")
+        return Stopped(Verdict.CRASHED, "closed the channel that its answers go through.")
 
     def _watch(self) -> None:
         self._look = monotonic() + TICK
@@ -415,7 +416,7 @@ class Session:
                 raise self._too_much_memory()
 
     def _too_much_memory(self) -> Stopped:
-        return Stopped("out-of-memory", f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")
+        return Stopped(Verdict.OUT_OF_MEMORY, f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")
 
 
 def _begun(
@@ -463,10 +464,12 @@ def _how_it_ended(status: int, seconds: float, limit: float, *, walled: bool) ->
         Killed: neither the grader nor the submission can have done this.
     """
     if status == -signal.SIGKILL and round(seconds) >= limit:
-        return Stopped("timeout", "used more processor time than its process was allowed.")
+        return Stopped(Verdict.TIMEOUT, "used more processor time than its process was allowed.")
     if status == -signal.SIGKILL and walled:
         raise Killed(KILLED)
     if status < 0:
         with suppress(ValueError):
-            return Stopped("crashed", f"ended the Python process that it ran in ({signal.Signals(-status).name}).")
-    return Stopped("crashed", "ended the Python process that it ran in.")
+            return Stopped(
+                Verdict.CRASHED, f"ended the Python process that it ran in ({signal.Signals(-status).name})."
+            )
+    return Stopped(Verdict.CRASHED, "ended the Python process that it ran in.")

@@ -8,7 +8,7 @@ import pytest
 from pages import ROOT, source, text
 
 from grading.__main__ import COMMANDS, _parser
-from grading.outcome import VERDICTS
+from grading.verdict import Verdict
 
 PAGE = "book/instructors"
 FRAME = re.compile(r'<iframe\b([^>]*?) srcdoc="([^"]*)"></iframe>')
@@ -42,12 +42,12 @@ def test_no_option_is_named_that_does_not_exist():
     assert set(re.findall(r"^\| `(--[a-z-]+)", table, re.MULTILINE)) <= real
 
 
-@pytest.mark.parametrize("verdict", VERDICTS)
+@pytest.mark.parametrize("verdict", Verdict)
 def test_the_page_has_every_verdict_with_its_meaning(verdict):
     html = re.sub(r"<iframe.*?</iframe>", "", text(f"{PAGE}.html"), flags=re.DOTALL)
     row = re.search(rf"<tr\b[^>]*><td>(?:<p>)?<strong>{verdict}</strong>(.*?)</tr>", html, re.DOTALL)
     assert row
-    assert VERDICTS[verdict] in unescape(row[1])
+    assert verdict.text in unescape(row[1])
 
 
 def test_two_real_pages_are_framed_and_nothing_in_them_runs_or_leads_anywhere():

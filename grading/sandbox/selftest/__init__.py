@@ -14,6 +14,7 @@ from grading.sandbox.selftest.limits import EXCESSES, exceeded
 from grading.sandbox.selftest.plants import Plants, planted
 from grading.sandbox.selftest.probe import Found, missed, prepare, probed, shown
 from grading.sandbox.selftest.walls import wall_probes
+from grading.verdict import Verdict
 
 ADVICE = (
     "Grade nobody's work on this machine as it is: what is marked ✗ can be done by any submission. Update bubblewrap "
@@ -86,7 +87,7 @@ def _walls(host: Host, plants: Plants) -> Iterator[Found]:
         prepare(other)
         for probe in probes:
             if probe.before and (said := shown(other, probe.before)):
-                raise Stopped("infrastructure", f"could not do what has to come before {probe.name}: {said}")
+                raise Stopped(Verdict.INFRASTRUCTURE, f"could not do what has to come before {probe.name}: {said}")
         prepare(session)
         yield from (probed(session, probe) for probe in probes)
 

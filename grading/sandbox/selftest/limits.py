@@ -9,6 +9,7 @@ from grading.sandbox.host import Host
 from grading.sandbox.limits import MB, Limits
 from grading.sandbox.selftest.probe import Found
 from grading.task import Result, Step, Task
+from grading.verdict import Verdict
 
 SMALL = Limits(cell=10, notebook=20, grace=0.3, memory=200 * MB, processes=12, files=48, restarts=0)
 FILL = "import time\nheld = bytearray(150_000_000)\nfor i in range(0, len(held), 4096): held[i] = 1\n"
@@ -59,27 +60,27 @@ RAISE += "        print('raised', n)\nprint(resource.getrlimit(resource.RLIMIT_C
 PRINT = "print('x' * 90_000)"
 
 EXCESSES = (
-    Excess("cell time", "a loop that never ends", "timeout", ["while True: pass"], _short(cell=0.5)),
-    Excess("deaf", "a loop that lets no interrupt stop it", "timeout", [DEAF], _short(cell=0.5)),
-    Excess("notebook time", "cells that are slow together", "timeout", ["import time; time.sleep(0.5)"] * 3,
+    Excess("cell time", "a loop that never ends", Verdict.TIMEOUT, ["while True: pass"], _short(cell=0.5)),
+    Excess("deaf", "a loop that lets no interrupt stop it", Verdict.TIMEOUT, [DEAF], _short(cell=0.5)),
+    Excess("notebook time", "cells that are slow together", Verdict.TIMEOUT, ["import time; time.sleep(0.5)"] * 3,
            _short(notebook=1, clock=1)),
-    Excess("processor time", "more seconds of it than there are", "timeout", ["while True: pass"],
+    Excess("processor time", "more seconds of it than there are", Verdict.TIMEOUT, ["while True: pass"],
            _short(processor=1)),
     Excess("limits", "to raise the limits again", "True", [RAISE]),
-    Excess("memory", "one array", "out-of-memory", ["import numpy; numpy.ones(10**9)"]),
-    Excess("memory of many", "processes that fill the memory together", "out-of-memory", [_many(FILL)]),
-    Excess("shared memory", "memory that processes share", "out-of-memory", [_many(SHARED)]),
-    Excess("memory and talk", "the same, printing without a pause", "out-of-memory",
+    Excess("memory", "one array", Verdict.OUT_OF_MEMORY, ["import numpy; numpy.ones(10**9)"]),
+    Excess("memory of many", "processes that fill the memory together", Verdict.OUT_OF_MEMORY, [_many(FILL)]),
+    Excess("shared memory", "memory that processes share", Verdict.OUT_OF_MEMORY, [_many(SHARED)]),
+    Excess("memory and talk", "the same, printing without a pause", Verdict.OUT_OF_MEMORY,
            [_many(FILL, talk="; print('.', flush=True)")]),
     Excess("processes", "forty processes", "BlockingIOError", [FORKS]),
     Excess("open files", "two hundred files", "Too many open files", [FILES]),
     Excess("file size", "a file of nine megabytes", "OSError", [LARGE], _short(file_size=4 * MB)),
     Excess("disk", "files that fill the disk together", "No space left", [DISK], _short(file_size=4 * MB)),
     Excess("number of files", "twenty thousand files", "No space left", [NODES]),
-    Excess("output of a cell", "two megabytes of text", "output-limit", ["print('x' * 2_000_000)"]),
-    Excess("output of all", "text in every cell", "output-limit", [PRINT] * 4, _short(notebook_output=200_000)),
-    Excess("channel", "megabytes past the limit on output", "output-limit", [FLOOD]),
-    Excess("end", "to end the process", "crashed", ["import os; os._exit(0)"]),
+    Excess("output of a cell", "two megabytes of text", Verdict.OUTPUT_LIMIT, ["print('x' * 2_000_000)"]),
+    Excess("output of all", "text in every cell", Verdict.OUTPUT_LIMIT, [PRINT] * 4, _short(notebook_output=200_000)),
+    Excess("channel", "megabytes past the limit on output", Verdict.OUTPUT_LIMIT, [FLOOD]),
+    Excess("end", "to end the process", Verdict.CRASHED, ["import os; os._exit(0)"]),
 )  # fmt: skip
 
 
@@ -98,10 +99,10 @@ def verdict(result: Result) -> str:
     if result.lost:
         return result.lost
     if result.cut:
-        return "output-limit"
+        return Verdict.OUTPUT_LIMIT
     outputs = [output for i in sorted(result.outputs) for output in result.outputs[i]]
     for output in outputs:
         if output["output_type"] == "error":
             said = f"{output['ename']}: {output['evalue']}"[:120]
-            return f"out-of-memory ({said})" if "emory" in said else said
+            return f"{Verdict.OUT_OF_MEMORY} ({said})" if "emory" in said else said
     return "".join(str(output.get("text", "")) for output in outputs).strip()[:120] or "nothing was refused"

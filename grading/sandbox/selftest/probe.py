@@ -8,6 +8,7 @@ from typing import Any
 
 from grading.sandbox.host import Session, Stopped
 from grading.sandbox.selftest.attempts import calls, files, harness, network, processes
+from grading.verdict import Verdict
 
 HELD = "refused"
 
@@ -47,7 +48,7 @@ def prepare(session: Session) -> None:
         lines += [f"{name} = types.ModuleType({name!r})", f"exec({getsource(module)!r}, {name}.__dict__)"]
     said = shown(session, "\n".join(lines))
     if said:
-        raise Stopped("infrastructure", f"could not be prepared: {said}")
+        raise Stopped(Verdict.INFRASTRUCTURE, f"could not be prepared: {said}")
 
 
 def probed(session: Session, probe: Probe) -> Found:
