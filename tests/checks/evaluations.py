@@ -1,0 +1,20 @@
+"""One evaluation for all answers to an exercise: what is expected, and what every known mistake answers, is kept."""
+
+import functools
+
+import torch
+
+from attnlib.checks.catalogue import CATALOGUE
+from attnlib.checks.evaluation import Evaluation, Report
+
+
+def examine_again(name, implementation, backend, seed) -> Report:
+    """Examine an implementation as `attnlib.checks.examine` does, with the evaluation of the one before."""
+    if isinstance(implementation, type) and issubclass(implementation, torch.nn.Module):
+        backend = "torch"
+    return _evaluation(name, backend, seed).of(implementation)
+
+
+@functools.lru_cache(maxsize=8)  # the answers to an exercise follow each other
+def _evaluation(name: str, backend: str, seed: int) -> Evaluation:
+    return Evaluation(CATALOGUE[name], backend, seed)
