@@ -135,13 +135,16 @@ def test_room_is_doubled_so_that_buffers_are_few(backend):
     assert len(places) <= 9  # a buffer for each power of two up to 200, not for each position
 
 
-@pytest.mark.parametrize("context", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize(
+    ("context", "lowered"),
+    [(torch.enable_grad, "eager"), (torch.no_grad, "aot_eager"), (torch.inference_mode, "eager")],
+)
 @pytest.mark.filterwarnings("ignore:The .grad attribute")  # torch's, as it looks at what is kept with gradients
-def test_decoding_compiles_into_one_graph(context):
+def test_decoding_compiles_into_one_graph(context, lowered):
     layer = EVERY["attention with rope and grouped queries"]
     module, x = layer.build(Torch("cpu")), layer.inputs(Torch("cpu"), length=LENGTH)["query"]
     torch._dynamo.reset()
-    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    compiled = torch.compile(module, fullgraph=True, backend=lowered)
     whole = module(x, is_causal=True)
     with context():
         outs = decoded(compiled, x, [3, 1, 3], is_causal=True, cache=KVCache())
