@@ -62,7 +62,7 @@ def check(name: str, implementation: Implementation, *, points: float = 1, hint:
     _require_positive(points)
     if hint not in (1, 2):
         raise ValueError(f"hint is {hint!r}, but there are two: hint=1 and hint=2")
-    if options.get("backend") == "torch" and browser.without_torch():
+    if options.get("backend") == "torch" and browser.in_browser() and browser.without_torch():
         print(browser.left_out())
         return 0.0
     report = prepare_evaluation(name, implementation, **options).watched(implementation)

@@ -1,7 +1,7 @@
-"""What a notebook does in a browser, whose Python (Pyodide) has NumPy and no torch.
+"""What a notebook does without torch: in a browser, whose Python (Pyodide) has none, and where it is not installed.
 
 What needs torch is left out of a cell before it runs, and so is what needs something that was left out. The cell says
-so in a sentence, and the rest of the notebook runs as everywhere. Elsewhere nothing of this happens.
+so in a sentence, and the rest of the notebook runs as everywhere.
 """
 
 import ast
@@ -14,24 +14,36 @@ from importlib.util import find_spec
 from attnlib.checks.display import BOOK
 
 TORCH, OURS = "torch", "attnlib.torch"  # the library, and our module that is built on it
-SENTENCE = (
-    "There is no PyTorch in a browser. {what} left out, without an error and without points: it needs a local install, "
-    "as the book's page “Start here” describes. What you write here is kept, and can be handed in."
-)
+SENTENCE = "{absent} {what} left out, without an error and without points: {remedy} {kept}"
+KEPT = "What you write here is kept, and can be handed in."
+BROWSER = {
+    "absent": "There is no PyTorch in a browser.",
+    "remedy": "it needs a local install, as the book's page “Start here” describes.",
+}
+LOCAL = {
+    "absent": "PyTorch is not installed here.",
+    "remedy": "run make torch in the folder of the course, or pip install 'attnlib[torch]', and restart the kernel.",
+}
+
+
+def in_browser() -> bool:
+    """Tell whether this Python runs in a browser."""
+    return sys.platform == "emscripten"
 
 
 def without_torch() -> bool:
-    """Tell whether this is a browser, and torch is not to be had."""
-    return sys.platform == "emscripten" and find_spec(TORCH) is None
+    """Tell whether torch is not to be had."""
+    return find_spec(TORCH) is None
 
 
 def begin() -> None:
-    """In a browser's notebook: leave out what needs torch from now on, and let reports link to the book around it."""
+    """In a notebook, leave out what needs torch if there is none; in a browser, link reports to the book around it."""
     if not without_torch():
         return
-    place = _address().partition("/lite/")
-    if place[1]:
-        os.environ.setdefault(BOOK, place[0])
+    if in_browser():
+        site, folder, _ = _address().partition("/lite/")
+        if folder:
+            os.environ.setdefault(BOOK, site)
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is not None:
@@ -40,7 +52,7 @@ def begin() -> None:
 
 def left_out(what: str = "This check is") -> str:
     """Return the sentence that says what was left out, and where it can be done."""
-    return SENTENCE.format(what=what)
+    return SENTENCE.format(what=what, kept=KEPT, **(BROWSER if in_browser() else LOCAL))
 
 
 class WithoutTorch:

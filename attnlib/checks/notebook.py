@@ -2,6 +2,7 @@
 
 The notebook is trusted, as in Jupyter: it is the reader's own. Lines that only IPython understands (``%…``, ``!…``) are
 skipped. An error in a cell is shown, and then the next cell runs: later checks might not depend on the one that failed.
+Where torch is not installed, what needs it is left out of the cells, and the checks that need it count as not run.
 A cell that takes too long is stopped if the system has interval timers (Windows has none).
 """
 
@@ -19,6 +20,8 @@ from threading import current_thread, main_thread
 from typing import Any
 
 import attnlib.checks
+from attnlib.checks import browser
+from attnlib.checks.browser import WithoutTorch
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
 
@@ -88,9 +91,10 @@ def run(path: Path, seconds: int = SECONDS) -> Run:
     reports: list[Report | Choice] = []
     missed: list[float] = []
     broken: list[int] = []
+    without_torch = WithoutTorch() if browser.without_torch() else None
     for number, (source, counts) in enumerate(cells, 1):
         with _collecting() as shown:
-            if not _ran(source, f"<cell {number} of {path.name}>", namespace, seconds):
+            if not _ran(source, f"<cell {number} of {path.name}>", namespace, seconds, without_torch):
                 broken.append(number)
         if counts:
             reports += shown
@@ -122,7 +126,9 @@ def _checks(source: str) -> list[float]:
     return [float(found[1]) if found else 1.0 for found in points]
 
 
-def _ran(source: str, filename: str, namespace: dict[str, Any], seconds: int) -> bool:
+def _ran(
+    source: str, filename: str, namespace: dict[str, Any], seconds: int, without_torch: WithoutTorch | None
+) -> bool:
     """Run a cell, and return whether it succeeded. A failed check has shown its report; other errors are shown here."""
     try:
         ast.parse(source, filename)
@@ -130,7 +136,8 @@ def _ran(source: str, filename: str, namespace: dict[str, Any], seconds: int) ->
         source = MAGIC.sub(r"\1pass  # \2", source)
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)  # for tracebacks
     try:
-        code = compile(source, filename, "exec")
+        cell = ast.parse(source, filename)
+        code = compile(without_torch.visit(cell) if without_torch else cell, filename, "exec")
         with _limited(seconds):
             exec(code, namespace)
     except attnlib.checks.CheckFailed:

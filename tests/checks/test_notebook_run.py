@@ -41,6 +41,18 @@ def test_one_wrong_is_exit_code_1_and_the_report_is_the_same_as_in_the_notebook(
     assert "0 of 1 checks passed" in said
 
 
+def test_without_torch_what_needs_it_is_left_out_and_says_how_to_install_it(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("attnlib.checks.browser.find_spec", lambda name: None)
+    cells = (
+        "import torch\n\ndef dot_torch(query, key):\n    return query @ key.mT",
+        "check('dot', dot_torch, points=3)",
+    )
+    assert main([notebook(tmp_path / "a.ipynb", IMPORTS, DOT, "check('dot', dot, points=2)", *cells)]) == 1
+    said = capsys.readouterr().out
+    assert "pip install 'attnlib[torch]'" in said
+    assert said.endswith("a.ipynb: 1 of 2 checks passed, 2 of 5 points; 1 of the checks could not be run\n")
+
+
 def test_the_solutions_pass_and_a_notebook_as_released_does_not_and_says_so_kindly(capsys):
     assert main([str(SOLUTION)]) == 0
     capsys.readouterr()

@@ -1,7 +1,7 @@
 """Run a notebook as Python in a browser does: no torch, none of what is not carried there. Prints what came of each cell.
 
-``python as_in_a_browser.py NOTEBOOK…``: for each a line of JSON, with a list of {id, said, earned, error}. Each runs in a
-process of its own, which begins where all that takes long is imported.
+``python as_in_a_browser.py PLATFORM NOTEBOOK…``: for each a line of JSON, with a list of {id, said, earned, error}. Each
+runs in a process of its own, which begins where all that takes long is imported. A browser's platform is emscripten.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ class Carried:
         return PathFinder.find_spec(name, path, target) if name.partition(".")[0] in THERE else None
 
 
-def in_a_browser() -> InteractiveShell:
+def in_a_browser(platform: str) -> InteractiveShell:
     """Make this process look like a browser's Python, and return the shell that its notebook runs in."""
     matplotlib.use("agg")
     os.environ.pop("ATTENTION_BOOK", None)
@@ -44,7 +44,7 @@ def in_a_browser() -> InteractiveShell:
     sys.meta_path[:] = [one for one in sys.meta_path if "editable" not in str(one).lower()]
     sys.path.insert(0, str(Path(__file__).parents[2]))
     sys.modules["js"] = SimpleNamespace(location=SimpleNamespace(href=WORKER))
-    sys.platform = "emscripten"
+    sys.platform = platform
     return InteractiveShell.instance()
 
 
@@ -57,19 +57,20 @@ def ran(shell: InteractiveShell, source: str) -> dict[str, object]:
     return {"said": said.getvalue(), "earned": earned, "error": error and type(error).__name__}
 
 
-def run(notebook: Path) -> None:
+def run(notebook: Path, platform: str) -> None:
     """Run a notebook's cells, and print what came of them."""
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    shell = in_a_browser()
+    shell = in_a_browser(platform)
     codes = [cell for cell in cells if cell["cell_type"] == "code"]
     print(json.dumps([{"id": cell["id"], **ran(shell, "".join(cell["source"]))} for cell in codes]), flush=True)
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
+    _, platform, *names = sys.argv
+    for name in names:
         child = os.fork()
         if child == 0:
-            run(Path(name))
+            run(Path(name), platform)
             os._exit(0)
         if os.waitpid(child, 0)[1]:
             sys.exit(f"{name} did not get to its end")

@@ -26,8 +26,8 @@ SAYS = "There is no PyTorch in a browser."
 READ = "from attnlib.checks import check, examine"
 
 
-def in_a_browser(*notebooks: Path) -> list[dict[str, dict]]:
-    command = [sys.executable, Path(__file__).with_name("as_in_a_browser.py"), *notebooks]
+def in_a_browser(*notebooks: Path, platform: str = "emscripten") -> list[dict[str, dict]]:
+    command = [sys.executable, Path(__file__).with_name("as_in_a_browser.py"), platform, *notebooks]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return [{cell["id"]: cell for cell in json.loads(line)} for line in result.stdout.splitlines()]
@@ -50,8 +50,8 @@ def written(folder: Path, *cells: str) -> Path:
     return folder / "some.ipynb"
 
 
-def said(folder: Path, *cells: str) -> list[dict]:
-    (ran,) = in_a_browser(written(folder, *cells))
+def said(folder: Path, *cells: str, **where: str) -> list[dict]:
+    (ran,) = in_a_browser(written(folder, *cells), **where)
     return list(ran.values())
 
 
@@ -147,7 +147,14 @@ def test_reports_link_to_the_book_that_the_notebook_was_opened_from(tmp_path):
     assert "href='https://example.org/course/book/self-attention.html#" in cell["said"]
 
 
-def test_where_there_is_torch_or_no_browser_nothing_is_left_out():
+def test_where_torch_is_not_installed_the_sentence_says_how_to_install_it(tmp_path):
+    (_, cell) = said(tmp_path, READ, "import torch\nprint(torch.ones(2))", platform="linux")
+    assert cell["error"] is None
+    assert cell["said"].startswith("PyTorch is not installed here. This cell is left out, without an error")
+    assert "run make torch in the folder of the course, or pip install 'attnlib[torch]'" in cell["said"]
+
+
+def test_where_there_is_torch_nothing_is_left_out():
     shown = "from attnlib.checks import browser; import IPython; print(browser.without_torch())"
     made = "from IPython.core.interactiveshell import InteractiveShell as S; s = S.instance(); "
     after = "import attnlib.checks; print(s.ast_transformers)"

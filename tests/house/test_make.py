@@ -238,7 +238,7 @@ def test_a_python_that_is_missing_or_too_old_is_called_by_its_name(copy, python)
     shutil.rmtree(copy / ".venv")
     empty = copy / "bin"
     empty.mkdir()
-    for name in ("sh", "rm", "test", "find", "mkdir", "touch", "grep", "make", "expr"):
+    for name in ("sh", "bash", "rm", "test", "find", "mkdir", "touch", "grep", "make", "expr"):
         (empty / name).symlink_to(shutil.which(name))
     surroundings = {"PATH": str(empty), "HOME": str(copy)}
     command = [str(empty / "make"), "exercises", *([python] if python else [])]
