@@ -541,32 +541,37 @@ def test_rope_may_be_switched_on_and_off(backend):
     assert make(15, 5, rope=False).head_dim == 3
 
 
+@pytest.fixture
+def tables_made(monkeypatch):
+    """A list that grows whenever an attention layer computes rotary tables."""
+    made, tables = [], attnlib.rope_tables
+
+    def counted(*positions, **base):
+        made.append(positions)
+        return tables(*positions, **base)
+
+    monkeypatch.setattr("attnlib._multi_head_attention.rope_tables", counted)
+    return made
+
+
 @pytest.mark.parametrize(("keys", "times"), [(None, 1), (T, 1), (S, 2)])
-def test_the_angles_are_computed_once_for_each_length(backend, monkeypatch, keys, times):
-    layer, seen = ATTENTIONS["attention with rope"], []
-    tables = attnlib.rope_tables
-    monkeypatch.setattr(
-        "attnlib._multi_head_attention.rope_tables", lambda *x, **base: seen.append(1) or tables(*x, **base)
-    )
+def test_the_angles_are_computed_once_for_each_length(backend, tables_made, keys, times):
+    layer = ATTENTIONS["attention with rope"]
     key = {} if keys is None else {"key": backend.array(np.ones((B, keys, E)))}
     layer.build(backend)(**layer.inputs(backend), **key)
-    assert len(seen) == times
+    assert len(tables_made) == times
 
 
 @pytest.mark.parametrize("name", ["encoder with rope", "decoder with rope"])
-def test_a_stack_makes_its_rotary_tables_once_a_pass(backend, monkeypatch, name):
-    layer, seen = EVERY[name], []
-    tables = attnlib.rope_tables
-    monkeypatch.setattr(
-        "attnlib._multi_head_attention.rope_tables", lambda *x, **base: seen.append(1) or tables(*x, **base)
-    )
+def test_a_stack_makes_its_rotary_tables_once_a_pass(backend, tables_made, name):
+    layer = EVERY[name]
     module, inputs = layer.build(backend), layer.inputs(backend)
     module(**inputs)
-    assert len(seen) == 1
+    assert len(tables_made) == 1
     cache = module.new_cache()
     for _ in range(3):
         module(**inputs, cache=cache)
-    assert len(seen) == 4
+    assert len(tables_made) == 4
 
 
 class Operations(TorchDispatchMode):
@@ -642,8 +647,8 @@ def test_a_subclass_whose_forward_has_no_rope_tables_works_in_a_stack(backend, n
     assert_allclose(backend.numpy(cached), backend.numpy(expected), rtol=1e-12, atol=1e-14)
 
 
-def test_a_subclass_that_passes_its_options_on_shares_the_tables_of_its_stack(backend, monkeypatch):
-    layer, seen = EVERY["encoder with rope"], []
+def test_a_subclass_that_passes_its_options_on_shares_the_tables_of_its_stack(backend, tables_made):
+    layer = EVERY["encoder with rope"]
     module, inputs = layer.build(backend), layer.inputs(backend)
 
     class Own(type(module.layers[0])):
@@ -651,12 +656,8 @@ def test_a_subclass_that_passes_its_options_on_shares_the_tables_of_its_stack(ba
             return super().forward(query, *arguments, **options)
 
     module.layers[1].__class__ = Own
-    tables = attnlib.rope_tables
-    monkeypatch.setattr(
-        "attnlib._multi_head_attention.rope_tables", lambda *x, **base: seen.append(1) or tables(*x, **base)
-    )
     module(**inputs)
-    assert len(seen) == 1
+    assert len(tables_made) == 1
 
 
 def test_caches_of_different_lengths_have_their_own_positions(backend):
