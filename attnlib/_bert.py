@@ -3,12 +3,13 @@
 Dimensions: B batch, T tokens, H heads, E width of the vectors (embed_dim).
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 from attnlib._arrays import Array, check_int, namespace_and_device, shape
+from attnlib._types import A
 
 
-class BertEncoder:
+class BertEncoder(Generic[A]):
     r"""Each token becomes a vector, and the layers of a post-norm encoder let all of them look at each other.
 
     .. math:: x_t = \operatorname{norm}(W_{w_t} + P_t + S_{s_t}), \qquad h = \operatorname{Encoder}(x)
@@ -68,6 +69,19 @@ class BertEncoder:
             embed_dim, num_heads, ff_dim, num_layers, norm="post", activation="gelu", layer_norm_eps=layer_norm_eps
         )
 
+    if TYPE_CHECKING:
+        # fmt: off
+        @overload
+        def forward(self, ids: A, attn_mask: A | None = ..., *, token_types: A | None = ...,
+                    need_weights: Literal[False] = ...) -> A: ...
+        @overload
+        def forward(self, ids: A, attn_mask: A | None = ..., *, token_types: A | None = ...,
+                    need_weights: Literal[True]) -> tuple[A, list[A]]: ...
+        @overload
+        def forward(self, ids: A, attn_mask: A | None = ..., *, token_types: A | None = ...,
+                    need_weights: bool) -> Any: ...
+        # fmt: on
+
     def forward(
         self,
         ids: Array,
@@ -87,6 +101,9 @@ class BertEncoder:
             )
         x = self.position_embeddings(self.word_embeddings(ids) + self.token_type_embeddings(types))  # (B, T, E)
         return self.encoder(self.norm(x), attn_mask=attn_mask, need_weights=need_weights)
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 def _integers(**indices: Array) -> Array:

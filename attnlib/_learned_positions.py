@@ -3,13 +3,14 @@
 Dimensions: B batch, T positions, E width of the vectors (embed_dim).
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
-from attnlib._arrays import Array, array_namespace, check_int, is_torch, namespace_and_device, require_sequence, shape
+from attnlib._arrays import array_namespace, check_int, is_torch, namespace_and_device, require_sequence, shape
 from attnlib._lengths import check_offset
+from attnlib._types import A
 
 
-class LearnedPositions:
+class LearnedPositions(Generic[A]):
     """A vector for every position, learned like a word's, and added.
 
     Args:
@@ -36,7 +37,7 @@ class LearnedPositions:
         size = (check_int("num_positions", num_positions, 1), check_int("embed_dim", embed_dim, 1))
         self.weight = self.new_parameter(size, 0.02)  # GPT-2's standard deviation
 
-    def forward(self, x: Array, *, q_offset: int = 0) -> Array:
+    def forward(self, x: A, *, q_offset: int = 0) -> A:
         """Add the positions' vectors: see the class."""
         array_namespace(x=x, weight=self.weight)
         require_sequence(x=x)
@@ -50,3 +51,6 @@ class LearnedPositions:
         if first + T > known:
             raise ValueError(f"x has shape {shape(x)} and q_offset is {first}: there are vectors for {known} positions")
         return x + self.weight[first : first + T]
+
+    if TYPE_CHECKING:
+        __call__ = forward

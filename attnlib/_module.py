@@ -6,7 +6,7 @@ Dimensions: E width in, F width out, V entries of a table.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -157,6 +157,9 @@ class Linear(Module):
             out += self.bias
         return out.reshape(*x.shape[:-1], out.shape[-1])
 
+    if TYPE_CHECKING:
+        __call__ = forward
+
 
 class LayerNorm(Module):
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` over the last dimension: weight and bias ``(E,)``.
@@ -194,6 +197,9 @@ class LayerNorm(Module):
         work += self.bias
         return work.astype(x.dtype, copy=False)
 
+    if TYPE_CHECKING:
+        __call__ = forward
+
 
 class Embedding(Module):
     """A table with a vector for every index: weight ``(V, E)``.
@@ -227,6 +233,9 @@ class Embedding(Module):
         found: Floats = self.weight[index]
         return found
 
+    if TYPE_CHECKING:
+        __call__ = forward
+
 
 class Dropout(Module):
     """Nothing: these layers do not train."""
@@ -237,6 +246,9 @@ class Dropout(Module):
     def forward(self, x: Floats) -> Floats:
         """Return ``x``."""
         return x
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 def relu(x: Floats) -> Floats:

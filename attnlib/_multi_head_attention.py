@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import reduce
 from inspect import signature
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, Unpack, overload
 
 from attnlib._arrays import (
     Array,
@@ -32,6 +32,7 @@ from attnlib._arrays import (
 )
 from attnlib._instead import explain_torch_names
 from attnlib._mask_rule import MaskRule
+from attnlib._types import A
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.heads import merge, split
 from attnlib.masks import combine_masks
@@ -39,7 +40,20 @@ from attnlib.positions import apply_rope, rope_tables
 from attnlib.sdpa import Window, check_softcap, check_window, scaled_dot_product_attention
 from attnlib.similarity import check_scale
 
-RopeTables = tuple[Array, Array]  # the cosines and the sines of rotary positions
+RopeTables = tuple[A, A]  # the cosines and the sines of rotary positions
+
+
+class LayerOptions(TypedDict, Generic[A], total=False):
+    """Arguments of any layer's call that do not affect the number of results."""
+
+    is_causal: bool
+    rope_tables: RopeTables[A] | None
+
+
+class AttentionOptions(LayerOptions[A], total=False):
+    """The same for an attention layer."""
+
+    cache: KVCache | MemoryCache | None
 
 
 class AcceptsRopeTables:
@@ -57,7 +71,7 @@ class AcceptsRopeTables:
         cls.accepts_rope_tables = any(p.name == "rope_tables" or p.kind is p.VAR_KEYWORD for p in parameters)
 
 
-class MultiHeadAttention(AcceptsRopeTables):
+class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
     r"""Several heads attend, each in a projection of its own, and what they found is joined.
 
     .. math:: \mathrm{head}_h = \operatorname{Attention}(Q W^Q_h,\; K W^K_h,\; V W^V_h), \qquad
@@ -144,6 +158,19 @@ class MultiHeadAttention(AcceptsRopeTables):
         self.v_proj = self.Linear(embed_dim, kv_dim, bias=bias)
         self.out_proj = self.Linear(embed_dim, embed_dim, bias=bias)
 
+    if TYPE_CHECKING:
+        # fmt: off
+        @overload
+        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                    need_weights: Literal[False] = ..., **options: Unpack[AttentionOptions[A]]) -> A: ...
+        @overload
+        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                    need_weights: Literal[True], **options: Unpack[AttentionOptions[A]]) -> tuple[A, A]: ...
+        @overload
+        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                    need_weights: bool, **options: Unpack[AttentionOptions[A]]) -> Any: ...
+        # fmt: on
+
     @explain_torch_names
     def forward(
         self,
@@ -155,7 +182,7 @@ class MultiHeadAttention(AcceptsRopeTables):
         is_causal: bool = False,
         cache: KVCache | MemoryCache | None = None,
         need_weights: bool = False,
-        rope_tables: RopeTables | None = None,
+        rope_tables: RopeTables[Array] | None = None,
     ) -> Any:
         """Attend: see the class."""
         self._check(query, key, value)
@@ -182,6 +209,9 @@ class MultiHeadAttention(AcceptsRopeTables):
             context = _zero_heads(context, self.ablated)
         out = self.out_proj(merge(context))
         return (out, *weights) if need_weights else out
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
     def ablate(self, *heads: int) -> None:
         """Make these heads, counted from 0, contribute nothing from now on; a call without heads restores them all.
@@ -277,7 +307,7 @@ class MultiHeadAttention(AcceptsRopeTables):
             require_mask("attn_mask", attn_mask, (*q.shape[:-1], cache.columns(q.shape[-2])), q)
         return cache.length
 
-    def _rotate(self, q: Array, k: Array, offset: int, tables: RopeTables | None) -> tuple[Array, Array]:
+    def _rotate(self, q: Array, k: Array, offset: int, tables: RopeTables[Array] | None) -> tuple[Array, Array]:
         """Return q and k, each rotated by its positions, which start at the offset unless tables are given."""
         if self.rope is None:
             raise ValueError("rope_tables were given, but this layer has no rotary positions: create it with rope=True")
@@ -286,7 +316,7 @@ class MultiHeadAttention(AcceptsRopeTables):
             of_k = self._rope_tables(k, offset, self.rope)
         return apply_rope(q, *of_q), apply_rope(k, *of_k)
 
-    def _rope_tables(self, x: Array, offset: int, base: float) -> RopeTables:
+    def _rope_tables(self, x: Array, offset: int, base: float) -> RopeTables[Array]:
         """Return the tables for the positions of x ``(..., T, width)``, which start at the offset."""
         if getattr(x, "is_nested", False):
             raise TypeError(

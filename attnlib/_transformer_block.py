@@ -4,17 +4,30 @@ Dimensions: B batch, H heads, T queries, S keys, E width of the vectors (embed_d
 """
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Unpack, overload
 
 from attnlib._arrays import Array, check_int
 from attnlib._instead import explain_torch_names
-from attnlib._multi_head_attention import AcceptsRopeTables, RopeTables
+from attnlib._multi_head_attention import AcceptsRopeTables, LayerOptions, RopeTables
+from attnlib._types import A, W
 from attnlib.cache import KVCache
 
 NORMS = ("pre", "post")
 
 
-class TransformerBlock(AcceptsRopeTables):
+class BlockOptions(LayerOptions[A], total=False):
+    """Arguments of a block's call that do not affect the number of results."""
+
+    cache: KVCache | None
+
+
+class DecoderOptions(BlockOptions[A], total=False):
+    """The same for a decoder's block."""
+
+    memory_mask: A | None
+
+
+class TransformerBlock(AcceptsRopeTables, Generic[A, W]):
     r"""Attend to the sequence, then transform every position on its own; both are added to what came in.
 
     .. math:: \text{pre: } &x' = x + \operatorname{Attn}(\operatorname{norm}_1 x), \quad
@@ -77,6 +90,19 @@ class TransformerBlock(AcceptsRopeTables):
         self.norm2 = self.LayerNorm(embed_dim, eps=layer_norm_eps)
         self.dropout = self.Dropout(mha.get("dropout", 0.0))
 
+    if TYPE_CHECKING:
+        # fmt: off
+        @overload
+        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                    need_weights: Literal[False] = ..., **options: Unpack[BlockOptions[A]]) -> A: ...
+        @overload
+        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                    need_weights: Literal[True], **options: Unpack[BlockOptions[A]]) -> tuple[A, W]: ...
+        @overload
+        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                    need_weights: bool, **options: Unpack[BlockOptions[A]]) -> Any: ...
+        # fmt: on
+
     @explain_torch_names
     def forward(
         self,
@@ -88,7 +114,7 @@ class TransformerBlock(AcceptsRopeTables):
         is_causal: bool = False,
         cache: KVCache | None = None,
         need_weights: bool = False,
-        rope_tables: RopeTables | None = None,
+        rope_tables: RopeTables[Array] | None = None,
     ) -> Any:
         """Transform a sequence: see the class."""
         self.self_attn._check(query, key, value)
@@ -101,6 +127,9 @@ class TransformerBlock(AcceptsRopeTables):
         x, *_ = self._add(x, self.norm2, self._feed_forward)
         return (x, *weights) if need_weights else x
 
+    if TYPE_CHECKING:
+        __call__ = forward
+
     def _add(self, x: Array, norm: Any, part: Any) -> tuple[Array, ...]:
         """Add to x what a part of the block makes of it, and normalise before or after; the weights come along."""
         result = part(norm(x) if self.norm == "pre" else x)
@@ -112,14 +141,14 @@ class TransformerBlock(AcceptsRopeTables):
         return self.linear2(self.dropout(self.ACTIVATIONS[self.activation](self.linear1(x))))
 
 
-class DecoderWeights(NamedTuple):
+class DecoderWeights(NamedTuple, Generic[A]):
     """The weights of a decoder block's self-attention and cross-attention."""
 
-    self_attn: Array  # (B, H, T, T)
-    cross_attn: Array  # (B, H, T, S), to the memory
+    self_attn: A  # (B, H, T, T)
+    cross_attn: A  # (B, H, T, S), to the memory
 
 
-class DecoderBlock(TransformerBlock):
+class DecoderBlock(TransformerBlock[A, DecoderWeights[A]]):
     r"""A transformer block that, between its two halves, attends to a memory: the encoder's states.
 
     The parts are those of :class:`TransformerBlock` plus ``cross_attn`` and ``norm3``, as in
@@ -154,6 +183,20 @@ class DecoderBlock(TransformerBlock):
         self.cross_attn = self.Attention(embed_dim, num_heads, **mha)
         self.norm3 = self.LayerNorm(embed_dim, eps=layer_norm_eps)
 
+    if TYPE_CHECKING:
+        # fmt: off
+        @overload
+        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                    need_weights: Literal[False] = ..., **options: Unpack[DecoderOptions[A]]) -> A: ...
+        @overload
+        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                    need_weights: Literal[True], **options: Unpack[DecoderOptions[A]],
+                    ) -> tuple[A, DecoderWeights[A]]: ...
+        @overload
+        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                    need_weights: bool, **options: Unpack[DecoderOptions[A]]) -> Any: ...
+        # fmt: on
+
     @explain_torch_names
     def forward(
         self,
@@ -165,7 +208,7 @@ class DecoderBlock(TransformerBlock):
         is_causal: bool = True,
         cache: KVCache | None = None,
         need_weights: bool = False,
-        rope_tables: RopeTables | None = None,
+        rope_tables: RopeTables[Array] | None = None,
         memory_mask: Array | None = None,
     ) -> Any:
         """Transform a sequence in the light of a memory: see the class."""
@@ -185,6 +228,9 @@ class DecoderBlock(TransformerBlock):
         x, *across = self._add(x, self.norm2, cross_attend)
         x, *_ = self._add(x, self.norm3, self._feed_forward)
         return (x, DecoderWeights(*own, *across)) if need_weights else x
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 def layer_options(**options: Any) -> dict[str, Any]:

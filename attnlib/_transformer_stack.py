@@ -3,16 +3,25 @@
 Dimensions: B batch, H heads, T queries, S keys, E width of the vectors (embed_dim).
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
 from attnlib._arrays import Array, check_int, is_torch
 from attnlib._instead import explain_torch_names
-from attnlib._multi_head_attention import MultiHeadAttention, RopeTables
-from attnlib._transformer_block import layer_options
+from attnlib._multi_head_attention import LayerOptions, MultiHeadAttention, RopeTables
+from attnlib._transformer_block import DecoderWeights, layer_options
+from attnlib._types import A, W
 from attnlib.cache import KVCache
 
 
-class Encoder:
+class StackOptions(LayerOptions[A], total=False):
+    """Arguments of a stack's call that do not affect the number of results."""
+
+    cache: Sequence[KVCache] | None  # a list, of which type checkers would not accept a list[StaticCache]
+    memory_mask: A | None  # in a decoder
+
+
+class Encoder(Generic[A, W]):
     """A stack of transformer blocks.
 
     With ``is_causal`` it is what is called a decoder-only model: GPT's blocks attend to no memory.
@@ -68,6 +77,19 @@ class Encoder:
         """Return an empty cache for every layer."""
         return [KVCache() for _ in self.layers]
 
+    if TYPE_CHECKING:
+        # fmt: off
+        @overload
+        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                    need_weights: Literal[False] = ..., **options: Unpack[StackOptions[A]]) -> A: ...
+        @overload
+        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                    need_weights: Literal[True], **options: Unpack[StackOptions[A]]) -> tuple[A, list[W]]: ...
+        @overload
+        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                    need_weights: bool, **options: Unpack[StackOptions[A]]) -> Any: ...
+        # fmt: on
+
     @explain_torch_names
     def forward(
         self,
@@ -76,7 +98,7 @@ class Encoder:
         value: Array | None = None,
         attn_mask: Array | None = None,
         *,
-        cache: list[KVCache] | None = None,
+        cache: Sequence[KVCache] | None = None,
         need_weights: bool = False,
         **options: Any,
     ) -> Any:
@@ -97,7 +119,10 @@ class Encoder:
         x = x if self.norm is None else self.norm(x)
         return (x, weights) if need_weights else x
 
-    def _shared_rope_tables(self, query: Array, cache: list[KVCache] | None) -> RopeTables | None:
+    if TYPE_CHECKING:
+        __call__ = forward
+
+    def _shared_rope_tables(self, query: Array, cache: list[KVCache] | None) -> RopeTables[Array] | None:
         """Return the rotary tables that all layers share, or None if there are none or each layer must make its own."""
         attends: list[Any] = [getattr(layer, "self_attn", None) for layer in self.layers]  # None if it was replaced
         if not all(isinstance(attend, MultiHeadAttention) for attend in attends):
@@ -111,11 +136,11 @@ class Encoder:
         if any(is_torch(n) or n != starts[0] for n in starts):  # comparing tensors would wait for the device
             return None
         attends[0]._check(query)
-        tables: RopeTables = attends[0]._rope_tables(query, starts[0], ropes[0][0])
+        tables: RopeTables[Array] = attends[0]._rope_tables(query, starts[0], ropes[0][0])
         return tables
 
 
-class Decoder(Encoder):
+class Decoder(Encoder[A, DecoderWeights[A]]):
     """A stack of blocks that attend to themselves, causally, and to a memory: the encoder's states.
 
     Args:

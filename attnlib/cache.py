@@ -20,6 +20,7 @@ from attnlib._arrays import (
     shape,
 )
 from attnlib._mask_rule import MaskRule
+from attnlib._types import ArrayT
 
 
 class MemoryCache:
@@ -47,8 +48,8 @@ class MemoryCache:
         self._known: tuple[Array, Array, tuple[Any, ...], Any, tuple[Array, Array]] | None = None
 
     def project_once(
-        self, key: Array, value: Array, project: Callable[[Array, Array], tuple[Array, Array]]
-    ) -> tuple[Array, Array]:
+        self, key: ArrayT, value: ArrayT, project: Callable[[ArrayT, ArrayT], tuple[ArrayT, ArrayT]]
+    ) -> tuple[ArrayT, ArrayT]:
         """Return ``project(key, value)``, computed only once for as long as the same arguments are passed.
 
         Args:
@@ -102,7 +103,7 @@ class KVCache:
         self._values: Array = None
         self.memory = MemoryCache()
 
-    def append(self, key: Array, value: Array) -> tuple[Array, Array]:
+    def append(self, key: ArrayT, value: ArrayT) -> tuple[ArrayT, ArrayT]:
         """Add the keys and values of T new positions and return all of them.
 
         Args:

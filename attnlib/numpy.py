@@ -10,7 +10,10 @@ Example:
     ((3, 5, 8), (3, 2, 5, 5))
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from attnlib import _bert, _learned_positions, _module, _multi_head_attention, _transformer_block, _transformer_stack
 from attnlib._gelu import gelu
@@ -50,34 +53,34 @@ class _Parts(Module):
         return (spread * np.random.standard_normal(shape)).astype(np.float32)
 
 
-class MultiHeadAttention(_multi_head_attention.MultiHeadAttention, _Parts):
+class MultiHeadAttention(_multi_head_attention.MultiHeadAttention[NDArray[Any]], _Parts):
     __doc__ = _multi_head_attention.MultiHeadAttention.__doc__
 
 
-class TransformerBlock(_transformer_block.TransformerBlock, _Parts):
+class TransformerBlock(_transformer_block.TransformerBlock[NDArray[Any], NDArray[Any]], _Parts):
     __doc__ = _transformer_block.TransformerBlock.__doc__
     Attention = MultiHeadAttention
 
 
-class DecoderBlock(_transformer_block.DecoderBlock, _Parts):
+class DecoderBlock(_transformer_block.DecoderBlock[NDArray[Any]], _Parts):
     __doc__ = _transformer_block.DecoderBlock.__doc__
     Attention = MultiHeadAttention
 
 
-class Encoder(_transformer_stack.Encoder, _Parts):
+class Encoder(_transformer_stack.Encoder[NDArray[Any], NDArray[Any]], _Parts):
     __doc__ = _transformer_stack.Encoder.__doc__
     Block = TransformerBlock
 
 
-class Decoder(_transformer_stack.Decoder, _Parts):
+class Decoder(_transformer_stack.Decoder[NDArray[Any]], _Parts):
     __doc__ = _transformer_stack.Decoder.__doc__
     Block = DecoderBlock
 
 
-class LearnedPositions(_learned_positions.LearnedPositions, _Parts):
+class LearnedPositions(_learned_positions.LearnedPositions[NDArray[Any]], _Parts):
     __doc__ = _learned_positions.LearnedPositions.__doc__
 
 
-class BertEncoder(_bert.BertEncoder, _Parts):
+class BertEncoder(_bert.BertEncoder[NDArray[Any]], _Parts):
     __doc__ = _bert.BertEncoder.__doc__
     Embedding, LearnedPositions, Encoder = Embedding, LearnedPositions, Encoder

@@ -6,7 +6,7 @@ any such function. It is written once, with the array API, for all libraries.
 Dimensions: B batch, T steps, D_in width of an input, D_h width of a state.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from attnlib._arrays import (
     Array,
@@ -30,7 +30,7 @@ Cell = Callable[..., Array]
 
 
 def encode(
-    cell: Cell, x: ArrayT, h0: ArrayT, *weights: ArrayT | None, lengths: Lengths | None = None
+    cell: Cell, x: ArrayT, h0: ArrayT, *weights: ArrayT | None, lengths: Sequence[int] | ArrayT | None = None
 ) -> tuple[ArrayT, ArrayT]:
     r"""Run a recurrent cell along a sequence and keep every state.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from attnlib._arrays import Array, array_namespace, check_int, is_torch, namespace_and_device
 from attnlib._mask_rule import MaskRule
+from attnlib._types import ArrayT
 from attnlib.cache import KVCache, may_not_write
 from attnlib.masks import combine_masks, within_window
 
@@ -54,7 +55,7 @@ class SlidingWindowCache(KVCache):
         self.left, self.num_sink_tokens = check_int("left", left, 0), check_int("num_sink_tokens", num_sink_tokens, 0)
         self._begin = self._end = 0  # the rows of the storage that are in use: sinks, then the last positions
 
-    def append(self, key: Array, value: Array) -> tuple[Array, Array]:
+    def append(self, key: ArrayT, value: ArrayT) -> tuple[ArrayT, ArrayT]:
         """Forget positions that none of the T new ones may attend to, add the new ones, and return all that are held.
 
         Args:

@@ -8,6 +8,7 @@ from typing import Any
 
 from attnlib._arrays import Array, check_int, is_torch, namespace_and_device
 from attnlib._mask_rule import MaskRule
+from attnlib._types import ArrayT
 from attnlib.cache import KVCache
 from attnlib.masks import combine_masks, within_window
 
@@ -59,7 +60,7 @@ class StaticCache(KVCache):
         super().__init__()
         self.max_cache_len = check_int("max_cache_len", max_cache_len, 1)
 
-    def append(self, key: Array, value: Array) -> tuple[Array, Array]:
+    def append(self, key: ArrayT, value: ArrayT) -> tuple[ArrayT, ArrayT]:
         """Add the keys and values of T new positions in place, and return those of all positions.
 
         Args:

@@ -18,7 +18,7 @@ from attnlib.static_cache import StaticCache
 
 with explain_missing("attnlib.torch"):
     import torch.nn.functional as F
-    from torch import empty, nn
+    from torch import Tensor, empty, nn
 
 __all__ = [
     "BertEncoder",
@@ -45,34 +45,34 @@ class _Parts(nn.Module):
         return nn.Parameter(nn.init.normal_(empty(shape), std=spread))
 
 
-class MultiHeadAttention(_multi_head_attention.MultiHeadAttention, _Parts):
+class MultiHeadAttention(_multi_head_attention.MultiHeadAttention[Tensor], _Parts):
     __doc__ = _multi_head_attention.MultiHeadAttention.__doc__
 
 
-class TransformerBlock(_transformer_block.TransformerBlock, _Parts):
+class TransformerBlock(_transformer_block.TransformerBlock[Tensor, Tensor], _Parts):
     __doc__ = _transformer_block.TransformerBlock.__doc__
     Attention = MultiHeadAttention
 
 
-class DecoderBlock(_transformer_block.DecoderBlock, _Parts):
+class DecoderBlock(_transformer_block.DecoderBlock[Tensor], _Parts):
     __doc__ = _transformer_block.DecoderBlock.__doc__
     Attention = MultiHeadAttention
 
 
-class Encoder(_transformer_stack.Encoder, _Parts):
+class Encoder(_transformer_stack.Encoder[Tensor, Tensor], _Parts):
     __doc__ = _transformer_stack.Encoder.__doc__
     Block = TransformerBlock
 
 
-class Decoder(_transformer_stack.Decoder, _Parts):
+class Decoder(_transformer_stack.Decoder[Tensor], _Parts):
     __doc__ = _transformer_stack.Decoder.__doc__
     Block = DecoderBlock
 
 
-class LearnedPositions(_learned_positions.LearnedPositions, _Parts):
+class LearnedPositions(_learned_positions.LearnedPositions[Tensor], _Parts):
     __doc__ = _learned_positions.LearnedPositions.__doc__
 
 
-class BertEncoder(_bert.BertEncoder, _Parts):
+class BertEncoder(_bert.BertEncoder[Tensor], _Parts):
     __doc__ = _bert.BertEncoder.__doc__
     Embedding, LearnedPositions, Encoder = nn.Embedding, LearnedPositions, Encoder

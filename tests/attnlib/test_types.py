@@ -8,18 +8,31 @@ from mypy import api
 ROOT = Path(__file__).parents[2]
 BEFORE = """\
 from functools import partial
-import jax.numpy
 import numpy as np
 import torch
 import attnlib
 import attnlib.numpy
 import attnlib.torch
 
-array, tensor, jax_array = np.ones((5, 4)), torch.ones(5, 4), jax.numpy.ones((5, 4))
+array, tensor = np.ones((5, 4)), torch.ones(5, 4)
 sdpa = attnlib.scaled_dot_product_attention
-layer = attnlib.torch.MultiHeadAttention(4, 2)
+layer, arrays = attnlib.torch.MultiHeadAttention(4, 2), attnlib.numpy.MultiHeadAttention(4, 2)
+encoder, decoder = attnlib.torch.Encoder(4, 2, 8, 3), attnlib.numpy.Decoder(4, 2, 8, 3)
+cache, switch = attnlib.torch.KVCache(), bool(tensor.sum())
 """
-WRONG = {
+WITH_JAX = ["import jax.numpy", "jax_array = jax.numpy.ones((5, 4))"]
+MIXED = {  # NumPy's arrays and torch's tensors in one call
+    "attnlib.dot(array, tensor)": 'type variable "ArrayT" of "dot"',
+    "attnlib.attention(tensor, tensor, tensor, mask=array > 0)": 'type variable "ArrayT" of "attention"',
+    "attnlib.apply_rope(tensor, *attnlib.rope_tables(array, 4))": 'type variable "ArrayT" of "apply_rope"',
+    "sdpa(array, array, tensor)": 'type variable "ArrayT" of function cannot be "object"',
+    "attnlib.encode(attnlib.rnn_cell, array, array, tensor)": 'type variable "ArrayT" of "encode"',
+    "cache.append(array, tensor)": 'type variable "ArrayT" of "append"',
+    "layer(array)": "No overload variant",
+    "layer(tensor, attn_mask=array > 0)": "No overload variant",
+    "decoder(array, tensor)": "No overload variant",
+}
+WRONG = MIXED | {
     "from attnlib import sofmax": 'Module "attnlib" has no attribute "sofmax"',
     "attnlib.sofmax(array)": 'Module has no attribute "sofmax"',
     "from attnlib import embeding": 'Module "attnlib" has no attribute "embeding"',
@@ -29,9 +42,6 @@ WRONG = {
     "attnlib.numpy.MultiheadAttention(4, 2)": 'Module has no attribute "MultiheadAttention"',
     "attnlib.softmax(array, axes=0)": 'Unexpected keyword argument "axes" for "softmax"',
     "attnlib.torch.MultiHeadAttention(4, heads=2)": 'Unexpected keyword argument "heads" for "MultiHeadAttention"',
-    "attnlib.dot(array, tensor)": 'type variable "ArrayT" of "dot"',
-    "attnlib.attention(tensor, tensor, tensor, mask=array > 0)": 'type variable "ArrayT" of "attention"',
-    "attnlib.apply_rope(tensor, *attnlib.rope_tables(array, 4))": 'type variable "ArrayT" of "apply_rope"',
     "name: str = attnlib.softmax(array)": 'variable has type "str"',
     "attnlib.softmax(tensor).weights": '"Tensor" has no attribute "weights"',
     "attnlib.causal_mask(5).cuda()": '"ndarray[tuple[Any, ...], dtype[Any]]" has no attribute "cuda"',
@@ -39,7 +49,12 @@ WRONG = {
     "out, lse = sdpa(tensor, tensor, tensor, return_weights=True, return_lse=True)": "Too many values to unpack",
     "sdpa(array, array, array, return_weights=True).shape": 'has no attribute "shape"',
     "sdpa(array, array, array, softcap='hard')": "No overload variant",
-    "sdpa(array, array, tensor)": 'type variable "ArrayT" of function cannot be "object"',
+    "attnlib.dot(array, jax_array)": 'type variable "ArrayT" of "dot"',
+    "layer(tensor, is_casual=True)": 'Unexpected keyword argument "is_casual"',
+    "layer(tensor).weights": '"Tensor" has no attribute "weights"',
+    "layer(tensor) + 'a'": "Unsupported operand types",
+    "out, weights, more = layer(tensor, need_weights=True)": "Need more than 2 values to unpack",
+    "arrays(array, need_weights=True).shape": 'has no attribute "shape"',
     "attnlib.load_weights(tensor, layer)": 'type variable "ModuleT" of "load_weights"',
 }
 TENSOR, ARRAY, JAX = (
@@ -67,6 +82,22 @@ TYPES = {
     "attnlib.rope_tables(range(5), 4)": f"tuple[{ARRAY}, {ARRAY}]",
     "attnlib.attention(tensor, tensor, tensor, mask=attnlib.combine_masks(tensor > 0, None))[1]": TENSOR,
     "attnlib.load_weights(layer, torch.nn.MultiheadAttention(4, 2))": "attnlib.torch.MultiHeadAttention",
+    "attnlib.encode(attnlib.rnn_cell, tensor, tensor, lengths=[2, 3])": f"tuple[{TENSOR}, {TENSOR}]",
+    "layer(tensor, is_causal=True, cache=cache)": TENSOR,
+    "layer.forward(tensor)": TENSOR,
+    "layer(tensor, need_weights=True)": f"tuple[{TENSOR}, {TENSOR}]",
+    "layer(tensor, need_weights=switch)": "Any",
+    "arrays(array)": ARRAY,
+    "attnlib.torch.TransformerBlock(4, 2, 8)(tensor, need_weights=True)": f"tuple[{TENSOR}, {TENSOR}]",
+    "encoder(tensor, cache=[attnlib.torch.StaticCache(5) for _ in range(3)])": TENSOR,
+    "encoder(tensor, need_weights=True)": f"tuple[{TENSOR}, list[{TENSOR}]]",
+    "decoder(array, array, memory_mask=array > 0)": ARRAY,
+    "decoder(array, array, need_weights=True)[1][0].cross_attn": ARRAY,
+    "attnlib.torch.DecoderBlock(4, 2, 8)(tensor, tensor, need_weights=True)[1].self_attn": TENSOR,
+    "attnlib.torch.LearnedPositions(5, 4)(tensor)": TENSOR,
+    "attnlib.torch.BertEncoder(9, 4, 2, 8, 3)(tensor.long())": TENSOR,
+    "attnlib.numpy.Linear(4, 2)(array)": ARRAY.replace("dtype[Any]", "dtype[numpy.floating[Any]]"),
+    "cache.append(array, array)": f"tuple[{ARRAY}, {ARRAY}]",
 }
 RIGHT = [
     "from attnlib import checks, embeddings, masks, minilm, numpy, plotting, softmax, torch as layers",
@@ -74,13 +105,14 @@ RIGHT = [
 ]
 
 
-def what_mypy_says(folder: Path, lines: list[str]) -> dict[str, str]:
+def what_mypy_says(folder: Path, lines: list[str], settings: str = "") -> dict[str, str]:
     """Return mypy's first message about each line of a program, or '' if there is none."""
-    file = folder / "caller.py"
+    file, config = folder / "caller.py", folder / "mypy.toml"
     file.write_text("\n".join(lines))
+    config.write_text((ROOT / "pyproject.toml").read_text() + settings)
     # Sharing the cache that `mypy` makes of the whole repository saves most of the time. A message that comes
     # from it names the folder of an earlier run.
-    options = ["--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(ROOT / ".mypy_cache")]
+    options = ["--config-file", str(config), "--cache-dir", str(ROOT / ".mypy_cache")]
     answer = api.run([*options, str(file)])[0]
     found = re.findall(r"^.*\bcaller\.py:(\d+): (?:error|note): (.*)$", answer, re.MULTILINE)
     assert found, answer
@@ -89,8 +121,17 @@ def what_mypy_says(folder: Path, lines: list[str]) -> dict[str, str]:
 
 def test_a_type_checker_finds_the_mistakes_and_knows_every_type(tmp_path):  # one test, because mypy runs once
     types = {f"reveal_type({line})": f'Revealed type is "{found}"' for line, found in TYPES.items()}
-    right = [*BEFORE.splitlines(), *RIGHT]
+    right = [*BEFORE.splitlines(), *WITH_JAX, *RIGHT]
     said = what_mypy_says(tmp_path, [*right, *WRONG, *types])
     assert {line: said[line] for line in WRONG if WRONG[line] not in said[line]} == {}
     assert {line: said[line] for line in types} == types
+    assert [said[line] for line in right] == [""] * len(right)
+
+
+def test_a_type_checker_finds_mixed_libraries_where_jax_is_not_installed(tmp_path):
+    skipped = '\n[[tool.mypy.overrides]]\nmodule = "jax.*"\nfollow_imports = "skip"\nignore_missing_imports = true\n'
+    right = [*BEFORE.splitlines(), *RIGHT]
+    said = what_mypy_says(tmp_path, [*WITH_JAX, "reveal_type(jax_array)", *right, *MIXED], skipped)
+    assert said["reveal_type(jax_array)"] == 'Revealed type is "Any"'  # mypy does not see JAX
+    assert {line: said[line] for line in MIXED if MIXED[line] not in said[line]} == {}
     assert [said[line] for line in right] == [""] * len(right)
