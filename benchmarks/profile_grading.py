@@ -30,11 +30,11 @@ from grading.sandbox.host import Host, Session
 
 ROOT = Path(__file__).parents[1]
 MAIN, BOX, ONCE = "main process", "box", "once"
-FORK = "fork, walls, and their end"
+FORK = "fork, isolation, and their end"
 
 # What a clock is put around: where it is found, its name there, and the table and the line that it belongs to.
 WATCHED: tuple[tuple[Any, str, str, str], ...] = (
-    (pool, "require_walls", ONCE, "probing the walls"),
+    (pool, "require_isolation", ONCE, "testing the sandbox"),
     (grading_run, "register", ONCE, "looking whether the assignment is registered"),
     (grading_run, "notebook_templates", ONCE, "reading the assignment"),
     (AssignmentGradebook, "__init__", ONCE, "opening the gradebook"),
@@ -126,7 +126,7 @@ def _session(session: Callable[..., Any]) -> Callable[..., Any]:
     @contextmanager
     def timed(host: Host, *given: Any) -> Iterator[Session]:
         clock = CLOCKS.clock
-        what = nullcontext() if clock.is_once() else clock.during((BOX, FORK))  # once: to probe the walls
+        what = nullcontext() if clock.is_once() else clock.during((BOX, FORK))  # once: to test the sandbox
         with what, session(host, *given) as begun:
             yield begun
 

@@ -1,4 +1,4 @@
-"""The command line: release an assignment, grade a class, report on it, export the grades, probe the sandbox."""
+"""The command line: release an assignment, grade a class, report on it, export the grades, test the sandbox."""
 
 import argparse
 import os
@@ -64,9 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     verify = _command(commands, "verify", "compare the log of all gradings with the gradebook and the submissions")
     known = "the digest of the last entry, as an earlier `verify` printed it"
     verify.add_argument("--known", default="", metavar="DIGEST", help=known)
-    selftest = commands.add_parser(
-        "selftest", help="probe the sandbox from inside, and look for files of a class there"
-    )
+    selftest = commands.add_parser("selftest", help="test the sandbox from inside, and look for files of a class there")
     _take_course(selftest)
     whole = "copy a gradebook, with all marks and comments, into the one that ATTENTION_DB names"
     migrate = _class_command(commands, "migrate", whole)
@@ -150,14 +148,14 @@ def _sample(course: Course, asked: argparse.Namespace) -> int:
 
 def _run(course: Course, asked: argparse.Namespace) -> int:
     course.require(asked.assignment)
-    limits, walled = Limits().with_cell(asked.timeout), not asked.unsandboxed
-    with Host(limits, walled=walled) as host, ExitStack() as stack:
+    limits, sandboxed = Limits().with_cell(asked.timeout), not asked.unsandboxed
+    with Host(limits, sandboxed=sandboxed) as host, ExitStack() as stack:
         if not asked.scheduler:
             host.launch()
         with importing():
             from grading.pool import Boxes
             from grading.run import How, run
-        how = How(asked.jobs, limits, asked.scheduler, asked.regrade, walled, not asked.no_feedback)
+        how = How(asked.jobs, limits, asked.scheduler, asked.regrade, sandboxed, not asked.no_feedback)
         pool = None if asked.scheduler else stack.enter_context(closing(Boxes(asked.jobs, host, course)))
         outcomes = run(course, asked.assignment, asked.students, how, pool=pool)
     _show(course, asked)

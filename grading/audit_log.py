@@ -41,7 +41,7 @@ class AuditLog:
         self._whole = True
 
     def graded(
-        self, *, student: str, submission: str, verdict: str, outcome: str, score: float, seed: int, walled: bool
+        self, *, student: str, submission: str, verdict: str, outcome: str, score: float, seed: int, sandboxed: bool
     ) -> None:
         """Say that a submission is about to be written down with this verdict and this score, in points.
 
@@ -49,7 +49,7 @@ class AuditLog:
         """
         said = {"student": student, "submission": submission, "verdict": verdict, "outcome": outcome}
         versions = {"engine": engine(), "catalogue": catalogue()}
-        run = {"seed": _commitment(seed), "walled": walled}
+        run = {"seed": _commitment(seed), "walled": sandboxed}
         self._append(said | {"score": round(score, 6)} | run | versions)
 
     def finished(self, seed: int, settled: Callable[[dict[str, Any]], bool]) -> None:

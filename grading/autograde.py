@@ -66,7 +66,7 @@ class Grade(NbGraderPreprocessor):  # type: ignore[misc]
         _keep_only({*notebooks, TIMESTAMP, SECRET}, Path(resources["metadata"]["path"]))
         template, judge = _template(resources, self.config.CourseDirectory.root), Judge(randbits(BITS))
         require_hidden(course)
-        (result,) = run_here([template.task(nb, judge, Limits(), walled=True)])
+        (result,) = run_here([template.task(nb, judge, Limits(), sandboxed=True)])
         if result.lost:
             raise GradingError(result.lost)
         marked, verdict = template.marked(nb, result, judge)

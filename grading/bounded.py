@@ -30,7 +30,7 @@ from types import ModuleType
 from typing import Any
 
 from grading.course import GradingError
-from grading.sandbox.inside import walls
+from grading.sandbox.inside import isolation
 from grading.sandbox.inside.syscalls import MACHINES
 from grading.sandbox.temporary import temporary
 
@@ -198,7 +198,7 @@ def _close_all_but(connection: int) -> None:
 def _limit(seconds: int) -> None:
     """Bound time, memory and files. The hard limit of time comes a second later, for whoever ignores the soft one."""
     most = {"CPU": (seconds, seconds + 1), "FSIZE": (0, 0), "CORE": (0, 0)}
-    if addresses := walls.address_space():
+    if addresses := isolation.address_space():
         most["AS"] = (addresses + MEMORY, addresses + MEMORY)
     for name, limits in most.items():
         with suppress(ValueError):  # the limit that is there already is lower
@@ -214,21 +214,21 @@ def _give_up_rights() -> None:
     if os.getuid() == 0:
         with suppress(PermissionError):  # root of a user namespace: there are no groups to leave
             os.setgroups([])
-        walls.libc.prctl(SET_KEEPCAPS, 1, 0, 0, 0)
+        isolation.libc.prctl(SET_KEEPCAPS, 1, 0, 0, 0)
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
         _keep(CAP_DAC_READ_SEARCH)
-    walls.libc.prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    isolation.libc.prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() == 1:  # the server ended before that call
         os._exit(1)
     if platform.machine() in MACHINES:
-        walls.libc.prctl(walls.SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        walls.filter_calls()
+        isolation.libc.prctl(isolation.SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        isolation.install_seccomp_filter()
 
 
 def _keep(capability: int) -> None:
     """Give up every capability but one."""
-    header = (ctypes.c_uint32 * 2)(walls.CAPABILITIES_VERSION, 0)
+    header = (ctypes.c_uint32 * 2)(isolation.CAPABILITIES_VERSION, 0)
     kept = 1 << capability
-    if walls.libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept, 0, 0, 0, 0)) != 0:
+    if isolation.libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept, 0, 0, 0, 0)) != 0:
         raise OSError(ctypes.get_errno(), "capset")

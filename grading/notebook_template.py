@@ -49,7 +49,7 @@ class NotebookTemplate:
         graded_cells = [read_graded_cell(cell) for cell in released.cells if is_autograded(cell)]
         return cls(file.stem, released, {graded_cell.cell: graded_cell for graded_cell in graded_cells})
 
-    def task(self, notebook: NotebookNode, judge: Judge, limits: Limits, *, walled: bool) -> Task:
+    def task(self, notebook: NotebookNode, judge: Judge, limits: Limits, *, sandboxed: bool) -> Task:
         """Return what is to be run of a submission: its code cells, with a probe in place of each graded one."""
         steps = []
         for cell in _code(notebook):
@@ -58,7 +58,7 @@ class NotebookTemplate:
                 steps.append(Step(name, probe=judge.probe(self.graded_cells[name])))
             else:
                 steps.append(Step(name, "" if _only_shows(cell) else cell.source))
-        return Task(tuple(steps), limits, walled)
+        return Task(tuple(steps), limits, sandboxed)
 
     def untouched(self, notebook: NotebookNode) -> tuple[str, ...]:
         """Return the graded cells of a submission whose answers were left as they were handed out, or are empty."""

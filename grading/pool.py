@@ -17,7 +17,7 @@ from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.execute import execute, execute_again, execute_alone
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
-from grading.sandbox.selftest import require_walls
+from grading.sandbox.selftest import require_isolation
 from grading.sandbox.selftest.plants import ROOT
 from grading.task import Answered, Probe, Result, Step, Task
 
@@ -47,7 +47,7 @@ class Boxes:
         self._host.launch()
         self._threads = ThreadPoolExecutor(size, "box")
         self._places, self._all_places = Semaphore(size), Lock()
-        self._proven = not host.walled
+        self._proven = not host.sandboxed
 
     def submit(self, tasks: Sequence[Task]) -> "Future[Results]":
         """Have a submission's tasks run as soon as there is room.
@@ -56,7 +56,7 @@ class Boxes:
             NoSandbox: the box, which is probed before anything is run, does not hold.
         """
         if not self._proven:
-            require_walls(self._host, self._course)
+            require_isolation(self._host, self._course)
             self._proven = True
         return self._threads.submit(self._run, tasks)
 
@@ -121,7 +121,7 @@ def _pass_on(done: Any, results: "Future[Results]") -> None:
         results.set_exception(error)
 
 
-_hosts: dict[bool, Host] = {}  # of this process: a box, walled or not, is started when it is needed first, and stays
+_hosts: dict[bool, Host] = {}  # of this process: a box, sandboxed or not, is started when it is needed first, and stays
 _one_at_a_time = Lock()
 
 
@@ -138,13 +138,13 @@ def run_here(tasks: Sequence[Task]) -> Results:
 
 
 def _host(task: Task) -> Host:
-    if task.walled not in _hosts:
-        host = Host(task.limits, walled=task.walled)
-        if task.walled:
+    if task.sandboxed not in _hosts:
+        host = Host(task.limits, sandboxed=task.sandboxed)
+        if task.sandboxed:
             require_hidden(Course.at(ROOT))  # a worker's own course: its solutions, and a class that may lie there
-            require_walls(host)
-        _hosts[task.walled] = host
-    return _hosts[task.walled]
+            require_isolation(host)
+        _hosts[task.sandboxed] = host
+    return _hosts[task.sandboxed]
 
 
 def run_packed(packed: str) -> str:
@@ -158,7 +158,7 @@ def _packed(tasks: Sequence[Task]) -> str:
 
 def _task(data: dict[str, Any]) -> Task:
     steps = [step | {"probe": step["probe"] and Probe(**step["probe"])} for step in data["steps"]]
-    return Task(tuple(Step(**step) for step in steps), Limits(**data["limits"]), data["walled"])
+    return Task(tuple(Step(**step) for step in steps), Limits(**data["limits"]), data["sandboxed"])
 
 
 def _plain(result: Result) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class How:
         limits: what a submission may take.
         scheduler: the address of a dask scheduler, whose workers are used in place of this machine.
         regrade: whether what has not changed is graded again.
-        walled: whether there is a sandbox; without one, every result is marked.
+        sandboxed: whether there is a sandbox; without one, every result is marked.
         pages: whether feedback pages are made.
     """
 
@@ -54,14 +54,14 @@ class How:
     limits: Limits = field(default_factory=Limits)
     scheduler: str | None = None
     regrade: bool = False
-    walled: bool = True
+    sandboxed: bool = True
     pages: bool = True
 
     def pool(self, course: Course | None = None) -> Pool:
         """Return what runs submissions to a course in this way."""
         if self.scheduler:
             return Cluster(self.scheduler)
-        return Boxes(self.jobs, Host(self.limits, walled=self.walled), course)
+        return Boxes(self.jobs, Host(self.limits, sandboxed=self.sandboxed), course)
 
 
 def run(
@@ -87,7 +87,7 @@ def run(
     """
     how = how or How()
     course.require(assignment)
-    if how.walled:
+    if how.sandboxed:
         require_hidden(course)
     students = chosen(course, assignment, students)
     with lock(course), quiet(), ExitStack() as stack:
@@ -101,7 +101,7 @@ def run(
         run_state = RunState(course, assignment)
         judge, asked = Judge(run_state.seed), notebook_templates(course, assignment)
         _import_what_is_asked_for(asked)
-        submissions = Submissions(course, assignment, asked, judge, how.limits, log, walled=how.walled)
+        submissions = Submissions(course, assignment, asked, judge, how.limits, log, sandboxed=how.sandboxed)
         with AssignmentGradebook(course, assignment, log) as gradebook:
             lateness = Lateness(course, assignment, gradebook)
             outcomes = _graded(submissions, students, run_state, gradebook, lateness, pool, regrade=how.regrade)

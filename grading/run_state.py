@@ -122,10 +122,10 @@ class RunState:
         """Store an outcome: until it is on the disk as a whole, the one before stays."""
         self._files.write(self._outcomes / f"{outcome.student}.json", outcome.to_json())
 
-    def announce(self, outcome: Outcome, score: float, *, walled: bool) -> None:
+    def announce(self, outcome: Outcome, score: float, *, sandboxed: bool) -> None:
         """Write into the log that this outcome, with this automatic score, is about to be written down."""
         about = {"student": outcome.student, "submission": outcome.digest, "verdict": outcome.verdict}
-        self.audit.graded(**about, outcome=outcome_digest(outcome), score=score, seed=self.seed, walled=walled)
+        self.audit.graded(**about, outcome=outcome_digest(outcome), score=score, seed=self.seed, sandboxed=sandboxed)
 
     def finish(self) -> None:
         """Say that the run is complete: the next one draws a new secret.

@@ -58,11 +58,11 @@ class Submissions:
         limits: Limits,
         log: Logger,
         *,
-        walled: bool,
+        sandboxed: bool,
     ) -> None:
         self.course, self.assignment, self.templates, self.judge = course, assignment, templates, judge
-        self.limits, self.log, self.walled = limits, log, walled
-        self._asked = asked(templates, walled=walled)
+        self.limits, self.log, self.sandboxed = limits, log, sandboxed
+        self._asked = asked(templates, sandboxed=sandboxed)
 
     def digest(self, student: str) -> str:
         """Return the digest that :meth:`read` would give what came, without making anything of it."""
@@ -111,7 +111,7 @@ class Submissions:
         return Submission(student, digest, notebooks, tasks, tuple(repairs), tuple(flags), refused, same)
 
     def _task(self, name: str, notebook: NotebookNode) -> Task:
-        return self._template(name).task(notebook, self.judge, self.limits, walled=self.walled)
+        return self._template(name).task(notebook, self.judge, self.limits, sandboxed=self.sandboxed)
 
     def _template(self, name: str) -> NotebookTemplate:
         return next(template for template in self.templates if template.name == name)
@@ -149,7 +149,7 @@ class Submissions:
             self._forget(student)
             refused = Outcome(student, submission.refused.verdict, submission.refused.reason, digest=submission.digest)
             refused = replace(refused, version=version())
-            run_state.announce(refused, 0.0, walled=self.walled)
+            run_state.announce(refused, 0.0, sandboxed=self.sandboxed)
             gradebook.record_nothing(student, when, same=submission.same)
             return refused
         marked, verdicts = {}, []
@@ -163,8 +163,8 @@ class Submissions:
         late = any(verdict == Verdict.TIMEOUT for result in results for verdict, _ in result.stops.values())
         outcome = self._outcome(submission, marked, verdicts, again)
         outcome = replace(outcome, version=version(), timeout=self.limits.cell if late else 0.0)
-        run_state.announce(outcome, gradebook.automatic_score(marked), walled=self.walled)
-        gradebook.record(student, marked, when, unsandboxed=not self.walled, same=submission.same)
+        run_state.announce(outcome, gradebook.automatic_score(marked), sandboxed=self.sandboxed)
+        gradebook.record(student, marked, when, unsandboxed=not self.sandboxed, same=submission.same)
         return outcome
 
     def _outcome(
@@ -181,7 +181,7 @@ class Submissions:
 
     def _flags(self, submission: Submission) -> list[str]:
         """Return why an instructor should look at a submission."""
-        bare = [] if self.walled else [UNSANDBOXED]
+        bare = [] if self.sandboxed else [UNSANDBOXED]
         repairs = (str(repair.text) for repair in submission.repairs[:MOST_FLAGS])
         return [*[*bare, *submission.flags][:MOST_FLAGS], *repairs]
 
@@ -196,7 +196,7 @@ class Submissions:
         student, same = submission.student, submission.same
         outcome = Outcome(student, Verdict.INFRASTRUCTURE, reason, digest=submission.digest if same else "")
         try:
-            run_state.announce(outcome, 0.0, walled=self.walled)
+            run_state.announce(outcome, 0.0, sandboxed=self.sandboxed)
             self._forget(student)
             gradebook.record_nothing(student, same=same)
         except Exception:
@@ -208,10 +208,11 @@ class Submissions:
             self.course.files.remove(folder(student, self.assignment))
 
 
-def asked(templates: Sequence[NotebookTemplate], *, walled: bool) -> str:
+def asked(templates: Sequence[NotebookTemplate], *, sandboxed: bool) -> str:
     """Return what stands for an assignment, and for whether there is a sandbox, in the digest of a submission."""
     digest = sha256("".join(notebook_text(template.released) for template in templates).encode()).hexdigest()
-    return f"{digest} {'walled' if walled else UNSANDBOXED}"
+    # Stored digests hold the word "walled": with another one, marks given by hand would wait to be looked at again.
+    return f"{digest} {'walled' if sandboxed else UNSANDBOXED}"
 
 
 def digest_of(folder: Path, templates: Sequence[NotebookTemplate], asked: str) -> str:

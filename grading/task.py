@@ -44,7 +44,7 @@ class Task:
 
     steps: tuple[Step, ...]
     limits: Limits
-    walled: bool = True
+    sandboxed: bool = True
 
 
 @dataclass

@@ -53,8 +53,8 @@ def verify(course: Course, assignment: str, gradebook: AssignmentGradebook, know
     outcomes = {outcome.student: outcome for outcome in run_state.all()[0]}
     scores, notebooks = gradebook.automatic_scores(), notebook_templates(course, assignment)
 
-    def submitted(student: str, walled: bool) -> str:
-        return digest_of(course.submitted(student, assignment), notebooks, asked(notebooks, walled=walled))
+    def submitted(student: str, sandboxed: bool) -> str:
+        return digest_of(course.submitted(student, assignment), notebooks, asked(notebooks, sandboxed=sandboxed))
 
     there = gradable(course)
     for student, said in sorted(known_to_log.items()):

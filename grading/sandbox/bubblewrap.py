@@ -16,7 +16,7 @@ SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin")
 SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "fonts", "localtime", "alternatives")  # of /etc
 PAYLOAD = "/payload"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-ROOTS_RIGHTS = ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL")  # to build the inner walls
+ROOTS_RIGHTS = ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL")  # to isolate each submission
 INSTALLED = (
     "It contains answers. Remove it with `pip uninstall attnlib`, and install the course in place, as `make` does: "
     "`pip install -e .` in its folder"

@@ -62,8 +62,8 @@ class Stopped(Exception):
 class Host:
     """A box with everything imported. Use it as a context manager; sessions may be open side by side."""
 
-    def __init__(self, limits: Limits, *, walled: bool = True) -> None:
-        self.limits, self.walled = limits, walled
+    def __init__(self, limits: Limits, *, sandboxed: bool = True) -> None:
+        self.limits, self.sandboxed = limits, sandboxed
         self._stack = ExitStack()
         self._changing = RLock()  # held while the box is started, spoken to, or stopped
         self._control: socket.socket | None = None
@@ -124,19 +124,19 @@ class Host:
         """
         limits = limits or self.limits
         with ExitStack() as stack:
-            user = stack.enter_context(own_user()) if self.walled else os.getuid()
-            group = stack.enter_context(own_group()) if self.walled else None
+            user = stack.enter_context(own_user()) if self.sandboxed else os.getuid()
+            group = stack.enter_context(own_group()) if self.sandboxed else None
             ours, theirs = (stack.enter_context(end) for end in socket.socketpair())
             leash, its_leash = (stack.enter_context(end) for end in socket.socketpair())
             if hasattr(socket, "SO_PASSCRED"):
                 leash.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-            folder = "" if self.walled else str(stack.enter_context(temporary("submission")))
+            folder = "" if self.sandboxed else str(stack.enter_context(temporary("submission")))
             box = self._ask(json.dumps(self._wanted(user, folder, limits)).encode(), theirs, its_leash)
             theirs.close()
             its_leash.close()
             try:
                 most = seconds or limits.notebook
-                yield Session(ours, leash, limits, most, lambda: _is_there(box), group, walled=self.walled)
+                yield Session(ours, leash, limits, most, lambda: _is_there(box), group, sandboxed=self.sandboxed)
             except Killed:  # with others at work in the box, unless that was killed as well
                 if not _is_there(box):
                     self._drop(box)
@@ -207,7 +207,7 @@ class Host:
 
     def _popen(self, payload: Path, control: socket.socket, said: IO[bytes]) -> "subprocess.Popen[bytes]":
         settings: dict[str, str] = {}
-        if self.walled:
+        if self.sandboxed:
             line = bubblewrap.command(payload)
         else:
             line = [*bubblewrap.server(), "--bare"]
@@ -266,12 +266,12 @@ class Session:
         box_is_there: Callable[[], bool],
         group: Group | None,
         *,
-        walled: bool,
+        sandboxed: bool,
     ) -> None:
         self._channel, self._leash, self.limits, self._box_is_there = channel, leash, limits, box_is_there
-        self._walled = walled
+        self._sandboxed = sandboxed
         self._buffer = bytearray()
-        self._process, held = _begun(leash, box_is_there, walled=walled)
+        self._process, held = _begun(leash, box_is_there, sandboxed=sandboxed)
         self._most_memory = limits.memory * 5 // 4 + held
         added = group is not None and self._process is not None and group.add(self._process.pid, self._most_memory)
         self._group = group if added else None
@@ -391,7 +391,7 @@ class Session:
         self.time.used = max(self.time.used, seconds)
         if status == -signal.SIGKILL and self._group and self._group.out_of_memory():
             return self._too_much_memory()
-        return _how_it_ended(int(status), seconds, min(limit, self.limits.processor), walled=self._walled)
+        return _how_it_ended(int(status), seconds, min(limit, self.limits.processor), sandboxed=self._sandboxed)
 
     def _gone(self) -> Stopped:
         """Return how a process ended that has hung up."""
@@ -408,7 +408,7 @@ class Session:
             family = [self._process, *self._process.children(recursive=True)]
             self.time.look(family)
             held: float = memory.together(family) if family[1:] else memory.alone(self._process)
-            held += memory.of_the_kernel(family, walled=self._walled)
+            held += memory.of_the_kernel(family, sandboxed=self._sandboxed)
             if memory.shared_by_all() - self._shared > self.limits.memory // 10:
                 held += memory.shared_by(family)
             if held > self._most_memory:
@@ -420,26 +420,26 @@ class Session:
 
 
 def _begun(
-    leash: socket.socket, box_is_there: Callable[[], bool], *, walled: bool
+    leash: socket.socket, box_is_there: Callable[[], bool], *, sandboxed: bool
 ) -> tuple[psutil.Process | None, float]:
-    """Wait until a process's walls stand, and return the process, if this system names it, and the bytes it holds.
+    """Wait until a process is isolated, and return the process, if this system names it, and the bytes it holds.
 
     Raises:
-        HostLost: they do not.
+        HostLost: it is not.
     """
     leash.settimeout(START)
     try:
         said, sender = _received(leash)
     except OSError as error:
-        raise HostLost(f"no walls were raised for a submission in {START:g} seconds ({error})") from None
+        raise HostLost(f"a submission was not isolated within {START:g} seconds ({error})") from None
     if said != b"up":
-        raise HostLost("no walls could be raised for a submission" if box_is_there() else "the box ended")
+        raise HostLost("a submission could not be isolated" if box_is_there() else "the box ended")
     leash.settimeout(None)
     try:
         if not sender:
             return None, 0
         process = psutil.Process(sender)
-        return process, memory.alone(process) + memory.of_the_kernel([process], walled=walled)
+        return process, memory.alone(process) + memory.of_the_kernel([process], sandboxed=sandboxed)
     except psutil.Error:
         raise HostLost("a submission's process ended before it was begun") from None
 
@@ -453,19 +453,19 @@ def _received(leash: socket.socket) -> tuple[bytes, int]:
     return said, numbers[0] if numbers else 0
 
 
-def _how_it_ended(status: int, seconds: float, limit: float, *, walled: bool) -> Stopped:
+def _how_it_ended(status: int, seconds: float, limit: float, *, sandboxed: bool) -> Stopped:
     """Return how a process ended, by its status and the seconds of processor time that it used, and could use.
 
-    Behind walls it is the first of its namespace, so that nothing in there can send it a SIGKILL: the kernel does once
-    it has used all its processor time; and so does whoever wants memory, or does not want the process. Where the kernel
-    did it because the submission's group reached its memory limit, this is not asked.
+    In the sandbox it is the first process of its namespace, so that nothing in there can send it a SIGKILL. The kernel
+    does once it has used all its processor time, or when the machine runs out of memory, and an administrator may.
+    Where the submission's group reached its own memory limit, this function is not called.
 
     Raises:
         Killed: neither the grader nor the submission can have done this.
     """
     if status == -signal.SIGKILL and round(seconds) >= limit:
         return Stopped(Verdict.TIMEOUT, "used more processor time than its process was allowed.")
-    if status == -signal.SIGKILL and walled:
+    if status == -signal.SIGKILL and sandboxed:
         raise Killed(KILLED)
     if status < 0:
         with suppress(ValueError):

@@ -49,13 +49,13 @@ def together(family: Iterable[psutil.Process]) -> int:
     return total
 
 
-def of_the_kernel(family: Sequence[psutil.Process], *, walled: bool) -> float:
+def of_the_kernel(family: Sequence[psutil.Process], *, sandboxed: bool) -> float:
     """Return the most bytes that the kernel may hold for processes.
 
-    Sockets count where processes are ``walled``, which gives them a network of their own. Without walls, those of the
+    Sockets count where processes are ``sandboxed``, which gives them a network of their own. Otherwise those of the
     whole machine are listed.
     """
-    held = _sockets(PROC / str(family[0].pid) / "net" / "unix") if walled else 0.0
+    held = _sockets(PROC / str(family[0].pid) / "net" / "unix") if sandboxed else 0.0
     for process in family:
         folder = PROC / str(process.pid)
         mappings = _read(folder / "maps").count("\n")

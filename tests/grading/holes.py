@@ -1,4 +1,4 @@
-"""Boxes with holes in them, which the selftest has to find: walls that are left out, in a copy of the payload."""
+"""Sandboxes with holes, which the selftest has to find: parts of the isolation left out, in a copy of the payload."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,13 +14,13 @@ from grading.sandbox.limits import Limits
 START_WITHOUT = """
 
 def _start_with_holes(self, wanted, *rest):
-    apart = walls.fork_apart
-    if "fork_apart" in wanted["holes"]:
-        walls.fork_apart = lambda _: os.fork()
+    apart = isolation.fork_into_pid_namespace
+    if "fork_into_pid_namespace" in wanted["holes"]:
+        isolation.fork_into_pid_namespace = lambda _: os.fork()
     try:
         _start_well(self, wanted, *rest)
     finally:
-        walls.fork_apart = apart
+        isolation.fork_into_pid_namespace = apart
 
 
 _start_well, Server._start = Server._start, _start_with_holes
@@ -32,7 +32,7 @@ LEAVE_OUT = """
 
 def _with_holes(wanted):
     for name in wanted["holes"]:
-        place = vars(walls) if hasattr(walls, name) else globals()
+        place = vars(isolation) if hasattr(isolation, name) else globals()
         place[name] = type(place[name])() if name.isupper() else lambda *_: None
     _shut_in_well(wanted)
 
@@ -43,7 +43,7 @@ _shut_in_well, _shut_in = _shut_in, _with_holes
 
 @contextmanager
 def holey_payload() -> Iterator[Path]:
-    """Lay out a payload whose processes leave out the walls that they are told to."""
+    """Lay out a payload whose processes leave out the parts of the isolation that they are told to."""
     with payload.packed_payload() as folder:
         server, student = (folder / "grading" / "sandbox" / "inside" / name for name in ("server.py", "student.py"))
         before, start, after = server.read_text().partition(START)
@@ -53,7 +53,7 @@ def holey_payload() -> Iterator[Path]:
 
 
 class HoleyHost(Host):
-    """A box in which each session can be without some of its walls, and some of its limits."""
+    """A box in which each session can be without parts of its isolation, and without some of its limits."""
 
     holes: tuple[str, ...] = ()
     unlimited: tuple[str, ...] = ()

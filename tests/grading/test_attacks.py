@@ -235,7 +235,7 @@ def test_a_mark_is_found_by_the_attack_where_nothing_keeps_it_away(tmp_path):
     place.parent.mkdir(parents=True)
     place.write_text(f"CANARY-home-{token_hex(12)}")
     hunt = CASES["reads-the-machine"].cells["first"].replace('hunt("/")', f'hunt("{tmp_path}")')
-    with Host(LIMITS, walled=False) as host, host.session() as session:
+    with Host(LIMITS, sandboxed=False) as host, host.session() as session:
         said = json.dumps(list(session.ask({"run": hunt})))
     assert place.read_text() in said
 

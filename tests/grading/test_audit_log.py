@@ -155,7 +155,7 @@ CHANGED_OUTCOME = {
 def test_an_edit_of_an_outcome_is_found(kept, what):
     run_state = RunState(kept, "tiny")
     outcome = replace(ADA, flags=("look at it",), reason="y" * 290)
-    run_state.announce(outcome, 6.0, walled=True)
+    run_state.announce(outcome, 6.0, sandboxed=True)
     run_state.store_outcome(outcome)
     entry = run_state.audit.entries()[0][-1].said
     assert agree(entry, run_state.outcome_of("ada"))
@@ -167,7 +167,7 @@ def test_an_edit_of_an_outcome_is_found(kept, what):
 def test_what_changes_after_grading_is_no_edit(kept, reason):
     run_state = RunState(kept, "tiny")
     outcome = replace(ADA, flags=("look at it",), reason=reason)
-    run_state.announce(outcome, 6.0, walled=True)
+    run_state.announce(outcome, 6.0, sandboxed=True)
     entry = run_state.audit.entries()[0][-1].said
     flags = (*outcome.flags, f"{CHANGED}late", f"{UNKNOWN}no file")
     run_state.store_outcome(replace(outcome, lateness="late", flags=flags, reason=f"{reason} {NO_PAGE}no room".strip()))
@@ -354,7 +354,7 @@ def audit(tmp_path):
 
 def grade(audit, student="ada", seed=1):
     digests = {"submission": "0" * 64, "outcome": "1" * 64}
-    audit.graded(student=student, verdict="graded", **digests, score=1.0, seed=seed, walled=True)
+    audit.graded(student=student, verdict="graded", **digests, score=1.0, seed=seed, sandboxed=True)
 
 
 def fill_the_disk(monkeypatch, room):

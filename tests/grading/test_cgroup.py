@@ -300,7 +300,7 @@ def kernel(tmp_path, monkeypatch, at_exit):
 
 def test_a_submission_gets_one_core_and_its_memory_where_the_controllers_are(host, kernel, monkeypatch):
     monkeypatch.setattr(memory, "alone", lambda process: 70_000_000)
-    monkeypatch.setattr(memory, "of_the_kernel", lambda family, walled: 1_000)
+    monkeypatch.setattr(memory, "of_the_kernel", lambda family, sandboxed: 1_000)
     with host.session() as session:
         folder = session._group.folder
         assert kernel.processes(folder) == {session._process.pid}

@@ -22,7 +22,7 @@ import sys
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 
-with Host(Limits(), walled=sys.argv[1] == "walled") as host, host.session() as session:
+with Host(Limits(), sandboxed=sys.argv[1] == "sandboxed") as host, host.session() as session:
     forks = "import os, time\\nfor _ in range(3):\\n  if not os.fork():\\n    while True: time.sleep(1)"
     list(session.ask({"run": forks}))
     print("at work", flush=True)
@@ -62,12 +62,12 @@ def test_a_server_that_is_still_importing_ends_when_the_grader_hangs_up(payload,
         process.wait()
 
 
-@pytest.mark.parametrize("walls", ["walled", "bare"])
-def test_a_session_and_all_that_it_started_end_with_the_grader(tmp_path, walls):
-    if walls == "walled" and bubblewrap.why_not() is not None:
+@pytest.mark.parametrize("mode", ["sandboxed", "bare"])
+def test_a_session_and_all_that_it_started_end_with_the_grader(tmp_path, mode):
+    if mode == "sandboxed" and bubblewrap.why_not() is not None:
         pytest.skip("no sandbox can be had here")
     place = os.environ | {"TMPDIR": str(tmp_path)}
-    grader = subprocess.Popen([sys.executable, "-c", GRADER, walls], stdout=subprocess.PIPE, env=place)
+    grader = subprocess.Popen([sys.executable, "-c", GRADER, mode], stdout=subprocess.PIPE, env=place)
     try:
         assert grader.stdout.readline() == b"at work\n"
         family = psutil.Process(grader.pid).children(recursive=True)

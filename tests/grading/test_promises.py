@@ -23,7 +23,7 @@ PROMISES = {
         "tests/grading/test_withheld.py::test_no_answer_is_sent_before_the_last_check_of_its_exercise",
     ),
     "If one of them gets through, nothing is graded.": (
-        "tests/grading/test_sandbox_selftest.py::test_a_box_whose_walls_are_not_raised_in_full_is_not_used",
+        "tests/grading/test_sandbox_selftest.py::test_an_incomplete_isolation_is_not_used",
         "tests/grading/test_faults.py::test_without_bubblewrap_nothing_is_graded_and_it_says_how_to_get_it",
     ),
     "`run` refuses a class that is in one of them": (

@@ -120,7 +120,7 @@ def test_a_longer_time_grades_those_again_for_whom_a_shorter_one_was_too_short(c
     course.grade()
     run_state = RunState(course, "tiny")
     late = replace(run_state.outcome_of("waits"), timeout=20.0)
-    run_state.announce(late, 6.0, walled=True)  # as the run did in which time ran out
+    run_state.announce(late, 6.0, sandboxed=True)  # as the run did in which time ran out
     run_state.store_outcome(late)
     assert graded_again(course, limits=Limits(cell=20.0)) == set()
     assert graded_again(course, limits=Limits(cell=21.0)) == {"waits"}

@@ -233,10 +233,10 @@ def test_a_kill_while_a_run_ends_leaves_its_secret_or_none(course, run_state):
 def test_a_kill_while_a_run_ends_leaves_a_log_whose_entries_are_of_the_seeds_it_reveals(course):
     for step in count(1):
         run_state = RunState(course, "softmax")
-        run_state.announce(ADA, 1.0, walled=True)
+        run_state.announce(ADA, 1.0, sandboxed=True)
         killed = killed_at(step, run_state.finish)
         run_state = RunState(course, "softmax")
-        run_state.announce(ADA, 1.0, walled=True)
+        run_state.announce(ADA, 1.0, sandboxed=True)
         run_state.finish()
         entries, wrong = run_state.audit.entries()
         assert wrong == [*_seeds(entries)] == []

@@ -27,14 +27,14 @@ def none(*_: object) -> None:
 def bare():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bubblewrap, "_program", none)
-        with Host(LIMITS, walled=False) as host:
+        with Host(LIMITS, sandboxed=False) as host:
             host.ready()
             yield host
 
 
 def run(host, *steps, limits=LIMITS):
     cells = tuple(Step("", step) if isinstance(step, str) else Step("", probe=step) for step in steps)
-    return execute(host, Task(cells, limits, walled=False))
+    return execute(host, Task(cells, limits, sandboxed=False))
 
 
 def text(result, i=0) -> str:
@@ -46,23 +46,23 @@ class NotStarted(Host):
         pass
 
 
-@pytest.mark.parametrize("walled", [True, False])
-def test_walls_are_required_once_unless_there_are_to_be_none(monkeypatch, walled):
+@pytest.mark.parametrize("sandboxed", [True, False])
+def test_isolation_is_proven_once_unless_there_is_to_be_no_sandbox(monkeypatch, sandboxed):
     proven = []
-    monkeypatch.setattr("grading.pool.require_walls", lambda host, course: proven.append(course))
-    boxes = Boxes(3, Host(LIMITS, walled=walled))
+    monkeypatch.setattr("grading.pool.require_isolation", lambda host, course: proven.append(course))
+    boxes = Boxes(3, Host(LIMITS, sandboxed=sandboxed))
     try:
         assert [boxes.submit([]).result() for _ in range(4)] == [[]] * 4
     finally:
         boxes.close()
-    assert len(proven) == walled
+    assert len(proven) == sandboxed
 
 
 def test_nothing_is_run_in_a_box_that_does_not_hold(monkeypatch):
     def leaks(host: Host, course: object) -> None:
         raise bubblewrap.NoSandbox("it leaks")
 
-    monkeypatch.setattr("grading.pool.require_walls", leaks)
+    monkeypatch.setattr("grading.pool.require_isolation", leaks)
     boxes = Boxes(1, Host(LIMITS))
     try:
         for _ in range(2):
@@ -118,8 +118,8 @@ def test_nothing_is_left_for_the_next(bare):
 
 def test_the_results_differ_from_those_of_a_sandbox_and_say_so(tmp_path):
     digests = set()
-    for walled in (True, False):
-        submissions = Submissions(None, "tiny", [], None, LIMITS, None, walled=walled)
+    for sandboxed in (True, False):
+        submissions = Submissions(None, "tiny", [], None, LIMITS, None, sandboxed=sandboxed)
         digests.add(submissions._asked)
-        assert (UNSANDBOXED in submissions._flags(Submission("anna", ""))) is not walled
+        assert (UNSANDBOXED in submissions._flags(Submission("anna", ""))) is not sandboxed
     assert len(digests) == 2

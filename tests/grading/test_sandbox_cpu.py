@@ -176,7 +176,7 @@ def test_what_was_starved_runs_again_with_nothing_beside_it(monkeypatch):
 
     def first(host, task):
         begun.wait(60)
-        if task.walled:  # of the three that run at the same time, one is starved, and two go on for a while
+        if task.sandboxed:  # of the three that run at the same time, one is starved, and two go on for a while
             return Result(starved=True)
         go_on.wait(60)
         alone.append("beside it")
@@ -188,9 +188,9 @@ def test_what_was_starved_runs_again_with_nothing_beside_it(monkeypatch):
 
     monkeypatch.setattr("grading.pool.execute", first)
     monkeypatch.setattr("grading.pool.execute_alone", second)
-    boxes = Boxes(3, NotStarted(LIMITS, walled=False))
+    boxes = Boxes(3, NotStarted(LIMITS, sandboxed=False))
     try:
-        tasks = [Task((), LIMITS, walled) for walled in (True, False, False)]
+        tasks = [Task((), LIMITS, sandboxed) for sandboxed in (True, False, False)]
         futures = [boxes.submit([task]) for task in tasks]
         threading.Timer(0.2, go_on.set).start()
         [future.result(60) for future in futures]
@@ -201,10 +201,10 @@ def test_what_was_starved_runs_again_with_nothing_beside_it(monkeypatch):
 
 def test_what_a_worker_of_a_cluster_runs_again_is_not_said_to_have_run_alone(monkeypatch):
     """Other workers, of which it knows nothing, may be at work on its machine."""
-    monkeypatch.setattr(pool, "_hosts", {False: NotStarted(LIMITS, walled=False)})
+    monkeypatch.setattr(pool, "_hosts", {False: NotStarted(LIMITS, sandboxed=False)})
     monkeypatch.setattr(pool, "execute", lambda host, task: Result(starved=True))
     monkeypatch.setattr("grading.sandbox.execute._executed", lambda host, task: Result())
-    (result,) = json.loads(pool.run_packed(pool._packed([Task((), LIMITS, walled=False)])))
+    (result,) = json.loads(pool.run_packed(pool._packed([Task((), LIMITS, sandboxed=False)])))
     assert result["again"] == (
         "this was run a second time, beside whatever else ran on that machine: other programs kept the processors busy"
     )

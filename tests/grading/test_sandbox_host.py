@@ -275,11 +275,11 @@ print(child.wait())"""
     assert (text(result), result.again, result.lost, result.stops) == ("-9\n", "", "", {})
 
 
-def test_a_kill_is_the_submissions_own_where_there_are_no_walls():
-    assert host_module._how_it_ended(-9, 0.5, 190, walled=False).verdict == "crashed"
-    assert host_module._how_it_ended(-9, 190.01, 190, walled=True).verdict == "timeout"
+def test_a_kill_is_the_submissions_own_where_there_is_no_sandbox():
+    assert host_module._how_it_ended(-9, 0.5, 190, sandboxed=False).verdict == "crashed"
+    assert host_module._how_it_ended(-9, 190.01, 190, sandboxed=True).verdict == "timeout"
     with pytest.raises(host_module.Killed):
-        host_module._how_it_ended(-9, 0.5, 190, walled=True)
+        host_module._how_it_ended(-9, 0.5, 190, sandboxed=True)
 
 
 def test_a_submission_that_has_the_kernel_kill_it_is_not_run_again(host):

@@ -146,7 +146,7 @@ def test_sockets_that_nobody_has_open_any_more_count(started, tmp_path):
 def test_mappings_count_for_every_process_that_they_were_forked_to(started):
     many = "import mmap; kept = [mmap.mmap(-1, 4096, prot=1 + n % 2 * 2) for n in range(4000)]\n"
     few, lots = started(READY), started(many + READY)
-    more = memory.of_the_kernel(lots * 3, walled=False) - memory.of_the_kernel(few * 3, walled=False)
+    more = memory.of_the_kernel(lots * 3, sandboxed=False) - memory.of_the_kernel(few * 3, sandboxed=False)
     assert more > 3 * 3000 * (memory.MAPPING + 3 * memory.ANCESTOR)
 
 

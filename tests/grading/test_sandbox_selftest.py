@@ -21,7 +21,7 @@ from grading.sandbox import bubblewrap, selftest
 from grading.sandbox.bubblewrap import NoSandbox
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
-from grading.sandbox.selftest import missed, planted, require_walls
+from grading.sandbox.selftest import missed, planted, require_isolation
 from grading.sandbox.selftest.attempts import files, harness
 from grading.sandbox.selftest.attempts.calls import CALLS, OPTIONS
 from grading.sandbox.selftest.honest import WORKS, Work, worked
@@ -52,7 +52,7 @@ def box():
 def out(host: HoleyHost, *holes: str) -> set[str]:
     host.holes = holes
     try:
-        return {f"{one.family} {one.name}" for one in missed(list(selftest._walls(host, host.plants)))}
+        return {f"{one.family} {one.name}" for one in missed(list(selftest._escape_results(host, host.plants)))}
     finally:
         host.holes = ()
 
@@ -60,12 +60,12 @@ def out(host: HoleyHost, *holes: str) -> set[str]:
 @needs_a_box
 def test_a_box_as_it_should_be_lets_nothing_out(box):
     assert out(box) == set()
-    require_walls(box)
+    require_isolation(box)
 
 
 @needs_a_box
-def test_without_the_filter_each_call_gets_through_and_no_other_wall_is_named(box):
-    found = out(box, "filter_calls")
+def test_without_the_filter_each_call_gets_through_and_nothing_else_is_named(box):
+    found = out(box, "install_seccomp_filter")
     calls = {f"call {name}" for name in (*CALLS, *OPTIONS)}
     others = {"connect kinds", "connect locks", "call clone", "call rights", "call SIGCHLD"}
     unknown = {f"call {name}" for name in CALLS if name in OPTIONAL or _is_newer(name)}
@@ -82,28 +82,31 @@ def _is_newer(call: str) -> bool:
 @pytest.mark.parametrize(
     ("hole", "named"),
     [
-        ("give_up_rights", {"call rights"}),
-        ("see_only_own_processes", {"read environment", "read memory", "see processes", "see machine"}),
+        ("drop_capabilities", {"call rights"}),
+        ("mount_private_proc", {"read environment", "read memory", "see processes", "see machine"}),
         ("_share_no_position", {"read left behind"}),
         ("DEVICES", {"write times"}),
         ("NEWNET", {"connect neighbour"}),
-        ("fork_apart", {"see processes", "see signals"}),
+        ("fork_into_pid_namespace", {"see processes", "see signals"}),
     ],
 )
-def test_a_wall_that_is_left_out_is_named(box, hole, named):
+def test_a_part_of_the_isolation_that_is_left_out_is_named(box, hole, named):
     assert out(box, hole) == named
 
 
 @needs_a_box
 @pytest.mark.parametrize(
     ("hole", "said"),
-    [("become", "the box does not hold .*call root: reached who: root"), ("part_from_others", "walls do not stand")],
+    [
+        ("become_user", "the box does not hold .*call root: reached who: root"),
+        ("unshare_namespaces", "the isolation failed"),
+    ],
 )
-def test_a_box_whose_walls_are_not_raised_in_full_is_not_used(hole, said):
+def test_an_incomplete_isolation_is_not_used(hole, said):
     with holey_host() as box:
         box.holes = (hole,)
         with pytest.raises(NoSandbox, match=said):
-            require_walls(box)
+            require_isolation(box)
 
 
 @needs_a_box
@@ -151,7 +154,7 @@ def test_holes_in_the_box_itself_are_named_each_by_what_gets_out(monkeypatch):
         with open_box(drop=("--unshare-net",), more=more), holey_host() as host:
             host.holes = ("NEWNET",)
             with pytest.raises(NoSandbox, match="does not hold") as error:
-                require_walls(host)
+                require_isolation(host)
     for named in ("read class", "read environment", "connect unix", "connect devices", "write folders"):
         assert f"{named}: reached" in str(error.value)
     for fine in ("read repository", "read references", "call ", "see signals"):
@@ -170,7 +173,7 @@ def test_the_class_in_use_is_probed_wherever_it_is(tmp_path):
         more += ["--ro-bind", str(course.folder), str(course.folder)]
         named = pytest.raises(NoSandbox, match=f"read class: reached {course.folder}")
         with open_box(drop=(), more=more), holey_host() as host, named:
-            require_walls(host, course)
+            require_isolation(host, course)
     finally:
         shutil.rmtree(course.folder)
 
@@ -239,7 +242,7 @@ def test_an_environment_below_a_folder_of_the_system_is_not_taken_for_a_leak(mon
 
 
 def told(capsys, folder: Path) -> str:
-    """Return what a probe says that it reached of a folder."""
+    """Return what a attempt says that it reached of a folder."""
     harness.attempt(files.read([str(folder)]))
     reached: str = json.loads(capsys.readouterr().out)["reached"]
     return reached
@@ -265,7 +268,7 @@ def wrapped(monkeypatch, tmp_path, script: str) -> None:
 def test_what_bubblewrap_says_is_passed_on_with_what_to_do(monkeypatch, tmp_path, said):
     wrapped(monkeypatch, tmp_path, f"echo '{said}' >&2; exit 1")
     with Host(Limits()) as host, pytest.raises(NoSandbox) as error:
-        require_walls(host)
+        require_isolation(host)
     assert said in str(error.value)
     assert "--security-opt seccomp=unconfined" in str(error.value)
     assert "--unsandboxed" in str(error.value)
@@ -275,14 +278,14 @@ def test_without_bubblewrap_it_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "platform", "linux")
     with Host(Limits()) as host, pytest.raises(NoSandbox, match="apt-get install bubblewrap"):
-        require_walls(host)
+        require_isolation(host)
 
 
 def test_on_another_system_it_says_where_to_grade(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(bubblewrap.platform, "system", lambda: "Darwin")
     with Host(Limits()) as host, pytest.raises(NoSandbox, match="this is Darwin"):
-        require_walls(host)
+        require_isolation(host)
 
 
 @needs_a_box
@@ -294,7 +297,7 @@ def test_the_table_names_what_got_out_and_the_status_tells(box, monkeypatch, cap
     lines = capsys.readouterr().out.splitlines()
     total = len([line for line in lines if line.startswith("✓")])
     assert lines[-1] == f"{total} of {total} held"
-    box.holes = ("give_up_rights",)
+    box.holes = ("drop_capabilities",)
     assert selftest.selftest() == 1
     shown = capsys.readouterr().out
     assert [line.split()[1:3] for line in shown.splitlines() if line.startswith("✗")] == [["call", "rights"]]

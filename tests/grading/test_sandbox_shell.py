@@ -15,7 +15,7 @@ from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.task import Step, Task
 
-WALLED = sys.platform == "linux" and bubblewrap.shutil.which("bwrap") is not None and bubblewrap.why_not() is None
+SANDBOXED = sys.platform == "linux" and bubblewrap.shutil.which("bwrap") is not None and bubblewrap.why_not() is None
 CELLS = {
     "print": "print('one'); print('two')",
     "both streams": "import sys\nfor f in (sys.stdout, sys.stderr, sys.stdout): print('a', file=f, flush=True)",
@@ -53,7 +53,7 @@ CELLS = {
 @pytest.fixture(scope="module")
 def here() -> dict[str, list]:
     """What the cells show in the box, all in one session."""
-    with Host(Limits(), walled=WALLED) as host:
+    with Host(Limits(), sandboxed=SANDBOXED) as host:
         result = execute(host, Task(tuple(Step(name, source) for name, source in CELLS.items()), host.limits))
     assert result.stops == {}
     return {name: result.outputs[i] for i, name in enumerate(CELLS)}
@@ -137,7 +137,7 @@ def asked():
         "surrogate": "print('\\ud800')",
         "after": "print('after')",
     }
-    with Host(Limits(cell=20), walled=WALLED) as host:
+    with Host(Limits(cell=20), sandboxed=SANDBOXED) as host:
         result = execute(host, Task(tuple(Step(name, source) for name, source in sources.items()), host.limits))
     assert result.stops == {}
     return {name: result.outputs[i] for i, name in enumerate(sources)}

@@ -48,7 +48,7 @@ def test_a_verdict_that_nobody_knows_makes_an_outcome_broken():
 
 def test_a_log_and_a_notebook_hold_the_plain_word(tmp_path):
     run_state = RunState(Course(tmp_path, tmp_path / "class"), "softmax")
-    run_state.announce(Outcome("ada", Verdict.TIMEOUT), 1.0, walled=True)
+    run_state.announce(Outcome("ada", Verdict.TIMEOUT), 1.0, sandboxed=True)
     assert run_state.audit.entries()[0][-1].said["verdict"] == "timeout"
     notebook = nbformat.v4.new_notebook(metadata={"grading": {"verdict": Verdict.TIMEOUT, "reason": ""}})
     assert json.loads(nbformat.writes(notebook))["metadata"]["grading"]["verdict"] == "timeout"

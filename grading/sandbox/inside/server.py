@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from grading.sandbox.inside import student, walls
+from grading.sandbox.inside import isolation, student
 
 NO_LIMIT = 1 << 31  # seconds
 CONTROL = 0  # the file descriptor that the grader speaks through
@@ -27,9 +27,9 @@ CONTROL = 0  # the file descriptor that the grader speaks through
 def main() -> None:
     """Get ready, say so, and serve the grader until it hangs up."""
     gc.disable()  # what is imported stays
-    walled = "--bare" not in sys.argv
-    if walled and os.getuid():
-        walls.rule_over_processes()
+    sandboxed = "--bare" not in sys.argv
+    if sandboxed and os.getuid():
+        isolation.enter_user_namespace()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a submission takes it up again, while its code runs
     control = socket.socket(fileno=os.dup(CONTROL))
     _end_with_the_grader(control)
@@ -45,7 +45,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
-    server = Server(shell, control, walled=walled)
+    server = Server(shell, control, sandboxed=sandboxed)
     fcntl.fcntl(control, fcntl.F_SETFL, 0)  # from here on, it is read
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     control.sendall(b"ready")
@@ -71,16 +71,16 @@ def _threads() -> int:
 class Server:
     """Forks a shell for each submission, and looks after the processes until each is buried."""
 
-    def __init__(self, shell: Any, control: socket.socket, *, walled: bool) -> None:
-        self.shell, self.control, self.walled = shell, control, walled
+    def __init__(self, shell: Any, control: socket.socket, *, sandboxed: bool) -> None:
+        self.shell, self.control, self.sandboxed = shell, control, sandboxed
         self.leashes: dict[int, socket.socket] = {}  # of the processes that run, by their numbers
         self.dying: set[int] = set()
         self.woken, self.wake = os.pipe()
         os.set_blocking(self.wake, False)
         signal.set_wakeup_fd(self.wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        self.processes = walls.own_processes() if walled else -1
-        walls.machine()  # all submissions are to be told the same of it
+        self.processes = isolation.open_pid_namespace() if sandboxed else -1
+        isolation.machine_files()  # all submissions are to be told the same of it
 
     def serve(self) -> None:
         """Do what the grader asks, one thing after another; once it hangs up, kill what is left of every submission."""
@@ -105,14 +105,14 @@ class Server:
         """Fork a process for a submission; where that fails, the leash is hung up."""
         ours = socket.socket(fileno=leash)
         try:
-            pid = walls.fork_apart(self.processes) if self.walled else os.fork()
+            pid = isolation.fork_into_pid_namespace(self.processes) if self.sandboxed else os.fork()
         except OSError as error:
             print(f"a submission's process could not be made: {error}", file=sys.stderr)
             ours.close()
         else:
             if not pid:
                 self._let_go(keep=ours)
-                student.become(self.shell, wanted, channel, ours, walled=self.walled)
+                student.become(self.shell, wanted, channel, ours, sandboxed=self.sandboxed)
             self.leashes[pid] = ours
         os.close(channel)
 
@@ -123,7 +123,7 @@ class Server:
         for line in (self.control, *self.leashes.values()):
             line.close()
         for file in (self.woken, self.wake, self.processes):
-            with suppress(OSError):  # there is none of the last without walls
+            with suppress(OSError):  # without a sandbox, there is no process namespace
                 os.close(file)
 
     def _obey(self, pid: int, leash: socket.socket) -> None:
@@ -142,22 +142,22 @@ class Server:
     def _kill(self, pid: int) -> None:
         """Kill a submission's process, with whom all processes of its namespace end; without one, its group."""
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL) if self.walled else os.killpg(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL) if self.sandboxed else os.killpg(pid, signal.SIGKILL)
 
     def _bury(self) -> None:
         """Collect every process that has ended, say how, after how much processor time of how much, and hang up."""
         while self.leashes:
-            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) if self.walled else None
+            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) if self.sandboxed else None
             limit = _processor_limit(ended.si_pid) if ended else NO_LIMIT
             pid, code, used = os.wait4(ended.si_pid if ended else -1, os.WNOHANG)
             if not pid:
                 return
-            if not self.walled:
+            if not self.sandboxed:
                 self._kill(pid)  # what it has left
             self.dying.discard(pid)
             leash = self.leashes.pop(pid, None)
             if leash is None:
-                continue  # no submission's, but of one without walls, which gave us what it started
+                continue  # not a submission, but a process that one without a sandbox left to us
             with leash, suppress(OSError):  # the grader may be gone
                 leash.sendall(f"{os.waitstatus_to_exitcode(code)} {used.ru_utime + used.ru_stime:.2f} {limit}".encode())
 

@@ -1,4 +1,4 @@
-"""How a fork of the server becomes the process that a submission runs in: behind walls, with nothing open or secret."""
+"""How a fork of the server becomes the process that a submission runs in: isolated, with nothing open or secret."""
 
 import contextlib
 import os
@@ -9,22 +9,22 @@ import tempfile
 import traceback
 from typing import Any, NoReturn
 
-from grading.sandbox.inside import walls
+from grading.sandbox.inside import isolation
 
 HOME = "/scratch"
 SCRATCH = (HOME, "/tmp", "/dev/shm", "/warm")  # each submission finds them empty: what it may write, and what is hidden
 
 
-def become(shell: Any, wanted: dict[str, Any], channel: int, leash: socket.socket, *, walled: bool) -> NoReturn:
-    """Raise the walls, say through the leash that they stand, and serve the grader until it hangs up."""
+def become(shell: Any, wanted: dict[str, Any], channel: int, leash: socket.socket, *, sandboxed: bool) -> NoReturn:
+    """Isolate this process, say so through the leash, and serve the grader until it hangs up."""
     try:
-        if walled:
+        if sandboxed:
             _shut_in(wanted)
-        os.chdir(HOME if walled else wanted["folder"])
+        os.chdir(HOME if sandboxed else wanted["folder"])
         os.setsid()
         os.environ.update(dict.fromkeys(("HOME", "IPYTHONDIR", "XDG_CACHE_HOME"), os.getcwd()))
-        os.environ["TMPDIR"] = tempfile.tempdir = "/tmp" if walled else os.getcwd()
-        _limit(wanted, walled=walled)
+        os.environ["TMPDIR"] = tempfile.tempdir = "/tmp" if sandboxed else os.getcwd()
+        _limit(wanted, sandboxed=sandboxed)
         from grading.sandbox.inside.session import Session
 
         session = Session(shell, channel, wanted)
@@ -40,11 +40,11 @@ def become(shell: Any, wanted: dict[str, Any], channel: int, leash: socket.socke
 def _shut_in(wanted: dict[str, Any]) -> None:
     _share_no_position()
     python = [os.path.realpath(place) for place in {sys.prefix, sys.base_prefix}]
-    walls.part_from_others(dict.fromkeys(SCRATCH, wanted["file_size"]), wanted["uid"], python)
-    walls.see_only_own_processes()
-    walls.become(wanted["uid"])
-    walls.give_up_rights()
-    walls.filter_calls()
+    isolation.unshare_namespaces(dict.fromkeys(SCRATCH, wanted["file_size"]), wanted["uid"], python)
+    isolation.mount_private_proc()
+    isolation.become_user(wanted["uid"])
+    isolation.drop_capabilities()
+    isolation.install_seccomp_filter()
 
 
 def _share_no_position() -> None:
@@ -57,10 +57,10 @@ def _share_no_position() -> None:
                 os.close(own)
 
 
-def _limit(wanted: dict[str, Any], *, walled: bool) -> None:
+def _limit(wanted: dict[str, Any], *, sandboxed: bool) -> None:
     limits = dict(wanted["limits"])
-    if not walled:
+    if not sandboxed:
         limits.pop("NPROC", None)  # it would count all processes of whoever grades
-    if addresses := walls.address_space():
+    if addresses := isolation.address_space():
         limits["AS"] = addresses + wanted["memory"]
-    walls.limit(limits)
+    isolation.set_limits(limits)

@@ -1,4 +1,4 @@
-"""Does the box hold? Probes it from inside, as student code would, and says what got out."""
+"""Tests the sandbox from inside: tries to escape as student code would, and says what succeeded."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,11 @@ from grading.sandbox import bubblewrap
 from grading.sandbox.bubblewrap import NoSandbox
 from grading.sandbox.host import Host, HostLost, Stopped
 from grading.sandbox.limits import Limits
+from grading.sandbox.selftest.attempt import AttemptResult, missed, prepare, run_attempt, shown
+from grading.sandbox.selftest.escapes import escape_attempts
 from grading.sandbox.selftest.honest import WORKS, worked
 from grading.sandbox.selftest.limits import EXCESSES, exceeded
 from grading.sandbox.selftest.plants import Plants, planted
-from grading.sandbox.selftest.probe import Found, missed, prepare, probed, shown
-from grading.sandbox.selftest.walls import wall_probes
 from grading.verdict import Verdict
 
 ADVICE = (
@@ -24,8 +24,8 @@ ADVICE = (
 COLUMNS = (8, 17, 41, 19)  # characters
 
 
-def require_walls(host: Host, course: Course | None = None) -> None:
-    """Start a box, unless it runs, and see that its walls stand, also around the course in use.
+def require_isolation(host: Host, course: Course | None = None) -> None:
+    """Start a sandbox, unless it runs, and make sure that nothing escapes from it, also around the course in use.
 
     Raises:
         NoSandbox: it does not start, or something gets out of it, which is named.
@@ -33,9 +33,9 @@ def require_walls(host: Host, course: Course | None = None) -> None:
     with planted(course) as plants:
         _start(host)
         try:
-            out = missed(list(_walls(host, plants)))
+            out = missed(list(_escape_results(host, plants)))
         except (HostLost, Stopped) as error:
-            raise NoSandbox(f"no sandbox: its walls do not stand: it {error} {bubblewrap.WITHOUT}") from error
+            raise NoSandbox(f"no sandbox: the isolation failed: it {error} {bubblewrap.WITHOUT}") from error
     if out:
         said = "; ".join(f"{each.family} {each.name}: {plain(each.happened)}" for each in out)
         advice = "`python -m grading selftest` shows all of it"
@@ -43,21 +43,21 @@ def require_walls(host: Host, course: Course | None = None) -> None:
 
 
 def selftest(course: Course | None = None) -> int:
-    """Probe walls and limits, show a table, and return 0 if everything held."""
+    """Test isolation and limits, show a table, and return 0 if everything held."""
     found = []
     with planted(course) as plants, Host(Limits()) as host:
         print("Starting a box takes some seconds.")
         _start(host)
-        total = len(wall_probes(plants)) + len(EXCESSES) + len(WORKS)
-        with tqdm(total=total, unit="probe", desc="selftest", dynamic_ncols=True, leave=False) as bar:
+        total = len(escape_attempts(plants)) + len(EXCESSES) + len(WORKS)
+        with tqdm(total=total, unit="attempt", desc="selftest", dynamic_ncols=True, leave=False) as bar:
             try:
                 for one in _all(host, plants):
                     bar.set_postfix_str(one.name, refresh=False)
                     bar.update()
                     found.append(one)
             except (HostLost, Stopped) as error:
-                raise NoSandbox(f"no sandbox: its walls do not stand: it {error} {bubblewrap.WITHOUT}") from error
-    print(_line("family", "probe", "tried", "expected", "happened", " "))
+                raise NoSandbox(f"no sandbox: the isolation failed: it {error} {bubblewrap.WITHOUT}") from error
+    print(_line("family", "attempt", "tried", "expected", "happened", " "))
     for one in found:
         print(_line(one.family, one.name, one.tried, one.expected, one.happened, "✓" if one.held else "✗"))
     out = missed(found)
@@ -74,22 +74,22 @@ def _start(host: Host) -> None:
         raise NoSandbox(bubblewrap.why_not() or f"no sandbox: {error}. {bubblewrap.WITHOUT}") from error
 
 
-def _all(host: Host, plants: Plants) -> Iterator[Found]:
-    yield from _walls(host, plants)
+def _all(host: Host, plants: Plants) -> Iterator[AttemptResult]:
+    yield from _escape_results(host, plants)
     yield from (exceeded(host, excess) for excess in EXCESSES)
     yield from (worked(host, work) for work in WORKS)
 
 
-def _walls(host: Host, plants: Plants) -> Iterator[Found]:
-    """Run the probes of the walls in one session, beside another one which does what they need to find."""
-    probes = wall_probes(plants)
+def _escape_results(host: Host, plants: Plants) -> Iterator[AttemptResult]:
+    """Run all attempts to escape in one session, beside another one which does what they need to find."""
+    attempts = escape_attempts(plants)
     with host.session() as other, host.session() as session:
         prepare(other)
-        for probe in probes:
-            if probe.before and (said := shown(other, probe.before)):
-                raise Stopped(Verdict.INFRASTRUCTURE, f"could not do what has to come before {probe.name}: {said}")
+        for attempt in attempts:
+            if attempt.before and (said := shown(other, attempt.before)):
+                raise Stopped(Verdict.INFRASTRUCTURE, f"could not do what has to come before {attempt.name}: {said}")
         prepare(session)
-        yield from (probed(session, probe) for probe in probes)
+        yield from (run_attempt(session, attempt) for attempt in attempts)
 
 
 def _line(*columns: str) -> str:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from grading.sandbox.execute import execute
 from grading.sandbox.host import Host
+from grading.sandbox.selftest.attempt import AttemptResult
 from grading.sandbox.selftest.limits import verdict
-from grading.sandbox.selftest.probe import Found
 from grading.task import Step, Task
 
 
@@ -58,10 +58,10 @@ WORKS = (
 )
 
 
-def worked(host: Host, work: Work) -> Found:
+def worked(host: Host, work: Work) -> AttemptResult:
     """Run a cell of an honest submission, and say whether it did what it should."""
     result = execute(host, Task((Step("work", work.source),), host.limits))
     kinds = [kind for output in result.outputs.get(0, []) for kind in output.get("data", {})]
     happened = ", ".join(kinds) if kinds and not result.stops else verdict(result)
     tried = work.source.splitlines()[0][:40]
-    return Found("work", work.name, tried, work.expected, happened, work.expected in happened)
+    return AttemptResult("work", work.name, tried, work.expected, happened, work.expected in happened)

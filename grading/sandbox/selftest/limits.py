@@ -1,4 +1,4 @@
-"""The probes of the limits: a submission that takes too much of something, and the verdict that it leads to."""
+"""Tests of the limits: a submission that takes too much of something, and the verdict that it leads to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from typing import Any
 from grading.sandbox.execute import execute
 from grading.sandbox.host import Host
 from grading.sandbox.limits import MB, Limits
-from grading.sandbox.selftest.probe import Found
+from grading.sandbox.selftest.attempt import AttemptResult
 from grading.task import Result, Step, Task
 from grading.verdict import Verdict
 
@@ -84,12 +84,12 @@ EXCESSES = (
 )  # fmt: skip
 
 
-def exceeded(host: Host, excess: Excess) -> Found:
+def exceeded(host: Host, excess: Excess) -> AttemptResult:
     """Run what takes too much, and say what came of it."""
     steps = tuple(Step(str(i), source) for i, source in enumerate(excess.cells))
     happened = verdict(execute(host, Task(steps, excess.limits)))
     held = excess.expected in happened
-    return Found("limit", excess.name, excess.tried, excess.expected, happened, held)
+    return AttemptResult("limit", excess.name, excess.tried, excess.expected, happened, held)
 
 
 def verdict(result: Result) -> str:

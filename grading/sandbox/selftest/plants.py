@@ -1,4 +1,4 @@
-"""What is laid out on the grader's side, so that a probe which gets out finds something."""
+"""What is laid out on the grader's side, so that an attempt which gets out finds something."""
 
 import ctypes
 import os
@@ -67,7 +67,7 @@ def planted(course: Course | None = None) -> Iterator[Plants]:
 
 @contextmanager
 def _variable(word: str) -> Iterator[None]:
-    name = f"{VARIABLE}_{word[-8:]}"  # its own, for boxes may be probed at the same time
+    name = f"{VARIABLE}_{word[-8:]}"  # its own, for sandboxes may be tested at the same time
     os.environ[name] = word
     try:
         yield

@@ -1,7 +1,7 @@
-"""The walls around one submission: namespaces, mounts, limits, rights and system calls, each by the kernel's own call.
+"""The isolation of one submission: namespaces, mounts, limits, capabilities and system calls, by calls of the kernel.
 
-The box itself (bubblewrap) stands around all of this. These walls part one submission from the next, and take from it
-what the process that prepared it still had.
+Bubblewrap makes the sandbox around all submissions. The functions here isolate one submission from the others, and take
+from it what the process that prepared it still had.
 """
 
 import ctypes
@@ -43,7 +43,7 @@ def _bind(source: str, place: str) -> None:
     _do(libc.mount(source.encode(), place.encode(), None, ctypes.c_ulong(BIND | REC), None), f"show {place}")
 
 
-def rule_over_processes() -> None:
+def enter_user_namespace() -> None:
     """Go on, as an ordinary user, in namespaces of users and processes of one's own, from where others can be made.
 
     It is a fork that goes on, as the first process there; what it was forked from waits for its end, and ends as it.
@@ -55,16 +55,16 @@ def rule_over_processes() -> None:
         os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
 
 
-def own_processes() -> int:
+def open_pid_namespace() -> int:
     """Return a file that stands for the process namespace that this process is in."""
     return os.open("/proc/self/ns/pid", os.O_RDONLY)
 
 
-def fork_apart(own: int) -> int:
+def fork_into_pid_namespace(own: int) -> int:
     """Fork a process that is the first of a new process namespace, as :func:`os.fork` does.
 
-    Where it ends, all that is in the namespace does, and no process in there can signal it, unless it wants to be.
-    ``own`` stands for the namespace of the caller, see :func:`own_processes`, whose later children belong there again.
+    When it ends, everything in the namespace ends, and no process in there can signal it unless it wants to be.
+    ``own`` stands for the caller's namespace (see :func:`open_pid_namespace`), where its later children belong again.
     """
     _do(libc.unshare(NEWPID), "unshare processes")
     child = -1
@@ -76,7 +76,7 @@ def fork_apart(own: int) -> int:
     return child
 
 
-def part_from_others(folders: Mapping[str, int], uid: int, kept: Sequence[str] = ()) -> None:
+def unshare_namespaces(folders: Mapping[str, int], uid: int, kept: Sequence[str] = ()) -> None:
     """Enter namespaces of one's own, with an empty folder of so many bytes in place of each of ``folders``.
 
     What is to be ``kept`` of them, such as an environment of Python's that lies in /tmp, is shown in them again.
@@ -99,17 +99,17 @@ def part_from_others(folders: Mapping[str, int], uid: int, kept: Sequence[str] =
 
 
 @cache
-def machine() -> dict[str, bytes]:
+def machine_files() -> dict[str, bytes]:
     """Return what /proc says of the machine and libraries ask for, as it was when this was called first."""
     return {name: Path("/proc", name).read_bytes() for name in MACHINE if Path("/proc", name).is_file()}
 
 
-def see_only_own_processes() -> None:
-    """Show the processes of this namespace in /proc, and of the machine only what :func:`machine` returns.
+def mount_private_proc() -> None:
+    """Show the processes of this namespace in /proc, and of the machine only what :func:`machine_files` returns.
 
     What else the kernel shows there is the same for all, and changes with what others do: something empty covers it.
     """
-    said = machine()
+    said = machine_files()
     _mount("proc", "/proc", NOSUID | NODEV)
     _mount("tmpfs", "/tmp", NOSUID | NODEV, "size=1m,nr_inodes=20,mode=755")
     (folder := Path("/tmp/folder")).mkdir()
@@ -123,7 +123,7 @@ def see_only_own_processes() -> None:
     _do(libc.umount2(b"/tmp", DETACH), "umount /tmp")
 
 
-def become(uid: int) -> None:
+def become_user(uid: int) -> None:
     """Be an ordinary user in a user namespace, for good: limits on processes do not bind root."""
     if os.getuid() == 0:
         os.setgroups([])
@@ -141,7 +141,7 @@ def _map(uid: int, gid: int) -> None:
             stream.write(line)
 
 
-def limit(limits: Mapping[str, int]) -> None:
+def set_limits(limits: Mapping[str, int]) -> None:
     """Set limits, by the kernel's names (``"NPROC"``): none can be raised again."""
     for name, most in limits.items():
         number = getattr(resource, f"RLIMIT_{name}", None)
@@ -160,7 +160,7 @@ def address_space() -> int:
         return 0
 
 
-def give_up_rights() -> None:
+def drop_capabilities() -> None:
     """Give up every capability, and the way to get any by running a program."""
     _do(libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no new privileges")
     for capability in range(64):
@@ -171,7 +171,7 @@ def give_up_rights() -> None:
     _do(libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
 
 
-def filter_calls() -> None:
+def install_seccomp_filter() -> None:
     """Refuse the system calls that are not on the list, see :mod:`grading.sandbox.inside.syscalls`, for good."""
     program = seccomp.program(platform.machine())
     buffer = ctypes.create_string_buffer(program, len(program))

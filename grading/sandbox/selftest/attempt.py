@@ -1,4 +1,4 @@
-"""A probe: what is tried in the box, what is expected to come of it, and what came."""
+"""An attempt to escape from the sandbox: what is tried, what is expected to come of it, and what came."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,8 +14,8 @@ HELD = "refused"
 
 
 @dataclass(frozen=True)
-class Probe:
-    """A probe of the walls: a function of :mod:`grading.sandbox.selftest.attempts`, and what it is called with.
+class Attempt:
+    """An attempt to escape: a function of :mod:`grading.sandbox.selftest.attempts`, and what it is called with.
 
     ``before`` is run first, in another session, which goes on.
     """
@@ -29,8 +29,8 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What came of a probe, of whatever kind, and whether that is as it should be."""
+class AttemptResult:
+    """What came of an attempt, of whatever kind, and whether that is as it should be."""
 
     family: str
     name: str
@@ -51,14 +51,14 @@ def prepare(session: Session) -> None:
         raise Stopped(Verdict.INFRASTRUCTURE, f"could not be prepared: {said}")
 
 
-def probed(session: Session, probe: Probe) -> Found:
-    """Run a probe in a session that is prepared. What it says is taken as a finding; silence is none."""
+def run_attempt(session: Session, attempt: Attempt) -> AttemptResult:
+    """Run an attempt in a session that is prepared. What it says is taken as a finding; silence is none."""
     try:
-        said = shown(session, f"attempt({probe.function}(**{dict(probe.arguments)!r}))")
+        said = shown(session, f"attempt({attempt.function}(**{dict(attempt.arguments)!r}))")
     except Stopped as stop:
         said = f"{stop.verdict}: {stop}"
     happened, held = _understood(said)
-    return Found(probe.family, probe.name, probe.tried, HELD, happened, held)
+    return AttemptResult(attempt.family, attempt.name, attempt.tried, HELD, happened, held)
 
 
 def _understood(said: str) -> tuple[str, bool]:
@@ -84,6 +84,6 @@ def _text(output: dict[str, Any]) -> str:
     return str(output.get("text", ""))
 
 
-def missed(found: Sequence[Found]) -> list[Found]:
+def missed(found: Sequence[AttemptResult]) -> list[AttemptResult]:
     """Return the findings that are not as they should be."""
     return [each for each in found if not each.held]
