@@ -167,6 +167,10 @@ class Mistakes(list[Mistake]):
         super().__init__()
         self._wrap = wrap
 
+    def by_id(self, identifier: str) -> Mistake:
+        """Return the mistake with that id."""
+        return next(mistake for mistake in self if mistake.id == identifier)
+
     def add(self, title: str, *, hint: str, more: str, section: Section) -> Callable[[Implementation], Implementation]:
         """Register the decorated wrong implementation; its name, with dashes, becomes the mistake's id."""
 

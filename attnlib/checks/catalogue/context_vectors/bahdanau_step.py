@@ -7,22 +7,24 @@ import numpy as np
 
 import attnlib
 from attnlib.checks.calling.case import Case
-from attnlib.checks.catalogue.context_vectors.decoder_steps import (
+from attnlib.checks.catalogue.context_vectors.decoder_mistakes import (
     IN_CELL,
     IN_SCORES,
     IN_WEIGHTS,
-    add_pairs,
-    add_shared,
+    mask_mistakes,
+    order_mistakes,
+    pairs_of_mistakes,
+    shared_mistakes,
+)
+from attnlib.checks.catalogue.context_vectors.decoder_steps import (
     additive,
     cell,
     cell_shapes,
     cell_without_bias,
     drawn,
     join,
-    mask_mistakes,
     masks,
     mix,
-    order_mistakes,
     rows,
     three_words,
     time_first,
@@ -330,13 +332,17 @@ def asks_with_new_state_and_context_first(y, state, memory, params, *, mask=None
 
 # What both decoders have in common ----------------------------------------------------------------------------------
 
-add_shared(MISTAKES, step, LOOK_BACK)
-order_mistakes(MISTAKES, step, LOOK_BACK, ("state", "context", "weights"))
-mask_mistakes(MISTAKES, step)
-add_pairs(MISTAKES, step, "context-first", {"enter": context_then_input}, (*IN_SCORES, *IN_WEIGHTS, *IN_CELL))
-add_pairs(MISTAKES, step, "asks-with-new-state", {"ask": after_the_cell}, (*IN_SCORES[1:], *IN_WEIGHTS, *IN_CELL))
-add_pairs(MISTAKES, step, "no-tanh", {"additive": without_tanh}, (*IN_WEIGHTS, *IN_CELL))
-add_pairs(MISTAKES, step, "no-bias", {"cell": cell_without_bias}, ("tanh-after-v", "scaled-by-hidden", *IN_WEIGHTS))
+MISTAKES.extend(shared_mistakes(step, LOOK_BACK))
+MISTAKES.extend(order_mistakes(step, LOOK_BACK, ("state", "context", "weights")))
+MISTAKES.extend(mask_mistakes(step, LOOK_BACK))
+FREQUENT_PAIRS = (
+    ("context-first", {"enter": context_then_input}, (*IN_SCORES, *IN_WEIGHTS, *IN_CELL)),
+    ("asks-with-new-state", {"ask": after_the_cell}, (*IN_SCORES[1:], *IN_WEIGHTS, *IN_CELL)),
+    ("no-tanh", {"additive": without_tanh}, (*IN_WEIGHTS, *IN_CELL)),
+    ("no-bias", {"cell": cell_without_bias}, ("tanh-after-v", "scaled-by-hidden", *IN_WEIGHTS)),
+)
+for first, pieces, seconds in FREQUENT_PAIRS:
+    MISTAKES.extend(pairs_of_mistakes(step, MISTAKES.by_id(first), pieces, seconds))
 
 
 @MISTAKES.add(

@@ -7,21 +7,23 @@ import numpy as np
 
 import attnlib
 from attnlib.checks.calling.case import Case
-from attnlib.checks.catalogue.context_vectors.decoder_steps import (
+from attnlib.checks.catalogue.context_vectors.decoder_mistakes import (
     IN_CELL,
     IN_WEIGHTS,
-    add_pairs,
-    add_shared,
+    mask_mistakes,
+    order_mistakes,
+    pairs_of_mistakes,
+    shared_mistakes,
+)
+from attnlib.checks.catalogue.context_vectors.decoder_steps import (
     additive,
     cell,
     cell_shapes,
     cell_without_bias,
     drawn,
     join,
-    mask_mistakes,
     masks,
     mix,
-    order_mistakes,
     rows,
     three_words,
     time_first,
@@ -758,13 +760,17 @@ def scaled_and_returns_context(y, state, memory, params, *, score="dot", mask=No
 
 # What both decoders have in common ----------------------------------------------------------------------------------
 
-add_shared(MISTAKES, step, OTHER_ORDER)
-order_mistakes(MISTAKES, step, OTHER_ORDER, ("state", "h~", "weights"))
-mask_mistakes(MISTAKES, step)
-add_pairs(MISTAKES, step, "asks-with-old-state", {"ask": with_old_state}, (*IN_WEIGHTS, *IN_CELL))
-add_pairs(MISTAKES, step, "state-first", {"merge": state_then_context}, (*IN_WEIGHTS, *IN_CELL))
-add_pairs(MISTAKES, step, "no-tanh-in-merge", {"merge": merged_without_tanh}, (*IN_WEIGHTS, *IN_CELL))
-add_pairs(MISTAKES, step, "no-bias", {"cell": cell_without_bias}, IN_WEIGHTS)
+MISTAKES.extend(shared_mistakes(step, OTHER_ORDER))
+MISTAKES.extend(order_mistakes(step, OTHER_ORDER, ("state", "h~", "weights")))
+MISTAKES.extend(mask_mistakes(step, OTHER_ORDER))
+FREQUENT_PAIRS = (
+    ("asks-with-old-state", {"ask": with_old_state}, (*IN_WEIGHTS, *IN_CELL)),
+    ("state-first", {"merge": state_then_context}, (*IN_WEIGHTS, *IN_CELL)),
+    ("no-tanh-in-merge", {"merge": merged_without_tanh}, (*IN_WEIGHTS, *IN_CELL)),
+    ("no-bias", {"cell": cell_without_bias}, IN_WEIGHTS),
+)
+for first, pieces, seconds in FREQUENT_PAIRS:
+    MISTAKES.extend(pairs_of_mistakes(step, MISTAKES.by_id(first), pieces, seconds))
 
 
 @MISTAKES.add(
