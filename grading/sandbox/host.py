@@ -127,16 +127,16 @@ class Host:
             user = stack.enter_context(own_user()) if self.sandboxed else os.getuid()
             group = stack.enter_context(own_group()) if self.sandboxed else None
             ours, theirs = (stack.enter_context(end) for end in socket.socketpair())
-            leash, its_leash = (stack.enter_context(end) for end in socket.socketpair())
+            lifeline, their_lifeline = (stack.enter_context(end) for end in socket.socketpair())
             if hasattr(socket, "SO_PASSCRED"):
-                leash.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+                lifeline.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
             folder = "" if self.sandboxed else str(stack.enter_context(temporary("submission")))
-            box = self._ask(json.dumps(self._wanted(user, folder, limits)).encode(), theirs, its_leash)
+            box = self._ask(json.dumps(self._wanted(user, folder, limits)).encode(), theirs, their_lifeline)
             theirs.close()
-            its_leash.close()
+            their_lifeline.close()
             try:
                 most = seconds or limits.notebook
-                yield Session(ours, leash, limits, most, lambda: _is_there(box), group, sandboxed=self.sandboxed)
+                yield Session(ours, lifeline, limits, most, lambda: _is_there(box), group, sandboxed=self.sandboxed)
             except Killed:  # with others at work in the box, unless that was killed as well
                 if not _is_there(box):
                     self._drop(box)
@@ -146,7 +146,7 @@ class Host:
                 self._drop(box)
                 raise HostLost(f"{lost}: {said}" if said else str(lost)) from None
             finally:
-                if not _let_go(leash):
+                if not _hang_up(lifeline):
                     self._drop(box)  # something of it may live on: a new box starts clean
 
     def _drop(self, box: "subprocess.Popen[bytes]") -> None:
@@ -233,16 +233,16 @@ def _is_there(box: "subprocess.Popen[bytes]") -> bool:
     return box.returncode is None
 
 
-def _let_go(leash: socket.socket) -> bool:
+def _hang_up(lifeline: socket.socket) -> bool:
     """Have the server kill all that is left of a submission, and tell whether it did: it hangs up when it is done.
 
     What was killed may take its time to be gone, and a box in which others are at work is not dropped for that.
     """
-    leash.settimeout(END)
+    lifeline.settimeout(END)
     killed = False
     try:
-        leash.shutdown(socket.SHUT_WR)
-        while said := leash.recv(64):
+        lifeline.shutdown(socket.SHUT_WR)
+        while said := lifeline.recv(64):
             killed = killed or said != b"up"
     except TimeoutError:
         return killed
@@ -260,7 +260,7 @@ class Session:
     def __init__(
         self,
         channel: socket.socket,
-        leash: socket.socket,
+        lifeline: socket.socket,
         limits: Limits,
         seconds: float,
         box_is_there: Callable[[], bool],
@@ -268,10 +268,10 @@ class Session:
         *,
         sandboxed: bool,
     ) -> None:
-        self._channel, self._leash, self.limits, self._box_is_there = channel, leash, limits, box_is_there
+        self._channel, self._lifeline, self.limits, self._box_is_there = channel, lifeline, limits, box_is_there
         self._sandboxed = sandboxed
         self._buffer = bytearray()
-        self._process, held = _begun(leash, box_is_there, sandboxed=sandboxed)
+        self._process, held = _begun(lifeline, box_is_there, sandboxed=sandboxed)
         self._most_memory = limits.memory * 5 // 4 + held
         added = group is not None and self._process is not None and group.add(self._process.pid, self._most_memory)
         self._group = group if added else None
@@ -302,7 +302,7 @@ class Session:
                     raise late from None
                 late, span = self._too_long(span), Span(self.time, self.limits.grace)
                 with suppress(OSError):
-                    self._leash.send(b"I")
+                    self._lifeline.send(b"I")
                 continue
             if answer.get("done") is True:
                 self.cut = answer.get("cut") is True
@@ -372,16 +372,16 @@ class Session:
             left = span.left()
             if left <= 0:
                 raise TimeoutError
-            ends = ([self._leash], [self._channel]) if write else ([self._channel, self._leash], [])
+            ends = ([self._lifeline], [self._channel]) if write else ([self._channel, self._lifeline], [])
             readable, writable, _ = select.select(*ends, [], min(left, TICK))
             if self._channel in readable or writable:
                 return
-            if self._leash in readable:
+            if self._lifeline in readable:
                 raise self._ending()
 
     def _ending(self) -> Stopped:
-        """Return how the process ended, which the server says through the leash."""
-        said = self._leash.recv(64)
+        """Return how the process ended, which the server says through the lifeline."""
+        said = self._lifeline.recv(64)
         if not said and not self._box_is_there():
             raise HostLost("the box ended")
         try:
@@ -395,7 +395,7 @@ class Session:
 
     def _gone(self) -> Stopped:
         """Return how a process ended that has hung up."""
-        if select.select([self._leash], [], [], 5)[0]:
+        if select.select([self._lifeline], [], [], 5)[0]:
             return self._ending()
         return Stopped(Verdict.CRASHED, "closed the channel that its answers go through.")
 
@@ -420,21 +420,21 @@ class Session:
 
 
 def _begun(
-    leash: socket.socket, box_is_there: Callable[[], bool], *, sandboxed: bool
+    lifeline: socket.socket, box_is_there: Callable[[], bool], *, sandboxed: bool
 ) -> tuple[psutil.Process | None, float]:
     """Wait until a process is isolated, and return the process, if this system names it, and the bytes it holds.
 
     Raises:
         HostLost: it is not.
     """
-    leash.settimeout(START)
+    lifeline.settimeout(START)
     try:
-        said, sender = _received(leash)
+        said, sender = _received(lifeline)
     except OSError as error:
         raise HostLost(f"a submission was not isolated within {START:g} seconds ({error})") from None
     if said != b"up":
         raise HostLost("a submission could not be isolated" if box_is_there() else "the box ended")
-    leash.settimeout(None)
+    lifeline.settimeout(None)
     try:
         if not sender:
             return None, 0
@@ -444,11 +444,11 @@ def _begun(
         raise HostLost("a submission's process ended before it was begun") from None
 
 
-def _received(leash: socket.socket) -> tuple[bytes, int]:
-    """Return what came on the leash, and the sender's process number as it is known on this side, or 0."""
+def _received(lifeline: socket.socket) -> tuple[bytes, int]:
+    """Return what came on the lifeline, and the sender's process number as it is known on this side, or 0."""
     if not hasattr(socket, "SCM_CREDENTIALS"):
-        return leash.recv(64), 0
-    said, extra, *_ = leash.recvmsg(64, socket.CMSG_SPACE(struct.calcsize("3i")))
+        return lifeline.recv(64), 0
+    said, extra, *_ = lifeline.recvmsg(64, socket.CMSG_SPACE(struct.calcsize("3i")))
     numbers = [struct.unpack("3i", data)[0] for _, kind, data in extra if kind == socket.SCM_CREDENTIALS]
     return said, numbers[0] if numbers else 0
 

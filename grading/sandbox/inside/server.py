@@ -1,7 +1,7 @@
 """The process in the box that has everything imported already, and forks once for each submission.
 
 It never runs a student's code, and stays single-threaded: a fork of a process with threads may hang. What the grader
-says of a submission comes through its leash: to interrupt it, or, by hanging up, to kill it and all that it started.
+says of a submission comes through its lifeline: to interrupt it, or, by hanging up, to kill it and all that it started.
 """
 
 import fcntl
@@ -73,7 +73,7 @@ class Server:
 
     def __init__(self, shell: Any, control: socket.socket, *, sandboxed: bool) -> None:
         self.shell, self.control, self.sandboxed = shell, control, sandboxed
-        self.leashes: dict[int, socket.socket] = {}  # of the processes that run, by their numbers
+        self.lifelines: dict[int, socket.socket] = {}  # of the processes that run, by their numbers
         self.dying: set[int] = set()
         self.woken, self.wake = os.pipe()
         os.set_blocking(self.wake, False)
@@ -85,25 +85,25 @@ class Server:
     def serve(self) -> None:
         """Do what the grader asks, one thing after another; once it hangs up, kill what is left of every submission."""
         while True:
-            held = {leash: pid for pid, leash in self.leashes.items() if pid not in self.dying}
+            held = {lifeline: pid for pid, lifeline in self.lifelines.items() if pid not in self.dying}
             waiting: list[Any] = [self.control, self.woken, *held]
             ready, _, _ = select.select(waiting, [], [])
-            for leash in held.keys() & set(ready):
-                self._obey(held[leash], leash)
+            for lifeline in held.keys() & set(ready):
+                self._obey(held[lifeline], lifeline)
             if self.woken in ready:
                 os.read(self.woken, 4096)
                 self._bury()
             if self.control in ready:
                 message, files, *_ = socket.recv_fds(self.control, 65_536, 2)
                 if not message:
-                    for pid in self.leashes:
+                    for pid in self.lifelines:
                         self._kill(pid)
                     return
                 self._start(json.loads(message), *files)
 
-    def _start(self, wanted: dict[str, Any], channel: int, leash: int) -> None:
-        """Fork a process for a submission; where that fails, the leash is hung up."""
-        ours = socket.socket(fileno=leash)
+    def _start(self, wanted: dict[str, Any], channel: int, lifeline: int) -> None:
+        """Fork a process for a submission; where that fails, the lifeline is hung up."""
+        ours = socket.socket(fileno=lifeline)
         try:
             pid = isolation.fork_into_pid_namespace(self.processes) if self.sandboxed else os.fork()
         except OSError as error:
@@ -113,22 +113,22 @@ class Server:
             if not pid:
                 self._let_go(keep=ours)
                 student.become(self.shell, wanted, channel, ours, sandboxed=self.sandboxed)
-            self.leashes[pid] = ours
+            self.lifelines[pid] = ours
         os.close(channel)
 
     def _let_go(self, *, keep: socket.socket) -> None:
         """Close, in a submission's process, all that is the server's: its lines to the grader, and those of others."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for line in (self.control, *self.leashes.values()):
+        for line in (self.control, *self.lifelines.values()):
             line.close()
         for file in (self.woken, self.wake, self.processes):
             with suppress(OSError):  # without a sandbox, there is no process namespace
                 os.close(file)
 
-    def _obey(self, pid: int, leash: socket.socket) -> None:
+    def _obey(self, pid: int, lifeline: socket.socket) -> None:
         try:
-            order = leash.recv(1)
+            order = lifeline.recv(1)
         except OSError:  # the grader hung up with something unread
             order = b""
         if order:
@@ -137,7 +137,7 @@ class Server:
         self._kill(pid)
         self.dying.add(pid)
         with suppress(OSError):
-            leash.sendall(b"killed")
+            lifeline.sendall(b"killed")
 
     def _kill(self, pid: int) -> None:
         """Kill a submission's process, with whom all processes of its namespace end; without one, its group."""
@@ -146,7 +146,7 @@ class Server:
 
     def _bury(self) -> None:
         """Collect every process that has ended, say how, after how much processor time of how much, and hang up."""
-        while self.leashes:
+        while self.lifelines:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) if self.sandboxed else None
             limit = _processor_limit(ended.si_pid) if ended else NO_LIMIT
             pid, code, used = os.wait4(ended.si_pid if ended else -1, os.WNOHANG)
@@ -155,11 +155,13 @@ class Server:
             if not self.sandboxed:
                 self._kill(pid)  # what it has left
             self.dying.discard(pid)
-            leash = self.leashes.pop(pid, None)
-            if leash is None:
+            lifeline = self.lifelines.pop(pid, None)
+            if lifeline is None:
                 continue  # not a submission, but a process that one without a sandbox left to us
-            with leash, suppress(OSError):  # the grader may be gone
-                leash.sendall(f"{os.waitstatus_to_exitcode(code)} {used.ru_utime + used.ru_stime:.2f} {limit}".encode())
+            with lifeline, suppress(OSError):  # the grader may be gone
+                lifeline.sendall(
+                    f"{os.waitstatus_to_exitcode(code)} {used.ru_utime + used.ru_stime:.2f} {limit}".encode()
+                )
 
 
 def _processor_limit(pid: int) -> int:

@@ -15,8 +15,8 @@ HOME = "/scratch"
 SCRATCH = (HOME, "/tmp", "/dev/shm", "/warm")  # each submission finds them empty: what it may write, and what is hidden
 
 
-def become(shell: Any, wanted: dict[str, Any], channel: int, leash: socket.socket, *, sandboxed: bool) -> NoReturn:
-    """Isolate this process, say so through the leash, and serve the grader until it hangs up."""
+def become(shell: Any, wanted: dict[str, Any], channel: int, lifeline: socket.socket, *, sandboxed: bool) -> NoReturn:
+    """Isolate this process, say so through the lifeline, and serve the grader until it hangs up."""
     try:
         if sandboxed:
             _shut_in(wanted)
@@ -28,8 +28,8 @@ def become(shell: Any, wanted: dict[str, Any], channel: int, leash: socket.socke
         from grading.sandbox.inside.session import Session
 
         session = Session(shell, channel, wanted)
-        with leash:
-            leash.sendall(b"up")
+        with lifeline:
+            lifeline.sendall(b"up")
         session.serve()
     except BaseException:
         traceback.print_exc(file=sys.__stderr__)  # for the grader, who reads it where a box does not work
