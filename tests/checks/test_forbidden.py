@@ -20,7 +20,7 @@ from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.evaluation import Evaluation
 from attnlib.checks.forbidden import watch_calls
 from attnlib.checks.report import MIME
-from grading.sandbox.inside.guard import forbidding
+from grading.sandbox.inside.solver_guard import forbidding
 
 COMPARED = ("softmax", "KVCache", "TransformerBlock", "MultiHeadAttention", "masked_attention")
 STYLES = [(*key, style) for key, styles in CORRECT_SOLUTIONS.items() for style in styles if key[0] in COMPARED]

@@ -171,7 +171,7 @@ def test_a_box_is_given_up_where_nothing_is_killed_and_not_where_something_is_sl
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.send(said) if said else None
-        assert host_module._let_go(ours) is is_well
+        assert host_module._hang_up(ours) is is_well
 
 
 def test_the_load_of_the_machine_cannot_be_watched(host):

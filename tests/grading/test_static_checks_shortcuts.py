@@ -10,12 +10,12 @@ from honest import Written, other_answers, right_answers
 
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.evaluation import Evaluation
-from grading.sandbox.inside import guard
-from grading.sandbox.inside.guard import forbidding
+from grading.sandbox.inside import solver_guard
+from grading.sandbox.inside.solver_guard import forbidding
 from grading.static_checks.flags import _reachable, find_flags
 from grading.static_checks.references import statements
 
-for module in (*guard.PRELOAD, *guard.LATE):
+for module in (*solver_guard.PRELOAD, *solver_guard.LATE):
     importlib.import_module(module)
 
 WANTED = 0.01  # false flags, of all answers

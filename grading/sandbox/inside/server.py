@@ -111,12 +111,12 @@ class Server:
             ours.close()
         else:
             if not pid:
-                self._let_go(keep=ours)
+                self._close_lines(keep=ours)
                 student.become(self.shell, wanted, channel, ours, sandboxed=self.sandboxed)
             self.lifelines[pid] = ours
         os.close(channel)
 
-    def _let_go(self, *, keep: socket.socket) -> None:
+    def _close_lines(self, *, keep: socket.socket) -> None:
         """Close, in a submission's process, all that is the server's: its lines to the grader, and those of others."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

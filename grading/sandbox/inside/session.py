@@ -11,8 +11,8 @@ from typing import Any
 
 from grading.sandbox.inside.answers import Answers
 from grading.sandbox.inside.frames import LENGTH, pack
-from grading.sandbox.inside.guard import import_what_is_mentioned
 from grading.sandbox.inside.parts import install
+from grading.sandbox.inside.solver_guard import import_late_modules
 
 CHUNK = 16_000  # characters of printed text that are gathered before they are sent
 
@@ -72,7 +72,7 @@ class Session:
         self.shown, self.cut = 0, False
         self.shell.source = source
         try:
-            import_what_is_mentioned(source)
+            import_late_modules(source)
             self.shell.run_through(source)
         finally:
             self._send_written()

@@ -20,7 +20,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Type
 from traitlets.config import Config
 
-from grading.sandbox.inside.guard import PRELOAD, Withheld
+from grading.sandbox.inside.solver_guard import PRELOAD, Withheld
 
 BACKEND = "module://matplotlib_inline.backend_inline"
 LONGEST_TRACEBACK = 20_000  # characters

@@ -76,8 +76,8 @@ library.define("weigh(Tensor x, int axis) -> Tensor")
 library.impl("weigh", lambda x, axis: torch.softmax(x, axis), "CPU")
 """
 GUARD_OFF = """import sys
-guard = sys.modules["grading.sandbox.inside.guard"]
-guard._stop = guard._dispatch_to_refusals = lambda *args: None
+solver_guard = sys.modules["grading.sandbox.inside.solver_guard"]
+solver_guard._stop = solver_guard._dispatch_to_refusals = lambda *args: None
 """
 DECODED = """import base64, builtins
 run = getattr(builtins, base64.b64decode(b"ZXhlYw==").decode())

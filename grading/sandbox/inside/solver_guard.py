@@ -64,7 +64,7 @@ class Withheld(RuntimeError):
         )
 
 
-def import_what_is_mentioned(source: str) -> None:
+def import_late_modules(source: str) -> None:
     """Import the late modules that a cell speaks of, so that what they have to forbid is there to be stopped."""
     for module, word in LATE.items():
         if word in source and module not in sys.modules:

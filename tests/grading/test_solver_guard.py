@@ -21,13 +21,13 @@ import attnlib.numpy
 import attnlib.torch
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.evaluation import Evaluation
-from grading.sandbox.inside import guard
-from grading.sandbox.inside.guard import Forbidden, forbidding
+from grading.sandbox.inside import solver_guard
+from grading.sandbox.inside.solver_guard import Forbidden, forbidding
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted({name for exercise in CATALOGUE.values() for name in exercise.forbidden})
 
-for module in (*guard.PRELOAD, *guard.LATE):
+for module in (*solver_guard.PRELOAD, *solver_guard.LATE):
     importlib.import_module(module)
 
 X = torch.ones(2, 3)
@@ -92,19 +92,19 @@ def cheat(name, found):
 
 
 def test_every_forbidden_name_is_that_of_something_that_can_be_called():
-    assert [name for name in NAMES if not callable(guard._find(name)[1])] == []
+    assert [name for name in NAMES if not callable(solver_guard._find(name)[1])] == []
 
 
 PRELOADING = """
 import importlib, sys
-from grading.sandbox.inside import guard
+from grading.sandbox.inside import solver_guard
 
 def missing(without):
     sys.modules.update(dict.fromkeys(without))  # as if they were not installed
-    for name in (*guard.PRELOAD, *guard.LATE):
+    for name in (*solver_guard.PRELOAD, *solver_guard.LATE):
         if name.partition(".")[0] not in without:
             importlib.import_module(name)
-    return [name for name in sys.argv[1:] if guard._find(name)[1] is None and name.partition(".")[0] not in without]
+    return [name for name in sys.argv[1:] if solver_guard._find(name)[1] is None and name.partition(".")[0] not in without]
 
 print(missing(["sklearn"]))
 del sys.modules["sklearn"]
@@ -120,24 +120,24 @@ def test_what_is_loaded_beforehand_brings_all_that_is_installed():
 
 IMPORTING_LATE = """
 import sys
-from grading.sandbox.inside import guard
+from grading.sandbox.inside import solver_guard
 
-for name in guard.LATE:
+for name in solver_guard.LATE:
     assert name not in sys.modules, name
-    with guard.forbidding([f"{name}.something"]):
+    with solver_guard.forbidding([f"{name}.something"]):
         try:
             __import__(name)
         except ImportError:
             print("refused")
     assert name not in sys.modules, name
-with guard.forbidding([]):
+with solver_guard.forbidding([]):
     import sklearn.metrics.pairwise
 """
 
 
 def test_what_takes_too_long_to_be_loaded_beforehand_cannot_be_imported_meanwhile():
     done = subprocess.run([sys.executable, "-c", IMPORTING_LATE], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["refused"] * len(guard.LATE)
+    assert done.stdout.split() == ["refused"] * len(solver_guard.LATE)
 
 
 def test_attnlibs_own_is_always_forbidden_where_there_is_one():
@@ -166,7 +166,7 @@ def test_an_answer_that_uses_what_is_forbidden_does_not_pass():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_cheat_raises_by_a_reference_that_was_taken_before(name):
-    _, found = guard._find(name)
+    _, found = solver_guard._find(name)
     for exercise in CATALOGUE.values():
         if name in exercise.forbidden:
             with forbidding(exercise.forbidden), pytest.raises(Forbidden, match="does what this exercise asks"):
@@ -318,8 +318,8 @@ def test_a_class_that_only_inherits_raises_and_one_that_only_has_the_name_does_n
 
 def state():
     """Return all that the guard may change: codes of functions, what modules hold, who serves torch's operators."""
-    found = [guard._find(name)[1] for name in NAMES]
-    codes = [function.__code__ for thing in found for function in guard._functions(thing)]
+    found = [solver_guard._find(name)[1] for name in NAMES]
+    codes = [function.__code__ for thing in found for function in solver_guard._functions(thing)]
     return found, codes, [torch._C._dispatch_dump(f"aten::{name}") for name in ("_softmax", "_cdist_forward")]
 
 
