@@ -19,8 +19,8 @@ from attnlib.checks.report import Report
 from grading._untyped import NotebookNode, new_output
 from grading.course import GradingError
 from grading.graded_cell import GradedCell
-from grading.sandbox.inside import wire
-from grading.sandbox.inside.frames import WireError
+from grading.sandbox.inside import codec
+from grading.sandbox.inside.frames import MessageError
 from grading.task import Answered, Probe
 from grading.text import printable
 
@@ -135,7 +135,7 @@ def _encoded(exercise: Exercise, case: Case) -> Any:
     """Return a case with nothing in it but what an implementation is given."""
     given = {"name": "", "part": "", "inputs": case.inputs, "options": case.options, "setup": case.setup}
     ways = {"outputs": exercise.outputs_of(case), "unchanged": case.unchanged, "upstream": case.upstream}
-    return wire.encode(given | ways | {"training": case.training})
+    return codec.encode(given | ways | {"training": case.training})
 
 
 def _read(message: Any) -> Answer:
@@ -143,8 +143,8 @@ def _read(message: Any) -> Answer:
     if not isinstance(message, dict) or not isinstance(arrays := message.get("arrays"), dict):
         return Answer(problem="sent no answer")
     try:
-        read = {name: wire.array(x) for name, x in arrays.items()}
-    except WireError as error:
+        read = {name: codec.array(x) for name, x in arrays.items()}
+    except MessageError as error:
         return Answer(problem=f"sent {error}")
     changed = message.get("changed")
     names = tuple(filter(_is_text, changed)) if isinstance(changed, list) else ()

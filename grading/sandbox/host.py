@@ -347,7 +347,7 @@ class Session:
         self.left -= length
         try:
             return frames.unpack(body)
-        except frames.WireError:
+        except frames.MessageError:
             raise Stopped(Verdict.TAMPERED, "wrote into the channel that its answers go through.") from None
 
     def _gather(self, size: int, span: Span) -> None:

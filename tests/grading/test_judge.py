@@ -16,7 +16,7 @@ from attnlib.checks.report import MIME
 from grading.course import GradingError
 from grading.graded_cell import GradedCell, read_graded_cell
 from grading.judge import Judge
-from grading.sandbox.inside import wire
+from grading.sandbox.inside import codec
 from grading.task import Answered
 
 SEED = 17
@@ -35,9 +35,9 @@ def answered(graded_cell: GradedCell, implementation, judge: Judge, backend: str
     answers = {}
     for i, encoded in enumerate(asked.cases[backend]):
         if set(asked.optional[backend][i]) <= set(has):
-            case = wire.decode(encoded)
+            case = codec.decode(encoded)
             answer = call_submission(implementation, Case(**case), exercise, backend=backend)
-            arrays = {name: wire.encode(x) for name, x in answer.arrays.items()}
+            arrays = {name: codec.encode(x) for name, x in answer.arrays.items()}
             said = {"problem": answer.problem, "error": answer.error, "line": answer.line}
             answers[i] = {"arrays": arrays, "changed": list(answer.changed), **said}
     return Answered({"callable": True, "has": has, "module": False, "backend": backend, "error": None}, answers)
@@ -102,12 +102,12 @@ def an_object(right):
 
 def not_a_number(right):
     x = next(iter(right.answers[0]["arrays"].items()))
-    right.answers[0]["arrays"][x[0]] = wire.encode(np.full_like(wire.array(x[1]), np.nan))
+    right.answers[0]["arrays"][x[0]] = codec.encode(np.full_like(codec.array(x[1]), np.nan))
 
 
 def another_shape(right):
     x = next(iter(right.answers[0]["arrays"].items()))
-    right.answers[0]["arrays"][x[0]] = wire.encode(wire.array(x[1])[None])
+    right.answers[0]["arrays"][x[0]] = codec.encode(codec.array(x[1])[None])
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_the_box_is_told_nothing_about_the_answers(judge):
         asked = judge.probe(GradedCell("it", name, 4.0, exercise))
         for backend, cases in asked.cases.items():
             for case, expected in zip(cases, Evaluation(exercise, backend, None).expected, strict=True):
-                given = wire.decode(case)
+                given = codec.decode(case)
                 ways = {"outputs", "unchanged", "upstream", "training"}
                 assert set(given) == {"name", "part", "inputs", "options", "setup"} | ways
                 assert given["name"] == given["part"] == "", "the words of a case say what is hard about it"

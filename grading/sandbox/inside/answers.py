@@ -13,8 +13,8 @@ import numpy as np
 
 from attnlib.checks.calling import call_submission, conventions, kv_cache
 from attnlib.checks.calling.case import Case
+from grading.sandbox.inside.codec import MOST_ARRAY, decode, encode
 from grading.sandbox.inside.solver_guard import forbidding
-from grading.sandbox.inside.wire import MOST_ARRAY, decode, encode
 
 CONVENTIONS = (conventions.call_function, conventions.call_module, kv_cache.call_kv_cache)
 CALLS = {call.__name__: call for call in CONVENTIONS}

@@ -1,6 +1,6 @@
 """Messages between the grader and the box: JSON of bounded size, its length in front.
 
-Both sides use it, and the grader trusts nothing that it reads: what is not as it should be is a :class:`WireError`.
+Both sides use it, and the grader trusts nothing that it reads: what is not as it should be is a :class:`MessageError`.
 """
 
 import json
@@ -12,7 +12,7 @@ MOST_BYTES = 16_000_000  # of one message
 MOST_VALUES = 30_000  # of one message: lists within lists take twenty times the room of their text
 
 
-class WireError(ValueError):
+class MessageError(ValueError):
     """What came is no message as it should be."""
 
 
@@ -27,11 +27,11 @@ def unpack(body: bytes) -> dict[str, Any]:
     try:
         message = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise WireError(f"no message: {type(error).__name__}") from None
+        raise MessageError(f"no message: {type(error).__name__}") from None
     if not isinstance(message, dict):
-        raise WireError("a message has to be an object")
+        raise MessageError("a message has to be an object")
     if len(body) > 2 * MOST_VALUES and _has_more_values(message, MOST_VALUES):  # each value takes two bytes at least
-        raise WireError(f"a message of more than {MOST_VALUES} values")
+        raise MessageError(f"a message of more than {MOST_VALUES} values")
     return message
 
 

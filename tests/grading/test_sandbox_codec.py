@@ -13,9 +13,9 @@ from hypothesis.extra import numpy as arrays
 from attnlib.checks.catalogue import CATALOGUE
 from grading.graded_cell import GradedCell
 from grading.judge import Judge
-from grading.sandbox.inside import frames, wire
-from grading.sandbox.inside.frames import WireError, pack, unpack
-from grading.sandbox.inside.wire import KINDS, array, decode, encode
+from grading.sandbox.inside import codec, frames
+from grading.sandbox.inside.codec import KINDS, array, decode, encode
+from grading.sandbox.inside.frames import MessageError, pack, unpack
 
 SLOW_HERE = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 ARRAYS = st.sampled_from(sorted(KINDS)).flatmap(
@@ -98,7 +98,7 @@ def test_arrays_that_are_parts_of_others_arrive_with_what_they_show():
 
 @pytest.mark.parametrize("x", [object(), {1, 2}, b"bytes", np.array([None]), np.array(["a"]), 1j])
 def test_what_cannot_be_sent_is_refused_on_the_way_out_or_in(x):
-    with pytest.raises((TypeError, WireError)):
+    with pytest.raises((TypeError, MessageError)):
         through(x)
 
 
@@ -120,7 +120,7 @@ def test_every_case_of_every_exercise_arrives_as_it_was(name, backend):
 @SLOW_HERE
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_message_are_refused_by_the_one_error(body):
-    with suppress(WireError):
+    with suppress(MessageError):
         assert isinstance(unpack(body), dict)
 
 
@@ -131,9 +131,9 @@ def test_any_json_is_a_message_or_refused(x):
     if isinstance(x, dict):
         assert repr(unpack(body)) == repr(json.loads(body))
     else:
-        with pytest.raises(WireError):
+        with pytest.raises(MessageError):
             unpack(body)
-    with suppress(WireError):
+    with suppress(MessageError):
         assert isinstance(array(x), np.ndarray)
 
 
@@ -145,10 +145,10 @@ PART = JSON | st.sampled_from(sorted(KINDS)) | st.lists(st.integers(), max_size=
 def test_an_array_of_any_parts_is_sound_or_refused(parts):
     try:
         found = array({"array": parts})
-    except WireError:
+    except MessageError:
         return
     assert found.dtype.str in KINDS
-    assert found.nbytes <= wire.MOST_ARRAY
+    assert found.nbytes <= codec.MOST_ARRAY
 
 
 @SLOW_HERE
@@ -156,8 +156,8 @@ def test_an_array_of_any_parts_is_sound_or_refused(parts):
 def test_an_array_with_one_part_exchanged_is_sound_or_refused(x, at, part):
     parts = encode(x)["array"]
     parts[at] = part.decode() if isinstance(part, bytes) else part
-    with suppress(WireError):
-        assert array({"array": parts}).nbytes <= wire.MOST_ARRAY
+    with suppress(MessageError):
+        assert array({"array": parts}).nbytes <= codec.MOST_ARRAY
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_an_array_with_one_part_exchanged_is_sound_or_refused(x, at, part):
     ids=lambda parts: str(parts)[:24],
 )
 def test_arrays_that_a_student_might_forge_are_refused(parts):
-    with pytest.raises(WireError):
+    with pytest.raises(MessageError):
         array({"array": parts})
 
 
@@ -194,11 +194,11 @@ def test_arrays_that_a_student_might_forge_are_refused(parts):
     ids=["empty", "list", "null", "not UTF-8", "half", "deep", "digits", "many"],
 )
 def test_malformed_messages_are_refused_by_the_one_error(body):
-    with pytest.raises(WireError):
+    with pytest.raises(MessageError):
         unpack(body)
 
 
 def test_a_value_of_no_kind_is_refused():
     for x in ({}, {"x": 1}, {"tuple": 3}, {"array": [1], "tuple": []}):
-        with pytest.raises(WireError):
+        with pytest.raises(MessageError):
             decode(x)

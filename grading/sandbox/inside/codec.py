@@ -1,7 +1,7 @@
 """What messages between the grader and the box hold: values as JSON, arrays as a type, a shape and raw bytes.
 
 Both sides use it, and the grader trusts nothing that it reads: what is not as it should be is a
-:class:`~grading.sandbox.inside.frames.WireError`.
+:class:`~grading.sandbox.inside.frames.MessageError`.
 """
 
 import base64
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grading.sandbox.inside.frames import WireError
+from grading.sandbox.inside.frames import MessageError
 
 MOST_ARRAY = 4_000_000  # bytes of one array; the largest of any exercise has some thousand
 MOST_DIMENSIONS = 16
@@ -61,27 +61,27 @@ def decode(x: Any) -> Any:
         if FUNCTION in x:
             module, name = parts
             return getattr(importlib.import_module(module), name)
-    raise WireError("a value of no known kind")
+    raise MessageError("a value of no known kind")
 
 
 def array(x: Any) -> NDArray[Any]:
     """Return an encoded array, once its type, its shape and its size are known to be sound."""
     parts = x.get(ARRAY) if isinstance(x, dict) else None
     if not isinstance(parts, list) or len(parts) != 4:
-        raise WireError("no array")
+        raise MessageError("no array")
     kind, shape, axes, data = parts
     if not (isinstance(kind, str) and kind in KINDS and isinstance(data, str) and len(data) <= 2 * MOST_ARRAY):
-        raise WireError(f"an array of type {str(kind)[:20]!r}")
+        raise MessageError(f"an array of type {str(kind)[:20]!r}")
     if not (_are_sizes(shape) and _are_sizes(axes) and sorted(axes) == list(range(len(shape)))):
-        raise WireError("an array without a sound shape")
+        raise MessageError("an array without a sound shape")
     dtype = np.dtype(kind)
     if math.prod(shape) * dtype.itemsize > MOST_ARRAY:
-        raise WireError("an array that is too large")
+        raise MessageError("an array that is too large")
     try:
         raw = base64.b64decode(data, validate=True)
         stored = np.frombuffer(raw, dtype).reshape([shape[axis] for axis in axes])
     except (ValueError, binascii.Error):
-        raise WireError("an array whose bytes do not fit its shape") from None
+        raise MessageError("an array whose bytes do not fit its shape") from None
     order = sorted(range(len(axes)), key=axes.__getitem__)  # where each axis of the array lies in what is stored
     return np.array(stored.transpose(order), order="K")
 
