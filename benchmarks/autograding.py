@@ -22,7 +22,7 @@ from statistics import median
 
 import classroom
 import contenders
-import killed
+import crash_resume
 import timing
 from contenders import Contender, Measured
 from tqdm import tqdm
@@ -203,7 +203,7 @@ def many(asked: Asked) -> str:
 def kills(asked: Asked) -> str:
     """Return how a run that was killed and resumed differs from one that nobody disturbed."""
     mine = _class_of_ours(asked, NUMPY, asked.killed)
-    seconds, found = killed.kill(mine, asked.killed, asked.kills)
+    seconds, found = crash_resume.kill(mine, asked.killed, asked.kills)
     lines = [("killed after s", "graded by then", "processes left behind", "what differs in the end")]
     for one in sorted(found, key=lambda one: one.seconds):
         differs = ", ".join(one.differences) or "nothing"

@@ -18,7 +18,7 @@ from grading.sandbox.execute import execute, execute_again, execute_alone
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.sandbox.selftest import require_isolation
-from grading.sandbox.selftest.plants import ROOT
+from grading.sandbox.selftest.canaries import ROOT
 from grading.task import Answered, Probe, Result, Step, Task
 
 Results = list[Result]

@@ -21,12 +21,12 @@ from grading.sandbox import bubblewrap, selftest
 from grading.sandbox.bubblewrap import NoSandbox
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
-from grading.sandbox.selftest import missed, planted, require_isolation
+from grading.sandbox.selftest import lay_canaries, missed, require_isolation
 from grading.sandbox.selftest.attempts import files, harness
 from grading.sandbox.selftest.attempts.calls import CALLS, OPTIONS
+from grading.sandbox.selftest.canaries import VARIABLE
 from grading.sandbox.selftest.honest import WORKS, Work, worked
 from grading.sandbox.selftest.limits import EXCESSES, exceeded
-from grading.sandbox.selftest.plants import VARIABLE
 from grading.task import Task
 
 needs_a_box = pytest.mark.skipif(
@@ -43,16 +43,16 @@ OPTIONAL = {
 
 @pytest.fixture(scope="module")
 def box():
-    with planted() as plants, holey_host() as host:
+    with lay_canaries() as canaries, holey_host() as host:
         host.ready()
-        host.plants = plants
+        host.canaries = canaries
         yield host
 
 
 def out(host: HoleyHost, *holes: str) -> set[str]:
     host.holes = holes
     try:
-        return {f"{one.family} {one.name}" for one in missed(list(selftest._escape_results(host, host.plants)))}
+        return {f"{one.family} {one.name}" for one in missed(list(selftest._escape_results(host, host.canaries)))}
     finally:
         host.holes = ()
 
@@ -143,14 +143,14 @@ def test_honest_work_that_does_not_work_is_named(box):
 @needs_a_box
 def test_holes_in_the_box_itself_are_named_each_by_what_gets_out(monkeypatch):
     """One box, with everything wrong that a command line can get wrong."""
-    with planted() as plants:
-        class_folder = plants.files["class"][2]
+    with lay_canaries() as canaries:
+        class_folder = canaries.files["class"][2]
         more = ["--share-net"] if bubblewrap.os.getuid() else []
         for parent in reversed(Path(class_folder).parents[:-1]):
             more += ["--perms", "0755", "--dir", str(parent)]
-        more += ["--ro-bind", class_folder, class_folder, "--setenv", VARIABLE, plants.word]
+        more += ["--ro-bind", class_folder, class_folder, "--setenv", VARIABLE, canaries.word]
         more += ["--tmpfs", "/open", "--chmod", "0777", "/open"]
-        monkeypatch.setattr(selftest, "planted", lambda _: nullcontext(plants))
+        monkeypatch.setattr(selftest, "lay_canaries", lambda _: nullcontext(canaries))
         with open_box(drop=("--unshare-net",), more=more), holey_host() as host:
             host.holes = ("NEWNET",)
             with pytest.raises(NoSandbox, match="does not hold") as error:

@@ -104,7 +104,8 @@ def missing(without):
     for name in (*solver_guard.PRELOAD, *solver_guard.LATE):
         if name.partition(".")[0] not in without:
             importlib.import_module(name)
-    return [name for name in sys.argv[1:] if solver_guard._find(name)[1] is None and name.partition(".")[0] not in without]
+    gone = (name for name in sys.argv[1:] if solver_guard._find(name)[1] is None)
+    return [name for name in gone if name.partition(".")[0] not in without]
 
 print(missing(["sklearn"]))
 del sys.modules["sklearn"]

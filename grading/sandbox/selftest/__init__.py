@@ -10,10 +10,10 @@ from grading.sandbox.bubblewrap import NoSandbox
 from grading.sandbox.host import Host, HostLost, Stopped
 from grading.sandbox.limits import Limits
 from grading.sandbox.selftest.attempt import AttemptResult, missed, prepare, run_attempt, shown
+from grading.sandbox.selftest.canaries import Canaries, lay_canaries
 from grading.sandbox.selftest.escapes import escape_attempts
 from grading.sandbox.selftest.honest import WORKS, worked
 from grading.sandbox.selftest.limits import EXCESSES, exceeded
-from grading.sandbox.selftest.plants import Plants, planted
 from grading.verdict import Verdict
 
 ADVICE = (
@@ -30,10 +30,10 @@ def require_isolation(host: Host, course: Course | None = None) -> None:
     Raises:
         NoSandbox: it does not start, or something gets out of it, which is named.
     """
-    with planted(course) as plants:
+    with lay_canaries(course) as canaries:
         _start(host)
         try:
-            out = missed(list(_escape_results(host, plants)))
+            out = missed(list(_escape_results(host, canaries)))
         except (HostLost, Stopped) as error:
             raise NoSandbox(f"no sandbox: the isolation failed: it {error} {bubblewrap.WITHOUT}") from error
     if out:
@@ -45,13 +45,13 @@ def require_isolation(host: Host, course: Course | None = None) -> None:
 def selftest(course: Course | None = None) -> int:
     """Test isolation and limits, show a table, and return 0 if everything held."""
     found = []
-    with planted(course) as plants, Host(Limits()) as host:
+    with lay_canaries(course) as canaries, Host(Limits()) as host:
         print("Starting a box takes some seconds.")
         _start(host)
-        total = len(escape_attempts(plants)) + len(EXCESSES) + len(WORKS)
+        total = len(escape_attempts(canaries)) + len(EXCESSES) + len(WORKS)
         with tqdm(total=total, unit="attempt", desc="selftest", dynamic_ncols=True, leave=False) as bar:
             try:
-                for one in _all(host, plants):
+                for one in _all(host, canaries):
                     bar.set_postfix_str(one.name, refresh=False)
                     bar.update()
                     found.append(one)
@@ -74,15 +74,15 @@ def _start(host: Host) -> None:
         raise NoSandbox(bubblewrap.why_not() or f"no sandbox: {error}. {bubblewrap.WITHOUT}") from error
 
 
-def _all(host: Host, plants: Plants) -> Iterator[AttemptResult]:
-    yield from _escape_results(host, plants)
+def _all(host: Host, canaries: Canaries) -> Iterator[AttemptResult]:
+    yield from _escape_results(host, canaries)
     yield from (exceeded(host, excess) for excess in EXCESSES)
     yield from (worked(host, work) for work in WORKS)
 
 
-def _escape_results(host: Host, plants: Plants) -> Iterator[AttemptResult]:
+def _escape_results(host: Host, canaries: Canaries) -> Iterator[AttemptResult]:
     """Run all attempts to escape in one session, beside another one which does what they need to find."""
-    attempts = escape_attempts(plants)
+    attempts = escape_attempts(canaries)
     with host.session() as other, host.session() as session:
         prepare(other)
         for attempt in attempts:

@@ -4,7 +4,7 @@ from typing import Any
 
 from grading.sandbox.selftest.attempt import Attempt
 from grading.sandbox.selftest.attempts.calls import CALLS, OPTIONS
-from grading.sandbox.selftest.plants import SHOWN, Plants, meant
+from grading.sandbox.selftest.canaries import SHOWN, Canaries, meant
 
 ANSWERS = (
     *("attnlib.checks.catalogue", "attnlib.checks.evaluation", "attnlib.checks.questions", "attnlib.checks.report"),
@@ -21,28 +21,32 @@ DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
 CHANGED = ["/usr/bin/env", "/etc/ld.so.cache", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger"]
 
 
-def escape_attempts(plants: Plants) -> list[Attempt]:
+def escape_attempts(canaries: Canaries) -> list[Attempt]:
     """Return every attempt that needs no more than a moment."""
-    return [*_read(plants), *_write(plants), *_connect(plants), *_see(plants), *_calls()]
+    return [*_read(canaries), *_write(canaries), *_connect(canaries), *_see(canaries), *_calls()]
 
 
 def _attempt(family: str, name: str, tried: str, function: str, **arguments: Any) -> Attempt:
     return Attempt(family, name, tried, function, arguments)
 
 
-def _read(plants: Plants) -> list[Attempt]:
+def _read(canaries: Canaries) -> list[Attempt]:
     files = {
         "repository": "solutions, tests and the engine of this course",
         "class": "the gradebook, and another submission",
         "home": "the home of whoever grades",
         "system": "/etc/shadow, /etc/passwd, /var, /run",
     }
-    attempts = [_attempt("read", name, tried, "files.read", paths=plants.files[name]) for name, tried in files.items()]
+    attempts = [
+        _attempt("read", name, tried, "files.read", paths=canaries.files[name]) for name, tried in files.items()
+    ]
     left = Attempt("read", "left behind", "what another submission left", "files.left", {}, before="files.leave()")
     return [
         *(attempt for attempt in attempts if attempt.arguments["paths"]),
-        _attempt("read", "environment", "the grader's variables", "files.environment", allowed=SHOWN, word=plants.word),
-        _attempt("read", "memory", "the memory of other processes", "files.memory", pid=plants.pid),
+        _attempt(
+            "read", "environment", "the grader's variables", "files.environment", allowed=SHOWN, word=canaries.word
+        ),
+        _attempt("read", "memory", "the memory of other processes", "files.memory", pid=canaries.pid),
         _attempt("read", "references", "modules that hold the answers", "files.references", modules=ANSWERS),
         _attempt("read", "payload", "more of the course than was carried in", "files.payload", meant=meant()),
         _attempt("read", "open files", "files that the box left open", "files.open_files"),
@@ -50,8 +54,8 @@ def _read(plants: Plants) -> list[Attempt]:
     ]
 
 
-def _write(plants: Plants) -> list[Attempt]:
-    paths = [*CHANGED, *plants.files["class"][:2]]
+def _write(canaries: Canaries) -> list[Attempt]:
+    paths = [*CHANGED, *canaries.files["class"][:2]]
     return [
         _attempt("write", "folders", "a file in every folder of every mount", "files.write"),
         _attempt("write", "files", "the system, Python, the payload", "files.change", paths=paths),
@@ -62,8 +66,8 @@ def _write(plants: Plants) -> list[Attempt]:
     ]
 
 
-def _connect(plants: Plants) -> list[Attempt]:
-    name = f"\0{plants.word}-beside"
+def _connect(canaries: Canaries) -> list[Attempt]:
+    name = f"\0{canaries.word}-beside"
     beside, shown = {"names": [name]}, {"path": FILE}
     return [
         Attempt(
@@ -77,21 +81,23 @@ def _connect(plants: Plants) -> list[Attempt]:
             shown,
             before=f"network.lock({FILE!r})",
         ),
-        _attempt("connect", "tcp", "a listener on this machine, and elsewhere", "network.tcp", ports=plants.ports),
-        _attempt("connect", "udp", "a datagram to this machine, and elsewhere", "network.udp", port=plants.udp),
+        _attempt("connect", "tcp", "a listener on this machine, and elsewhere", "network.tcp", ports=canaries.ports),
+        _attempt("connect", "udp", "a datagram to this machine, and elsewhere", "network.udp", port=canaries.udp),
         _attempt("connect", "names", "the address of a name", "network.names"),
-        _attempt("connect", "unix", "sockets with a name on this machine", "network.unix", names=plants.sockets),
+        _attempt("connect", "unix", "sockets with a name on this machine", "network.unix", names=canaries.sockets),
         _attempt("connect", "kinds", "sockets of every kind that leads out", "network.kinds"),
-        _attempt("connect", "devices", "a network device", "network.devices", namespace=plants.spaces.get("net", "")),
+        _attempt("connect", "devices", "a network device", "network.devices", namespace=canaries.spaces.get("net", "")),
     ]
 
 
-def _see(plants: Plants) -> list[Attempt]:
+def _see(canaries: Canaries) -> list[Attempt]:
     return [
-        _attempt("see", "processes", "a process on this machine", "processes.seen", pid=plants.pid, word=plants.word),
-        _attempt("see", "signals", "a signal to it, and to all others", "processes.signalled", pid=plants.pid),
-        _attempt("see", "shared memory", "its memory", "processes.shared", key=plants.segment, file=plants.memory),
-        _attempt("see", "namespaces", "namespaces of the grader's", "processes.spaces", grader=plants.spaces),
+        _attempt(
+            "see", "processes", "a process on this machine", "processes.seen", pid=canaries.pid, word=canaries.word
+        ),
+        _attempt("see", "signals", "a signal to it, and to all others", "processes.signalled", pid=canaries.pid),
+        _attempt("see", "shared memory", "its memory", "processes.shared", key=canaries.segment, file=canaries.memory),
+        _attempt("see", "namespaces", "namespaces of the grader's", "processes.spaces", grader=canaries.spaces),
         _attempt("see", "machine", "counts that the kernel keeps for all", "processes.machine"),
         _attempt("see", "terminal", "the grader's terminal", "processes.terminals"),
     ]

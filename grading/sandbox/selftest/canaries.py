@@ -1,4 +1,4 @@
-"""What is laid out on the grader's side, so that an attempt which gets out finds something."""
+"""Canaries: files, processes and sockets on the grader's side, so that an attempt which escapes finds something."""
 
 import ctypes
 import os
@@ -27,7 +27,7 @@ EXERCISES = re.compile("attnlib/checks/(?!calling/)")  # what holds the referenc
 
 
 @dataclass(frozen=True)
-class Plants:
+class Canaries:
     """What there is to be found: files by kind, a word, a process, listeners, and memory that is shared."""
 
     word: str
@@ -42,7 +42,7 @@ class Plants:
 
 
 @contextmanager
-def planted(course: Course | None = None) -> Iterator[Plants]:
+def lay_canaries(course: Course | None = None) -> Iterator[Canaries]:
     """Lay everything out, and take it away again. The course is the one in use, or that of the environment."""
     course = course or Course.at(ROOT)
     with ExitStack() as stack:
@@ -52,7 +52,7 @@ def planted(course: Course | None = None) -> Iterator[Plants]:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="class-", dir=place)))
         others = [*_submissions(folder, word), *_class(course)]
         ports = {host: port for host in ("127.0.0.1", "::1") if (port := _listener(stack, host))}
-        yield Plants(
+        yield Canaries(
             word,
             {"repository": _repository(course), "class": others, "home": _home(), "system": _system()},
             _sleeper(stack, word),
