@@ -41,7 +41,7 @@ export PYTHONHASHSEED := 0
 unexport ATTENTION_DB
 
 .DEFAULT_GOAL := all
-.PHONY: all test lint library help book lite pdf serve exercises work torch grade bench lock clean again chromium bubblewrap selftest
+.PHONY: all test check fast lint library help book lite pdf serve exercises work torch grade bench lock clean again chromium bubblewrap selftest
 .PHONY: test-library test-grading test-book together-library together-grading together-book
 .DELETE_ON_ERROR:
 .PRECIOUS: $(EXERCISES) $(BOOK) $(LITE)
@@ -72,6 +72,12 @@ test: ## set up and check everything: lint, types, tests, notebooks, book
 # the library never wait: with a lower priority, they take what processor time is left.
 together-book together-grading together-library: together-%:
 	@set -o pipefail; $(if $(findstring library,$*),nice -n 5) $(MAKE) --no-print-directory test-$* 2>&1 | sed -u 's/^/$*: /'
+
+check: ## lint, types and the fast tests of every part: two minutes, before each commit
+	@$(MAKE) --no-print-directory -j 2 lint fast
+
+fast: $(TESTING) | bubblewrap
+	pytest -n auto --dist worksteal -m "not slow and not browser and not attack"
 
 lint: $(TESTING)
 	ruff check

@@ -9,6 +9,8 @@ from mutants import MUTANTS
 
 import attnlib
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(attnlib.__file__).parent
 
 

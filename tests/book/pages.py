@@ -13,11 +13,14 @@ COMPILED = shutil.ignore_patterns("__pycache__")
 
 
 def pages() -> list[str]:
-    """Every page, as its address below the root of the site; those of JupyterLite belong to ``test_lite.py``."""
+    """Every page, as its address below the root of the site; those of JupyterLite belong to ``test_lite.py``.
+
+    Where nothing is built, there is one page that cannot be read, and whose name says why. (`make check` collects these
+    tests as well.)
+    """
     written = (path.relative_to(HTML) for path in HTML.rglob("*.html"))
     found = sorted(str(path) for path in written if path.parts[0] not in ("_static", "lite"))
-    assert found, "there is no built book: run `make book` first"
-    return found
+    return found or ["there is no built book: run `make book` first"]
 
 
 def text(page: str) -> str:

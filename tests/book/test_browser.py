@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 from axe import AXE, go_dark, violations
-from conftest import tab
+from browser_tab import tab
 from fontTools.ttLib import TTFont
 from pages import HTML, pages
 

@@ -8,6 +8,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from pages import build_small
 
+pytestmark = pytest.mark.slow
+
 HEAD = """\
 ---
 jupytext:

@@ -10,6 +10,8 @@ from _ext import dependencies
 from _ext.dependencies import ROOT, digest, files_of
 from pages import source
 
+pytestmark = pytest.mark.slow
+
 EXECUTED = sorted(path.stem for path in (ROOT / "book").glob("*.md") if "{code-cell}" in path.read_text())
 IMPORTS = re.compile(r"^(?:import|from) (?!matplotlib|IPython|torch).*?(?:\(.*?\))?$", re.MULTILINE | re.DOTALL)
 LOADED = "import json, sys; print(json.dumps([getattr(m, '__file__', None) for m in sys.modules.values()]))"

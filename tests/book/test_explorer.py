@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from _tools.explorer import STEPS, attended, explorer, packed
 from axe import AXE, go_dark, violations
-from conftest import tab
+from browser_tab import tab
 from pages import HTML, pages, text
 
 import attnlib
 from attnlib.minilm import load_minilm
+
+pytestmark = pytest.mark.slow
 
 BY_HAND = {"x": [[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]]}
 MATRICES = {

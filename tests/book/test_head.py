@@ -11,6 +11,8 @@ import pytest
 from _tools import social_cards
 from pages import HTML, ROOT, build_small, pages, text
 
+pytestmark = pytest.mark.slow
+
 ADDRESS = "https://course.example/attention/"
 PAGE = "# A page\n\nIt explains how a query finds its key, and it does so in one paragraph, which stands here.\n"
 

@@ -11,6 +11,7 @@ ARROW = re.compile(LINK + r'<details[^>]*><summary aria-label="([^"]*)"', re.DOT
 LONG = "A paragraph that is long enough to say what its page is about."
 
 
+@pytest.mark.slow
 def test_each_arrow_in_the_contents_names_what_it_opens():
     for page in pages():
         for name, label in ARROW.findall(text(page)):

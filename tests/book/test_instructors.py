@@ -10,6 +10,8 @@ from pages import ROOT, source, text
 from grading.__main__ import COMMANDS, _parser
 from grading.verdict import Verdict
 
+pytestmark = pytest.mark.slow
+
 PAGE = "book/instructors"
 FRAME = re.compile(r'<iframe\b([^>]*?) srcdoc="([^"]*)"></iframe>')
 MOST = 1_000_000  # bytes of the built page

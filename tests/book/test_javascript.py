@@ -6,6 +6,8 @@ import subprocess
 import pytest
 from pages import ROOT
 
+pytestmark = pytest.mark.slow
+
 CHECKS = {
     "types": ["deno", "check", "--quiet"],
     "lint": ["deno", "lint", "--quiet"],

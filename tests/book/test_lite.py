@@ -19,6 +19,8 @@ from pyodide_core import distribution
 
 import attnlib
 
+pytestmark = pytest.mark.slow
+
 LITE = HTML / "lite"
 EXERCISES = sorted(path.relative_to(ROOT / "exercises") for path in (ROOT / "exercises").glob("*/*.ipynb"))
 KINDS = {".mjs": "text/javascript", ".wasm": "application/wasm", ".json": "application/json"}

@@ -11,6 +11,8 @@ from pages import HTML, ROOT, build_small, chapters, lessons, pages, source, tex
 
 from attnlib.checks.catalogue import ASSIGNMENTS, CATALOGUE, QUESTIONS
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_file_of_the_contents_became_a_page():
     assert {f"{name}.html" for name in chapters()} <= set(pages())

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from _ext.html_fixes import mended
 from _tools.svg_minify import OUTLINE, slimmed
-from pages import HTML, pages, text
+from pages import ROOT, pages, text
 
 from attnlib.plotting import Picture, head_grid, head_view, heatmap, use_style
 
-CSS = (HTML / "_static" / "course.css").read_text(encoding="utf-8")
+CSS = (ROOT / "book" / "_static" / "course.css").read_text(encoding="utf-8")
 
 
 def html(figure):
@@ -75,6 +75,7 @@ def test_two_pictures_share_their_letters_and_nothing_else():
     sound(both)
 
 
+@pytest.mark.slow
 def test_on_every_page_what_pictures_refer_to_is_there():
     assert sum(sound(text(page)) for page in pages()) > 10_000
 

@@ -9,6 +9,8 @@ from pages import HTML, text
 from pygments.styles import get_style_by_name
 from pygments.token import STANDARD_TYPES
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("style", "words", "left"),

@@ -93,6 +93,7 @@ def test_a_hint_is_no_solution(name, mistake):
     assert mistake.hint != mistake.more
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "backend"), CORRECT_SOLUTIONS)
 def test_a_right_answer_passes_whatever_its_style(name, backend):
     for seed in SEEDS:
@@ -115,6 +116,7 @@ def test_at_least_four_styles_are_tried_and_the_reference_passes(name, backend):
 SYMPTOM_IDS = {symptom.id for symptom, _ in SYMPTOMS} | {crash.id for _, crash in CRASHES}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "backend", "implementation", "names"), OTHERS)
 def test_a_wrong_answer_that_nobody_foresaw_fails_and_is_not_called_something_else(
     name, backend, implementation, names

@@ -11,6 +11,7 @@ SEEDS = range(50)
 ASKED_AGAIN = 5  # seeds for which a mistake is asked once as a student's and once as the known one; else once as both
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_a_known_mistake_fails_and_is_named_as_itself_whatever_the_seed(name):
     exercise, scores = CATALOGUE[name], {}

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from evaluations import examine_again
 
+pytestmark = pytest.mark.slow
+
 FILES = sorted((Path(__file__).parent / "reader_answers").glob("*.py"))
 
 # Wrong for inputs that no case has: whole numbers, alone or beside real ones, which attnlib refuses; another device;

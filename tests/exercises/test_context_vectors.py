@@ -14,6 +14,8 @@ from attnlib.checks import examine
 from attnlib.checks.catalogue.context_vectors import sections
 from attnlib.checks.exercise import Section
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 FOLDER = "01-context-vectors"
 CELLS, SOLVED = (

@@ -11,6 +11,8 @@ import pytest
 
 from grading.course import Course
 
+pytestmark = pytest.mark.slow
+
 COURSE = Course.at(Path(__file__).parents[2])
 NOTEBOOKS = sorted(COURSE.root.glob("solutions/*/*.ipynb"))
 TORCH_TASKS = {

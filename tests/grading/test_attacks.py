@@ -26,7 +26,7 @@ from grading.release import notebook_templates
 from grading.report import Row, rows
 from grading.sandbox.host import Host
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.attack, pytest.mark.timeout(1800)]
 LONGEST = 1500  # seconds until a run counts as one that never ends
 HONEST = (
     Case("right", "answers everything right", base="right"),

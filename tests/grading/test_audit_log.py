@@ -21,6 +21,8 @@ from grading.run import How, run
 from grading.run_state import RunState, agree
 from grading.verify import verify
 
+pytestmark = pytest.mark.slow
+
 HOW = How(pages=False)
 ADA = Outcome("ada", "graded", "", (Finding("softmax", "no-max", "overflows"),), "0" * 64)
 

@@ -14,6 +14,8 @@ from tiny import runs
 
 from grading import bounded
 
+pytestmark = pytest.mark.slow
+
 CANNOT_RISE = 1 << 2  # CAP_DAC_READ_SEARCH, the one that stays
 
 

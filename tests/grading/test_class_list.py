@@ -12,6 +12,8 @@ from grading.gradebook.assignment import AssignmentGradebook
 from grading.release import register
 from grading.run import How, run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def course(tiny, tmp_path):

@@ -7,6 +7,8 @@ from grading.course import GradingError
 from grading.report import rows
 from grading.run import How, run
 
+pytestmark = pytest.mark.slow
+
 
 def test_an_unknown_assignment_is_answered_by_those_there_are(capsys, tmp_path):
     assert main(["run", "no-such", "--course", str(tmp_path)]) == 1

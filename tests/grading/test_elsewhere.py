@@ -15,6 +15,8 @@ from grading._untyped import read_notebook
 from grading.report import rows
 from grading.run import How, run
 
+pytestmark = pytest.mark.slow
+
 CLASS = {
     "right": {},
     "partly": {"answer_one": OVERFLOWS, "answer_two": ONE_MATRIX},

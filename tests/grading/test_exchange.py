@@ -20,6 +20,8 @@ from grading.handout import RELEASED, hand_out
 from grading.report import rows
 from grading.run import refresh, run
 
+pytestmark = pytest.mark.slow
+
 STUDENT = get_username()
 SOLVED = "somebody's work, which is nothing for the class"
 

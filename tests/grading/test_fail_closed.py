@@ -10,6 +10,8 @@ from grading.report import Row, rows
 from grading.run import How, run
 from grading.sandbox.limits import Limits
 
+pytestmark = pytest.mark.slow
+
 LOOP = "def two(query, key):\n    while True:\n        pass"
 STUBBORN = """import os
 

@@ -31,6 +31,8 @@ from grading.sandbox.bubblewrap import NoSandbox
 from grading.sandbox.inside import frames
 from grading.submission import Submissions
 
+pytestmark = pytest.mark.slow
+
 CASES = (
     Case("ada", "right", base="right"),
     Case("bela", "wrong", base="wrong"),

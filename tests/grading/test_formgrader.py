@@ -17,6 +17,8 @@ from grading._untyped import Gradebook, read_notebook
 from grading.report import rows
 from grading.run import run
 
+pytestmark = pytest.mark.slow
+
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/q842iQAAAABJRU5ErkJggg=="
 # Run in the page of the marker, this gives full marks and more, and says that it ran.
 RAISE = (

@@ -25,6 +25,8 @@ from grading.gradebook.migrate import migrate
 from grading.report import rows
 from grading.run import How, refresh, run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def graded(tiny, boxes):

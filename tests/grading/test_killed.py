@@ -16,6 +16,8 @@ from attacks.measure import survivors
 import grading
 from grading.sandbox import bubblewrap
 
+pytestmark = pytest.mark.slow
+
 ENDLESS = "open({there!r}, 'w').close()\nimport time\ntime.sleep(3600)\n"
 GRADER = """
 import sys

@@ -33,6 +33,8 @@ from sqlalchemy.exc import OperationalError
 from grading.course import GradingError, environment, quiet
 from grading.gradebook.migrate import migrate
 
+pytestmark = pytest.mark.slow
+
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'psycopg[binary]'")
 
 TOLD = ["half-right", "unanswered", "late", "marked-then-better", "without-a-notebook"]

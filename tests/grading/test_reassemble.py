@@ -9,6 +9,8 @@ from tiny import ONE_MATRIX, QUESTIONS
 from grading.report import rows
 from grading.run import run
 
+pytestmark = pytest.mark.slow
+
 
 def names(notebook):
     return [cell.id for cell in notebook.cells]

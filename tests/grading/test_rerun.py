@@ -13,6 +13,8 @@ from grading.run import How, refresh, run
 from grading.run_state import RunState
 from grading.sandbox.limits import Limits
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def course(tiny, boxes):

@@ -20,6 +20,8 @@ from grading.outcome import Finding, Outcome
 from grading.run_state import Busy, RunState, lock
 from grading.verify import _seeds
 
+pytestmark = pytest.mark.slow
+
 ADA = Outcome("ada", "graded", "", (Finding("softmax", "no-max", "overflows"),), "0" * 64)
 OTHER = replace(ADA, verdict="timeout", reason="cell 3", findings=(), digest="1" * 64)
 MODULES = ("grading.run_state", "grading.audit_log", "grading.outcome", "grading.safe_files")

@@ -12,6 +12,8 @@ from grading.course import Course
 from grading.outcome import Finding
 from grading.report import Row, rows
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 ASSIGNMENT = "02-self-attention"
 CHECKS = (

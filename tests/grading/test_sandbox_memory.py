@@ -13,6 +13,8 @@ import pytest
 
 from grading.sandbox import memory
 
+pytestmark = pytest.mark.slow
+
 MB = 1_000_000
 TAKE = 100 * MB
 READY = "print('ready', flush=True); input()"

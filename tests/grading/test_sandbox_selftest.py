@@ -29,6 +29,8 @@ from grading.sandbox.selftest.honest import WORKS, Work, worked
 from grading.sandbox.selftest.limits import EXCESSES, exceeded
 from grading.task import Task
 
+pytestmark = pytest.mark.slow
+
 needs_a_box = pytest.mark.skipif(
     sys.platform != "linux" or bubblewrap.shutil.which("bwrap") is None or bubblewrap.why_not() is not None,
     reason="no sandbox can be had here",

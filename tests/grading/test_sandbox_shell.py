@@ -15,6 +15,8 @@ from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.task import Step, Task
 
+pytestmark = pytest.mark.slow
+
 SANDBOXED = sys.platform == "linux" and bubblewrap.shutil.which("bwrap") is not None and bubblewrap.why_not() is None
 CELLS = {
     "print": "print('one'); print('two')",

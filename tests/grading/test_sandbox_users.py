@@ -12,6 +12,8 @@ from grading.course import GradingError
 from grading.sandbox import users
 from grading.sandbox.users import own_user
 
+pytestmark = pytest.mark.slow
+
 CLAIM = """from contextlib import ExitStack
 from grading.sandbox import users
 users.NAME, users.LAST = {name!r}, {last}

@@ -7,6 +7,8 @@ from tiny import QUESTIONS
 from grading.report import rows
 from grading.run import run
 
+pytestmark = pytest.mark.slow
+
 RIGHT = QUESTIONS["one"][1]
 WRITTEN = "does what this exercise asks you to write"
 SHORTCUTS = {

@@ -13,6 +13,8 @@ from grading.class_report import similarity
 from grading.release import notebook_templates
 from grading.run import How, run
 
+pytestmark = pytest.mark.slow
+
 SLOW_TO_COMPARE = "x='" + "\\'" * 8_000  # a string without an end
 
 

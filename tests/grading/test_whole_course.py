@@ -21,6 +21,8 @@ from grading.report import Row, rows
 from grading.run import How, run
 from grading.sandbox.limits import Limits
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 ASSIGNMENTS = Course.at(ROOT).assignments()
 LONGEST = 120  # seconds of processor time that a notebook may take, or its verdict is not "graded"

@@ -18,6 +18,8 @@ from grading.run import run
 from grading.sandbox import payload
 from grading.sandbox.withheld import ALL, ANSWERS, parts, withheld
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "solutions").glob("*/*.ipynb"))
 

@@ -10,6 +10,8 @@ import yaml
 
 import attnlib
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SCHEMAS = {
     "vendor.github-workflows": ".github/workflows/*.yml",

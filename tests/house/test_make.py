@@ -15,6 +15,8 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 NAME = "02-self-attention/self-attention.ipynb"
 TARGETS = ("all", "exercises", "book", "serve", "lite", "work", "grade", "clean")

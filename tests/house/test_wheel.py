@@ -14,6 +14,8 @@ from flit_core.buildapi import build_wheel
 
 import attnlib
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 ABOUT = f"attnlib-{attnlib.__version__}.dist-info"
