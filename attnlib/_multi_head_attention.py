@@ -32,6 +32,7 @@ from attnlib._arrays import (
 )
 from attnlib._instead import explain_torch_names
 from attnlib._mask_rule import MaskRule
+from attnlib._nested import refuse_nested
 from attnlib._types import A
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.heads import merge, split
@@ -186,6 +187,8 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
     ) -> Any:
         """Attend: see the class."""
         self._check(query, key, value)
+        sinks, bias = self.num_sink_tokens > 0, self.attn_bias is not None
+        refuse_nested("query", query, cache=isinstance(cache, KVCache), num_sink_tokens=sinks, attn_bias=bias)
         key = query if key is None else key
         value = key if value is None else value
         q = self._project("q_proj", query, self.num_heads)  # (B, H, T, D)
@@ -318,11 +321,7 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
 
     def _rope_tables(self, x: Array, offset: int, base: float) -> RopeTables[Array]:
         """Return the tables for the positions of x ``(..., T, width)``, which start at the offset."""
-        if getattr(x, "is_nested", False):
-            raise TypeError(
-                "rope needs padded tensors, but got a nested one: pass torch.nested.to_padded_tensor(x, 0.0), and "
-                "padding_mask(lengths, S) as attn_mask"
-            )
+        refuse_nested("query", x, rope=True)
         xp, device = namespace_and_device(x)
         positions = xp.arange(x.shape[-2], dtype=at_least_float32(xp, x.dtype), device=device) + offset
         return rope_tables(positions, self.head_dim, base=base)

@@ -109,8 +109,7 @@ def sdpa(
     if mask is not None:
         mask = _mask_for_kernel(mask, query)
     step_by_step = softcap is not None or want_weights or want_lse or _has_no_keys(key)
-    if not key.is_nested:  # the lengths of nested tensors differ
-        left, right = _binding_sides(query, key, left, right, offset)
+    left, right = _binding_sides(query, key, left, right, offset)
     causal = False
     if step_by_step and _go_by_blocks(query, key, value, mask, dropout_p, softcap, want_weights):
         reach = Reach(left, right, offset)
@@ -148,7 +147,7 @@ def _mask_for_kernel(mask: Tensor, query: Tensor) -> Tensor:
 
 def _has_no_keys(key: Tensor) -> bool:
     """Tell whether there are no keys: in half precision, torch's CPU kernel then returns uninitialized memory."""
-    return not (is_traced() or key.is_nested) and key.shape[-2] == 0
+    return not is_traced() and key.shape[-2] == 0
 
 
 def _has_few_keys(query: Tensor, key: Tensor) -> bool:
@@ -157,7 +156,7 @@ def _has_few_keys(query: Tensor, key: Tensor) -> bool:
     The kernel processes 16 scores at a time. If there are fewer and all are nan, it takes their maximum to be -inf, as
     if all were masked out.
     """
-    return not (is_traced() or key.is_nested) and key.shape[-2] < FEW_KEYS and query.device.type == "cpu"
+    return not is_traced() and key.shape[-2] < FEW_KEYS and query.device.type == "cpu"
 
 
 def _mask_of_zeros(query: Tensor, key: Tensor, causal: bool) -> Tensor:
@@ -179,7 +178,7 @@ def small_sdpa(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> tu
     With few scores, most of the time goes into launching operations, so this function uses as few as possible.
     """
     (T, D), S = query.shape[2:], key.shape[2]
-    if is_traced() or query.is_nested or is_autocast_enabled(query) or not query.device == key.device == value.device:
+    if is_traced() or is_autocast_enabled(query) or not query.device == key.device == value.device:
         return None
     if not 0 < query.numel() * S < LONG * D or torch.finfo(query.dtype).bits < 32:
         return None
@@ -290,7 +289,7 @@ def _go_by_blocks(
     dropout, the weights or the mask; and under torch.func, forward-mode differentiation or a compiler.
     """
     given = [x for x in (query, key, value, mask) if x is not None]
-    if is_traced() or query.is_nested or any(map(_is_transformed, given)):
+    if is_traced() or any(map(_is_transformed, given)):
         return False
     if want_weights and softcap is None and torch.finfo(query.dtype).bits >= 32 and not _followed(query):
         return False

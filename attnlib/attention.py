@@ -16,6 +16,7 @@ from attnlib._arrays import (
     require_sequence,
     shape,
 )
+from attnlib._nested import refuse_nested
 from attnlib._types import ArrayT
 from attnlib.sdpa import scaled_dot_product_attention as scaled_dot_product_attention
 from attnlib.sdpa import scaled_dot_product_attention_backward as scaled_dot_product_attention_backward
@@ -67,6 +68,7 @@ def attention(
     if score is scaled_dot and mask is None and _small.fits(query, key, value, causal=False):
         return _small.attend(query, key, value, query.shape[-1] ** -0.5, causal=False)
     array_namespace(query=query, key=key, value=value)
+    refuse_nested("query", query, attention=True)
     require_sequence(query=query, key=key, value=value)
     require_broadcast(query=query, key=key, value=value)
     if key.shape[-2] != value.shape[-2]:

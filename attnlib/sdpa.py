@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
-from attnlib import _small
+from attnlib import _nested, _small
 from attnlib._arrays import (
     Array,
     array_namespace,
@@ -26,6 +26,7 @@ from attnlib._arrays import (
 from attnlib._backward import backward
 from attnlib._blocks import Reach
 from attnlib._lengths import FEW_KEYS
+from attnlib._nested import is_nested, refuse_nested, require_jagged
 from attnlib._types import ArrayT
 from attnlib.similarity import check_scale
 
@@ -142,7 +143,8 @@ def scaled_dot_product_attention(
 
     Raises:
         TypeError: backends or dtypes differ or are not floating point, the mask is neither boolean nor floating
-            point, an offset or a window is not an integer, or another argument is not a number.
+            point, an offset or a window is not an integer, another argument is not a number, or nested tensors of
+            torch come with a mask, a window, a softcap, or a request for weights or log-sums.
         ValueError: an array has fewer than 2 dimensions, widths D or lengths S differ, leading dimensions do not
             broadcast, the mask does not broadcast to the scores, the number of query heads is not a multiple of the
             number of key heads, or a number is out of its range.
@@ -183,13 +185,19 @@ def scaled_dot_product_attention(
                 found = kernel(query).small_sdpa(query, key, value, is_causal)
                 if found is not None:
                     return found
-            elif torch.compiler.is_compiling() or query.is_nested or key.shape[2] >= FEW_KEYS or not query.is_cpu:
+            elif torch.compiler.is_compiling() or key.shape[2] >= FEW_KEYS or not query.is_cpu:
                 return attend(query, key, value, is_causal=True) if is_causal else attend(query, key, value)
             elif key.shape[2] and not torch.jit.is_tracing():
                 return kernel(query).sdpa_of_few_keys(query, key, value, is_causal)
         except RuntimeError:
             _check(query, key, value, enable_gqa=False)  # if devices differ, its message says what to write
             raise
+    if is_nested(query) or is_nested(key):
+        return _attend_nested(
+            query, key, value, dropout_p, is_causal, scale, enable_gqa, attn_mask=attn_mask is not None,
+            window=window is not None, softcap=bool(softcap), return_weights=return_weights, return_lse=return_lse,
+            q_offset=is_causal and q_offset != 0,
+        )  # fmt: skip
     scores_shape = _check(query, key, value, enable_gqa)
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
@@ -272,6 +280,7 @@ def scaled_dot_product_attention_backward(
         >>> grad_query, grad_value.T  # half of both: (1 - 2) * (2 - 4) / 2 + (3 - 2) * (6 - 4) / 2 = 2
         (array([[2.]]), array([[0.5, 0.5]]))
     """
+    refuse_nested("query", query, scaled_dot_product_attention_backward=True)
     scores_shape: tuple[int, ...] = _check(query, key, value, enable_gqa)
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
@@ -285,9 +294,27 @@ def scaled_dot_product_attention_backward(
     )  # fmt: skip
 
 
+def _attend_nested(
+    query: Array,
+    key: Array,
+    value: Array,
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+    **unsupported: bool,
+) -> Array:
+    """Return the context of nested tensors, after checking that no unsupported option is used."""
+    refuse_nested("query", query, **unsupported)
+    require_jagged(query=query, key=key, value=value)
+    _check(query, key, value, enable_gqa)
+    dropout_p, factor = check_probability("dropout_p", dropout_p), check_scale(scale, query.shape[-1])
+    return _nested.sdpa(query, key, value, dropout_p, is_causal, factor, enable_gqa)
+
+
 def _fit(torch: Any, query: Array, key: Array, value: Array) -> bool:
     """Tell whether torch's kernel takes these as they are, in less than a tenth of the time of a closer look."""
-    if not (type(query) is type(key) is type(value) and isinstance(query, torch.Tensor)):
+    if not (type(query) is type(key) is type(value) and isinstance(query, torch.Tensor)) or query.is_nested:
         return False
     q, k, dtype = query.shape, key.shape, query.dtype
     return (

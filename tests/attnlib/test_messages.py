@@ -193,6 +193,73 @@ def test_a_cache_filled_under_autocast_is_refused_outside_with_a_reason():
     assert cache.length == T, "nothing was added"
 
 
+def nested(*shape):
+    """Sequences of lengths T and S, one after the other."""
+    return torch.nested.nested_tensor([torch.randn(n, *shape) for n in (T, S)], layout=torch.jagged)
+
+
+NOT_NESTED = {
+    "attn_mask": lambda x: attnlib.scaled_dot_product_attention(x, x, x, torch.ones(S, S, dtype=torch.bool)),
+    "window": lambda x: attnlib.scaled_dot_product_attention(x, x, x, is_causal=True, window=(1, None)),
+    "softcap": lambda x: attnlib.scaled_dot_product_attention(x, x, x, softcap=2.0),
+    "return_weights": lambda x: attnlib.scaled_dot_product_attention(x, x, x, return_weights=True),
+    "return_lse": lambda x: attnlib.scaled_dot_product_attention(x, x, x, return_lse=True),
+    "q_offset": lambda x: attnlib.scaled_dot_product_attention(x, x, x, is_causal=True, q_offset=1),
+    "is_causal=True": lambda x: attnlib.scaled_dot_product_attention(x, x, x, is_causal=True),
+    "backward": lambda x: attnlib.scaled_dot_product_attention_backward(x, x, x, x),
+    "attention": lambda x: attnlib.attention(x, x, x),
+    "key is not a nested": lambda x: attnlib.scaled_dot_product_attention(x, *[torch.ones(2, H, S, D)] * 2),
+    "query is not a nested": lambda x: attnlib.scaled_dot_product_attention(torch.ones(2, H, S, D), x, x),
+}
+LAYER_NOT_NESTED = {
+    "return_weights": lambda x: of_torch.MultiHeadAttention(E, 1)(x, need_weights=True),
+    "cache": lambda x: of_torch.MultiHeadAttention(E, 1)(x, cache=of_torch.KVCache()),
+    "num_sink_tokens": lambda x: of_torch.MultiHeadAttention(E, 1, window=(2, 0), num_sink_tokens=1)(x),
+    "attn_bias": lambda x: of_torch.MultiHeadAttention(E, 1, attn_bias=attnlib.alibi_bias)(x),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+@pytest.mark.parametrize("option", NOT_NESTED)
+def test_nested_tensors_are_refused_where_padded_ones_are_needed(option):
+    text = message(TypeError, lambda: NOT_NESTED[option](nested(H, D).transpose(1, 2)))
+    assert "nested tensor" in text
+    assert option in text
+    assert "torch.nested.to_padded_tensor(x, 0.0)" in text
+    assert "padding_mask(lengths, S)" in text
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+@pytest.mark.parametrize("option", LAYER_NOT_NESTED)
+def test_layers_refuse_nested_tensors_where_padded_ones_are_needed(option):
+    text = message(TypeError, lambda: LAYER_NOT_NESTED[option](nested(E)))
+    assert f"a padded one is needed for {option}: pass torch.nested.to_padded_tensor(x, 0.0)" in text
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+def test_nested_tensors_of_another_layout_or_rank_are_refused_with_the_line_that_works():
+    sequences = [torch.ones(H, n, D) for n in (T, S)]
+    strided = torch.nested.nested_tensor(sequences)
+    text = message(TypeError, lambda: attnlib.scaled_dot_product_attention(strided, strided, strided))
+    assert "layout torch.strided, but torch.jagged is needed" in text
+    x = nested(D)
+    assert "query.unsqueeze(2).transpose(1, 2)" in message(
+        TypeError, lambda: attnlib.scaled_dot_product_attention(x, x, x)
+    )
+    one_head = x.unsqueeze(2).transpose(1, 2)
+    assert attnlib.scaled_dot_product_attention(one_head, one_head, one_head).shape[:2] == (2, 1)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+def test_nested_tensors_attend_as_padded_ones_do_under_a_padding_mask():
+    query, key = nested(H, D).transpose(1, 2), nested(H, D).transpose(1, 2)
+    out = attnlib.scaled_dot_product_attention(query, key, key, scale=0.7)
+    q, k = (torch.nested.to_padded_tensor(x, 0.0) for x in (query, key))
+    padded = attnlib.scaled_dot_product_attention(q, k, k, attnlib.padding_mask(torch.tensor([T, S]), S), scale=0.7)
+    for ours, theirs, n in zip(out.transpose(1, 2).unbind(), padded.transpose(1, 2), (T, S), strict=True):
+        torch.testing.assert_close(ours, theirs[:n])
+
+
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
 def test_rotary_positions_of_nested_tensors_are_refused_with_the_line_that_works():
     attend = of_torch.MultiHeadAttention(E, 1, rope=True)

@@ -1,0 +1,59 @@
+"""Nested tensors of torch: batches of sequences of different lengths, stored without padding.
+
+torch can multiply, split and project them. Its attention for them takes no mask and returns no weights.
+
+Dimensions: B batch, H heads, T queries, S keys, D width of queries and keys, D_v width of values.
+"""
+
+import sys
+from typing import Any
+
+from attnlib._arrays import Array, shape
+
+INSTEAD = "pass torch.nested.to_padded_tensor(x, 0.0) for each, and padding_mask(lengths, S) as attn_mask"
+
+
+def is_nested(x: object) -> bool:
+    """Tell whether an array is one of torch's nested tensors."""
+    return bool(getattr(x, "is_nested", False))
+
+
+def refuse_nested(name: str, x: Array, **options: bool) -> None:
+    """Raise TypeError if a tensor is nested and one of the options, which need padded tensors, is used."""
+    used = [option for option, is_used in options.items() if is_used]
+    if is_nested(x) and used:
+        raise TypeError(f"{name} is a nested tensor, but a padded one is needed for {', '.join(used)}: {INSTEAD}")
+
+
+def require_jagged(**arrays: Array) -> None:
+    """Raise TypeError unless all arrays are nested tensors (B, H, T, D) of the layout for which torch has kernels."""
+    torch: Any = sys.modules["torch"]
+    for name, x in arrays.items():
+        if not is_nested(x):
+            raise TypeError(f"{name} is not a nested tensor, but another input is: {INSTEAD}")
+        if x.layout is not torch.jagged:
+            raise TypeError(
+                f"{name} is a nested tensor with layout {x.layout}, but torch.jagged is needed: "
+                "torch.nested.nested_tensor(sequences, layout=torch.jagged)"
+            )
+        if x.ndim != 4:
+            raise TypeError(
+                f"{name} is a nested tensor of shape {shape(x)}, but (B, H, T, D) is needed: for (B, T, D), "
+                f"{name}.unsqueeze(2).transpose(1, 2)"
+            )
+
+
+def sdpa(
+    query: Array, key: Array, value: Array, dropout_p: float, is_causal: bool, scale: float, enable_gqa: bool
+) -> Array:
+    """Return the context (B, H, T, D_v) of nested tensors that fit each other, by torch's kernel."""
+    torch: Any = sys.modules["torch"]
+    try:
+        return torch.nn.functional.scaled_dot_product_attention(
+            query, key, value, None, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
+        )
+    except RuntimeError as error:
+        options = f"is_causal={is_causal} and enable_gqa={enable_gqa}"
+        raise TypeError(
+            f"query is a nested tensor, for which torch has no kernel on {query.device} with {options}: {INSTEAD}"
+        ) from error
