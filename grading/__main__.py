@@ -178,7 +178,7 @@ def _report(course: Course, asked: argparse.Namespace) -> int:
 
 
 def _show(course: Course, asked: argparse.Namespace) -> int:
-    from attnlib.checks.display import BOOK
+    from attnlib.checks.book_links import BOOK
     from grading.class_list import differences
     from grading.class_report.export import csv_text
     from grading.class_report.page import page

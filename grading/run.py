@@ -12,7 +12,7 @@ from importlib import import_module
 from signal import SIGINT, signal
 from threading import current_thread, main_thread
 
-from attnlib.checks.display import BOOK
+from attnlib.checks.book_links import BOOK
 from grading._untyped import tqdm
 from grading.course import Course, GradingError, environment, importing, log_file, quiet
 from grading.exchange import keep_for_exchange

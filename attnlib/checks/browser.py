@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from attnlib.checks.display import BOOK
+from attnlib.checks.book_links import BOOK
 
 TORCH, OURS = "torch", "attnlib.torch"  # the library, and our module that is built on it
 SENTENCE = "{absent} {what} left out, without an error and without points: {remedy} {kept}"

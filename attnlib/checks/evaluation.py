@@ -22,7 +22,7 @@ from attnlib.checks.catalogue.symptoms import Seen, recognised
 from attnlib.checks.differences import MISFIT, describe_difference, less_exact
 from attnlib.checks.exercise import Exercise, Mistake
 from attnlib.checks.forbidden import watch_calls
-from attnlib.checks.report import Finding, Report
+from attnlib.checks.report import Failure, Report
 
 TOLERANCE = {np.dtype(np.float64): 1e-5, np.dtype(np.float32): 1e-4}
 EXACT = 1e-5  # where all that goes in are whole numbers
@@ -125,12 +125,12 @@ class Evaluation:
     def _is_right(self, i: int, answer: Answer) -> bool:
         return _is_right(self.cases[i], answer, self.expected[i], self.tolerances[i])
 
-    def _symptom(self, answers: dict[int, Answer], first: int, broke: str) -> Mistake | None:
+    def _symptom(self, answers: dict[int, Answer], first: int, difference: str) -> Mistake | None:
         """Return what is true of the answers, whatever the exercise, where no mistake of the exercise is known."""
         cases, expected = {i: self.cases[i] for i in answers}, {i: self.expected[i] for i in answers}
         right = frozenset(i for i in answers if self._is_right(i, answers[i]))
         twice = tuple((i, j) for j in cases for i in cases if i < j and cases[j].name == again(cases[i]))
-        seen = Seen(cases, answers, expected, right, first, broke, twice)
+        seen = Seen(cases, answers, expected, right, first, difference, twice)
         found = recognised(seen) or crashed(answers[first])
         return replace(found, section=self.exercise.section) if found else None
 
@@ -148,15 +148,15 @@ class Evaluation:
         """Report what went wrong first, and what else did."""
         first, exercise = wrong[0], self.exercise
         answer, expected, tolerance = answers[first], self.expected[first], self.tolerances[first]
-        broke = describe_difference(exercise, self.cases[first], answer, expected, tolerance)
-        named = self._name(answers, first) or self._symptom(answers, first, broke)
+        difference = describe_difference(exercise, self.cases[first], answer, expected, tolerance)
+        named = self._name(answers, first) or self._symptom(answers, first, difference)
         others = tuple(self.cases[i].name for i in self._others(answers, wrong, named))
         right = [i for i in answers if self._is_right(i, answers[i])]
         like = next((self.cases[i].name for i in reversed(right) if i < first), None)
-        finding = Finding(
-            self.cases[first], answer, expected, broke, exercise, tolerance, others, len(right), len(answers), like
+        failure = Failure(
+            self.cases[first], answer, expected, difference, exercise, tolerance, others, len(right), len(answers), like
         )
-        return Report(exercise.name, self.backend, score, named, finding)
+        return Report(exercise.name, self.backend, score, named, failure)
 
     def _name(self, answers: dict[int, Answer], first: int) -> Mistake | None:
         """Return the mistake that answers as the student did, or None where there is none or more than one.

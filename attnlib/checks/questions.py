@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from attnlib.checks import display
+from attnlib.checks import report_html
+from attnlib.checks.book_links import address, reread, section_data
 from attnlib.checks.exercise import Section
+from attnlib.checks.report import MIME
 
 AROUND = " \t\r\n\"'`“”‘’"  # spaces and quotation marks that can surround an answer
 
@@ -62,8 +64,8 @@ class Choice:
     @property
     def message(self) -> str:
         """The whole answer as plain text."""
-        reread = [display.reread(self.section)] if self.section else []
-        return "\n  ".join([self.headline(), self.what(), *reread])
+        advice = [reread(self.section)] if self.section else []
+        return "\n  ".join([self.headline(), self.what(), *advice])
 
     def headline(self) -> str:
         """One line: the verdict, the question, and what the answer earned."""
@@ -87,12 +89,14 @@ class Choice:
         """Return what a machine needs, as plain JSON values; the chosen option takes the place of a mistake."""
         keys = ("score", "passed", "title", "message", "points")
         chosen = {"exercise": self.question.name, "backend": "choice", "mistake": None if self.passed else self.letter}
-        return chosen | {key: getattr(self, key) for key in keys} | display.pointer(self.section)
+        return chosen | {key: getattr(self, key) for key in keys} | section_data(self.section)
 
     def __str__(self) -> str:
         return self.message
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        reread = [display.link(self.section)] if self.section else []
-        html = display.box(self.passed, self.headline(), [display.paragraph(self.what()), *reread])
-        return {"text/plain": self.message, "text/html": html, display.MIME: self.data()}
+        blocks = [report_html.paragraph(self.what())]
+        if section := self.section:
+            blocks.append(report_html.reread(str(section), address(section)))
+        html = report_html.box(self.passed, self.headline(), blocks)
+        return {"text/plain": self.message, "text/html": html, MIME: self.data()}

@@ -47,7 +47,7 @@ def test_an_argument_that_is_not_asked_for_is_tried_only_where_there_is_one():
     assert not any("attn_mask" in given for given in seen)
     report, seen = watched("scaled_dot_product_attention", claims)
     assert any("attn_mask" in given for given in seen)
-    assert "attn_mask" in report.remark.finding.case.options
+    assert "attn_mask" in report.remark.failure.case.options
 
 
 def of_the_annotated_transformer(query, key, value, mask=None, dropout=None):
@@ -100,11 +100,11 @@ def test_an_argument_that_no_notebook_asks_for_is_remarked_upon_and_costs_nothin
     assert report.passed
     assert report.score == 1
     assert report.mistake is None
-    assert argument in report.remark.finding.case.options
+    assert argument in report.remark.failure.case.options
     said = f"costs no points. Your function also takes {argument}, which the task does not ask for"
     for shown in (report.message, report._repr_mimebundle_()["text/html"]):
         assert said in shown
-        assert report.remark.finding.case.name in shown
+        assert report.remark.failure.case.name in shown
 
 
 def test_a_remark_waits_until_all_that_is_asked_for_is_right():
@@ -115,7 +115,7 @@ def test_a_remark_waits_until_all_that_is_asked_for_is_right():
     report = examine("attention", unscaled, seed=0)
     assert report.mistake == "no-scale"
     assert report.remark is None
-    assert not any("mask" in name for name in report.finding.others)
+    assert not any("mask" in name for name in report.failure.others)
 
 
 def test_an_argument_that_one_notebook_asks_for_counts_where_there_is_one():
@@ -168,14 +168,14 @@ def test_a_known_mistake_with_another_mistake_later_keeps_its_name():
 
     report = examine("attention", unscaled_and_changes_its_input, seed=0)
     assert report.mistake == "no-scale"
-    assert report.finding.others
+    assert report.failure.others
     assert "for another reason" in report.message
 
 
 def test_later_cases_that_fail_for_the_same_reason_are_reported_once():
     mistake = next(m for m in CATALOGUE["attention"].mistakes if m.id == "no-scale")
     report = examine("attention", mistake.implementation, seed=0)
-    assert report.finding.others == ()
+    assert report.failure.others == ()
     assert "look again" not in report.message
 
 
@@ -186,8 +186,8 @@ def test_a_width_written_into_the_code_is_not_blamed_on_float32():
 
     report = examine("attention", of_width_four, seed=0)
     assert report.score == 0
-    assert "float32" not in report.finding.case.name
-    assert "(5, 3)" in report.finding.case.name
+    assert "float32" not in report.failure.case.name
+    assert "(5, 3)" in report.failure.case.name
 
 
 def test_a_dimension_is_called_lost_only_where_nothing_else_is_missing_in_any_case():
@@ -236,8 +236,8 @@ def test_a_boolean_mask_with_a_large_number_is_told_of_empty_rows_and_not_of_mas
         return attnlib.softmax(scores if attn_mask is None else np.where(attn_mask, scores, -1e9)) @ value
 
     remark = examine("scaled_dot_product_attention", large, seed=0).remark
-    assert "nothing" in remark.finding.case.name
-    assert remark.finding.case.options["attn_mask"].dtype == bool
+    assert "nothing" in remark.failure.case.name
+    assert remark.failure.case.options["attn_mask"].dtype == bool
 
 
 # Gradients ----------------------------------------------------------------------------------------------------------

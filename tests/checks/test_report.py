@@ -77,7 +77,7 @@ def test_a_message_has_the_idea_the_case_the_section_and_a_hint(name, mistake):
     assert name in report.headline()
     assert mistake.title in report.headline()
     assert mistake.says in report.message
-    assert f"With {report.finding.case.name}" in report.message
+    assert f"With {report.failure.case.name}" in report.message
     assert str(mistake.section) in report.message
     assert mistake.section.heading in report.message
     assert mistake.hint in report.message
@@ -86,7 +86,7 @@ def test_a_message_has_the_idea_the_case_the_section_and_a_hint(name, mistake):
 @of_every_mistake
 def test_numbers_that_differ_are_shown_expected_beside_got(name, mistake):
     report = report_of(name, mistake)
-    comparison = report.finding.comparison()
+    comparison = report.failure.comparison()
     if comparison is None:  # a shape, an exception or a changed input: there are no numbers to compare
         assert re.search("shape|Error|changed|returned| is .*, not ", report.message)
         return
@@ -120,9 +120,9 @@ def test_no_sentence_stands_twice_in_a_report(name, mistake):
 
 @of_every_mistake
 def test_a_report_counts_the_cases_that_are_right(name, mistake):
-    finding = report_of(name, mistake).finding
-    assert 0 <= finding.right < finding.asked
-    assert f"{finding.right} of {finding.asked} cases are right." in report_of(name, mistake).message
+    failure = report_of(name, mistake).failure
+    assert 0 <= failure.right < failure.asked
+    assert f"{failure.right} of {failure.asked} cases are right." in report_of(name, mistake).message
 
 
 def test_the_cases_are_counted_as_they_are():
@@ -131,7 +131,7 @@ def test_the_cases_are_counted_as_they_are():
 
     report = examine("dot", right_for_matrices_alone, seed=0)
     batches = [case for case in Evaluation(CATALOGUE["dot"], "numpy", 0).cases if case.inputs["query"].ndim > 2]
-    assert report.finding.asked - report.finding.right == len(batches) == 3
+    assert report.failure.asked - report.failure.right == len(batches) == 3
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -145,7 +145,7 @@ def test_a_right_answer_is_told_in_one_line():
     report = examine("dot", attnlib.dot)
     assert report.message == "✓ dot: right"
     assert report.title == "right"
-    assert report.finding is None
+    assert report.failure is None
 
 
 def test_the_points_stand_in_the_headline():
@@ -282,7 +282,7 @@ def test_html_says_everything_that_the_text_says():
     mistake = next(m for m in CATALOGUE["attention"].mistakes if m.id == "no-scale")
     report = report_of("attention", mistake)
     html = bundle(report)["text/html"]
-    for said in (mistake.says, mistake.hint, mistake.section.heading, report.finding.case.name):
+    for said in (mistake.says, mistake.hint, mistake.section.heading, report.failure.case.name):
         assert said in html
 
 
@@ -369,7 +369,7 @@ def _changed_weights(x, change):
 
 def _own_line(report):
     """The student's own line, which a report may of course show."""
-    return report.finding.answer.line or "\0"
+    return report.failure.answer.line or "\0"
 
 
 def _statements(function):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from jupyterlab.labapp import LabApp
 
-from attnlib.checks.display import LOCAL
+from attnlib.checks.book_links import LOCAL
 from grading.course import Course
 
 ROOT = Path(__file__).parents[2]

@@ -31,7 +31,7 @@ class Seen:
     expected: Mapping[int, Answer]
     right: frozenset[int]
     first: int
-    broke: str
+    difference: str
     twice: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -103,7 +103,7 @@ def gradient_lost_in_part(seen: Seen) -> bool:
 )
 def changes_an_argument(seen: Seen) -> bool:
     """Tell whether the first thing that is wrong is an argument that was changed."""
-    return seen.answer.problem is None and bool(seen.answer.changed) and "changed its argument" in seen.broke
+    return seen.answer.problem is None and bool(seen.answer.changed) and "changed its argument" in seen.difference
 
 
 @symptom(
@@ -234,7 +234,7 @@ def inexact(seen: Seen) -> bool:
     """Tell whether the first thing that is wrong is wrong by less than a hundredth."""
     got, want = _first_that_differs(seen)
     near = bool(want.size) and np.abs(got - want).max() < 0.01 * np.abs(want).max()
-    return near or "nearly right" in seen.broke
+    return near or "nearly right" in seen.difference
 
 
 @symptom(
@@ -245,7 +245,7 @@ def inexact(seen: Seen) -> bool:
 )
 def wrong_factor(seen: Seen) -> bool:
     """Tell whether the only thing that is wrong is a factor, the same for all numbers of a case."""
-    return "times as large as expected, everywhere" in seen.broke
+    return "times as large as expected, everywhere" in seen.difference
 
 
 @symptom(
@@ -275,7 +275,7 @@ def ends_at_32_bits(seen: Seen) -> bool:
 def zeros(seen: Seen) -> bool:
     """Tell whether what is wrong is 0 everywhere, in every case that is wrong and has the right shape."""
     wrong = [i for i, case in seen.cases.items() if i not in seen.right and case.part != GRADIENTS]
-    return "0 everywhere" in seen.broke and not any(_first_that_differs(seen, i)[0].any() for i in wrong)
+    return "0 everywhere" in seen.difference and not any(_first_that_differs(seen, i)[0].any() for i in wrong)
 
 
 @symptom(
