@@ -249,3 +249,36 @@ def test_a_python_that_is_missing_or_too_old_is_called_by_its_name(copy, python)
     assert "Python 3.11 or newer is needed" in done.stdout
     assert "''" not in done.stdout
     assert ("no-such-python" in done.stdout) == bool(python)
+
+
+TOOL = """\
+#!/bin/sh
+echo "{name} $*"
+case "$*" in *"{fails}"*) exit 1 ;; esac
+"""
+
+
+def tools(copy: Path, fails: str) -> None:
+    """Put in the place of the linters and of pytest what says how it was called, and fails for one argument."""
+    for name in ("ruff", "mypy", "deno", "pytest"):
+        tool = copy / ".venv" / "bin" / name
+        tool.write_text(TOOL.format(name=name, fails=fails))
+        tool.chmod(0o755)
+
+
+@pytest.mark.parametrize(("fails", "ok"), [("nothing", True), ("tests/book", False), ("tests/attnlib", False)])
+def test_make_test_says_which_part_a_line_is_of_and_fails_if_one_of_them_does(copy, fails, ok):
+    tools(copy, fails)
+    done = make(copy, "test", "CHROMIUM=none")
+    assert (done.returncode == 0) == ok, done.stdout + done.stderr
+    for part, folder in {"book": "book", "grading": "grading", "library": "attnlib"}.items():
+        assert re.search(rf"^{part}: pytest .*tests/{folder}\b", done.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("fails", "ok"), [("nothing", True), ("format --check", False), ("not slow", False)])
+def test_make_check_lints_and_tests(copy, fails, ok):
+    tools(copy, fails)
+    done = make(copy, "check")
+    assert (done.returncode == 0) == ok, done.stdout + done.stderr
+    assert "ruff check" in done.stdout
+    assert "pytest -n auto" in done.stdout
