@@ -209,7 +209,7 @@ AROUND = [
     "x = 1\ndel attnlib.softmax",
     "x = 1\nvars(attnlib)['softmax'] = print",
     "x = 1\nwith torch._C.DisableTorchFunction(): pass",
-    "from grading.sandbox.inside import solver_guard\nguard.Forbidden = None",
+    "from grading.sandbox.inside import solver_guard\nsolver_guard.Forbidden = None",
     "x = 1\nfrom attnlib.checks.catalogue import CATALOGUE",
     "x = 1\nprint(open('/lib/python3/site-packages/attnlib/softmax.py').read())",
     "x = 1\nprint(open(attnlib.__file__).read())",
