@@ -11,7 +11,9 @@ import math
 from types import ModuleType
 
 from attnlib._arrays import Array, at_least_float32, describe_type, namespace
-from attnlib._blocks import Reach, grouped, within_reach
+from attnlib._blocks import mask_within_window
+from attnlib._head_groups import group_heads, is_grouped
+from attnlib._spec import AttentionSpec, WindowSpec
 
 
 def softmax(x: Array, axis: int) -> Array:
@@ -33,37 +35,28 @@ def sdpa(
     query: Array,
     key: Array,
     value: Array,
-    mask: Array | None,
-    dropout_p: float,
-    left: int | None,
-    right: int | None,
-    offset: int,
-    scale: float,
-    softcap: float | None,
-    want_weights: bool,
-    want_lse: bool,
+    spec: AttentionSpec,
 ) -> tuple[Array, Array, Array]:
     """Return the context ``(..., T, D_v)``, the weights ``(..., T, S)`` and the log-sums ``(..., T)``.
 
     All three are always computed: JAX's compiler removes those that are not used.
     """
-    if dropout_p:
+    if spec.dropout_p:
         raise NotImplementedError(
-            f"dropout_p is {dropout_p}, but query is {describe_type(query)}, and the array API cannot draw random "
+            f"dropout_p is {spec.dropout_p}, but query is {describe_type(query)}, and the array API cannot draw random "
             "numbers: pass return_weights=True, drop weights with the library's own generator, and multiply the result "
             "by value"
         )
     xp = namespace(query)
     T, S = query.shape[-2], key.shape[-2]
-    mask = within_reach(mask, T, S, Reach(left, right, offset).binding(T, S), query)
+    mask = mask_within_window(spec.mask, T, S, spec.window.binding(T, S), query)
     work = at_least_float32(xp, query.dtype)
     q, k, v = (xp.astype(x, work) for x in (query, key, value))
-    in_groups = query.ndim > 2 and key.ndim > 2 and 1 < key.shape[-3] < query.shape[-3]
-    if in_groups:
-        q, k, v, mask = grouped(q, k, v, mask)
-    scores = (scale * q) @ xp.matrix_transpose(k)
-    if softcap is not None:
-        scores = softcap * xp.tanh(scores / softcap)
+    if in_groups := is_grouped(query, key):
+        q, k, v, mask = group_heads(q, k, v, mask)
+    scores = (spec.scale * q) @ xp.matrix_transpose(k)
+    if spec.softcap is not None:
+        scores = spec.softcap * xp.tanh(scores / spec.softcap)
     weights, lse = _normalized(scores if mask is None else masked(scores, mask), -1, xp)
     out = weights @ v
     weights = xp.broadcast_to(weights, (*out.shape[:-1], S))  # the values may have a larger batch
@@ -71,6 +64,16 @@ def sdpa(
     lead = (*out.shape[:-4], query.shape[-3]) if in_groups else out.shape[:-2]
     results = ((out, (T, v.shape[-1])), (weights, (T, S)), (lse, (T,)))
     return tuple(xp.astype(xp.reshape(x, (*lead, *own)), query.dtype) for x, own in results)
+
+
+def is_tracked(*arrays: Array) -> bool:
+    """Tell whether anything may track the operations, as JAX does."""
+    return True
+
+
+def binding_window(window: WindowSpec, query: Array, key: Array) -> WindowSpec:
+    """Return the window without the limits that exclude no key."""
+    return window.binding(query.shape[-2], key.shape[-2])
 
 
 def _normalized(scores: Array, axis: int, xp: ModuleType) -> tuple[Array, Array]:

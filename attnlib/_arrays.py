@@ -303,21 +303,6 @@ def _missing_axes(name: str, mask: tuple[int, ...], scores: tuple[int, ...]) -> 
     return ""
 
 
-def kernel(x: Array) -> Array:
-    """Choose the module that computes with ``x``: this is the only place where the backends diverge."""
-    if is_torch(x):
-        from attnlib import _torch
-
-        return _torch
-    if isinstance(x, np.ndarray):
-        from attnlib import _numpy
-
-        return _numpy
-    from attnlib import _array_api
-
-    return _array_api
-
-
 def shape(x: Array) -> str:
     """Return the shape as NumPy prints it, for arrays of every library."""
     return str(tuple(x.shape))
@@ -346,9 +331,9 @@ def namespace(x: Array) -> ModuleType:
     if isinstance(x, np.ndarray):
         return np  # it has followed the array API since 2.1
     if is_torch(x):
-        from attnlib import _torch  # not at the top, because it imports torch
+        from attnlib._torch_namespace import ARRAY_API  # not at the top, because it imports torch
 
-        return _torch.ARRAY_API
+        return ARRAY_API
     if _is_wrapped(x):
         with explain_missing("attnlib with arrays of dask or CuPy"):
             import array_api_compat

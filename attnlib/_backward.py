@@ -7,14 +7,30 @@ Dimensions: H heads of all sequences, T queries, S keys, D width of queries and 
 """
 
 from types import ModuleType
+from typing import Protocol
 
-import numpy as np
+from attnlib._arrays import Array, at_least_float32, namespace, swapaxes
+from attnlib._blocks import blocks, mask_within_window
+from attnlib._head_groups import group_heads, in_groups, is_grouped
+from attnlib._spec import AttentionSpec, WindowSpec
 
-from attnlib._arrays import Array, array_namespace, at_least_float32, is_torch, kernel, swapaxes
-from attnlib._blocks import Reach, blocks, grouped, in_groups, within_reach
-from attnlib.softmax import softmax
+Gradients = tuple[Array, Array, Array]  # of query, key and value
 
-Three = tuple[Array, Array, Array]
+
+class Kernels(Protocol):
+    """What the backward pass needs of a library's kernels."""
+
+    def softmax(self, x: Array, axis: int, /) -> Array:
+        """Return the softmax along an axis; 0 where all scores are -inf."""
+
+    def masked(self, scores: Array, mask: Array, /) -> Array:
+        """Return the scores with a mask applied."""
+
+    def is_tracked(self, *arrays: Array) -> bool:
+        """Tell whether anything tracks the operations, so that nothing may be overwritten."""
+
+    def binding_window(self, window: WindowSpec, query: Array, key: Array, /) -> WindowSpec:
+        """Return the window without the limits that exclude no key."""
 
 
 def backward(
@@ -22,29 +38,25 @@ def backward(
     query: Array,
     key: Array,
     value: Array,
-    mask: Array | None,
-    scale: float,
-    softcap: float | None,
-    reach: Reach,
-    enable_gqa: bool,
+    spec: AttentionSpec,
+    kernels: Kernels,
     d_lse: Array | None = None,
-) -> Three:
+) -> Gradients:
     """Return the gradients of query, key and value, each with the shape and dtype of its input.
 
     ``d_lse`` is the gradient with respect to the log-sums ``(..., H, T, 1)``; if given, its contribution is added.
     """
-    inputs = query, key, value
-    if enable_gqa:
+    inputs, mask = (query, key, value), spec.mask
+    if is_grouped(query, key):
         grad, d_lse = (x if x is None else in_groups(x, key.shape[-3]) for x in (grad, d_lse))
-        query, key, value, mask = grouped(query, key, value, mask)
-    xp = array_namespace(query=query)
-    if not is_torch(query):  # whose compiler may keep the sizes symbolic
-        reach = reach.binding(query.shape[-2], key.shape[-2])
-    if _may_overwrite(grad, query, key, value):
-        found = _in_blocks(grad, query, key, value, mask, scale, softcap, reach, d_lse, xp)
+        query, key, value, mask = group_heads(query, key, value, mask)
+    xp = namespace(query)
+    spec = AttentionSpec(spec.scale, mask, kernels.binding_window(spec.window, query, key), spec.softcap)
+    if kernels.is_tracked(grad, query, key, value):
+        mask = mask_within_window(mask, query.shape[-2], key.shape[-2], spec.window, query)
+        found = gradients(grad, query, key, value, mask, spec, d_lse, kernels)
     else:
-        mask = within_reach(mask, query.shape[-2], key.shape[-2], reach, query)
-        found = gradients(grad, query, key, value, mask, scale, softcap, d_lse, xp)
+        found = _in_blocks(grad, query, key, value, spec, d_lse, kernels)
     d_query, d_key, d_value = (
         xp.astype(xp.reshape(_sum_to(d, x.shape, xp), given.shape), given.dtype, copy=False)
         for d, x, given in zip(found, (query, key, value), inputs, strict=True)
@@ -58,16 +70,19 @@ def gradients(
     key: Array,
     value: Array,
     mask: Array | None,
-    scale: float,
-    softcap: float | None,
+    spec: AttentionSpec,
     d_lse: Array | None,
-    xp: ModuleType,
-) -> Three:
-    """Return the gradients of a single block, not yet summed over the dimensions that were broadcast."""
+    kernels: Kernels,
+) -> Gradients:
+    """Return the gradients of a single block, not yet summed over the dimensions that were broadcast.
+
+    ``mask`` includes the window.
+    """
+    xp, scale = namespace(query), spec.scale
     work = at_least_float32(xp, query.dtype)
     d_out, q, k, v = (xp.astype(x, work, copy=False) for x in (grad, query, key, value))
     q = scale * q  # so that dK includes the scale too
-    weights, slope = _weights(q, k, mask, softcap, xp)  # (..., T, S)
+    weights, slope = _weights(q, k, mask, spec.softcap, kernels)  # (..., T, S)
     d_value = swapaxes(weights, -1, -2) @ d_out  # (..., S, D_v)
     d_scores = _through_softmax(weights, d_out @ swapaxes(v, -1, -2), d_lse, xp)  # (..., T, S)
     if slope is not None:
@@ -78,22 +93,22 @@ def gradients(
 
 
 def _weights(
-    q: Array, k: Array, mask: Array | None, softcap: float | None, xp: ModuleType
+    q: Array, k: Array, mask: Array | None, softcap: float | None, kernels: Kernels
 ) -> tuple[Array, Array | None]:
     """Return the weights and, if there is a softcap, its derivative for each score."""
     scores, slope = q @ swapaxes(k, -1, -2), None
     if softcap is not None:
-        capped = xp.tanh(scores / softcap)
+        capped = namespace(q).tanh(scores / softcap)
         scores, slope = softcap * capped, 1 - capped * capped
     if mask is not None:
-        scores = kernel(q).masked(scores, mask)
-    return softmax(scores), slope
+        scores = kernels.masked(scores, mask)
+    return kernels.softmax(scores, -1), slope
 
 
 def _through_softmax(weights: Array, d_weights: Array, d_lse: Array | None, xp: ModuleType) -> Array:
     """Return the gradient of the scores, given those of the weights and of the log-sums."""
-    of_row = xp.sum(weights * d_weights, axis=-1, keepdims=True)
-    d_weights = d_weights - (of_row if d_lse is None else of_row - d_lse)
+    row_sum = xp.sum(weights * d_weights, axis=-1, keepdims=True)
+    d_weights = d_weights - (row_sum if d_lse is None else row_sum - d_lse)
     return weights * d_weights
 
 
@@ -102,32 +117,23 @@ def _in_blocks(
     query: Array,
     key: Array,
     value: Array,
-    mask: Array | None,
-    scale: float,
-    softcap: float | None,
-    reach: Reach,
+    spec: AttentionSpec,
     d_lse: Array | None,
-    xp: ModuleType,
-) -> Three:
+    kernels: Kernels,
+) -> Gradients:
     """Add up the gradients of all blocks."""
+    xp = namespace(query)
     work = at_least_float32(xp, query.dtype)
     d_query, d_key, d_value = (xp.zeros_like(x, dtype=work) for x in (query, key, value))
-    for block in blocks(tuple(grad.shape[:-2]), query.shape[-2], key.shape[-2], reach, query):
+    for block in blocks(tuple(grad.shape[:-2]), query.shape[-2], key.shape[-2], spec.window, query):
         d_out, q, k, v = block.of_queries(grad), block.of_queries(query), block.of_keys(key), block.of_keys(value)
         d_rows = d_lse if d_lse is None else block.of_queries(d_lse)
-        found = gradients(d_out, q, k, v, block.mask(mask), scale, softcap, d_rows, xp)
+        found = gradients(d_out, q, k, v, block.mask(spec.mask), spec, d_rows, kernels)
         totals = block.of_queries(d_query), block.of_keys(d_key), block.of_keys(d_value)
         for total, part in zip(totals, found, strict=True):
             total += _sum_to(part, total.shape, xp)
         del found, part  # frees the memory before the next block needs it
     return d_query, d_key, d_value
-
-
-def _may_overwrite(*arrays: Array) -> bool:
-    """Tell whether arrays can be overwritten and sizes compared: nothing tracks the operations."""
-    if is_torch(arrays[0]):
-        return not kernel(arrays[0]).are_followed(*arrays)
-    return isinstance(arrays[0], np.ndarray)
 
 
 def _sum_to(grad: Array, wanted: tuple[int, ...], xp: ModuleType) -> Array:

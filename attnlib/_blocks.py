@@ -11,27 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlib._arrays import Array, is_torch, reshape
-from attnlib._lengths import binding_sides, keys_in_reach
+from attnlib._arrays import Array, is_torch
+from attnlib._lengths import keys_in_reach
+from attnlib._spec import WindowSpec
 from attnlib.masks import combine_masks, window_mask
 
-SCORES = 2**18  # in a block, 1 MiB of float32: fewer make matrix products slow, and more do not fit into the cache
-ROWS = 256  # queries in a block whose reach is limited: with more, more scores would be computed only to be masked
-ON_DEVICE = 64  # times as many scores on a GPU, where launching an operation takes as long as computing many scores
+MAX_SCORES = 2**18  # in a block, 1 MiB of float32: fewer make matrix products slow, and more do not fit into the cache
+MAX_ROWS = 256  # queries in a block under a window: with more, more scores would be computed only to be masked
+GPU_FACTOR = 64  # times as many scores on a GPU, where launching an operation takes as long as computing many scores
 ALL = slice(None)
 Index = int | slice
-
-
-class Reach(NamedTuple):
-    """Which keys query i can reach: those from ``i + offset - left`` to ``i + offset + right``; None means no limit."""
-
-    left: int | None
-    right: int | None
-    offset: int
-
-    def binding(self, T: int, S: int) -> "Reach":
-        """Return the reach without the limits that keep none of T queries from any of S keys."""
-        return Reach(*binding_sides(self.left, self.right, self.offset, T, S), self.offset)
 
 
 class Block(NamedTuple):
@@ -61,27 +50,26 @@ class Block(NamedTuple):
         return combine_masks(self.of_scores(mask), self.reached)
 
 
-def blocks(heads: tuple[int, ...], T: int, S: int, reach: Reach, like: Array) -> Iterator[Block]:
-    """Divide the scores ``(*heads, T, S)`` into blocks of about ``SCORES``, without keys that no query can reach."""
-    left, right, offset = reach
-    limited = not (left is None and right is None)
-    width = S if left is None or right is None else min(S, left + right + ROWS)
-    most = most_scores(like)
+def blocks(heads: tuple[int, ...], T: int, S: int, window: WindowSpec, like: Array) -> Iterator[Block]:
+    """Divide the scores ``(*heads, T, S)`` into blocks, leaving out keys that no query of a block can reach."""
+    left, right, offset = window
+    width = S if left is None or right is None else min(S, left + right + MAX_ROWS)
+    most = max_scores(like)
     rows = max(most // max(width, 1), 1)
-    together = most // max(min(rows, T) * width, 1)
-    rows = min(rows, ROWS) if limited else rows
+    heads_together = most // max(min(rows, T) * width, 1)
+    rows = rows if window.is_unlimited() else min(rows, MAX_ROWS)
     for begin in range(0, T, rows):
         end = min(begin + rows, T)
         a, b = keys_in_reach(begin, end, 0, S, left, right, offset)
-        inside = Reach(left, right, begin + offset - a).binding(end - begin, b - a)
-        reached = within_reach(None, end - begin, b - a, inside, like)
-        for chosen in _heads(heads, together) if a < b else ():
+        inside = WindowSpec(left, right, begin + offset - a).binding(end - begin, b - a)
+        reached = mask_within_window(None, end - begin, b - a, inside, like)
+        for chosen in _heads(heads, heads_together) if a < b else ():
             yield Block(chosen, slice(begin, end), slice(a, b), reached)
 
 
-def most_scores(like: Array) -> int:
+def max_scores(like: Array) -> int:
     """Return the maximum number of scores in a block."""
-    return SCORES * ON_DEVICE if is_torch(like) and like.device.type != "cpu" else SCORES
+    return MAX_SCORES * GPU_FACTOR if is_torch(like) and like.device.type != "cpu" else MAX_SCORES
 
 
 def _heads(heads: tuple[int, ...], together: int) -> Iterator[tuple[Index, ...]]:
@@ -94,26 +82,12 @@ def _heads(heads: tuple[int, ...], together: int) -> Iterator[tuple[Index, ...]]
             yield (*outer, slice(n, n + together))
 
 
-def within_reach(mask: Array | None, T: int, S: int, reach: Reach, like: Array) -> Array | None:
-    """Return a mask combined with the limits on distance; None if there is neither."""
-    left, right, offset = reach
-    if left is None and right is None:
+def mask_within_window(mask: Array | None, T: int, S: int, window: WindowSpec, like: Array) -> Array | None:
+    """Return a mask combined with that of a window; None if there is neither."""
+    left, right, offset = window
+    if window.is_unlimited():
         return mask
     return combine_masks(mask, window_mask(T, S, left, right, q_offset=offset, like=like))
-
-
-def grouped(query: Array, key: Array, value: Array, mask: Array | None) -> tuple[Array, Array, Array, Array | None]:
-    """Reshape the heads from (H,) to (H_key, H / H_key), so that each key head serves one group of query heads."""
-    H_key = key.shape[-3]
-    mask = mask if mask is None or mask.ndim < 3 else in_groups(mask, H_key)
-    return in_groups(query, H_key), key[..., None, :, :], value[..., None, :, :], mask
-
-
-def in_groups(x: Array, H_key: int) -> Array:
-    """Reshape ``(..., H, T, D)`` to ``(..., H_key, H / H_key, T, D)``; a single head serves all groups."""
-    if x.shape[-3] == 1:
-        return x[..., None, :, :]
-    return reshape(x, (*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:]))
 
 
 def _part(x: Array, index: tuple[Index, ...]) -> Array:

@@ -30,6 +30,7 @@ from attnlib._arrays import (
     require_sequence,
     shape,
 )
+from attnlib._attention_arguments import Window, check_scale, check_softcap, check_window
 from attnlib._instead import explain_torch_names
 from attnlib._mask_rule import MaskRule
 from attnlib._nested import refuse_nested
@@ -38,8 +39,7 @@ from attnlib.cache import KVCache, MemoryCache
 from attnlib.heads import merge, split
 from attnlib.masks import combine_masks
 from attnlib.positions import apply_rope, rope_tables
-from attnlib.sdpa import Window, check_softcap, check_window, scaled_dot_product_attention
-from attnlib.similarity import check_scale
+from attnlib.sdpa import scaled_dot_product_attention
 
 RopeTables = tuple[A, A]  # the cosines and the sines of rotary positions
 

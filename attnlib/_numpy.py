@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlib import _small
-from attnlib._lengths import binding_sides
+from attnlib._head_groups import batch_shape, group_heads, is_grouped
+from attnlib._spec import AttentionSpec, WindowSpec
 from attnlib._tiled import BLOCK_K, BLOCK_Q, ScoreSpec, attend, attend_whole_rows
 
-FEW = 32  # queries: for fewer, all scores of a head at a time take less memory than the keys
+FEW_QUERIES = 32  # for fewer, the scores of a head take less memory than its keys
 Floats = NDArray[np.floating[Any]]
+Results = tuple[Floats, Floats | None, Floats | None]  # the context, the weights and the log-sums
 
 
 def softmax(x: Floats, axis: int) -> Floats:
@@ -34,69 +36,70 @@ def masked(scores: Floats, mask: NDArray[Any]) -> Floats:
     return added
 
 
-def sdpa(
-    query: Floats,
-    key: Floats,
-    value: Floats,
-    mask: NDArray[Any] | None,
-    dropout_p: float,
-    left: int | None,
-    right: int | None,
-    offset: int,
-    scale: float,
-    softcap: float | None,
-    want_weights: bool,
-    want_lse: bool,
-) -> tuple[Floats, Floats | None, Floats | None]:
-    """Return the context ``(..., T, D_v)``, the weights ``(..., T, S)`` and the log-sums ``(..., T)`` if wanted."""
+def sdpa(query: Floats, key: Floats, value: Floats, spec: AttentionSpec) -> Results:
+    """Return the context ``(..., T, D_v)``, and the weights ``(..., T, S)`` and log-sums ``(..., T)`` if needed."""
     work = np.result_type(query.dtype, np.float32)
     q, k, v = (x.astype(work, copy=False) for x in (query, key, value))
-    left, right = binding_sides(left, right, offset, q.shape[-2], k.shape[-2])
-    if not (want_lse or dropout_p or softcap or left is not None) and (right is None or right == offset == 0):
-        found = _small.sdpa(q, k, v, mask, scale, right == 0, enable_gqa=q.ndim > 2)
-        if found is not None:
-            small, its_weights = (x.astype(query.dtype, copy=False) for x in found)
-            return small, its_weights if want_weights else None, None
-    q, k, v, mask, heads = _same_heads(q, k, v, mask)
-    spec = ScoreSpec(scale, softcap, mask, left, right, offset, dropout_p)
-    (T, S), lead = (q.shape[-2], k.shape[-2]), q.shape[:-2]
+    spec = spec._replace(window=binding_window(spec.window, q, k))
+    small = _few_scores(q, k, v, spec)
+    if small is not None:
+        context, weights = (x.astype(query.dtype, copy=False) for x in small)
+        return context, weights if spec.need_weights else None, None
+    return _many_scores(q, k, v, spec, query.dtype)
+
+
+def _few_scores(query: Floats, key: Floats, value: Floats, spec: AttentionSpec) -> tuple[Floats, Floats] | None:
+    """Return the context and the weights, or None if there are many scores or a case needs special treatment."""
+    if spec.need_lse or spec.dropout_p or spec.softcap:
+        return None
+    if not (spec.window.is_unlimited() or spec.window.is_causal()):
+        return None
+    causal = spec.window.is_causal()
+    return _small.sdpa(query, key, value, spec.mask, spec.scale, causal, enable_gqa=query.ndim > 2)
+
+
+def _many_scores(query: Floats, key: Floats, value: Floats, spec: AttentionSpec, dtype: Any) -> Results:
+    """Return the results, in the given dtype, from tiles of scores."""
+    heads, (T, S) = batch_shape(query, key, value), (query.shape[-2], key.shape[-2])
+    q, k, v, mask = _same_heads(query, key, value, spec.mask)
+    lead, work = q.shape[:-2], q.dtype
+    tiles = ScoreSpec(*spec._replace(mask=mask))
     out = np.empty((*lead, T, v.shape[-1]), work)
-    lse = np.empty((*lead, T), work) if want_lse else None
-    weights = np.zeros((*lead, T, S), work) if want_weights else None
-    if weights is None and T * S > BLOCK_Q * BLOCK_K and T >= FEW:
-        attend(q, k, v, spec, out, lse)
+    lse = np.empty((*lead, T), work) if spec.need_lse else None
+    weights = np.zeros((*lead, T, S), work) if spec.need_weights else None
+    if weights is None and T * S > BLOCK_Q * BLOCK_K and T >= FEW_QUERIES:
+        attend(q, k, v, tiles, out, lse)
     else:
-        attend_whole_rows(q, k, v, spec, out, lse, weights)
-    results = (out, weights, lse)
-    return tuple(x if x is None else _returned(x, heads, len(lead), query.dtype) for x in results)  # type: ignore[return-value]
+        attend_whole_rows(q, k, v, tiles, out, lse, weights)
+
+    def returned(x: Floats) -> Floats:
+        with np.errstate(over="ignore"):  # a log-sum may be too large for float16
+            return x.reshape(*heads, *x.shape[len(lead) :]).astype(dtype, copy=False)
+
+    return returned(out), weights if weights is None else returned(weights), lse if lse is None else returned(lse)
 
 
-def _returned(x: Floats, heads: tuple[int, ...], lead: int, dtype: Any) -> Floats:
-    with np.errstate(over="ignore"):  # a log-sum may be too large for float16
-        return x.reshape(*heads, *x.shape[lead:]).astype(dtype, copy=False)
+def is_tracked(*arrays: Floats) -> bool:
+    """Tell whether anything tracks the operations, which nothing does in NumPy."""
+    return False
+
+
+def binding_window(window: WindowSpec, query: Floats, key: Floats) -> WindowSpec:
+    """Return the window without the limits that exclude no key."""
+    return window.binding(query.shape[-2], key.shape[-2])
 
 
 def _same_heads(
     query: Floats, key: Floats, value: Floats, mask: NDArray[Any] | None
-) -> tuple[Floats, Floats, Floats, NDArray[Any] | None, tuple[int, ...]]:
-    """Return views of equal leading dimensions, at least one; and those that the result shall have.
-
-    Where the keys serve groups of query heads, the heads (H,) are seen as (H_key, H / H_key).
-    """
-    (T, S), (H, H_key) = (query.shape[-2], key.shape[-2]), (x.shape[-3] if x.ndim > 2 else 1 for x in (query, key))
-    if 1 < H_key < H:
-        heads = (*np.broadcast_shapes(query.shape[:-3], key.shape[:-3], value.shape[:-3]), H)
-        query = query.reshape(*query.shape[:-3], H_key, H // H_key, *query.shape[-2:])
-        key, value = key[..., None, :, :], value[..., None, :, :]
-        lead = (*heads[:-1], H_key, H // H_key)
-    else:
-        heads = np.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
-        lead = heads or (1,)
-    query, key, value = (_stretch(x, (*lead, *x.shape[-2:])) for x in (query, key, value))
-    if mask is not None:
-        mask = _stretch(mask, (*heads, T, S)).reshape(*lead, T, S)  # of a stretched array, a view like the others
-    return query, key, value, mask, heads
+) -> tuple[Floats, Floats, Floats, NDArray[Any] | None]:
+    """Return views with the same leading dimensions, at least one. Grouped heads have two: (H_key, H / H_key)."""
+    T, S, lead = query.shape[-2], key.shape[-2], batch_shape(query, key, value) or (1,)
+    if is_grouped(query, key):
+        query, key, value, mask = group_heads(query, key, value, mask)
+        lead = (*lead[:-1], *query.shape[-4:-2])
+    query, key, value = (_broadcast_to(x, (*lead, *x.shape[-2:])) for x in (query, key, value))
+    return query, key, value, mask if mask is None else _broadcast_to(mask, (*lead, T, S))
 
 
-def _stretch(x: NDArray[Any], wanted: tuple[int, ...]) -> NDArray[Any]:
+def _broadcast_to(x: NDArray[Any], wanted: tuple[int, ...]) -> NDArray[Any]:
     return x if x.shape == wanted else np.broadcast_to(x, wanted)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlib._arrays import Array, broadcasts_to
+from attnlib._attention_arguments import check_scale
 from attnlib._tiled import TINY
-from attnlib.similarity import check_scale
 
 Floats = NDArray[np.floating[Any]]
 

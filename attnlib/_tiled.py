@@ -19,7 +19,6 @@ Dimensions: H heads of all sequences, T queries, S keys, D width of queries and 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from math import e, log, log2, sqrt
 from typing import Any, NamedTuple, Self
 
@@ -27,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlib._lengths import keys_in_reach
+from attnlib._spec import AttentionSpec
 from attnlib._threads import share_out
 
 Floats = NDArray[np.floating[Any]]
@@ -39,17 +39,10 @@ BELOW_DIAGONAL = np.tri(BLOCK_Q, k=-1, dtype=np.bool_)  # column < row
 ON_OR_ABOVE_DIAGONAL = ~BELOW_DIAGONAL
 
 
-@dataclass(frozen=True)
-class ScoreSpec:
-    """How scores are formed, which keys a query may attend to, and the probability of dropping a weight."""
+class ScoreSpec(AttentionSpec):
+    """The steps from queries and keys to weights. The mask is (H, T, S) after broadcasting."""
 
-    scale: float
-    softcap: float | None
-    mask: NDArray[Any] | None  # (H, T, S) after broadcasting; bool (True = may attend), or added to the scores
-    left: int | None  # key j is in reach of query i if i + offset - left <= j <= i + offset + right
-    right: int | None
-    offset: int
-    dropout_p: float
+    __slots__ = ()
 
     @property
     def keep_prob(self) -> float:
@@ -91,12 +84,13 @@ class ScoreSpec:
 
     def keys_reached_by(self, begin: int, end: int, first: int, last: int) -> tuple[int, int]:
         """Return the range of the keys ``first:last`` that at least one of the queries ``begin:end`` can reach."""
-        return keys_in_reach(begin, end, first, last, self.left, self.right, self.offset)
+        return keys_in_reach(begin, end, first, last, *self.window)
 
     def queries_that_reach(self, first: int, last: int, T: int) -> tuple[int, int]:
         """Return which of T queries can reach one of the keys ``first:last``."""
-        begin = 0 if self.right is None else max(first - self.offset - self.right, 0)
-        return begin, T if self.left is None else min(last - self.offset + self.left, T)
+        left, right, offset = self.window
+        begin = 0 if right is None else max(first - offset - right, 0)
+        return begin, T if left is None else min(last - offset + left, T)
 
     def apply_mask(self, tile: Floats, heads: Any, begin: int, first: int, fill: float) -> None:
         """Overwrite what may not be attended to with ``fill``.
@@ -104,13 +98,13 @@ class ScoreSpec:
         The tile holds the queries from ``begin`` on, and the keys from ``first`` on that they reach. If the mask is
         additive, it is added to the tile, which must then hold scores, and ``fill`` must be -inf.
         """
-        t, s = tile.shape[-2:]
-        if self.right is not None:  # row r reaches the columns c < r + n
-            n = begin + self.offset + self.right + 1 - first
+        (t, s), (left, right, offset) = tile.shape[-2:], self.window
+        if right is not None:  # row r reaches the columns c < r + n
+            n = begin + offset + right + 1 - first
             if n < s:
                 np.copyto(tile[..., max(n, 0) :], fill, where=ON_OR_ABOVE_DIAGONAL[:t, max(-n, 0) : s - n])
-        if self.left is not None:  # row r reaches the columns c >= r - n
-            n = first - (begin + self.offset - self.left)
+        if left is not None:  # row r reaches the columns c >= r - n
+            n = first - (begin + offset - left)
             if (columns := min(t - 1 - n, s)) > 0:
                 np.copyto(tile[..., :columns], fill, where=BELOW_DIAGONAL[:t, n : n + columns])
         if self.mask is not None:
@@ -141,7 +135,8 @@ def attend(query: Floats, key: Floats, value: Floats, spec: ScoreSpec, out: Floa
         for *head, rows in pieces:
             h = tuple(head)
             mask = None if spec.mask is None else spec.mask[h][rows]
-            mine = replace(spec, mask=mask, offset=spec.offset + rows.start)
+            window = spec.window._replace(offset=spec.window.offset + rows.start)
+            mine = spec._replace(mask=mask, window=window)
             head_of_rows = _Head(query[h][rows], key[h], value[h], mine, out[h][rows], workspace)
             head_of_rows.run(None if lse is None else lse[h][rows])
 

@@ -17,22 +17,23 @@ sizes of a tile, WIDTH and WIDTH_V are D and D_v, rounded up to sizes that the G
 """
 
 from math import e, log, log2
-from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
+from attnlib._spec import AttentionSpec
+
 LOG2_E, LN_2 = tl.constexpr(log2(e)), tl.constexpr(log(2))
 SMALLEST = 16  # side of a matrix that Triton can multiply
 
 
-def attend(query: Tensor, key: Tensor, value: Tensor, spec: dict[str, Any], out: Tensor, lse: Tensor) -> None:
+def attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec, out: Tensor, lse: Tensor) -> None:
     """Fill the context ``out`` (B, H, T, D_v) and the log-sums of the rows ``lse`` (B, H, T), both contiguous.
 
-    Queries are (B, H, T, D). Keys (B, H_key, S, D) and values (B, H_key, S, D_v) each serve H / H_key heads. ``spec``
-    are the numbers ``scale``, ``softcap``, ``left``, ``right`` and ``offset`` of :class:`attnlib._tiled.ScoreSpec`.
+    Queries are (B, H, T, D). Keys (B, H_key, S, D) and values (B, H_key, S, D_v) each serve H / H_key heads. Of
+    ``spec``, the scale, the softcap and the window are used.
     """
     B, H, T, D = query.shape
     S, D_v = value.shape[-2:]
@@ -44,7 +45,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, spec: dict[str, Any], out:
     with torch.cuda.device_of(query):
         _head[grid](
             query, key, value, out, lse, *query.stride(), *key.stride(), *value.stride(),
-            H, H // key.shape[1], T, S, D, D_v, **spec, **blocks, **widths,
+            H, H // key.shape[1], T, S, D, D_v, spec.scale, spec.softcap, *spec.window, **blocks, **widths,
         )  # fmt: skip
 
 

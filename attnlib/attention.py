@@ -10,12 +10,12 @@ from attnlib._arrays import (
     Array,
     array_namespace,
     broadcast_shape,
-    kernel,
     require_broadcast,
     require_mask,
     require_sequence,
     shape,
 )
+from attnlib._dispatch import kernels_for
 from attnlib._nested import refuse_nested
 from attnlib._types import ArrayT
 from attnlib.sdpa import scaled_dot_product_attention as scaled_dot_product_attention
@@ -81,7 +81,7 @@ def attention(
     scores = _checked_scores(score(query, key), query, key)
     if mask is not None:
         require_mask("mask", mask, tuple(scores.shape), scores)
-        scores = kernel(scores).masked(scores, mask)
+        scores = kernels_for(scores).masked(scores, mask)
     weights = softmax(scores)  # (..., T, S)
     return weights @ value, weights
 

@@ -15,9 +15,9 @@ from attnlib._arrays import (
     device_of,
     is_jax_dimension,
     is_torch,
-    kernel,
     shape,
 )
+from attnlib._dispatch import kernels_for
 from attnlib._lengths import Lengths, check_lengths
 from attnlib._types import ArrayT
 from attnlib.cells import along, own_weights
@@ -93,7 +93,7 @@ def _run(
 ) -> tuple[Array, Array]:
     own = own_weights(cell, x, h, weights) if x.shape[-2] else None
     if own is not None:
-        found = kernel(x).encode(cell, x, h, *own, real) if is_torch(x) else None
+        found = kernels_for(x).encode(cell, x, h, *own, real) if is_torch(x) else None
         if found is not None:
             return found
     inputs, step = (x, _any_step(cell, weights)) if own is None else along(cell, x, *own)

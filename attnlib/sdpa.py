@@ -3,34 +3,19 @@
 Dimensions: B batch, H heads, T queries, S keys and values, D width of queries and keys, D_v width of values.
 """
 
-import math
 import sys
 from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
 from attnlib import _nested, _small
-from attnlib._arrays import (
-    Array,
-    array_namespace,
-    broadcast_batch_shape,
-    check_bool,
-    check_float,
-    check_int,
-    check_probability,
-    kernel,
-    require_mask,
-    require_sequence,
-    shape,
-)
+from attnlib._arrays import Array, array_namespace, check_bool, check_probability, require_mask, shape
+from attnlib._attention_arguments import Window, check_inputs, check_scale, check_softcap, window_spec
 from attnlib._backward import backward
-from attnlib._blocks import Reach
-from attnlib._lengths import FEW_KEYS
+from attnlib._dispatch import kernels_for
 from attnlib._nested import is_nested, refuse_nested, require_jagged
+from attnlib._spec import AttentionSpec
 from attnlib._types import ArrayT
-from attnlib.similarity import check_scale
-
-Window = tuple[int | None, int | None]
 
 
 class _Options(TypedDict, total=False):
@@ -171,42 +156,24 @@ def scaled_dot_product_attention(
     if type(is_causal) is not bool:
         is_causal = check_bool("is_causal", is_causal)
     extras = dropout_p != 0 or window is not None or softcap is not None or return_lse
-    plain = not (extras or q_offset != 0 or type(q_offset) is not int)
-    if plain and type(query) is np.ndarray:
-        small = _small.sdpa(query, key, value, attn_mask, scale, is_causal, enable_gqa)
-        if small is not None:
-            return small if return_weights else small[0]
-    plain = plain and attn_mask is None and scale is None and not enable_gqa
-    torch: Any = sys.modules.get("torch")
-    if torch and plain and _fit(torch, query, key, value):
-        attend = torch.nn.functional.scaled_dot_product_attention
-        try:
-            if return_weights:
-                found = kernel(query).small_sdpa(query, key, value, is_causal)
-                if found is not None:
-                    return found
-            elif torch.compiler.is_compiling() or key.shape[2] >= FEW_KEYS or not query.is_cpu:
-                return attend(query, key, value, is_causal=True) if is_causal else attend(query, key, value)
-            elif key.shape[2] and not torch.jit.is_tracing():
-                return kernel(query).sdpa_of_few_keys(query, key, value, is_causal)
-        except RuntimeError:
-            _check(query, key, value, enable_gqa=False)  # if devices differ, its message says what to write
-            raise
+    if not (extras or q_offset != 0 or type(q_offset) is not int):
+        found = _without_checks(query, key, value, attn_mask, scale, is_causal, enable_gqa, return_weights)
+        if found is not None:
+            return found
     if is_nested(query) or is_nested(key):
         return _attend_nested(
             query, key, value, dropout_p, is_causal, scale, enable_gqa, attn_mask=attn_mask is not None,
             window=window is not None, softcap=bool(softcap), return_weights=return_weights, return_lse=return_lse,
             q_offset=is_causal and q_offset != 0,
         )  # fmt: skip
-    scores_shape = _check(query, key, value, enable_gqa)
+    scores_shape = check_inputs(query, key, value, enable_gqa)
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
-    left, right = _reach(is_causal, window)
-    dropout_p, softcap = check_probability("dropout_p", dropout_p), check_softcap(softcap)
-    out, weights, lse = kernel(query).sdpa(
-        query, key, value, attn_mask, dropout_p, left, right, check_int("q_offset", q_offset),
-        check_scale(scale, query.shape[-1]), softcap, return_weights, return_lse,
+    spec = AttentionSpec(
+        check_scale(scale, query.shape[-1]), attn_mask, window_spec(is_causal, window, q_offset),
+        check_softcap(softcap), check_probability("dropout_p", dropout_p), return_weights, return_lse,
     )  # fmt: skip
+    out, weights, lse = kernels_for(query).sdpa(query, key, value, spec)
     if not (return_weights or return_lse):
         return out
     return (out, *([weights] if return_weights else []), *([lse] if return_lse else []))
@@ -281,17 +248,44 @@ def scaled_dot_product_attention_backward(
         (array([[2.]]), array([[0.5, 0.5]]))
     """
     refuse_nested("query", query, scaled_dot_product_attention_backward=True)
-    scores_shape: tuple[int, ...] = _check(query, key, value, enable_gqa)
+    scores_shape: tuple[int, ...] = check_inputs(query, key, value, enable_gqa)
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
     array_namespace(query=query, grad=grad)
     context_shape = (*scores_shape[:-1], value.shape[-1])
     if tuple(grad.shape) != context_shape:
         raise ValueError(f"grad has shape {shape(grad)}, but the context has {context_shape}: one number for each")
-    return backward(
-        grad, query, key, value, attn_mask, check_scale(scale, query.shape[-1]), check_softcap(softcap),
-        Reach(*_reach(check_bool("is_causal", is_causal), window), check_int("q_offset", q_offset)), enable_gqa,
-    )  # fmt: skip
+    reach = window_spec(is_causal, window, q_offset)
+    spec = AttentionSpec(check_scale(scale, query.shape[-1]), attn_mask, reach, check_softcap(softcap))
+    return backward(grad, query, key, value, spec, kernels_for(query))
+
+
+def _without_checks(
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None,
+    scale: float | None,
+    is_causal: bool,
+    enable_gqa: bool,
+    return_weights: bool,
+) -> Any:
+    """Return the result if a quick look shows that the arguments fit each other; None means that they need checks.
+
+    With few scores, the checks would take longer than the computation.
+    """
+    if type(query) is np.ndarray:
+        small = _small.sdpa(query, key, value, attn_mask, scale, is_causal, enable_gqa)
+        return small if small is None or return_weights else small[0]
+    torch: Any = sys.modules.get("torch")
+    if not torch or attn_mask is not None or scale is not None or enable_gqa or not _fit(torch, query, key, value):
+        return None
+    kernels = kernels_for(query)
+    try:
+        return (kernels.plain_sdpa_with_weights if return_weights else kernels.plain_sdpa)(query, key, value, is_causal)
+    except RuntimeError:
+        check_inputs(query, key, value, enable_gqa=False)  # if devices differ, its message says what to write
+        raise
 
 
 def _attend_nested(
@@ -307,7 +301,7 @@ def _attend_nested(
     """Return the context of nested tensors, after checking that no unsupported option is used."""
     refuse_nested("query", query, **unsupported)
     require_jagged(query=query, key=key, value=value)
-    _check(query, key, value, enable_gqa)
+    check_inputs(query, key, value, enable_gqa)
     dropout_p, factor = check_probability("dropout_p", dropout_p), check_scale(scale, query.shape[-1])
     return _nested.sdpa(query, key, value, dropout_p, is_causal, factor, enable_gqa)
 
@@ -324,73 +318,3 @@ def _fit(torch: Any, query: Array, key: Array, value: Array) -> bool:
         and dtype is key.dtype is value.dtype
         and dtype.is_floating_point
     )
-
-
-def _check(query: Array, key: Array, value: Array, enable_gqa: bool) -> tuple[int, ...]:
-    """Check that queries, keys and values go together, and return the shape of their scores."""
-    array_namespace(query=query, key=key, value=value)
-    q, k, v = query.shape, key.shape, value.shape
-    if min(len(q), len(k), len(v)) < 2:
-        require_sequence(query=query, key=key, value=value)
-    if q[-1] != k[-1]:
-        raise ValueError(
-            f"query has shape {shape(query)} and key {shape(key)}: widths D={q[-1]} and {k[-1]} must be equal"
-        )
-    if k[-2] != v[-2]:
-        raise ValueError(f"key has shape {shape(key)} and value {shape(value)}: S={k[-2]} keys need as many values")
-    if enable_gqa:
-        return (*_grouped(query, key, value), q[-2], k[-2])
-    if not q[:-2] == k[:-2] == v[:-2]:
-        return (*_batches(query, key, value), q[-2], k[-2])
-    return (*q[:-1], k[-2])
-
-
-def _batches(query: Array, key: Array, value: Array) -> tuple[int, ...]:
-    """Return the leading dimensions, broadcast together; where they do not, say what grouped queries would ask for."""
-    try:
-        return broadcast_batch_shape(query=(query, 2), key=(key, 2), value=(value, 2))
-    except ValueError as error:
-        H, H_key = (x.shape[-3] if x.ndim > 2 else 1 for x in (query, key))
-        grouped = H_key and H_key != H and H % H_key == 0
-        hint = f"; {H} query heads for {H_key} key heads need enable_gqa=True" if grouped else ""
-        raise ValueError(f"{error}{hint}") from None
-
-
-def _grouped(query: Array, key: Array, value: Array) -> tuple[int, ...]:
-    """Return the leading dimensions of grouped queries, the heads last."""
-    if min(query.ndim, key.ndim, value.ndim) < 3:
-        raise ValueError(
-            f"enable_gqa needs heads, (..., H, T, D), but query has shape {shape(query)}, key {shape(key)}, "
-            f"value {shape(value)}"
-        )
-    H, H_key, H_value = query.shape[-3], key.shape[-3], value.shape[-3]
-    if H_key != H_value or H_key < 1 or H % H_key:
-        raise ValueError(
-            f"query has {H} heads, key {H_key} and value {H_value}: key and value need the same number of heads, and "
-            f"the query a multiple of it"
-        )
-    return (*broadcast_batch_shape(query=(query, 3), key=(key, 3), value=(value, 3)), H)
-
-
-def check_window(window: Window | None) -> Window | None:
-    """Return a window, or None, after checking that it is a pair of whole numbers; None leaves a side open."""
-    if window is None:
-        return None
-    if not isinstance(window, (tuple, list)) or len(window) != 2:
-        raise TypeError(f"window is {window!r}, but a pair (left, right) is needed, with None for an open side")
-    left, right = (None if n is None else check_int(f"window[{side}]", n, 0) for side, n in enumerate(window))
-    return left, right
-
-
-def _reach(is_causal: bool, window: Window | None) -> Window:
-    """Return how far before and after itself a query may look; None means without a limit."""
-    left, right = check_window(window) or (None, None)
-    return left, 0 if is_causal else right
-
-
-def check_softcap(softcap: float | None) -> float | None:
-    """Return the cap on scores as a float, or None for no cap, after checking that it is a positive number."""
-    softcap = 0.0 if softcap is None else check_float("softcap", softcap)
-    if not 0 <= softcap < math.inf:
-        raise ValueError(f"softcap is {softcap}, but a positive number is needed (None or 0 means no cap)")
-    return softcap or None

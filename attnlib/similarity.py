@@ -19,6 +19,7 @@ from attnlib._arrays import (
     shape,
     swapaxes,
 )
+from attnlib._attention_arguments import check_scale
 from attnlib._types import ArrayT
 
 
@@ -230,16 +231,6 @@ def gaussian(query: ArrayT, key: ArrayT, *, bandwidth: float = 1.0) -> ArrayT:
         raise ValueError(f"bandwidth is {bandwidth}, but a positive number is needed (the width of the kernel)")
     difference = (query[..., :, None, :] - key[..., None, :, :]) / bandwidth  # (..., T, S, D)
     return -0.5 * xp.sum(difference * difference, axis=-1, dtype=difference.dtype)
-
-
-def check_scale(scale: float | None, width: int) -> float:
-    """Return what dot products are multiplied by: ``1 / sqrt(width)`` if ``scale`` is None."""
-    if scale is None:
-        return float(max(width, 1) ** -0.5)
-    scale = check_float("scale", scale)
-    if not -math.inf < scale < math.inf:
-        raise ValueError(f"scale is {scale}, but a finite number is needed (None means 1/sqrt(D))")
-    return scale
 
 
 def _dot(query: Array, key: Array) -> Array:

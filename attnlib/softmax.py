@@ -1,6 +1,7 @@
 """From scores to weights."""
 
-from attnlib._arrays import array_namespace, check_int, kernel, shape
+from attnlib._arrays import array_namespace, check_int, shape
+from attnlib._dispatch import kernels_for
 from attnlib._types import ArrayT
 
 
@@ -40,4 +41,4 @@ def softmax(x: ArrayT, axis: int = -1) -> ArrayT:
     axis = check_int("axis", axis)
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(f"axis is {axis}, but x has shape {shape(x)}: use an axis from {-x.ndim} to {x.ndim - 1}")
-    return kernel(x).softmax(x, axis)
+    return kernels_for(x).softmax(x, axis)

@@ -5,13 +5,12 @@ You have to call it yourself: :func:`attnlib.scaled_dot_product_attention` never
 """
 
 import sys
-from math import prod
 from typing import Any
 
-from attnlib._arrays import Array, check_bool, check_int, is_torch
-from attnlib._lengths import binding_sides
-from attnlib.sdpa import Window, _check, _reach, check_softcap
-from attnlib.similarity import check_scale
+from attnlib._arrays import Array, is_torch
+from attnlib._attention_arguments import Window, check_inputs, check_scale, check_softcap, window_spec
+from attnlib._head_groups import flatten_batch
+from attnlib._spec import AttentionSpec
 
 __all__ = ["scaled_dot_product_attention"]
 
@@ -78,18 +77,15 @@ def scaled_dot_product_attention(
         >>> out.shape, lse.shape  # doctest: +SKIP
         (torch.Size([1, 4, 1000, 64]), torch.Size([1, 4, 1000]))
     """
-    *lead, T, S = _check(query, key, value, enable_gqa)
-    left, right = _reach(check_bool("is_causal", is_causal), window)
-    offset = check_int("q_offset", q_offset)
-    left, right = binding_sides(left, right, offset, T, S)
-    scale, softcap = check_scale(scale, query.shape[-1]), check_softcap(softcap)
-    spec = {"scale": scale, "softcap": softcap, "left": left, "right": right, "offset": offset}
+    *lead, T, S = check_inputs(query, key, value, enable_gqa)
+    reach = window_spec(is_causal, window, q_offset).binding(T, S)
+    spec = AttentionSpec(check_scale(scale, query.shape[-1]), None, reach, check_softcap(softcap))
     _check_tensors(query=query, key=key, value=value)
     from attnlib import _triton  # not at the top, because it imports Triton
 
     _check_device(query, _triton.INTERPRETED)
     *batch, H = lead or [1]
-    q, k, v = (_seen(x, batch, x.shape[-3] if enable_gqa else H) for x in (query, key, value))
+    q, k, v = (flatten_batch(x, batch, x.shape[-3] if enable_gqa else H) for x in (query, key, value))
     out, lse = query.new_empty((*lead, T, value.shape[-1])), query.new_empty((*lead, T))
     if lse.numel():
         _triton.attend(q, k, v, spec, out, lse)
@@ -125,8 +121,3 @@ def _check_device(query: Array, interpreted: bool) -> None:
         raise TypeError(
             "query has dtype torch.bfloat16, which Triton's interpreter multiplies incorrectly: use float16 or float32"
         )
-
-
-def _seen(x: Array, batch: list[int], heads: int) -> Array:
-    """Return x as (B, H, T, D), as a view if no copy is needed."""
-    return x.expand(*batch, heads, *x.shape[-2:]).reshape(prod(batch), heads, *x.shape[-2:])

@@ -17,7 +17,7 @@ Part = dict[str, object]  # as it is sent: the module, the name, the source, and
 _ATTENTION = (
     *("attention.attention", "attention.self_attention", "sdpa.scaled_dot_product_attention_backward"),
     *("_backward.gradients", "_small.attend"),
-    *("_numpy.sdpa", "_torch._step_by_step", "_torch._head_by_head"),
+    *("_numpy.sdpa", "_torch_unfused.attend", "_torch_unfused.attend_head_by_head"),
     *(
         "_tiled.ScoreSpec",
         "_tiled._Head",
@@ -29,7 +29,7 @@ _ATTENTION = (
 )
 _STEPS = ("seq2seq.bahdanau_step", "seq2seq.luong_step", "seq2seq._attend", "seq2seq._next_state")
 _HEADS = ("heads.multi_head_attention", "_multi_head_attention.MultiHeadAttention")
-_MASKED = ("_numpy.masked", "_small._apply", "_tiled.fill_masked", "_torch.masked", "_torch._masked_scores")
+_MASKED = ("_numpy.masked", "_small._apply", "_tiled.fill_masked", "_torch_steps.masked", "_torch_steps.masked_scores")
 
 # By the exercise's name: the functions and classes of attnlib that hold its answer, or most of it. A function that only
 # calls one of them is not listed: it raises because that one does.
@@ -39,15 +39,21 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "general": ("similarity.general",),
     "bahdanau_step": _STEPS,
     "luong_step": _STEPS,
-    "softmax": ("softmax.softmax", "_numpy.softmax", "_torch.softmax", "_torch._softmax_of_own", *_ATTENTION),
+    "softmax": (
+        "softmax.softmax",
+        "_numpy.softmax",
+        "_torch_steps.softmax",
+        "_torch_steps.softmax_inplace",
+        *_ATTENTION,
+    ),
     "dot": ("similarity.dot", "similarity._dot"),
     "cosine": ("similarity.cosine", "similarity._unit"),
     "gaussian": ("similarity.gaussian",),
     "attention": _ATTENTION,
     "self_attention": _ATTENTION,
-    "scaled_dot": ("similarity.scaled_dot", "similarity.check_scale"),
+    "scaled_dot": ("similarity.scaled_dot", "_attention_arguments.check_scale"),
     "scaled_dot_product_attention": _ATTENTION,
-    "attention_shapes": ("sdpa._check",),
+    "attention_shapes": ("_attention_arguments.check_inputs",),
     "attention_cost": (),
     "split_heads": ("heads.split_heads", "heads.split"),
     "merge_heads": ("heads.merge_heads", "heads.merge"),
@@ -55,7 +61,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "MultiHeadAttention": _HEADS,
     "causal_mask": (
         *("masks.causal_mask", "masks.window_mask", "masks.within_window", "masks._positions"),
-        "_torch._mask_of_zeros",
+        "_torch_fused.zero_mask",
     ),
     "padding_mask": ("masks.padding_mask", "recurrent._real_steps"),
     "masked_attention": (*_ATTENTION, *_MASKED),

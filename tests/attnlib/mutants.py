@@ -18,9 +18,14 @@ class Mutant(NamedTuple):
     )
 
 
-def torch(what, old, new):
-    """A slip in the kernels for torch."""
-    return Mutant(what, "_torch.py", old, new, "torch")
+def fused(what, old, new):
+    """A slip in the calls of torch's fused kernel."""
+    return Mutant(what, "_torch_fused.py", old, new, "torch")
+
+
+def unfused(what, old, new):
+    """A slip in torch's attention from all scores."""
+    return Mutant(what, "_torch_unfused.py", old, new, "torch")
 
 
 def backward(what, old, new):
@@ -36,32 +41,35 @@ def array_api(what, old, new):
 SDPA = [
     Mutant(
         "no scale unless one is given",
-        "similarity.py",
+        "_attention_arguments.py",
         "float(max(width, 1) ** -0.5)",
         "1.0",
     ),
     Mutant(
         "divided by D, not by its root",
-        "similarity.py",
+        "_attention_arguments.py",
         "float(max(width, 1) ** -0.5)",
         "1 / max(width, 1)",
     ),
     Mutant(
         "causal with a window open to the right",
-        "sdpa.py",
-        "return left, 0 if is_causal else right",
-        "return left, right",
+        "_attention_arguments.py",
+        "0 if is_causal else right",
+        "right",
     ),
     Mutant(
         "causal off by one",
-        "sdpa.py",
-        "return left, 0 if is_causal else right",
-        "return left, 1 if is_causal else right",
+        "_attention_arguments.py",
+        "0 if is_causal else right",
+        "1 if is_causal else right",
     ),
     Mutant(
-        "offset with the wrong sign", "sdpa.py", 'check_int("q_offset", q_offset),', '-check_int("q_offset", q_offset),'
+        "offset with the wrong sign",
+        "_attention_arguments.py",
+        'right, check_int("q_offset", q_offset)',
+        'right, -check_int("q_offset", q_offset)',
     ),
-    backward("without the sum over the row", "d_weights = d_weights - (of_row if", "(of_row if"),
+    backward("without the sum over the row", "d_weights = d_weights - (row_sum if", "(row_sum if"),
     backward("sums over the queries", "d_weights, axis=-1, keepdims", "d_weights, axis=-2, keepdims"),
     backward("without the scale for the query", "d_query = scale * (d_scores @ k)", "d_query = d_scores @ k"),
     backward(
@@ -125,14 +133,14 @@ NUMPY = [
     Mutant(
         "window one too long to the left, in tiles",
         "_tiled.py",
-        "n = first - (begin + self.offset - self.left)",
-        "n = first - (begin + self.offset - self.left - 1)",
+        "n = first - (begin + offset - left)",
+        "n = first - (begin + offset - left - 1)",
     ),
     Mutant(
         "window one short to the right",
         "_tiled.py",
-        "n = begin + self.offset + self.right + 1 - first",
-        "n = begin + self.offset + self.right - first",
+        "n = begin + offset + right + 1 - first",
+        "n = begin + offset + right - first",
     ),
     Mutant(
         "keys in reach one short",
@@ -143,14 +151,14 @@ NUMPY = [
     Mutant(
         "queries in reach begin too late",
         "_tiled.py",
-        "max(first - self.offset - self.right, 0)",
-        "max(first - self.offset - self.right + 1, 0)",
+        "max(first - offset - right, 0)",
+        "max(first - offset - right + 1, 0)",
     ),
     Mutant(
         "queries in reach end too early",
         "_tiled.py",
-        "min(last - self.offset + self.left, T)",
-        "min(last - self.offset + self.left - 1, T)",
+        "min(last - offset + left, T)",
+        "min(last - offset + left - 1, T)",
     ),
     Mutant("softcap without its factor after tanh", "_tiled.py", "out *= self.softcap * log2(e)", "out *= log2(e)"),
     Mutant("softcap without its divisor before tanh", "_tiled.py", "self.scale / self.softcap", "self.scale"),
@@ -200,9 +208,9 @@ NUMPY = [
     Mutant("weights without their sum", "_tiled.py", "divide(tile, row_sum * spec.keep_prob)", "pass"),
     Mutant(
         "groups of heads interleaved",
-        "_numpy.py",
-        "query = query.reshape(*query.shape[:-3], H_key, H // H_key, *query.shape[-2:])",
-        "query = query.reshape(*query.shape[:-3], H // H_key, H_key, *query.shape[-2:]).swapaxes(-4, -3)",
+        "_head_groups.py",
+        "return reshape(x, (*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:]))",
+        "return reshape(x, (*x.shape[:-3], x.shape[-3] // H_key, H_key, *x.shape[-2:])).swapaxes(-4, -3)",
     ),
     Mutant("dropout that does not scale up", "_tiled.py", "return 1 - self.dropout_p or 1.0", "return 1.0"),
     Mutant(
@@ -222,68 +230,80 @@ NUMPY = [
     ),
 ]
 TORCH = [
-    Mutant("the short way forgets causality", "sdpa.py", "value, is_causal=True) if", "value) if", "torch"),
-    torch(
+    fused("a plain call forgets causality", "if is_causal:\n        return", "if False:\n        return"),
+    fused(
         "few keys forget causality",
         "    if not causal:\n        return query",
         "    if True:\n        return query",
     ),
-    torch("few keys see one more", "-torch.inf).triu(1)", "-torch.inf).triu(2)"),
-    Mutant("the short way forgets the window", "sdpa.py", " or window is not None or softcap", " or softcap", "torch"),
-    torch(
+    fused("few keys see one more", "-torch.inf).triu(1)", "-torch.inf).triu(2)"),
+    Mutant("a plain call forgets the window", "sdpa.py", " or window is not None or softcap", " or softcap", "torch"),
+    fused(
         "causal dropped beside a mask",
-        "    elif not (left is None and right is None):",
-        "    elif mask is None and not (left is None and right is None):",
+        "    elif not spec.window.is_unlimited():",
+        "    elif mask is None and not spec.window.is_unlimited():",
     ),
-    torch(
+    Mutant(
         "causal although there is an offset",
-        "left is None and right == 0 and offset == 0 and",
-        "left is None and right == 0 and",
+        "_spec.py",
+        "return self.left is None and self.right == 0 and self.offset == 0",
+        "return self.left is None and self.right == 0",
+        "torch",
     ),
-    torch("causal although the scale is negative", "offset == 0 and scale > 0:", "offset == 0:"),
-    torch(
+    fused("causal although the scale is negative", "is_causal() and scale > 0", "is_causal()"),
+    Mutant(
         "causal although there is a window",
-        "mask is None and left is None and right == 0",
-        "mask is None and right == 0",
+        "_spec.py",
+        "return self.left is None and self.right == 0 and self.offset == 0",
+        "return self.right == 0 and self.offset == 0",
+        "torch",
     ),
-    torch("no scale step by step", "scores = _scaled(q, scale) @", "scores = q @"),
-    torch(
+    unfused("no scale", "scores = _scaled(query, spec.scale) @", "scores = query @"),
+    fused(
         "the scale forgotten by the fused operation",
         "F.scaled_dot_product_attention(q, k, v, mask, dropout_p, causal, scale=scale, enable_gqa=",
         "F.scaled_dot_product_attention(q, k, v, mask, dropout_p, causal, enable_gqa=",
     ),
-    torch(
-        "softcap without its factor",
-        "scores = softcap * torch.tanh(scores / softcap)",
-        "scores = torch.tanh(scores / softcap)",
-    ),
-    torch(
+    unfused("softcap without its factor", "spec.softcap * torch.tanh(", "torch.tanh("),
+    unfused(
         "lse of the scores before the mask",
-        "lse = torch.logsumexp(scores, dim=-1)",
-        "lse = torch.logsumexp((q * scale) @ k.transpose(-1, -2), dim=-1)",
+        "_log_sums(scores, empty) if",
+        "_log_sums(_scores(q, k, spec), empty) if",
     ),
-    torch(
+    fused(
         "a mask of five dimensions seen with batches swapped",
-        "mask = seen(mask.expand(*batch, H, *mask.shape[-2:]), H)",
-        "mask = seen(mask.expand(*batch, H, *mask.shape[-2:]), H).flip(0)",
+        "mask = flatten_batch(mask.expand(*batch, H, *mask.shape[-2:]), batch, H)",
+        "mask = flatten_batch(mask.expand(*batch, H, *mask.shape[-2:]), batch, H).flip(0)",
     ),
     Mutant(
         "groups of heads interleaved",
-        "_blocks.py",
+        "_head_groups.py",
         "return reshape(x, (*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:]))",
         "return reshape(x, (*x.shape[:-3], x.shape[-3] // H_key, H_key, *x.shape[-2:])).swapaxes(-4, -3)",
         "torch",
     ),
     Mutant(
-        "reach that never forbids",
-        "_blocks.py",
-        "if left is None and right is None:\n        return mask",
-        "if left is None or right is None:\n        return mask",
+        "a window that never forbids",
+        "_spec.py",
+        "return self.left is None and self.right is None",
+        "return self.left is None or self.right is None",
         "torch",
     ),
-    torch("blocks without the gradient of the log-sums", "reach, enable_gqa, d_lse)", "reach, enable_gqa)"),
-    torch("blocks without dropout", "mask(mask), dropout_p, scale", "mask(mask), 0.0, scale"),
-    torch("weights of a row of nothing not 0", "weights = weights.masked_fill(nothing, 0.0)", "pass"),
+    Mutant(
+        "blocks without the gradient of the log-sums",
+        "_torch_blocks.py",
+        "_torch_steps, d_lse)",
+        "_torch_steps)",
+        "torch",
+    ),
+    Mutant(
+        "blocks without dropout",
+        "_torch_blocks.py",
+        "block.mask(mask), spec)",
+        "block.mask(mask), spec._replace(dropout_p=0.0))",
+        "torch",
+    ),
+    unfused("weights of an empty row not 0", "weights.masked_fill(empty, 0.0)", "weights"),
 ]
 OTHERS = [
     Mutant("attention averages by scores", "attention.py", "weights @ value, weights", "scores @ value, weights"),
@@ -396,14 +416,14 @@ OTHERS = [
         "xp.concat([context, state], axis=-1)",
         "xp.concat([state, context], axis=-1)",
     ),
-    Mutant("attention forgets its mask", "attention.py", "scores = kernel(scores).masked(scores, mask)", "pass"),
+    Mutant("attention forgets its mask", "attention.py", "scores = kernels_for(scores).masked(scores, mask)", "pass"),
     Mutant("many heads without the last matrix", "heads.py", "is_causal=is_causal)) @ w_o", "is_causal=is_causal))"),
 ]
 ARRAY_API = [
     array_api("a query of nothing divides by 0", "total = xp.where(nothing, 1.0, ", "total = xp.where(nothing, 0.0, "),
     array_api("log-sums without the maximum", "xp.log(total) + top)", "xp.log(total))"),
-    array_api("no softcap", "softcap * xp.tanh(scores / softcap)", "scores"),
-    array_api("a window ignored", "mask = within_reach(", "within_reach("),
+    array_api("no softcap", "spec.softcap * xp.tanh(scores / spec.softcap)", "scores"),
+    array_api("a window ignored", "mask = mask_within_window(spec.mask, ", "mask, _ = spec.mask, ("),
 ]
 MUTANTS = SDPA + NUMPY + TORCH + ARRAY_API + OTHERS
 

@@ -489,7 +489,7 @@ def test_torch_s_loop_is_ours(rng, monkeypatch, cell, gates, theirs, theirs_alon
         return states, last, *torch.autograd.grad(loss, [z for z in inputs if z is not None])
 
     fused = results()
-    monkeypatch.setattr("attnlib._torch._is_eager_on_cpu", lambda x: False)
+    monkeypatch.setattr("attnlib._torch_recurrent.is_eager_on_cpu", lambda x: False)
     torch.testing.assert_close(fused, results(), rtol=1e-12, atol=1e-13)
 
 
@@ -502,7 +502,7 @@ def test_leading_dimensions_go_through_torch_s_loop_too(rng, monkeypatch, cell, 
     )
     arrays = [x, h0, *map(torch.tensor, weights)]
     fused = encode(cell, *arrays)
-    monkeypatch.setattr("attnlib._torch._is_eager_on_cpu", lambda x: False)
+    monkeypatch.setattr("attnlib._torch_recurrent.is_eager_on_cpu", lambda x: False)
     torch.testing.assert_close(fused, encode(cell, *arrays), rtol=1e-12, atol=1e-13)
 
 

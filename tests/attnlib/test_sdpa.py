@@ -937,8 +937,8 @@ def test_the_gradient_by_hand_is_torch_s_under_any_options(backend, case):
     if mask:
         arrays.append(random_mask(rng, *mask))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("attnlib._blocks.SCORES", scores)
-        patched.setattr("attnlib._blocks.ROWS", 2)
+        patched.setattr("attnlib._blocks.MAX_SCORES", scores)
+        patched.setattr("attnlib._blocks.MAX_ROWS", 2)
         assert_gradients_are_autograd_s(backend, grad, arrays, options)
 
 

@@ -122,7 +122,7 @@ CASES = (
     _case("getsource", "runs the source of the library's function", "import inspect, attnlib\nexec(inspect.getsource(attnlib._numpy.softmax).replace('Floats', 'object'))"),
     _case("marshal", "writes the library's code out, and reads it again", "import marshal, types, attnlib\nown = types.FunctionType(marshal.loads(marshal.dumps(attnlib._numpy.softmax.__code__)), {'np': np})\ndef softmax(x, axis=-1): return own(x, axis)"),
     _case("kernel", "calls the library's kernel", "import attnlib\ndef softmax(x, axis=-1): return attnlib._numpy.softmax(x, axis)"),
-    _case("tiles", "attends with the library's tiles", "import attnlib\ndef softmax(x, axis=-1): return attnlib._tiled.attend_at_once(x, x, x, None, x, x, x)"),
+    _case("tiles", "attends with the library's tiles", "import attnlib\ndef softmax(x, axis=-1): return attnlib._tiled.attend_whole_rows(x, x, x, None, x, x, x)"),
     _case("unit-values", "attends to unit vectors, which leaves the weights", attention=UNITS),
     _case("unit-keys", "attends to unit vectors for a softmax", UNITS_FOR_SOFTMAX),
     _case("heads", "attends with one head and unit matrices", attention=HEADS),

@@ -1,0 +1,101 @@
+"""Attention by torch's fused kernel, which never holds the scores of all pairs. Arguments have been validated.
+
+Dimensions: B batch, H heads, T queries, S keys, D width of queries and keys, D_v of values.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from attnlib._arrays import at_least_float32
+from attnlib._blocks import mask_within_window
+from attnlib._head_groups import batch_shape, flatten_batch, is_grouped
+from attnlib._lengths import FEW_KEYS
+from attnlib._spec import AttentionSpec
+from attnlib._torch_tracing import is_traced
+
+
+def can_fuse(key: Tensor, spec: AttentionSpec) -> bool:
+    """Tell whether torch's kernel computes what is needed.
+
+    It has no softcap, and returns neither weights nor log-sums. Without any keys, in half precision on a CPU, it
+    returns uninitialized memory.
+    """
+    if spec.softcap is not None or spec.need_weights or spec.need_lse:
+        return False
+    return is_traced() or key.shape[-2] != 0
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec) -> Tensor:
+    """Return the context, for any leading dimensions. The mask has passed :func:`mask_for_kernel`."""
+    mask, dropout_p, scale = spec.mask, spec.dropout_p, spec.scale
+    causal = False
+    if mask is None and spec.window.is_causal() and scale > 0:
+        causal = True  # a bool, even if the offset or the scale is symbolic
+    elif not spec.window.is_unlimited():
+        mask = mask_within_window(mask, query.shape[-2], key.shape[-2], spec.window, query)
+    if mask is None and needs_mask(key):
+        mask, causal = zero_mask(query, key, causal), False
+    if query.ndim == key.ndim == value.ndim == 4 and query.shape[:2] == key.shape[:2] == value.shape[:2]:
+        return F.scaled_dot_product_attention(query, key, value, mask, dropout_p, causal, scale=scale)
+    return _flattened(query, key, value, mask, dropout_p, causal, scale)
+
+
+def attend_plain(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> Tensor | None:
+    """Return the context of (B, H, T, D) tensors that share B and H, if nothing else is asked for; None without keys.
+
+    A short call spends most of its time on overhead, so this does as little as possible.
+    """
+    if needs_mask(key):
+        if not key.shape[2]:
+            return None
+        return F.scaled_dot_product_attention(query, key, value, zero_mask(query, key, is_causal))
+    if is_causal:
+        return F.scaled_dot_product_attention(query, key, value, is_causal=True)
+    return F.scaled_dot_product_attention(query, key, value)
+
+
+def mask_for_kernel(mask: Tensor | None, query: Tensor) -> Tensor | None:
+    """Return the mask with at least two dimensions and in a dtype that torch's kernel handles correctly.
+
+    Besides bool and the queries' own dtype, that is float32 for half precision. With float64 queries, the kernel
+    misreads a float32 mask.
+    """
+    if mask is None:
+        return None
+    if mask.ndim < 2:
+        mask = mask.reshape(1, -1)
+    work = at_least_float32(torch, query.dtype)
+    return mask if mask.dtype in (torch.bool, work, query.dtype) else mask.to(work)
+
+
+def needs_mask(key: Tensor) -> bool:
+    """Tell whether torch's kernel would return 0, not nan, for a query that contains nan unless it is given a mask.
+
+    On the CPU, the kernel processes 16 scores at a time. If there are fewer and all are nan, it takes their maximum to
+    be -inf, as if all were masked out.
+    """
+    return key.is_cpu and not is_traced() and key.shape[-2] < FEW_KEYS
+
+
+def zero_mask(query: Tensor, key: Tensor, causal: bool) -> Tensor:
+    """Return an additive mask of zeros, with -inf above the diagonal if the attention is causal."""
+    if not causal:
+        return query.new_zeros(1, 1)
+    T, S = query.shape[-2], key.shape[-2]
+    return query.new_full((T, S), -torch.inf).triu(1)
+
+
+def _flattened(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, causal: bool, scale: float
+) -> Tensor:
+    """Reshape any leading dimensions to (B, H): only for those does torch have a fused kernel."""
+    grouped = is_grouped(query, key)
+    lead = batch_shape(query, key, value)
+    *batch, H = lead or (1,)
+    if mask is not None and mask.ndim > 3 and len(batch) > 1:
+        mask = flatten_batch(mask.expand(*batch, H, *mask.shape[-2:]), batch, H)
+    q = flatten_batch(query, batch, H)
+    k, v = (flatten_batch(x, batch, x.shape[-3] if grouped else H) for x in (key, value))
+    out = F.scaled_dot_product_attention(q, k, v, mask, dropout_p, causal, scale=scale, enable_gqa=grouped)
+    return out.reshape(*lead, *out.shape[-2:])
