@@ -851,7 +851,7 @@ GRADIENTS = {
         "shapes": ((B, 6, T, D), (1, 2, S, D), (2, S, D_V)), "enable_gqa": True, "mask": ("bool", (6, T, 1)),
     },
 }  # fmt: skip
-SMALL_BLOCKS = {"SCORES": 3 * S, "ROWS": 2}  # three queries, or two where their reach is limited
+SMALL_BLOCKS = {"MAX_SCORES": 3 * S, "MAX_ROWS": 2}  # three queries, or two where their reach is limited
 
 
 def gradients(backend, grad, arrays, options, dtype="float64"):

@@ -1,9 +1,9 @@
 """A type checker finds what is wrong in a caller's code, and accepts what is right."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
-
-from mypy import api
 
 ROOT = Path(__file__).parents[2]
 BEFORE = """\
@@ -113,7 +113,9 @@ def what_mypy_says(folder: Path, lines: list[str], settings: str = "") -> dict[s
     # Sharing the cache that `mypy` makes of the whole repository saves most of the time. A message that comes
     # from it names the folder of an earlier run.
     options = ["--config-file", str(config), "--cache-dir", str(ROOT / ".mypy_cache")]
-    answer = api.run([*options, str(file)])[0]
+    # In a process of its own, because mypy would look for attnlib in every folder that pytest has put on sys.path.
+    mypy = [sys.executable, "-m", "mypy", *options, str(file)]
+    answer = subprocess.run(mypy, capture_output=True, text=True, timeout=600, check=False).stdout
     found = re.findall(r"^.*\bcaller\.py:(\d+): (?:error|note): (.*)$", answer, re.MULTILINE)
     assert found, answer
     return dict.fromkeys(lines, "") | {lines[int(number) - 1]: text for number, text in reversed(found)}
