@@ -20,11 +20,11 @@ SECONDS = 5  # that the index may take to answer
 MOST = 10_000_000  # bytes of its answer
 CHOICES = ("", "cpu", "cuda")
 CUDA = "3 GB more for PyTorch's build for NVIDIA GPUs (make TORCH=cpu installs the CPU build instead)"
-SIZE = {
+SIZE = {  # of the environment, with PyTorch's CPU build
     "student": "0.4 GB",
-    "torch": "1.6 GB",
-    "grading": "1.9 GB",
-    "book": "2.3 GB",
+    "torch": "1.4 GB",
+    "grading": "1.6 GB",
+    "book": "2.0 GB",
     "test": "3.4 GB",
     "bench": "3.5 GB",
 }

