@@ -1,5 +1,6 @@
 """What every chapter has: goals, predictions, questions that explain each option, a summary, sources."""
 
+import ast
 import re
 
 import pytest
@@ -71,3 +72,21 @@ def test_every_source_is_cited_and_can_be_found():
     assert len({key for key, _ in entries}) == len(entries)
     nowhere = {key for key, body in entries if not re.search(r"\b(doi|isbn|url) =", body)}
     assert nowhere <= {"firth1957", "watson1964"}  # before there were such numbers
+
+
+CELL = re.compile(r"^(`{3,})\{code-cell\}[^\n]*\n(---\n.*?^---\n|(?::[^\n]*\n)*)(.*?)^\1$", re.MULTILINE | re.DOTALL)
+DRAWS = re.compile(r"\b(?:ax|axes\[[^]]*\]|axis|bx|figure|left|right)\.\w+")
+LONGEST_DRAWING = 15  # lines
+
+
+def drawing(code):
+    """The statements of a cell that draw, with what they contain."""
+    return [node for node in ast.parse(code).body if DRAWS.search(ast.unparse(node))]
+
+
+@pytest.mark.parametrize("name", [*lessons(), "book/instructors"])
+def test_long_code_of_figures_is_not_on_the_page(name):
+    for _, options, code in CELL.findall(source(name)):
+        if "figure:" in options:
+            lines = [node.end_lineno - node.lineno + 1 for node in drawing(code)]
+            assert sum(lines) <= LONGEST_DRAWING, code

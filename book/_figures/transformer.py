@@ -1,0 +1,199 @@
+"""The longer figures of the page *A transformer you can read*, drawn from what the page has computed."""
+
+from itertools import pairwise
+
+import numpy as np
+import torch
+from matplotlib import colors
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+from attnlib.plotting import COLOURS, INK, KEY, QUERY, VALUE
+
+
+def box(ax, x, y, text, colour=INK, w=1.7, h=0.62):
+    ax.add_patch(
+        FancyBboxPatch((x - w / 2, y - h / 2), w, h, boxstyle="round,pad=0.04", fc=colour + "33", ec=colour, lw=1.4)
+    )
+    ax.text(x, y, text, ha="center", va="center", fontsize=10)
+
+
+def arrow(ax, points, lw=1.2):
+    for (x0, y0), (x1, y1) in pairwise(points[:-1]):
+        ax.plot([x0, x1], [y0, y1], color=INK, lw=lw)
+    ax.annotate("", points[-1], points[-2], arrowprops=dict(arrowstyle="-|>", color=INK, lw=lw, shrinkA=0, shrinkB=0))
+
+
+def plus(ax, x, y):
+    ax.plot(x, y, "o", ms=15, mfc="none", mec=INK)
+    ax.text(x, y - 0.02, "+", ha="center", va="center", fontsize=13)
+
+
+def pre_and_post_norm() -> Figure:
+    """Draw a block with its norms before the branches, and one with its norms after them."""
+    figure, axes = plt.subplots(1, 2, figsize=(7, 5.4))
+    for ax, kind in zip(axes, ("pre", "post")):
+        ax.set(xlim=(-0.9, 3.3), ylim=(-0.6, 9.2), title=f"{kind}-norm")
+        ax.axis("off")
+        ax.text(0, -0.45, "$X$ in", ha="center")
+        if kind == "pre":
+            for base, part, colour in ((0.4, "attention", COLOURS[0]), (4.4, "feed-forward", COLOURS[2])):
+                arrow(ax, [(0, base), (2, base), (2, base + 0.55)])
+                box(ax, 2, base + 0.9, "norm", COLOURS[5])
+                arrow(ax, [(2, base + 1.25), (2, base + 1.75)])
+                box(ax, 2, base + 2.1, part, colour)
+                arrow(ax, [(2, base + 2.45), (2, base + 3.1), (0.2, base + 3.1)])
+                plus(ax, 0, base + 3.1)
+            stops = [(0, -0.15), (0, 3.3), (0, 3.7), (0, 7.3), (0, 7.7), (0, 8.6)]
+            for a, b in zip(stops[::2], stops[1::2]):
+                ax.plot(*zip(a, b), color=INK, lw=3)
+        else:
+            for base, part, colour in ((0.4, "attention", COLOURS[0]), (4.4, "feed-forward", COLOURS[2])):
+                arrow(ax, [(0, base), (2, base), (2, base + 0.75)])
+                box(ax, 2, base + 1.1, part, colour)
+                arrow(ax, [(2, base + 1.45), (2, base + 2.1), (0.2, base + 2.1)])
+                plus(ax, 0, base + 2.1)
+                box(ax, 0, base + 3.1, "norm", COLOURS[5], w=1.3)
+            for a, b in (
+                ((0, -0.15), (0, 2.3)),
+                ((0, 2.7), (0, 3.14)),
+                ((0, 3.86), (0, 6.3)),
+                ((0, 6.7), (0, 7.14)),
+                ((0, 7.86), (0, 8.6)),
+            ):
+                ax.plot(*zip(a, b), color=INK, lw=3)
+        ax.text(0, 8.75, "$Y$ out", ha="center")
+    return figure
+
+
+def lengths(pres, angles, DEPTH, adds, posts) -> Figure:
+    """Plot the length of the rows after each block."""
+    figure, ax = plt.subplots(figsize=(6.4, 3.6))
+    ax.plot(pres, "o-", ms=4, label="pre-norm: the stream")
+    ax.plot(angles, ":", color=INK, lw=1.6, label="if at right angles")
+    ax.plot(range(1, DEPTH + 1), adds, "s--", ms=4, label="pre-norm: what the block adds")
+    ax.plot(posts, "^-", ms=4, label="post-norm: the stream")
+    ax.set(xlabel="after block", ylabel="length of a row", ylim=(0, None))
+    ax.legend(loc="upper left")
+    ax.grid(True)
+    return figure
+
+
+def collapse_of_rows(collapse) -> Figure:
+    """Plot how different the rows still are after each block."""
+    figure, ax = plt.subplots(figsize=(6.4, 3.8))
+    for (name, values), mark in zip(collapse.items(), "os^v"):
+        ax.semilogy(np.maximum(values, 1e-17), marker=mark, ms=4, label=name)
+    ax.set(xlabel="after block", ylabel="difference between rows", ylim=(1e-18, 20))
+    ax.legend(loc="center right")
+    ax.grid(True)
+    return figure
+
+
+def gradient_sizes(sizes, depths) -> Figure:
+    """Plot the size of the gradient in each block, and in the last block of deeper stacks."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.5), sharey=True)
+    for kind, mark in (("pre", "o"), ("post", "^")):
+        left.plot(range(1, 25), sizes[kind][24], marker=mark, ms=4, label=f"{kind}-norm")
+        right.plot(depths, [sizes[kind][d][-1] for d in depths], marker=mark, label=f"{kind}-norm")
+    right.plot(depths, [sizes["pre"][3][-1] * (3 / d) ** 0.5 for d in depths], "--", color=INK, lw=1)
+    right.set_xscale("log")
+    right.set_xticks(depths, map(str, depths))
+    right.minorticks_off()
+    left.set(xlabel="block (of 24)", ylabel="size of the gradient of $W_2$", ylim=(0, None))
+    right.set(xlabel="number of blocks", title="last block")
+    left.set_title("all blocks")
+    left.legend()
+    for ax in (left, right):
+        ax.grid(True)
+    return figure
+
+
+def temperatures(z, START, RARE, dists, names) -> Figure:
+    """Plot the probabilities of the next word at three temperatures."""
+    z[[START, RARE]] = -torch.inf
+    figure, ax = plt.subplots(figsize=(7, 3.4))
+    for n, (t, prob) in enumerate(dists.items()):
+        ax.bar(
+            np.arange(10) + 0.27 * (n - 1),
+            prob,
+            0.25,
+            label=f"temperature {t}",
+            color=COLOURS[n],
+            hatch=("", "//", "..")[n],
+            edgecolor=INK,
+            lw=0.4,
+        )
+    ax.axvline(4.5, color=INK, lw=1, ls=":")
+    ax.set_xticks(range(10), names, rotation=35, ha="right")
+    ax.set(ylabel="probability", xlabel="next word")
+    ax.legend()
+    return figure
+
+
+def three_arrangements() -> Figure:
+    """Draw an encoder, a decoder, and an encoder with a decoder."""
+    figure, ax = plt.subplots(figsize=(7, 4.6))
+    ax.set(xlim=(-1.2, 11.2), ylim=(-1.1, 6.6))
+    ax.axis("off")
+    columns = {
+        0.0: ("encoder\n(BERT)", ["self-attention\n(all)", "feed-forward"], "text"),
+        2.7: ("decoder\n(GPT)", ["self-attention\n(causal)", "feed-forward"], "text so far"),
+        5.4: ("encoder–decoder (T5)", ["self-attention\n(all)", "feed-forward"], "source"),
+        9.9: ("", ["self-attention\n(causal)", "cross-attention", "feed-forward"], "target so far"),
+    }
+    for x0, (title, parts, below) in columns.items():
+        ys = [0.9, 2.5, 4.1][: len(parts)]
+        ax.text(x0, -0.75, below, ha="center", fontsize=10)
+        arrow(ax, [(x0, -0.45), (x0, 0.45)])
+        for y0, part in zip(ys, parts):
+            colour = COLOURS[2] if part == "feed-forward" else COLOURS[4] if part.startswith("cross") else COLOURS[0]
+            box(ax, x0, y0, part, colour, w=2.1, h=0.8)
+        for a, b in pairwise(ys):
+            arrow(ax, [(x0, a + 0.45), (x0, b - 0.45)])
+        if x0 != 5.4:
+            arrow(ax, [(x0, ys[-1] + 0.45), (x0, ys[-1] + 1.0)])
+            ax.text(x0, ys[-1] + 1.1, "vectors" if x0 == 0 else "next token", ha="center", fontsize=10)
+        ax.text(x0 if x0 < 5 else 6.6, 5.7, title, ha="center", fontsize=11, fontweight="bold")
+    ax.plot([5.4, 5.4, 7.1, 7.1], [2.95, 3.5, 3.5, 2.3], color=INK, lw=1.2)
+    for height, name, colour in ((2.75, "keys", KEY), (2.3, "values", VALUE)):
+        ax.annotate(
+            "",
+            (8.8, height),
+            (7.1, height),
+            arrowprops=dict(arrowstyle="-|>", color=colour, lw=1.8, shrinkA=0, shrinkB=0),
+        )
+        ax.text(7.9, height + 0.08, name, color=colour, fontsize=10, ha="center", va="bottom")
+    ax.text(10.0, 1.6, "queries", color=QUERY, fontsize=10, ha="left")
+    return figure
+
+
+def all_heads(W) -> Figure:
+    """Shade the weights of all heads of the model."""
+    figure, grid = plt.subplots(6, 12, figsize=(7, 4.4))
+    for (layer, head), ax in np.ndenumerate(grid):
+        shades = np.zeros((9, 9, 4)) + colors.to_rgba(COLOURS[0])
+        shades[..., 3] = W[layer, head]
+        ax.imshow(shades, interpolation="nearest")
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set(visible=True, linewidth=0.4)
+        if layer == 0:
+            ax.set_title(head, fontsize=10)
+        if head == 0:
+            ax.set_ylabel(layer, rotation=0, ha="right", va="center", fontsize=10)
+    figure.suptitle("head", fontsize=11)
+    figure.supylabel("layer", fontsize=11)
+    return figure
+
+
+def shares_by_layer(shares_w, shares_c) -> Figure:
+    """Plot the shares of [CLS] and [SEP] by layer, of the weights and of what is added."""
+    figure, ax = plt.subplots(figsize=(6.4, 3.6))
+    for n, (token, mark) in enumerate((("[CLS]", "o"), ("[SEP]", "s"))):
+        ax.plot(shares_w[:, n], marker=mark, color=COLOURS[n], label=f"{token}: of the weights")
+        ax.plot(shares_c[:, n], marker=mark, ls="--", mfc="none", color=COLOURS[n], label=f"{token}: of what is added")
+    ax.set(xlabel="layer", ylabel="share", ylim=(0, 0.8))
+    ax.legend(ncols=2, fontsize=9)
+    ax.grid(True)
+    return figure
