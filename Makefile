@@ -21,13 +21,14 @@ BOOKTOOL := PYTHONPATH="$(CURDIR)/book$(addprefix :,$(PYTHONPATH))" python -m _t
 HELPERS := $(addprefix book/_tools/,notebook_helpers.py explorer.py) $(wildcard book/_figures/*.py)
 SAMPLE := _build/sample
 GRADES := $(SAMPLE)/reports/$(SAMPLED)/grades.html
+REPORT := $(SAMPLE)/report.txt
 SOLUTIONS := $(wildcard solutions/*/*.ipynb)
 # A copy of the course without solutions/ has what the list of digests names, and no class to grade.
 LISTED = $(or $(addprefix exercises/,$(shell cut -c 67- exercises/SHA256SUMS)),$(wildcard exercises/*/*.ipynb))
 EXERCISES := $(if $(SOLUTIONS),$(SOLUTIONS:solutions/%=exercises/%),$(LISTED))
 RELEASED := $(EXERCISES:exercises/%=_build/released/%)
 LOST := $(filter-out $(wildcard $(RELEASED)),$(RELEASED))
-GRADED := $(if $(SOLUTIONS),$(GRADES))
+GRADED := $(if $(SOLUTIONS),$(GRADES) $(REPORT))
 GRADING := $(shell find grading -type f -not -name '*.pyc') nbgrader_config.py
 LIBRARY := $(shell find attnlib -name '*.py' -o -name '*.txt')
 NAMES := $(sort $(patsubst %/,%,$(dir $(EXERCISES:exercises/%=%))))
@@ -54,7 +55,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 all: $(BOOK) $(LITE) exercises $(GRADED) ## set up, build the book, generate the exercises, grade a sample class
-	@$(if $(GRADED),python -m grading report $(SAMPLED) --course $(SAMPLE) && echo)
+	@$(if $(GRADED),cat $(REPORT) && echo)
 	@echo "Look here:"
 	@echo "  the book                $(CURDIR)/$(BOOK)   (or: make serve)"
 ifneq ($(SOLUTIONS),)
@@ -204,6 +205,10 @@ $(GRADES): $(READY) $(LIBRARY) $(GRADING) $(RELEASED) | bubblewrap
 		echo "Grading the made-up class without a sandbox. A real one: make selftest says what is missing"; \
 		python -m grading run $(SAMPLED) --course $(SAMPLE) --timeout 15 --unsandboxed >$(SAMPLE)/said; }
 	@touch $@
+
+# What make shows of the grades, so that it need not start Python to say it again.
+$(REPORT): $(GRADES)
+	@python -m grading report $(SAMPLED) --course $(SAMPLE) >$@
 
 # Student code runs in a sandbox made by bubblewrap.
 bubblewrap:

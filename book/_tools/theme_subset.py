@@ -1,60 +1,66 @@
-"""What the theme brings and no page uses, or needs, is left out: of 700 kB, compressed, some 20 remain."""
+"""Cut the theme down to what the pages use: of its 700 kB, compressed, about 20 remain.
+
+The style sheet keeps the rules that some page may need, and the font of icons keeps the icons that these rules show.
+"""
 
 import logging
 import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pydata_sphinx_theme
+import tinycss2  # type: ignore[import-untyped]
 from fontTools import subset
 
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
 STYLE = Path("styles", "pydata-sphinx-theme.css")
 SCRIPT = Path("scripts", "pydata-sphinx-theme.js")
-# Its function that looks, whenever anything on a page changes, at every box of code and output: for that the whole page
-# has to be laid out. _static/course.js does the same for the boxes that change.
+# The theme's script looks at every box of code and output whenever anything on a page changes, which lays out the whole
+# page. This function of it goes; _static/course.js does the same for the boxes that change.
 STOPS = re.compile(r'(function \w+\(\)\{)const e=\(\)=>\{document\.querySelectorAll\(\["pre",.*?,e\(\)\}')
 FONTS = Path("vendor", "fontawesome", "webfonts")
 FONT = "icons.woff"
-FACE = re.compile(r"@font-face\{[^}]*Font ?Awesome[^}]*\}")
-OURS = (
+OUR_FACE = (
     "@font-face{font-family:Font Awesome\\ 6 Free;font-style:normal;font-weight:900;font-display:block;"
     f"src:url(../{FONTS.as_posix()}/{FONT}) format('woff')}}"
 )
-RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
-COMMA = re.compile(r",(?![^()]*\))")  # between two selectors
-# A list with brackets within its brackets: such a rule stays as it is.
-DEEP = re.compile(r"\([^()]*\([^()]*,|,[^()]*\([^()]*\)[^()]*\)")
-ATTRIBUTE = re.compile(r"\[[^]]*\]")
-CONDITION = re.compile(r":(?:not|is|where|has)\([^()]*(?:\([^()]*\)[^()]*)*\)")
-CLASS = re.compile(r"\.(-?[A-Za-z_][\w-]*)")
-COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-EMPTY = re.compile(r"@(?:media|supports)[^{}]*\{\}")
 WORD = re.compile(r"[A-Za-z_][\w-]*")
-SIGN = re.compile(r"\\([ef][0-9a-f]{3})\b|([\ue000-\uf8ff])")  # of the font, escaped or not
+PRIVATE_USE = range(0xE000, 0xF900)  # where the font has its icons
+
+Nodes = list[Any]  # of tinycss2, which has no types
 
 
 def trim(site: Path) -> None:
-    """Write the theme's style sheet anew, with the rules that some page may need, and its icons, with those that occur.
+    """Write the theme's style sheet, script and icons anew, with what some page of the site may need.
 
-    Its script loses what slows a page down. All are read where the theme is installed, so that it does not matter what
-    an earlier build has left here.
+    All are read where the theme is installed, so that it does not matter what an earlier build has left here.
     """
     static = site / "_static"
-    pages = [path for path in site.rglob("*.html") if not {"_static", "lite"} & set(path.relative_to(site).parts)]
-    scripts = [path for path in static.rglob("*.js") if "mathjax" not in path.parts and path.name != "fontawesome.js"]
-    words = {word for path in (*pages, *scripts) for word in WORD.findall(path.read_text(encoding="utf-8"))}
-    style = used_rules(FACE.sub("", (THEME / STYLE).read_text(encoding="utf-8")), words) + OURS
+    style = used_rules((THEME / STYLE).read_text(encoding="utf-8"), words_of(site)) + OUR_FACE
     (static / STYLE).write_text(style, encoding="utf-8")
     (static / SCRIPT).write_text(without_stops((THEME / SCRIPT).read_text(encoding="utf-8")), encoding="utf-8")
-    style += (static / "styles" / "sphinx-book-theme.css").read_text(encoding="utf-8")
-    signs = {int(escaped, 16) if escaped else ord(plain) for escaped, plain in SIGN.findall(style)}
     for unused in [*(static / FONTS).glob("fa-*"), *(static / "scripts").glob("fontawesome.js*")]:
         unused.unlink()
-    write_font(THEME / FONTS / "fa-solid-900.ttf", static / FONTS / FONT, signs)
+    other = (static / "styles" / "sphinx-book-theme.css").read_text(encoding="utf-8")
+    write_font(THEME / FONTS / "fa-solid-900.ttf", static / FONTS / FONT, {*icons(style), *icons(other)})
+
+
+def words_of(site: Path) -> set[str]:
+    """Return the words of all pages and scripts: a class that is not among them is on no page."""
+    pages = [path for path in site.rglob("*.html") if not {"_static", "lite"} & set(path.relative_to(site).parts)]
+    scripts = [path for path in (site / "_static").rglob("*.js") if "mathjax" not in path.parts]
+    files = [*pages, *(path for path in scripts if path.name != "fontawesome.js")]
+    return {word for path in files for word in WORD.findall(path.read_text(encoding="utf-8"))}
 
 
 def without_stops(script: str) -> str:
-    """Return the theme's script without the function that makes stops of the tab key."""
+    """Return the theme's script without the function that makes boxes stops of the Tab key.
+
+    Raises:
+        ValueError: the script does not have exactly one such function.
+    """
     script, found = STOPS.subn(r"\1}", script)
     if found != 1:
         raise ValueError(f"{THEME / SCRIPT} has {found} functions that make stops of the tab key, not the one expected")
@@ -62,29 +68,64 @@ def without_stops(script: str) -> str:
 
 
 def used_rules(style: str, words: set[str]) -> str:
-    """Return the rules whose classes occur among the words of the site: in its pages or its scripts."""
+    """Return a style sheet without its icon fonts and the rules whose classes do not occur among these words."""
 
-    def occurs(name: str) -> bool:  # a script may put a name together: bs-tooltip and -auto
+    def occurs(name: str) -> bool:  # a script may compose a name: bs-tooltip and -auto
         parts = name.split("-")
         return name in words or any("-".join(parts[:count]) in words for count in range(2, len(parts)))
 
-    def kept(rule: re.Match[str]) -> str:
-        if rule[1].lstrip().startswith("@") or DEEP.search(rule[1]):
-            return rule[0]
-        plain = [(one, ATTRIBUTE.sub("", CONDITION.sub("", one))) for one in COMMA.split(rule[1])]
-        selectors = [one for one, simple in plain if all(map(occurs, CLASS.findall(simple)))]
-        return f"{','.join(selectors)}{{{rule[2]}}}" if selectors else ""
+    rules = tinycss2.parse_stylesheet(style, skip_whitespace=True)
+    return "".join(_kept(rule, occurs) for rule in rules)
 
-    licences = "".join(COMMENT.findall(style))
-    style, more = RULE.sub(kept, COMMENT.sub("", style)), 1
-    while more:
-        style, more = EMPTY.subn("", style)
-    return licences + style
+
+def _kept(rule: Any, occurs: Callable[[str], bool]) -> str:
+    """Return the part of a rule that some page may need, as CSS."""
+    if rule.type == "qualified-rule":
+        selectors = [one for one in _split(rule.prelude) if all(map(occurs, _classes(one)))]
+        head = ",".join(tinycss2.serialize(one) for one in selectors)
+        return f"{head}{{{tinycss2.serialize(rule.content)}}}" if selectors else ""
+    if rule.type == "at-rule" and rule.lower_at_keyword in ("media", "supports"):
+        inner = "".join(_kept(one, occurs) for one in tinycss2.parse_rule_list(rule.content, skip_whitespace=True))
+        return f"@{rule.at_keyword}{tinycss2.serialize(rule.prelude)}{{{inner}}}" if inner else ""
+    if rule.type == "at-rule" and rule.lower_at_keyword == "font-face" and "Awesome" in rule.serialize():
+        return ""
+    return str(rule.serialize())
+
+
+def _split(prelude: Nodes) -> Iterator[Nodes]:
+    """Yield the selectors of a list: a comma within brackets is part of one."""
+    selector: Nodes = []
+    for node in prelude:
+        if node == ",":
+            yield selector
+            selector = []
+        else:
+            selector.append(node)
+    yield selector
+
+
+def _classes(selector: Nodes) -> list[str]:
+    """Return the classes that an element needs, without those in conditions such as :not(...), and in attributes."""
+    return [name.value for dot, name in pairwise(selector) if dot == "." and name.type == "ident"]
+
+
+def icons(style: str) -> set[int]:
+    """Return the code points of the icons that the strings of a style sheet show."""
+    return {ord(sign) for text in _strings(tinycss2.parse_component_value_list(style)) for sign in text} & {
+        *PRIVATE_USE
+    }
+
+
+def _strings(nodes: Iterable[Any]) -> Iterator[str]:
+    for node in nodes:
+        if node.type == "string":
+            yield node.value
+        yield from _strings(getattr(node, "content", None) or getattr(node, "arguments", None) or [])
 
 
 def write_font(source: Path, target: Path, signs: set[int]) -> None:
     """Write the part of a font that draws these signs."""
-    logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells of every table that it cuts
+    logging.getLogger("fontTools").setLevel(logging.WARNING)  # otherwise it reports each table that it cuts
     options = subset.Options(flavor="woff", layout_features=[], glyph_names=False, notdef_outline=True)
     font = subset.load_font(str(source), options)
     cut = subset.Subsetter(options)
