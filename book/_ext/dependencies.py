@@ -14,8 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("attnlib", "grading")
-CELL = re.compile(r"^(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
-OPTIONS = re.compile(r"\A(?:---\n.*?^---\n|(?::[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
+CODE_CELL = re.compile(r"^(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+CELL_OPTIONS = re.compile(r"\A(?:---\n.*?^---\n|(?::[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
 OURS = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.\w+)*")  # the full name of one of our modules
 
 
@@ -25,7 +25,7 @@ def files_of(page: str) -> list[Path]:
     Raises:
         SyntaxError: a cell is not Python.
     """
-    code = "\n".join(OPTIONS.sub("", cell) for _, cell in CELL.findall(page))
+    code = "\n".join(CELL_OPTIONS.sub("", cell) for _, cell in CODE_CELL.findall(page))
     found: set[str] = set()
     _follow(_named(ast.parse(code), ""), found)
     files = {file for name in found if (file := _file(name))} | {ROOT / "requirements.txt"}

@@ -1,7 +1,7 @@
 """A Sphinx extension: links from a page to its exercise in the browser, which ``book/_tools/lite.py`` builds.
 
-``{in-browser} FOLDER/NOTEBOOK`` puts it into a chapter; an assignment's own page gets it below its title, so that the
-notebook itself stays what students are given. In other formats than HTML there is none.
+``{in-browser} FOLDER/NOTEBOOK`` puts a link into a chapter. An assignment's own page gets one below its title, and its
+notebook stays as students get it. Formats other than HTML have no such links.
 """
 
 from typing import Any
@@ -19,11 +19,11 @@ ABOUT, INSTALL = "book/start#in-your-browser", "book/start#for-students"
 
 
 class in_browser(nodes.General, nodes.Element):
-    """The place of the link, and the ``notebook`` that it opens."""
+    """A mark where the link will be, with the ``notebook`` that it opens."""
 
 
 class InBrowser(SphinxDirective):
-    """Marks the place in a chapter."""
+    """The directive that marks the place in a chapter."""
 
     required_arguments = 1
 
@@ -33,7 +33,7 @@ class InBrowser(SphinxDirective):
 
 
 def below_title(app: Sphinx, doctree: nodes.document) -> None:
-    """Mark the place in an assignment."""
+    """Mark the place on the page of an assignment."""
     page = app.env.docname
     title = doctree.next_node(nodes.title)
     if page.startswith(ASSIGNMENTS) and title is not None:
@@ -41,8 +41,8 @@ def below_title(app: Sphinx, doctree: nodes.document) -> None:
         title.parent.insert(title.parent.index(title) + 1, mark)
 
 
-class Lead(SphinxPostTransform):
-    """Puts the link, and what has to be known of it, in the place of the mark."""
+class LinkToExercise(SphinxPostTransform):
+    """Replaces the mark by the link and what a reader has to know about it."""
 
     default_priority = 5
 
@@ -52,7 +52,7 @@ class Lead(SphinxPostTransform):
             mark.replace_self([self.box(mark["notebook"])] if self.app.builder.name == "html" else [])
 
     def box(self, notebook: str) -> nodes.Node:
-        """Return the link and a sentence."""
+        """Return the link, and a paragraph about it."""
         here = self.app.builder.get_target_uri(self.env.docname)
         opens = f"{relative_uri(here, NOTEBOOK)}?path={quote(notebook)}.ipynb"
         sentence = nodes.paragraph(
@@ -77,9 +77,9 @@ class Lead(SphinxPostTransform):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Tell Sphinx."""
+    """Register the extension with Sphinx."""
     app.add_node(in_browser)
     app.add_directive("in-browser", InBrowser)
-    app.add_post_transform(Lead)
+    app.add_post_transform(LinkToExercise)
     app.connect("doctree-read", below_title)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

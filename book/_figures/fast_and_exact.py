@@ -5,62 +5,64 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
-import attnlib.torch
+import attnlib
 from attnlib.plotting import COLOURS, INK, KEY, QUERY, VALUE
+
+GRAPH_PLACES = {"Q": (0, 2), "K": (0, 1), "V": (0, 0), "S": (2.1, 1.5), "P": (4.1, 1.5), "O": (6.2, 0.75)}
+GRAPH_COLOURS = {"Q": QUERY, "K": KEY, "V": VALUE}
+GRAPH_WORDS = {"Q": "queries", "K": "keys", "V": "values", "S": "scores", "P": "weights", "O": "context"}
+LABEL_PLACES = {
+    ("Q", "S"): (1.25, 2.12),
+    ("K", "S"): (1.3, 0.72),
+    ("S", "P"): (3.1, 1.62),
+    ("P", "O"): (5.55, 1.55),
+    ("V", "O"): (3.1, -0.12),
+}
 
 
 def forward_and_backward() -> Figure:
     """Draw how attention is computed from its inputs, and how gradients flow back."""
-    place = {"Q": (0, 2), "K": (0, 1), "V": (0, 0), "S": (2.1, 1.5), "P": (4.1, 1.5), "O": (6.2, 0.75)}
-    paint = {"Q": QUERY, "K": KEY, "V": VALUE}
-    words_of = {"Q": "queries", "K": "keys", "V": "values", "S": "scores", "P": "weights", "O": "context"}
-
-    def draw_graph(ax, backward):
-        labels = {
-            ("Q", "S"): r"$dQ = c\,dS\,K$" if backward else "",
-            ("K", "S"): r"$dK = c\,dS^\top Q$" if backward else r"$S = c\,QK^\top$",
-            ("S", "P"): "softmax,\nbackwards" if backward else "softmax",
-            ("P", "O"): r"$dP = dO\,V^\top$" if backward else r"$O = PV$",
-            ("V", "O"): r"$dV = P^\top dO$" if backward else "",
-        }
-        spots = {
-            ("Q", "S"): (1.25, 2.12),
-            ("K", "S"): (1.3, 0.72),
-            ("S", "P"): (3.1, 1.62),
-            ("P", "O"): (5.55, 1.55),
-            ("V", "O"): (3.1, -0.12),
-        }
-        for name, (x, y) in place.items():
-            colour = paint.get(name, INK)
-            ax.add_patch(
-                FancyBboxPatch(
-                    (x - 0.3, y - 0.25),
-                    0.6,
-                    0.5,
-                    boxstyle="round,pad=0.03",
-                    fill=False,
-                    ec=colour,
-                    lw=2,
-                    ls="--" if backward else "-",
-                )
-            )
-            ax.text(x, y, f"$d{name}$" if backward else f"${name}$", ha="center", va="center")
-            if not backward:
-                ax.text(x, y + 0.34, words_of[name], ha="center", va="bottom", fontsize=9)
-        for (a, b), text in labels.items():
-            (x0, y0), (x1, y1) = place[a], place[b]
-            ends = [(x0 + 0.36, y0), (x1 - 0.36, y1)]
-            start, end = ends[::-1] if backward else ends
-            ax.annotate("", end, start, arrowprops=dict(arrowstyle="-|>", color=paint.get(a, INK), lw=1.6))
-            ax.text(*spots[a, b], text, ha="center", va="bottom" if (a, b) == ("S", "P") else "center", fontsize=10)
-        ax.text(6.6, 2.3, "backwards" if backward else "forwards", ha="right", weight="bold")
-        ax.set(xlim=(-0.5, 6.7), ylim=(-0.45, 2.75))
-        ax.axis("off")
-
     figure, (top, bottom) = plt.subplots(2, 1, figsize=(6.8, 6.0))
     draw_graph(top, False)
     draw_graph(bottom, True)
     return figure
+
+
+def draw_graph(ax, backward):
+    """Draw the graph of the computation, or of its gradients."""
+    labels = {
+        ("Q", "S"): r"$dQ = c\,dS\,K$" if backward else "",
+        ("K", "S"): r"$dK = c\,dS^\top Q$" if backward else r"$S = c\,QK^\top$",
+        ("S", "P"): "softmax,\nbackwards" if backward else "softmax",
+        ("P", "O"): r"$dP = dO\,V^\top$" if backward else r"$O = PV$",
+        ("V", "O"): r"$dV = P^\top dO$" if backward else "",
+    }
+    for name, (x, y) in GRAPH_PLACES.items():
+        colour = GRAPH_COLOURS.get(name, INK)
+        ax.add_patch(
+            FancyBboxPatch(
+                (x - 0.3, y - 0.25),
+                0.6,
+                0.5,
+                boxstyle="round,pad=0.03",
+                fill=False,
+                ec=colour,
+                lw=2,
+                ls="--" if backward else "-",
+            )
+        )
+        ax.text(x, y, f"$d{name}$" if backward else f"${name}$", ha="center", va="center")
+        if not backward:
+            ax.text(x, y + 0.34, GRAPH_WORDS[name], ha="center", va="bottom", fontsize=9)
+    for (a, b), text in labels.items():
+        (x0, y0), (x1, y1) = GRAPH_PLACES[a], GRAPH_PLACES[b]
+        ends = [(x0 + 0.36, y0), (x1 - 0.36, y1)]
+        start, end = ends[::-1] if backward else ends
+        ax.annotate("", end, start, arrowprops=dict(arrowstyle="-|>", color=GRAPH_COLOURS.get(a, INK), lw=1.6))
+        ax.text(*LABEL_PLACES[a, b], text, ha="center", va="bottom" if (a, b) == ("S", "P") else "center", fontsize=10)
+    ax.text(6.6, 2.3, "backwards" if backward else "forwards", ha="right", weight="bold")
+    ax.set(xlim=(-0.5, 6.7), ylim=(-0.45, 2.75))
+    ax.axis("off")
 
 
 def online_softmax(long_scores, m_, l_, o_, long_values) -> Figure:

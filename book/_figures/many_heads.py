@@ -64,46 +64,50 @@ def multi_head_attention() -> Figure:
     """Draw multi-head attention with the shape of every step."""
     figure, ax = plt.subplots(figsize=(6.2, 6.4))
 
-    def box(x, y, text, colour=INK, width=2.6, height=0.72, stack=0):
-        left, right_, top_, low = x - width / 2, x + width / 2, y - height / 2, y + height / 2
-        ax.add_patch(Rectangle((left, top_), width, height, lw=1.5, facecolor="none", edgecolor=colour))
-        for n in range(1, stack + 1):  # what is seen of the heads behind
-            dx, dy = 0.13 * n, 0.1 * n
-            ax.plot(
-                [left + dx, left + dx, right_ + dx, right_ + dx, right_ + dx - 0.13],
-                [top_ - dy + 0.1, top_ - dy, top_ - dy, low - dy, low - dy],
-                color=colour,
-                lw=1.2,
-            )
-        ax.text(x, y, text, ha="center", va="center")
-
-    def arrow(start, end, text="", side=0.12):
-        ax.add_patch(
-            FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=11, color=INK, lw=1.1, shrinkA=0, shrinkB=0)
-        )
-        if text:
-            ax.text(max(start[0], end[0]) + side, (start[1] + end[1]) / 2, text, va="center", ha="left", fontsize=10)
-
     for place, name, length, colour in ((1.5, "query", "T", QUERY), (5.0, "key", "S", KEY), (8.5, "value", "S", VALUE)):
         letter = name[0].upper()
-        box(place, 0.4, f"{name}  ({length}, E)", colour)
-        arrow((place, 0.76), (place, 1.54), f"$W^{letter}$")
-        box(place, 1.9, f"({length}, H·D)", colour)
-        arrow((place, 2.26), (place, 2.86), "split")
-        box(place, 3.45, f"(H, {length}, D)", colour, stack=2)
-    arrow((1.5, 3.85), (2.5, 4.4))
-    arrow((5.0, 3.85), (4.0, 4.4))
-    box(3.25, 5.2, "$QK^\\top/\\sqrt{D}$, softmax\n(H, T, S)", width=4.3, height=1.1, stack=2)
-    arrow((4.1, 5.78), (4.8, 6.1))
-    arrow((8.5, 3.85), (7.2, 6.1))
-    box(5.8, 6.7, "weights × values  (H, T, D)", width=5.2, stack=2)
-    arrow((5.8, 7.1), (5.8, 7.8), "merge")
-    box(5.8, 8.2, "(T, H·D)", width=3)
-    arrow((5.8, 8.56), (5.8, 9.3), "$W^O$")
-    box(5.8, 9.7, "output  (T, E)", width=3)
+        tensor_box(ax, place, 0.4, f"{name}  ({length}, E)", colour)
+        flow_arrow(ax, (place, 0.76), (place, 1.54), f"$W^{letter}$")
+        tensor_box(ax, place, 1.9, f"({length}, H·D)", colour)
+        flow_arrow(ax, (place, 2.26), (place, 2.86), "split")
+        tensor_box(ax, place, 3.45, f"(H, {length}, D)", colour, stack=2)
+    flow_arrow(ax, (1.5, 3.85), (2.5, 4.4))
+    flow_arrow(ax, (5.0, 3.85), (4.0, 4.4))
+    tensor_box(ax, 3.25, 5.2, "$QK^\\top/\\sqrt{D}$, softmax\n(H, T, S)", width=4.3, height=1.1, stack=2)
+    flow_arrow(ax, (4.1, 5.78), (4.8, 6.1))
+    flow_arrow(ax, (8.5, 3.85), (7.2, 6.1))
+    tensor_box(ax, 5.8, 6.7, "weights × values  (H, T, D)", width=5.2, stack=2)
+    flow_arrow(ax, (5.8, 7.1), (5.8, 7.8), "merge")
+    tensor_box(ax, 5.8, 8.2, "(T, H·D)", width=3)
+    flow_arrow(ax, (5.8, 8.56), (5.8, 9.3), "$W^O$")
+    tensor_box(ax, 5.8, 9.7, "output  (T, E)", width=3)
     ax.set(xlim=(-0.1, 10.3), ylim=(10.2, -0.1))
     ax.axis("off")
     return figure
+
+
+def tensor_box(ax, x, y, text, colour=INK, width=2.6, height=0.72, stack=0):
+    """Draw a box, with the edges of as many boxes behind it as the stack has."""
+    left, right_, top_, low = x - width / 2, x + width / 2, y - height / 2, y + height / 2
+    ax.add_patch(Rectangle((left, top_), width, height, lw=1.5, facecolor="none", edgecolor=colour))
+    for n in range(1, stack + 1):
+        dx, dy = 0.13 * n, 0.1 * n
+        ax.plot(
+            [left + dx, left + dx, right_ + dx, right_ + dx, right_ + dx - 0.13],
+            [top_ - dy + 0.1, top_ - dy, top_ - dy, low - dy, low - dy],
+            color=colour,
+            lw=1.2,
+        )
+    ax.text(x, y, text, ha="center", va="center")
+
+
+def flow_arrow(ax, start, end, text="", side=0.12):
+    """Draw an arrow, with a text beside it."""
+    ax.add_patch(
+        FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=11, color=INK, lw=1.1, shrinkA=0, shrinkB=0)
+    )
+    if text:
+        ax.text(max(start[0], end[0]) + side, (start[1] + end[1]) / 2, text, va="center", ha="left", fontsize=10)
 
 
 def sum_of_heads() -> Figure:

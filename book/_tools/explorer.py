@@ -73,7 +73,7 @@ def explorer(
     query: str,
     predict: bool = False,
     **settings: Any,
-) -> "Markup":
+) -> "ExplorerElement":
     """Return an explorer of one sentence, opened on these vectors.
 
     Args:
@@ -102,7 +102,7 @@ def explorer(
         weights_table(head, labels, labels, f"{caption}: weights" + (f" of head {h}" if len(weights) > 1 else ""))
         for h, head in enumerate(weights)
     )
-    return Markup("attention-explorer", config, tables_html, caption)
+    return ExplorerElement("attention-explorer", config, tables_html, caption)
 
 
 def _check_settings(controls: Sequence[str], settings: Mapping[str, Any]) -> None:
@@ -175,7 +175,7 @@ def _projected(tables: Mapping[str, NDArray[np.float64]], positions: str) -> lis
 
 def heads(
     attended_to: Mapping[str, tuple[Sequence[str], ArrayLike]], *, caption: str, layer: int, head: int
-) -> "Markup":
+) -> "ExplorerElement":
     """Return a view of all heads of a model, opened on the first sentence and one head.
 
     Args:
@@ -201,7 +201,7 @@ def heads(
     (first, (tokens, weights)), *_ = attended_to.items()
     title = f"Weights of layer {layer}, head {head} on “{first}”"
     table = weights_table(np.asarray(weights)[layer, head], tokens, tokens, title)
-    return Markup("attention-heads", config, table, caption)
+    return ExplorerElement("attention-heads", config, table, caption)
 
 
 def packed(weights: NDArray[Any]) -> str:
@@ -211,7 +211,7 @@ def packed(weights: NDArray[Any]) -> str:
     missing = np.rint(exact.sum(-1) - whole.sum(-1)).astype(int)[..., None]
     place = np.argsort(np.argsort(whole - exact, axis=-1, kind="stable"), axis=-1)
     thousandths = (whole + (place < missing)).astype(int)
-    return " ".join(str(n) if n else "" for n in thousandths.ravel())  # most are 0
+    return " ".join(str(n) if n else "" for n in thousandths.ravel())  # nothing for 0, which most of them are
 
 
 def weights_table(weights: NDArray[Any], queries: Sequence[str], keys: Sequence[str], title: str) -> str:
@@ -229,7 +229,7 @@ def weights_table(weights: NDArray[Any], queries: Sequence[str], keys: Sequence[
     )
 
 
-class Markup:
+class ExplorerElement:
     """An element of a page: its configuration, and what it shows without JavaScript."""
 
     def __init__(self, tag: str, config: Mapping[str, Any], fallback: str, text: str) -> None:

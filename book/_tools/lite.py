@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from jupyterlite_pyodide_kernel.constants import PYODIDE_VERSION
 from wheel.wheelfile import WheelFile
 
-from _tools.replace_folder import put_back, put_in_place
+from _tools.replace_folder import recover_folder, replace_folder
 
 ROOT = Path(__file__).parents[2]
 RELEASED = ROOT / "_build" / "released"  # the notebooks as students get them
@@ -57,7 +57,7 @@ def build(site: Path, pyodide: str | None = None) -> None:
     """Build JupyterLite into a folder; what was built there before stays until the new one is complete."""
     if pyodide and not Path(pyodide).is_file():
         sys.exit(f"{pyodide} came, but a release of Pyodide {PYODIDE_VERSION} is needed, as one file (.tar.bz2)")
-    put_back(site.resolve())  # an earlier build may have been killed while it replaced the site
+    recover_folder(site.resolve())  # an earlier build may have been killed while it replaced the site
     shutil.rmtree(STAGE, ignore_errors=True)
     STAGE.mkdir(parents=True)
     os.environ["SOURCE_DATE_EPOCH"] = "315532800"  # the same bytes for the same files, so that browsers keep them
@@ -74,7 +74,7 @@ def build(site: Path, pyodide: str | None = None) -> None:
         for app in APPS:
             name_icon(new / app / "index.html")
         (new / "index.html").write_text(index_page(pyodide is not None), encoding="utf-8")
-        put_in_place(new, site.resolve())
+        replace_folder(new, site.resolve())
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     origin = f"bundled from {pyodide}" if pyodide else "from cdn.jsdelivr.net"
     print(f"{site}: the exercises for a browser, {size / 1e6:.0f} MB; Pyodide {PYODIDE_VERSION} {origin}")

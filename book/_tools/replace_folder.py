@@ -1,22 +1,22 @@
-"""Replace a folder by a new one that is complete: whoever reads it meanwhile finds the old one or the new one."""
+"""Replace a folder by a new one that is complete: a reader finds the old folder or the new one, and never a part."""
 
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 
-def put_in_place(new: Path, place: Path, keep: Iterable[str] = ()) -> None:
-    """Rename a folder to its place, beside which it lies. Of the old one, only the parts named in ``keep`` remain."""
+def replace_folder(new: Path, place: Path, keep: Iterable[str] = ()) -> None:
+    """Rename a new folder, which lies beside the old one, to its place. Of the old one, only ``keep`` remains."""
     keep = list(keep)
-    put_back(place, keep)
+    recover_folder(place, keep)
     if place.exists():
         place.rename(_old(place))
     new.rename(place)
-    put_back(place, keep)
+    recover_folder(place, keep)
 
 
-def put_back(place: Path, keep: Iterable[str] = ()) -> None:
-    """Finish what :func:`put_in_place` began, even if it was killed: where no new folder is, the old one returns."""
+def recover_folder(place: Path, keep: Iterable[str] = ()) -> None:
+    """Finish what :func:`replace_folder` began before it was killed: without a new folder, the old one returns."""
     old = _old(place)
     if old.exists() and not place.exists():
         old.rename(place)

@@ -1,7 +1,7 @@
-"""Pictures as a page needs them: half of what matplotlib writes, which was the larger half of a chapter.
+"""Make matplotlib's pictures on a page half as large; they are the larger half of a chapter.
 
-Each picture comes with the outlines of its letters, with a group and a name for everything, with six decimals and a
-style for the whole page. Here the letters of a page are outlined once, and the rest goes.
+Matplotlib writes into each picture the outlines of its letters, a group and a name for everything, six decimals, and a
+style that holds for the whole page. Here a page gets each letter's outline once, and the rest is left out.
 """
 
 import re
@@ -11,7 +11,7 @@ SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 PICTURE = re.compile(r'(?<=<div class="picture")([^>]*>)\s*(<svg\b.*?</svg>)', re.DOTALL)
 SIZE = re.compile(r'\bviewBox="0 0 ([\d.]+) ([\d.]+)"')
 OUTLINE = "scale(0.015625)"  # how matplotlib transforms a letter's outline, and nothing else
-STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # this says _static/course.css, for all pictures
+STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # _static/course.css says this for all pictures
 NUMBER = re.compile(r"-?\d+\.\d{3,}")
 PLACE = re.compile(r"translate\([^)]*\)")
 NAMED = re.compile(r'(?:href="|url\()#([^")]+)')
@@ -20,23 +20,23 @@ SPACES = re.compile(r"\s+")
 Tree.register_namespace("", SVG[1:-1])
 
 
-def slimmed(body: str) -> str:
-    """Return the body of a page with its pictures made small, each in a box that says how large it is."""
+def minify_pictures(body: str) -> str:
+    """Return the body of a page with smaller pictures, each in a box that says how large it is."""
     letters: dict[str, str] = {}  # outline: name on this page
-    body = PICTURE.sub(lambda found: _room(found[2]) + found[1] + _slim(found[2], letters), body)
+    body = PICTURE.sub(lambda found: _reserve_space(found[2]) + found[1] + _minify(found[2], letters), body)
     outlines = "".join(f'<path id="{name}" d="{d}" transform="{OUTLINE}"/>' for d, name in letters.items())
     return f'<svg style="display: none" aria-hidden="true"><defs>{outlines}</defs></svg>{body}' if letters else body
 
 
-def _room(picture: str) -> str:
-    """Return what the style sheet reads to leave a picture room before it is drawn; nothing if it does not say."""
+def _reserve_space(picture: str) -> str:
+    """Return the size that the style sheet reserves for a picture before it is drawn; nothing if it has none."""
     size = SIZE.search(picture)
     return f' style="--wide: {size[1]}; --high: {size[2]}"' if size else ""
 
 
-def _slim(picture: str, letters: dict[str, str]) -> str:
+def _minify(picture: str, letters: dict[str, str]) -> str:
     root = Tree.fromstring(picture)
-    outlines = {}  # name in the picture: name on the page, none for a space
+    outlines = {}  # name in the picture: name on the page, or None for a space
     for path in root.iter(f"{SVG}path"):
         if path.get("transform") == OUTLINE:
             d = SPACES.sub(" ", path.get("d", "")).strip()
@@ -50,12 +50,12 @@ def _slim(picture: str, letters: dict[str, str]) -> str:
     for element in root.iter():
         if element.get("id") not in needed:
             element.attrib.pop("id", None)
-    _drop(root)
+    _drop_invisible(root)
     return Tree.tostring(root, encoding="unicode")
 
 
 def _shorten(element: Tree.Element, outlines: dict[str, str | None]) -> None:
-    """Round places to hundredths of a point, and point to the page's outlines."""
+    """Round coordinates to hundredths of a point, and refer to the page's outlines."""
     of = element.attrib
     for name in ("x", "y", "d"):
         if name in of:
@@ -73,11 +73,11 @@ def _rounded(text: str) -> str:
     return NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), text)
 
 
-def _drop(parent: Tree.Element) -> None:
-    """Take out what shows nothing: outlines, which the page has, spaces, and groups that say nothing of their parts."""
+def _drop_invisible(parent: Tree.Element) -> None:
+    """Remove what shows nothing: outlines that the page has already, spaces, and groups without attributes."""
     kept: list[Tree.Element] = []
     for child in parent:
-        _drop(child)
+        _drop_invisible(child)
         kind = child.tag.removeprefix(SVG)
         if kind == "g" and not child.attrib:
             kept += child

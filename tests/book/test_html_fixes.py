@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from _ext.html_fixes import description, plain
+from _ext.html_fixes import description, plain_text
 from pages import pages, text
 
 LINK = r'<a class="[^"]*\binternal\b[^"]*"[^>]*>((?:(?!</a>).)*)</a>'
@@ -15,7 +15,7 @@ LONG = "A paragraph that is long enough to say what its page is about."
 def test_each_arrow_in_the_contents_names_what_it_opens():
     for page in pages():
         for name, label in ARROW.findall(text(page)):
-            assert label == f"Below: {plain(name)}", page
+            assert label == f"Below: {plain_text(name)}", page
     assert len(ARROW.findall(text("book/masks.html"))) >= 1
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from _tools.replace_folder import put_back, put_in_place
+from _tools.replace_folder import recover_folder, replace_folder
 
 
 class Killed(BaseException):
@@ -25,7 +25,7 @@ def site(tmp_path) -> Path:
 
 
 def replace(site: Path, text: str) -> None:
-    put_in_place(folder(site.with_name(text), text), site, keep=["lite"])
+    replace_folder(folder(site.with_name(text), text), site, keep=["lite"])
 
 
 def shown(site: Path) -> tuple[str, str]:
@@ -64,13 +64,13 @@ def test_what_a_killed_call_left_is_replaced_by_the_next_one_and_nothing_that_is
 @pytest.mark.parametrize("after", range(3))
 def test_after_a_killed_call_a_whole_folder_is_there_before_anything_is_built(site, after, monkeypatch):
     replace_and_be_killed(site, after, monkeypatch)
-    put_back(site, keep=["lite"])
+    recover_folder(site, keep=["lite"])
     assert shown(site) == ("killed" if after == 2 else "old", "lite")
 
 
 def test_where_nothing_was_there_before_nothing_is_put_back(tmp_path):
-    put_back(tmp_path / "html")
+    recover_folder(tmp_path / "html")
     assert list(tmp_path.iterdir()) == []
     replace_once = folder(tmp_path / "new", "new")
-    put_in_place(replace_once, tmp_path / "html")
+    replace_folder(replace_once, tmp_path / "html")
     assert (tmp_path / "html" / "index.html").read_text() == "new"

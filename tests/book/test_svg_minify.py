@@ -6,8 +6,8 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from _ext.html_fixes import mended
-from _tools.svg_minify import OUTLINE, slimmed
+from _ext.html_fixes import fix_markup
+from _tools.svg_minify import OUTLINE, minify_pictures
 from pages import ROOT, pages, text
 
 from attnlib.plotting import Picture, head_grid, head_view, heatmap, use_style
@@ -53,7 +53,7 @@ def seen(browser, picture):
 
 def test_a_small_picture_looks_the_same(browser, figure):
     whole = html(figure)
-    small = mended(whole)
+    small = fix_markup(whole)
     assert len(small) < 0.75 * len(whole)
     before, after = seen(browser, whole), seen(browser, small)
     assert before.shape == after.shape
@@ -66,7 +66,7 @@ def test_a_small_picture_looks_the_same(browser, figure):
 def test_two_pictures_share_their_letters_and_nothing_else():
     with plt.rc_context():
         use_style()
-        both = slimmed("<p>" + html(curves()) + html(heatmap([[1.0]], ["cat"], ["cat"]).figure) + "</p>")
+        both = minify_pictures("<p>" + html(curves()) + html(heatmap([[1.0]], ["cat"], ["cat"]).figure) + "</p>")
         plt.close("all")
     outlines = re.findall(rf'<path id="(letter-\d+)" d="([^"]+)" transform="{re.escape(OUTLINE)}"/>', both)
     assert len({d for _, d in outlines}) == len(outlines) == both.count(OUTLINE) > 10
@@ -90,11 +90,11 @@ def sound(page):
 
 
 def test_a_page_without_pictures_stays_as_it_is():
-    assert slimmed("<p>No <svg></svg> of ours.</p>") == "<p>No <svg></svg> of ours.</p>"
+    assert minify_pictures("<p>No <svg></svg> of ours.</p>") == "<p>No <svg></svg> of ours.</p>"
 
 
 def test_a_picture_that_styles_the_whole_page_is_refused():
     with pytest.raises(ValueError, match="would hold for the whole page"):
-        slimmed(
+        minify_pictures(
             '<div class="picture"><svg xmlns="http://www.w3.org/2000/svg"><style>p {color: red}</style></svg></div>'
         )

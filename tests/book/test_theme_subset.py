@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from _ext.html_fixes import PLAIN
+from _ext.html_fixes import UNCOLOURED
 from _tools.theme_subset import SCRIPT, THEME, used_rules, without_stops
 from pages import HTML, text
 from pygments.styles import get_style_by_name
@@ -37,12 +37,12 @@ def test_rules_stay_whose_classes_occur(style, words, left):
 @pytest.mark.parametrize("style", ["a11y-high-contrast-light", "a11y-high-contrast-dark"])
 def test_what_is_left_without_an_element_in_code_has_the_colour_of_text(style):
     colours = {name: get_style_by_name(style).style_for_token(token) for token, name in STANDARD_TYPES.items()}
-    assert all(colours[name] == colours[""] for name in PLAIN)
+    assert all(colours[name] == colours[""] for name in UNCOLOURED)
     sheet = (HTML / "_static" / "pygments.css").read_text().lower()
     assert f".highlight .n {{ color: #{colours['n']['color'].lower()} }}" in sheet
     code = "".join(re.findall(r'<div class="highlight">.*?</div>', text("book/masks.html"), re.DOTALL))
     assert len(re.findall('<span class="[a-z0-9]+">', code)) > 500
-    assert not re.findall(f'<span class="(?:{"|".join(PLAIN)})">', code)
+    assert not re.findall(f'<span class="(?:{"|".join(UNCOLOURED)})">', code)
 
 
 def test_the_themes_script_loses_one_function_and_runs(opened):
