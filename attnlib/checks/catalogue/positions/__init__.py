@@ -6,5 +6,5 @@ from attnlib.checks.catalogue.positions.questions import QUESTIONS as QUESTIONS
 from attnlib.checks.exercise import Exercise
 
 EXERCISES: tuple[Exercise, ...] = tuple(
-    module.EXERCISE for module in (sinusoidal_positions, apply_rope, alibi_bias, equivariance_gap)
+    module.EXERCISE for module in (equivariance_gap, sinusoidal_positions, apply_rope, alibi_bias)
 )
