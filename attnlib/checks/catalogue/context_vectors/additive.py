@@ -8,7 +8,7 @@ import numpy as np
 import attnlib
 from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.context_vectors.sections import LOOK_BACK, THREE_WORDS
-from attnlib.checks.catalogue.copies import with_copies
+from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, BATCHES, LARGE, UNCHANGED = "the numbers", "batches", "large sums", "inputs unchanged"
@@ -33,8 +33,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     views["w_query"] = 0.5 * rng.normal(size=(6, 5)).T
     views["key"] = rng.normal(size=(8, 2))[::2]
     yield Case("every second key of a longer array, and weights that are a transposed view", NUMBERS, views)
-    copies = with_copies(five(rng, (), 3, 5, 4, 6, 7), "query", "key")
-    yield Case("a repeated query and a repeated key", NUMBERS, copies)
+    repeated = with_duplicate_rows(five(rng, (), 3, 5, 4, 6, 7), "query", "key")
+    yield Case("a repeated query and a repeated key", NUMBERS, repeated)
     yield Case("a batch of 2 (T=3, S=5, D_q=4, D_k=6, D_a=7)", BATCHES, five(rng, (2,), 3, 5, 4, 6, 7))
     yield Case("as many queries as keys, 3, in a batch of 3", BATCHES, five(rng, (3,), 3, 3, 4, 2, 5))
     yield Case("leading dimensions (2, 7)", BATCHES, five(rng, (2, 7), 3, 4, 6, 5, 2))

@@ -32,7 +32,7 @@ from attnlib.checks.catalogue.context_vectors.decoder_steps import (
     without_tanh,
 )
 from attnlib.checks.catalogue.context_vectors.sections import LOOK_BACK, OTHER_ORDER, RECURRENCE, THREE_WORDS
-from attnlib.checks.catalogue.copies import with_copies
+from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, RANKS, LARGE = "the numbers", "batches", "large scores"
@@ -47,8 +47,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("all widths equal, so that every matrix fits everywhere", NUMBERS, _draw(rng, (3,), 5, 4, 4, 4, 4))
     yield Case("one sentence of 4 tokens", NUMBERS, _draw(rng, (1,), 4, 2, 3, 5, 6))
     yield Case("vectors in float32", NUMBERS, _draw(rng, (4,), 3, 2, 7, 5, 6, np.float32))
-    copies = with_copies(_draw(rng, (3,), 5, 2, 4, 6, 7), "memory")
-    yield Case("a memory with a repeated row", NUMBERS, copies)
+    repeated = with_duplicate_rows(_draw(rng, (3,), 5, 2, 4, 6, 7), "memory")
+    yield Case("a memory with a repeated row", NUMBERS, repeated)
     same = _draw(rng, (3,), 5, 4, 4, 4, 4)
     same["params"] = dict(reversed(same["params"].items()))
     yield Case("params in another order, all widths equal", NUMBERS, same)

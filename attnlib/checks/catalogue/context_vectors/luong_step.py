@@ -30,7 +30,7 @@ from attnlib.checks.catalogue.context_vectors.decoder_steps import (
     weigh,
 )
 from attnlib.checks.catalogue.context_vectors.sections import OTHER_ORDER, RECURRENCE
-from attnlib.checks.catalogue.copies import with_copies
+from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.exercise import Exercise, Mistakes
 
 DOT, GENERAL, CONCAT = 'the numbers, with score="dot"', 'score="general"', 'score="concat"'
@@ -46,8 +46,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case('3 sentences of 5 tokens, score="dot"', DOT, _dot(rng, (3,), 5, 2, 4, 6), dot)
     yield Case('all widths equal, score="dot"', DOT, _dot(rng, (3,), 5, 4, 4, 4), dot)
     yield Case('vectors in float32, score="dot"', DOT, _dot(rng, (4,), 5, 2, 3, 6, np.float32), dot)
-    copies = with_copies(_dot(rng, (3,), 5, 2, 4, 6), "memory")
-    yield Case('a memory with a repeated row, score="dot"', DOT, copies, dot)
+    repeated = with_duplicate_rows(_dot(rng, (3,), 5, 2, 4, 6), "memory")
+    yield Case('a memory with a repeated row, score="dot"', DOT, repeated, dot)
     yield Case('3 sentences of 5 tokens, score="general"', GENERAL, _general(rng, (3,), 5, 2, 4, 6, 7), general)
     yield Case('all widths equal, score="general"', GENERAL, _general(rng, (3,), 5, 4, 4, 4, 4), general)
     yield Case('3 sentences of 5 tokens, score="concat"', CONCAT, _concat(rng, (3,), 5, 2, 4, 6, 7, 8), concat)

@@ -8,7 +8,7 @@ import numpy as np
 import attnlib
 from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.analytic_gradients import through_attention
-from attnlib.checks.catalogue.copies import with_copies
+from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.masking.sections import BY_HAND, EMPTY, FINITE, KINDS, LEAKS, NOT_AFTER, POLARITY
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SCALE, SOFTMAX, WEIGHTED_SUM
 from attnlib.checks.exercise import ATTENDS, Exercise, Mistakes
@@ -40,9 +40,9 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("3 queries, 5 keys of width 4, values of width 2", NUMBERS, many)
     few = _triple(rng, (), 4, 3, 5, 6, np.float32) | {"mask": _mask("110", "011", "101", "001")}
     yield Case("vectors in float32", NUMBERS, few)
-    copies = with_copies(_triple(rng, (), 3, 6, 4, 2), "query", "key", "value")
-    copies["mask"] = _mask("101011", "111001", "011101")
-    yield Case("queries, keys and values, some of them repeated", SHAPES, copies)
+    repeated = with_duplicate_rows(_triple(rng, (), 3, 6, 4, 2), "query", "key", "value")
+    repeated["mask"] = _mask("101011", "111001", "011101")
+    yield Case("queries, keys and values, some of them repeated", SHAPES, repeated)
 
     causal = _triple(rng, (), 4, 4, 3, 5) | {"mask": np.tri(4, dtype=bool)}
     yield Case("a causal mask", SHAPES, causal)

@@ -11,7 +11,7 @@ import attnlib.numpy
 from attnlib.checks.calling.case import Case, Implementation
 from attnlib.checks.calling.conventions import call_module
 from attnlib.checks.catalogue.analytic_gradients import through_heads
-from attnlib.checks.catalogue.copies import with_copies
+from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.multi_head import multi_head_attention
 from attnlib.checks.catalogue.multi_head.sections import COUNTING, MULTI_HEAD, OUTPUT_PROJECTION, SCALE
 from attnlib.checks.catalogue.multi_head.steps import BySteps, Steps
@@ -44,8 +44,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     small["weights"] = {name: x.astype(np.float32) for name, x in small["weights"].items()}
     small |= {name: small[name].astype(np.float32) for name in ("query", "key", "value")}
     yield Case("float32", NUMBERS, small, {}, setup(10, 2), ALONE)
-    copies = with_copies(given(rng, 2, 5, 7, 6), "query", "key", "value")
-    yield Case("queries, keys and values, some of them repeated", ARGUMENTS, copies, {}, setup(6, 2), ALONE)
+    repeated = with_duplicate_rows(given(rng, 2, 5, 7, 6), "query", "key", "value")
+    yield Case("queries, keys and values, some of them repeated", ARGUMENTS, repeated, {}, setup(6, 2), ALONE)
     trained = Case("module.train() instead of module.eval()", ARGUMENTS, given(rng, 2, 5, 7, 6), {}, setup(6, 2), ALONE)
     yield replace(trained, training=True, backends=("torch",))
     alone = {name: x for name, x in given(rng, 3, 5, 7, 8).items() if name in ("weights", "query")}

@@ -7,7 +7,7 @@ import numpy as np
 
 import attnlib
 from attnlib.checks.calling.case import Case
-from attnlib.checks.catalogue.copies import with_copies
+from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.multi_head.sections import (
     CATCH_IT,
     MULTI_HEAD,
@@ -36,8 +36,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("one query and one key", NUMBERS, given(rng, (), 1, 1, 2, 3))
     yield Case("a single head", NUMBERS, given(rng, (), 3, 5, 1, 4))
     yield Case("float32", NUMBERS, given(rng, (), 4, 3, 2, 5, dtype=np.float32))
-    copies = with_copies(given(rng, (), 5, 7, 2, 4), "query", "key", "value")
-    yield Case("queries, keys and values, some of them repeated", BATCHES, copies)
+    repeated = with_duplicate_rows(given(rng, (), 5, 7, 2, 4), "query", "key", "value")
+    yield Case("queries, keys and values, some of them repeated", BATCHES, repeated)
     yield Case("a batch of 3 (T=5, S=7, 2 heads of width 4)", BATCHES, given(rng, (3,), 5, 7, 2, 4))
     yield Case("leading dimensions (2, 5) (T=4, S=7, 3 heads of width 2)", BATCHES, given(rng, (2, 5), 4, 7, 3, 2))
     yield Case("a batch of 3 with as many keys as queries", BATCHES, given(rng, (3,), 5, 5, 2, 4))

@@ -7,7 +7,7 @@ import numpy as np
 
 import attnlib
 from attnlib.checks.calling.case import Case
-from attnlib.checks.catalogue.copies import with_copies
+from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.queries_keys_values.sections import DIVISOR, HAND, PARTS, ROOT, SHAPES, TWO
 from attnlib.checks.exercise import Exercise, Mistakes
 
@@ -26,8 +26,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("4 queries and 4 keys of width 7", NUMBERS, pair(rng, (), 4, 4, 7))
     yield Case("one query and one key of width 3", NUMBERS, pair(rng, (), 1, 1, 3))
     yield Case("vectors in float32", NUMBERS, pair(rng, (), 2, 5, 3, np.float32))
-    copies = with_copies(pair(rng, (), 3, 5, 4), "query", "key")
-    yield Case("a repeated query and a repeated key", NUMBERS, copies)
+    repeated = with_duplicate_rows(pair(rng, (), 3, 5, 4), "query", "key")
+    yield Case("a repeated query and a repeated key", NUMBERS, repeated)
     yield Case("scale=0.3", SCALES, pair(rng, (), 3, 5, 7), {"scale": 0.3})
     yield Case("scale=1", SCALES, pair(rng, (), 5, 3, 4), {"scale": 1})
     yield Case("scale=0.0", SCALES, pair(rng, (), 3, 4, 5), {"scale": 0.0})

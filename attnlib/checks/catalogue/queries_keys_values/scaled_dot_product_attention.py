@@ -8,7 +8,7 @@ import numpy as np
 import attnlib
 from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.analytic_gradients import through_scaled_attention
-from attnlib.checks.catalogue.copies import with_copies
+from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.queries_keys_values.sections import (
     AFTERWARDS,
     ALIGNED,
@@ -51,8 +51,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("4 queries, 4 keys of width 6, values of width 3", NUMBERS, triple(rng, (), 4, 4, 6, 3))
     yield Case("one query and one key", NUMBERS, triple(rng, (), 1, 1, 3, 2))
     yield Case("vectors in float32", NUMBERS, ascending(triple(rng, (), 2, 7, 5, 4, np.float32)))
-    copies = with_copies(triple(rng, (), 3, 6, 5, 4), "query", "key", "value")
-    yield Case("queries, keys and values, some of them repeated", BATCHES, copies)
+    repeated = with_duplicate_rows(triple(rng, (), 3, 6, 5, 4), "query", "key", "value")
+    yield Case("queries, keys and values, some of them repeated", BATCHES, repeated)
     yield Case("scale=0.3", SCALES, ascending(triple(rng, (), 3, 5, 7, 2)), {"scale": 0.3})
     yield Case("scale=1", SCALES, triple(rng, (), 5, 3, 4, 2), {"scale": 1})
     yield Case("scale=0.0", SCALES, triple(rng, (), 3, 4, 5, 2), {"scale": 0.0})

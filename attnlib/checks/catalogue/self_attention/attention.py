@@ -8,7 +8,7 @@ import numpy as np
 import attnlib
 from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.analytic_gradients import through_attention
-from attnlib.checks.catalogue.copies import with_copies
+from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.self_attention.dot import views
 from attnlib.checks.catalogue.self_attention.sections import ATTENTION, OVERFLOW, SCALE, SCORES, SOFTMAX, WEIGHTED_SUM
 from attnlib.checks.exercise import ATTENDS, Exercise, Mistakes
@@ -31,8 +31,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("vectors in float32", NUMBERS, triple(rng, (), 2, 5, 3, 4, np.float32))
     yield Case("3 queries, 3 keys and 3 values of width 3", NUMBERS, triple(rng, (), 3, 3, 3, 3))  # all products fit
     yield Case("4 queries and one key", NUMBERS, triple(rng, (), 4, 1, 3, 2))
-    copies = with_copies(triple(rng, (), 3, 6, 5, 4), "query", "key", "value")
-    yield Case("queries, keys and values, some of them repeated", BATCHES, copies)
+    repeated = with_duplicate_rows(triple(rng, (), 3, 6, 5, 4), "query", "key", "value")
+    yield Case("queries, keys and values, some of them repeated", BATCHES, repeated)
     yield Case("a batch of 2 (T=3, S=5, D=4)", BATCHES, triple(rng, (2,), 3, 5, 4, 6))
     yield Case("leading dimensions (2, 7)", BATCHES, triple(rng, (2, 7), 3, 5, 4, 6))
     yield Case("a batch of 1", BATCHES, triple(rng, (1,), 3, 5, 4, 6))  # where pairing all sequences fits

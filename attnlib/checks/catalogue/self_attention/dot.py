@@ -7,7 +7,7 @@ import numpy as np
 
 import attnlib
 from attnlib.checks.calling.case import Case
-from attnlib.checks.catalogue.copies import with_copies
+from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.self_attention.sections import DOT, SCORES
 from attnlib.checks.exercise import Exercise, Mistakes
 
@@ -27,8 +27,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     )
     yield Case("4 queries and one key", NUMBERS, pair(rng, (4, 3), (1, 3)))
     yield Case("3 queries and 3 keys of width 3", NUMBERS, pair(rng, (3, 3), (3, 3)))  # where every product fits
-    copies = with_copies(pair(rng, (3, 4), (5, 4)), "query", "key")
-    yield Case("a repeated query and a repeated key", NUMBERS, copies)
+    repeated = with_duplicate_rows(pair(rng, (3, 4), (5, 4)), "query", "key")
+    yield Case("a repeated query and a repeated key", NUMBERS, repeated)
     yield Case("a batch of 2 (T=3, S=5, D=4)", BATCHES, pair(rng, (2, 3, 4), (2, 5, 4)))
     yield Case("leading dimensions (2, 6)", BATCHES, pair(rng, (2, 6, 3, 4), (2, 6, 5, 4)))
     yield Case("a batch of transposed views", BATCHES, views(pair(rng, (3, 4, 2), (3, 4, 5))))

@@ -6,7 +6,7 @@ import numpy as np
 
 import attnlib
 from attnlib.checks.calling.case import Case
-from attnlib.checks.catalogue.copies import with_copies
+from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.self_attention.dot import pair, views
 from attnlib.checks.catalogue.self_attention.sections import DOT, SCORES, SIMILARITIES
 from attnlib.checks.exercise import Exercise, Mistakes
@@ -24,8 +24,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("vectors in float32", NUMBERS, pair(rng, (2, 3), (4, 3), np.float32))
     yield Case("4 queries and one key", NUMBERS, pair(rng, (4, 3), (1, 3)))
     yield Case("3 queries and 3 keys of width 3", NUMBERS, pair(rng, (3, 3), (3, 3)))  # where every difference fits
-    copies = with_copies(pair(rng, (3, 4), (5, 4)), "query", "key")
-    yield Case("a repeated query and a repeated key", NUMBERS, copies)
+    repeated = with_duplicate_rows(pair(rng, (3, 4), (5, 4)), "query", "key")
+    yield Case("a repeated query and a repeated key", NUMBERS, repeated)
     away = pair(rng, (3, 4), (5, 4))
     away["key"][[1, 3]] += 100.0
     yield Case("two keys at distances of about 200", NUMBERS, away)

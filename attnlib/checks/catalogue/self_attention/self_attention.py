@@ -8,7 +8,7 @@ import numpy as np
 import attnlib
 from attnlib.checks.calling.case import Case
 from attnlib.checks.calling.conventions import has_argument
-from attnlib.checks.catalogue.copies import with_copies
+from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.self_attention import attention as of_attention
 from attnlib.checks.catalogue.self_attention.sections import ATTENTION, COSINE, PERMUTATION, WEIGHTED_SUM
 from attnlib.checks.exercise import ATTENDS, Exercise, Mistake, Mistakes
@@ -26,8 +26,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("a single word", NUMBERS, {"x": rng.normal(size=(1, 3))})
     yield Case("words in float32", NUMBERS, {"x": rng.normal(size=(4, 3)).astype(np.float32)})
     yield Case("3 words of width 3", NUMBERS, {"x": rng.normal(size=(3, 3))})
-    copies = with_copies({"x": rng.normal(size=(5, 4))}, "x")
-    yield Case("a repeated word", BATCHES, copies)
+    repeated = with_duplicate_rows({"x": rng.normal(size=(5, 4))}, "x")
+    yield Case("a repeated word", BATCHES, repeated)
     yield Case("a batch of 2 (T=5, D=4)", BATCHES, {"x": rng.normal(size=(2, 5, 4))})
     yield Case("leading dimensions (2, 3)", BATCHES, {"x": rng.normal(size=(2, 3, 5, 4))})
     yield Case("a batch of 1", BATCHES, {"x": rng.normal(size=(1, 5, 4))})  # where pairing all sequences fits

@@ -13,7 +13,7 @@ import attnlib
 import attnlib.numpy
 from attnlib.checks.calling.case import Case, Implementation
 from attnlib.checks.calling.conventions import call_module
-from attnlib.checks.catalogue.copies import with_copies
+from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.transformer.sections import BLOCK, JOBS, LAYER_NORM, NO_PLUS, PRE_OR_POST, RESIDUAL
 from attnlib.checks.exercise import Exercise, Mistakes
 
@@ -35,8 +35,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("one sequence (T=7, E=8, 4 heads, 3 wide inside)", SIZES, *one)
     yield Case("sequences of one token (B=3, E=10, 5 heads)", SIZES, *sized(rng, (10, 5, 7), 3, 1))
     yield Case("vectors in float32", SIZES, *sized(rng, (6, 3, 11), 2, 4, np.float32))
-    copies = with_copies(given(rng, plain, 2, 5), "query")
-    yield Case("sequences with a repeated token", SIZES, copies, setup=plain)
+    repeated = with_duplicate_rows(given(rng, plain, 2, 5), "query")
+    yield Case("sequences with a repeated token", SIZES, repeated, setup=plain)
     chance = Case("module.train() instead of module.eval()", SIZES, given(rng, plain, 3, 4), setup=plain)
     yield replace(chance, training=True, backends=("torch",))
     flat = given(rng, plain, 2, 3)

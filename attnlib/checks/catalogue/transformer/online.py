@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnlib.checks.calling.case import Case
-from attnlib.checks.catalogue.copies import with_copies
+from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.transformer.sections import IN_BLOCKS, INVARIANT, ONE_PASS
 from attnlib.checks.exercise import Exercise, Mistakes
 
@@ -57,9 +57,9 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("2 queries whose scores are all below 0", NUMBERS, negative)
     yield Case("4 queries, 1 key", NUMBERS, state(rng, (), 4, 1, 3))
     yield Case("three of everything", NUMBERS, state(rng, (), 3, 3, 3))
-    copies = with_copies(state(rng, (), 3, 6, 4), "value")
-    copies["scores"][:, -1] = copies["scores"][:, 0]
-    yield Case("scores and values, some of them repeated", NUMBERS, copies)
+    repeated = with_duplicate_rows(state(rng, (), 3, 6, 4), "value")
+    repeated["scores"][:, -1] = repeated["scores"][:, 0]
+    yield Case("scores and values, some of them repeated", NUMBERS, repeated)
     first = given(log([[1.0, 2.0]]), [[16.0], [8.0]], [[0.0]], [0.0], [-np.inf])
     yield Case("the first block of the chapter: the maximum so far is -inf", FIRST, first)
     yield Case("the first block for 4 queries (S=6, D_v=3)", FIRST, begun(state(rng, (), 4, 6, 3)))

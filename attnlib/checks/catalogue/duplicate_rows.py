@@ -1,12 +1,12 @@
-"""Inputs in which a row comes twice: two equal keys are two keys, each with a weight and a value of its own."""
+"""Inputs in which a row occurs twice. Two equal keys still count as two, each with its own weight and value."""
 
 from typing import Any
 
 
-def with_copies(given: dict[str, Any], *names: str) -> dict[str, Any]:
+def with_duplicate_rows(given: dict[str, Any], *names: str) -> dict[str, Any]:
     """Return inputs in which some row of each named array ``(..., S, D)`` is a copy of another.
 
-    Of ``value`` it is not the row of the repeated key, so that equal keys have different values.
+    In ``value``, other rows are copied than in ``key``, so that equal keys have different values.
     """
     copied = {name: given[name].copy() for name in names}
     for name, x in copied.items():
