@@ -17,8 +17,8 @@ from attnlib.checks.calling.case import Case, Implementation
 from attnlib.checks.calling.conventions import has_argument, named_arrays
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.catalogue.crashes import crashed
+from attnlib.checks.catalogue.general_mistakes import Evidence, recognise_general_mistake
 from attnlib.checks.catalogue.gradients import CUT_OFF, GRADIENTS, LESS_EXACT, NAN_GRADIENT
-from attnlib.checks.catalogue.symptoms import Seen, recognised
 from attnlib.checks.differences import MISFIT, describe_difference, less_exact
 from attnlib.checks.exercise import Exercise, Mistake
 from attnlib.checks.forbidden import watch_calls
@@ -125,13 +125,13 @@ class Evaluation:
     def _is_right(self, i: int, answer: Answer) -> bool:
         return _is_right(self.cases[i], answer, self.expected[i], self.tolerances[i])
 
-    def _symptom(self, answers: dict[int, Answer], first: int, difference: str) -> Mistake | None:
-        """Return what is true of the answers, whatever the exercise, where no mistake of the exercise is known."""
+    def _general_mistake(self, answers: dict[int, Answer], first: int, difference: str) -> Mistake | None:
+        """Return the mistake that the answers show, if it is one that can occur in every exercise."""
         cases, expected = {i: self.cases[i] for i in answers}, {i: self.expected[i] for i in answers}
-        right = frozenset(i for i in answers if self._is_right(i, answers[i]))
-        twice = tuple((i, j) for j in cases for i in cases if i < j and cases[j].name == again(cases[i]))
-        seen = Seen(cases, answers, expected, right, first, difference, twice)
-        found = recognised(seen) or crashed(answers[first])
+        correct = frozenset(i for i in answers if self._is_right(i, answers[i]))
+        repeated = tuple((i, j) for j in cases for i in cases if i < j and cases[j].name == again(cases[i]))
+        evidence = Evidence(cases, answers, expected, correct, first, difference, repeated)
+        found = recognise_general_mistake(evidence) or crashed(answers[first])
         return replace(found, section=self.exercise.section) if found else None
 
     def _beyond_numbers(self, i: int, answer: Answer) -> Mistake | None:
@@ -149,7 +149,7 @@ class Evaluation:
         first, exercise = wrong[0], self.exercise
         answer, expected, tolerance = answers[first], self.expected[first], self.tolerances[first]
         difference = describe_difference(exercise, self.cases[first], answer, expected, tolerance)
-        named = self._name(answers, first) or self._symptom(answers, first, difference)
+        named = self._name(answers, first) or self._general_mistake(answers, first, difference)
         others = tuple(self.cases[i].name for i in self._others(answers, wrong, named))
         right = [i for i in answers if self._is_right(i, answers[i])]
         like = next((self.cases[i].name for i in reversed(right) if i < first), None)

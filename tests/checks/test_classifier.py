@@ -21,7 +21,7 @@ import attnlib.numpy
 from attnlib.checks import examine, exercises
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.catalogue.crashes import CRASHES
-from attnlib.checks.catalogue.symptoms import SYMPTOMS
+from attnlib.checks.catalogue.general_mistakes import GENERAL_MISTAKES
 from attnlib.checks.evaluation import Evaluation
 
 SEEDS = range(50)
@@ -111,7 +111,7 @@ def test_at_least_four_styles_are_tried_and_the_reference_passes(name, backend):
     assert examine(name, reference, backend=backend).score == 1.0
 
 
-SYMPTOM_IDS = {symptom.id for symptom, _ in SYMPTOMS} | {crash.id for _, crash in CRASHES}
+GENERAL_MISTAKE_IDS = {mistake.id for mistake, _ in GENERAL_MISTAKES} | {crash.id for _, crash in CRASHES}
 
 
 @pytest.mark.slow
@@ -123,7 +123,7 @@ def test_a_wrong_answer_that_nobody_foresaw_fails_and_is_not_called_something_el
         report = examine_again(name, implementation, backend, seed)
         assert report.score < 1 or report.remark
         report = report.remark or report
-        assert report.mistake in {*names, *(SYMPTOM_IDS if None in names else ())}, report.message
+        assert report.mistake in {*names, *(GENERAL_MISTAKE_IDS if None in names else ())}, report.message
 
 
 def test_one_maximum_for_the_whole_table_is_found_by_every_seed():

@@ -1,4 +1,4 @@
-"""What is true of an answer whatever the exercise is recognised where it is true, and not where it is not."""
+"""A mistake that can occur in every exercise is recognised in answers that make it, and only in those."""
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def first_64_keys(query, key, value, scale=None):
 
 
 @pytest.mark.parametrize(
-    ("exercise", "implementation", "symptom"),
+    ("exercise", "implementation", "mistake"),
     [
         ("attention", random, "differs-between-calls"),
         ("dot", Remembers(), "differs-between-calls"),
@@ -100,10 +100,10 @@ def first_64_keys(query, key, value, scale=None):
         ("dot", lambda query, key: (query @ np.swapaxes(key, -1, -2))[..., -2:], "beginning-missing"),
     ],
 )
-def test_a_symptom_is_recognised(exercise, implementation, symptom):
+def test_a_general_mistake_is_recognised(exercise, implementation, mistake):
     for seed in range(3):
         report = examine(exercise, implementation, seed=seed)
-        assert report.mistake == symptom, report.message
+        assert report.mistake == mistake, report.message
         assert report.score < 1
 
 
