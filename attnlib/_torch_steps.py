@@ -8,14 +8,18 @@ from attnlib._spec import WindowSpec
 from attnlib._torch_tracing import holds, is_eager_on_cpu, may_be_recorded
 from attnlib._torch_tracing import is_tracked as is_tracked  # for the backward pass
 
+FEW_WEIGHTS = 2**11  # from here on, it is faster to check one weight of each row than all weights
+
 
 def softmax(x: Tensor, axis: int) -> Tensor:
     """Return the softmax along ``axis``, computed in at least float32; 0, with gradient 0, if all scores are -inf."""
     dtype = at_least_float32(torch, x.dtype)
     if is_eager_on_cpu(x) and x.numel():
-        weights = torch.softmax(x, dim=axis, dtype=dtype)
-        first = weights.select(axis, 0)
-        if torch.equal(first, first):  # no nan: a row of -inf would consist of nan
+        weights = torch.softmax(x, axis) if dtype == x.dtype else torch.softmax(x, axis, dtype=dtype)
+        # A row of -inf gives a row of nan, which does not equal itself. It takes as long to select one weight of each
+        # row as to compare thousands of weights.
+        checked = weights if weights.numel() <= FEW_WEIGHTS else weights.select(axis, 0)
+        if torch.equal(checked, checked):
             return weights if dtype == x.dtype else weights.to(x.dtype)
     empty = (x == -torch.inf).all(dim=axis, keepdim=True)
     # Empty rows are replaced before the softmax, not after it: a nan that is masked out later still has a nan gradient.

@@ -1,6 +1,6 @@
 """From scores to weights."""
 
-from attnlib._arrays import array_namespace, check_int, shape
+from attnlib._arrays import Array, array_namespace, check_int, is_torch, shape
 from attnlib._dispatch import kernels_for
 from attnlib._types import ArrayT
 
@@ -35,10 +35,19 @@ def softmax(x: ArrayT, axis: int = -1) -> ArrayT:
         >>> softmax(np.array([1000.0, 1000.0, -np.inf]))
         array([0.5, 0.5, 0. ])
     """
-    array_namespace(x=x)
+    # For a tensor of floats, this check would take as long as the softmax of a few scores.
+    if not (is_torch(x) and x.is_floating_point()):  # type: ignore[attr-defined]
+        array_namespace(x=x)
+    if type(axis) is not int or not -x.ndim <= axis < x.ndim:
+        axis = _check_axis(axis, x)
+    return kernels_for(x).softmax(x, axis)
+
+
+def _check_axis(axis: int, x: Array) -> int:
+    """Return the axis as Python's int, after checking that it is an integer and that x has such an axis."""
     if x.ndim == 0:
         raise ValueError("x has shape (): a single number has no axis, at least 1 dimension is needed")
     axis = check_int("axis", axis)
     if not -x.ndim <= axis < x.ndim:
         raise ValueError(f"axis is {axis}, but x has shape {shape(x)}: use an axis from {-x.ndim} to {x.ndim - 1}")
-    return kernels_for(x).softmax(x, axis)
+    return axis

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from backends import D_K, B, D, Torch
 from modules import ATTENTIONS
 
@@ -49,6 +50,11 @@ def test_attention_with_weights_of_a_few_words(backend):
 def test_numpy_attention_of_few_scores(options):
     query, key = np.ones((4, 3, 5)), np.ones((2 if "enable_gqa" in options else 4, 3, 5))
     assert calls(lambda: attnlib.scaled_dot_product_attention(query, key, key, **options)) <= 8
+
+
+def test_torch_softmax_of_few_scores():
+    x = torch.ones(3, 5)
+    assert calls(lambda: attnlib.softmax(x)) <= 8
 
 
 @pytest.mark.parametrize("cell", [attnlib.rnn_cell, attnlib.gru_cell])
