@@ -16,7 +16,7 @@ from attnlib.checks.calling.call_submission import GRADIENT_OF, Answer, call_sub
 from attnlib.checks.calling.case import Case, Implementation
 from attnlib.checks.calling.conventions import has_argument, named_arrays
 from attnlib.checks.catalogue import CATALOGUE
-from attnlib.checks.catalogue.crashes import crashed
+from attnlib.checks.catalogue.crashes import recognise_crash
 from attnlib.checks.catalogue.general_mistakes import Evidence, recognise_general_mistake
 from attnlib.checks.catalogue.gradients import CUT_OFF, GRADIENTS, LESS_EXACT, NAN_GRADIENT
 from attnlib.checks.differences import MISFIT, describe_difference, less_exact
@@ -131,7 +131,7 @@ class Evaluation:
         correct = frozenset(i for i in answers if self._is_right(i, answers[i]))
         repeated = tuple((i, j) for j in cases for i in cases if i < j and cases[j].name == again(cases[i]))
         evidence = Evidence(cases, answers, expected, correct, first, difference, repeated)
-        found = recognise_general_mistake(evidence) or crashed(answers[first])
+        found = recognise_general_mistake(evidence) or recognise_crash(answers[first])
         return replace(found, section=self.exercise.section) if found else None
 
     def _beyond_numbers(self, i: int, answer: Answer) -> Mistake | None:

@@ -12,8 +12,8 @@ from attnlib.checks.exercise import Mistake
 CRASHES: list[tuple[re.Pattern[str], Mistake]] = []
 
 
-def crashed(answer: Answer) -> Mistake | None:
-    """Return the mistake that an exception shows, or None."""
+def recognise_crash(answer: Answer) -> Mistake | None:
+    """Return the mistake that an exception reveals, or None."""
     error = answer.error or ""
     if answer.line is None and "argument" in error:
         return None  # the call itself failed, which is reported separately
