@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attnlib._extras import require
 from attnlib.checks.catalogue import CATALOGUE
-from attnlib.checks.confusion import confusion
+from attnlib.checks.confusion_matrix import confusion_matrix
 from attnlib.checks.notebook import SECONDS, run
 
 EPILOG = """Reports link to the book at $ATTENTION_BOOK (an address or a folder).
@@ -57,7 +57,7 @@ def _report(names: list[str], seeds: int, parser: argparse.ArgumentParser) -> in
     with tqdm(total=total * seeds, unit="answer", dynamic_ncols=True, disable=None) as bar:
         results = []
         for name in names:
-            results.append(confusion(name, range(seeds), bar.update))
+            results.append(confusion_matrix(name, range(seeds), bar.update))
             bar.write(f"{results[-1]}\n")
     named, tried = sum(r.named for r in results), sum(r.tried for r in results)
     print(f"{len(results)} exercises, {total} mistakes: {named} of {tried} wrong answers named correctly")

@@ -73,10 +73,11 @@ def prepare_evaluation(
 
 
 class Evaluation:
-    """One set of cases of an exercise, with what is known of them: the expected answers, and those of the mistakes.
+    """One set of cases of an exercise, with the expected answers, and the answers that the known mistakes give.
 
-    The expected answers are there before any student code has seen a case. Those of the mistakes are worked out when
-    they are asked for, and kept: :mod:`attnlib.checks.confusion` examines many implementations on the same cases.
+    The expected answers are computed before any student code has seen a case. Those of the mistakes are computed when
+    they are first needed, and kept, because :mod:`attnlib.checks.confusion_matrix` examines many implementations on the
+    same cases.
     """
 
     def __init__(self, exercise: Exercise, backend: str, seed: int | None) -> None:

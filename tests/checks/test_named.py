@@ -4,7 +4,7 @@ import pytest
 
 from attnlib.checks.calling.conventions import has_argument
 from attnlib.checks.catalogue import CATALOGUE
-from attnlib.checks.confusion import confusion
+from attnlib.checks.confusion_matrix import confusion_matrix
 from attnlib.checks.evaluation import Evaluation
 
 SEEDS = range(50)
@@ -40,15 +40,15 @@ def test_a_known_mistake_takes_the_arguments_that_it_is_given(name):
     assert not {one: error for one, error in errors.items() if "unexpected keyword argument" in (error or "")}
 
 
-def test_the_count_of_what_is_called_what_finds_a_mistake_that_is_called_otherwise(monkeypatch):
+def test_the_confusion_matrix_shows_a_mistake_that_is_given_another_name(monkeypatch):
     exercise = CATALOGUE["dot"]
     one, other = exercise.mistakes[:2]
     twin = type(one)("twin", one.title, one.says, one.hint, one.more, one.section, one.implementation)
     passes = type(one)("passes", one.title, one.says, one.hint, one.more, one.section, exercise.reference)
     planted = type(exercise)(**vars(exercise) | {"mistakes": (one, other, twin, passes)})
     monkeypatch.setitem(CATALOGUE, "dot", planted)
-    found = confusion("dot", range(2))
+    found = confusion_matrix("dot", range(2))
     assert not found.perfect
-    assert [row.otherwise for row in found.rows] == [{"(unnamed)": 2}, {}, {"(unnamed)": 2}, {"(passed)": 2}]
-    assert (found.named, found.tried, found.right) == (2, 8, {"numpy": 2, "torch": 2})
+    assert [row.confused for row in found.rows] == [{"(unnamed)": 2}, {}, {"(unnamed)": 2}, {"(passed)": 2}]
+    assert (found.named, found.tried, found.accepted) == (2, 8, {"numpy": 2, "torch": 2})
     assert "twin" in str(found)
