@@ -12,7 +12,7 @@ from attnlib.checks.calling.case import Case
 from attnlib.checks.calling.conventions import named_arrays
 from attnlib.checks.comparison import Comparison, first_difference
 from attnlib.checks.differences import inspection_order
-from attnlib.checks.errors import explained
+from attnlib.checks.error_explanations import explain_error
 from attnlib.checks.exercise import Exercise, Mistake, Section
 
 MIME = "application/vnd.attnlib.report+json"
@@ -157,7 +157,7 @@ class Report:
         """Return where it was seen and what was seen there, which an unknown mistake has as its title already."""
         answer, name = failure.answer, failure.case.name
         if answer.error:
-            seen = [f"With {name}: {explained(answer)}"]
+            seen = [f"With {name}: {explain_error(answer)}"]
         else:
             seen = [f"With {name}: {failure.difference}." if self.named else f"This happened with {name}."]
         seen += [f"raised by {answer.line}"] if answer.line else []

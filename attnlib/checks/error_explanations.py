@@ -9,7 +9,7 @@ Explain = Callable[[re.Match[str], str], str]
 BATCH = "If you count axes from the end (-1, -2), they stay the same with and without a batch."
 
 
-def explained(answer: Answer) -> str:
+def explain_error(answer: Answer) -> str:
     """Return the kind of error and its cause in words, or the original error if the cause is not known."""
     error = answer.error or ""
     for pattern, explain in KNOWN:

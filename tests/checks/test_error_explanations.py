@@ -6,7 +6,7 @@ import torch
 
 from attnlib.checks import examine
 from attnlib.checks.calling.call_submission import Answer
-from attnlib.checks.errors import explained
+from attnlib.checks.error_explanations import explain_error
 
 A, B = np.ones((3, 4)), np.ones((2, 5))
 TENSOR = torch.ones(3, 4)
@@ -75,7 +75,7 @@ def test_an_error_whose_cause_is_known_is_told_in_words(label):
     with pytest.raises((ValueError, IndexError, RuntimeError)) as caught:
         work()
     error = f"{type(caught.value).__name__}: {caught.value}"
-    said = explained(Answer(problem="raised", error=error, line=line))
+    said = explain_error(Answer(problem="raised", error=error, line=line))
     assert said.startswith(type(caught.value).__name__)
     assert words in said
     assert str(caught.value) not in said
@@ -91,7 +91,7 @@ def test_an_error_whose_cause_is_known_is_told_in_words(label):
     ],
 )
 def test_an_error_whose_cause_is_not_known_is_told_as_it_came(error, line):
-    assert explained(Answer(problem="raised", error=error, line=line)) == error
+    assert explain_error(Answer(problem="raised", error=error, line=line)) == error
 
 
 def test_a_transpose_that_counts_on_a_batch_is_told_so():
