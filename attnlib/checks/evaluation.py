@@ -21,7 +21,7 @@ from attnlib.checks.catalogue.general_mistakes import Evidence, recognise_genera
 from attnlib.checks.catalogue.gradients import CUT_OFF, GRADIENTS, LESS_EXACT, NAN_GRADIENT
 from attnlib.checks.differences import MISFIT, describe_difference, less_exact
 from attnlib.checks.exercise import Exercise, Mistake
-from attnlib.checks.forbidden import watch_calls
+from attnlib.checks.forbidden_calls import watch_calls
 from attnlib.checks.report import Failure, Report
 
 TOLERANCE = {np.dtype(np.float64): 1e-5, np.dtype(np.float32): 1e-4}

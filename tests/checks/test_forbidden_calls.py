@@ -18,7 +18,7 @@ from attnlib.checks import check, examine
 from attnlib.checks.__main__ import main
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.evaluation import Evaluation
-from attnlib.checks.forbidden import watch_calls
+from attnlib.checks.forbidden_calls import watch_calls
 from attnlib.checks.report import MIME
 from grading.sandbox.inside.solver_guard import forbidding
 
