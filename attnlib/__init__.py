@@ -37,7 +37,7 @@ from attnlib.similarity import additive, cosine, dot, gaussian, general, scaled_
 from attnlib.softmax import softmax
 from attnlib.weights import load_weights
 
-__version__ = "0.1.0"
+__version__ = "0.6.0"
 
 __all__ = [
     "additive",

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-import attnlib
-
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -54,10 +52,6 @@ def test_what_a_workflow_runs_is_there(workflow):
 def test_the_published_book_is_built_for_its_address():
     (line,) = re.findall(r"s\|\^(.*?)\|", (ROOT / ".github/workflows/publish.yml").read_text())
     assert len(re.findall("^" + line.replace('\\"', '"'), (ROOT / "_config.yml").read_text(), re.MULTILINE)) == 1
-
-
-def test_the_citation_names_the_version_of_the_package():
-    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == attnlib.__version__
 
 
 def test_only_one_issue_is_opened_for_the_same_fault(tmp_path):
