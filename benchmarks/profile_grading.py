@@ -26,7 +26,8 @@ from grading.pool import Boxes
 from grading.run_state import RunState
 from grading.safe_files import SafeFolder
 from grading.sandbox import execute
-from grading.sandbox.host import Host, Session
+from grading.sandbox.host import Host
+from grading.sandbox.submission_process import SubmissionProcess
 
 ROOT = Path(__file__).parents[1]
 MAIN, BOX, ONCE = "main process", "box", "once"
@@ -108,7 +109,7 @@ def watch() -> None:
     """Put clocks around the engine's functions."""
     for owner, name, table, what in WATCHED:
         setattr(owner, name, _timed(getattr(owner, name), (table, what)))
-    Host.session = _session(Host.session)
+    Host.submission_process = _timed_process(Host.submission_process)
 
 
 def _timed(function: Callable[..., Any], what: tuple[str, str]) -> Callable[..., Any]:
@@ -120,14 +121,14 @@ def _timed(function: Callable[..., Any], what: tuple[str, str]) -> Callable[...,
     return timed
 
 
-def _session(session: Callable[..., Any]) -> Callable[..., Any]:
-    """Count as that of the fork what it takes to begin and to end a session, and no cell or answer is in."""
+def _timed_process(process: Callable[..., Any]) -> Callable[..., Any]:
+    """Count the beginning and the end of a submission's process as time of the fork, without its cells and answers."""
 
     @contextmanager
-    def timed(host: Host, *given: Any) -> Iterator[Session]:
+    def timed(host: Host, *given: Any) -> Iterator[SubmissionProcess]:
         clock = CLOCKS.clock
         what = nullcontext() if clock.is_once() else clock.during((BOX, FORK))  # once: to test the sandbox
-        with what, session(host, *given) as begun:
+        with what, process(host, *given) as begun:
             yield begun
 
     return timed

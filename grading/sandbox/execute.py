@@ -7,24 +7,20 @@ from collections.abc import Iterator
 from secrets import token_hex
 from typing import Any
 
-from grading.sandbox.host import Host, HostLost, Session, Stopped
+from grading.sandbox.failures import HostLost, Stopped
+from grading.sandbox.host import Host
+from grading.sandbox.outputs import add_output
+from grading.sandbox.submission_process import SubmissionProcess
 from grading.sandbox.withheld import ALL, parts, withheld
 from grading.task import Answered, Probe, Result, Step, Task
 from grading.verdict import Verdict
 
-SHOWN = {
-    *("text/plain", "text/html", "text/markdown", "text/latex"),
-    *("image/png", "image/jpeg", "image/svg+xml"),
-}
-MOST_OUTPUTS = 2_000  # of one cell: nobody looks at more, and each may be updated
 AGAIN = "this was run a second time"
 BUSY = "other programs kept the processors busy"
 STARVED = (
     f"{BUSY} both times, so a cell did not finish in time. Grade when the machine is "
     "less busy, or use a larger `--timeout`"
 )
-TEXTS = {"stream": ("name", "text"), "error": ("ename", "evalue")}
-BUNDLES = ("display_data", "execute_result", "update_display_data")
 
 
 def execute(host: Host, task: Task) -> Result:
@@ -70,10 +66,10 @@ def _executed(host: Host, task: Task) -> Result:
     host.ready()  # this is not the submission's time
     run, left = _Run(task), task.limits.notebook
     for _ in range(task.limits.restarts + 1):
-        with host.session(left, task.limits) as session:
-            if run.through(session):
+        with host.submission_process(left, task.limits) as process:
+            if run.through(process):
                 break
-            left -= session.time.spent()
+            left -= process.time.spent()
         if left <= 0:
             break
     run.give_up()
@@ -86,15 +82,15 @@ class _Run:
         self.seen: set[int] = set()
         self.room = 2 * task.limits.notebook_output  # an honest process keeps to half of it by itself
 
-    def through(self, session: Session) -> bool:
+    def through(self, process: SubmissionProcess) -> bool:
         """Do every step that did not stop before; return False where the process is no more."""
         there: frozenset[str] = frozenset()  # the parts of attnlib that this process has been sent
         for i, step in enumerate(self.task.steps):
             if i in self.result.stops or (step.probe and i in self.seen):
                 continue
             try:
-                there = self._complete(session, i, there)
-                self._do(session, i, step)
+                there = self._complete(process, i, there)
+                self._do(process, i, step)
             except Stopped as stop:
                 self.result.stops[i] = (stop.verdict, stop.reason)
                 self.result.starved |= stop.starved
@@ -110,52 +106,52 @@ class _Run:
             if step.probe and i not in self.seen:
                 self.result.stops[i] = ("", "was not reached.")
 
-    def _complete(self, session: Session, i: int, there: frozenset[str]) -> frozenset[str]:
+    def _complete(self, process: SubmissionProcess, i: int, there: frozenset[str]) -> frozenset[str]:
         """Send the parts of attnlib that answer no probe from this step on; return all that are there then."""
         asked = {step.probe.exercise for step in self.task.steps[i:] if step.probe}
         free = ALL - withheld(asked)
         if free - there:
-            for _ in session.ask({"parts": parts(free - there)}, most=2 * self.task.limits.cell_output):
+            for _ in process.ask({"parts": parts(free - there)}, most=2 * self.task.limits.cell_output):
                 pass
         return free
 
-    def _do(self, session: Session, i: int, step: Step) -> None:
+    def _do(self, process: SubmissionProcess, i: int, step: Step) -> None:
         if step.probe:
             answered = self.result.answered[i] = Answered()
-            _send_probe(session, step.probe, answered)
+            _send_probe(process, step.probe, answered)
         elif i in self.seen:  # it was run before, in a process that is no more; what it showed then is kept
-            for _ in session.ask({"run": step.source}, most=2 * self.task.limits.cell_output):
+            for _ in process.ask({"run": step.source}, most=2 * self.task.limits.cell_output):
                 pass
         else:
-            self._run(session, i, step.source)
+            self._run(process, i, step.source)
 
-    def _run(self, session: Session, i: int, source: str) -> None:
+    def _run(self, process: SubmissionProcess, i: int, source: str) -> None:
         outputs = self.result.outputs[i] = []
         most = min(2 * self.task.limits.cell_output, self.room)
         try:
-            for message in session.ask({"run": source}, most):
-                if not _take(outputs, message):
+            for message in process.ask({"run": source}, most):
+                if not add_output(outputs, message.get("output")):
                     self.result.cut.add(i)
         finally:
-            self.room -= most - session.left
-        if session.cut:
+            self.room -= most - process.left
+        if process.cut:
             self.result.cut.add(i)
 
 
-def _send_probe(session: Session, probe: Probe, answered: Answered) -> None:
+def _send_probe(process: SubmissionProcess, probe: Probe, answered: Answered) -> None:
     """Have a probe answered: evaluate a choice, or inspect an implementation and call it on the cases it can take."""
     nonce = token_hex(16)
     if not probe.cases:
-        for message in _answers(session, {"evaluate": probe.expression, "nonce": nonce}, nonce):
+        for message in _answers(process, {"evaluate": probe.expression, "nonce": nonce}, nonce):
             answered.facts = message
         return
     inspect = {"expression": probe.expression, "extras": probe.extras}
-    for message in _answers(session, {"inspect": inspect, "nonce": nonce}, nonce):
+    for message in _answers(process, {"inspect": inspect, "nonce": nonce}, nonce):
         answered.facts = message
     if answered.facts and not answered.facts.get("error") and answered.facts.get("callable") is True:
         call = _call(probe, answered.facts)
         asked = {number for number, _ in call["cases"]}
-        for message in _answers(session, {"call": call, "nonce": nonce}, nonce):
+        for message in _answers(process, {"call": call, "nonce": nonce}, nonce):
             number = message.get("case")
             if type(number) is not int or number not in asked or number in answered.answers:
                 raise Stopped(Verdict.TAMPERED, "answered what was not asked.")
@@ -173,55 +169,11 @@ def _call(probe: Probe, facts: dict[str, Any]) -> dict[str, Any]:
     return {"backend": backend, "cases": cases, **settings}
 
 
-def _answers(session: Session, message: dict[str, Any], nonce: str) -> Iterator[dict[str, Any]]:
+def _answers(process: SubmissionProcess, message: dict[str, Any], nonce: str) -> Iterator[dict[str, Any]]:
     """Ask, and yield what comes back with the right number. Cells that are not over yet cannot know it."""
-    for answer in session.ask(message):
+    for answer in process.ask(message):
         if "output" in answer:
             continue  # printed in passing: nobody asked for it
         if answer.get("nonce") != nonce:
             raise Stopped(Verdict.TAMPERED, "answered with a number that is not the one it was asked with.")
         yield answer
-
-
-def _take(outputs: list[dict[str, Any]], message: dict[str, Any]) -> bool:
-    """Add an output to those of a cell, in the form that notebooks have. Return False where there are too many."""
-    output = _sound(message.get("output"))
-    kind = output["output_type"]
-    if kind == "clear_output":
-        outputs.clear()
-    elif kind == "update_display_data":
-        for shown in outputs:
-            if shown.get("display_id") == output["display_id"] is not None:
-                shown["data"] = output["data"]
-    elif kind == "stream" and outputs and outputs[-1].get("name") == output["name"]:  # nothing else has a name
-        outputs[-1]["text"] += output["text"]
-    elif len(outputs) < MOST_OUTPUTS:
-        outputs.append(output)
-    else:
-        return False
-    return True
-
-
-def _sound(output: Any) -> dict[str, Any]:
-    """Return an output with nothing in it but what the notebook's format knows, and pages may show."""
-    kind = output.get("output_type") if isinstance(output, dict) else None
-    kind = kind if isinstance(kind, str) else None  # what else came might not even be fit to be looked up
-    if kind == "clear_output":
-        return {"output_type": kind}
-    if kind in TEXTS and all(isinstance(output.get(name), str) for name in TEXTS[kind]):
-        kept = {"output_type": kind, **{name: _writable(output[name]) for name in TEXTS[kind]}}
-        if kind == "stream" and kept["name"] in ("stdout", "stderr"):
-            return kept
-        lines = output.get("traceback")
-        if kind == "error" and isinstance(lines, list) and all(isinstance(line, str) for line in lines):
-            return kept | {"traceback": [_writable(line) for line in lines]}
-    if kind in BUNDLES and isinstance(output.get("data"), dict):
-        data = {name: _writable(x) for name, x in output["data"].items() if name in SHOWN and isinstance(x, str)}
-        name = output.get("display_id")
-        return {"output_type": kind, "data": data, "display_id": name if isinstance(name, str) else None}
-    raise Stopped(Verdict.TAMPERED, "wrote into the channel that its outputs go through.")
-
-
-def _writable(text: str) -> str:
-    """Return text that a file can hold: halves of characters, which JSON can express, are replaced."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -53,7 +53,7 @@ def holey_payload() -> Iterator[Path]:
 
 
 class HoleyHost(Host):
-    """A box in which each session can be without parts of its isolation, and without some of its limits."""
+    """A box in which each submission can be without parts of its isolation, and without some of its limits."""
 
     holes: tuple[str, ...] = ()
     unlimited: tuple[str, ...] = ()

@@ -223,8 +223,8 @@ def test_nothing_grows_without_bound(ran):
 def test_a_process_in_a_box_is_seen(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with Host(LIMITS) as host:
-        with host.session() as session:
-            list(session.ask({"run": "import subprocess; subprocess.Popen(['sleep', '60'])"}))
+        with host.submission_process() as process:
+            list(process.ask({"run": "import subprocess; subprocess.Popen(['sleep', '60'])"}))
             assert sum(one.endswith(" sleep") for one in in_boxes(tmp_path)) == 1
         assert sum(one.endswith(" sleep") for one in in_boxes(tmp_path)) == 0
     assert survivors(tmp_path) == []
@@ -235,8 +235,8 @@ def test_a_mark_is_found_by_the_attack_where_nothing_keeps_it_away(tmp_path):
     place.parent.mkdir(parents=True)
     place.write_text(f"CANARY-home-{token_hex(12)}")
     hunt = CASES["reads-the-machine"].cells["first"].replace('hunt("/")', f'hunt("{tmp_path}")')
-    with Host(LIMITS, sandboxed=False) as host, host.session() as session:
-        said = json.dumps(list(session.ask({"run": hunt})))
+    with Host(LIMITS, sandboxed=False) as host, host.submission_process() as process:
+        said = json.dumps(list(process.ask({"run": hunt})))
     assert place.read_text() in said
 
 

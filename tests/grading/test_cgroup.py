@@ -14,7 +14,8 @@ from test_sandbox_host import LIMITS, pytestmark, run, text  # noqa: F401 (the m
 from grading.sandbox import cgroup, cpu, memory
 from grading.sandbox.cgroup import Group, own_group
 from grading.sandbox.cpu import Meter
-from grading.sandbox.host import Host, Killed, Stopped
+from grading.sandbox.failures import Killed, Stopped
+from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 
 BUSY = "end = time.process_time() + 0.5\nwhile time.process_time() < end: pass\nos._exit(0)\n".replace(
@@ -95,11 +96,11 @@ def groups(folder) -> set[str]:
 
 
 def test_the_processor_time_of_children_that_nobody_waits_for_counts_in_full(host, real):
-    with host.session() as session:
-        before = session.time.now().used
-        list(session.ask({"run": ORPHAN}))
-        assert session.time.now().used - before >= 0.5
-        assert cpu.used([session._process]) - before < 0.5, "its parent's counts know nothing of it"
+    with host.submission_process() as process:
+        before = process.time.now().used
+        list(process.ask({"run": ORPHAN}))
+        assert process.time.now().used - before >= 0.5
+        assert cpu.used([process._process]) - before < 0.5, "its parent's counts know nothing of it"
 
 
 def test_the_processor_time_of_children_that_the_kernel_drops_counts_in_full(real):
@@ -112,25 +113,25 @@ def test_the_processor_time_of_children_that_the_kernel_drops_counts_in_full(rea
         assert cpu.used([psutil.Process(process.pid)]) < 0.5, "its parent's counts know nothing of it"
 
 
-def test_sessions_side_by_side_are_counted_apart(host, real):
-    with host.session() as busy, host.session() as idle:
+def test_submissions_side_by_side_are_counted_apart(host, real):
+    with host.submission_process() as busy, host.submission_process() as idle:
         assert len(groups(real)) == 2
-        before = [session.time.now().used for session in (busy, idle)]
+        before = [process.time.now().used for process in (busy, idle)]
         list(busy.ask({"run": ORPHAN}))
         list(idle.ask({"run": "x = 1"}))
-        after = [session.time.now().used for session in (busy, idle)]
+        after = [process.time.now().used for process in (busy, idle)]
     assert after[0] - before[0] >= 0.5
     assert after[1] - before[1] < 0.5
 
 
 @pytest.mark.parametrize("source", ["x = 1", "import os; os.fork() or os._exit(0); os._exit(1)"])
-def test_a_group_lasts_as_long_as_its_session(host, real, source):
-    with host.session() as session:
+def test_a_group_lasts_as_long_as_its_submission(host, real, source):
+    with host.submission_process() as process:
         (name,) = groups(real)
-        lines = Path(f"/proc/{session._process.pid}/cgroup").read_text().splitlines()
+        lines = Path(f"/proc/{process._process.pid}/cgroup").read_text().splitlines()
         assert [line for line in lines if line.startswith("0::") and line.endswith(f"/{real.name}/{name}")]
         with suppress(Stopped):
-            list(session.ask({"run": source}))
+            list(process.ask({"run": source}))
     assert groups(real) == set()
 
 
@@ -301,9 +302,9 @@ def kernel(tmp_path, monkeypatch, at_exit):
 def test_a_submission_gets_one_core_and_its_memory_where_the_controllers_are(host, kernel, monkeypatch):
     monkeypatch.setattr(memory, "alone", lambda process: 70_000_000)
     monkeypatch.setattr(memory, "of_the_kernel", lambda family, sandboxed: 1_000)
-    with host.session() as session:
-        folder = session._group.folder
-        assert kernel.processes(folder) == {session._process.pid}
+    with host.submission_process() as process:
+        folder = process._group.folder
+        assert kernel.processes(folder) == {process._process.pid}
         assert (folder / "cpu.max").read_text() == "100000 100000"
         assert int((folder / "memory.max").read_text()) == 375_000_000 + 70_001_000
         assert (folder / "memory.swap.max").read_text() == "0"
@@ -339,10 +340,10 @@ def test_time_is_what_the_group_used_and_what_proc_says_where_that_cannot_be_rea
 
 def killed(host, events):
     """Kill a submission's process, with so many events counted for its group, and say how that is understood."""
-    with host.session() as session:
-        (session._group.folder / "memory.events").write_text(events)
-        session._process.kill()
-        list(session.ask({"run": "x = 1"}))
+    with host.submission_process() as process:
+        (process._group.folder / "memory.events").write_text(events)
+        process._process.kill()
+        list(process.ask({"run": "x = 1"}))
 
 
 @pytest.mark.parametrize("events", ["oom_kill 3", "oom_kill 1\noom_group_kill 1"])
@@ -425,10 +426,10 @@ def test_what_the_kernel_refuses_changes_no_grade(host, kernel, what, error):
 @pytest.mark.parametrize("what", ["mkdir", "cgroup.procs"])
 def test_processor_time_is_limited_without_a_group(host, kernel, what):
     kernel.refused[what] = errno.EACCES
-    with host.session() as session:
-        assert session._group is None
-        before = session.time.now().used
+    with host.submission_process() as process:
+        assert process._group is None
+        before = process.time.now().used
         list(
-            session.ask({"run": "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass"})
+            process.ask({"run": "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass"})
         )
-        assert session.time.now().used - before >= 0.25  # /proc counts in hundredths, for each of user and system
+        assert process.time.now().used - before >= 0.25  # /proc counts in hundredths, for each of user and system

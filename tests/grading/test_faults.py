@@ -29,6 +29,7 @@ from grading.safe_files import SafeFolder
 from grading.sandbox import host
 from grading.sandbox.bubblewrap import NoSandbox
 from grading.sandbox.inside import frames
+from grading.sandbox.submission_process import SubmissionProcess
 from grading.submission import Submissions
 
 pytestmark = pytest.mark.slow
@@ -85,7 +86,7 @@ def kill_servers() -> None:
 @contextmanager
 def killing(when: Callable[[int], bool]) -> Iterator[list[int]]:
     """Kill the boxes as soon as a question is asked, if its number says so."""
-    asked, ask = [0], host.Session.ask
+    asked, ask = [0], SubmissionProcess.ask
 
     def killed(self, message, most=frames.MOST_BYTES):
         asked[0] += 1
@@ -94,7 +95,7 @@ def killing(when: Callable[[int], bool]) -> Iterator[list[int]]:
         yield from ask(self, message, most)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host.Session, "ask", killed)
+        patch.setattr(SubmissionProcess, "ask", killed)
         yield asked
 
 

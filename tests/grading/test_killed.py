@@ -24,11 +24,11 @@ import sys
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 
-with Host(Limits(), sandboxed=sys.argv[1] == "sandboxed") as host, host.session() as session:
+with Host(Limits(), sandboxed=sys.argv[1] == "sandboxed") as host, host.submission_process() as process:
     forks = "import os, time\\nfor _ in range(3):\\n  if not os.fork():\\n    while True: time.sleep(1)"
-    list(session.ask({"run": forks}))
+    list(process.ask({"run": forks}))
     print("at work", flush=True)
-    list(session.ask({"run": "while True: pass"}))
+    list(process.ask({"run": "while True: pass"}))
 """
 
 

@@ -97,11 +97,11 @@ def test_the_verdicts_are_the_same(bare):
 
 def test_sockets_of_other_programs_are_not_charged_to_a_submission(bare):
     """Of a process without a network of its own, the kernel lists the sockets of the whole machine."""
-    with bare.session() as session, ExitStack() as stack:
+    with bare.submission_process() as process, ExitStack() as stack:
         for _ in range(200):  # as much as 680 MB could lie in them
             for end in socket.socketpair():
                 stack.enter_context(end)
-        said = list(session.ask({"run": "import time; time.sleep(1); print('done')"}))
+        said = list(process.ask({"run": "import time; time.sleep(1); print('done')"}))
     assert "done" in str(said)
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from grading.sandbox import bubblewrap
+from grading.sandbox import bubblewrap, failures, lifeline
 from grading.sandbox import execute as execute_module
-from grading.sandbox import host as host_module
 from grading.sandbox.execute import execute
 from grading.sandbox.host import Host
 from grading.sandbox.limits import MB, Limits
@@ -158,20 +157,20 @@ if not os.fork():
     if not os.fork(): os.execvp("sleep", ["sleep", "{word}"])
     os._exit(0)
 """
-    with host.session() as session:
-        list(session.ask({"run": start}))
-        list(session.ask({"run": "import time; time.sleep(0.2)"}))
+    with host.submission_process() as process:
+        list(process.ask({"run": start}))
+        list(process.ask({"run": "import time; time.sleep(0.2)"}))
         assert len(sleepers(word)) == 3
     assert sleepers(word) == []
 
 
 @pytest.mark.parametrize(("said", "is_well"), [(b"killed", True), (b"", False), (b"up", False)])
 def test_a_box_is_given_up_where_nothing_is_killed_and_not_where_something_is_slow_to_end(monkeypatch, said, is_well):
-    monkeypatch.setattr(host_module, "END", 0.2)
+    monkeypatch.setattr(lifeline, "END", 0.2)
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.send(said) if said else None
-        assert host_module._hang_up(ours) is is_well
+        assert lifeline.hang_up(ours) is is_well
 
 
 def test_the_load_of_the_machine_cannot_be_watched(host):
@@ -189,7 +188,7 @@ def test_a_submission_can_have_few_terminals(host):
 @pytest.mark.skipif(os.getuid() != 0, reason="an ordinary user can make no terminals for each submission")
 def test_terminals_are_those_of_one_submission(host):
     opened = "import os, pty; pty.openpty(); print(sorted(os.listdir('/dev/pts')))"
-    with host.session() as neighbour:
+    with host.submission_process() as neighbour:
         list(neighbour.ask({"run": opened}))
         assert text(run(host, opened)) == "['0', 'ptmx']\n"
 
@@ -222,10 +221,10 @@ def kill_in_the_middle(monkeypatch, times: int) -> None:
     """Have somebody kill a submission's process before its second step, in its first so many runs."""
     left, do = [True] * times, execute_module._Run._do
 
-    def kill_and_do(self, session, i, step):
+    def kill_and_do(self, process, i, step):
         if i == 1 and left and left.pop():
-            session._process.kill()
-        do(self, session, i, step)
+            process._process.kill()
+        do(self, process, i, step)
 
     monkeypatch.setattr(execute_module._Run, "_do", kill_and_do)
 
@@ -250,9 +249,7 @@ def test_a_submission_whose_process_is_killed_again_is_not_judged(host, monkeypa
 
 
 def test_a_process_and_then_its_box_may_be_killed_once_each(monkeypatch):
-    came = iter(
-        [host_module.Killed("process"), host_module.HostLost("box"), Result(), host_module.Killed("process")] * 2
-    )
+    came = iter([failures.Killed("process"), failures.HostLost("box"), Result(), failures.Killed("process")] * 2)
 
     def executed(host, task):
         if isinstance(one := next(came), Exception):
@@ -276,10 +273,10 @@ print(child.wait())"""
 
 
 def test_a_kill_is_the_submissions_own_where_there_is_no_sandbox():
-    assert host_module._how_it_ended(-9, 0.5, 190, sandboxed=False).verdict == "crashed"
-    assert host_module._how_it_ended(-9, 190.01, 190, sandboxed=True).verdict == "timeout"
-    with pytest.raises(host_module.Killed):
-        host_module._how_it_ended(-9, 0.5, 190, sandboxed=True)
+    assert failures.how_it_ended(-9, 0.5, 190, sandboxed=False).verdict == "crashed"
+    assert failures.how_it_ended(-9, 190.01, 190, sandboxed=True).verdict == "timeout"
+    with pytest.raises(failures.Killed):
+        failures.how_it_ended(-9, 0.5, 190, sandboxed=True)
 
 
 def test_a_submission_that_has_the_kernel_kill_it_is_not_run_again(host):

@@ -54,7 +54,7 @@ CELLS = {
 
 @pytest.fixture(scope="module")
 def here() -> dict[str, list]:
-    """What the cells show in the box, all in one session."""
+    """What the cells show in the box, all run in one process."""
     with Host(Limits(), sandboxed=SANDBOXED) as host:
         result = execute(host, Task(tuple(Step(name, source) for name, source in CELLS.items()), host.limits))
     assert result.stops == {}

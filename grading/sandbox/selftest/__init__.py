@@ -7,7 +7,8 @@ from grading.course import Course
 from grading.outcome import plain
 from grading.sandbox import bubblewrap
 from grading.sandbox.bubblewrap import NoSandbox
-from grading.sandbox.host import Host, HostLost, Stopped
+from grading.sandbox.failures import HostLost, Stopped
+from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.sandbox.selftest.attempt import AttemptResult, missed, prepare, run_attempt, shown
 from grading.sandbox.selftest.canaries import Canaries, lay_canaries
@@ -81,15 +82,15 @@ def _all(host: Host, canaries: Canaries) -> Iterator[AttemptResult]:
 
 
 def _escape_results(host: Host, canaries: Canaries) -> Iterator[AttemptResult]:
-    """Run all attempts to escape in one session, beside another one which does what they need to find."""
+    """Run all attempts to escape in one process, beside another one that lays out what they look for."""
     attempts = escape_attempts(canaries)
-    with host.session() as other, host.session() as session:
+    with host.submission_process() as other, host.submission_process() as process:
         prepare(other)
         for attempt in attempts:
             if attempt.before and (said := shown(other, attempt.before)):
                 raise Stopped(Verdict.INFRASTRUCTURE, f"could not do what has to come before {attempt.name}: {said}")
-        prepare(session)
-        yield from (run_attempt(session, attempt) for attempt in attempts)
+        prepare(process)
+        yield from (run_attempt(process, attempt) for attempt in attempts)
 
 
 def _line(*columns: str) -> str:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from inspect import getsource
 from typing import Any
 
-from grading.sandbox.host import Session, Stopped
+from grading.sandbox.failures import Stopped
 from grading.sandbox.selftest.attempts import calls, files, harness, network, processes
+from grading.sandbox.submission_process import SubmissionProcess
 from grading.verdict import Verdict
 
 HELD = "refused"
@@ -17,7 +18,7 @@ HELD = "refused"
 class Attempt:
     """An attempt to escape: a function of :mod:`grading.sandbox.selftest.attempts`, and what it is called with.
 
-    ``before`` is run first, in another session, which goes on.
+    ``before`` runs first, in another process, which stays alive.
     """
 
     family: str
@@ -40,21 +41,21 @@ class AttemptResult:
     held: bool
 
 
-def prepare(session: Session) -> None:
-    """Bring the attempts into a session."""
+def prepare(process: SubmissionProcess) -> None:
+    """Define the functions of all attempts in a submission's process."""
     lines = ["import types", getsource(harness)]
     for module in (files, network, processes, calls):
         name = module.__name__.rpartition(".")[2]
         lines += [f"{name} = types.ModuleType({name!r})", f"exec({getsource(module)!r}, {name}.__dict__)"]
-    said = shown(session, "\n".join(lines))
+    said = shown(process, "\n".join(lines))
     if said:
         raise Stopped(Verdict.INFRASTRUCTURE, f"could not be prepared: {said}")
 
 
-def run_attempt(session: Session, attempt: Attempt) -> AttemptResult:
-    """Run an attempt in a session that is prepared. What it says is taken as a finding; silence is none."""
+def run_attempt(process: SubmissionProcess, attempt: Attempt) -> AttemptResult:
+    """Run an attempt in a process that is prepared. One that reports nothing counts as one that succeeded."""
     try:
-        said = shown(session, f"attempt({attempt.function}(**{dict(attempt.arguments)!r}))")
+        said = shown(process, f"attempt({attempt.function}(**{dict(attempt.arguments)!r}))")
     except Stopped as stop:
         said = f"{stop.verdict}: {stop}"
     happened, held = _understood(said)
@@ -72,9 +73,9 @@ def _understood(said: str) -> tuple[str, bool]:
     return (f"reached {reached}", False) if reached else (f"{count} refused" if count > 1 else HELD, True)
 
 
-def shown(session: Session, source: str) -> str:
+def shown(process: SubmissionProcess, source: str) -> str:
     """Run a cell, and return what it printed, and the error that it raised."""
-    outputs = [answer["output"] for answer in session.ask({"run": source}) if "output" in answer]
+    outputs = [answer["output"] for answer in process.ask({"run": source}) if "output" in answer]
     return "".join(_text(output) for output in outputs)
 
 

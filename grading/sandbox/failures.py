@@ -1,0 +1,53 @@
+"""How a step, a submission's process, or the sandbox itself can fail."""
+
+import signal
+from contextlib import suppress
+
+from grading.course import GradingError
+from grading.verdict import Verdict
+
+KILLED = (
+    "something other than the grader or the submission's own code killed its process: the kernel, if the machine has "
+    "too little memory for so many `--jobs`, or an administrator"
+)
+
+
+class HostLost(GradingError):
+    """The box itself ended, or did not start."""
+
+
+class Killed(HostLost):
+    """Something killed a submission's process that was neither the grader nor the submission itself."""
+
+
+class Stopped(Exception):
+    """A step did not come to its end: ``verdict`` and ``reason`` say why; ``alive`` whether its process goes on.
+
+    ``starved`` is whether it ran out of time because other programs had taken the processors.
+    """
+
+    def __init__(self, verdict: Verdict, reason: str, *, alive: bool = False, starved: bool = False) -> None:
+        super().__init__(reason)
+        self.verdict, self.reason, self.alive, self.starved = verdict, reason, alive, starved
+
+
+def how_it_ended(status: int, seconds: float, limit: float, *, sandboxed: bool) -> Stopped:
+    """Return how a process ended, by its status and the seconds of processor time that it used, and could use.
+
+    In the sandbox it is the first process of its namespace, so that nothing in there can send it a SIGKILL. The kernel
+    does once it has used all its processor time, or when the machine runs out of memory, and an administrator may.
+    Where the submission's group reached its own memory limit, this function is not called.
+
+    Raises:
+        Killed: neither the grader nor the submission can have done this.
+    """
+    if status == -signal.SIGKILL and round(seconds) >= limit:
+        return Stopped(Verdict.TIMEOUT, "used more processor time than its process was allowed.")
+    if status == -signal.SIGKILL and sandboxed:
+        raise Killed(KILLED)
+    if status < 0:
+        with suppress(ValueError):
+            return Stopped(
+                Verdict.CRASHED, f"ended the Python process that it ran in ({signal.Signals(-status).name})."
+            )
+    return Stopped(Verdict.CRASHED, "ended the Python process that it ran in.")

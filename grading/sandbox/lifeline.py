@@ -1,0 +1,68 @@
+"""The socket on which a submission's life depends: the server says through it how the process begins and ends.
+
+When the grader hangs up, the server kills all that is left of the submission.
+"""
+
+import socket
+import struct
+from collections.abc import Callable
+
+import psutil  # type: ignore[import-untyped]
+
+from grading.sandbox import memory
+from grading.sandbox.failures import HostLost
+
+END = 60.0  # seconds that a submission's processes may take to be gone once they are killed, on a busy machine
+START = 180.0  # seconds that everything may take to be imported, on a busy machine
+
+
+def wait_until_isolated(
+    lifeline: socket.socket, box_is_there: Callable[[], bool], *, sandboxed: bool
+) -> tuple[psutil.Process | None, float]:
+    """Wait until a process is isolated, and return the process, if this system names it, and the bytes it holds.
+
+    Raises:
+        HostLost: it is not.
+    """
+    lifeline.settimeout(START)
+    try:
+        said, sender = _received(lifeline)
+    except OSError as error:
+        raise HostLost(f"a submission was not isolated within {START:g} seconds ({error})") from None
+    if said != b"up":
+        raise HostLost("a submission could not be isolated" if box_is_there() else "the box ended")
+    lifeline.settimeout(None)
+    try:
+        if not sender:
+            return None, 0
+        process = psutil.Process(sender)
+        return process, memory.alone(process) + memory.of_the_kernel([process], sandboxed=sandboxed)
+    except psutil.Error:
+        raise HostLost("a submission's process ended before it was begun") from None
+
+
+def _received(lifeline: socket.socket) -> tuple[bytes, int]:
+    """Return what came on the lifeline, and the sender's process number as it is known on this side, or 0."""
+    if not hasattr(socket, "SCM_CREDENTIALS"):
+        return lifeline.recv(64), 0
+    said, extra, *_ = lifeline.recvmsg(64, socket.CMSG_SPACE(struct.calcsize("3i")))
+    numbers = [struct.unpack("3i", data)[0] for _, kind, data in extra if kind == socket.SCM_CREDENTIALS]
+    return said, numbers[0] if numbers else 0
+
+
+def hang_up(lifeline: socket.socket) -> bool:
+    """Have the server kill all that is left of a submission, and tell whether it did: it hangs up when it is done.
+
+    What was killed may take its time to be gone, and a box in which others are at work is not dropped for that.
+    """
+    lifeline.settimeout(END)
+    killed = False
+    try:
+        lifeline.shutdown(socket.SHUT_WR)
+        while said := lifeline.recv(64):
+            killed = killed or said != b"up"
+    except TimeoutError:
+        return killed
+    except OSError:
+        return True  # it had hung up before
+    return True

@@ -1,0 +1,193 @@
+"""The process of one submission, as the grader sees it: ask it something, and watch its time and memory meanwhile.
+
+Nothing that the process says is trusted: messages are bounded, late ones are not waited for, odd ones end it.
+"""
+
+import select
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from time import monotonic
+from typing import Any
+
+import psutil  # type: ignore[import-untyped]
+
+from grading.sandbox import memory
+from grading.sandbox.cgroup import Group
+from grading.sandbox.cpu import Meter, Span
+from grading.sandbox.failures import HostLost, Stopped, how_it_ended
+from grading.sandbox.inside import frames
+from grading.sandbox.lifeline import wait_until_isolated
+from grading.sandbox.limits import Limits
+from grading.verdict import Verdict
+
+TICK = 0.25  # seconds between looks at the memory and the processor time
+
+
+class SubmissionProcess:
+    """The process of one submission, seen from outside. ``box_is_there`` tells whether its sandbox has not ended.
+
+    The process moves into ``group``, if there is one, before it runs any student code.
+    """
+
+    def __init__(
+        self,
+        channel: socket.socket,
+        lifeline: socket.socket,
+        limits: Limits,
+        seconds: float,
+        box_is_there: Callable[[], bool],
+        group: Group | None,
+        *,
+        sandboxed: bool,
+    ) -> None:
+        self._channel, self._lifeline, self.limits, self._box_is_there = channel, lifeline, limits, box_is_there
+        self._sandboxed = sandboxed
+        self._buffer = bytearray()
+        self._process, held = wait_until_isolated(lifeline, box_is_there, sandboxed=sandboxed)
+        self._most_memory = limits.memory * 5 // 4 + held
+        added = group is not None and self._process is not None and group.add(self._process.pid, self._most_memory)
+        self._group = group if added else None
+        self._shared = memory.shared_by_all()
+        self.left = 0  # bytes that may still come in answer to what was asked last
+        self._look = monotonic() + 2 * TICK  # when to look at the memory and the processor time next
+        self.time = Meter(self._process, limits, seconds, self._group)
+        self.cut = False
+        channel.setblocking(False)
+
+    def ask(self, message: dict[str, Any], most: int = frames.MOST_BYTES) -> Iterator[dict[str, Any]]:
+        """Send a message, and yield what comes back, at most so many bytes, until it is done.
+
+        ``cut`` then says whether the process kept back what would have been too much output.
+
+        Raises:
+            Stopped: it took too long, ended, took too much, or said what makes no sense.
+        """
+        span = Span(self.time, self.limits.cell, self.time.whole)
+        self.left = most
+        self._send(message, span)
+        late: Stopped | None = None
+        while True:
+            try:
+                answer = self._message(span)
+            except TimeoutError:
+                if late:
+                    raise late from None
+                late, span = self._too_long(span), Span(self.time, self.limits.grace)
+                with suppress(OSError):
+                    self._lifeline.send(b"I")
+                continue
+            if answer.get("done") is True:
+                self.cut = answer.get("cut") is True
+                if late:
+                    late.alive = True
+                    raise late
+                return
+            if answer.get("interrupted") is not True:
+                yield answer
+
+    def _too_long(self, span: Span) -> Stopped:
+        if self.time.whole.left() <= 0:
+            reason, starved = self.time.whole.why(self.limits.notebook, "This is the limit for the whole notebook.")
+        else:
+            reason, starved = span.why(self.limits.cell, "Is there a loop that never ends?")
+        return Stopped(Verdict.TIMEOUT, reason, starved=starved)
+
+    def _send(self, message: dict[str, Any], span: Span) -> None:
+        waiting = memoryview(frames.pack(message))
+        while waiting:
+            try:
+                self._wait(span, write=True)
+            except TimeoutError:
+                raise self._too_long(span) from None
+            try:
+                waiting = waiting[self._channel.send(waiting) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise self._gone() from None
+
+    def _message(self, span: Span) -> dict[str, Any]:
+        """Return the next message. What has come of it stays, where it is not complete in time."""
+        start = frames.LENGTH.size
+        self._gather(start, span)
+        (length,) = frames.LENGTH.unpack(self._buffer[:start])
+        if length > self.left:
+            raise Stopped(Verdict.OUTPUT_LIMIT, "sent far more than its output may be.")
+        self._gather(start + length, span)
+        body = bytes(self._buffer[start : start + length])
+        del self._buffer[: start + length]
+        self.left -= length
+        try:
+            return frames.unpack(body)
+        except frames.MessageError:
+            raise Stopped(Verdict.TAMPERED, "wrote into the channel that its answers go through.") from None
+
+    def _gather(self, size: int, span: Span) -> None:
+        """Read until there are so many bytes."""
+        while len(self._buffer) < size:
+            self._wait(span)
+            try:
+                part = self._channel.recv(1 << 18)
+            except BlockingIOError:
+                continue
+            except OSError:
+                part = b""
+            if not part:
+                raise self._gone()
+            self._buffer += part
+
+    def _wait(self, span: Span, *, write: bool = False) -> None:
+        """Wait until there is something to read, or room to write, and watch memory and time meanwhile."""
+        while True:
+            if monotonic() >= self._look:  # also while it talks without a pause
+                self._watch()
+            left = span.left()
+            if left <= 0:
+                raise TimeoutError
+            ends = ([self._lifeline], [self._channel]) if write else ([self._channel, self._lifeline], [])
+            readable, writable, _ = select.select(*ends, [], min(left, TICK))
+            if self._channel in readable or writable:
+                return
+            if self._lifeline in readable:
+                raise self._ending()
+
+    def _ending(self) -> Stopped:
+        """Return how the process ended, which the server says through the lifeline."""
+        said = self._lifeline.recv(64)
+        if not said and not self._box_is_there():
+            raise HostLost("the box ended")
+        try:
+            status, seconds, limit = map(float, said.split())
+        except ValueError:
+            return Stopped(Verdict.INFRASTRUCTURE, "ran in a process that was lost.")
+        self.time.used = max(self.time.used, seconds)
+        if status == -signal.SIGKILL and self._group and self._group.out_of_memory():
+            return self._too_much_memory()
+        return how_it_ended(int(status), seconds, min(limit, self.limits.processor), sandboxed=self._sandboxed)
+
+    def _gone(self) -> Stopped:
+        """Return how a process ended that has hung up."""
+        if select.select([self._lifeline], [], [], 5)[0]:
+            return self._ending()
+        return Stopped(Verdict.CRASHED, "closed the channel that its answers go through.")
+
+    def _watch(self) -> None:
+        self._look = monotonic() + TICK
+        if self._process is None:
+            self.time.now()
+            return
+        with suppress(psutil.Error):
+            family = [self._process, *self._process.children(recursive=True)]
+            self.time.look(family)
+            held: float = memory.together(family) if family[1:] else memory.alone(self._process)
+            held += memory.of_the_kernel(family, sandboxed=self._sandboxed)
+            if memory.shared_by_all() - self._shared > self.limits.memory // 10:
+                held += memory.shared_by(family)
+            if held > self._most_memory:
+                self._process.kill()
+                raise self._too_much_memory()
+
+    def _too_much_memory(self) -> Stopped:
+        return Stopped(Verdict.OUT_OF_MEMORY, f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")
