@@ -65,7 +65,7 @@ def command(payload: Path) -> list[str]:
 
 def server() -> list[str]:
     """Return the command line of the server itself."""
-    return [sys.executable, "-s", "-m", "grading.sandbox.inside.server"]
+    return [sys.executable, "-s", "-m", "grading.sandbox.inside.fork_server"]
 
 
 def _shown() -> list[Path]:

@@ -23,7 +23,7 @@ def _start_with_holes(self, wanted, *rest):
         isolation.fork_into_pid_namespace = apart
 
 
-_start_well, Server._start = Server._start, _start_with_holes
+_start_well, ForkServer._start = ForkServer._start, _start_with_holes
 
 
 """
@@ -34,10 +34,10 @@ def _with_holes(wanted):
     for name in wanted["holes"]:
         place = vars(isolation) if hasattr(isolation, name) else globals()
         place[name] = type(place[name])() if name.isupper() else lambda *_: None
-    _shut_in_well(wanted)
+    _isolate_well(wanted)
 
 
-_shut_in_well, _shut_in = _shut_in, _with_holes
+_isolate_well, _isolate = _isolate, _with_holes
 """
 
 
@@ -45,10 +45,11 @@ _shut_in_well, _shut_in = _shut_in, _with_holes
 def holey_payload() -> Iterator[Path]:
     """Lay out a payload whose processes leave out the parts of the isolation that they are told to."""
     with payload.packed_payload() as folder:
-        server, student = (folder / "grading" / "sandbox" / "inside" / name for name in ("server.py", "student.py"))
+        inside = folder / "grading" / "sandbox" / "inside"
+        server, forked = inside / "fork_server.py", inside / "forked_process.py"
         before, start, after = server.read_text().partition(START)
         server.write_text(f"{before}{START_WITHOUT}{start}{after}")
-        student.write_text(student.read_text() + LEAVE_OUT)
+        forked.write_text(forked.read_text() + LEAVE_OUT)
         yield folder
 
 

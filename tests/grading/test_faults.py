@@ -79,7 +79,7 @@ def kill_servers() -> None:
     """Kill every box of this process, as the system does when memory runs out."""
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
-            if "grading.sandbox.inside.server" in process.cmdline():
+            if "grading.sandbox.inside.fork_server" in process.cmdline():
                 process.kill()
 
 

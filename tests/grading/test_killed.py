@@ -65,7 +65,7 @@ def test_a_server_that_is_still_importing_ends_when_the_grader_hangs_up(payload,
 
 
 @pytest.mark.parametrize("mode", ["sandboxed", "bare"])
-def test_a_session_and_all_that_it_started_end_with_the_grader(tmp_path, mode):
+def test_a_submission_and_all_that_it_started_end_with_the_grader(tmp_path, mode):
     if mode == "sandboxed" and bubblewrap.why_not() is not None:
         pytest.skip("no sandbox can be had here")
     place = os.environ | {"TMPDIR": str(tmp_path)}

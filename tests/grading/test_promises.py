@@ -38,7 +38,7 @@ PROMISES = {
         "tests/grading/test_rerun.py::test_a_longer_time_grades_those_again_for_whom_a_shorter_one_was_too_short",
     ),
     "its processes have ended, and the next run removes its temporary folders": (
-        "tests/grading/test_killed.py::test_a_session_and_all_that_it_started_end_with_the_grader",
+        "tests/grading/test_killed.py::test_a_submission_and_all_that_it_started_end_with_the_grader",
         "tests/grading/test_temporary.py::test_the_folder_of_a_killed_process_is_gone_at_the_next_start",
     ),
     "What the student wrote in cells of their own is kept and run.": (

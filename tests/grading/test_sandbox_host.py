@@ -147,7 +147,7 @@ def sleepers(word: str) -> list[psutil.Process]:
     return found
 
 
-def test_no_process_survives_its_session(host):
+def test_no_process_survives_its_submission(host):
     word = "31415.9"
     start = f"""import os, subprocess
 subprocess.Popen(["sleep", "{word}"])

@@ -86,7 +86,7 @@ def _is_newer(call: str) -> bool:
     [
         ("drop_capabilities", {"call rights"}),
         ("mount_private_proc", {"read environment", "read memory", "see processes", "see machine"}),
-        ("_share_no_position", {"read left behind"}),
+        ("_reopen_files", {"read left behind"}),
         ("DEVICES", {"write times"}),
         ("NEWNET", {"connect neighbour"}),
         ("fork_into_pid_namespace", {"see processes", "see signals"}),

@@ -11,7 +11,7 @@ CHANGES = {
     "attnlib/checks/evaluation.py": {"engine"},
     "attnlib/softmax.py": {"engine"},
     "grading/judge.py": {"engine"},
-    "grading/sandbox/inside/session.py": {"engine"},
+    "grading/sandbox/inside/cell_runner.py": {"engine"},
     "attnlib/checks/catalogue/self_attention/softmax.py": {"catalogue"},
     "attnlib/checks/catalogue/self_attention/new.py": {"catalogue"},
     "grading/sandbox/host.py": {"engine"},

@@ -43,7 +43,7 @@ WARMING = [
 LIBRARIES = (
     *("attnlib", "attnlib.numpy", "attnlib.torch", "attnlib.plotting", "attnlib.checks"),
     "attnlib.checks.calling.call_submission",
-    "grading.sandbox.inside.session",
+    "grading.sandbox.inside.cell_runner",
 )
 
 

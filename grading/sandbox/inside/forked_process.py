@@ -1,4 +1,4 @@
-"""How a fork of the server becomes the process that a submission runs in: isolated, with nothing open or secret."""
+"""A process that the server has forked for a submission: it isolates itself, then runs the submission's cells."""
 
 import contextlib
 import os
@@ -12,33 +12,35 @@ from typing import Any, NoReturn
 from grading.sandbox.inside import isolation
 
 HOME = "/scratch"
-SCRATCH = (HOME, "/tmp", "/dev/shm", "/warm")  # each submission finds them empty: what it may write, and what is hidden
+SCRATCH = (HOME, "/tmp", "/dev/shm", "/warm")  # each submission gets file systems of its own here, and finds them empty
 
 
-def become(shell: Any, wanted: dict[str, Any], channel: int, lifeline: socket.socket, *, sandboxed: bool) -> NoReturn:
+def serve_submission(
+    shell: Any, wanted: dict[str, Any], channel: int, lifeline: socket.socket, *, sandboxed: bool
+) -> NoReturn:
     """Isolate this process, say so through the lifeline, and serve the grader until it hangs up."""
     try:
         if sandboxed:
-            _shut_in(wanted)
+            _isolate(wanted)
         os.chdir(HOME if sandboxed else wanted["folder"])
         os.setsid()
         os.environ.update(dict.fromkeys(("HOME", "IPYTHONDIR", "XDG_CACHE_HOME"), os.getcwd()))
         os.environ["TMPDIR"] = tempfile.tempdir = "/tmp" if sandboxed else os.getcwd()
         _limit(wanted, sandboxed=sandboxed)
-        from grading.sandbox.inside.session import Session
+        from grading.sandbox.inside.cell_runner import CellRunner
 
-        session = Session(shell, channel, wanted)
+        runner = CellRunner(shell, channel, wanted)
         with lifeline:
             lifeline.sendall(b"up")
-        session.serve()
+        runner.serve()
     except BaseException:
-        traceback.print_exc(file=sys.__stderr__)  # for the grader, who reads it where a box does not work
+        traceback.print_exc(file=sys.__stderr__)  # the grader shows it when a box does not work
     finally:
         os._exit(0)
 
 
-def _shut_in(wanted: dict[str, Any]) -> None:
-    _share_no_position()
+def _isolate(wanted: dict[str, Any]) -> None:
+    _reopen_files()
     python = [os.path.realpath(place) for place in {sys.prefix, sys.base_prefix}]
     isolation.unshare_namespaces(dict.fromkeys(SCRATCH, wanted["file_size"]), wanted["uid"], python)
     isolation.mount_private_proc()
@@ -47,10 +49,10 @@ def _shut_in(wanted: dict[str, Any]) -> None:
     isolation.install_seccomp_filter()
 
 
-def _share_no_position() -> None:
-    """Open anew what the server holds open, fonts mostly: a position is common to all forks, and could carry a word."""
+def _reopen_files() -> None:
+    """Open again each file that the server holds open: a file position that all forks share could carry a message."""
     for name in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(OSError):  # the list itself was read through one that is closed now
+        with contextlib.suppress(OSError):  # one of them was the listing itself, which is closed now
             if int(name) > 2 and stat.S_ISREG(os.fstat(int(name)).st_mode):
                 own = os.open(f"/proc/self/fd/{name}", os.O_RDONLY)
                 os.dup2(own, int(name), inheritable=False)

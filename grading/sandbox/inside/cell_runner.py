@@ -17,7 +17,7 @@ from grading.sandbox.inside.solver_guard import import_late_modules
 CHUNK = 16_000  # characters of printed text that are gathered before they are sent
 
 
-class Session:
+class CellRunner:
     """Serves the grader until it hangs up. ``wanted`` holds the limits on output, in bytes."""
 
     def __init__(self, shell: Any, channel: int, wanted: dict[str, Any]) -> None:
@@ -138,8 +138,8 @@ def _catch_what_goes_past_python() -> int:
 class _Stream(io.TextIOBase):
     """Python's standard output, or standard error, of a cell."""
 
-    def __init__(self, session: Session, name: str) -> None:
-        self._session, self._name = session, name
+    def __init__(self, runner: CellRunner, name: str) -> None:
+        self._runner, self._name = runner, name
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
@@ -151,8 +151,8 @@ class _Stream(io.TextIOBase):
     def write(self, text: str) -> int:
         if not isinstance(text, str):
             raise TypeError(f"write() takes text, not {type(text).__name__}")
-        self._session.print(self._name, text)
+        self._runner.print(self._name, text)
         return len(text)
 
     def flush(self) -> None:
-        self._session.flush()
+        self._runner.flush()

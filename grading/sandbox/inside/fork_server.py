@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from grading.sandbox.inside import isolation, student
+from grading.sandbox.inside import forked_process, isolation
 
 NO_LIMIT = 1 << 31  # seconds
 CONTROL = 0  # the file descriptor that the grader speaks through
@@ -45,7 +45,7 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
-    server = Server(shell, control, sandboxed=sandboxed)
+    server = ForkServer(shell, control, sandboxed=sandboxed)
     fcntl.fcntl(control, fcntl.F_SETFL, 0)  # from here on, it is read
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     control.sendall(b"ready")
@@ -68,8 +68,8 @@ def _threads() -> int:
     return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else 1
 
 
-class Server:
-    """Forks a shell for each submission, and looks after the processes until each is buried."""
+class ForkServer:
+    """Forks a shell for each submission, and looks after the processes until each is reaped."""
 
     def __init__(self, shell: Any, control: socket.socket, *, sandboxed: bool) -> None:
         self.shell, self.control, self.sandboxed = shell, control, sandboxed
@@ -92,7 +92,7 @@ class Server:
                 self._obey(held[lifeline], lifeline)
             if self.woken in ready:
                 os.read(self.woken, 4096)
-                self._bury()
+                self._reap()
             if self.control in ready:
                 message, files, *_ = socket.recv_fds(self.control, 65_536, 2)
                 if not message:
@@ -111,12 +111,12 @@ class Server:
             ours.close()
         else:
             if not pid:
-                self._close_lines(keep=ours)
-                student.become(self.shell, wanted, channel, ours, sandboxed=self.sandboxed)
+                self._close_inherited(keep=ours)
+                forked_process.serve_submission(self.shell, wanted, channel, ours, sandboxed=self.sandboxed)
             self.lifelines[pid] = ours
         os.close(channel)
 
-    def _close_lines(self, *, keep: socket.socket) -> None:
+    def _close_inherited(self, *, keep: socket.socket) -> None:
         """Close, in a submission's process, all that is the server's: its lines to the grader, and those of others."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -144,7 +144,7 @@ class Server:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL) if self.sandboxed else os.killpg(pid, signal.SIGKILL)
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         """Collect every process that has ended, say how, after how much processor time of how much, and hang up."""
         while self.lifelines:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT) if self.sandboxed else None
