@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlib.checks import evaluation
-from grading import pool, submission
+from grading import pipeline, pool, submission
 from grading import run as grading_run
 from grading.course import Course
 from grading.gradebook.assignment import AssignmentGradebook
@@ -55,7 +55,7 @@ WATCHED: tuple[tuple[Any, str, str, str], ...] = (
     (AssignmentGradebook, "record", MAIN, "gradebook"),
     (RunState, "store_outcome", MAIN, "run state"),
     (RunState, "outcome_of", MAIN, "run state"),
-    (grading_run, "wait", MAIN, "waiting for the box"),
+    (pipeline, "wait", MAIN, "waiting for the box"),
     (Boxes, "_run", BOX, "everything else"),
     (execute._Run, "_run", BOX, "cells"),
     (execute, "_send_probe", BOX, "answers"),

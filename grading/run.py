@@ -2,18 +2,14 @@
 
 import os
 import sys
-from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from importlib import import_module
-from signal import SIGINT, signal
-from threading import current_thread, main_thread
+from logging import Logger
 
 from attnlib.checks.book_links import BOOK
-from grading._untyped import tqdm
 from grading.course import Course, GradingError, environment, importing, log_file, quiet
 from grading.exchange import keep_for_exchange
 from grading.gradebook.agreement import require_agreement
@@ -23,18 +19,15 @@ from grading.lateness import Lateness
 from grading.notebook_template import NotebookTemplate
 from grading.outcome import Outcome, plain
 from grading.pages import NO_PAGE, make_pages
-from grading.pool import Boxes, Cluster, Pool, Results
+from grading.pipeline import Pipeline, progress_bar
+from grading.pool import Boxes, Cluster, Pool
 from grading.release import notebook_templates, register
 from grading.roster import not_graded
 from grading.run_state import RunState, lock
 from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
-from grading.submission import Submission, Submissions
-
-AHEAD = 2  # submissions that wait for each box: enough that none is idle
-EARLY = 32  # submissions that are read before the first of them is run: it takes a box seconds to start
-PATIENCE = 0.5  # seconds between looks whether somebody has asked the run to stop
+from grading.submission import Submissions
 
 
 @dataclass(frozen=True)
@@ -99,16 +92,28 @@ def run(
             require_agreement(course, assignment)
         register(course, assignment, log)
         run_state = RunState(course, assignment)
-        judge, asked = Judge(run_state.seed), notebook_templates(course, assignment)
-        _import_what_is_asked_for(asked)
-        submissions = Submissions(course, assignment, asked, judge, how.limits, log, sandboxed=how.sandboxed)
-        with AssignmentGradebook(course, assignment, log) as gradebook:
-            lateness = Lateness(course, assignment, gradebook)
-            outcomes = _graded(submissions, students, run_state, gradebook, lateness, pool, regrade=how.regrade)
+        outcomes = _graded(course, assignment, students, how, pool, run_state, log)
         if how.pages:
             outcomes = _with_pages(course, assignment, outcomes, run_state, pool.size)
         run_state.finish()
     return [outcomes[student] for student in students]
+
+
+def _graded(
+    course: Course,
+    assignment: str,
+    students: Sequence[str],
+    how: How,
+    pool: Pool,
+    run_state: RunState,
+    log: Logger,
+) -> dict[str, Outcome]:
+    judge, templates = Judge(run_state.seed), notebook_templates(course, assignment)
+    _import_libraries(templates)
+    submissions = Submissions(course, assignment, templates, judge, how.limits, log, sandboxed=how.sandboxed)
+    with AssignmentGradebook(course, assignment, log) as gradebook:
+        lateness = Lateness(course, assignment, gradebook)
+        return Pipeline(submissions, run_state, gradebook, lateness, pool, regrade=how.regrade).grade(students)
 
 
 def refresh(course: Course, assignment: str, jobs: int = 1) -> None:
@@ -120,109 +125,12 @@ def refresh(course: Course, assignment: str, jobs: int = 1) -> None:
         _with_pages(course, assignment, known, run_state, jobs, again=True)
 
 
-def _import_what_is_asked_for(asked: Sequence[NotebookTemplate]) -> None:
-    """Import torch, where the judge is going to need it, now: that takes seconds, in which the box starts."""
-    in_torch = (c.exercise for template in asked for c in template.graded_cells.values() if c.backend == "torch")
+def _import_libraries(templates: Sequence[NotebookTemplate]) -> None:
+    """Import torch now if the judge is going to need it: that takes seconds, in which the box starts."""
+    in_torch = (c.exercise for template in templates for c in template.graded_cells.values() if c.backend == "torch")
     if any(exercise and exercise.takes_autograd for exercise in in_torch):
         with importing():
             import_module("torch")
-
-
-def _graded(
-    submissions: Submissions,
-    students: Sequence[str],
-    run_state: RunState,
-    gradebook: AssignmentGradebook,
-    lateness: Lateness,
-    pool: Pool,
-    *,
-    regrade: bool,
-) -> dict[str, Outcome]:
-    """Grade everybody, save each outcome as soon as it is known, and return the outcomes."""
-    outcomes: dict[str, Outcome] = {}
-    waiting: dict[Future[Results], Submission] = {}
-    with _stoppable() as stopped, _bar(len(students), "student", submissions.assignment) as bar:
-
-        def settle(outcome: Outcome) -> None:
-            outcomes[outcome.student] = outcome
-            bar.set_postfix_str(outcome.student, refresh=False)
-            bar.update()
-
-        def settle_some(most: int) -> None:
-            while len(waiting) > most and not stopped:
-                for done in wait(waiting, PATIENCE, FIRST_COMPLETED).done:
-                    settle(submissions.settle(waiting.pop(done), done, gradebook, lateness, run_state))
-
-        def run(submission: Submission) -> None:
-            settle_some(AHEAD * pool.size - 1)
-            if not stopped:
-                waiting[pool.submit(submission.tasks)] = submission
-
-        read: deque[Submission] = deque()
-        for student in students:
-            stored = None if regrade or student not in gradebook.students else run_state.outcome_of(student)
-            before = _known(stored, run_state)
-            if before and submissions.is_up_to_date(student, before):
-                now = lateness.of_old(before)
-                if now != before:
-                    run_state.store_outcome(now)
-                settle(now)
-            else:
-                graded = before.digest if before else run_state.graded_digest(student) if stored else ""
-                read.append(submissions.read(student, graded))
-            if len(read) == EARLY:
-                run(read.popleft())
-            if stopped:
-                break
-        while read and not stopped:
-            run(read.popleft())
-        settle_some(0)
-        if stopped:
-            raise Interrupted(len(outcomes), len(students))
-    return outcomes
-
-
-def _known(stored: Outcome | None, run_state: RunState) -> Outcome | None:
-    """Return the outcome of an earlier run if it matches the log: the stored file may have been edited since."""
-    if stored and not run_state.matches_log(stored):
-        student = stored.student
-        tqdm.write(f"{plain(student)}: the stored outcome does not match the log, so the submission is graded again")
-        return None
-    return stored
-
-
-class Interrupted(GradingError):
-    """Somebody asked the run to stop, and everything that was graded is saved."""
-
-    def __init__(self, done: int, of: int) -> None:
-        super().__init__(
-            f"stopped: {done} of {of} are graded and saved. Run the same command again to go on from there"
-        )
-
-
-@contextmanager
-def _stoppable() -> Iterator[list[bool]]:
-    """Let Ctrl-C put something into a list, and not break off what is being written. A second one does."""
-    asked: list[bool] = []
-
-    def ask(*_: object) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(True)
-        tqdm.write("Stopping: what is being written is finished first.", file=sys.stderr)
-
-    if current_thread() is not main_thread():  # nobody can press Ctrl-C on another one
-        yield asked
-        return
-    before = signal(SIGINT, ask)
-    try:
-        yield asked
-    finally:
-        signal(SIGINT, before)
-
-
-def _bar(total: int, unit: str, what: str) -> tqdm:
-    return tqdm(total=total, unit=unit, desc=what, dynamic_ncols=True, disable=not total)
 
 
 def _with_pages(
@@ -236,7 +144,7 @@ def _with_pages(
 ) -> dict[str, Outcome]:
     """Make the pages that are missing, or older than what they show, and return the updated outcomes."""
     wanted = [outcome for outcome in outcomes.values() if again or _lacks_a_page(course, assignment, outcome)]
-    with _bar(len(wanted), "page", "feedback") as bar:
+    with progress_bar(len(wanted), "page", "feedback") as bar:
         for outcome, wrong in make_pages(course, assignment, wanted, jobs):
             reason = " ".join(filter(None, [outcome.reason.partition(NO_PAGE)[0].strip(), wrong]))
             if reason != outcome.reason:

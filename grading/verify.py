@@ -1,6 +1,6 @@
 """Compare the log of a class's gradings with itself, the outcomes, the gradebook and the submissions."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -44,36 +44,50 @@ def verify(course: Course, assignment: str, gradebook: AssignmentGradebook, know
     run_state = RunState(course, assignment)
     entries, wrong = run_state.audit.entries()
     if not entries:
-        gone = "the log is gone, though there are outcomes" if run_state.all()[0] else "nobody has been graded yet"
-        raise GradingError(f"there is no grading log for {assignment} in {course.folder}: {gone}")
+        why = "the log is gone, though there are outcomes" if run_state.all()[0] else "nobody has been graded yet"
+        raise GradingError(f"there is no grading log for {assignment} in {course.folder}: {why}")
     if known and all(entry.digest != known for entry in entries):
         wrong.append(f"there is no entry {known}: the end of the log was cut off, or the log was rewritten")
     wrong += _seeds(entries)
-    known_to_log = allowed(entries)
-    outcomes = {outcome.student: outcome for outcome in run_state.all()[0]}
-    scores, notebooks = gradebook.automatic_scores(), notebook_templates(course, assignment)
+    known_to_log, there, scores = allowed(entries), gradable(course), gradebook.automatic_scores()
+    wrong += _disagreements(course, assignment, known_to_log, run_state.all()[0], scores)
+    withdrawn = (_withdrawn(student, student in scores) for student in sorted(known_to_log.keys() - there))
+    notes = (*_cut_off(entries), *withdrawn, *_unfinished(entries[-1]))
+    return Checked(len(entries), len(known_to_log), tuple(wrong), notes, entries[-1].digest)
+
+
+def _disagreements(
+    course: Course,
+    assignment: str,
+    known_to_log: Mapping[str, Sequence[dict[str, Any]]],
+    stored: Sequence[Outcome],
+    scores: Mapping[str, float],
+) -> Iterator[str]:
+    """Yield how the outcomes, the scores and the submissions of all students differ from what the log says of them."""
+    outcomes = {outcome.student: outcome for outcome in stored}
+    notebooks, there = notebook_templates(course, assignment), gradable(course)
 
     def submitted(student: str, sandboxed: bool) -> str:
         return digest_of(course.submitted(student, assignment), notebooks, asked(notebooks, sandboxed=sandboxed))
 
-    there = gradable(course)
     for student, said in sorted(known_to_log.items()):
         if student in there or student in scores:
             score, look = scores.get(student, 0.0), submitted if student in there else None
-            wrong += _differences(student, said, outcomes.get(student), score, look)
-    unlogged = sorted(outcomes.keys() - known_to_log.keys())
-    wrong += [f"{plain(name)}: there is an outcome, but no log entry" for name in unlogged]
-    cut_off = [entry.number for entry in entries if not entry.said]
-    notes = [
-        f"entry {number} is incomplete: it was cut off, as happens when the power fails or the disk is full"
-        for number in cut_off
-    ]
-    notes += [_withdrawn(student, student in scores) for student in sorted(known_to_log.keys() - there)]
-    if "revealed" not in entries[-1].said:
-        notes.append(
-            "the last run did not finish: run it again. Until then, its submissions may keep their earlier results"
-        )
-    return Checked(len(entries), len(known_to_log), tuple(wrong), tuple(notes), entries[-1].digest)
+            yield from _differences(student, said, outcomes.get(student), score, look)
+    for student in sorted(outcomes.keys() - known_to_log.keys()):
+        yield f"{plain(student)}: there is an outcome, but no log entry"
+
+
+def _cut_off(entries: Sequence[Entry]) -> Iterator[str]:
+    for entry in entries:
+        if not entry.said:
+            cause = "as happens when the power fails or the disk is full"
+            yield f"entry {entry.number} is incomplete: it was cut off, {cause}"
+
+
+def _unfinished(last: Entry) -> Iterator[str]:
+    if "revealed" not in last.said:
+        yield "the last run did not finish: run it again. Until then, its submissions may keep their earlier results"
 
 
 def _withdrawn(student: str, is_in_gradebook: bool) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from os.path import relpath
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -43,7 +44,6 @@ def page(
         listed: the differences between the class list and the students who handed in.
         book: the address of the built book, to which the sections to reteach are links; "" for no links.
     """
-    numbered = list(enumerate(analyse_items(rows), 1))
     pages = {row.outcome.student: row.feedback[0] for row in rows if row.feedback}
     return render(
         "page.html.j2",
@@ -51,17 +51,25 @@ def page(
         style=Markup(STYLE),
         feedback={student: quote(relpath(path, folder)) for student, path in pages.items()},
         rows=rows,
-        figures=sections.figures(rows, similarity),
-        scores=sections.scores(rows),
-        fared=sections.fared(numbered),
         refused=refused,
         differences=listed.named(),
-        mistakes=sections.mistakes(common_mistakes(rows), max(1, len(readable(rows))), book.rstrip("/")),
         first=FIRST,
-        questions=numbered,
-        about_questions=sections.ABOUT_QUESTIONS,
         flagged=[row.outcome for row in rows if row.outcome.flags],
         similarity=similarity,
-        about_similarity=sections.alike(similarity),
-        verdicts=sections.verdicts(rows),
+        **_sections(rows, similarity, book.rstrip("/")),
     )
+
+
+def _sections(rows: Sequence[Row], similarity: SimilarityReport, book: str) -> dict[str, Any]:
+    """Return what the sections of the page show of all students together."""
+    numbered = list(enumerate(analyse_items(rows), 1))
+    return {
+        "figures": sections.figures(rows, similarity),
+        "scores": sections.scores(rows),
+        "fared": sections.fared(numbered),
+        "mistakes": sections.mistakes(common_mistakes(rows), max(1, len(readable(rows))), book),
+        "questions": numbered,
+        "about_questions": sections.ABOUT_QUESTIONS,
+        "about_similarity": sections.alike(similarity),
+        "verdicts": sections.verdicts(rows),
+    }

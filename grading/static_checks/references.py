@@ -155,10 +155,8 @@ class _Reader:
                 return self._name(node, name, scope)
             case ast.Attribute():
                 return self._attribute(node, scope)
-            case ast.Import(names=names):
-                return self._note_all(node, [item.name for item in names], "module")
-            case ast.ImportFrom(module=module, names=names):
-                return self._note_all(node, [f"{module or UNKNOWN}.{item.name}" for item in names], "from")
+            case ast.Import() | ast.ImportFrom():
+                return self._import(node)
             case ast.Call():
                 self._call(node, scope)
             case ast.Subscript():
@@ -193,9 +191,12 @@ class _Reader:
         line = getattr(node, "end_lineno" if isinstance(node, ast.Attribute) else "lineno", None)
         self.found.references.append(Reference(line or 1, path, kind))
 
-    def _note_all(self, node: ast.AST, paths: Sequence[str], kind: Kind) -> None:
-        for path in paths:
-            self._note(node, path, kind)
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        for item in node.names:
+            if isinstance(node, ast.ImportFrom):
+                self._note(node, f"{node.module or UNKNOWN}.{item.name}", "from")
+            else:
+                self._note(node, item.name, "module")
 
     def _name(self, node: ast.AST, name: str, scope: Scope) -> None:
         path, of_notebook = scope.resolve(name)
