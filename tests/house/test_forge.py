@@ -1,5 +1,6 @@
 """Workflows, templates and metadata follow their schemas, and agree with the rest of the repository."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from wrong_names import wrong_files, wrong_names, wrong_programs, wrong_targets
 
 pytestmark = pytest.mark.slow
 
@@ -41,12 +43,19 @@ def test_a_workflow_with_a_misspelt_key_is_found(tmp_path):
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_what_a_workflow_runs_is_there(workflow):
-    steps = [step for job in yaml.safe_load(workflow.read_text())["jobs"].values() for step in job["steps"]]
-    commands = " ".join(step.get("run", "") for step in steps)
-    targets = set(re.findall(r"\bmake (\w+)", commands))
-    assert targets <= set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    for path in re.findall(r"(?<![\w/])\.(?:ci|github)/[\w./-]+", commands):
-        assert (ROOT / path).is_file(), path
+    jobs = yaml.safe_load(workflow.read_text())["jobs"]
+    steps = [step for job in jobs.values() for step in job["steps"]]
+    assert wrong_names("\n".join(step.get("run", "") for step in steps)) == []
+    arguments = [str(value) for step in steps for value in step.get("with", {}).values()]
+    assert not [name for text in arguments for name in wrong_files(text.replace("'", " "))]
+
+
+def test_what_runs_in_a_devcontainer_or_before_a_commit_is_there():
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text())
+    (hooks,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    commands = [container["postCreateCommand"], *(hook["entry"] for hook in hooks["hooks"])]
+    assert len(commands) > 3
+    assert [*wrong_targets("\n".join(commands)), *wrong_programs("\n".join(commands))] == []
 
 
 def test_the_published_book_is_built_for_its_address():

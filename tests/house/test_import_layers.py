@@ -1,9 +1,10 @@
-"""Imports go one way: no circles, and no layer imports a higher one. CONTRIBUTING.md has a drawing of the layers.
+"""Imports go one way: no circles, and no layer imports a higher one. docs/change-attnlib.md draws the layers.
 
 Imports inside functions count too, because they can hide a circle. Imports for type checkers alone do not count.
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -95,6 +96,15 @@ def test_no_layer_of_attnlib_imports_a_higher_one(level):
     allowed = {f"attnlib.{name}" for layer in LAYERS[: level + 1] for name in layer}
     modules = [f"attnlib.{name}" for name in LAYERS[level]]
     assert {name: higher for name in modules if (higher := found[name] & found.keys() - allowed)} == {}
+
+
+def test_the_drawing_for_contributors_shows_every_layer_in_its_place():
+    page = (ROOT / "docs" / "change-attnlib.md").read_text(encoding="utf-8")
+    (drawing,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    columns = [re.split(r" {3,}", line)[0] for line in drawing.splitlines()]
+    drawn = [set(re.findall(r"\w+", names)) for names in reversed(columns)]
+    levels = [{level for level, layer in enumerate(LAYERS) if names & set(layer)} for names in drawn]
+    assert levels[: len(LAYERS)] == [{level} for level in range(len(LAYERS))]
 
 
 def test_the_library_imports_neither_its_checks_nor_the_grading_engine_nor_jupyter():
