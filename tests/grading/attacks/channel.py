@@ -175,5 +175,5 @@ CASES = (
                "threading.Timer(0.2, lambda: [send({'nonce': '0' * 32, 'value': 'B'}) for _ in range(50)]).start()",
                "tampered", "graded", loses=("softmax",)),
     _in_answer("asks-itself", "has the process's own machinery answer in its place",
-               "from grading.sandbox.inside import answers\nsession = sys.stdout", "graded"),
+               "runner = get_ipython().sink.__self__\nrunner.answers.give({'evaluate': '1', 'nonce': '0' * 32})", "tampered"),
 )  # fmt: skip
