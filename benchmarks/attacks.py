@@ -32,7 +32,7 @@ from nbgrader.api import Gradebook, MissingEntry  # noqa: E402
 
 from grading.course import Course  # noqa: E402
 
-LONGEST = 60.0  # seconds until a run on one submission counts as hung
+RUN_TIMEOUT = 60.0  # seconds until a run on one submission counts as hung
 FULL = float(sum(POINTS.values()))
 NOT_TRIED = "not tried"
 KEPT = REPOSITORY / "benchmarks" / "attacks.md"
@@ -132,7 +132,7 @@ def by_stock(place: Path, cases: Sequence[Case]) -> dict[str, Came]:
 def _autograded(place: Path, case: Case) -> Came:
     code = _nbgrader(place, "autograde", NAME, "--student", case.name)
     if code is None:
-        return Came(None, f"hung (killed after {LONGEST:g} s)")
+        return Came(None, f"hung (killed after {RUN_TIMEOUT:g} s)")
     if code:
         return Came(None, "run stopped")
     ((_, came),) = _scores(f"sqlite:///{place / 'gradebook.db'}", "stock", [case])
@@ -147,7 +147,7 @@ def _nbgrader(place: Path, *arguments: str) -> int | None:
     with (place / "log.txt").open("a") as log:
         process = subprocess.Popen(line, cwd=place, env=known, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
-            return process.wait(LONGEST)
+            return process.wait(RUN_TIMEOUT)
         except subprocess.TimeoutExpired:
             family = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
             for one in family:

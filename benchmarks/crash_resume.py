@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 SEED = "0123456789abcdef" * 2  # of the runs that are compared: the inputs are drawn from it
 DRAWN = re.compile(r"[0-9a-f]{32}")  # an id that nbgrader draws
-PATIENCE = 10  # seconds that the processes of a killed run may take to be gone
+EXIT_TIMEOUT = 10  # seconds that the processes of a killed run may take to be gone
 
 Contents = dict[str, list[str]]  # the rows of each table, as text
 
@@ -80,7 +80,7 @@ def _killed(contender: Contender, after: float | None, chance: random.Random) ->
     family = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
     process.send_signal(signal.SIGKILL)
     process.wait()
-    _, alive = psutil.wait_procs(family, timeout=PATIENCE)
+    _, alive = psutil.wait_procs(family, timeout=EXIT_TIMEOUT)
     return after, contender.graded(), len(alive)
 
 

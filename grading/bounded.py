@@ -36,7 +36,7 @@ from grading.sandbox.temporary import temporary
 
 PRELOADED = "grading.preloaded"  # what the server of the children imports: it takes a second
 SECONDS = 20  # of processor time: the slowest honest page takes less than one
-PATIENCE = 15  # times as many seconds by the clock, on a machine that has much else to do
+CLOCK_FACTOR = 15  # times as many seconds by the clock, on a machine that has much else to do
 MEMORY = 1_000_000_000  # bytes beyond what the imported modules take
 MOST_BYTES = 200_000_000  # of one result: a page shows every figure of a notebook
 NOBODY = 65_534
@@ -134,12 +134,12 @@ def _folder() -> str:
 def _received(ours: Connection, child: ForkServerProcess, seconds: int) -> list[Any]:
     """Return the values that a child sends."""
     came: list[Any] = []
-    ready, until = False, monotonic() + PATIENCE * seconds
+    ready, until = False, monotonic() + CLOCK_FACTOR * seconds
     while True:
         try:
             if not ours.poll(max(0.0, until - monotonic())):
                 raise Lost(
-                    f"its process had not finished after {PATIENCE * seconds} seconds: is the machine overloaded?"
+                    f"its process had not finished after {CLOCK_FACTOR * seconds} seconds: is the machine overloaded?"
                 )
             message: dict[str, Any] = json.loads(ours.recv_bytes(MOST_BYTES))
         except (EOFError, OSError):

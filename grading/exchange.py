@@ -6,7 +6,7 @@ from secrets import token_hex
 from grading.course import Course, GradingError
 
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"  # as `nbgrader collect` writes them
-LONGEST = 1_000  # bytes
+MAX_FILE_BYTES = 1_000  # of either file
 PRIVATE = 0o600
 BYTES = 64  # of a secret, as many as nbgrader draws
 
@@ -35,6 +35,6 @@ def keep_for_exchange(course: Course, assignment: str, student: str) -> None:
 def _read(course: Course, file: Path) -> bytes | None:
     """Return what a file holds, None where there is none that can be read."""
     try:
-        return course.files.read(file, LONGEST)
+        return course.files.read(file, MAX_FILE_BYTES)
     except (OSError, GradingError):
         return None

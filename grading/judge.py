@@ -24,7 +24,7 @@ from grading.sandbox.inside.frames import MessageError
 from grading.task import Answered, Probe
 from grading.text import printable
 
-LONGEST = 600  # characters of a text that came along
+MAX_MESSAGE_LENGTH = 600  # characters of a text that came along
 NO_ANSWER = "NoAnswer"  # the error in a cell whose probe was not answered at all
 EXECUTION_COUNT = 1  # nbgrader asks for a number beside a result, whichever
 
@@ -158,7 +158,7 @@ def _is_text(x: object) -> bool:
 
 def _text(x: Any) -> str | None:
     """Return text fit to be shown, None where it is no text."""
-    return printable(x[:LONGEST], also="\n") if isinstance(x, str) else None
+    return printable(x[:MAX_MESSAGE_LENGTH], also="\n") if isinstance(x, str) else None
 
 
 def _shown(report: Report | Choice, points: float) -> list[NotebookNode]:

@@ -17,12 +17,12 @@ from grading.verdict import Verdict
 IN_TIME, NO_DUE_DATE = ", in time", ", and no due date is set"  # endings of lateness notes that need not be shown
 CHANGED = "its lateness has changed: "  # the beginning of the flag for a change in lateness
 UNKNOWN = "its time of submission is not known: "
-LONGEST = 300  # characters of a student's text in a table
+MAX_TABLE_TEXT = 300  # characters of a student's text in a table
 
 
 def plain(text: str) -> str:
     """Return text of a student's making that is fit for a terminal and a table: printable, and not too long."""
-    return printable(text[:LONGEST])
+    return printable(text[:MAX_TABLE_TEXT])
 
 
 @dataclass(frozen=True)

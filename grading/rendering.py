@@ -20,7 +20,7 @@ from grading.graded_cell import is_students
 from grading.sanitize import PICTURE_KINDS, sanitized
 
 SECONDS = 20  # of processor time, for one notebook: an honest one takes less than one
-LONGEST = 20_000  # characters of a text that is shown plainly
+MAX_PLAIN_TEXT = 20_000  # characters of a text that is shown plainly
 BLANKS = re.compile(r"\s{40,}")  # which are shortened there
 FENCE = "~" * 12
 UNBOUNDED = {"Sanitize": {"bounded": False}, "TrialExporter": {"template_name": "basic"}}
@@ -131,5 +131,7 @@ def _plain_output(output: NotebookNode) -> NotebookNode:
 def _cut(text: str) -> str:
     short = BLANKS.sub(lambda blanks: blanks.group()[:40], text)
     return (
-        short if len(short) <= LONGEST else f"{short[:LONGEST]}\n[cut here; the whole text has {len(text)} characters]"
+        short
+        if len(short) <= MAX_PLAIN_TEXT
+        else f"{short[:MAX_PLAIN_TEXT]}\n[cut here; the whole text has {len(text)} characters]"
     )

@@ -4,7 +4,7 @@ import os
 
 from grading.course import Course
 
-LONGEST = 200  # bytes of a student's name; a file is named after it, and 255 is what file systems take
+MAX_NAME_BYTES = 200  # bytes of a student's name; a file is named after it, and 255 is what file systems take
 PATTERNS = "*?[]"
 
 
@@ -31,8 +31,8 @@ def with_submission(course: Course, assignment: str) -> set[str]:
 def _wrong(student: str) -> str:
     """Return why nbgrader cannot take a name as text, as a pattern of files, or as a file's name; "" where it can."""
     size = len(os.fsencode(student))
-    if size > LONGEST:
-        return f"its name has {size} bytes, more than {LONGEST}: rename it"
+    if size > MAX_NAME_BYTES:
+        return f"its name has {size} bytes, more than {MAX_NAME_BYTES}: rename it"
     if not student.isprintable():
         return "its name contains characters that cannot be printed: rename it"
     if student != student.strip():

@@ -16,7 +16,7 @@ from typing import Any
 
 from grading.audit_log import AuditLog, allowed
 from grading.course import Course, GradingError
-from grading.outcome import CHANGED, LONGEST, UNKNOWN, Outcome, plain
+from grading.outcome import CHANGED, MAX_TABLE_TEXT, UNKNOWN, Outcome, plain
 from grading.pages import NO_PAGE
 from grading.safe_files import PRIVATE
 
@@ -41,7 +41,7 @@ def agree(said: dict[str, Any], outcome: Outcome | None) -> bool:
 def outcome_digest(outcome: Outcome) -> str:
     """Return the digest of an outcome but for what later runs renew: its lateness, and the remark on a missing page."""
     # A remark may have been cut off at the end of a long reason: of that, only what leaves room for one is compared.
-    reason = outcome.reason.partition(NO_PAGE)[0][: LONGEST - len(f" {NO_PAGE}")].strip()
+    reason = outcome.reason.partition(NO_PAGE)[0][: MAX_TABLE_TEXT - len(f" {NO_PAGE}")].strip()
     flags = [flag for flag in outcome.flags if not flag.startswith((CHANGED, UNKNOWN))]
     found = [asdict(finding) for finding in outcome.findings]
     what = [outcome.student, outcome.verdict, reason, found, outcome.digest, flags, outcome.version, outcome.timeout]
@@ -160,7 +160,7 @@ def lock(course: Course) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as held:
-            who = plain(os.read(file, LONGEST).decode("utf-8", "replace"))
+            who = plain(os.read(file, MAX_TABLE_TEXT).decode("utf-8", "replace"))
             raise Busy(f"a run on this class is in progress ({who}): wait for it or stop it") from held
         os.truncate(file, 0)
         os.write(file, f"process {os.getpid()} on {socket.gethostname()}".encode())

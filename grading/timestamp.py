@@ -10,7 +10,7 @@ from grading.safe_files import SafeFolder
 
 NAME = "timestamp.txt"  # as `nbgrader collect` writes it
 LATE = "LATE"  # in place of a moment: what Canvas says of a late submission, and no more
-LONGEST = 100  # bytes; a moment and the name of a time zone need half of it
+MAX_TIMESTAMP_BYTES = 100  # a moment and the name of a time zone need half of it
 # The zone is an offset, or a name. A name is no path, for a file of that path would be read.
 SHAPE = re.compile(
     r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?) ?"
@@ -44,7 +44,7 @@ def handed_in(folder: Path) -> HandedIn:
 
 
 def _text(folder: Path) -> str:
-    return SafeFolder(folder.parents[1]).read(folder / NAME, LONGEST).decode("ascii").strip()
+    return SafeFolder(folder.parents[1]).read(folder / NAME, MAX_TIMESTAMP_BYTES).decode("ascii").strip()
 
 
 def _moment(text: str) -> datetime:

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, event
 
-PATIENCE = 30  # seconds to wait for another program that is using the same file
+BUSY_TIMEOUT = 30  # seconds to wait for another program that is using the same file
 
 
 def wait_and_lock(engine: Engine) -> None:
@@ -19,7 +19,7 @@ def wait_and_lock(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _: object) -> None:
         connection.isolation_level = None  # Python begins no transaction by itself
-        connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000}")
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT * 1000}")
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:

@@ -23,7 +23,7 @@ KB = 1024
 SIZE = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
 # address, permissions, offset, device, inode, and the name by which Linux calls shared memory without one
 SHARED = re.compile(r"^(\w+)-(\w+) ...s (\w+) (\S+ \d+) +/dev/zero", re.MULTILINE)
-LONGEST = 8_000_000  # bytes of a list of mappings; that of an honest process has a twentieth
+MAX_MAPPINGS_BYTES = 8_000_000  # the list of an honest process has a twentieth
 SENT = Path("/proc/sys/net/core/wmem_default")  # bytes that a socket may have sent, with what the kernel adds to them
 PINNED = (
     8  # bytes that one of these can keep from being freed: a page of a file, sent by the byte, counts a fifth of it
@@ -68,7 +68,7 @@ def _sockets(file: Path) -> float:
     text = _read(file)
     if not text:
         return 0
-    if len(text) == LONGEST:
+    if len(text) == MAX_MAPPINGS_BYTES:
         return math.inf
     kinds = [line.split()[4] for line in text.splitlines()[1:]]
     places = sum(QUEUE if kind == DATAGRAMS else 1 for kind in kinds)
@@ -86,7 +86,7 @@ def shared_by(family: Iterable[psutil.Process]) -> float:
     for process in family:
         folder = PROC / str(process.pid)
         text = _read(folder / "maps")
-        if len(text) == LONGEST:
+        if len(text) == MAX_MAPPINGS_BYTES:
             return math.inf
         for name, size in _areas(folder, text):
             areas[name] = max(areas.get(name, 0), size)
@@ -110,6 +110,6 @@ def _read(file: Path) -> str:
     """Return what the kernel says in a file, up to a bound; nothing where it has ended whom that is about."""
     try:
         with file.open(encoding="utf-8", errors="replace") as stream:
-            return stream.read(LONGEST)
+            return stream.read(MAX_MAPPINGS_BYTES)
     except OSError:
         return ""

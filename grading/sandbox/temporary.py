@@ -11,7 +11,7 @@ from pathlib import Path
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 PREFIX = "attention-grading-"
-SHORT, LONGEST = "/tmp", 30  # a folder with a short name, and the bytes that another one may have instead
+SHORT, MAX_SOCKET_FOLDER = "/tmp", 30  # a folder with a short name, and the bytes that another one may have instead
 NAME = re.compile(rf"{PREFIX}\w+-[a-z0-9_]{{8}}")
 
 
@@ -23,7 +23,7 @@ def temporary(what: str, *, short: bool = False) -> Iterator[Path]:
     socket, whose address may have 107 bytes in all: it is not made in a temporary folder with a long name.
     """
     place = tempfile.gettempdir()
-    folder, lock = _locked(what, SHORT if short and len(os.fsencode(place)) > LONGEST else place)
+    folder, lock = _locked(what, SHORT if short and len(os.fsencode(place)) > MAX_SOCKET_FOLDER else place)
     try:
         yield folder
     finally:

@@ -278,7 +278,7 @@ def test_another_program_is_waited_for(ours, notebooks):
 
 
 def test_a_program_that_never_ends_stops_one_submission_and_changes_nothing(ours, notebooks, monkeypatch):
-    monkeypatch.setattr("grading.gradebook.sqlite.PATIENCE", 0.02)
+    monkeypatch.setattr("grading.gradebook.sqlite.BUSY_TIMEOUT", 0.02)
     before = contents(ours.url)
     with ours.open() as gradebook, sqlite3.connect(ours.url.removeprefix("sqlite:///")) as other:
         other.execute("BEGIN IMMEDIATE")

@@ -27,7 +27,7 @@ from grading.report import Row, rows
 from grading.sandbox.host import Host
 
 pytestmark = [pytest.mark.attack, pytest.mark.timeout(1800)]
-LONGEST = 1500  # seconds until a run counts as one that never ends
+RUN_TIMEOUT = 1500  # seconds until a run counts as one that never ends
 HONEST = (
     Case("right", "answers everything right", base="right"),
     Case("wrong", "answers everything wrong, one question in parts", base="wrong"),
@@ -87,7 +87,7 @@ def class_of(place: Path, cases) -> Ran:
     paths = os.pathsep.join(map(str, (Path(__file__).parent, Path(__file__).parents[2])))  # of attacks, and of grading
     known |= {"ATTENTION_DB": f"sqlite:///{place / marks['database']}.db", "PYTHONPATH": paths}
     line = [sys.executable, "-m", "attacks.drive", str(root), str(folder)]
-    done = subprocess.run(line, capture_output=True, text=True, env=os.environ | known, timeout=LONGEST, cwd=place)
+    done = subprocess.run(line, capture_output=True, text=True, env=os.environ | known, timeout=RUN_TIMEOUT, cwd=place)
     assert done.returncode == 0, done.stderr[-3000:]
     left = survivors(box)
     with pytest.MonkeyPatch.context() as patch:

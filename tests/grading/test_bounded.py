@@ -95,7 +95,7 @@ def test_work_without_an_end_is_stopped_after_its_processor_time_and_keeps_what_
 
 
 def test_work_that_only_waits_says_nothing_about_what_it_works_on(monkeypatch):
-    monkeypatch.setattr(bounded, "PATIENCE", 3)
+    monkeypatch.setattr(bounded, "CLOCK_FACTOR", 3)
     with pytest.raises(bounded.Lost, match="had not finished after 3 seconds"):
         bounded.values(sleeping, seconds=1)
 

@@ -134,14 +134,14 @@ def _broken_payload() -> Iterator[Path]:
     yield Path()
 
 
-def test_a_kit_that_cannot_be_read_is_the_graders_failure(course, monkeypatch):
+def test_a_payload_that_cannot_be_read_is_the_graders_failure(course, monkeypatch):
     monkeypatch.setattr(host, "packed_payload", _broken_payload)
     with pytest.raises((GradingError, PermissionError), match="/payload"):
         run(course, NAME, how=HOW)
     assert not list(course.folder.glob(f"autograded/*/{NAME}/*.ipynb"))
 
 
-def test_a_kit_with_nothing_in_it_is_the_graders_failure(course, monkeypatch, tmp_path):
+def test_a_payload_with_nothing_in_it_is_the_graders_failure(course, monkeypatch, tmp_path):
     @contextmanager
     def empty() -> Iterator[Path]:
         yield tmp_path
@@ -223,7 +223,7 @@ def test_a_folder_that_may_not_be_written_is_the_graders_failure(course, boxes):
 
 
 def test_a_gradebook_that_another_program_keeps_locked_is_named(course, boxes, monkeypatch):
-    monkeypatch.setattr(grading.gradebook.sqlite, "PATIENCE", 0.1)
+    monkeypatch.setattr(grading.gradebook.sqlite, "BUSY_TIMEOUT", 0.1)
     run(course, NAME, how=HOW, pool=boxes)
     with sqlite3.connect(course.folder / "gradebook.db", isolation_level=None) as other:
         other.execute("BEGIN EXCLUSIVE")

@@ -109,7 +109,7 @@ def test_a_file_that_is_mapped_is_no_memory(started, tmp_path):
 def test_a_list_of_mappings_without_end_counts_as_all_there_is(started, monkeypatch):
     family = started(READY)
     assert memory.shared_by(family) == 0
-    monkeypatch.setattr(memory, "LONGEST", 100)
+    monkeypatch.setattr(memory, "MAX_MAPPINGS_BYTES", 100)
     assert memory.shared_by(family) == math.inf
 
 

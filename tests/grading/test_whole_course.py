@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 ASSIGNMENTS = Course.at(ROOT).assignments()
-LONGEST = 120  # seconds of processor time that a notebook may take, or its verdict is not "graded"
+CPU_SECONDS = 120  # seconds of processor time that a notebook may take, or its verdict is not "graded"
 UNDONE = {"not written yet", "not answered yet"}
 
 
@@ -62,7 +62,7 @@ def graded(request, tmp_path_factory, boxes) -> Graded:
             if student == "solver" and cell.metadata.get("nbgrader", {}).get("solution"):
                 cell.source = solved[cell.id]
         nbformat.write(released, folder / name)
-    run(course, assignment, how=How(limits=Limits(cell=LONGEST, notebook=LONGEST)), pool=boxes)
+    run(course, assignment, how=How(limits=Limits(cell=CPU_SECONDS, notebook=CPU_SECONDS)), pool=boxes)
     return Graded(course, assignment, {row.outcome.student: row for row in rows(course, assignment)})
 
 

@@ -18,7 +18,7 @@ from grading.sandbox.inside.solver_guard import forbidding
 
 CONVENTIONS = (conventions.call_function, conventions.call_module, kv_cache.call_kv_cache)
 CALLS = {call.__name__: call for call in CONVENTIONS}
-LONGEST = 300  # characters of a text
+MAX_ANSWER_TEXT = 300  # characters
 
 call_submission.LIBRARIES = (*call_submission.LIBRARIES, Path(__file__).parents[3])  # no line of ours is to blame
 
@@ -50,12 +50,12 @@ class Answers:
         try:
             return eval(expression, self._shell.user_ns), None
         except Exception as error:
-            return None, {"name": type(error).__name__, "text": str(error)[:LONGEST]}
+            return None, {"name": type(error).__name__, "text": str(error)[:MAX_ANSWER_TEXT]}
 
     def _evaluate(self, expression: str, nonce: str) -> None:
         value, error = self._evaluated(expression)
         text = value if isinstance(value, str) else None if value is None else repr(value)
-        self._send({"nonce": nonce, "value": text and text[:LONGEST], "error": error})
+        self._send({"nonce": nonce, "value": text and text[:MAX_ANSWER_TEXT], "error": error})
 
     def _inspect(self, wanted: dict[str, Any], nonce: str) -> None:
         self._implementation, error = self._evaluated(wanted["expression"])
@@ -63,7 +63,7 @@ class Answers:
         is_class = isinstance(self._implementation, type)
         facts = {
             "callable": callable(self._implementation),
-            "kind": type(self._implementation).__name__[:LONGEST],
+            "kind": type(self._implementation).__name__[:MAX_ANSWER_TEXT],
             "module": is_class and issubclass(self._implementation, torch.nn.Module),
             "has": [name for name in wanted["extras"] if error is None and self._has_argument(name)],
         }
@@ -90,7 +90,7 @@ def _as_message(answer: call_submission.Answer) -> dict[str, Any]:
     arrays = {} if problem else {name: encode(_plain(x)) for name, x in answer.arrays.items()}
     texts = {"problem": problem, "error": answer.error, "line": answer.line}
     return {"arrays": arrays, "changed": list(answer.changed)} | {
-        name: text and text[: 2 * LONGEST] for name, text in texts.items()
+        name: text and text[: 2 * MAX_ANSWER_TEXT] for name, text in texts.items()
     }
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-LONGEST = 160  # characters of what was reached
+MAX_SHOWN = 160  # characters of what was reached
 
 
 def attempt(tries: Iterable[tuple[str, Callable[[], Any]]]) -> None:
@@ -18,4 +18,4 @@ def attempt(tries: Iterable[tuple[str, Callable[[], Any]]]) -> None:
             continue
         if found:
             reached.append(f"{what}: {found!s:.60}")
-    print(json.dumps({"reached": "; ".join(reached)[:LONGEST], "tried": count}))
+    print(json.dumps({"reached": "; ".join(reached)[:MAX_SHOWN], "tried": count}))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 Attempts = Iterator[tuple[str, Callable[[], Any]]]
-PATIENCE = 0.5  # seconds
+CONNECT_TIMEOUT = 0.5  # seconds
 LISTENING: list[socket.socket] = []
 OPEN: list[int] = []
 LOCK = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 4711, 1, 0)  # one byte
@@ -29,7 +29,7 @@ def tcp(ports: dict[str, int]) -> Attempts:
 
 
 def _connected(host: str, port: int) -> str:
-    with socket.create_connection((host, port), PATIENCE):
+    with socket.create_connection((host, port), CONNECT_TIMEOUT):
         return "connected"
 
 
@@ -57,7 +57,7 @@ def unix(names: list[str]) -> Attempts:
 
 def _met(name: str) -> str:
     with socket.socket(socket.AF_UNIX) as caller:
-        caller.settimeout(PATIENCE)
+        caller.settimeout(CONNECT_TIMEOUT)
         caller.connect(name)
         return "connected"
 
