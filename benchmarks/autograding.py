@@ -31,7 +31,7 @@ from grading.course import Course
 from grading.graded_cell import is_autograded
 from grading.outcome import Outcome
 from grading.release import notebook_templates
-from grading.repair.messages import Refused
+from grading.repair.messages import RefusedError
 from grading.repair.notebook import repair_notebook
 
 NUMPY, TORCH = "02-self-attention", "04-multi-head"
@@ -174,7 +174,7 @@ def _cells(contender: Contender) -> dict[str, list[list[str]]]:
             came = repair_notebook(
                 course.submitted(student, contender.assignment), f"{template.name}.ipynb", template.released
             )
-        except Refused:
+        except RefusedError:
             continue
         code = [cell for cell in came.notebook.cells if cell.cell_type == "code"]
         found["cells"].append([cell.source for cell in code if not is_autograded(cell)])

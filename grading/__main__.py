@@ -210,7 +210,7 @@ def _doctor(course: Course, asked: argparse.Namespace) -> int:
     from grading.outcome import plain
     from grading.read_submission import read_submission
     from grading.release import notebook_templates, register
-    from grading.repair.messages import Refused
+    from grading.repair.messages import RefusedError
     from grading.run import chosen
     from grading.timestamp import handed_in
 
@@ -221,7 +221,7 @@ def _doctor(course: Course, asked: argparse.Namespace) -> int:
             folder = course.submitted(student, asked.assignment)
             try:
                 said = [repair.text for repair in read_submission(folder, template).repaired.repairs]
-            except Refused as refused:
+            except RefusedError as refused:
                 said = [f"{refused.verdict}: {refused.reason}"]
             print(f"{plain(student)}: {template.name}: {' '.join(said) or 'as it should be'}")
         if problem := handed_in(course.submitted(student, asked.assignment)).problem:

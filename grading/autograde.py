@@ -16,7 +16,7 @@ from grading.notebook_template import VERDICT, NotebookTemplate
 from grading.pool import run_here
 from grading.read_submission import read_submission
 from grading.release import notebook_templates, register
-from grading.repair.messages import Refused
+from grading.repair.messages import RefusedError
 from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.limits import Limits
 
@@ -49,7 +49,7 @@ class Admit(NbGraderPreprocessor):  # type: ignore[misc]
         template = _template(resources, self.config.CourseDirectory.root)
         try:
             repaired = read_submission(Path(resources["metadata"]["path"]), template).repaired
-        except Refused as refused:
+        except RefusedError as refused:
             raise GradingError(f"{refused.verdict}: {refused.reason}") from refused
         for repair in repaired.repairs:
             self.log.warning("%s", repair.text)

@@ -46,7 +46,7 @@ Work = Callable[..., Iterator[Any]]
 _starting = Lock()
 
 
-class Exceeded(Exception):
+class ExceededError(Exception):
     """The work took more than it may. The text is a predicate: "took more than 20 seconds of processor time".
 
     ``values`` are those that had come before.
@@ -57,11 +57,11 @@ class Exceeded(Exception):
         self.values = values
 
 
-class WorkFailed(Exceeded):
+class WorkFailedError(ExceededError):
     """The work raised an exception. The text is a predicate: "failed (ValueError: …)"."""
 
 
-class Lost(GradingError):
+class LostError(GradingError):
     """The child did not begin, or somebody else ended it: this says nothing about the work. It was tried twice."""
 
 
@@ -74,13 +74,13 @@ def values(work: Work, *arguments: Any, seconds: int = SECONDS) -> list[Any]:
         seconds: the processor time that the child may take.
 
     Raises:
-        Exceeded: the child took more time or memory than it may, or crashed.
-        WorkFailed: the work raised an exception.
-        Lost: there was no child, or something else ended it, twice.
+        ExceededError: the child took more time or memory than it may, or crashed.
+        WorkFailedError: the work raised an exception.
+        LostError: there was no child, or something else ended it, twice.
     """
     try:
         return _values(work, arguments, seconds)
-    except Lost:
+    except LostError:
         return _values(work, arguments, seconds)
 
 
@@ -100,7 +100,7 @@ def _values(work: Work, arguments: tuple[Any, ...], seconds: int) -> list[Any]:
             with theirs:
                 _start(child)
         except (OSError, EOFError) as error:
-            raise Lost(f"a process for it could not be started ({error})") from error
+            raise LostError(f"a process for it could not be started ({error})") from error
         try:
             return _received(ours, child, seconds)
         finally:
@@ -138,7 +138,7 @@ def _received(ours: Connection, child: ForkServerProcess, seconds: int) -> list[
     while True:
         try:
             if not ours.poll(max(0.0, until - monotonic())):
-                raise Lost(
+                raise LostError(
                     f"its process had not finished after {CLOCK_FACTOR * seconds} seconds: is the machine overloaded?"
                 )
             message: dict[str, Any] = json.loads(ours.recv_bytes(MOST_BYTES))
@@ -149,9 +149,9 @@ def _received(ours: Connection, child: ForkServerProcess, seconds: int) -> list[
         if "value" in message:
             came.append(message["value"])
         elif "failed" in message:
-            raise WorkFailed(message["failed"], came)
+            raise WorkFailedError(message["failed"], came)
         elif "memory" in message:
-            raise Exceeded(f"took more than {MEMORY // 1_000_000_000} GB of memory", came)
+            raise ExceededError(f"took more than {MEMORY // 1_000_000_000} GB of memory", came)
         elif "done" in message:
             return came
 
@@ -159,10 +159,10 @@ def _received(ours: Connection, child: ForkServerProcess, seconds: int) -> list[
 def _how_it_ended(code: int | None, seconds: int, came: list[Any], *, ready: bool) -> Exception:
     """Return what to say of a child that ended without a word. SIGXCPU is its limit; SIGKILL comes from elsewhere."""
     if not ready or code == -signal.SIGKILL or code is None:
-        return Lost(f"its process was ended by something else (exit code {code})")
+        return LostError(f"its process was ended by something else (exit code {code})")
     if code == -signal.SIGXCPU:
-        return Exceeded(f"took more than {seconds} seconds of processor time", came)
-    return Exceeded(f"ended before it was finished (exit code {code})", came)
+        return ExceededError(f"took more than {seconds} seconds of processor time", came)
+    return ExceededError(f"ended before it was finished (exit code {code})", came)
 
 
 def _child(connection: Connection, work: Work, arguments: tuple[Any, ...], seconds: int) -> None:

@@ -42,7 +42,7 @@ class Pages:
             for name, notebook in self._notebooks(outcome):
                 page = self._page(student, Path(name).stem, notebook)
                 self.course.files.write((folder / name).with_suffix(".html"), page.encode())
-        except bounded.Exceeded as reason:
+        except bounded.ExceededError as reason:
             self.log.warning("no feedback page for %s: making it %s", student, reason)
             self.course.files.remove(folder)
             return f"{NO_PAGE}making it {reason}"

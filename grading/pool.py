@@ -53,7 +53,7 @@ class Boxes:
         """Have a submission's tasks run as soon as there is room.
 
         Raises:
-            NoSandbox: the box, which is probed before anything is run, does not hold.
+            NoSandboxError: the box, which is probed before anything is run, does not hold.
         """
         if not self._proven:
             require_isolation(self._host, self._course)

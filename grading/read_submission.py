@@ -9,7 +9,7 @@ from grading import bounded
 from grading._untyped import NotebookNode, as_node
 from grading.graded_cell import is_students
 from grading.notebook_template import NotebookTemplate
-from grading.repair.messages import Refused, Repair
+from grading.repair.messages import RefusedError, Repair
 from grading.repair.notebook import RepairedNotebook, digest, repair_notebook
 from grading.static_checks.flags import find_flags
 from grading.verdict import Verdict
@@ -29,23 +29,23 @@ def read_submission(folder: Path, template: NotebookTemplate) -> ReadNotebook:
     """Return what came into a student's folder for a notebook of an assignment.
 
     Raises:
-        Refused: there is no such notebook, none that can be graded, or none that can be read within bounds.
-        Lost: something else on this machine kept it from being read, twice.
+        RefusedError: there is no such notebook, none that can be graded, or none that can be read within bounds.
+        LostError: something else on this machine kept it from being read, twice.
     """
     name = f"{template.name}.ipynb"
     forbidden = {c.expression: c.exercise.forbidden for c in template.graded_cells.values() if c.exercise}
     failed = ""
     try:
         came = bounded.values(_read, folder, name, template.released, forbidden, seconds=SECONDS)
-    except bounded.Exceeded as reason:
+    except bounded.ExceededError as reason:
         came, failed = list(reason.values), str(reason)
     if not came:
         said = f"{name} cannot be graded: reading it {failed}. Ask for a notebook with shorter and simpler cells."
-        raise Refused(Verdict.UNREADABLE, said, digest(folder, name))
+        raise RefusedError(Verdict.UNREADABLE, said, digest(folder, name))
     first, *flags = came
     if "refused" in first:
         verdict, *rest = first["refused"]
-        raise Refused(Verdict(verdict), *rest)
+        raise RefusedError(Verdict(verdict), *rest)
     repairs = tuple(Repair(*repair) for repair in first["repairs"])
     repaired = RepairedNotebook(as_node(first["notebook"]), repairs, first["digest"])
     return ReadNotebook(
@@ -57,7 +57,7 @@ def _read(folder: Path, name: str, template: NotebookNode, forbidden: Mapping[st
     """Yield the notebook, or why there is none, and then the flags."""
     try:
         repaired = repair_notebook(folder, name, template)
-    except Refused as refused:
+    except RefusedError as refused:
         yield {"refused": [refused.verdict, refused.reason, refused.digest]}
         return
     repairs = [[repair.kind, repair.text] for repair in repaired.repairs]

@@ -35,13 +35,13 @@ def page_of(notebook: NotebookNode, resources: dict[str, Any], config: Config) -
     """Return the feedback page of a notebook that has its scores.
 
     Raises:
-        Exceeded: not even a plain page can be made.
-        Lost: something else on this machine kept it from being made, twice.
+        ExceededError: not even a plain page can be made.
+        LostError: something else on this machine kept it from being made, twice.
     """
     settings = _settings(config)
     try:
         return str(bounded.value(_page, notebook, resources, settings, seconds=SECONDS))
-    except bounded.Exceeded as reason:
+    except bounded.ExceededError as reason:
         page = bounded.value(_page, plainly(notebook, f"its page {reason}"), resources, settings, seconds=SECONDS)
         return str(page)
 
@@ -72,7 +72,7 @@ def _in_time(work: bounded.Work, notebook: NotebookNode, *more: Any) -> Notebook
     """Return what work makes of a notebook, or, where that takes too long, of the same in plain text."""
     try:
         return as_node(bounded.value(work, notebook, *more, seconds=SECONDS))
-    except bounded.Exceeded as reason:
+    except bounded.ExceededError as reason:
         return as_node(bounded.value(work, plainly(notebook, f"showing it {reason}"), *more, seconds=SECONDS))
 
 

@@ -25,7 +25,7 @@ BITS = 128
 DIGITS = BITS // 4  # hexadecimal
 
 
-class Busy(GradingError):
+class RunInProgressError(GradingError):
     """Somebody else is grading this class at this moment."""
 
 
@@ -64,7 +64,7 @@ class RunState:
 
         Raises:
             GradingError: the file holds something else.
-            UnsafeFile: it is not a regular file of its own.
+            UnsafeFileError: it is not a regular file of its own.
         """
         if self._files.changed(self._secret) is None:
             self._reveal()
@@ -153,7 +153,7 @@ def lock(course: Course) -> Iterator[None]:
     A process that is forked from this one shares the lock; a program that is started does not.
 
     Raises:
-        Busy: somebody else holds the lock.
+        RunInProgressError: somebody else holds the lock.
     """
     # The file stays: were it removed, two runs could hold a lock each, on the old file and on a new one.
     with course.files.file(course.folder / "run.lock", os.O_RDWR | os.O_CREAT) as file:
@@ -161,7 +161,7 @@ def lock(course: Course) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as held:
             who = plain(os.read(file, MAX_TABLE_TEXT).decode("utf-8", "replace"))
-            raise Busy(f"a run on this class is in progress ({who}): wait for it or stop it") from held
+            raise RunInProgressError(f"a run on this class is in progress ({who}): wait for it or stop it") from held
         os.truncate(file, 0)
         os.write(file, f"process {os.getpid()} on {socket.gethostname()}".encode())
         yield

@@ -19,7 +19,7 @@ FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not keep us w
 EVERYBODY, PRIVATE = 0o666, 0o600  # before the umask
 
 
-class UnsafeFile(OSError):
+class UnsafeFileError(OSError):
     """Something else is there than a regular file of one name, or than a folder."""
 
     def __init__(self, path: Path, what: str) -> None:
@@ -37,7 +37,7 @@ class SafeFolder:
         """Open a folder, and make it and those on the way where they are missing and that is wished.
 
         Raises:
-            UnsafeFile: one on the way is a link, or no folder.
+            UnsafeFileError: one on the way is a link, or no folder.
         """
         if make:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ class SafeFolder:
         """Open a file that has been checked.
 
         Raises:
-            UnsafeFile: it is a link, no regular file, or has a second name elsewhere.
+            UnsafeFileError: it is a link, no regular file, or has a second name elsewhere.
         """
         with self.opened(file.parent, make=bool(flags & os.O_CREAT)) as folder:
             descriptor = _open_file(file, flags, mode, folder)
@@ -70,12 +70,12 @@ class SafeFolder:
         """Return the bytes of a file.
 
         Raises:
-            UnsafeFile: it is no file of its own, or has more than ``most`` bytes.
+            UnsafeFileError: it is no file of its own, or has more than ``most`` bytes.
         """
         with self.file(file) as descriptor, open(descriptor, "rb", closefd=False) as stream:
             content = stream.read(most + 1)
         if len(content) > most:
-            raise UnsafeFile(file, f"has more than {most} bytes")
+            raise UnsafeFileError(file, f"has more than {most} bytes")
         return content
 
     def write(self, file: Path, content: bytes, mode: int = EVERYBODY) -> None:
@@ -125,7 +125,7 @@ class SafeFolder:
         """Refuse what is no file or folder of its own, before a library opens it by its name.
 
         Raises:
-            UnsafeFile: it is a link, neither file nor folder, or has a second name elsewhere.
+            UnsafeFileError: it is a link, neither file nor folder, or has a second name elsewhere.
         """
         with suppress(FileNotFoundError), self.opened(path.parent) as folder:
             state = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
@@ -142,7 +142,7 @@ def _open_folder(name: str, folder: int, path: Path, *, make: bool) -> int:
         return os.open(name, FOLDER, dir_fd=folder)
     except OSError as error:
         if error.errno in (ELOOP, ENOTDIR):
-            raise UnsafeFile(path, "is a link or not a folder, but a folder was expected") from None
+            raise UnsafeFileError(path, "is a link or not a folder, but a folder was expected") from None
         raise
 
 
@@ -151,7 +151,7 @@ def _open_file(file: Path, flags: int, mode: int, folder: int) -> int:
         descriptor = os.open(file.name, flags | FILE, mode, dir_fd=folder)
     except OSError as error:
         if error.errno in (ELOOP, ENXIO):
-            raise UnsafeFile(file, "is a link or not a regular file, but a regular file was expected") from None
+            raise UnsafeFileError(file, "is a link or not a regular file, but a regular file was expected") from None
         raise
     try:
         _require_own(os.fstat(descriptor), file)
@@ -163,6 +163,6 @@ def _open_file(file: Path, flags: int, mode: int, folder: int) -> int:
 
 def _require_own(state: os.stat_result, path: Path) -> None:
     if not stat.S_ISREG(state.st_mode):
-        raise UnsafeFile(path, "is a link or not a regular file, but a regular file was expected")
+        raise UnsafeFileError(path, "is a link or not a regular file, but a regular file was expected")
     if state.st_nlink > 1:
-        raise UnsafeFile(path, "has another hard link elsewhere, so it may be somebody else's file")
+        raise UnsafeFileError(path, "has another hard link elsewhere, so it may be somebody else's file")

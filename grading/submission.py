@@ -8,7 +8,7 @@ from logging import Logger
 from pathlib import Path
 
 from grading._untyped import NotebookNode, notebook_text
-from grading.bounded import Lost
+from grading.bounded import LostError
 from grading.course import Course
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.judge import Judge
@@ -18,7 +18,7 @@ from grading.outcome import Outcome, findings
 from grading.pool import Results
 from grading.read_submission import read_submission
 from grading.rendering import harmless
-from grading.repair.messages import Refused, Repair
+from grading.repair.messages import RefusedError, Repair
 from grading.repair.notebook import digest
 from grading.run_state import RunState
 from grading.sandbox.limits import Limits
@@ -41,7 +41,7 @@ class Submission:
     tasks: tuple[Task, ...] = ()
     repairs: tuple[Repair, ...] = ()
     flags: tuple[str, ...] = ()
-    refused: Refused | None = None
+    refused: RefusedError | None = None
     same: bool = False  # whether it is what was graded before: what a person marked then is marked
     lost: str = ""  # why it could not be read, if that says nothing about it
 
@@ -89,15 +89,15 @@ class Submissions:
         notebooks: dict[str, NotebookNode] = {}
         repairs: list[Repair] = []
         flags: list[str] = []
-        refusals: list[Refused] = []
+        refusals: list[RefusedError] = []
         for template in self.templates:
             try:
                 read = read_submission(folder, template)
-            except Refused as why:
+            except RefusedError as why:
                 came.append(why.digest)
                 refusals.append(why)
                 continue
-            except Lost as why:
+            except LostError as why:
                 digest = self.digest(student)
                 return Submission(student, digest, same=before == digest, lost=str(why))
             came.append(read.repaired.digest)

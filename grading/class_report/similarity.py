@@ -18,7 +18,7 @@ from itertools import combinations, groupby
 from zlib import crc32
 
 from grading import bounded
-from grading.class_report.student_code import CodeCell, NotComparable, given_code, written_code
+from grading.class_report.student_code import CodeCell, NotComparableError, given_code, written_code
 from grading.class_report.tokens import Token, tokens
 from grading.course import Course
 from grading.outcome import plain
@@ -81,9 +81,9 @@ def compare_submissions(course: Course, assignment: str, students: Iterable[str]
         try:
             cells = written_code(course, assignment, student)
             texts[student] = Tokenized(cells, bounded.value(_read, [cell.source for cell in cells], seconds=SECONDS))
-        except (NotComparable, bounded.Lost) as reason:
+        except (NotComparableError, bounded.LostError) as reason:
             left_out.append((student, str(reason)))
-        except bounded.Exceeded as reason:
+        except bounded.ExceededError as reason:
             left_out.append((student, f"comparing it {reason}"))
     return SimilarityReport(len(texts), tuple(left_out), tuple(_pairs(texts, given_code(course, assignment))))
 

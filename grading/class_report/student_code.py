@@ -19,7 +19,7 @@ class CodeCell(NamedTuple):
     source: str
 
 
-class NotComparable(Exception):
+class NotComparableError(Exception):
     """What a student wrote cannot be compared. The text says why."""
 
 
@@ -27,13 +27,13 @@ def written_code(course: Course, assignment: str, student: str) -> list[CodeCell
     """Return the code cells that a student wrote.
 
     Raises:
-        NotComparable: there is no executed notebook, it is none, or it holds more than MOST_TEXT characters.
+        NotComparableError: there is no executed notebook, it is none, or it holds more than MOST_TEXT characters.
     """
     folder = course.autograded(student, assignment)
     cells = [cell for name in course.notebooks(assignment) for cell in _written(_cells(course.files, folder / name))]
     length = sum(len(cell.source) for cell in cells)
     if length > MOST_TEXT:
-        raise NotComparable(f"{length} characters of code, more than {MOST_TEXT}")
+        raise NotComparableError(f"{length} characters of code, more than {MOST_TEXT}")
     return cells
 
 
@@ -51,9 +51,9 @@ def _cells(files: SafeFolder, file: Path) -> list[dict[str, object]]:
         cells = notebook["cells"]
         return [cell for cell in cells if cell["cell_type"] == "code" and isinstance(_source(cell), str)]
     except FileNotFoundError:
-        raise NotComparable("no executed notebook") from None
+        raise NotComparableError("no executed notebook") from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise NotComparable(f"{file.name} is no whole notebook ({type(error).__name__})") from error
+        raise NotComparableError(f"{file.name} is no whole notebook ({type(error).__name__})") from error
 
 
 def _source(cell: dict[str, object]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from grading.repair.decode import decode, merge_sides
 from grading.repair.files import CandidateFile, CandidateFiles, missing
 from grading.repair.match_cells import TemplateCell, match_cells
-from grading.repair.messages import SEVERAL, Refused, Repair, Unreadable, listed, printable
+from grading.repair.messages import SEVERAL, RefusedError, Repair, UnreadableError, listed, printable
 from grading.repair.parse import ParsedNotebook, parse_notebook
 from grading.verdict import Verdict
 
@@ -53,16 +53,16 @@ def choose(came: CandidateFiles, name: str, expected: Sequence[TemplateCell]) ->
     """Return the notebook that is meant, with what was done to find it among its repairs.
 
     Raises:
-        Refused: none of the files is it, or it cannot be read.
+        RefusedError: none of the files is it, or it cannot be read.
 
     """
     looked_into = (_look_into(file, expected) for file in came.files)
     several = sorted((one for one in looked_into if one.is_meant(expected)), key=lambda one: one.rank)
     if not several:
-        raise Refused(Verdict.MISSING, missing(name, came.there), came.digest)
+        raise RefusedError(Verdict.MISSING, missing(name, came.there), came.digest)
     *others, taken = several
     if taken.wrong:
-        raise Refused(Verdict.UNREADABLE, f"{taken.file.entry} {taken.wrong}", came.digest)
+        raise RefusedError(Verdict.UNREADABLE, f"{taken.file.entry} {taken.wrong}", came.digest)
     repairs = (*_how_it_was_found(taken, others, name), *taken.repairs)
     return Chosen(taken.file, taken.submission, taken.found, taken.answered, repairs)
 
@@ -73,7 +73,7 @@ def _look_into(file: CandidateFile, expected: Sequence[TemplateCell]) -> Chosen:
     try:
         text, decoded = decode(file.data)
         submission = _reading(text, expected)
-    except Unreadable as wrong:
+    except UnreadableError as wrong:
         return Chosen(file, wrong=str(wrong))
     found = match_cells(submission.cells, expected)
     answered = sum(
@@ -90,23 +90,25 @@ def _reading(text: str, expected: Sequence[TemplateCell]) -> ParsedNotebook:
     """Read a notebook; of one that git could not merge, the side with more of the assignment's cells."""
     try:
         return parse_notebook(text)
-    except Unreadable:
+    except UnreadableError:
         if (both := merge_sides(text)) is None:
             raise
     ours, theirs = (_or_reason(side) for side in both)
     readings = [side for side in (ours, theirs) if isinstance(side, ParsedNotebook)]
     if not readings:
-        raise Unreadable(f"contains unresolved Git merge conflicts, and neither side is a notebook: the first {ours}")
+        raise UnreadableError(
+            f"contains unresolved Git merge conflicts, and neither side is a notebook: the first {ours}"
+        )
     best = max(readings, key=lambda side: len(match_cells(side.cells, expected)))  # ours on a tie
     taken = "the first side" if best is ours else "the second side"
     repair = Repair("merge-conflict", f"The file contained unresolved Git merge conflicts; {taken} of each was used.")
     return ParsedNotebook(best.cells, best.kernel, (repair, *best.repairs))
 
 
-def _or_reason(text: str) -> ParsedNotebook | Unreadable:
+def _or_reason(text: str) -> ParsedNotebook | UnreadableError:
     try:
         return parse_notebook(text)
-    except Unreadable as wrong:
+    except UnreadableError as wrong:
         return wrong
 
 

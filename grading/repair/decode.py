@@ -3,7 +3,7 @@
 import json
 import re
 
-from grading.repair.messages import Repair, Unreadable
+from grading.repair.messages import Repair, UnreadableError
 
 _MARK = re.compile(r"^(<{7}|\|{7}|={7}|>{7})(?: .*)?(?:\n|\Z)", re.MULTILINE)
 _NEXT = {  # where a mark leads from where we are; any other is a line like all others
@@ -18,7 +18,7 @@ _NEXT = {  # where a mark leads from where we are; any other is a line like all 
 def decode(data: bytes) -> tuple[str, tuple[Repair, ...]]:
     """Return the text of a file, its lines ended as on Unix."""
     if not data:
-        raise Unreadable("is empty. Ask for it again: the saved notebook, as a file.")
+        raise UnreadableError("is empty. Ask for it again: the saved notebook, as a file.")
     encoding = json.detect_encoding(data)
     repairs = []
     if encoding != "utf-8":

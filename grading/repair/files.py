@@ -10,8 +10,8 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
-from grading.repair.messages import Refused, listed, printable
-from grading.safe_files import FILE, FOLDER, SafeFolder, UnsafeFile
+from grading.repair.messages import RefusedError, listed, printable
+from grading.safe_files import FILE, FOLDER, SafeFolder, UnsafeFileError
 from grading.verdict import Verdict
 
 MOST_BYTES = 20_000_000  # no answer comes near; a reader would drown
@@ -83,7 +83,7 @@ def find_candidates(folder: Path, name: str) -> CandidateFiles:
     """Read what may be the notebook ``name``, whatever a student, a browser or a system made of its name and place.
 
     Raises:
-        Refused: there is no notebook at all ("missing"), or the folder cannot be opened ("unreadable").
+        RefusedError: there is no notebook at all ("missing"), or the folder cannot be opened ("unreadable").
 
     """
     try:
@@ -91,7 +91,7 @@ def find_candidates(folder: Path, name: str) -> CandidateFiles:
             entries = list(islice(_entries(home), MOST_ENTRIES))
             there = tuple(sorted(f"{entry}{entry.kind}" for entry in entries if not entry.parent))
             files = tuple(_candidate(home, entry, name) for entry in _choose(entries, name))
-    except (FileNotFoundError, UnsafeFile):
+    except (FileNotFoundError, UnsafeFileError):
         reason = f"no {name} came: there is no folder {printable(folder.name)}, or it is none. Ask for {name}."
         raise _refused(Verdict.MISSING, reason) from None
     except OSError as error:
@@ -184,6 +184,6 @@ def _read(home: int, entry: _Entry) -> tuple[bytes, str]:
     return b"", f"has {size} bytes, more than {MOST_BYTES}. Ask for it again, with its outputs cleared."
 
 
-def _refused(verdict: Verdict, reason: str) -> Refused:
+def _refused(verdict: Verdict, reason: str) -> RefusedError:
     """Refuse what was not read: the digest is that of the reason, which comes out the same for the same state."""
-    return Refused(verdict, reason, sha256(reason.encode()).hexdigest())
+    return RefusedError(verdict, reason, sha256(reason.encode()).hexdigest())

@@ -17,7 +17,7 @@ class Repair:
     text: str
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The submission cannot be graded: the verdict, the reason, and the digest of what was handed in."""
 
     def __init__(self, verdict: Verdict, reason: str, digest: str) -> None:
@@ -28,7 +28,7 @@ class Refused(Exception):
         return f"{self.verdict}: {self.reason}"
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """A file is not a notebook that can be graded. The text continues a sentence that begins with the file's name."""
 
 

@@ -9,7 +9,7 @@ from grading.repair.choose import choose
 from grading.repair.differences import another_kernel, differences
 from grading.repair.files import find_candidates
 from grading.repair.match_cells import template_cells
-from grading.repair.messages import Refused, Repair
+from grading.repair.messages import RefusedError, Repair
 from grading.repair.pictures import Pictures
 
 
@@ -29,7 +29,7 @@ def repair_notebook(folder: Path, name: str, template: NotebookNode) -> Repaired
     student's own cells stay behind the cell that they followed. Outputs are gone.
 
     Raises:
-        Refused: there is no such notebook, or none that can be graded.
+        RefusedError: there is no such notebook, or none that can be graded.
 
     """
     came = find_candidates(folder, name)
@@ -48,5 +48,5 @@ def digest(folder: Path, name: str) -> str:
     """Return a digest of what :func:`repair_notebook` would read, or of why it would read nothing."""
     try:
         return find_candidates(folder, name).digest
-    except Refused as refused:
+    except RefusedError as refused:
         return refused.digest

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grading.repair.decode import merge_sides, unix_line_ends
-from grading.repair.messages import Repair, Unreadable, counted, printable
+from grading.repair.messages import Repair, UnreadableError, counted, printable
 
 MOST_CELLS, MOST_TEXT = 500, 500_000  # no answer comes near; a page would drown
 MOST_VALUES = 2_000_000  # and so would memory: three bytes of JSON can take seventy
@@ -54,7 +54,7 @@ def parse_notebook(text: str) -> ParsedNotebook:
     """Read a notebook from JSON.
 
     Raises:
-        Unreadable: it is none, or too large for any answer.
+        UnreadableError: it is none, or too large for any answer.
 
     """
     data, rest = _parse(text)
@@ -62,7 +62,7 @@ def parse_notebook(text: str) -> ParsedNotebook:
     cells, cleaned = _cells(raw)
     if (size := sum(len(cell.source) for cell in cells)) > MOST_TEXT:
         asked = "Ask for it without the long text in its cells."
-        raise Unreadable(f"has {size} characters of text in its cells, more than {MOST_TEXT}. {asked}")
+        raise UnreadableError(f"has {size} characters of text in its cells, more than {MOST_TEXT}. {asked}")
     kernel = _within(data, "metadata", "kernelspec", "name")
     return ParsedNotebook(cells, kernel, (*_trailing(rest), *_format(data), *_ids(data, cells), *cleaned))
 
@@ -72,16 +72,16 @@ def _parse(text: str) -> tuple[dict[str, Any], str]:
     text = text.strip("\ufeff \n\t")
     if not text.startswith("{"):
         begins = f"begins with {printable(text, 20)}" if text else "holds nothing but blanks"
-        raise Unreadable(f"is no notebook: it {begins}. Ask for the .ipynb file that Jupyter saves.")
+        raise UnreadableError(f"is no notebook: it {begins}. Ask for the .ipynb file that Jupyter saves.")
     if (n := sum(map(text.count, "[{,"))) > MOST_VALUES:  # those within strings too: they are fewer than a flood
-        raise Unreadable(f"has {n} commas and brackets, more than {MOST_VALUES}. {_CLEARED}")
+        raise UnreadableError(f"has {n} commas and brackets, more than {MOST_VALUES}. {_CLEARED}")
     try:
         data, end = _DECODER.raw_decode(text)
     except json.JSONDecodeError as error:
         where = f"{error.msg}, line {error.lineno} of {text.count(chr(10)) + 1}"
-        raise Unreadable(f"is no whole notebook ({where}); was it cut off? Ask for it again.") from None
+        raise UnreadableError(f"is no whole notebook ({where}); was it cut off? Ask for it again.") from None
     except RecursionError:
-        raise Unreadable(f"is nested too deeply to be read, as no notebook is. {_CLEARED}") from None
+        raise UnreadableError(f"is nested too deeply to be read, as no notebook is. {_CLEARED}") from None
     return data, text[end:].strip()
 
 
@@ -91,9 +91,11 @@ def _raw_cells(data: dict[str, Any]) -> list[Any]:
     lists = [_within(sheet, "cells") for sheet in sheets] if isinstance(sheets, list) else []
     whole = [cells for cells in lists if isinstance(cells, list)]
     if not whole or len(whole) < len(lists):
-        raise Unreadable("is no notebook: it has no list of cells. Ask for the .ipynb file that Jupyter saves.")
+        raise UnreadableError("is no notebook: it has no list of cells. Ask for the .ipynb file that Jupyter saves.")
     if (n := sum(map(len, whole))) > MOST_CELLS:
-        raise Unreadable(f"has {n} cells, more than {MOST_CELLS}. Ask for it without those that do not belong to it.")
+        raise UnreadableError(
+            f"has {n} cells, more than {MOST_CELLS}. Ask for it without those that do not belong to it."
+        )
     return [cell for cells in whole for cell in cells]
 
 

@@ -24,7 +24,7 @@ LONGEST_NAME = 200  # characters
 Attachments = dict[str, dict[str, str]]  # name -> type of media -> base64, as notebooks have it
 
 
-class NoPicture(Exception):
+class NoPictureError(Exception):
     """An attachment cannot be kept."""
 
 
@@ -42,7 +42,7 @@ class Pictures:
             try:
                 kept[name] = self._drawn(name, media)
             except Exception as wrong:  # a decoder may raise anything on what a student made; it costs the picture
-                why = str(wrong) if isinstance(wrong, NoPicture) else "it is not a complete PNG or JPEG"
+                why = str(wrong) if isinstance(wrong, NoPictureError) else "it is not a complete PNG or JPEG"
                 self._left_out.append(f"{name} ({why})")
         return kept
 
@@ -56,15 +56,15 @@ class Pictures:
     def _drawn(self, name: str, media: object) -> dict[str, str]:
         self._count += 1
         if self._count > MOST_PICTURES:
-            raise NoPicture(f"there are more than {MOST_PICTURES} pictures")
+            raise NoPictureError(f"there are more than {MOST_PICTURES} pictures")
         if len(name) > LONGEST_NAME or not name.isprintable():
-            raise NoPicture("its name is not a valid file name")
+            raise NoPictureError("its name is not a valid file name")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a decoder could read in spite of a fault is a picture
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             kind, content = self._again(_content(media))
         if self._bytes + len(content) > MOST_BYTES:
-            raise NoPicture(f"together with the others, it has more than {MOST_BYTES} bytes")
+            raise NoPictureError(f"together with the others, it has more than {MOST_BYTES} bytes")
         self._bytes += len(content)
         return {FORMATS[kind]: b64encode(content).decode()}
 
@@ -75,7 +75,7 @@ class Pictures:
             image.draft("RGB", (SIDE, SIDE))  # a large JPEG is decoded at a fraction of its size
             pixels = image.width * image.height
             if self._pixels + pixels > MOST_PIXELS:
-                raise NoPicture(f"together with the others, it has more than {MOST_PIXELS} pixels")
+                raise NoPictureError(f"together with the others, it has more than {MOST_PIXELS} pixels")
             self._pixels += pixels
             drawn = _upright(image).convert("RGBA" if image.has_transparency_data else "RGB")
         drawn.thumbnail((SIDE, SIDE))
@@ -100,7 +100,7 @@ def _content(media: Any) -> bytes:
     if isinstance(text, list):
         text = "".join(text)
     if not isinstance(text, str):
-        raise NoPicture("it is neither PNG nor JPEG")
+        raise NoPictureError("it is neither PNG nor JPEG")
     if len(text) > MOST_BYTES * 4 // 3:
-        raise NoPicture(f"it has more than {MOST_BYTES} bytes")
+        raise NoPictureError(f"it has more than {MOST_BYTES} bytes")
     return binascii.a2b_base64(text)

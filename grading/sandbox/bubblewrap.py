@@ -24,7 +24,7 @@ INSTALLED = (
 WITHOUT = "`--unsandboxed` grades without it: then student code can read your files and give itself marks."
 
 
-class NoSandbox(GradingError):
+class NoSandboxError(GradingError):
     """No box can be had here. The text says why, and what to do."""
 
 
@@ -77,7 +77,7 @@ def require_hidden(course: Course) -> None:
     """See that the box shows neither the class's folder, nor the course's, nor the library, wherever links lead.
 
     Raises:
-        NoSandbox: one of them lies in a folder that is shown.
+        NoSandboxError: one of them lies in a folder that is shown.
     """
     elsewhere = "Move the class elsewhere, and name the new folder with --course"
     hidden = [
@@ -88,7 +88,7 @@ def require_hidden(course: Course) -> None:
     for place, what, advised in hidden:
         for shown in _shown():
             if place.resolve().is_relative_to(shown.resolve()):
-                raise NoSandbox(f"no sandbox: {what} is in {shown}, which student code has to read. {advised}.")
+                raise NoSandboxError(f"no sandbox: {what} is in {shown}, which student code has to read. {advised}.")
 
 
 def _installed() -> list[Path]:
@@ -112,13 +112,13 @@ def _program() -> str:
     """Return bubblewrap's path, or say why there can be no box."""
     if sys.platform != "linux":
         reason = f"it is made of Linux namespaces, and this is {platform.system()}"
-        raise NoSandbox(f"no sandbox: {reason}. Grade in a Linux container or virtual machine. {WITHOUT}")
+        raise NoSandboxError(f"no sandbox: {reason}. Grade in a Linux container or virtual machine. {WITHOUT}")
     if platform.machine() not in MACHINES:
-        raise NoSandbox(f"no sandbox: its filter of system calls knows no {platform.machine()}. {WITHOUT}")
+        raise NoSandboxError(f"no sandbox: its filter of system calls knows no {platform.machine()}. {WITHOUT}")
     program = shutil.which("bwrap")
     if program is None:
         how = "On Debian and Ubuntu: sudo apt-get install bubblewrap"
-        raise NoSandbox(f"no sandbox: bubblewrap (bwrap) is not installed. {how}. {WITHOUT}")
+        raise NoSandboxError(f"no sandbox: bubblewrap (bwrap) is not installed. {how}. {WITHOUT}")
     return program
 
 

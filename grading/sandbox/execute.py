@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from secrets import token_hex
 from typing import Any
 
-from grading.sandbox.failures import HostLost, Stopped
+from grading.sandbox.failures import HostLostError, StoppedError
 from grading.sandbox.host import Host
 from grading.sandbox.outputs import add_output
 from grading.sandbox.submission_process import SubmissionProcess
@@ -49,11 +49,11 @@ def _repeated(host: Host, task: Task) -> Result:
 
     What happens twice is no accident.
     """
-    lost: dict[type[HostLost], str] = {}
+    lost: dict[type[HostLostError], str] = {}
     while True:
         try:
             result = _executed(host, task)
-        except HostLost as error:
+        except HostLostError as error:
             if type(error) in lost:
                 return Result(lost=str(error))
             lost[type(error)] = str(error)
@@ -91,7 +91,7 @@ class _Run:
             try:
                 there = self._complete(process, i, there)
                 self._do(process, i, step)
-            except Stopped as stop:
+            except StoppedError as stop:
                 self.result.stops[i] = (stop.verdict, stop.reason)
                 self.result.starved |= stop.starved
                 if not stop.alive:
@@ -154,7 +154,7 @@ def _send_probe(process: SubmissionProcess, probe: Probe, answered: Answered) ->
         for message in _answers(process, {"call": call, "nonce": nonce}, nonce):
             number = message.get("case")
             if type(number) is not int or number not in asked or number in answered.answers:
-                raise Stopped(Verdict.TAMPERED, "answered what was not asked.")
+                raise StoppedError(Verdict.TAMPERED, "answered what was not asked.")
             answered.answers[number] = message.get("answer")
 
 
@@ -175,5 +175,5 @@ def _answers(process: SubmissionProcess, message: dict[str, Any], nonce: str) ->
         if "output" in answer:
             continue  # printed in passing: nobody asked for it
         if answer.get("nonce") != nonce:
-            raise Stopped(Verdict.TAMPERED, "answered with a number that is not the one it was asked with.")
+            raise StoppedError(Verdict.TAMPERED, "answered with a number that is not the one it was asked with.")
         yield answer

@@ -12,15 +12,15 @@ KILLED = (
 )
 
 
-class HostLost(GradingError):
+class HostLostError(GradingError):
     """The box itself ended, or did not start."""
 
 
-class Killed(HostLost):
+class KilledError(HostLostError):
     """Something killed a submission's process that was neither the grader nor the submission itself."""
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """A step did not come to its end: ``verdict`` and ``reason`` say why; ``alive`` whether its process goes on.
 
     ``starved`` is whether it ran out of time because other programs had taken the processors.
@@ -31,7 +31,7 @@ class Stopped(Exception):
         self.verdict, self.reason, self.alive, self.starved = verdict, reason, alive, starved
 
 
-def how_it_ended(status: int, seconds: float, limit: float, *, sandboxed: bool) -> Stopped:
+def how_it_ended(status: int, seconds: float, limit: float, *, sandboxed: bool) -> StoppedError:
     """Return how a process ended, by its status and the seconds of processor time that it used, and could use.
 
     In the sandbox it is the first process of its namespace, so that nothing in there can send it a SIGKILL. The kernel
@@ -39,15 +39,15 @@ def how_it_ended(status: int, seconds: float, limit: float, *, sandboxed: bool) 
     Where the submission's group reached its own memory limit, this function is not called.
 
     Raises:
-        Killed: neither the grader nor the submission can have done this.
+        KilledError: neither the grader nor the submission can have done this.
     """
     if status == -signal.SIGKILL and round(seconds) >= limit:
-        return Stopped(Verdict.TIMEOUT, "used more processor time than its process was allowed.")
+        return StoppedError(Verdict.TIMEOUT, "used more processor time than its process was allowed.")
     if status == -signal.SIGKILL and sandboxed:
-        raise Killed(KILLED)
+        raise KilledError(KILLED)
     if status < 0:
         with suppress(ValueError):
-            return Stopped(
+            return StoppedError(
                 Verdict.CRASHED, f"ended the Python process that it ran in ({signal.Signals(-status).name})."
             )
-    return Stopped(Verdict.CRASHED, "ended the Python process that it ran in.")
+    return StoppedError(Verdict.CRASHED, "ended the Python process that it ran in.")

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from grading.sandbox import bubblewrap
 from grading.sandbox.cgroup import own_group
-from grading.sandbox.failures import HostLost, Killed
+from grading.sandbox.failures import HostLostError, KilledError
 from grading.sandbox.lifeline import START, hang_up
 from grading.sandbox.limits import Limits
 from grading.sandbox.payload import packed_payload
@@ -55,12 +55,12 @@ class Host:
         """Begin to start the box, unless it has been; it takes seconds until it is ready.
 
         Raises:
-            HostLost: its time is over.
-            NoSandbox: there can be no box here.
+            HostLostError: its time is over.
+            NoSandboxError: there can be no box here.
         """
         with self._changing:
             if self._closed:
-                raise HostLost("the box was closed")
+                raise HostLostError("the box was closed")
             if self._control is None:
                 try:
                     self._start()
@@ -72,7 +72,7 @@ class Host:
         """Wait until the box is ready, and start it if need be.
 
         Raises:
-            HostLost: it does not start, or its time is over.
+            HostLostError: it does not start, or its time is over.
         """
         with self._changing:
             self.launch()
@@ -105,14 +105,14 @@ class Host:
                 yield SubmissionProcess(
                     ours, lifeline, limits, most, lambda: _is_there(box), group, sandboxed=self.sandboxed
                 )
-            except Killed:  # with others at work in the box, unless that was killed as well
+            except KilledError:  # with others at work in the box, unless that was killed as well
                 if not _is_there(box):
                     self._drop(box)
                 raise
-            except HostLost as lost:
+            except HostLostError as lost:
                 said = self._words().rpartition("\n")[2]
                 self._drop(box)
-                raise HostLost(f"{lost}: {said}" if said else str(lost)) from None
+                raise HostLostError(f"{lost}: {said}" if said else str(lost)) from None
             finally:
                 if not hang_up(lifeline):
                     self._drop(box)  # something of it may live on: a new box starts clean
@@ -140,7 +140,7 @@ class Host:
                 socket.send_fds(self._control, [request], [end.fileno() for end in ends])
             except OSError as error:
                 self._stop()
-                raise HostLost(f"the box ended ({error})") from None
+                raise HostLostError(f"the box ended ({error})") from None
             return self._process
 
     def _start(self) -> None:
@@ -162,7 +162,7 @@ class Host:
         if not self._ready:
             words = self._words()
             self._stop()
-            raise HostLost(f"the box did not start: {words or 'it said nothing'}")
+            raise HostLostError(f"the box did not start: {words or 'it said nothing'}")
         self._control.settimeout(None)
 
     def _words(self) -> str:

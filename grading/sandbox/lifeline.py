@@ -10,7 +10,7 @@ from collections.abc import Callable
 import psutil  # type: ignore[import-untyped]
 
 from grading.sandbox import memory
-from grading.sandbox.failures import HostLost
+from grading.sandbox.failures import HostLostError
 
 END = 60.0  # seconds that a submission's processes may take to be gone once they are killed, on a busy machine
 START = 180.0  # seconds that everything may take to be imported, on a busy machine
@@ -22,15 +22,15 @@ def wait_until_isolated(
     """Wait until a process is isolated, and return the process, if this system names it, and the bytes it holds.
 
     Raises:
-        HostLost: it is not.
+        HostLostError: it is not.
     """
     lifeline.settimeout(START)
     try:
         said, sender = _received(lifeline)
     except OSError as error:
-        raise HostLost(f"a submission was not isolated within {START:g} seconds ({error})") from None
+        raise HostLostError(f"a submission was not isolated within {START:g} seconds ({error})") from None
     if said != b"up":
-        raise HostLost("a submission could not be isolated" if box_is_there() else "the box ended")
+        raise HostLostError("a submission could not be isolated" if box_is_there() else "the box ended")
     lifeline.settimeout(None)
     try:
         if not sender:
@@ -38,7 +38,7 @@ def wait_until_isolated(
         process = psutil.Process(sender)
         return process, memory.alone(process) + memory.of_the_kernel([process], sandboxed=sandboxed)
     except psutil.Error:
-        raise HostLost("a submission's process ended before it was begun") from None
+        raise HostLostError("a submission's process ended before it was begun") from None
 
 
 def _received(lifeline: socket.socket) -> tuple[bytes, int]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from grading.sandbox.failures import Stopped
+from grading.sandbox.failures import StoppedError
 from grading.verdict import Verdict
 
 SHOWN = {
@@ -19,7 +19,7 @@ def add_output(outputs: list[Output], sent: Any) -> bool:
     """Add an output to those of a cell, in the form that notebooks have. Return False where there are too many.
 
     Raises:
-        Stopped: what was sent is no output.
+        StoppedError: what was sent is no output.
     """
     output = _checked(sent)
     kind = output["output_type"]
@@ -56,7 +56,7 @@ def _checked(sent: Any) -> Output:
     elif isinstance(kind, str) and kind in BUNDLES:
         output = _bundle(kind, sent)
     if output is None:
-        raise Stopped(Verdict.TAMPERED, "wrote into the channel that its outputs go through.")
+        raise StoppedError(Verdict.TAMPERED, "wrote into the channel that its outputs go through.")
     return output
 
 

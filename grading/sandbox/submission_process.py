@@ -16,7 +16,7 @@ import psutil  # type: ignore[import-untyped]
 from grading.sandbox import memory
 from grading.sandbox.cgroup import Group
 from grading.sandbox.cpu import Meter, Span
-from grading.sandbox.failures import HostLost, Stopped, how_it_ended
+from grading.sandbox.failures import HostLostError, StoppedError, how_it_ended
 from grading.sandbox.inside import frames
 from grading.sandbox.lifeline import wait_until_isolated
 from grading.sandbox.limits import Limits
@@ -62,12 +62,12 @@ class SubmissionProcess:
         ``cut`` then says whether the process kept back what would have been too much output.
 
         Raises:
-            Stopped: it took too long, ended, took too much, or said what makes no sense.
+            StoppedError: it took too long, ended, took too much, or said what makes no sense.
         """
         span = Span(self.time, self.limits.cell, self.time.whole)
         self.left = most
         self._send(message, span)
-        late: Stopped | None = None
+        late: StoppedError | None = None
         while True:
             try:
                 answer = self._message(span)
@@ -87,12 +87,12 @@ class SubmissionProcess:
             if answer.get("interrupted") is not True:
                 yield answer
 
-    def _too_long(self, span: Span) -> Stopped:
+    def _too_long(self, span: Span) -> StoppedError:
         if self.time.whole.left() <= 0:
             reason, starved = self.time.whole.why(self.limits.notebook, "This is the limit for the whole notebook.")
         else:
             reason, starved = span.why(self.limits.cell, "Is there a loop that never ends?")
-        return Stopped(Verdict.TIMEOUT, reason, starved=starved)
+        return StoppedError(Verdict.TIMEOUT, reason, starved=starved)
 
     def _send(self, message: dict[str, Any], span: Span) -> None:
         waiting = memoryview(frames.pack(message))
@@ -114,7 +114,7 @@ class SubmissionProcess:
         self._gather(start, span)
         (length,) = frames.LENGTH.unpack(self._buffer[:start])
         if length > self.left:
-            raise Stopped(Verdict.OUTPUT_LIMIT, "sent far more than its output may be.")
+            raise StoppedError(Verdict.OUTPUT_LIMIT, "sent far more than its output may be.")
         self._gather(start + length, span)
         body = bytes(self._buffer[start : start + length])
         del self._buffer[: start + length]
@@ -122,7 +122,7 @@ class SubmissionProcess:
         try:
             return frames.unpack(body)
         except frames.MessageError:
-            raise Stopped(Verdict.TAMPERED, "wrote into the channel that its answers go through.") from None
+            raise StoppedError(Verdict.TAMPERED, "wrote into the channel that its answers go through.") from None
 
     def _gather(self, size: int, span: Span) -> None:
         """Read until there are so many bytes."""
@@ -153,25 +153,25 @@ class SubmissionProcess:
             if self._lifeline in readable:
                 raise self._ending()
 
-    def _ending(self) -> Stopped:
+    def _ending(self) -> StoppedError:
         """Return how the process ended, which the server says through the lifeline."""
         said = self._lifeline.recv(64)
         if not said and not self._box_is_there():
-            raise HostLost("the box ended")
+            raise HostLostError("the box ended")
         try:
             status, seconds, limit = map(float, said.split())
         except ValueError:
-            return Stopped(Verdict.INFRASTRUCTURE, "ran in a process that was lost.")
+            return StoppedError(Verdict.INFRASTRUCTURE, "ran in a process that was lost.")
         self.time.used = max(self.time.used, seconds)
         if status == -signal.SIGKILL and self._group and self._group.out_of_memory():
             return self._too_much_memory()
         return how_it_ended(int(status), seconds, min(limit, self.limits.processor), sandboxed=self._sandboxed)
 
-    def _gone(self) -> Stopped:
+    def _gone(self) -> StoppedError:
         """Return how a process ended that has hung up."""
         if select.select([self._lifeline], [], [], 5)[0]:
             return self._ending()
-        return Stopped(Verdict.CRASHED, "closed the channel that its answers go through.")
+        return StoppedError(Verdict.CRASHED, "closed the channel that its answers go through.")
 
     def _watch(self) -> None:
         self._look = monotonic() + TICK
@@ -189,5 +189,5 @@ class SubmissionProcess:
                 self._process.kill()
                 raise self._too_much_memory()
 
-    def _too_much_memory(self) -> Stopped:
-        return Stopped(Verdict.OUT_OF_MEMORY, f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")
+    def _too_much_memory(self) -> StoppedError:
+        return StoppedError(Verdict.OUT_OF_MEMORY, f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")

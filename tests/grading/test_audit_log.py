@@ -302,12 +302,12 @@ def test_a_log_made_anew_is_found_by_an_entry_that_was_written_down(kept):
     assert checked(kept, last).wrong[0].startswith(f"there is no entry {last}")
 
 
-class Killed(BaseException):
+class KilledError(BaseException):
     pass
 
 
 def killed(*_, **__):
-    raise Killed
+    raise KilledError
 
 
 PLACES = (
@@ -323,7 +323,7 @@ def test_a_kill_at_any_place_is_no_edit(kept, boxes, place):
         kept.submit("ada", answer_one=answer)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(place, killed)
-            with pytest.raises(Killed):
+            with pytest.raises(KilledError):
                 run(kept, "tiny", ["ada"], HOW, pool=boxes)
         graded = place.endswith(("announce", "record"))
         assert all("the submission" in wrong for wrong in checked(kept).wrong), "its new answer waits to be graded"

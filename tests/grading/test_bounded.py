@@ -89,32 +89,32 @@ def test_the_only_value_is_returned():
 
 
 def test_work_without_an_end_is_stopped_after_its_processor_time_and_keeps_what_it_had_said():
-    with pytest.raises(bounded.Exceeded, match="took more than 1 seconds of processor time") as stopped:
+    with pytest.raises(bounded.ExceededError, match="took more than 1 seconds of processor time") as stopped:
         bounded.values(never_ending, seconds=1)
     assert stopped.value.values == ["begun"]
 
 
 def test_work_that_only_waits_says_nothing_about_what_it_works_on(monkeypatch):
     monkeypatch.setattr(bounded, "CLOCK_FACTOR", 3)
-    with pytest.raises(bounded.Lost, match="had not finished after 3 seconds"):
+    with pytest.raises(bounded.LostError, match="had not finished after 3 seconds"):
         bounded.values(sleeping, seconds=1)
 
 
 def test_work_cannot_take_more_memory_than_its_bound():
-    with pytest.raises(bounded.Exceeded, match="took more than 1 GB of memory"):
+    with pytest.raises(bounded.ExceededError, match="took more than 1 GB of memory"):
         bounded.value(greedy)
 
 
 def test_work_that_crashes_is_told_from_work_that_raises():
-    with pytest.raises(bounded.Exceeded, match=r"ended before it was finished \(exit code -11\)"):
+    with pytest.raises(bounded.ExceededError, match=r"ended before it was finished \(exit code -11\)"):
         bounded.values(killed, signal.SIGSEGV)
-    with pytest.raises(bounded.WorkFailed, match=r"failed \(ValueError: no such thing\)") as stopped:
+    with pytest.raises(bounded.WorkFailedError, match=r"failed \(ValueError: no such thing\)") as stopped:
         bounded.values(wrong)
     assert stopped.value.values == [1]
 
 
 def test_work_that_something_else_killed_is_done_again_and_then_lost(monkeypatch):
-    real, lost = bounded._received, [bounded.Lost("once")]
+    real, lost = bounded._received, [bounded.LostError("once")]
 
     def received(*given):
         if lost:
@@ -123,21 +123,21 @@ def test_work_that_something_else_killed_is_done_again_and_then_lost(monkeypatch
 
     monkeypatch.setattr(bounded, "_received", received)
     assert bounded.value(counting, 1) == [0, "word"]
-    with pytest.raises(bounded.Lost, match="ended by something else"):
+    with pytest.raises(bounded.LostError, match="ended by something else"):
         bounded.values(killed, signal.SIGKILL)
 
 
 def test_a_child_that_cannot_be_started_is_lost_and_leaves_nothing(monkeypatch):
     before = len([*Path("/proc/self/fd").iterdir()])
     monkeypatch.setattr("multiprocessing.context.ForkServerProcess.start", lambda child: os.open("/nowhere", 0))
-    with pytest.raises(bounded.Lost, match="could not be started"):
+    with pytest.raises(bounded.LostError, match="could not be started"):
         bounded.value(counting, 1)
     assert len([*Path("/proc/self/fd").iterdir()]) <= before
 
 
 def test_a_child_that_cannot_be_shut_in_is_lost(monkeypatch):
     monkeypatch.setattr(bounded, "_child", gone)
-    with pytest.raises(bounded.Lost, match="ended by something else"):
+    with pytest.raises(bounded.LostError, match="ended by something else"):
         bounded.value(counting, 1)
 
 

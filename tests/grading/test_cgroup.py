@@ -14,7 +14,7 @@ from test_sandbox_host import LIMITS, pytestmark, run, text  # noqa: F401 (the m
 from grading.sandbox import cgroup, cpu, memory
 from grading.sandbox.cgroup import Group, own_group
 from grading.sandbox.cpu import Meter
-from grading.sandbox.failures import Killed, Stopped
+from grading.sandbox.failures import KilledError, StoppedError
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 
@@ -130,7 +130,7 @@ def test_a_group_lasts_as_long_as_its_submission(host, real, source):
         (name,) = groups(real)
         lines = Path(f"/proc/{process._process.pid}/cgroup").read_text().splitlines()
         assert [line for line in lines if line.startswith("0::") and line.endswith(f"/{real.name}/{name}")]
-        with suppress(Stopped):
+        with suppress(StoppedError):
             list(process.ask({"run": source}))
     assert groups(real) == set()
 
@@ -348,7 +348,7 @@ def killed(host, events):
 
 @pytest.mark.parametrize("events", ["oom_kill 3", "oom_kill 1\noom_group_kill 1"])
 def test_a_process_that_the_kernel_kills_at_its_memory_limit_is_out_of_memory(host, kernel, events):
-    with pytest.raises(Stopped) as stop:
+    with pytest.raises(StoppedError) as stop:
         killed(host, f"low 0\nhigh 0\nmax 9\noom 1\n{events}\n")
     assert (stop.value.verdict, str(stop.value)) == ("out-of-memory", "took more than 0.3 GB of memory.")
 
@@ -356,7 +356,7 @@ def test_a_process_that_the_kernel_kills_at_its_memory_limit_is_out_of_memory(ho
 @pytest.mark.parametrize("events", ["oom 1\noom_kill 0\noom_group_kill 0", "oom 0\noom_kill 1\noom_group_kill 1"])
 def test_a_process_that_is_killed_for_another_reason_is_not_out_of_memory(host, kernel, events):
     """The kernel counts an ``oom`` for the group whose limit was reached, not where the machine's memory was."""
-    with pytest.raises(Killed):
+    with pytest.raises(KilledError):
         killed(host, events)
 
 

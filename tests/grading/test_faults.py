@@ -27,7 +27,7 @@ from grading.run import How, run
 from grading.run_state import lock
 from grading.safe_files import SafeFolder
 from grading.sandbox import host
-from grading.sandbox.bubblewrap import NoSandbox
+from grading.sandbox.bubblewrap import NoSandboxError
 from grading.sandbox.inside import frames
 from grading.sandbox.submission_process import SubmissionProcess
 from grading.submission import Submissions
@@ -123,7 +123,7 @@ def test_a_box_that_is_killed_every_time_is_the_graders_failure(course, proven):
 
 def test_without_bubblewrap_nothing_is_graded_and_it_says_how_to_get_it(course, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NoSandbox, match=r"bubblewrap .* is not installed.*apt-get install bubblewrap"):
+    with pytest.raises(NoSandboxError, match=r"bubblewrap .* is not installed.*apt-get install bubblewrap"):
         run(course, NAME, how=HOW)
     assert not course.outcomes(NAME).exists()
 

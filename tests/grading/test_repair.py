@@ -18,7 +18,7 @@ from tiny import REPOSITORY
 
 from grading.repair import files, parse
 from grading.repair.decode import merge_sides
-from grading.repair.messages import Refused
+from grading.repair.messages import RefusedError
 from grading.repair.notebook import digest, repair_notebook
 
 NAME = "tiny.ipynb"
@@ -98,7 +98,7 @@ def refuse(folder):
     def refuse(data=None):
         if data is not None:
             (folder / NAME).write_bytes(data)
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RefusedError) as caught:
             repair_notebook(folder, NAME, TEMPLATE)
         assert caught.value.digest == digest(folder, NAME)
         assert caught.value.reason.isprintable()
@@ -264,7 +264,7 @@ def test_the_notebook_of_another_assignment_is_not_taken_for_this_one(tmp_path, 
     for other in EXERCISES:
         if other != file:
             (folder / f"My {other.name}").write_bytes(other.read_bytes())
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedError) as refused:
         repair_notebook(folder, file.name, nbformat.read(file, 4))
     assert refused.value.verdict == "missing"
     assert refused.value.digest == digest(folder, file.name)
@@ -432,7 +432,7 @@ def test_a_file_that_is_exchanged_after_it_was_seen_is_not_read(folder, refuse, 
 
     (folder / NAME).write_text(nbformat.writes(answered()))
     monkeypatch.setattr(files, "_choose", exchange)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         repair_notebook(folder, NAME, TEMPLATE)
     assert caught.value.verdict == "unreadable"
     assert "plain file" in caught.value.reason
@@ -911,7 +911,7 @@ def admitted_or_refused(place, data):
     (place / NAME).write_bytes(data)
     try:
         admitted = repair_notebook(place, NAME, TEMPLATE)
-    except Refused as caught:
+    except RefusedError as caught:
         refused = caught
     else:
         return assert_sound(admitted)

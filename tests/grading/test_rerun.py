@@ -7,7 +7,7 @@ import pytest
 from tiny import ONE_AXIS, ONE_MATRIX, OVERFLOWS
 
 from grading._untyped import Gradebook
-from grading.bounded import Lost
+from grading.bounded import LostError
 from grading.report import rows
 from grading.run import How, refresh, run
 from grading.run_state import RunState
@@ -162,7 +162,7 @@ def test_where_the_grader_fails_no_earlier_grade_remains_and_the_next_run_mends_
 
 
 def lost(*given):
-    raise Lost("something else ended it")
+    raise LostError("something else ended it")
 
 
 @pytest.mark.parametrize("answers", ["unchanged", "changed"])

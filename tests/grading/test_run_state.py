@@ -17,7 +17,7 @@ import pytest
 
 from grading.course import Course, GradingError
 from grading.outcome import Finding, Outcome
-from grading.run_state import Busy, RunState, lock
+from grading.run_state import RunInProgressError, RunState, lock
 from grading.verify import _seeds
 
 pytestmark = pytest.mark.slow
@@ -280,7 +280,7 @@ def holder(course):
 
 def test_a_second_run_refuses_and_says_who_it_is_until_that_one_is_killed(course, holder):
     said = rf"in progress \(process {holder} on .+\): wait for it or stop it"
-    with pytest.raises(Busy, match=said), lock(course):
+    with pytest.raises(RunInProgressError, match=said), lock(course):
         pass
     with lock(replace(course, folder=course.root / "another class")):
         pass
@@ -293,7 +293,7 @@ def test_a_second_run_refuses_and_says_who_it_is_until_that_one_is_killed(course
 def test_the_lock_is_free_again_behind_the_block_whatever_happened(course):
     def fail():
         with lock(course):
-            with pytest.raises(Busy, match=f"process {os.getpid()} on "), lock(course):
+            with pytest.raises(RunInProgressError, match=f"process {os.getpid()} on "), lock(course):
                 pass
             raise ZeroDivisionError
 
@@ -305,7 +305,7 @@ def test_the_lock_is_free_again_behind_the_block_whatever_happened(course):
 def test_the_file_of_the_lock_may_hold_anything(course):
     course.folder.mkdir()
     (course.folder / "run.lock").write_bytes(b"\xff\x1b[2J" * 100_000)
-    with lock(course), pytest.raises(Busy) as refused, lock(course):
+    with lock(course), pytest.raises(RunInProgressError) as refused, lock(course):
         pass
     assert str(refused.value).isprintable()
     assert len(str(refused.value)) < 200

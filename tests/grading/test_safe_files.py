@@ -9,10 +9,10 @@ import pytest
 
 from grading.__main__ import _show
 from grading.notebook_template import NotebookTemplate
-from grading.repair.messages import Refused
+from grading.repair.messages import RefusedError
 from grading.repair.notebook import repair_notebook
 from grading.run import How, run
-from grading.safe_files import SafeFolder, UnsafeFile
+from grading.safe_files import SafeFolder, UnsafeFileError
 from grading.timestamp import handed_in
 
 FILES = (
@@ -86,7 +86,7 @@ def test_what_is_planted_in_the_place_of_a_file_is_not_followed(course, boxes, v
     try:
         grade(course, boxes)
         refused = ""
-    except UnsafeFile as error:
+    except UnsafeFileError as error:
         refused = str(error)
     if refused:
         assert str(path) in refused
@@ -107,7 +107,7 @@ def test_a_link_in_the_place_of_a_folder_is_not_followed(course, boxes, victim, 
     path.rename(kept)
     path.symlink_to(victim.parent)
     try:
-        with pytest.raises(UnsafeFile, match=f"{path} is a link or not a folder"):
+        with pytest.raises(UnsafeFileError, match=f"{path} is a link or not a folder"):
             grade(course, boxes)
     finally:
         path.unlink()
@@ -123,7 +123,7 @@ def test_a_submission_is_a_file_of_its_own(course, victim, kind):
     KINDS[kind](folder / "tiny.ipynb", victim)
     (folder / "timestamp.txt").symlink_to(victim)
     template = NotebookTemplate.read(course.folder / "release" / "tiny" / "tiny.ipynb").released
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         repair_notebook(folder, "tiny.ipynb", template)
     assert handed_in(folder).when is None
     shutil.rmtree(folder.parent)
@@ -141,7 +141,7 @@ def test_what_is_written_replaces_a_link_and_is_whole_or_not_there(tmp_path, mon
 def test_a_file_is_read_to_its_bound_and_no_further(tmp_path):
     (tmp_path / "long").write_bytes(b"12345")
     assert SafeFolder(tmp_path).read(tmp_path / "long", 5) == b"12345"
-    with pytest.raises(UnsafeFile, match="more than 4 bytes"):
+    with pytest.raises(UnsafeFileError, match="more than 4 bytes"):
         SafeFolder(tmp_path).read(tmp_path / "long", 4)
 
 

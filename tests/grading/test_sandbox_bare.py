@@ -60,13 +60,13 @@ def test_isolation_is_proven_once_unless_there_is_to_be_no_sandbox(monkeypatch, 
 
 def test_nothing_is_run_in_a_box_that_does_not_hold(monkeypatch):
     def leaks(host: Host, course: object) -> None:
-        raise bubblewrap.NoSandbox("it leaks")
+        raise bubblewrap.NoSandboxError("it leaks")
 
     monkeypatch.setattr("grading.pool.require_isolation", leaks)
     boxes = Boxes(1, Host(LIMITS))
     try:
         for _ in range(2):
-            with pytest.raises(bubblewrap.NoSandbox, match="it leaks"):
+            with pytest.raises(bubblewrap.NoSandboxError, match="it leaks"):
                 boxes.submit([])
     finally:
         boxes.close()

@@ -249,7 +249,9 @@ def test_a_submission_whose_process_is_killed_again_is_not_judged(host, monkeypa
 
 
 def test_a_process_and_then_its_box_may_be_killed_once_each(monkeypatch):
-    came = iter([failures.Killed("process"), failures.HostLost("box"), Result(), failures.Killed("process")] * 2)
+    came = iter(
+        [failures.KilledError("process"), failures.HostLostError("box"), Result(), failures.KilledError("process")] * 2
+    )
 
     def executed(host, task):
         if isinstance(one := next(came), Exception):
@@ -275,7 +277,7 @@ print(child.wait())"""
 def test_a_kill_is_the_submissions_own_where_there_is_no_sandbox():
     assert failures.how_it_ended(-9, 0.5, 190, sandboxed=False).verdict == "crashed"
     assert failures.how_it_ended(-9, 190.01, 190, sandboxed=True).verdict == "timeout"
-    with pytest.raises(failures.Killed):
+    with pytest.raises(failures.KilledError):
         failures.how_it_ended(-9, 0.5, 190, sandboxed=True)
 
 

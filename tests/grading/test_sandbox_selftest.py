@@ -18,7 +18,7 @@ from grading import pool
 from grading.course import Course
 from grading.run import run
 from grading.sandbox import bubblewrap, selftest
-from grading.sandbox.bubblewrap import NoSandbox
+from grading.sandbox.bubblewrap import NoSandboxError
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.sandbox.selftest import lay_canaries, missed, require_isolation
@@ -107,7 +107,7 @@ def test_a_part_of_the_isolation_that_is_left_out_is_named(box, hole, named):
 def test_an_incomplete_isolation_is_not_used(hole, said):
     with holey_host() as box:
         box.holes = (hole,)
-        with pytest.raises(NoSandbox, match=said):
+        with pytest.raises(NoSandboxError, match=said):
             require_isolation(box)
 
 
@@ -155,7 +155,7 @@ def test_holes_in_the_box_itself_are_named_each_by_what_gets_out(monkeypatch):
         monkeypatch.setattr(selftest, "lay_canaries", lambda _: nullcontext(canaries))
         with open_box(drop=("--unshare-net",), more=more), holey_host() as host:
             host.holes = ("NEWNET",)
-            with pytest.raises(NoSandbox, match="does not hold") as error:
+            with pytest.raises(NoSandboxError, match="does not hold") as error:
                 require_isolation(host)
     for named in ("read class", "read environment", "connect unix", "connect devices", "write folders"):
         assert f"{named}: reached" in str(error.value)
@@ -173,7 +173,7 @@ def test_the_class_in_use_is_probed_wherever_it_is(tmp_path):
         course.folder.chmod(0o755)
         more = ["--perms", "0755", "--dir", "/var", "--perms", "0755", "--dir", "/var/tmp"]
         more += ["--ro-bind", str(course.folder), str(course.folder)]
-        named = pytest.raises(NoSandbox, match=f"read class: reached {course.folder}")
+        named = pytest.raises(NoSandboxError, match=f"read class: reached {course.folder}")
         with open_box(drop=(), more=more), holey_host() as host, named:
             require_isolation(host, course)
     finally:
@@ -194,7 +194,7 @@ def test_a_folder_that_the_box_shows_is_refused_before_anything_is_run(tiny, mon
         shutil.copytree(tiny.root, python / "class", dirs_exist_ok=True)
         course = Course(python / way, tmp_path / "elsewhere")
     with pytest.raises(
-        NoSandbox, match=f"is in {python}, which student code has to read. Move (the class|it) elsewhere"
+        NoSandboxError, match=f"is in {python}, which student code has to read. Move (the class|it) elsewhere"
     ):
         run(course, "tiny")
     assert not (course.folder / "logs").exists()
@@ -203,7 +203,7 @@ def test_a_folder_that_the_box_shows_is_refused_before_anything_is_run(tiny, mon
 def test_a_worker_refuses_where_the_box_would_show_its_own_course(monkeypatch):
     monkeypatch.setattr(bubblewrap, "_shown", lambda: [REPOSITORY])
     monkeypatch.setattr(pool, "_hosts", {})
-    with pytest.raises(NoSandbox, match=f"is in {REPOSITORY}, which student code has to read"):
+    with pytest.raises(NoSandboxError, match=f"is in {REPOSITORY}, which student code has to read"):
         pool.run_here([Task((), Limits())])
 
 
@@ -214,7 +214,7 @@ def test_a_library_that_was_installed_where_the_box_shows_it_is_refused(tiny, mo
     (packages / "attnlib" / "__init__.py").touch()
     monkeypatch.setattr(bubblewrap, "_shown", lambda: [tmp_path / "python"])
     monkeypatch.setattr(sys, "path", [str(packages), *sys.path] if where == "first" else [*sys.path, str(packages)])
-    with pytest.raises(NoSandbox, match=f"attnlib, at {packages}/attnlib, is in .*pip install -e"):
+    with pytest.raises(NoSandboxError, match=f"attnlib, at {packages}/attnlib, is in .*pip install -e"):
         bubblewrap.require_hidden(Course(tiny.root, tmp_path / "class"))
 
 
@@ -269,7 +269,7 @@ def wrapped(monkeypatch, tmp_path, script: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is for Linux")
 def test_what_bubblewrap_says_is_passed_on_with_what_to_do(monkeypatch, tmp_path, said):
     wrapped(monkeypatch, tmp_path, f"echo '{said}' >&2; exit 1")
-    with Host(Limits()) as host, pytest.raises(NoSandbox) as error:
+    with Host(Limits()) as host, pytest.raises(NoSandboxError) as error:
         require_isolation(host)
     assert said in str(error.value)
     assert "--security-opt seccomp=unconfined" in str(error.value)
@@ -279,14 +279,14 @@ def test_what_bubblewrap_says_is_passed_on_with_what_to_do(monkeypatch, tmp_path
 def test_without_bubblewrap_it_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "platform", "linux")
-    with Host(Limits()) as host, pytest.raises(NoSandbox, match="apt-get install bubblewrap"):
+    with Host(Limits()) as host, pytest.raises(NoSandboxError, match="apt-get install bubblewrap"):
         require_isolation(host)
 
 
 def test_on_another_system_it_says_where_to_grade(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(bubblewrap.platform, "system", lambda: "Darwin")
-    with Host(Limits()) as host, pytest.raises(NoSandbox, match="this is Darwin"):
+    with Host(Limits()) as host, pytest.raises(NoSandboxError, match="this is Darwin"):
         require_isolation(host)
 
 

@@ -14,7 +14,7 @@ from variants import ANSWERS, CELLS
 from grading.class_report import similarity as module
 from grading.class_report import student_code as reading
 from grading.class_report.similarity import GRAM, WINDOW, compare_submissions, pairs, winnow
-from grading.class_report.student_code import CodeCell, NotComparable, given_code, written_code
+from grading.class_report.student_code import CodeCell, NotComparableError, given_code, written_code
 from grading.class_report.tokens import tokens
 from grading.course import Course
 
@@ -291,7 +291,7 @@ BAD += [json.dumps(notebook(code([1])))]
 @pytest.mark.parametrize("content", BAD, ids=range(len(BAD)))
 def test_what_is_no_notebook_is_left_out_and_said(course, content):
     put(course, content)
-    with pytest.raises(NotComparable, match="no whole notebook"):
+    with pytest.raises(NotComparableError, match="no whole notebook"):
         written_code(course, ASSIGNMENT, "ada")
     found = compare_submissions(course, ASSIGNMENT, ["ada", "nobody"])
     assert (found.compared, found.pairs) == (0, ())
@@ -307,14 +307,14 @@ def test_odd_metadata_is_no_answer_of_the_assignment(course):
 
 def test_more_text_than_anybody_writes_is_left_out(course):
     put(course, notebook(code("x" * (reading.MOST_TEXT + 1))))
-    with pytest.raises(NotComparable, match="more than 100000"):
+    with pytest.raises(NotComparableError, match="more than 100000"):
         written_code(course, ASSIGNMENT, "ada")
 
 
 def test_a_file_of_any_size_is_read_up_to_a_bound(course, monkeypatch):
     put(course, notebook(code("x = 1")))
     monkeypatch.setattr(reading, "MOST_BYTES", 20)
-    with pytest.raises(NotComparable):
+    with pytest.raises(NotComparableError):
         written_code(course, ASSIGNMENT, "ada")
 
 
@@ -322,7 +322,7 @@ def test_a_file_of_any_size_is_read_up_to_a_bound(course, monkeypatch):
 def test_nothing_but_a_plain_file_is_read(course, tmp_path, make):
     secret = put(course, notebook(code("secret"))).rename(tmp_path / "secret.ipynb")
     make(course.autograded("ada", ASSIGNMENT) / "self-attention.ipynb", secret)
-    with pytest.raises(NotComparable):
+    with pytest.raises(NotComparableError):
         written_code(course, ASSIGNMENT, "ada")
 
 

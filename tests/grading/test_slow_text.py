@@ -31,7 +31,7 @@ def test_code_that_cannot_be_looked_through_in_time_is_graded_and_flagged(course
     real = bounded.values
 
     def too_slow(*given, **options):
-        raise bounded.Exceeded("took more than 10 seconds of processor time", real(*given, **options)[:1])
+        raise bounded.ExceededError("took more than 10 seconds of processor time", real(*given, **options)[:1])
 
     monkeypatch.setattr(bounded, "values", too_slow)
     (template,) = notebook_templates(course, "tiny")
@@ -80,7 +80,7 @@ def test_a_page_that_cannot_be_made_in_time_is_made_of_plain_text(course, monkey
 
 def test_a_submission_that_something_else_kept_from_being_read_is_read_by_the_next_run(course, monkeypatch):
     def lost(*given, **options):
-        raise bounded.Lost("its process was ended by something else (exit code -9)")
+        raise bounded.LostError("its process was ended by something else (exit code -9)")
 
     course.submit("unlucky")
     with monkeypatch.context() as meanwhile:
@@ -97,7 +97,7 @@ def test_what_no_converter_can_cope_with_is_shown_plainly(monkeypatch):
 
     def fails_on_html(work, notebook, *more, **options):
         if "Shown as plain text" not in notebook.cells[0].source:
-            raise bounded.WorkFailed("failed (ValueError: odd)")
+            raise bounded.WorkFailedError("failed (ValueError: odd)")
         return real(work, notebook, *more, **options)
 
     monkeypatch.setattr(bounded, "value", fails_on_html)

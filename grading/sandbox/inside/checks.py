@@ -11,7 +11,7 @@ WHY = "is not examined here: while a notebook is graded, the assignment's own ch
 listeners: list[Any] = []
 
 
-class CheckFailed(AssertionError):
+class CheckFailed(AssertionError):  # noqa: N818 (notebooks import it by this name, as from attnlib.checks)
     """Nothing was earned."""
 
 

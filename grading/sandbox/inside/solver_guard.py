@@ -50,11 +50,11 @@ KEYS = (
 FILE, REASON = "<guard>", "the reason"
 
 
-class Forbidden(RuntimeError):
+class Forbidden(RuntimeError):  # noqa: N818 (students read this name in their feedback)
     """An answer called what would solve its exercise."""
 
 
-class Withheld(RuntimeError):
+class Withheld(RuntimeError):  # noqa: N818 (students read this name in their feedback)
     """A cell called a part of attnlib that answers a question which is still to be asked."""
 
     def __init__(self, name: str) -> None:

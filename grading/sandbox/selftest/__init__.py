@@ -6,8 +6,8 @@ from grading._untyped import tqdm
 from grading.course import Course
 from grading.outcome import plain
 from grading.sandbox import bubblewrap
-from grading.sandbox.bubblewrap import NoSandbox
-from grading.sandbox.failures import HostLost, Stopped
+from grading.sandbox.bubblewrap import NoSandboxError
+from grading.sandbox.failures import HostLostError, StoppedError
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.sandbox.selftest.attempt import AttemptResult, missed, prepare, run_attempt, shown
@@ -29,18 +29,18 @@ def require_isolation(host: Host, course: Course | None = None) -> None:
     """Start a sandbox, unless it runs, and make sure that nothing escapes from it, also around the course in use.
 
     Raises:
-        NoSandbox: it does not start, or something gets out of it, which is named.
+        NoSandboxError: it does not start, or something gets out of it, which is named.
     """
     with lay_canaries(course) as canaries:
         _start(host)
         try:
             out = missed(list(_escape_results(host, canaries)))
-        except (HostLost, Stopped) as error:
-            raise NoSandbox(f"no sandbox: the isolation failed: it {error} {bubblewrap.WITHOUT}") from error
+        except (HostLostError, StoppedError) as error:
+            raise NoSandboxError(f"no sandbox: the isolation failed: it {error} {bubblewrap.WITHOUT}") from error
     if out:
         said = "; ".join(f"{each.family} {each.name}: {plain(each.happened)}" for each in out)
         advice = "`python -m grading selftest` shows all of it"
-        raise NoSandbox(f"no sandbox: the box does not hold ({said}). {advice}. {bubblewrap.WITHOUT}")
+        raise NoSandboxError(f"no sandbox: the box does not hold ({said}). {advice}. {bubblewrap.WITHOUT}")
 
 
 def selftest(course: Course | None = None) -> int:
@@ -56,8 +56,8 @@ def selftest(course: Course | None = None) -> int:
                     bar.set_postfix_str(one.name, refresh=False)
                     bar.update()
                     found.append(one)
-            except (HostLost, Stopped) as error:
-                raise NoSandbox(f"no sandbox: the isolation failed: it {error} {bubblewrap.WITHOUT}") from error
+            except (HostLostError, StoppedError) as error:
+                raise NoSandboxError(f"no sandbox: the isolation failed: it {error} {bubblewrap.WITHOUT}") from error
     print(_line("family", "attempt", "tried", "expected", "happened", " "))
     for one in found:
         print(_line(one.family, one.name, one.tried, one.expected, one.happened, "✓" if one.held else "✗"))
@@ -71,8 +71,8 @@ def selftest(course: Course | None = None) -> int:
 def _start(host: Host) -> None:
     try:
         host.ready()
-    except HostLost as error:
-        raise NoSandbox(bubblewrap.why_not() or f"no sandbox: {error}. {bubblewrap.WITHOUT}") from error
+    except HostLostError as error:
+        raise NoSandboxError(bubblewrap.why_not() or f"no sandbox: {error}. {bubblewrap.WITHOUT}") from error
 
 
 def _all(host: Host, canaries: Canaries) -> Iterator[AttemptResult]:
@@ -88,7 +88,9 @@ def _escape_results(host: Host, canaries: Canaries) -> Iterator[AttemptResult]:
         prepare(other)
         for attempt in attempts:
             if attempt.before and (said := shown(other, attempt.before)):
-                raise Stopped(Verdict.INFRASTRUCTURE, f"could not do what has to come before {attempt.name}: {said}")
+                raise StoppedError(
+                    Verdict.INFRASTRUCTURE, f"could not do what has to come before {attempt.name}: {said}"
+                )
         prepare(process)
         yield from (run_attempt(process, attempt) for attempt in attempts)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from inspect import getsource
 from typing import Any
 
-from grading.sandbox.failures import Stopped
+from grading.sandbox.failures import StoppedError
 from grading.sandbox.selftest.attempts import calls, files, harness, network, processes
 from grading.sandbox.submission_process import SubmissionProcess
 from grading.verdict import Verdict
@@ -49,14 +49,14 @@ def prepare(process: SubmissionProcess) -> None:
         lines += [f"{name} = types.ModuleType({name!r})", f"exec({getsource(module)!r}, {name}.__dict__)"]
     said = shown(process, "\n".join(lines))
     if said:
-        raise Stopped(Verdict.INFRASTRUCTURE, f"could not be prepared: {said}")
+        raise StoppedError(Verdict.INFRASTRUCTURE, f"could not be prepared: {said}")
 
 
 def run_attempt(process: SubmissionProcess, attempt: Attempt) -> AttemptResult:
     """Run an attempt in a process that is prepared. One that reports nothing counts as one that succeeded."""
     try:
         said = shown(process, f"attempt({attempt.function}(**{dict(attempt.arguments)!r}))")
-    except Stopped as stop:
+    except StoppedError as stop:
         said = f"{stop.verdict}: {stop}"
     happened, held = _understood(said)
     return AttemptResult(attempt.family, attempt.name, attempt.tried, HELD, happened, held)
