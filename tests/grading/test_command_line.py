@@ -69,7 +69,7 @@ def fresh(tiny, tmp_path, monkeypatch):
     ("text", "says"),
     [("31.01.2030 18:00", "is no moment such as"), ("LATE", "says LATE, but not when"), ("2030-01-31 18:00 UTC", "")],
 )
-def test_the_doctor_says_what_is_wrong_with_the_time_of_submission(fresh, text, says, capsys):
+def test_doctor_says_what_is_wrong_with_the_time_of_submission(fresh, text, says, capsys):
     fresh.submit("ada")
     (fresh.submitted("ada", "tiny") / "timestamp.txt").write_text(text)
     assert main(["doctor", "tiny", "--course", str(fresh.folder)]) == 0
