@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import nbformat
 import pytest
@@ -93,12 +94,22 @@ def server(course, tmp_path_factory):
         (home / "log").open("w") as log,
         subprocess.Popen(command, cwd=course.root, env=place, stdout=log, stderr=log) as process,
     ):
-        until = time.monotonic() + 600
-        while not (notes := list(home.glob("jpserver-*.json"))) and process.poll() is None and time.monotonic() < until:
-            time.sleep(0.1)
-        assert notes, (home / "log").read_text()
-        yield json.loads(notes[0].read_text())["url"].rstrip("/")
-        process.terminate()
+        try:
+            until = time.monotonic() + 600
+            while not (url := address(home)) and process.poll() is None and time.monotonic() < until:
+                time.sleep(0.1)
+            assert url, (home / "log").read_text()
+            yield url.rstrip("/")
+        finally:
+            process.terminate()
+
+
+def address(home):
+    """The address that a Jupyter server has written into its folder; None while the file is not there, or not whole."""
+    for file in home.glob("jpserver-*.json"):
+        with suppress(json.JSONDecodeError):
+            return json.loads(file.read_text())["url"]
+    return None
 
 
 @pytest.fixture
