@@ -64,7 +64,12 @@ def test_without_any_extra_each_part_says_what_it_needs():
 @pytest.mark.parametrize(
     ("missing", "extra", "forget", "use"),
     [
-        ("array_api_compat", "torch", "attnlib._torch_namespace", lambda: attnlib.softmax(torch.ones(3))),
+        (
+            "array_api_compat",
+            "torch",
+            "attnlib._torch_namespace",
+            lambda: attnlib.dot(torch.ones(2, 3), torch.ones(2, 3)),
+        ),
         ("array_api_compat", "torch", "", lambda: examine("softmax", attnlib.softmax, backend="torch")),
         ("tokenizers", "minilm", "", lambda: attnlib.minilm.load_minilm()),
         ("torch", "torch", "attnlib.torch", lambda: attnlib.minilm.load_minilm(backend="torch")),
