@@ -24,10 +24,19 @@ def explain_missing(user: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        library = (error.name or "").partition(".")[0]
-        if library not in EXTRAS or find_spec(library) is not None:
+        if extra_for(error) is None:
             raise
-        raise _missing(user, library) from None
+        raise _missing(user, _library(error)) from None
+
+
+def extra_for(error: ImportError) -> str | None:
+    """Return the extra that would install the library that an import did not find, or None if none would."""
+    library = _library(error)
+    return EXTRAS[library] if library in EXTRAS and find_spec(library) is None else None
+
+
+def _library(error: ImportError) -> str:
+    return (error.name or "").partition(".")[0]
 
 
 def require(user: str, *libraries: str) -> None:

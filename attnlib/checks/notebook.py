@@ -20,6 +20,7 @@ from threading import current_thread, main_thread
 from typing import Any
 
 import attnlib.checks
+from attnlib._extras import extra_for
 from attnlib.checks import browser
 from attnlib.checks.browser import WithoutTorch
 from attnlib.checks.questions import Choice
@@ -156,6 +157,8 @@ def _show_error(error: BaseException, source: str, filename: str) -> None:
     own = [frame for frame in shown.stack if frame.filename.startswith("<cell ")]
     shown.stack = traceback.StackSummary.from_list(own)
     print(f"✗ {filename.strip('<>')}: {''.join(shown.format()).rstrip()}")
+    if isinstance(error, ImportError) and (extra := extra_for(error)):
+        print(f"To install what is missing, run pip install 'attnlib[{extra}]'.")
     unquoted = UNQUOTED.search(source)
     if unquoted and isinstance(error, NameError):
         print(f'An answer to a question is a string: write "{unquoted[1].upper()}", with the quotation marks.')

@@ -53,6 +53,18 @@ def test_without_torch_what_needs_it_is_left_out_and_says_how_to_install_it(tmp_
     assert said.endswith("a.ipynb: 1 of 2 checks passed, 2 of 5 points; 1 of the checks could not be run\n")
 
 
+def test_a_library_that_is_missing_is_named_with_the_extra_that_installs_it(tmp_path, capsys, monkeypatch):
+    for name in ("matplotlib", "matplotlib.pyplot"):
+        monkeypatch.setitem(sys.modules, name, None)
+    cells = (IMPORTS, DOT, "from matplotlib import pyplot as plt", "import a_module_of_mine", "check('dot', dot)")
+    assert main([notebook(tmp_path / "a.ipynb", *cells)]) == 1
+    said = capsys.readouterr().out
+    assert said.count("pip install") == 1
+    assert "line 1, in <module>\n    from matplotlib import pyplot as plt\nModuleNotFoundError: " in said
+    assert "\nTo install what is missing, run pip install 'attnlib[plot]'.\n" in said
+    assert said.endswith("1 of 1 checks passed, 1 of 1 points; cells 3, 4 raised an error outside of a check\n")
+
+
 def test_the_solutions_pass_and_a_notebook_as_released_does_not_and_says_so_kindly(capsys):
     assert main([str(SOLUTION)]) == 0
     capsys.readouterr()
