@@ -48,7 +48,7 @@ nbgraders_templates = Path(nbgrader.__file__).parent / "server_extensions" / "fo
 
 # What shows a submission asks no other host for anything, and runs nothing that came with it: feedback and Formgrader.
 c.HTMLExporter.preprocessors = ["grading.rendering.Sanitize"]
-c.HTMLExporter.filters = {"markdown2html": "grading.feedback.markdown", "points": "grading.report.points"}
+c.HTMLExporter.filters = {"markdown2html": "grading.feedback.markdown", "points": "grading.text.points"}
 c.DataTypeFilter.display_data_priority = ["text/html", "text/markdown", "image/png", "image/jpeg", "text/plain"]
 
 # Formgrader takes its template from here: nbgrader's own, under a content security policy.

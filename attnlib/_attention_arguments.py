@@ -21,7 +21,7 @@ Window = tuple[int | None, int | None]  # how many keys to the left and to the r
 
 
 def check_inputs(query: Array, key: Array, value: Array, enable_gqa: bool) -> tuple[int, ...]:
-    """Check that queries, keys and values go together, and return the shape of their scores."""
+    """Check that queries, keys and values fit each other, and return the shape of their scores."""
     array_namespace(query=query, key=key, value=value)
     q, k, v = query.shape, key.shape, value.shape
     if min(len(q), len(k), len(v)) < 2:
@@ -40,7 +40,7 @@ def check_inputs(query: Array, key: Array, value: Array, enable_gqa: bool) -> tu
 
 
 def _broadcast_batches(query: Array, key: Array, value: Array) -> tuple[int, ...]:
-    """Return the leading dimensions, broadcast together; where they do not, say what grouped queries would ask for."""
+    """Return the leading dimensions, broadcast together; if they do not, the error says what grouped queries need."""
     try:
         return broadcast_batch_shape(query=(query, 2), key=(key, 2), value=(value, 2))
     except ValueError as error:
@@ -92,7 +92,7 @@ def check_softcap(softcap: float | None) -> float | None:
 
 
 def check_scale(scale: float | None, width: int) -> float:
-    """Return what dot products are multiplied by: ``1 / sqrt(width)`` if ``scale`` is None."""
+    """Return the factor by which dot products are multiplied: ``1 / sqrt(width)`` if ``scale`` is None."""
     if scale is None:
         return float(max(width, 1) ** -0.5)
     scale = check_float("scale", scale)

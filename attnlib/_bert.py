@@ -10,7 +10,7 @@ from attnlib._types import A
 
 
 class BertEncoder(Generic[A]):
-    r"""Each token becomes a vector, and the layers of a post-norm encoder let all of them look at each other.
+    r"""Turn each token into a vector, and let all of them attend to each other in the layers of a post-norm encoder.
 
     .. math:: x_t = \operatorname{norm}(W_{w_t} + P_t + S_{s_t}), \qquad h = \operatorname{Encoder}(x)
 
@@ -18,14 +18,14 @@ class BertEncoder(Generic[A]):
     The parts are ``word_embeddings``, ``position_embeddings``, ``token_type_embeddings``, ``norm`` and ``encoder``.
 
     Args:
-        vocabulary: how many different tokens there are.
+        vocabulary: the number of different tokens.
         embed_dim: E.
         num_heads: H, in each layer.
-        ff_dim: the width between a layer's two linear layers, 4 E as a rule.
-        num_layers: how many layers.
-        max_length: how many positions have a vector.
-        token_types: how many kinds of sentence there are.
-        layer_norm_eps: what the layer norms add to the variance.
+        ff_dim: the width between a layer's two linear layers, usually 4 E.
+        num_layers: the number of layers.
+        max_length: the number of positions that have a vector.
+        token_types: the number of kinds of sentences.
+        layer_norm_eps: a small number that the layer norms add to the variance.
 
     Returns:
         From the call with ids ``(B, T)``, the states ``(B, T, E)``; with ``need_weights`` the states and a list of the
@@ -34,9 +34,9 @@ class BertEncoder(Generic[A]):
         first.
 
     Raises:
-        TypeError: the ids are no integers, or a size is no whole number.
-        ValueError: the ids are no ``(B, T)``, T is above ``max_length``, the token types have another shape, or, in
-            NumPy, an id is not in the vocabulary.
+        TypeError: the ids are not integers, or a size is not a whole number.
+        ValueError: the ids do not have shape ``(B, T)``, T is above ``max_length``, the token types have another shape,
+            or, in NumPy, an id is not in the vocabulary.
 
     Source:
         Devlin et al. (2019), "BERT: Pre-training of Deep Bidirectional Transformers", section 3 and figure 2.
@@ -69,18 +69,17 @@ class BertEncoder(Generic[A]):
             embed_dim, num_heads, ff_dim, num_layers, norm="post", activation="gelu", layer_norm_eps=layer_norm_eps
         )
 
-    if TYPE_CHECKING:
-        # fmt: off
-        @overload
-        def forward(self, ids: A, attn_mask: A | None = ..., *, token_types: A | None = ...,
-                    need_weights: Literal[False] = ...) -> A: ...
-        @overload
-        def forward(self, ids: A, attn_mask: A | None = ..., *, token_types: A | None = ...,
-                    need_weights: Literal[True]) -> tuple[A, list[A]]: ...
-        @overload
-        def forward(self, ids: A, attn_mask: A | None = ..., *, token_types: A | None = ...,
-                    need_weights: bool) -> Any: ...
-        # fmt: on
+    # fmt: off
+    @overload
+    def forward(self, ids: A, attn_mask: A | None = ..., *, token_types: A | None = ...,
+                need_weights: Literal[False] = ...) -> A: ...
+    @overload
+    def forward(self, ids: A, attn_mask: A | None = ..., *, token_types: A | None = ...,
+                need_weights: Literal[True]) -> tuple[A, list[A]]: ...
+    @overload
+    def forward(self, ids: A, attn_mask: A | None = ..., *, token_types: A | None = ...,
+                need_weights: bool) -> Any: ...
+    # fmt: on
 
     def forward(
         self,
@@ -107,7 +106,7 @@ class BertEncoder(Generic[A]):
 
 
 def _integers(**indices: Array) -> Array:
-    """Return integers of any dtype as int64, which torch's tables ask for."""
+    """Return integers of any dtype as int64, which torch's tables need."""
     ((name, x),) = indices.items()
     if not hasattr(x, "dtype"):
         raise TypeError(f"{name} is a {type(x).__name__}, but an array of integers is needed")

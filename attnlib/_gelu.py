@@ -4,8 +4,9 @@ r"""The activation GELU for NumPy arrays: x times the probability that a standar
           Q(a) = 1 - \Phi(a) \approx \tfrac12\, p(t)\, e^{-a^2/2}, \quad t = \frac{1}{1 + c\, a / \sqrt 2}
 
 The last form needs the normal distribution's tail Q alone, so that nothing cancels. With p a polynomial of degree 5,
-2 Q is off by at most 1.5e-7, which in float32 is no more than rounding. For float64 it is too much, and Python's
-complementary error function serves, number by number, which takes many times as long. It does not cancel either:
+2 Q is off by at most 1.5e-7, which in float32 is no more than rounding. For float64 that is too much, so
+Python's complementary error function is called for each number, which takes many times as long. Nothing cancels there
+either:
 
 .. math:: \operatorname{gelu}(x) = \tfrac12\, x \operatorname{erfc}(-x / \sqrt 2)
 
@@ -50,7 +51,7 @@ def _by_error_function(x: Floats) -> Floats:
 
 
 def _subtract_tail(x: Floats, a: Floats, t: Floats, q: Floats) -> None:
-    """Make gelu(x) of x, in place; a, t and q are room of the same size."""
+    """Overwrite x with gelu(x); a, t and q are buffers of the same size."""
     np.minimum(np.abs(x, out=a), FAR, out=a)
     np.multiply(a, C * 0.5**0.5, out=t)
     np.reciprocal(np.add(t, 1, out=t), out=t)

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from attnlib._arrays import array_namespace, check_int, is_torch, namespace_and_device, require_sequence, shape
 from attnlib._lengths import check_offset
+from attnlib._nested import require_padded
 from attnlib._types import A
 
 
 class LearnedPositions(Generic[A]):
-    """A vector for every position, learned like a word's, and added.
+    """Add a vector for each position, which is learned as the vectors of words are.
 
     Args:
-        num_positions: how many positions there are.
+        num_positions: the number of positions.
         embed_dim: E.
 
     Returns:
-        From the call, ``(B, T, E)``: what came in, with the vectors of the positions ``q_offset`` to
-        ``q_offset + T - 1`` added.
+        From the call, ``(B, T, E)``: the input plus the vectors of the positions ``q_offset`` to
+        ``q_offset + T - 1``.
 
     Raises:
         ValueError: a position is beyond the last, or the widths differ.
@@ -40,6 +41,7 @@ class LearnedPositions(Generic[A]):
     def forward(self, x: A, *, q_offset: int = 0) -> A:
         """Add the positions' vectors: see the class."""
         array_namespace(x=x, weight=self.weight)
+        require_padded("learned positions", x=x)
         require_sequence(x=x)
         T, (known, width) = x.shape[-2], self.weight.shape
         if x.shape[-1] != width:

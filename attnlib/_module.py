@@ -1,4 +1,4 @@
-"""What layers of NumPy arrays are built from: named after ``torch.nn``, with its parameters' names and shapes.
+"""The parts of layers for NumPy arrays, with the names of ``torch.nn`` and its names and shapes of parameters.
 
 They compute and do not train. Parameters are float32 to begin with and take the dtype of what is loaded.
 
@@ -12,25 +12,26 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from attnlib._arrays import Array, array_namespace, is_torch, shape
+from attnlib._types import Stored
 
 Floats = NDArray[np.floating[Any]]
 
 
 class Module:
-    """A layer: parameters (arrays) and further layers, by name, and a ``forward``."""
+    """A layer: its parameters, which are arrays, its own layers, and a ``forward``, each an attribute."""
 
     training = False  # as a torch module after eval()
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Compute, by the layer's ``forward``."""
+        """Call the layer's ``forward``."""
         return self.forward(*args, **options)
 
     def forward(self, *args: Any, **options: Any) -> Any:
-        """Compute: each layer says what."""
+        """Compute the layer's result, which each layer defines."""
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def eval(self) -> Self:
-        """Return the module, which is always evaluating."""
+        """Return the module: it always computes as torch's modules do after ``eval()``."""
         return self
 
     def train(self, mode: bool = True) -> Self:
@@ -56,11 +57,11 @@ class Module:
         return (x for _, x in self.named_parameters())
 
     def named_parameters(self) -> Iterator[tuple[str, Floats]]:
-        """Yield all parameters with their names, ``layers.0.norm1.weight`` say."""
+        """Yield all parameters with their names, such as ``layers.0.norm1.weight``."""
         return ((name, getattr(owner, attribute)) for name, owner, attribute in self._parameters())
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, "Module"]]:
-        """Yield the module and all that it is made of, with their names, ``layers.0.norm1`` say; its own is empty."""
+        """Yield the module, whose name is empty, and all parts with their names, such as ``layers.0.norm1``."""
         yield prefix, self
         start = f"{prefix}." if prefix else ""
         for name, x in vars(self).items():
@@ -73,14 +74,14 @@ class Module:
         """Return all parameters by name: the arrays themselves, not copies."""
         return dict(self.named_parameters())
 
-    def load_state_dict(self, state: Mapping[str, Array], strict: bool = True) -> Self:
-        """Take copies of the arrays (or tensors) in ``state``, and their dtype; return the module.
+    def load_state_dict(self, state: Mapping[str, Stored], strict: bool = True) -> Self:
+        """Copy the arrays (or tensors) in ``state`` and adopt their dtype; return the module.
 
-        Without ``strict``, what is missing from ``state`` is kept, in the dtype of the others, and what is unknown is
-        ignored.
+        Without ``strict``, parameters that are missing from ``state`` are kept, in the dtype of the others, and
+        unknown names are ignored.
 
         Raises:
-            KeyError: a parameter is missing from ``state``, or something in it is none (with ``strict``).
+            KeyError: a parameter is missing from ``state``, or ``state`` has an unknown name (with ``strict``).
             ValueError: an array has another shape than the parameter.
             TypeError: the arrays are not floating point, or not all of one dtype.
         """
@@ -95,7 +96,7 @@ class Module:
         return self
 
     def _cast(self, dtype: DTypeLike, new: Mapping[str, Floats] | None = None) -> Self:
-        """Take the new arrays, and cast the others."""
+        """Replace parameters by the new arrays, and cast the others."""
         for name, owner, attribute in list(self._parameters()):
             x = (new or {}).get(name, getattr(owner, attribute))
             setattr(owner, attribute, x.astype(dtype, copy=False))
@@ -109,7 +110,7 @@ class Module:
 
 
 def require_same_shapes(name: str, mine: Mapping[str, Array], state: Mapping[str, Array]) -> None:
-    """Raise unless ``state`` has an array for every parameter, of its shape, and nothing else."""
+    """Raise unless ``state`` has an array for every parameter, of its shape, and no other."""
     if missing := mine.keys() - state.keys():
         raise KeyError(f"{name} needs {sorted(missing)}, which are not among {sorted(state)}")
     if unknown := state.keys() - mine.keys():
@@ -120,7 +121,7 @@ def require_same_shapes(name: str, mine: Mapping[str, Array], state: Mapping[str
 
 
 class ModuleList(list[Module]):
-    """Layers by number."""
+    """A list of layers, whose names are their numbers."""
 
 
 class Linear(Module):
@@ -129,7 +130,7 @@ class Linear(Module):
     Args:
         in_features: E.
         out_features: F.
-        bias: whether something is added.
+        bias: whether a bias is added.
 
     Returns:
         From the call, ``(..., F)`` for ``(..., E)``.
@@ -166,7 +167,7 @@ class LayerNorm(Module):
 
     Args:
         width: E.
-        eps: what is added to the variance.
+        eps: a small number that is added to the variance.
 
     Returns:
         From the call, ``(..., E)``, computed in at least float32.
@@ -212,7 +213,7 @@ class Embedding(Module):
         From the call, ``(..., E)`` for indices ``(...)``.
 
     Raises:
-        TypeError: the indices are no array of integers.
+        TypeError: the indices are not an array of integers.
         ValueError: an index is not in 0..V-1.
 
     Source:
@@ -238,7 +239,7 @@ class Embedding(Module):
 
 
 class Dropout(Module):
-    """Nothing: these layers do not train."""
+    """Return the input unchanged, because these layers do not train."""
 
     def __init__(self, p: float = 0.0) -> None:
         self.p = p
@@ -252,7 +253,7 @@ class Dropout(Module):
 
 
 def relu(x: Floats) -> Floats:
-    """Return x where it is positive, else 0."""
+    """Return x where it is positive, and 0 elsewhere."""
     return np.maximum(x, 0)
 
 

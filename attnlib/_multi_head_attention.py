@@ -1,7 +1,7 @@
 """Multi-head attention as a layer, written once: :mod:`attnlib.numpy` and :mod:`attnlib.torch` make classes of it.
 
-What a layer is built from (``Linear``, ``LayerNorm``, ...) are attributes that those two modules supply; the names of
-all parts, and so the keys of the state_dict, are torch's. All layers are batch first and are called as
+Those two modules supply the parts of a layer (``Linear``, ``LayerNorm``, ...) as attributes. The names of all parts,
+and so the keys of the state_dict, are those of torch. All layers are batch first and are called as
 
     layer(query, key=None, value=None, attn_mask=None, *, is_causal=False, cache=None, need_weights=False,
           rope_tables=None)
@@ -33,7 +33,7 @@ from attnlib._arrays import (
 from attnlib._attention_arguments import Window, check_scale, check_softcap, check_window
 from attnlib._instead import explain_torch_names
 from attnlib._mask_rule import MaskRule
-from attnlib._nested import refuse_nested
+from attnlib._nested import refuse_nested, require_jagged_layout
 from attnlib._types import A
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.heads import merge, split
@@ -57,6 +57,20 @@ class AttentionOptions(LayerOptions[A], total=False):
     cache: KVCache | MemoryCache | None
 
 
+class AttentionSettings(TypedDict, Generic[A], total=False):
+    """Optional arguments of an attention layer's constructor, which blocks and stacks pass on to it."""
+
+    num_kv_heads: int | None
+    bias: bool
+    dropout: float
+    rope: float | bool | None
+    window: Window | None
+    num_sink_tokens: int
+    softcap: float | None
+    scale: float | None
+    attn_bias: Callable[..., A] | None
+
+
 class AcceptsRopeTables:
     """A layer whose call takes ``rope_tables``, unless a subclass has a ``forward`` without that argument.
 
@@ -73,7 +87,7 @@ class AcceptsRopeTables:
 
 
 class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
-    r"""Several heads attend, each in a projection of its own, and what they found is joined.
+    r"""Let several heads attend, each in a projection of its own, and join their contexts.
 
     .. math:: \mathrm{head}_h = \operatorname{Attention}(Q W^Q_h,\; K W^K_h,\; V W^V_h), \qquad
               O = [\mathrm{head}_1; \dots; \mathrm{head}_H]\, W^O
@@ -82,7 +96,7 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
     ``weight`` (width out, width in) and, with ``bias``, a ``bias`` (width out).
 
     Args:
-        embed_dim: E, the width of what comes in and goes out.
+        embed_dim: E, the width of the inputs and of the output.
         num_heads: H, how many heads the queries have; it divides E.
         num_kv_heads: how many heads keys and values have (grouped queries); it divides H. ``None`` means H.
         bias: whether the projections add a bias.
@@ -135,7 +149,7 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         num_sink_tokens: int = 0,
         softcap: float | None = None,
         scale: float | None = None,
-        attn_bias: Callable[..., Array] | None = None,
+        attn_bias: Callable[..., A] | None = None,
     ) -> None:
         super().__init__()
         self.embed_dim = embed_dim = check_int("embed_dim", embed_dim, 1)
@@ -159,18 +173,17 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         self.v_proj = self.Linear(embed_dim, kv_dim, bias=bias)
         self.out_proj = self.Linear(embed_dim, embed_dim, bias=bias)
 
-    if TYPE_CHECKING:
-        # fmt: off
-        @overload
-        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                    need_weights: Literal[False] = ..., **options: Unpack[AttentionOptions[A]]) -> A: ...
-        @overload
-        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                    need_weights: Literal[True], **options: Unpack[AttentionOptions[A]]) -> tuple[A, A]: ...
-        @overload
-        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                    need_weights: bool, **options: Unpack[AttentionOptions[A]]) -> Any: ...
-        # fmt: on
+    # fmt: off
+    @overload
+    def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                need_weights: Literal[False] = ..., **options: Unpack[AttentionOptions[A]]) -> A: ...
+    @overload
+    def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                need_weights: Literal[True], **options: Unpack[AttentionOptions[A]]) -> tuple[A, A]: ...
+    @overload
+    def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                need_weights: bool, **options: Unpack[AttentionOptions[A]]) -> Any: ...
+    # fmt: on
 
     @explain_torch_names
     def forward(
@@ -186,6 +199,7 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         rope_tables: RopeTables[Array] | None = None,
     ) -> Any:
         """Attend: see the class."""
+        require_jagged_layout("query", query)
         self._check(query, key, value)
         sinks, bias = self.num_sink_tokens > 0, self.attn_bias is not None
         refuse_nested("query", query, cache=isinstance(cache, KVCache), num_sink_tokens=sinks, attn_bias=bias)
@@ -259,7 +273,7 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         rule = MaskRule.of(is_causal, self.window, self.num_sink_tokens)
         options = rule.options(T, S, 0, attn_mask, q) if cache is None else cache.options(rule, T, attn_mask, q)
         scale = None if self.scale == self.head_dim**-0.5 else self.scale
-        return options | {"softcap": self.softcap, "scale": scale}
+        return {**options, "softcap": self.softcap, "scale": scale}
 
     def _check(self, query: Array, key: Array | None = None, value: Array | None = None) -> None:
         inputs = {"query": query} | {n: x for n, x in (("key", key), ("value", value)) if x is not None}

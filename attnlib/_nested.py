@@ -10,7 +10,7 @@ from typing import Any
 
 from attnlib._arrays import Array, shape
 
-INSTEAD = "pass torch.nested.to_padded_tensor(x, 0.0) for each, and padding_mask(lengths, S) as attn_mask"
+INSTEAD = "pass torch.nested.to_padded_tensor(x, 0.0) for each, and padding_mask(lengths, S) as the mask"
 
 
 def is_nested(x: object) -> bool:
@@ -25,22 +25,42 @@ def refuse_nested(name: str, x: Array, **options: bool) -> None:
         raise TypeError(f"{name} is a nested tensor, but a padded one is needed for {', '.join(used)}: {INSTEAD}")
 
 
+def require_padded(function: str, **arrays: Array) -> None:
+    """Raise TypeError if one of the arrays, which a function needs padded, is a nested tensor."""
+    for name, x in arrays.items():
+        refuse_nested(name, x, **{function: True})
+
+
+def require_jagged_layout(name: str, x: Array) -> None:
+    """Raise TypeError if a tensor is nested in the older of torch's two layouts, which hardly any operation takes."""
+    if is_nested(x) and x.layout is not sys.modules["torch"].jagged:
+        raise TypeError(
+            f"{name} is a nested tensor with layout {x.layout}, but torch.jagged is needed: "
+            "torch.nested.nested_tensor(sequences, layout=torch.jagged)"
+        )
+
+
 def require_jagged(**arrays: Array) -> None:
     """Raise TypeError unless all arrays are nested tensors (B, H, T, D) of the layout for which torch has kernels."""
-    torch: Any = sys.modules["torch"]
     for name, x in arrays.items():
         if not is_nested(x):
             raise TypeError(f"{name} is not a nested tensor, but another input is: {INSTEAD}")
-        if x.layout is not torch.jagged:
+        require_jagged_layout(name, x)
+        if x.ndim != 4 or isinstance(x.shape[2], int):  # the size of the dimension with different lengths is not an int
             raise TypeError(
-                f"{name} is a nested tensor with layout {x.layout}, but torch.jagged is needed: "
-                "torch.nested.nested_tensor(sequences, layout=torch.jagged)"
+                f"{name} is a nested tensor of shape {shape(x)}, but (B, H, T, D) is needed, with lengths T that "
+                f"differ: for (B, T, H, D), {name}.transpose(1, 2); for (B, T, D), {name}.unsqueeze(2).transpose(1, 2)"
             )
-        if x.ndim != 4:
-            raise TypeError(
-                f"{name} is a nested tensor of shape {shape(x)}, but (B, H, T, D) is needed: for (B, T, D), "
-                f"{name}.unsqueeze(2).transpose(1, 2)"
-            )
+
+
+def require_equal_lengths(key: Array, value: Array) -> None:
+    """Raise ValueError unless keys and values share the offsets of their sequences, by which torch compares lengths."""
+    if key.shape[2] != value.shape[2]:
+        raise ValueError(
+            f"key is a nested tensor of shape {shape(key)} and value of {shape(value)}: torch knows that their "
+            "lengths are equal only if both are computed from the same nested tensor, or made by "
+            "torch.nested.nested_tensor_from_jagged(values, offsets) with the same offsets"
+        )
 
 
 def sdpa(

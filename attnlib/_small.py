@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnlib import _fast_paths
 from attnlib._arrays import Array, broadcasts_to
 from attnlib._attention_arguments import check_scale
 from attnlib._tiled import TINY
@@ -41,7 +42,7 @@ def sdpa(
 
 
 def is_grouped(query: object, key: object) -> bool:
-    """Tell whether several heads of queries, which are neighbours, share one of keys."""
+    """Tell whether several neighbouring heads of queries share a head of keys."""
     if not type(query) is type(key) is np.ndarray or not query.size:
         return False
     q, k = query.shape, key.shape
@@ -105,5 +106,22 @@ def _apply(mask: NDArray[Any], scores: Floats) -> None:
         return
     limit = mask.astype(scores.dtype)
     limit -= 0.5
-    limit *= np.inf  # with no branch, of which a processor would mispredict many
+    limit *= np.inf  # without branches, many of which a processor would mispredict
     np.fmin(scores, limit, out=scores)
+
+
+def _fast_path(
+    query: Array,
+    key: Array,
+    value: Array,
+    mask: Array | None,
+    scale: float | None,
+    causal: bool,
+    enable_gqa: bool,
+    return_weights: bool,
+) -> Array | tuple[Array, Array] | None:
+    both = sdpa(query, key, value, mask, scale, causal, enable_gqa)
+    return both if both is None or return_weights else both[0]
+
+
+_fast_paths.sdpa[np.ndarray] = _fast_path

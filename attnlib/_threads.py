@@ -1,8 +1,9 @@
-"""Several heads at a time, each on one core.
+"""Work on several heads at a time, each on one core.
 
-A matrix product of one tile is too small to be shared among cores: on a busy machine, waiting for each other takes them
-many times longer than the product itself. So the heads are shared out instead, and NumPy's products are kept to one
-core for the time being. How many cores there are is up to NumPy's own setting (``OPENBLAS_NUM_THREADS`` and the like).
+A matrix product of one tile is too small to be divided among cores: on a busy machine, they would wait for each other
+many times longer than the product takes. So the heads are divided among the cores instead, and meanwhile each of
+NumPy's products uses a single core. The number of cores is that of NumPy's own setting (``OPENBLAS_NUM_THREADS``, for
+example).
 """
 
 import os
@@ -16,14 +17,15 @@ from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 
-_busy = threading.Lock()  # held by the call that shares out: the number of cores is the whole process's
-_before: list[tuple[Any, int]] = []  # how many cores the products had when it began
+# Held by the call that divides its work, because the number of cores is a setting of the whole process.
+_busy = threading.Lock()
+_before: list[tuple[Any, int]] = []  # the number of cores that products used before
 
 
-def share_out(work: Callable[[Sequence[Item]], None], divided: Callable[[int], Sequence[Item]]) -> None:
-    """Divide by the number of cores, call ``work`` with a share of the items on each, return when all are done.
+def run_on_cores(work: Callable[[Sequence[Item]], None], divided: Callable[[int], Sequence[Item]]) -> None:
+    """Divide the items by the number of cores, call ``work`` with a part on each core, and return when all are done.
 
-    Meanwhile all products of the process are kept to one core. A second call at the same time keeps to one core itself.
+    Meanwhile each matrix product of the process uses one core. A second call at the same time uses only one core.
     """
     blas = _blas()
     if blas is None or not _busy.acquire(blocking=False):
@@ -44,7 +46,7 @@ def _run(work: Callable[[Sequence[Item]], None], parts: list[Sequence[Item]]) ->
     """Call ``work`` with each part, at the same time."""
 
     def on_one_core(part: Sequence[Item]) -> None:
-        with _blas().limit(limits=1):  # here too: some libraries count the cores of every thread for itself
+        with _blas().limit(limits=1):  # here too, because some libraries have a setting for each thread
             work(part)
 
     if len(parts) < 2:
@@ -58,7 +60,7 @@ def _run(work: Callable[[Sequence[Item]], None], parts: list[Sequence[Item]]) ->
 
 @cache
 def _blas() -> Any:
-    """Return the control over the libraries of matrix products; None in a browser, which has no threads."""
+    """Return the controller of the libraries that compute matrix products; None in a browser, which has no threads."""
     if sys.platform == "emscripten":
         return None
     from threadpoolctl import ThreadpoolController  # only long sequences need it
@@ -67,7 +69,7 @@ def _blas() -> Any:
 
 
 def _after_fork() -> None:
-    """Undo, in a child, what a call of its parent has left half done there: nobody in the child will end it."""
+    """Reset, in a forked child, the state that a call in its parent had changed: no thread of the child will do it."""
     global _busy
     _busy = threading.Lock()
     for library, cores in _before:

@@ -1,13 +1,13 @@
 r"""Scaled dot-product attention of NumPy arrays, one tile of scores at a time. Arguments have been validated.
 
 The scores of 4096 queries and 4096 keys take 64 MiB a head, and every step over them reads and writes main memory.
-Here, one tile of them at a time is computed, used and overwritten while it lies in the cache. The softmax needs the sum
+Here, one tile of them at a time is computed, used and overwritten while it is in the cache. The softmax needs the sum
 over all keys of a row before it can divide, so the division comes last (Milakov and Gimelshein, 2018; Rabe and Staats,
 2021):
 
 .. math:: o_i = \frac{\sum_j e^{s_{ij} - m_i} v_j}{\sum_j e^{s_{ij} - m_i}}
 
-The result does not depend on m, as long as nothing overflows or vanishes. Two values are used:
+The result does not depend on m, as long as nothing overflows or underflows. Two values are used:
 
 - If all scores have a small absolute value, m = 0 is safe, and no subtraction is needed. Often this is known
   beforehand: by the Cauchy-Schwarz inequality, no score is larger than :math:`\max_i |q_i| \max_j |k_j|`.
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from attnlib._lengths import keys_in_reach
 from attnlib._spec import AttentionSpec
-from attnlib._threads import share_out
+from attnlib._threads import run_on_cores
 
 Floats = NDArray[np.floating[Any]]
 
@@ -141,9 +141,9 @@ def attend(query: Floats, key: Floats, value: Floats, spec: ScoreSpec, out: Floa
             head_of_rows.run(None if lse is None else lse[h][rows])
 
     if spec.dropout_p:  # one core draws the random numbers, always in the same order
-        share_out(lambda all_pieces: work(all_pieces[0]), lambda cores: [pieces_for(1)])
+        run_on_cores(lambda all_pieces: work(all_pieces[0]), lambda cores: [pieces_for(1)])
     else:
-        share_out(work, pieces_for)
+        run_on_cores(work, pieces_for)
 
 
 class Workspace(NamedTuple):

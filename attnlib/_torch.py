@@ -2,26 +2,25 @@
 
 from torch import Tensor
 
+from attnlib import _fast_paths, _torch_plain
 from attnlib import _torch_blocks as blocks
 from attnlib import _torch_fused as fused
 from attnlib import _torch_unfused as unfused
 from attnlib._blocks import mask_within_window
 from attnlib._spec import AttentionSpec
-from attnlib._torch_fused import attend_plain as plain_sdpa
 from attnlib._torch_recurrent import encode
 from attnlib._torch_steps import binding_window, is_tracked, masked, softmax
-from attnlib._torch_unfused import attend_plain as plain_sdpa_with_weights
 
 __all__ = [
     "binding_window",
     "encode",
     "is_tracked",
     "masked",
-    "plain_sdpa",
-    "plain_sdpa_with_weights",
     "sdpa",
     "softmax",
 ]
+
+_fast_paths.sdpa[Tensor] = _torch_plain.sdpa
 
 
 def sdpa(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec) -> unfused.Results:

@@ -41,20 +41,6 @@ def attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec) -> Te
     return _flattened(query, key, value, mask, dropout_p, causal, scale)
 
 
-def attend_plain(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> Tensor | None:
-    """Return the context of (B, H, T, D) tensors that share B and H, if nothing else is asked for; None without keys.
-
-    A short call spends most of its time on overhead, so this does as little as possible.
-    """
-    if needs_mask(key):
-        if not key.shape[2]:
-            return None
-        return F.scaled_dot_product_attention(query, key, value, zero_mask(query, key, is_causal))
-    if is_causal:
-        return F.scaled_dot_product_attention(query, key, value, is_causal=True)
-    return F.scaled_dot_product_attention(query, key, value)
-
-
 def mask_for_kernel(mask: Tensor | None, query: Tensor) -> Tensor | None:
     """Return the mask with at least two dimensions and in a dtype that torch's kernel handles correctly.
 

@@ -13,7 +13,7 @@ from attnlib._arrays import at_least_float32, is_autocast_enabled
 from attnlib._head_groups import group_heads, is_grouped
 from attnlib._spec import AttentionSpec
 from attnlib._torch_steps import masked_scores, softmax_inplace
-from attnlib._torch_tracing import is_traced, may_be_recorded
+from attnlib._torch_tracing import may_be_recorded
 
 Results = tuple[Tensor, Tensor | None, Tensor | None]  # the context, the weights and the log-sums
 
@@ -65,23 +65,6 @@ def _log_sums(scores: Tensor, empty: Tensor | None) -> Tensor:
     """Return the log-sums (..., T, 1): -inf for queries that may attend to nothing."""
     lse = torch.logsumexp(scores, dim=-1, keepdim=True)
     return lse if empty is None else lse.masked_fill(empty, -torch.inf)
-
-
-def attend_plain(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> tuple[Tensor, Tensor] | None:
-    """Return context and weights for (B, H, T, D); None if there are many scores or a case needs special treatment.
-
-    With few scores, most of the time goes into launching operations, so this function uses as few as possible.
-    """
-    (T, D), S = query.shape[2:], key.shape[2]
-    if is_traced() or is_autocast_enabled(query) or not query.device == key.device == value.device:
-        return None
-    if not 0 < query.numel() * S < LONG * D or torch.finfo(query.dtype).bits < 32:
-        return None
-    scores = (query * D**-0.5) @ key.mT
-    if is_causal:
-        scores = scores.masked_fill(scores.new_ones((T, S), dtype=torch.bool).triu_(1), -torch.inf)
-    weights = torch.softmax(scores, -1)
-    return weights @ value, weights
 
 
 def prefer_head_loop(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, spec: AttentionSpec) -> bool:

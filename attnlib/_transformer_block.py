@@ -8,11 +8,18 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Unpack, ove
 
 from attnlib._arrays import Array, check_int
 from attnlib._instead import explain_torch_names
-from attnlib._multi_head_attention import AcceptsRopeTables, LayerOptions, RopeTables
+from attnlib._multi_head_attention import AcceptsRopeTables, AttentionSettings, LayerOptions, RopeTables
 from attnlib._types import A, W
 from attnlib.cache import KVCache
 
 NORMS = ("pre", "post")
+
+
+class BlockSettings(AttentionSettings[A], total=False):
+    """Optional arguments of a block's constructor, which stacks pass on to it."""
+
+    norm: str
+    activation: str
 
 
 class BlockOptions(LayerOptions[A], total=False):
@@ -28,7 +35,7 @@ class DecoderOptions(BlockOptions[A], total=False):
 
 
 class TransformerBlock(AcceptsRopeTables, Generic[A, W]):
-    r"""Attend to the sequence, then transform every position on its own; both are added to what came in.
+    r"""Attend to the sequence, then transform every position on its own; add both results to the input.
 
     .. math:: \text{pre: } &x' = x + \operatorname{Attn}(\operatorname{norm}_1 x), \quad
               y = x' + \operatorname{FF}(\operatorname{norm}_2 x') \\
@@ -41,10 +48,10 @@ class TransformerBlock(AcceptsRopeTables, Generic[A, W]):
     Args:
         embed_dim: E.
         num_heads: H.
-        ff_dim: the width between the two linear layers, 4 E as a rule.
+        ff_dim: the width between the two linear layers, usually 4 E.
         norm: ``"pre"`` (GPT-2 and after) or ``"post"`` (the original transformer, BERT).
         activation: ``"relu"`` or ``"gelu"`` (the exact one).
-        layer_norm_eps: what the layer norms add to the variance.
+        layer_norm_eps: a small number that the layer norms add to the variance.
         mha: further arguments of :class:`MultiHeadAttention`; ``dropout`` is also applied to what the two halves of
             the block add, and between the two linear layers.
 
@@ -53,7 +60,7 @@ class TransformerBlock(AcceptsRopeTables, Generic[A, W]):
         ``(B, S, E)`` is given, the block attends to that instead of the sequence itself.
 
     Raises:
-        ValueError: ``norm`` or ``activation`` is unknown; else as for :class:`MultiHeadAttention`.
+        ValueError: ``norm`` or ``activation`` is unknown; otherwise as for :class:`MultiHeadAttention`.
         TypeError: as for :class:`MultiHeadAttention`.
 
     Source:
@@ -77,7 +84,7 @@ class TransformerBlock(AcceptsRopeTables, Generic[A, W]):
         norm: str = "pre",
         activation: str = "relu",
         layer_norm_eps: float = 1e-5,
-        **mha: Any,
+        **mha: Unpack[AttentionSettings[A]],
     ) -> None:
         super().__init__()
         self.norm = _check_choice("norm", norm, NORMS)
@@ -90,18 +97,17 @@ class TransformerBlock(AcceptsRopeTables, Generic[A, W]):
         self.norm2 = self.LayerNorm(embed_dim, eps=layer_norm_eps)
         self.dropout = self.Dropout(mha.get("dropout", 0.0))
 
-    if TYPE_CHECKING:
-        # fmt: off
-        @overload
-        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                    need_weights: Literal[False] = ..., **options: Unpack[BlockOptions[A]]) -> A: ...
-        @overload
-        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                    need_weights: Literal[True], **options: Unpack[BlockOptions[A]]) -> tuple[A, W]: ...
-        @overload
-        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                    need_weights: bool, **options: Unpack[BlockOptions[A]]) -> Any: ...
-        # fmt: on
+    # fmt: off
+    @overload
+    def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                need_weights: Literal[False] = ..., **options: Unpack[BlockOptions[A]]) -> A: ...
+    @overload
+    def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                need_weights: Literal[True], **options: Unpack[BlockOptions[A]]) -> tuple[A, W]: ...
+    @overload
+    def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                need_weights: bool, **options: Unpack[BlockOptions[A]]) -> Any: ...
+    # fmt: on
 
     @explain_torch_names
     def forward(
@@ -131,7 +137,7 @@ class TransformerBlock(AcceptsRopeTables, Generic[A, W]):
         __call__ = forward
 
     def _add(self, x: Array, norm: Any, part: Any) -> tuple[Array, ...]:
-        """Add to x what a part of the block makes of it, and normalise before or after; the weights come along."""
+        """Add the output of a part of the block to x, and normalise before or after; return its weights too."""
         result = part(norm(x) if self.norm == "pre" else x)
         out, *weights = result if isinstance(result, tuple) else (result,)
         x = x + self.dropout(out)
@@ -149,7 +155,7 @@ class DecoderWeights(NamedTuple, Generic[A]):
 
 
 class DecoderBlock(TransformerBlock[A, DecoderWeights[A]]):
-    r"""A transformer block that, between its two halves, attends to a memory: the encoder's states.
+    r"""A transformer block that also attends to a memory, the encoder's states, between its two halves.
 
     The parts are those of :class:`TransformerBlock` plus ``cross_attn`` and ``norm3``, as in
     ``torch.nn.TransformerDecoderLayer`` (which calls the former ``multihead_attn``).
@@ -168,7 +174,7 @@ class DecoderBlock(TransformerBlock[A, DecoderWeights[A]]):
         self-attention is causal unless ``is_causal=False`` is passed.
 
     Raises:
-        ValueError: there is no ``key``; else as for :class:`TransformerBlock`.
+        ValueError: ``key`` is missing; otherwise as for :class:`TransformerBlock`.
         TypeError: as for :class:`TransformerBlock`.
 
     Source:
@@ -176,26 +182,33 @@ class DecoderBlock(TransformerBlock[A, DecoderWeights[A]]):
     """
 
     @explain_torch_names
-    def __init__(self, embed_dim: int, num_heads: int, ff_dim: int, *, layer_norm_eps: float = 1e-5, **block: Any):
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        ff_dim: int,
+        *,
+        layer_norm_eps: float = 1e-5,
+        **block: Unpack[BlockSettings[A]],
+    ) -> None:
         super().__init__(embed_dim, num_heads, ff_dim, layer_norm_eps=layer_norm_eps, **block)
         embed_dim = self.self_attn.embed_dim
         mha = {name: x for name, x in block.items() if name in ("num_kv_heads", "bias", "dropout", "softcap", "scale")}
         self.cross_attn = self.Attention(embed_dim, num_heads, **mha)
         self.norm3 = self.LayerNorm(embed_dim, eps=layer_norm_eps)
 
-    if TYPE_CHECKING:
-        # fmt: off
-        @overload
-        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                    need_weights: Literal[False] = ..., **options: Unpack[DecoderOptions[A]]) -> A: ...
-        @overload
-        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                    need_weights: Literal[True], **options: Unpack[DecoderOptions[A]],
-                    ) -> tuple[A, DecoderWeights[A]]: ...
-        @overload
-        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                    need_weights: bool, **options: Unpack[DecoderOptions[A]]) -> Any: ...
-        # fmt: on
+    # fmt: off
+    @overload
+    def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                need_weights: Literal[False] = ..., **options: Unpack[DecoderOptions[A]]) -> A: ...
+    @overload
+    def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                need_weights: Literal[True], **options: Unpack[DecoderOptions[A]],
+                ) -> tuple[A, DecoderWeights[A]]: ...
+    @overload
+    def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                need_weights: bool, **options: Unpack[DecoderOptions[A]]) -> Any: ...
+    # fmt: on
 
     @explain_torch_names
     def forward(
@@ -211,7 +224,7 @@ class DecoderBlock(TransformerBlock[A, DecoderWeights[A]]):
         rope_tables: RopeTables[Array] | None = None,
         memory_mask: Array | None = None,
     ) -> Any:
-        """Transform a sequence in the light of a memory: see the class."""
+        """Transform a sequence that also attends to a memory: see the class."""
         if key is None:
             raise ValueError("key is None, but a decoder attends to a memory (B, S, E): pass the encoder's states")
         self.cross_attn._check(query, key, value)  # before anything is added to the cache

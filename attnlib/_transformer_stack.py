@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
 from attnlib._arrays import Array, check_int, is_torch
 from attnlib._instead import explain_torch_names
-from attnlib._multi_head_attention import LayerOptions, MultiHeadAttention, RopeTables
+from attnlib._multi_head_attention import AttentionSettings, LayerOptions, MultiHeadAttention, RopeTables
 from attnlib._transformer_block import DecoderWeights, layer_options
 from attnlib._types import A, W
 from attnlib.cache import KVCache
@@ -21,18 +21,24 @@ class StackOptions(LayerOptions[A], total=False):
     memory_mask: A | None  # in a decoder
 
 
+class StackSettings(AttentionSettings[A], total=False):
+    """Optional arguments of a stack's constructor, which it passes on to its blocks."""
+
+    activation: str
+
+
 class Encoder(Generic[A, W]):
     """A stack of transformer blocks.
 
-    With ``is_causal`` it is what is called a decoder-only model: GPT's blocks attend to no memory.
+    With ``is_causal`` this is a decoder-only model such as GPT, whose blocks do not attend to a memory.
 
     Args:
         embed_dim: E.
         num_heads: H.
         ff_dim: the width between the two linear layers of a block.
-        num_layers: how many blocks.
+        num_layers: the number of blocks.
         norm: ``"pre"``, which adds one more norm after the last block, or ``"post"``.
-        layer_norm_eps: what the layer norms add to the variance.
+        layer_norm_eps: a small number that the layer norms add to the variance.
         block: further arguments of :class:`TransformerBlock`.
 
     Returns:
@@ -44,7 +50,8 @@ class Encoder(Generic[A, W]):
         subclass of yours has a ``forward`` without ``rope_tables``. You can also pass ``rope_tables`` here.
 
     Raises:
-        ValueError: ``num_layers`` is below 1, or ``cache`` has not one cache a layer; else as for the block.
+        ValueError: ``num_layers`` is below 1, or ``cache`` does not hold one cache for each layer; otherwise as for the
+            block.
         TypeError: as for the block.
 
     Source:
@@ -65,30 +72,29 @@ class Encoder(Generic[A, W]):
         *,
         norm: str = "pre",
         layer_norm_eps: float = 1e-5,
-        **block: Any,
+        **block: Unpack[StackSettings[A]],
     ) -> None:
         super().__init__()
-        block |= {"norm": norm, "layer_norm_eps": layer_norm_eps}
         embed_dim, count = check_int("embed_dim", embed_dim, 1), check_int("num_layers", num_layers, 1)
-        self.layers = self.ModuleList([self.Block(embed_dim, num_heads, ff_dim, **block) for _ in range(count)])
+        given = {**block, "norm": norm, "layer_norm_eps": layer_norm_eps}
+        self.layers = self.ModuleList([self.Block(embed_dim, num_heads, ff_dim, **given) for _ in range(count)])
         self.norm = self.LayerNorm(embed_dim, eps=layer_norm_eps) if norm == "pre" else None
 
     def new_cache(self) -> list[KVCache]:
         """Return an empty cache for every layer."""
         return [KVCache() for _ in self.layers]
 
-    if TYPE_CHECKING:
-        # fmt: off
-        @overload
-        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                    need_weights: Literal[False] = ..., **options: Unpack[StackOptions[A]]) -> A: ...
-        @overload
-        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                    need_weights: Literal[True], **options: Unpack[StackOptions[A]]) -> tuple[A, list[W]]: ...
-        @overload
-        def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                    need_weights: bool, **options: Unpack[StackOptions[A]]) -> Any: ...
-        # fmt: on
+    # fmt: off
+    @overload
+    def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                need_weights: Literal[False] = ..., **options: Unpack[StackOptions[A]]) -> A: ...
+    @overload
+    def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                need_weights: Literal[True], **options: Unpack[StackOptions[A]]) -> tuple[A, list[W]]: ...
+    @overload
+    def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
+                need_weights: bool, **options: Unpack[StackOptions[A]]) -> Any: ...
+    # fmt: on
 
     @explain_torch_names
     def forward(
@@ -147,7 +153,7 @@ class Decoder(Encoder[A, DecoderWeights[A]]):
         embed_dim: E.
         num_heads: H.
         ff_dim: the width between the two linear layers of a block.
-        num_layers: how many blocks.
+        num_layers: the number of blocks.
         block: further arguments of :class:`Encoder`.
 
     Returns:

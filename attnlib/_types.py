@@ -20,16 +20,22 @@ if TYPE_CHECKING:
     class Array:  # type: ignore[no-redef]
         """Stands in for JAX's class of arrays."""
 
+    import numpy as np
+    import torch
     from jax import *  # noqa: F403
     from numpy.typing import NDArray
     from torch import Tensor
     from typing_extensions import TypeVar
 
     ArrayT = TypeVar("ArrayT", Array, Tensor, NDArray[Any], default=NDArray[Any])
+    Stored = NDArray[Any] | Tensor  # what layers and caches hold
+    Index = NDArray[np.integer[Any]] | Tensor
+    Device = str | int | torch.device
 else:
     from typing import TypeVar
 
     ArrayT = TypeVar("ArrayT")
+    Stored, Index, Device = TypeVar("Stored"), TypeVar("Index"), TypeVar("Device")
 
 A = TypeVar("A", bound=Any)
 W = TypeVar("W")

@@ -16,18 +16,18 @@ from attnlib._arrays import (
     shape,
 )
 from attnlib._dispatch import kernels_for
-from attnlib._nested import refuse_nested
+from attnlib._nested import require_padded
 from attnlib._types import ArrayT
 from attnlib.sdpa import scaled_dot_product_attention as scaled_dot_product_attention
 from attnlib.sdpa import scaled_dot_product_attention_backward as scaled_dot_product_attention_backward
 from attnlib.similarity import scaled_dot
 from attnlib.softmax import softmax as softmax
 
-Score = Callable[[Array, Array], Array]
+Score = Callable[[ArrayT, ArrayT], ArrayT]
 
 
 def attention(
-    query: ArrayT, key: ArrayT, value: ArrayT, *, score: Score = scaled_dot, mask: ArrayT | None = None
+    query: ArrayT, key: ArrayT, value: ArrayT, *, score: Score[ArrayT] = scaled_dot, mask: ArrayT | None = None
 ) -> tuple[ArrayT, ArrayT]:
     r"""Average the values, each weighted by how well its key matches the query.
 
@@ -68,7 +68,7 @@ def attention(
     if score is scaled_dot and mask is None and _small.fits(query, key, value, causal=False):
         return _small.attend(query, key, value, query.shape[-1] ** -0.5, causal=False)
     array_namespace(query=query, key=key, value=value)
-    refuse_nested("query", query, attention=True)
+    require_padded("attention", query=query, key=key, value=value)
     require_sequence(query=query, key=key, value=value)
     require_broadcast(query=query, key=key, value=value)
     if key.shape[-2] != value.shape[-2]:
@@ -86,7 +86,9 @@ def attention(
     return weights @ value, weights
 
 
-def self_attention(x: ArrayT, *, score: Score = scaled_dot, mask: ArrayT | None = None) -> tuple[ArrayT, ArrayT]:
+def self_attention(
+    x: ArrayT, *, score: Score[ArrayT] = scaled_dot, mask: ArrayT | None = None
+) -> tuple[ArrayT, ArrayT]:
     r"""Let every position of one sequence attend to every position of it, without parameters.
 
     .. math:: \alpha_{ij} = \operatorname{softmax}_j(\mathrm{score}(x_i, x_j)), \qquad a_i = \sum_j \alpha_{ij} x_j

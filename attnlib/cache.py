@@ -19,8 +19,9 @@ from attnlib._arrays import (
     require_sequence,
     shape,
 )
-from attnlib._mask_rule import MaskRule
-from attnlib._types import ArrayT
+from attnlib._mask_rule import MaskOptions, MaskRule
+from attnlib._nested import require_padded
+from attnlib._types import ArrayT, Index
 
 
 class MemoryCache:
@@ -127,7 +128,7 @@ class KVCache:
         """Return how many keys a layer's ``attn_mask`` and ``attn_bias`` must cover when T more positions come."""
         return self.length + T
 
-    def options(self, rule: MaskRule, T: int, attn_mask: Array | None, like: Array) -> dict[str, Any]:
+    def options(self, rule: MaskRule, T: int, attn_mask: ArrayT | None, like: ArrayT) -> MaskOptions[ArrayT]:
         """Return a layer's rule and mask as options of attention for the keys held after T more positions.
 
         Raises:
@@ -147,7 +148,7 @@ class KVCache:
             raise ValueError(f"length is {length}, but the cache holds {self.length} positions")
         self.length = length
 
-    def reorder(self, index: Array) -> None:
+    def reorder(self, index: Index) -> None:
         """Select sequences of the batch by index, with repeats, as beam search does to continue its best candidates.
 
         Args:
@@ -179,6 +180,7 @@ class KVCache:
     def _check(self, key: Array, value: Array) -> None:
         """Check new keys and values before either is kept, so that an error leaves the cache unchanged."""
         array_namespace(key=key, value=value)
+        require_padded("a cache", key=key, value=value)
         require_sequence(key=key, value=value)
         if not (isinstance(key, np.ndarray) or is_torch(key)):
             raise TypeError(

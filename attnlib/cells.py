@@ -1,4 +1,4 @@
-"""Recurrent cells: one input and the last state in, the next state out.
+"""Recurrent cells, which compute the next state from one input and the last state.
 
 A cell is a function ``(x, h, *weights) -> h'``. Weights have torch's layout, a row for each output (``x @ w.T``).
 The cells are written once, with the array API, for all libraries.
@@ -17,7 +17,7 @@ from attnlib._types import ArrayT
 def rnn_cell(
     x: ArrayT, h: ArrayT, w_ih: ArrayT, w_hh: ArrayT, b_ih: ArrayT | None = None, b_hh: ArrayT | None = None
 ) -> ArrayT:
-    r"""Elman's cell: the next state is a squashed sum of what comes in and what was.
+    r"""Elman's cell: the next state is a squashed sum of projections of the input and of the last state.
 
     .. math:: h' = \tanh(W_{ih} x + b_{ih} + W_{hh} h + b_{hh})
 
@@ -61,9 +61,9 @@ def gru_cell(
         n &= \tanh(W_{in} x + b_{in} + r \odot (W_{hn} h + b_{hn})) \\
         h' &= (1 - z) \odot n + z \odot h
 
-    The three matrices of x stand in ``w_ih`` one below the other in the order r (reset), z (update), n (new), those
-    of h in ``w_hh``. ONNX has the order z, r, n. Cho et al. apply the reset gate before the matrix product,
-    :math:`W_{hn} (r \odot h)`; this cell, as torch and cuDNN, applies it after (ONNX: ``linear_before_reset=1``).
+    ``w_ih`` stacks the three matrices of x in the order r (reset), z (update), n (new), and ``w_hh`` those of h. In
+    ONNX the order is z, r, n. Cho et al. apply the reset gate before the matrix product,
+    :math:`W_{hn} (r \odot h)`; this cell, like torch and cuDNN, applies it after (ONNX: ``linear_before_reset=1``).
 
     Args:
         x: the input, ``(..., D_in)``.
@@ -95,7 +95,7 @@ def gru_cell(
     return _gru_step(_affine(x, w_ih, b_ih), _affine(h, w_hh, b_hh), h, xp)
 
 
-def own_weights(
+def checked_weights(
     cell: Callable[..., Array], x: Array, h: Array, weights: tuple[Array | None, ...]
 ) -> tuple[Array, Array, Array | None, Array | None] | None:
     """Return w_ih, w_hh, b_ih and b_hh after checking them against the steps ``(..., T, D_in)`` and the state.
@@ -109,7 +109,7 @@ def own_weights(
     return w_ih, w_hh, b_ih, b_hh
 
 
-def along(
+def project_inputs(
     cell: Callable[..., Array], x: Array, w_ih: Array, w_hh: Array, b_ih: Array | None, b_hh: Array | None
 ) -> tuple[Array, Callable[[Array, Array], Array]]:
     """Return W_ih x + b_ih for all steps ``(..., T, gates * D_h)``, and a function that takes one of them and h to h'.

@@ -1,4 +1,4 @@
-"""Heads: one wide vector is several narrow ones side by side, and each attends on its own.
+"""Heads: a wide vector is several narrow vectors side by side, and the heads attend with one each.
 
 Dimensions: H heads, T positions or queries, S keys, D width per head, D_v width per head of the values, E width of the
 vectors that come in.
@@ -31,7 +31,7 @@ def split_heads(x: ArrayT, num_heads: int) -> ArrayT:
         ``(..., H, T, D)``: head h has components ``h*D`` to ``(h+1)*D - 1`` of each vector. It may be a view of ``x``.
 
     Raises:
-        TypeError: ``x`` is no array or not floating point, or ``num_heads`` is no whole number.
+        TypeError: ``x`` is not an array or not floating point, or ``num_heads`` is not a whole number.
         ValueError: ``x`` has fewer than 2 dimensions, ``num_heads`` is below 1, or does not divide the width.
 
     Source:
@@ -66,7 +66,7 @@ def merge_heads(x: ArrayT) -> ArrayT:
         ``(..., T, H*D)``. It may be a view of ``x``.
 
     Raises:
-        TypeError: ``x`` is no array or not floating point.
+        TypeError: ``x`` is not an array or not floating point.
         ValueError: ``x`` has fewer than 3 dimensions.
 
     Source:
@@ -85,13 +85,13 @@ def merge_heads(x: ArrayT) -> ArrayT:
 
 
 def split(x: Array, num_heads: int) -> Array:
-    """As :func:`split_heads`, of what has been checked."""
+    """Do the same as :func:`split_heads`, for an array that has been checked."""
     *leading, length, width = x.shape
     return swapaxes(reshape(x, (*leading, length, num_heads, width // num_heads)), -3, -2)
 
 
 def merge(x: Array) -> Array:
-    """As :func:`merge_heads`, of what has been checked."""
+    """Do the same as :func:`merge_heads`, for an array that has been checked."""
     *leading, heads, length, width = x.shape
     return reshape(swapaxes(x, -3, -2), (*leading, length, heads * width))
 
@@ -109,7 +109,7 @@ def multi_head_attention(
     attn_mask: ArrayT | None = None,
     is_causal: bool = False,
 ) -> ArrayT:
-    r"""Let several heads attend, each in a projection of its own, and join what they found.
+    r"""Let several heads attend, each in a projection of its own, and join their contexts.
 
     .. math:: \mathrm{head}_h = \operatorname{Attention}(Q W^Q_h,\; K W^K_h,\; V W^V_h), \qquad
               O = [\mathrm{head}_1; \dots; \mathrm{head}_H]\, W^O
@@ -133,7 +133,7 @@ def multi_head_attention(
         ``(..., T, E_out)``, of the inputs' dtype.
 
     Raises:
-        TypeError: backends or dtypes differ or are not floating point, or ``num_heads`` is no whole number.
+        TypeError: backends or dtypes differ or are not floating point, or ``num_heads`` is not a whole number.
         ValueError: an array has fewer than 2 dimensions, a matrix does not fit, ``num_heads`` does not divide the
             width of a projection, or the mask does not broadcast to the scores.
 

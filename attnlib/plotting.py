@@ -1,4 +1,4 @@
-"""Figures of attention, drawn with matplotlib: every axis says which is the query and which the key.
+"""Figures of attention, drawn with matplotlib, in which every axis is labelled as that of the queries or the keys.
 
 ``use_style()`` makes figures that ``show()`` can put on a page: transparent, with ink in the colour of the page's own
 text, so that one figure reads in light and in dark.
@@ -12,7 +12,6 @@ import html
 import io
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,17 +30,17 @@ with explain_missing("attnlib.plotting"):
     from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
 
-INK = "#22252a"  # stands for "the colour of the text": a page replaces it by its own
+INK = "#22252a"  # a placeholder for the colour of the text, which the page replaces by its own
 COLOURS = (  # at least 3:1 on white and on near-black
     *("#3b82c4", "#c8641c", "#2e9e6b", "#9b6bd1", "#c9508b", "#8a8a1f"),
     *("#1f9aa8", "#d0473f", "#6b7fd6", "#a07848", "#5f9a2b", "#7d8791"),
 )
-QUERY, KEY, VALUE = "#9b6bd1", "#c8641c", "#00967d"  # wherever the three are drawn; apart for the colour-blind too
+QUERY, KEY, VALUE = "#9b6bd1", "#c8641c", "#00967d"  # in all figures; colour-blind readers can tell them apart too
 STRONGEST = 0.65  # of a shade: ink on it keeps a contrast of more than 4.5:1, in light and in dark
 
 
 def use_style() -> None:
-    """Set matplotlib's defaults to the course's look. Figures made before stay as they are."""
+    """Set matplotlib's defaults to the course's style. Existing figures do not change."""
     mpl.rcParams.update(
         {
             **{name: INK for name in ("text.color", "axes.labelcolor", "axes.edgecolor", "axes.titlecolor")},
@@ -74,7 +73,7 @@ def heatmap(
 ) -> Figure:
     """Draw weights (or scores) as a table of shaded cells: a row per query, a column per key, a number in each.
 
-    The stronger the shade, the larger the number; negative ones are of another colour. The shades are transparent, so
+    The stronger the shade, the larger the number; negative numbers have another colour. The shades are transparent, so
     that the numbers, in ink, read on a light page and on a dark one.
 
     Args:
@@ -83,8 +82,8 @@ def heatmap(
         keys: S labels of the columns.
         ax: where to draw; a new figure by default.
         title: above the table.
-        digits: how many decimals the numbers show.
-        vmax: the size that gets the full shade; by default the largest in the table.
+        digits: the number of decimals shown.
+        vmax: the absolute value that gets the full shade; by default the largest in the table.
 
     Returns:
         The figure that holds the table.
@@ -132,7 +131,7 @@ def head_view(
         queries: T labels.
         keys: S labels.
         heads: which heads to draw, counted from 0 (-1 is the last); by default all, if there are colours for all.
-        focus: the one query whose lines to draw, counted from 0; by default all queries have theirs.
+        focus: the only query whose lines are drawn, counted from 0; by default the lines of all queries are drawn.
         ax: where to draw; a new figure by default.
         title: above the drawing.
 
@@ -159,7 +158,8 @@ def head_view(
     full = _largest(x[np.ix_(chosen, rows)])
     legend = []
     for place, (head, colour) in enumerate(zip(chosen, COLOURS, strict=False)):
-        shift = (place - (len(chosen) - 1) / 2) * min(0.12, 0.6 / len(chosen))  # or heads hide each other's lines
+        # Without a shift, heads would hide each other's lines.
+        shift = (place - (len(chosen) - 1) / 2) * min(0.12, 0.6 / len(chosen))
         ax.add_collection(_lines(x[head], rows, full, shift, colour))
         legend.append(Line2D([], [], color=colour, lw=3, label=f"head {head}"))
     ax.legend(handles=legend, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=4, handlelength=1.2)
@@ -172,13 +172,13 @@ def head_view(
 def head_grid(weights: ArrayLike, queries: Sequence[str], keys: Sequence[str], *, title: str = "") -> Figure:
     """Draw the weights of all heads as small tables of shaded cells: a column per head, a row per layer.
 
-    A shade means the same number in all of them. Layers and heads are counted from 0.
+    A shade means the same number in all tables. Layers and heads are counted from 0.
 
     Args:
         weights: ``(H, T, S)``, or for several layers ``(L, H, T, S)`` or a list of L arrays; none negative.
         queries: T labels of the rows of each table.
         keys: S labels of the columns of each table.
-        title: above them all.
+        title: above all tables.
 
     Returns:
         A new figure.
@@ -296,7 +296,7 @@ def _label_sides(ax: Axes, queries: Sequence[str], keys: Sequence[str], focus: i
 
 
 def _table_size(queries: Sequence[str], keys: Sequence[str]) -> tuple[float, float]:
-    """Inches of a figure for a table: cells become smaller from ten a side on, so that twenty fit a page."""
+    """Return the size of a figure for a table, in inches. With more than ten a side, cells shrink."""
     width, height = (
         size * max(0.5, min(1.0, 10 / max(len(labels), 1))) for size, labels in ((0.72, keys), (0.5, queries))
     )
@@ -336,13 +336,13 @@ def _label(ax: Axes, queries: Sequence[str], keys: Sequence[str], title: str) ->
 
 
 def describe(weights: ArrayLike, queries: Sequence[str], keys: Sequence[str], *, digits: int = 2) -> str:
-    """Say in words what :func:`heatmap` shows: for every query the two keys with the largest weights.
+    """Describe in words what :func:`heatmap` shows: for every query the two keys with the largest weights.
 
     Args:
         weights: ``(T, S)``.
         queries: T labels.
         keys: S labels.
-        digits: how many decimals the numbers show.
+        digits: the number of decimals shown.
 
     Returns:
         One sentence for all rows, for screen readers.
@@ -367,15 +367,15 @@ def describe_heads(
     focus: int | None = None,
     digits: int = 2,
 ) -> str:
-    """Say in words what :func:`head_view` shows: for every head and query the two keys with the largest weights.
+    """Describe in words what :func:`head_view` shows: for every head and query the two keys with the largest weights.
 
     Args:
         weights: ``(H, T, S)``.
         queries: T labels.
         keys: S labels.
         heads: which heads, counted from 0; by default all.
-        focus: the one query to speak of, counted from 0; by default all.
-        digits: how many decimals the numbers show.
+        focus: the only query to describe, counted from 0; by default all.
+        digits: the number of decimals shown.
 
     Returns:
         A sentence for each head, for screen readers.
@@ -406,12 +406,12 @@ def _strongest(x: NDArray[np.float64], queries: Sequence[str], keys: Sequence[st
 
 
 class Picture:
-    """A figure as it stands on a page: inline SVG in the page's ink, with a text for those who do not see it."""
+    """A figure on a page: inline SVG in the colour of the page's text, described for readers who cannot see it."""
 
     def __init__(self, figure: Figure, alt: str) -> None:
         self.figure, self.alt = figure, alt
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return {"text/html": self._html(), "image/png": self._png(), "text/plain": self.alt}
 
     def _html(self) -> str:
@@ -437,9 +437,9 @@ def show(figure: Figure, alt: str) -> Picture:
     """Return the figure as a :class:`Picture` for the page, described by ``alt``.
 
     Raises:
-        ValueError: ``alt`` is empty: a picture that is not described is lost on some readers.
+        ValueError: ``alt`` is empty: some readers would have nothing instead of a picture that is not described.
     """
     if not alt.strip():
         raise ValueError("alt is empty, but every picture needs a description in words")
-    plt.close(figure)  # or a notebook would draw it once more at the end of the cell
+    plt.close(figure)  # otherwise a notebook would draw it again at the end of the cell
     return Picture(figure, " ".join(alt.split()))

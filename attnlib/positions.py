@@ -1,18 +1,18 @@
-r"""Positions: what tells attention, which looks at a set, where in the sequence each vector stands.
+r"""Positions: attention treats vectors as a set, so their places in the sequence have to be encoded.
 
-Four ways: add sines to the vectors (sinusoidal), turn queries and keys (RoPE), lower the scores with distance
-(ALiBi), or look up a learned number by distance (T5's buckets).
+There are four ways: add sines to the vectors (sinusoidal), rotate queries and keys (RoPE), lower the scores with
+distance (ALiBi), or look up a learned number by distance (T5's buckets).
 
-What depends on positions alone is computed in float64 and rounded once, to the dtype of the result: in float32 an
-angle of 10000 radians is already wrong by 0.0005.
+Everything that depends on positions alone is computed in float64 and rounded once, to the dtype of the result: in
+float32, an angle of 10000 radians is already wrong by 0.0005.
 
-Dimensions: T queries, S keys, D width, H heads. Query i stands at position ``i + q_offset``, key j at j.
+Dimensions: T queries, S keys, D width, H heads. Query i is at position ``i + q_offset``, key j at position j.
 """
 
 import math
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 
@@ -39,12 +39,12 @@ from attnlib._types import ArrayT
 def sinusoidal_positions(
     T: int, D: int, *, base: float = 10000.0, interleaved: bool = True, like: ArrayT | None = None
 ) -> ArrayT:
-    r"""Write each position as sines and cosines of D/2 frequencies, like the hands of D/2 clocks.
+    r"""Encode each position by the sines and cosines of D/2 frequencies, like the hands of D/2 clocks.
 
     .. math:: p_{t,2k} = \sin(t\,\omega_k), \qquad p_{t,2k+1} = \cos(t\,\omega_k), \qquad
               \omega_k = \mathrm{base}^{-2k/D}, \qquad k = 0, \dots, D/2 - 1
 
-    Moving on by n positions turns each pair (sine, cosine) by the angle n times its frequency, wherever it stands.
+    A shift by n positions rotates each pair (sine, cosine) by n times its frequency, whatever the position.
 
     Args:
         T: number of positions, 0 to T-1.
@@ -59,7 +59,8 @@ def sinusoidal_positions(
         ``(T, D)``, numbers in [-1, 1].
 
     Raises:
-        TypeError: ``T`` or ``D`` is no whole number, ``base`` is no number, or ``like`` is no floating point array.
+        TypeError: ``T`` or ``D`` is not a whole number, ``base`` is not a number, or ``like`` is not a floating
+            point array.
         ValueError: ``T`` or ``D`` is negative, ``D`` is odd, or ``base`` is not a positive number.
 
     Source:
@@ -79,16 +80,18 @@ def sinusoidal_positions(
     return xp.astype(table, dtype)
 
 
-def rope_tables(positions: ArrayT | Sequence[Any], D: int, *, base: float = 10000.0) -> tuple[ArrayT, ArrayT]:
-    r"""Tabulate the cosines and sines of the angles by which RoPE turns each position.
+def rope_tables(
+    positions: ArrayT | Sequence[SupportsFloat | Sequence[SupportsFloat]], D: int, *, base: float = 10000.0
+) -> tuple[ArrayT, ArrayT]:
+    r"""Tabulate the cosines and sines of the angles by which RoPE rotates each position.
 
     .. math:: \cos(t\,\omega_k), \quad \sin(t\,\omega_k), \qquad \omega_k = \mathrm{base}^{-2k/D}, \qquad
               k = 0, \dots, D/2 - 1
 
     Args:
         positions: ``(..., T)``, the positions t, whole or not: an array of integers or floats, or a list.
-        D: how many components of a vector are turned, even: its width, or less to leave the rest as it is.
-        base: the larger, the slower the slowest pair turns.
+        D: the number of components of a vector to rotate, even: its width, or less to leave the rest unchanged.
+        base: the larger it is, the more slowly the slowest pair rotates.
 
     Returns:
         ``(cos, sin)``, each ``(..., T, D/2)``, in the library and on the device of ``positions`` (NumPy for a list).
@@ -96,7 +99,8 @@ def rope_tables(positions: ArrayT | Sequence[Any], D: int, *, base: float = 1000
         256); integers give the library's default, float64 for NumPy and ``torch.get_default_dtype()`` for torch.
 
     Raises:
-        TypeError: ``positions`` is no array or list of numbers, ``D`` is no whole number, or ``base`` no number.
+        TypeError: ``positions`` is not an array or list of numbers, ``D`` is not a whole number, or ``base`` is not
+            a number.
         ValueError: ``positions`` has no dimension or rows of different lengths, ``D`` is negative or odd, or ``base``
             is not a positive number.
 
@@ -127,25 +131,25 @@ def apply_rope(x: ArrayT, cos: ArrayT, sin: ArrayT, *, interleaved: bool = False
               \begin{pmatrix} x_a \\ x_b \end{pmatrix}, \qquad \theta = t\,\omega_k
 
     Pair k is components ``(k, k + width)``, half-split as in GPT-NeoX (and in transformers' Llama), or
-    ``(2k, 2k + 1)``, interleaved as in RoFormer and GPT-J. If queries and keys are both turned, their dot product
+    ``(2k, 2k + 1)``, interleaved as in RoFormer and GPT-J. If queries and keys are both rotated, their dot product
     depends on positions only through the distance i - j.
 
     Args:
         x: ``(..., T, D)``.
         cos: ``(..., T, width)``, of :func:`rope_tables`. Leading dimensions broadcast to those of ``x``: tables
             ``(T, width)`` serve all heads; a table for each sequence of ``(B, H, T, D)`` is ``(B, 1, T, width)``.
-            With ``width < D/2``, the first ``2*width`` components are turned and the rest passes as it is.
+            With ``width < D/2``, the first ``2*width`` components are rotated and the rest are unchanged.
         sin: like ``cos``.
         interleaved: which components make a pair.
 
     Returns:
-        ``(..., T, D)``, with the shape and dtype of ``x``. The turning is done in at least float32, so that float32
-        tables serve ``x`` of any dtype; for all the digits of a float64 ``x``, make them from float64 positions.
+        ``(..., T, D)``, with the shape and dtype of ``x``. The rotation is computed in at least float32, so
+        float32 tables serve ``x`` of any dtype; for the full precision of a float64 ``x``, use float64 positions.
 
     Raises:
         TypeError: libraries differ, dtypes are not floating point, or ``cos`` and ``sin`` differ in dtype.
         ValueError: ``x`` or a table has fewer than 2 dimensions, ``cos`` and ``sin`` differ in shape, are not for T
-            positions, turn more than D components, or do not broadcast to ``x``.
+            positions, rotate more than D components, or do not broadcast to ``x``.
 
     Source:
         Su et al. (2021), eq. 34; partial: Black et al. (2022), "GPT-NeoX-20B: An Open-Source Autoregressive Language
@@ -159,11 +163,11 @@ def apply_rope(x: ArrayT, cos: ArrayT, sin: ArrayT, *, interleaved: bool = False
     xp = _check_tables(x, cos, sin)
     width = 2 * cos.shape[-1]
     if width == x.shape[-1]:
-        return turn(x, cos, sin, interleaved)
-    return xp.concat([turn(x[..., :width], cos, sin, interleaved), x[..., width:]], axis=-1)
+        return rotate_pairs(x, cos, sin, interleaved)
+    return xp.concat([rotate_pairs(x[..., :width], cos, sin, interleaved), x[..., width:]], axis=-1)
 
 
-def turn(x: Array, cos: Array, sin: Array, interleaved: bool = False) -> Array:
+def rotate_pairs(x: Array, cos: Array, sin: Array, interleaved: bool = False) -> Array:
     """Do the same as :func:`apply_rope`, for checked arguments and tables that rotate every component."""
     xp, _ = namespace_and_device(x)
     width = cos.shape[-1]
@@ -176,7 +180,7 @@ def turn(x: Array, cos: Array, sin: Array, interleaved: bool = False) -> Array:
 
 
 def alibi_slopes(H: int, *, like: ArrayT | None = None) -> ArrayT:
-    r"""Give every head the slope by which ALiBi lowers its scores with distance: a geometric sequence.
+    r"""Return the slope by which ALiBi lowers the scores of each head with distance: a geometric sequence.
 
     .. math:: m_h = 2^{-8h/H}, \qquad h = 1, \dots, H \qquad (H \text{ a power of two})
 
@@ -192,7 +196,7 @@ def alibi_slopes(H: int, *, like: ArrayT | None = None) -> ArrayT:
         ``(H,)``, numbers in (0, 1).
 
     Raises:
-        TypeError: ``H`` is no whole number, or ``like`` is no floating point array.
+        TypeError: ``H`` is not a whole number, or ``like`` is not a floating point array.
         ValueError: ``H`` is below 1.
 
     Source:
@@ -210,11 +214,11 @@ def alibi_slopes(H: int, *, like: ArrayT | None = None) -> ArrayT:
 
 
 def alibi_bias(H: int, T: int, S: int, *, q_offset: int = 0, like: ArrayT | None = None) -> ArrayT:
-    r"""Lower each score in proportion to the distance of query and key.
+    r"""Lower each score in proportion to the distance between query and key.
 
     .. math:: b_{hij} = -m_h \, \lvert i + o - j \rvert, \qquad o = \text{q\_offset}
 
-    It is added to the scores. The paper's bias, for causal attention, is :math:`m_h (j - i)`, which is the same
+    The result is added to the scores. The paper's bias, for causal attention, is :math:`m_h (j - i)`, which is the same
     wherever key j is not after query i; for keys after it, this is the symmetric form of bidirectional models.
 
     Args:
@@ -230,7 +234,7 @@ def alibi_bias(H: int, T: int, S: int, *, q_offset: int = 0, like: ArrayT | None
         Float mask ``(H, T, S)``, at most 0.
 
     Raises:
-        TypeError: a number is not whole, or ``like`` is no floating point array.
+        TypeError: a number is not whole, or ``like`` is not a floating point array.
         ValueError: ``H`` is below 1, ``T`` or ``S`` is negative, or ``q_offset`` is beyond 2**62 in size.
 
     Source:
@@ -247,7 +251,7 @@ def alibi_bias(H: int, T: int, S: int, *, q_offset: int = 0, like: ArrayT | None
     T, S, q_offset = check_int("T", T, 0), check_int("S", S, 0), check_offset(q_offset, like)
     i, j = xp.arange(T, device=device)[:, None] + q_offset, xp.arange(S, device=device)[None, :]
     slopes = xp.astype(_slopes(H, like), work)[:, None, None]  # (H, 1, 1)
-    # The integer is negated, not the product: minus zero is no distance.
+    # The integer is negated, not the product, which would be -0.0 at distance 0.
     return xp.astype(slopes * xp.astype(-xp.abs(i - j), work), dtype, copy=False)
 
 
@@ -261,7 +265,7 @@ def relative_buckets(
     q_offset: int = 0,
     like: ArrayT | None = None,
 ) -> ArrayT:
-    r"""Sort the distances from queries to keys into T5's buckets: near ones exactly, far ones ever more coarsely.
+    r"""Sort the distances from queries to keys into T5's buckets: exactly if small, and ever more coarsely if large.
 
     .. math:: \mathrm{bucket}(d) = \begin{cases} d & d < e \\
               \min\!\left(e + \left\lfloor (n - e) \frac{\ln(d/e)}{\ln(d_{\max}/e)} \right\rfloor,\; n - 1\right)
@@ -274,7 +278,7 @@ def relative_buckets(
     Args:
         T: number of queries.
         S: number of keys.
-        num_buckets: how many buckets in all.
+        num_buckets: the total number of buckets.
         max_distance: from this distance on, all share the last bucket.
         bidirectional: whether keys after the query have buckets of their own.
         q_offset: position of the first query among the keys, positive or negative: a whole number or, in torch, a
@@ -285,7 +289,7 @@ def relative_buckets(
         int64 ``(T, S)``, numbers from 0 to ``num_buckets - 1``: the rows of a learned table of biases.
 
     Raises:
-        TypeError: a number is not whole, or ``like`` is no array.
+        TypeError: a number is not whole, or ``like`` is not an array.
         ValueError: ``T`` or ``S`` is negative, ``q_offset`` is beyond 2**62 in size, ``num_buckets`` is below 2 (4 if
             bidirectional), or ``max_distance`` is not above e.
 
@@ -301,7 +305,7 @@ def relative_buckets(
     T, S, q_offset = check_int("T", T, 0), check_int("S", S, 0), check_offset(q_offset, like)
     limits, half = _bucket_limits(num_buckets, max_distance, bidirectional)
     xp, device = namespace_and_device(like)
-    # Buckets depend on j - i alone: they are found for the T + S distances there are, then laid out as (T, S).
+    # Buckets depend on j - i alone: they are computed for the T + S possible distances, then arranged as (T, S).
     distance = xp.arange(T + S, device=device) - T - q_offset
     size = xp.abs(distance) if bidirectional else xp.where(distance < 0, -distance, 0)
     bucket = half * xp.astype(distance > 0, distance.dtype)
@@ -355,7 +359,7 @@ def _rows(positions: list[Any] | tuple[Any, ...] | range) -> Array:
 
 
 def _check_tables(x: Array, cos: Array, sin: Array) -> ModuleType:
-    """Check x against its tables, whose dtype may be another."""
+    """Check x against its tables, which may have a different dtype."""
     array_namespace(cos=cos, sin=sin)
     xp = array_namespace(x=x)
     if not same_library(x, cos):
@@ -393,7 +397,7 @@ def _slopes(H: int, like: Array | None) -> Array:
 
 
 def _bucket_limits(num_buckets: int, max_distance: int, bidirectional: bool) -> tuple[list[int], int]:
-    """Return from which distance on each bucket after the first is reached, and what a key after the query adds."""
+    """Return the distance at which each bucket after the first begins, and what is added for a key after the query."""
     num_buckets = check_int("num_buckets", num_buckets, 4 if bidirectional else 2)
     n = num_buckets // 2 if bidirectional else num_buckets
     e = n // 2
@@ -403,8 +407,8 @@ def _bucket_limits(num_buckets: int, max_distance: int, bidirectional: bool) -> 
         )
     limits = list(range(1, e + 1))
     for m in range(1, n - e):
-        # Bucket e + m begins at the least d with (n - e) ln(d/e) >= m ln(max/e). As a power it is a whole number's
-        # affair, so the estimate in floating point, which may be off by one, is corrected exactly.
+        # Bucket e + m begins at the least d with (n - e) ln(d/e) >= m ln(max/e). Written with powers, this
+        # compares whole numbers, so the floating point estimate, which may be off by one, is corrected exactly.
         d = max(math.floor(e * (max_distance / e) ** (m / (n - e))) - 1, 1)
         while d ** (n - e) * e**m < max_distance**m * e ** (n - e):
             d += 1

@@ -1,7 +1,7 @@
 """Recurrent networks: the cells, the encoder that runs one along a sequence, and the decoders that attend to it.
 
-A cell is a function ``(x, h, *weights) -> h'``: one input and the last state in, the next state out. The encoder runs
-any such function. It is written once, with the array API, for all libraries.
+A cell is a function ``(x, h, *weights) -> h'``: it computes the next state from one input and the last state. The
+encoder runs any such function. It is written once, with the array API, for all libraries.
 
 Dimensions: B batch, T steps, D_in width of an input, D_h width of a state.
 """
@@ -19,18 +19,19 @@ from attnlib._arrays import (
 )
 from attnlib._dispatch import kernels_for
 from attnlib._lengths import Lengths, check_lengths
+from attnlib._nested import is_nested
 from attnlib._types import ArrayT
-from attnlib.cells import along, own_weights
+from attnlib.cells import checked_weights, project_inputs
 from attnlib.cells import gru_cell as gru_cell
 from attnlib.cells import rnn_cell as rnn_cell
 from attnlib.seq2seq import bahdanau_step as bahdanau_step
 from attnlib.seq2seq import luong_step as luong_step
 
-Cell = Callable[..., Array]
+Cell = Callable[..., ArrayT]
 
 
 def encode(
-    cell: Cell, x: ArrayT, h0: ArrayT, *weights: ArrayT | None, lengths: Sequence[int] | ArrayT | None = None
+    cell: Cell[ArrayT], x: ArrayT, h0: ArrayT, *weights: ArrayT | None, lengths: Sequence[int] | ArrayT | None = None
 ) -> tuple[ArrayT, ArrayT]:
     r"""Run a recurrent cell along a sequence and keep every state.
 
@@ -48,7 +49,7 @@ def encode(
 
     Returns:
         ``(states, last)``: states ``(B, T, D_h)``, 0 in the padding as torch's ``pad_packed_sequence`` has it, and
-        last ``(B, D_h)``, the state after the last real step: ``h0`` where there is none.
+        last ``(B, D_h)``, the state after the last real step: ``h0`` if there is none.
 
     Raises:
         TypeError: backends or dtypes differ or are not floating point, ``cell`` is not callable, ``lengths`` are not
@@ -74,6 +75,8 @@ def encode(
     xp = array_namespace(x=x, h0=h0)
     if not callable(cell):
         raise TypeError(f"cell is {cell!r}, but a function (x, h, *weights) -> h is needed, e.g. attnlib.gru_cell")
+    if is_nested(x):
+        raise TypeError("x is a nested tensor: pass torch.nested.to_padded_tensor(x, 0.0), and its lengths as lengths")
     lead: tuple[int, ...] = broadcast_batch_shape(x=(x, 2), h0=(h0, 1))
     if is_jax_dimension(x.shape[-2]):
         raise TypeError(
@@ -89,14 +92,14 @@ def encode(
 
 
 def _run(
-    cell: Cell, x: Array, h: Array, weights: tuple[Array | None, ...], xp: Array, real: Array | None = None
+    cell: Cell[Array], x: Array, h: Array, weights: tuple[Array | None, ...], xp: Array, real: Array | None = None
 ) -> tuple[Array, Array]:
-    own = own_weights(cell, x, h, weights) if x.shape[-2] else None
+    own = checked_weights(cell, x, h, weights) if x.shape[-2] else None
     if own is not None:
         found = kernels_for(x).encode(cell, x, h, *own, real) if is_torch(x) else None
         if found is not None:
             return found
-    inputs, step = (x, _any_step(cell, weights)) if own is None else along(cell, x, *own)
+    inputs, step = (x, _any_step(cell, weights)) if own is None else project_inputs(cell, x, *own)
     states = []
     for t in range(x.shape[-2]):
         new = step(inputs[..., t, :], h)
@@ -108,13 +111,13 @@ def _run(
     return all_states, h
 
 
-def _any_step(cell: Cell, weights: tuple[Array | None, ...]) -> Cell:
+def _any_step(cell: Cell[Array], weights: tuple[Array | None, ...]) -> Cell[Array]:
     """Return a function that takes an input and the state to the next state, and checks the result."""
     return lambda x, h: _checked_state(cell(x, h, *weights), h)
 
 
 def _real_steps(lengths: Lengths, lead: tuple[int, ...], x: Array, xp: Array) -> Array:
-    """Tell which steps are no padding: bool ``(..., T, 1)``."""
+    """Tell which steps are not padding: bool ``(..., T, 1)``."""
     lengths = check_lengths(lengths, x.shape[-2], "T", like=x)
     if tuple(lengths.shape) != lead:
         raise ValueError(f"lengths has shape {shape(lengths)}, but x is {shape(x)}: {lead} is needed, one a sequence")

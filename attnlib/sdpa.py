@@ -1,19 +1,16 @@
-"""Scaled dot-product attention with all that models ask of it, forward and backward.
+"""Scaled dot-product attention with all options that models need, forward and backward.
 
 Dimensions: B batch, H heads, T queries, S keys and values, D width of queries and keys, D_v width of values.
 """
 
-import sys
 from typing import Any, Literal, TypedDict, Unpack, overload
 
-import numpy as np
-
-from attnlib import _nested, _small
+from attnlib import _fast_paths, _nested
 from attnlib._arrays import Array, array_namespace, check_bool, check_probability, require_mask, shape
 from attnlib._attention_arguments import Window, check_inputs, check_scale, check_softcap, window_spec
 from attnlib._backward import backward
 from attnlib._dispatch import kernels_for
-from attnlib._nested import is_nested, refuse_nested, require_jagged
+from attnlib._nested import is_nested, refuse_nested, require_equal_lengths, require_jagged, require_padded
 from attnlib._spec import AttentionSpec
 from attnlib._types import ArrayT
 
@@ -155,12 +152,20 @@ def scaled_dot_product_attention(
     """
     if type(is_causal) is not bool:
         is_causal = check_bool("is_causal", is_causal)
-    extras = dropout_p != 0 or window is not None or softcap is not None or return_lse
-    if not (extras or q_offset != 0 or type(q_offset) is not int):
-        found = _without_checks(query, key, value, attn_mask, scale, is_causal, enable_gqa, return_weights)
+    fast = _fast_paths.sdpa.get(type(query))  # with few scores, the checks would take longer than the computation
+    if (
+        fast
+        and window is None
+        and softcap is None
+        and not return_lse
+        and dropout_p == 0.0
+        and q_offset == 0
+        and type(q_offset) is int
+    ):
+        found = fast(query, key, value, attn_mask, scale, is_causal, enable_gqa, return_weights)
         if found is not None:
             return found
-    if is_nested(query) or is_nested(key):
+    if is_nested(query) or is_nested(key) or is_nested(value):
         return _attend_nested(
             query, key, value, dropout_p, is_causal, scale, enable_gqa, attn_mask=attn_mask is not None,
             window=window is not None, softcap=bool(softcap), return_weights=return_weights, return_lse=return_lse,
@@ -234,7 +239,7 @@ def scaled_dot_product_attention_backward(
 
     Raises:
         TypeError: as for the forward pass; ``grad`` counts among the inputs.
-        ValueError: as for the forward pass, or ``grad`` has not the shape of the context.
+        ValueError: as for the forward pass, or ``grad`` does not have the shape of the context.
 
     Source:
         Dao et al. (2022), "FlashAttention", appendix B.2. Softcap: Gemma Team (2024), "Gemma 2", section 2.
@@ -247,7 +252,7 @@ def scaled_dot_product_attention_backward(
         >>> grad_query, grad_value.T  # half of both: (1 - 2) * (2 - 4) / 2 + (3 - 2) * (6 - 4) / 2 = 2
         (array([[2.]]), array([[0.5, 0.5]]))
     """
-    refuse_nested("query", query, scaled_dot_product_attention_backward=True)
+    require_padded("scaled_dot_product_attention_backward", grad=grad, query=query, key=key, value=value)
     scores_shape: tuple[int, ...] = check_inputs(query, key, value, enable_gqa)
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
@@ -258,34 +263,6 @@ def scaled_dot_product_attention_backward(
     reach = window_spec(is_causal, window, q_offset)
     spec = AttentionSpec(check_scale(scale, query.shape[-1]), attn_mask, reach, check_softcap(softcap))
     return backward(grad, query, key, value, spec, kernels_for(query))
-
-
-def _without_checks(
-    query: Array,
-    key: Array,
-    value: Array,
-    attn_mask: Array | None,
-    scale: float | None,
-    is_causal: bool,
-    enable_gqa: bool,
-    return_weights: bool,
-) -> Any:
-    """Return the result if a quick look shows that the arguments fit each other; None means that they need checks.
-
-    With few scores, the checks would take longer than the computation.
-    """
-    if type(query) is np.ndarray:
-        small = _small.sdpa(query, key, value, attn_mask, scale, is_causal, enable_gqa)
-        return small if small is None or return_weights else small[0]
-    torch: Any = sys.modules.get("torch")
-    if not torch or attn_mask is not None or scale is not None or enable_gqa or not _fit(torch, query, key, value):
-        return None
-    kernels = kernels_for(query)
-    try:
-        return (kernels.plain_sdpa_with_weights if return_weights else kernels.plain_sdpa)(query, key, value, is_causal)
-    except RuntimeError:
-        check_inputs(query, key, value, enable_gqa=False)  # if devices differ, its message says what to write
-        raise
 
 
 def _attend_nested(
@@ -301,20 +278,7 @@ def _attend_nested(
     """Return the context of nested tensors, after checking that no unsupported option is used."""
     refuse_nested("query", query, **unsupported)
     require_jagged(query=query, key=key, value=value)
+    require_equal_lengths(key, value)
     check_inputs(query, key, value, enable_gqa)
     dropout_p, factor = check_probability("dropout_p", dropout_p), check_scale(scale, query.shape[-1])
     return _nested.sdpa(query, key, value, dropout_p, is_causal, factor, enable_gqa)
-
-
-def _fit(torch: Any, query: Array, key: Array, value: Array) -> bool:
-    """Tell whether torch's kernel takes these as they are, in less than a tenth of the time of a closer look."""
-    if not (type(query) is type(key) is type(value) and isinstance(query, torch.Tensor)) or query.is_nested:
-        return False
-    q, k, dtype = query.shape, key.shape, query.dtype
-    return (
-        (q == k or (len(q) == len(k) and q[:2] == k[:2] and q[-1] == k[-1]))
-        and k == value.shape
-        and len(q) == 4
-        and dtype is key.dtype is value.dtype
-        and dtype.is_floating_point
-    )

@@ -56,7 +56,7 @@ def bahdanau_step(
         ``(state, context, weights)``: the next state ``(B, D_s)``, the context ``(B, D_m)``, the weights ``(B, S)``.
 
     Raises:
-        TypeError: backends or dtypes differ or are not floating point, ``params`` is no mapping, or ``mask`` is
+        TypeError: backends or dtypes differ or are not floating point, ``params`` is not a mapping, or ``mask`` is
             neither boolean nor floating point.
         ValueError: names in ``params`` are missing or unknown, an array's shape does not fit, leading dimensions do
             not broadcast, or ``mask`` does not broadcast to the weights.
@@ -113,18 +113,18 @@ def luong_step(
         params: arrays by name: ``w_ih`` ``(G * D_s, D_y)``, ``w_hh`` ``(G * D_s, D_s)``, ``w_c``
             ``(D_m + D_s, D_h)``, and, if wanted, ``b_ih`` and ``b_hh`` ``(G * D_s,)``; for "general", ``weight``
             ``(D_s, D_m)``; for "concat", ``w_query`` ``(D_s, D_a)``, ``w_key`` ``(D_m, D_a)``, ``v`` ``(D_a,)``.
-            Those of the other scores may be there too, and are not looked at.
+            Parameters of the other scores may be present, and are ignored.
         score: "dot" (which needs ``D_s = D_m``), "general" or "concat".
         mask: broadcasts to the weights ``(B, S)``; ``(B, 1, S)``, for one query, and ``(B, 1, 1, S)``, as a padding
             mask for heads is, will do too. Boolean: True where the decoder **may attend**. Floating point: added to
             the scores.
 
     Returns:
-        ``(state, attentional, weights)``: the next state ``(B, D_s)``, h~ ``(B, D_h)``, the weights ``(B, S)``. In
-        the place where :func:`bahdanau_step` returns the context, this has what the paper predicts the word from.
+        ``(state, attentional, weights)``: the next state ``(B, D_s)``, h~ ``(B, D_h)``, the weights ``(B, S)``. The
+        second is what the paper predicts the word from; :func:`bahdanau_step` returns the context there.
 
     Raises:
-        TypeError: backends or dtypes differ or are not floating point, ``params`` is no mapping, or ``mask`` is
+        TypeError: backends or dtypes differ or are not floating point, ``params`` is not a mapping, or ``mask`` is
             neither boolean nor floating point.
         ValueError: ``score`` is unknown, names in ``params`` are missing or unknown, an array's shape does not fit,
             leading dimensions do not broadcast, or ``mask`` does not broadcast to the weights.
@@ -157,8 +157,8 @@ def luong_step(
 def _chosen(
     params: Mapping[str, Array], needed: tuple[str, ...], who: str, ignored: tuple[str, ...] = ()
 ) -> dict[str, Array]:
-    """Return the parameters needed and the biases that came; refuse what is missing and what nobody knows."""
-    if not hasattr(params, "keys"):  # torch.nn.ParameterDict is no Mapping, but has them
+    """Return the parameters needed and the biases given, after checking that none is missing or unknown."""
+    if not hasattr(params, "keys"):  # torch.nn.ParameterDict is not a Mapping, but has keys
         raise TypeError(f"params is a {type(params).__name__}, but a mapping of names to arrays is needed")
     came = dict(params)
     missing = [name for name in needed if name not in came]
@@ -177,16 +177,16 @@ def _together(y: Array, state: Array, memory: Array, p: dict[str, Array]) -> tup
     return y, state, xp
 
 
-def _attend(state: Array, memory: Array, score: Score, mask: Array | None) -> tuple[Array, Array]:
+def _attend(state: Array, memory: Array, score: Score[Array], mask: Array | None) -> tuple[Array, Array]:
     """Attend with one query, the state: context ``(..., D_m)`` and weights ``(..., S)``."""
-    if hasattr(mask, "shape"):  # what is no array, attention refuses by name
+    if hasattr(mask, "shape"):  # attention refuses anything else by name
         mask = _mask_of_one_query(mask, (*state.shape[:-1], memory.shape[-2]))
     context, weights = attention(state[..., None, :], memory, memory, score=score, mask=mask)
     return context[..., 0, :], weights[..., 0, :]
 
 
 def _mask_of_one_query(mask: Array, weights: tuple[int, ...]) -> Array:
-    """Return the mask as ``(..., 1, S)``, whether it came for the weights ``(..., S)``, queries, or heads."""
+    """Return the mask as ``(..., 1, S)``, whether it is meant for weights ``(..., S)``, for queries, or for heads."""
     came = mask
     if mask.ndim == len(weights) + 2 and tuple(mask.shape[-3:-1]) == (1, 1):
         mask = mask[..., 0, 0, :]

@@ -20,6 +20,7 @@ from attnlib._arrays import (
     swapaxes,
 )
 from attnlib._attention_arguments import check_scale
+from attnlib._nested import require_padded
 from attnlib._types import ArrayT
 
 
@@ -258,6 +259,7 @@ def _check_pair(query: Array, key: Array) -> Array:
 
 
 def _check_shapes(query: Array, key: Array) -> None:
+    require_padded("a similarity", query=query, key=key)
     require_sequence(query=query, key=key)
     require_broadcast(query=query, key=key)
 

@@ -3,10 +3,8 @@
 Dimensions: B batch, H heads, S keys held, T new ones, D width per head, D_v width per head of the values.
 """
 
-from typing import Any
-
 from attnlib._arrays import Array, array_namespace, check_int, is_torch, namespace_and_device
-from attnlib._mask_rule import MaskRule
+from attnlib._mask_rule import MaskOptions, MaskRule
 from attnlib._types import ArrayT
 from attnlib.cache import KVCache, may_not_write
 from attnlib.masks import combine_masks, within_window
@@ -72,10 +70,10 @@ class SlidingWindowCache(KVCache):
             ValueError: shapes do not match each other or what is kept.
         """
         self._check(key, value)
-        sinks, recent = self._remembered()
+        sinks, recent = self._counts_in_reach()
         size = sinks + recent + key.shape[-2]
         in_place = self._has_room(key, size)
-        extended = self._written if in_place else self._moved
+        extended = self._extend_in_place if in_place else self._extend_in_new_storage
         self._keys, self._values = (
             extended(x, new, sinks, recent) for x, new in ((self._keys, key), (self._values, value))
         )
@@ -84,16 +82,16 @@ class SlidingWindowCache(KVCache):
         self.length += key.shape[-2]
         return self._keys[..., self._begin : self._end, :], self._values[..., self._begin : self._end, :]
 
-    def options(self, rule: MaskRule, T: int, attn_mask: Array | None, like: Array) -> dict[str, Any]:
+    def options(self, rule: MaskRule, T: int, attn_mask: ArrayT | None, like: ArrayT) -> MaskOptions[ArrayT]:
         """Return a layer's rule and mask as options of attention for the keys held after T more positions.
 
         Raises:
             ValueError: the layer's window reaches further back than the cache's, or the layer has more sinks.
         """
-        sinks, recent = self._remembered()
+        sinks, recent = self._counts_in_reach()
         forgotten = self.length - sinks - recent
         own = MaskRule(self.left, rule.right, self.num_sink_tokens)
-        rule = self._narrower(rule, own)
+        rule = self._effective_rule(rule, own)
         if not forgotten:
             return rule.options(T, self.length + T, self.length, attn_mask, like)
         if attn_mask is not None and attn_mask.ndim and attn_mask.shape[-1] > 1:
@@ -117,7 +115,7 @@ class SlidingWindowCache(KVCache):
                 already been forgotten.
         """
         held = self._end - self._begin
-        first = self.length - held + min(self.num_sink_tokens, held)  # the first position that is no sink
+        first = self.length - held + min(self.num_sink_tokens, held)  # the first position that is not a sink
         if first > self.num_sink_tokens and check_int("length", length, 0) < first + self.left:
             raise ValueError(
                 f"length is {length}, but at least {first + self.left} is needed: the {self.left} positions before it "
@@ -128,13 +126,13 @@ class SlidingWindowCache(KVCache):
         super().truncate(length)
         self._end -= before - self.length
 
-    def _remembered(self) -> tuple[int, int]:
+    def _counts_in_reach(self) -> tuple[int, int]:
         """Return how many sinks, and how many of the last positions, the next query may attend to."""
         held = self._end - self._begin
         sinks = min(self.num_sink_tokens, held)
         return sinks, min(self.left, held - sinks)
 
-    def _narrower(self, rule: MaskRule, own: MaskRule) -> MaskRule:
+    def _effective_rule(self, rule: MaskRule, own: MaskRule) -> MaskRule:
         """Return the layer's rule, or the cache's own if the layer has no window."""
         if rule.left is None:
             return own
@@ -153,7 +151,7 @@ class SlidingWindowCache(KVCache):
             return False
         return bool(self._end + new.shape[-2] < kept.shape[-2] <= 4 * size)
 
-    def _written(self, kept: Array, new: Array, sinks: int, recent: int) -> Array:
+    def _extend_in_place(self, kept: Array, new: Array, sinks: int, recent: int) -> Array:
         """Write the new positions after the last, and move the sinks to just before the positions that are kept."""
         begin, xp = self._end - recent - sinks, array_namespace(new=new)
         if begin > self._begin:  # through a copy, because the two ranges may overlap
@@ -161,7 +159,7 @@ class SlidingWindowCache(KVCache):
         kept[..., self._end : self._end + new.shape[-2], :] = new
         return kept
 
-    def _moved(self, kept: Array, new: Array, sinks: int, recent: int) -> Array:
+    def _extend_in_new_storage(self, kept: Array, new: Array, sinks: int, recent: int) -> Array:
         """Return new storage, larger than needed, with the positions that are kept and the new ones."""
         xp, kept = array_namespace(new=new), new[..., :0, :] if kept is None else kept
         first = kept[..., self._begin : self._begin + sinks, :]

@@ -21,7 +21,7 @@ def softmax(x: ArrayT, axis: int = -1) -> ArrayT:
         Weights of the same shape ``(...)`` and dtype as ``x``, computed in at least float32.
 
     Raises:
-        TypeError: ``x`` is no array or not floating point, or ``axis`` is no integer.
+        TypeError: ``x`` is not an array or not floating point, or ``axis`` is not an integer.
         ValueError: ``x`` has no dimension, or ``axis`` is out of range.
 
     Source:

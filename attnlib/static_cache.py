@@ -7,8 +7,8 @@ import sys
 from typing import Any
 
 from attnlib._arrays import Array, check_int, is_torch, namespace_and_device
-from attnlib._mask_rule import MaskRule
-from attnlib._types import ArrayT
+from attnlib._mask_rule import MaskOptions, MaskRule
+from attnlib._types import ArrayT, Index
 from attnlib.cache import KVCache
 from attnlib.masks import combine_masks, within_window
 
@@ -96,7 +96,7 @@ class StaticCache(KVCache):
         """Return how many keys a layer's ``attn_mask`` and ``attn_bias`` must cover when T more positions come."""
         return self.max_cache_len
 
-    def options(self, rule: MaskRule, T: int, attn_mask: Array | None, like: Array) -> dict[str, Any]:
+    def options(self, rule: MaskRule, T: int, attn_mask: ArrayT | None, like: ArrayT) -> MaskOptions[ArrayT]:
         """Return a layer's rule and mask as options of attention for the keys held after T more positions."""
         if not is_torch(self.length):
             end = self.length + T
@@ -127,7 +127,7 @@ class StaticCache(KVCache):
         else:
             self.length = length
 
-    def reorder(self, index: Array) -> None:
+    def reorder(self, index: Index) -> None:
         """Select sequences of the batch by index, with repeats, as beam search does; their number must not change.
 
         Args:

@@ -5,22 +5,50 @@ You have to call it yourself: :func:`attnlib.scaled_dot_product_attention` never
 """
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from attnlib._arrays import Array, is_torch
 from attnlib._attention_arguments import Window, check_inputs, check_scale, check_softcap, window_spec
 from attnlib._head_groups import flatten_batch
 from attnlib._spec import AttentionSpec
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 __all__ = ["scaled_dot_product_attention"]
 
 DTYPES = ("torch.float16", "torch.bfloat16", "torch.float32")
 
 
+class _Options(TypedDict, total=False):
+    """The arguments that do not affect the number of results."""
+
+    is_causal: bool
+    scale: float | None
+    enable_gqa: bool
+    q_offset: int
+    window: Window | None
+    softcap: float | None
+
+
+# fmt: off
+@overload
 def scaled_dot_product_attention(
-    query: Array,
-    key: Array,
-    value: Array,
+    query: "Tensor", key: "Tensor", value: "Tensor", *, return_lse: Literal[False] = ..., **options: Unpack[_Options],
+) -> "Tensor": ...
+@overload
+def scaled_dot_product_attention(
+    query: "Tensor", key: "Tensor", value: "Tensor", *, return_lse: Literal[True], **options: Unpack[_Options],
+) -> "tuple[Tensor, Tensor]": ...
+@overload
+def scaled_dot_product_attention(
+    query: "Tensor", key: "Tensor", value: "Tensor", *, return_lse: bool = ..., **options: Unpack[_Options],
+) -> Any: ...
+# fmt: on
+def scaled_dot_product_attention(
+    query: "Tensor",
+    key: "Tensor",
+    value: "Tensor",
     *,
     is_causal: bool = False,
     scale: float | None = None,

@@ -1,10 +1,11 @@
-"""Weights from one module into another: between NumPy and torch, and from torch's own modules."""
+"""Load weights from one module into another: between NumPy and torch, and from torch's own modules."""
 
 import re
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
 from attnlib._arrays import Array, is_torch
+from attnlib._types import Stored
 
 PARTS = ("q_proj", "k_proj", "v_proj")
 SETTINGS = (
@@ -25,17 +26,17 @@ SETTINGS = (
 class HasWeights(Protocol):
     """A NumPy or torch module."""
 
-    def state_dict(self) -> Any:
+    def state_dict(self) -> Mapping[str, Stored]:
         """Return the parameters by name."""
 
-    def load_state_dict(self, state: Any, /) -> Any:
+    def load_state_dict(self, state: Mapping[str, Stored], /) -> object:
         """Load the parameters by name."""
 
 
 ModuleT = TypeVar("ModuleT", bound=HasWeights)
 
 
-def load_weights(module: ModuleT, source: Any) -> ModuleT:
+def load_weights(module: ModuleT, source: HasWeights | Mapping[str, Stored]) -> ModuleT:
     """Load the weights of ``source`` into ``module``.
 
     Args:
@@ -111,7 +112,7 @@ def _settings(part: Any) -> dict[str, Any]:
     found = {name: getattr(part, name) for name in SETTINGS if hasattr(part, name)}
     if hasattr(part, "attn_bias"):
         found["attn_bias"] = part.attn_bias is not None  # functions cannot be compared
-    if "num_heads" in found:  # which torch's attention may use, and ours cannot
+    if "num_heads" in found:  # an option of torch's attention that ours does not have
         found = {"add_zero_attn": False} | found
     if hasattr(part, "norm_first"):
         found["norm"] = "pre" if part.norm_first else "post"

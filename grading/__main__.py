@@ -29,20 +29,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("stopped. What was graded is saved: run the same command again to go on from here", file=sys.stderr)
         return 130
     except Exception as error:
-        if not _lies_around_us(error):
+        from grading.environment_errors import explained
+
+        if not (said := explained(error)):
             raise
-        said = f"{type(error).__name__}: {error}"
-        print(
-            f"error: {said}\nWhat was graded is saved. Put this right, and run the same command again", file=sys.stderr
-        )
+        print(f"error: {said} Then run the same command again: what was graded is saved", file=sys.stderr)
         return 1
-
-
-def _lies_around_us(error: Exception) -> bool:
-    """Tell a full disk, or a gradebook that is locked or gone, from a fault of the program's own."""
-    from sqlalchemy.exc import SQLAlchemyError
-
-    return isinstance(error, OSError | SQLAlchemyError)
 
 
 def _parser() -> argparse.ArgumentParser:

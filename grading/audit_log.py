@@ -20,7 +20,7 @@ from grading.safe_files import SafeFolder
 from grading.version import catalogue, engine
 
 FIRST = "0" * 64  # in place of the digest of an entry before the first one
-MOST_BYTES = 500_000_000  # some 600 bytes an entry: the gradings of a large class over many years
+MAX_LOG_BYTES = 500_000_000  # some 600 bytes an entry: the gradings of a large class over many years
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class AuditLog:
 
     def _read(self) -> bytes:
         try:
-            return self._files.read(self._file, MOST_BYTES)
+            return self._files.read(self._file, MAX_LOG_BYTES)
         except FileNotFoundError:
             return b""
 

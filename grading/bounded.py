@@ -38,7 +38,7 @@ PRELOADED = "grading.preloaded"  # what the server of the children imports: it t
 SECONDS = 20  # of processor time: the slowest honest page takes less than one
 CLOCK_FACTOR = 15  # times as many seconds by the clock, on a machine that has much else to do
 MEMORY = 1_000_000_000  # bytes beyond what the imported modules take
-MOST_BYTES = 200_000_000  # of one result: a page shows every figure of a notebook
+MAX_RESULT_BYTES = 200_000_000  # of one result: a page shows every figure of a notebook
 NOBODY = 65_534
 SET_PDEATHSIG, SET_KEEPCAPS, CAP_DAC_READ_SEARCH = 1, 8, 2
 
@@ -141,7 +141,7 @@ def _received(ours: Connection, child: ForkServerProcess, seconds: int) -> list[
                 raise LostError(
                     f"its process had not finished after {CLOCK_FACTOR * seconds} seconds: is the machine overloaded?"
                 )
-            message: dict[str, Any] = json.loads(ours.recv_bytes(MOST_BYTES))
+            message: dict[str, Any] = json.loads(ours.recv_bytes(MAX_RESULT_BYTES))
         except (EOFError, OSError):
             child.join(1)
             raise _how_it_ended(child.exitcode, seconds, came, ready=ready) from None

@@ -16,7 +16,7 @@ from grading.course import Course
 from grading.gradebook.lookup import connect
 from grading.roster import not_graded, with_submission
 
-MOST_BYTES = 10_000_000
+MAX_CLASS_LIST_BYTES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def remember(course: Course, student: str) -> None:
 
 def _added(course: Course) -> set[str]:
     try:
-        return set(course.files.read(_file(course), MOST_BYTES).decode().splitlines())
+        return set(course.files.read(_file(course), MAX_CLASS_LIST_BYTES).decode().splitlines())
     except FileNotFoundError:
         return set()
 

@@ -150,7 +150,7 @@ class _LogFile(logging.FileHandler):
 
     def _open(self) -> TextIOWrapper:
         with self._files.file(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, EVERYBODY) as descriptor:
-            return open(os.dup(descriptor), "a", encoding="utf-8")
+            return open(os.dup(descriptor), "a", encoding="utf-8")  # noqa: PTH123 (it is a descriptor)
 
 
 def log_file(course: Course, assignment: str) -> logging.Logger:

@@ -163,7 +163,7 @@ def _write(target: Path, content: bytes) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = target.with_name(f".{target.name}.new")
     beside.write_bytes(content)
-    os.replace(beside, target)
+    beside.replace(target)
 
 
 def _digests(course: Course) -> dict[str, str]:

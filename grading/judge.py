@@ -133,7 +133,7 @@ def _complete(answer: Answer, expected: Answer) -> bool:
 
 def _encoded(exercise: Exercise, case: Case) -> Any:
     """Return a case with nothing in it but what an implementation is given."""
-    given = {"name": "", "part": "", "inputs": case.inputs, "options": case.options, "setup": case.setup}
+    given = {"name": "", "criterion": "", "inputs": case.inputs, "options": case.options, "setup": case.setup}
     ways = {"outputs": exercise.outputs_of(case), "unchanged": case.unchanged, "upstream": case.upstream}
     return codec.encode(given | ways | {"training": case.training})
 

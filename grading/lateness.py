@@ -7,7 +7,7 @@ from grading._untyped import tqdm
 from grading.course import Course
 from grading.gradebook.assignment import AssignmentGradebook, SubmissionTime
 from grading.outcome import CHANGED, IN_TIME, NO_DUE_DATE, UNKNOWN, Outcome, plain
-from grading.report import points
+from grading.text import points
 from grading.timestamp import HandedIn, handed_in
 from grading.verdict import Verdict
 

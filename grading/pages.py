@@ -1,8 +1,8 @@
 """The pages that students get back: one file each, made from the executed notebook and the gradebook as it is now."""
 
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import reduce
 from logging import Logger
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,15 @@ from traitlets.utils.importstring import import_item
 
 from grading import bounded
 from grading._untyped import GenerateFeedback, NotebookNode, as_node, notebook_of
-from grading.class_report.student_code import MOST_BYTES
+from grading.class_report.student_code import MAX_EXECUTED_NOTEBOOK_BYTES
 from grading.course import Course, log_file, quiet
 from grading.notebook_template import VERDICT
 from grading.outcome import Outcome
 from grading.rendering import page_of
+from grading.repair.messages import CAME_INSTEAD
 
 NO_PAGE = "no feedback page: "
+SENTENCE_END = re.compile(r"(?<=[.?]) ")
 FORMAT = {"nbformat": 4, "nbformat_minor": 5}
 
 
@@ -57,7 +59,7 @@ class Pages:
         folder = self.course.autograded(outcome.student, self.assignment)
         executed = self.course.files.names(folder, ".ipynb")
         for name in executed:
-            yield name, notebook_of(self.course.files.read(folder / name, MOST_BYTES))
+            yield name, notebook_of(self.course.files.read(folder / name, MAX_EXECUTED_NOTEBOOK_BYTES))
         if outcome.verdict.refused and not executed:
             refused = {"refused": True, "reason": to_student(outcome.reason.partition(NO_PAGE)[0])}
             for name in self.course.notebooks(self.assignment):
@@ -72,9 +74,16 @@ class Pages:
 
 
 def to_student(reason: str) -> str:
-    """Rephrase the reason for a refusal, which tells the instructor what to ask for, to address the student."""
-    asked = (("Ask for it", "Hand it in"), ("ask for it", "hand it in"), ("Ask for ", "Hand in "))
-    return reduce(lambda text, words: text.replace(*words), asked, reason)
+    """Rephrase the reason for a refusal, which tells the instructor what to ask for, to address the student.
+
+    That is its last sentence, up to the list of what came instead. What comes before and after it may hold names that
+    a student gave to files, and stays as it is.
+    """
+    said, instead, names = reason.partition(CAME_INSTEAD)
+    *before, asked = SENTENCE_END.split(said)
+    for words in (("Ask for it", "Hand it in"), ("ask for it", "hand it in"), ("Ask for ", "Hand in ")):
+        asked = asked.replace(*words, 1)
+    return " ".join([*before, asked]) + instead + names
 
 
 def make_pages(

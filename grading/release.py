@@ -1,7 +1,5 @@
 """The student's version of an assignment, generated from the instructor's; and its entry in the gradebook."""
 
-import os
-import sys
 from hashlib import sha256
 from logging import Logger
 from pathlib import Path
@@ -9,7 +7,8 @@ from pathlib import Path
 from traitlets.config import Config
 
 from grading._untyped import CourseDirectory, GenerateAssignment, NbGraderException
-from grading.course import Course, GradingError, environment
+from grading.course import Course, GradingError
+from grading.gradebook.create import create_tables
 from grading.gradebook.lookup import is_registered
 from grading.notebook_template import NotebookTemplate
 
@@ -34,10 +33,8 @@ def register(course: Course, assignment: str, log: Logger) -> None:
     if is_new and is_whole and is_registered(course.config().CourseDirectory.db_url, assignment):
         return
     course.files.require_own(stamp.parent / assignment)
-    # For a new gradebook nbgrader calls alembic by name; it lies beside this Python, which need not be on the path.
-    beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    with environment("PATH", beside):
-        _generate(course, assignment, folder, Config(), log)
+    create_tables(course.config().CourseDirectory.db_url)
+    _generate(course, assignment, folder, Config(), log)
     course.files.write(stamp, now.encode())
 
 

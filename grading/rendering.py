@@ -14,7 +14,7 @@ from traitlets import Bool
 from traitlets.config import Config
 
 from grading import bounded
-from grading._untyped import HTMLExporter, NotebookNode, Preprocessor, as_node, new_output
+from grading._untyped import HTMLExporter, NotebookNode, Preprocessor, as_node, code_cell, new_output, text_cell
 from grading.feedback import FeedbackExporter
 from grading.graded_cell import is_students
 from grading.sanitize import PICTURE_KINDS, sanitized
@@ -91,6 +91,16 @@ def _page(notebook: NotebookNode, resources: dict[str, Any], settings: dict[str,
     exporter = FeedbackExporter(config=Config(settings | UNBOUNDED))  # type: ignore[no-untyped-call]
     page, _ = exporter.from_notebook_node(notebook, resources)
     yield str(page)
+
+
+def warm_up() -> None:
+    """Make a page of a little of everything, so that what only a page imports is there before a process is forked."""
+    shown = new_output("display_data", data={"text/html": "<b>bold</b>", "text/plain": "bold"})
+    code = code_cell("print(1)", "code") | {"outputs": [shown], "execution_count": 1}
+    cells = [code, text_cell("# A title\n\n`code` and $x$", "text")]
+    kernel = {"kernelspec": {"name": "python3", "language": "python", "display_name": "Python 3"}}
+    whole = as_node({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5})
+    list(_rendered(whole, {}))
 
 
 # Plain text -----------------------------------------------------------------------------------------------------------

@@ -13,10 +13,12 @@ from sqlalchemy import func, select
 from grading._untyped import Assignment, BaseCell, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 from grading.course import Course, GradingError
 from grading.gradebook.agreement import require_agreement
+from grading.gradebook.create import open_gradebook
 from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
 from grading.repair.messages import SEVERAL
 from grading.roster import gradable, with_submission
 from grading.run_state import RunState
+from grading.text import points
 from grading.verdict import Verdict
 
 # How a formula begins, in full width as well; and an apostrophe, which would be mistaken for one of ours.
@@ -72,8 +74,7 @@ def rows(course: Course, assignment: str) -> list[Row]:
     """
     course.require(assignment)
     graded = _graded(course, assignment)
-    directory = course.config().CourseDirectory
-    with Gradebook(directory.db_url, directory.course_id) as gradebook:
+    with open_gradebook(course) as gradebook:
         questions = {name: i for i, name in enumerate(_questions(assignment, gradebook))}
         grades = defaultdict(list)
         for student, *grade in gradebook.db.execute(_grades(assignment)):
@@ -147,11 +148,6 @@ def _row(course: Course, assignment: str, outcome: Outcome, grades: Sequence[Any
         unread,
         penalty,
     )
-
-
-def points(value: float) -> str:
-    """Return a number of points with up to three decimals: a quarter of 3.5 points is no rounder than that."""
-    return f"{float(value):.3f}".rstrip("0").rstrip(".")
 
 
 def table(rows: Sequence[Row]) -> str:

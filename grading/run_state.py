@@ -20,7 +20,7 @@ from grading.outcome import CHANGED, MAX_TABLE_TEXT, UNKNOWN, Outcome, plain
 from grading.pages import NO_PAGE
 from grading.safe_files import PRIVATE
 
-MOST_BYTES = 10_000_000  # of a stored outcome: its texts are cut, and a notebook has 500 cells
+MAX_OUTCOME_BYTES = 10_000_000  # of a stored outcome: its texts are cut, and a notebook has 500 cells
 BITS = 128
 DIGITS = BITS // 4  # hexadecimal
 
@@ -88,7 +88,7 @@ class RunState:
     def outcome_of(self, student: str) -> Outcome | None:
         """Return the stored outcome; ``None`` where there is none, or it is broken and has to be made again."""
         try:
-            outcome = Outcome.from_json(self._files.read(self._outcomes / f"{student}.json", MOST_BYTES))
+            outcome = Outcome.from_json(self._files.read(self._outcomes / f"{student}.json", MAX_OUTCOME_BYTES))
             whole = outcome.student == student and isinstance(outcome.digest, str)
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None

@@ -1,9 +1,29 @@
-"""The marks that follow from what a test asks for."""
+"""The marks that follow from what a test asks for, and the option to run only some cases of each test."""
+
+import random
+from collections import defaultdict
 
 import pytest
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    help = "run at most so many cases of each test, always the same ones, which `make check` does"
+    parser.addoption("--cases", type=int, metavar="MOST", help=help)
+
+
+def pytest_collection_modifyitems(config, items):
     for item in items:
         if "browser" in item.fixturenames:
             item.add_marker(pytest.mark.browser)
+    if most := config.getoption("cases"):
+        chosen = some_cases([item.nodeid for item in items], most)
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
+        items[:] = [item for item in items if item.nodeid in chosen]
+
+
+def some_cases(names, most):
+    """Choose at most so many cases of each test, at random, so that they cover all of its parameters."""
+    cases = defaultdict(list)
+    for name in names:
+        cases[name.partition("[")[0]].append(name)
+    return {name for test, found in cases.items() for name in random.Random(test).sample(found, min(most, len(found)))}

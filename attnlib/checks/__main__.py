@@ -16,7 +16,9 @@ Exit code: 0 if everything is correct, 1 if something is wrong, 2 if the command
 
 def main(arguments: list[str] | None = None) -> int:
     """Do what the command line asks for, and return the exit code."""
-    parser = argparse.ArgumentParser("python -m attnlib.checks", description=__doc__, epilog=EPILOG)
+    started = Path(sys.argv[0]).name
+    called = "python -m attnlib.checks" if started == "__main__.py" else started
+    parser = argparse.ArgumentParser(called, description=__doc__, epilog=EPILOG)
     parser.add_argument(
         "what", nargs="+", metavar="NOTEBOOK", help='notebooks to run, or "report" and the names of exercises (or none)'
     )

@@ -1,4 +1,4 @@
-"""What a notebook does without torch: in a browser, whose Python (Pyodide) has none, and where it is not installed.
+"""Run a notebook where torch is missing: in a browser, whose Python (Pyodide) has none, or where it is not installed.
 
 What needs torch is left out of a cell before it runs, and so is what needs something that was left out. The cell says
 so in a sentence, and the rest of the notebook runs as everywhere.
@@ -32,7 +32,7 @@ def in_browser() -> bool:
 
 
 def without_torch() -> bool:
-    """Tell whether torch is not to be had."""
+    """Tell whether torch cannot be imported."""
     return find_spec(TORCH) is None
 
 
@@ -74,7 +74,7 @@ class WithoutTorch:
         return cell
 
     def _kept(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Return the statements that do not need torch; which names the others would have made is remembered."""
+        """Return the statements that do not need torch, and remember which names the others would have defined."""
         about_torch = any(map(_imports_torch, body))
         kept = []
         for statement in body:
@@ -96,7 +96,7 @@ class WithoutTorch:
 
 
 def _singly(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a cell, each import for itself."""
+    """Yield the statements of a cell. An import of several modules becomes one statement for each."""
     for statement in body:
         if isinstance(statement, ast.Import):
             yield from (ast.copy_location(ast.Import([alias]), statement) for alias in statement.names)
@@ -127,7 +127,7 @@ def _bound(statement: ast.stmt) -> set[str]:
 
 
 def _used(statement: ast.stmt) -> Iterator[str]:
-    """Yield the notebook's names that a statement uses, in functions within it too; a parameter is none of them."""
+    """Yield the notebook's names that a statement uses, also inside functions. Parameters are not among them."""
     tables = [_table(statement)]
     while tables:
         table = tables.pop()

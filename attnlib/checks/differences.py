@@ -28,11 +28,12 @@ EXACT = np.dtype(np.float64).itemsize
 
 def less_exact(case: Case, answer: Answer) -> list[str]:
     """Return the results with fewer digits than the inputs: float32, for example, where all inputs are float64."""
+    coarse = [name for name, x in answer.arrays.items() if x.dtype.kind == "f" and x.dtype.itemsize < EXACT]
+    if not coarse:
+        return []
     arrays = (*named_arrays(case.inputs).values(), *named_arrays(case.options).values())
     given = [x.dtype for x in arrays if x.dtype.kind == "f"]
-    if not given or any(dtype.itemsize < EXACT for dtype in given):
-        return []
-    return [name for name, x in answer.arrays.items() if x.dtype.kind == "f" and x.dtype.itemsize < EXACT]
+    return coarse if given and all(dtype.itemsize >= EXACT for dtype in given) else []
 
 
 def describe_difference(exercise: Exercise, case: Case, answer: Answer, expected: Answer, tolerance: float) -> str:
@@ -78,7 +79,7 @@ def _plural(text: str, expected: Answer) -> str:
 
 
 def inspection_order(expected: Answer) -> list[str]:
-    """Return the names of the arrays, the last result first: as the context is made of the weights. Gradients last."""
+    """Return the names of the arrays, the last result first, since weights explain a context. Gradients come last."""
     gradients = [name for name in expected.arrays if name.startswith(GRADIENT_OF)]
     return [*reversed([name for name in expected.arrays if name not in gradients]), *gradients]
 

@@ -1,4 +1,4 @@
-"""Decide: run every case, compare with the reference, score the parts, and name the mistake. Nothing is shown here."""
+"""Evaluate an answer: run every case, compare with the reference, compute the score, and name the mistake."""
 
 import difflib
 import math
@@ -27,7 +27,7 @@ from attnlib.checks.report import Failure, Report
 TOLERANCE = {np.dtype(np.float64): 1e-5, np.dtype(np.float32): 1e-4}
 EXACT = 1e-5  # where all that goes in are whole numbers
 
-# How the probe, and torch, say that no gradient gets through.
+# How call_submission and torch say that no gradient gets through.
 CUT = re.compile(r"no gradient|numpy\(\) on Tensor|not require grad")
 
 # How torch says that tensors of two dtypes met.
@@ -114,22 +114,24 @@ class Evaluation:
 
         What is wrong with an argument that no notebook asks for is a remark, where all else is right.
         """
-        wrong = [i for i in answers if not self._is_right(i, answers[i])]
+        correct = frozenset(i for i in answers if self._is_right(i, answers[i]))
+        wrong = [i for i in answers if i not in correct]
         graded = [i for i in answers if self.exercise.grades(self.cases[i])]
-        score = _score(self.exercise, [self.cases[i] for i in graded], [i not in wrong for i in graded])
-        failed = [i for i in graded if i in wrong]
+        score = _score(self.exercise, [self.cases[i] for i in graded], [i in correct for i in graded])
+        failed = [i for i in graded if i not in correct]
         if failed:
-            return self._report(score, answers, failed)
-        remark = self._report(score, answers, wrong) if wrong else None
+            return self._report(score, answers, correct, failed)
+        remark = self._report(score, answers, correct, wrong) if wrong else None
         return Report(self.exercise.name, self.backend, score, None, None, remark=remark)
 
     def _is_right(self, i: int, answer: Answer) -> bool:
         return _is_right(self.cases[i], answer, self.expected[i], self.tolerances[i])
 
-    def _general_mistake(self, answers: dict[int, Answer], first: int, difference: str) -> Mistake | None:
+    def _general_mistake(
+        self, answers: dict[int, Answer], correct: frozenset[int], first: int, difference: str
+    ) -> Mistake | None:
         """Return the mistake that the answers show, if it is one that can occur in every exercise."""
         cases, expected = {i: self.cases[i] for i in answers}, {i: self.expected[i] for i in answers}
-        correct = frozenset(i for i in answers if self._is_right(i, answers[i]))
         repeated = tuple((i, j) for j in cases for i in cases if i < j and cases[j].name == again(cases[i]))
         evidence = Evidence(cases, answers, expected, correct, first, difference, repeated)
         found = recognise_general_mistake(evidence) or recognise_crash(answers[first])
@@ -137,7 +139,7 @@ class Evaluation:
 
     def _beyond_numbers(self, i: int, answer: Answer) -> Mistake | None:
         """Return what is wrong with the gradients, or with the digits, of numbers that may be right."""
-        if self.cases[i].part == GRADIENTS:
+        if self.cases[i].criterion == GRADIENTS:
             if _is_cut(answer):
                 return CUT_OFF
             gradients = [x for name, x in answer.arrays.items() if name.startswith(GRADIENT_OF)]
@@ -145,17 +147,17 @@ class Evaluation:
         right = answer.problem is None and _close(answer, self.expected[i], self.tolerances[i])
         return LESS_EXACT if right and less_exact(self.cases[i], answer) else None
 
-    def _report(self, score: float, answers: dict[int, Answer], wrong: list[int]) -> Report:
+    def _report(self, score: float, answers: dict[int, Answer], correct: frozenset[int], wrong: list[int]) -> Report:
         """Report what went wrong first, and what else did."""
         first, exercise = wrong[0], self.exercise
         answer, expected, tolerance = answers[first], self.expected[first], self.tolerances[first]
         difference = describe_difference(exercise, self.cases[first], answer, expected, tolerance)
-        named = self._name(answers, first) or self._general_mistake(answers, first, difference)
+        named = self._name(answers, first) or self._general_mistake(answers, correct, first, difference)
         others = tuple(self.cases[i].name for i in self._others(answers, wrong, named))
-        right = [i for i in answers if self._is_right(i, answers[i])]
-        like = next((self.cases[i].name for i in reversed(right) if i < first), None)
+        last_right = next((self.cases[i].name for i in reversed(answers) if i in correct and i < first), None)
+        counts = len(correct), len(answers)
         failure = Failure(
-            self.cases[first], answer, expected, difference, exercise, tolerance, others, len(right), len(answers), like
+            self.cases[first], answer, expected, difference, exercise, tolerance, others, *counts, last_right
         )
         return Report(exercise.name, self.backend, score, named, failure)
 
@@ -163,16 +165,16 @@ class Evaluation:
         """Return the mistake that answers as the student did, or None where there is none or more than one.
 
         First over all cases; then without the arguments that were not asked for; then over the cases up to the end of
-        the first part that went wrong, for a student who made this mistake and, independently, another one later.
+        the first criterion that is not met, for a student who made this mistake and, independently, another one later.
         """
         if CLASH.search(answers[first].error or "") and any(_is_cut(answer) for answer in answers.values()):
             return replace(CUT_OFF, section=self.exercise.section)  # a detour that changes the dtype on the way
         beyond = self._beyond_numbers(first, answers[first])
-        if beyond or self.cases[first].part == GRADIENTS:
+        if beyond or self.cases[first].criterion == GRADIENTS:
             return replace(beyond, section=self.exercise.section) if beyond else None
-        numbers = [i for i in answers if self.cases[i].part != GRADIENTS]
+        numbers = [i for i in answers if self.cases[i].criterion != GRADIENTS]
         asked = [i for i in numbers if not self.needs(self.cases[i])]
-        end = max(i for i in numbers if self.cases[i].part == self.cases[first].part)
+        end = max(i for i in numbers if self.cases[i].criterion == self.cases[first].criterion)
         up_to_here = [i for i in numbers if i <= end]
         near = [m for m in self.exercise.mistakes if self._same(first, answers[first], m)]
         for compared in (numbers, asked if first in asked else numbers, up_to_here):
@@ -186,13 +188,14 @@ class Evaluation:
     def _answer(self, mistake: Mistake, i: int) -> Answer:
         """Return what a mistake makes of a case."""
         if (mistake.id, i) not in self._known:
-            case = replace(self.cases[i], training=False)
+            case = self.cases[i]
+            case = replace(case, training=False) if case.training else case
             self._known[mistake.id, i] = call_submission(mistake.implementation, case, self.exercise)
         return self._known[mistake.id, i]
 
     def _others(self, answers: dict[int, Answer], wrong: list[int], named: Mistake | None) -> list[int]:
         """Return the later cases that went wrong too, and not for the reason that was named."""
-        later = [i for i in wrong[1:] if self.cases[i].part != GRADIENTS]
+        later = [i for i in wrong[1:] if self.cases[i].criterion != GRADIENTS]
         if named not in self.exercise.mistakes:
             return later
         return [i for i in later if not self._same(i, answers[i], named)]
@@ -260,7 +263,7 @@ def _doubled(inputs: dict[str, Any]) -> dict[str, Any]:
 def _with_gradients(exercise: Exercise, case: Case, rng: np.random.Generator) -> Case:
     """Return the case with a random gradient for each output, which is to be sent back."""
     upstream = {name: rng.normal(size=x.shape) for name, x in _expected(exercise, case).arrays.items()}
-    return replace(case, name=f"the gradients for {case.name}", part=GRADIENTS, upstream=upstream)
+    return replace(case, name=f"the gradients for {case.name}", criterion=GRADIENTS, upstream=upstream)
 
 
 def _expected(exercise: Exercise, case: Case) -> Answer:
@@ -290,20 +293,26 @@ def _is_right(case: Case, answer: Answer, expected: Answer, tolerance: float) ->
 
 
 def _close(answer: Answer, other: Answer, tolerance: float, *, equal_nan: bool = False) -> bool:
-    return answer.arrays.keys() == other.arrays.keys() and all(
-        answer.arrays[name].shape == x.shape
-        and (answer.arrays[name].dtype.kind == "b") == (x.dtype.kind == "b")
-        and _near(answer.arrays[name], x, tolerance, equal_nan)
-        for name, x in other.arrays.items()
+    if answer.arrays.keys() != other.arrays.keys():
+        return False
+    pairs = [(answer.arrays[name], x) for name, x in other.arrays.items()]
+    # Two wrong answers may share all results but one, so look at the start of each result before all of any.
+    return all(_begin_alike(*pair, tolerance) for pair in pairs) and all(
+        _near(*pair, tolerance, equal_nan) for pair in pairs
     )
 
 
+def _begin_alike(x: NDArray[Any], y: NDArray[Any], tolerance: float) -> bool:
+    """Tell whether two arrays have one shape and kind, and first numbers that are near or not finite."""
+    if x.shape != y.shape or (x.dtype.kind == "b") != (y.dtype.kind == "b"):
+        return False
+    return not x.size or not abs(x.item(0) - y.item(0)) > tolerance + tolerance * abs(y.item(0))
+
+
 def _near(x: NDArray[Any], y: NDArray[Any], tolerance: float, equal_nan: bool) -> bool:
-    """As numpy.allclose, in a tenth of its time: a wrong answer is compared with those of a hundred mistakes."""
-    if x.dtype.kind == "b" or not x.size:
+    """Do what numpy.allclose does in a tenth of its time: an answer is compared with those of a hundred mistakes."""
+    if x.dtype.kind == "b":
         return np.array_equal(x, y)
-    if abs(x.item(0) - y.item(0)) > tolerance + tolerance * abs(y.item(0)):
-        return False  # most are far from the first number on; where that is not finite, this says nothing
     with np.errstate(all="ignore"):
         near = (np.abs(x - y) <= tolerance + tolerance * np.abs(y)) & np.isfinite(y)
     if near.all():
@@ -318,19 +327,19 @@ def _tolerance(case: Case) -> float:
 
 
 def _score(exercise: Exercise, cases: Sequence[Case], right: Sequence[bool]) -> float:
-    """Return the share of the parts whose every case is right; the first part is the foundation of the others.
+    """Return the share of the criteria that are met: those whose cases are all right. Without the first, it is 0.
 
-    A part of which nothing was asked counts for nothing. Gradients, where they are asked for, weigh as much as all the
-    rest: they are what a torch exercise is about.
+    A criterion without any case is left out. Gradients, where they are asked for, weigh as much as all the rest,
+    because they are what a torch exercise is about.
     """
-    there = {case.part for case in cases}
-    weights = {part: weight for part, weight in exercise.parts.items() if part in there}
-    if GRADIENTS in there:
+    asked = {case.criterion for case in cases}
+    weights = {criterion: weight for criterion, weight in exercise.rubric.items() if criterion in asked}
+    if GRADIENTS in asked:
         weights[GRADIENTS] = sum(weights.values())
-    kept = {part for part in weights if all(ok for case, ok in zip(cases, right, strict=True) if case.part == part)}
-    if next(iter(weights)) not in kept:
+    failed = {case.criterion for case, is_right in zip(cases, right, strict=True) if not is_right}
+    if next(iter(weights)) in failed:
         return 0.0
-    return math.fsum(weights[part] for part in kept) / sum(weights.values())
+    return math.fsum(weights[criterion] for criterion in weights if criterion not in failed) / sum(weights.values())
 
 
 def _same(case: Case, answer: Answer, other: Answer, tolerance: float) -> bool:

@@ -1,4 +1,4 @@
-"""What an exercise is: its inputs, its reference, the parts its points are split into, and its known mistakes.
+"""What an exercise consists of: its inputs, its reference, its rubric, and its known mistakes.
 
 An exercise is data. Whether an implementation is right is decided in :mod:`attnlib.checks.evaluation`, what it is shown
 in :mod:`attnlib.checks.report`.
@@ -85,15 +85,15 @@ class Exercise:
         name: the name that ``check`` is called with.
         reference: the implementation that is right.
         outputs: the names of the last dimensions of each returned array, by the array's name.
-        parts: the weight of each part in the score. Without the first part, the others earn nothing.
+        rubric: the weight of each criterion in the score. If the first one is not met, the others earn nothing.
         section: what to reread after a mistake that is not known.
         advice: the hint for a mistake that is not known.
         inputs: yields the cases.
         mistakes: the known mistakes.
-        offered: arguments that one notebook asks for and another does not. Cases with one of them are only for
-            implementations that have an argument of that name.
-        extras: arguments that no notebook asks for. Cases with one of them are never graded: what is wrong there
-            becomes a remark.
+        graded_options: optional arguments that one notebook asks for and another does not. Cases with one of them are
+            only for implementations that have an argument of that name.
+        ungraded_options: optional arguments that no notebook asks for. Cases with one of them are never graded: what is
+            wrong there becomes a remark.
         call: how an implementation is called; for a class, that takes more than one call.
         plain: whether numbers, True, False and tuples are accepted in place of arrays.
         whole_numbers: the inputs that are whole numbers by nature, such as lengths. All other numbers reach the
@@ -110,13 +110,13 @@ class Exercise:
     name: str
     reference: Implementation
     outputs: dict[str, tuple[str, ...]]
-    parts: dict[str, int]
+    rubric: dict[str, int]
     section: Section
     advice: str
     inputs: Callable[[np.random.Generator], Iterator[Case]]
     mistakes: tuple[Mistake, ...]
-    offered: tuple[str, ...] = ()
-    extras: tuple[str, ...] = ()
+    graded_options: tuple[str, ...] = ()
+    ungraded_options: tuple[str, ...] = ()
     call: CallingConvention = call_function
     plain: bool = False
     whole_numbers: tuple[str, ...] = ()
@@ -129,11 +129,11 @@ class Exercise:
     @property
     def optional(self) -> tuple[str, ...]:
         """The arguments that an implementation may lack."""
-        return (*self.offered, *self.extras)
+        return (*self.graded_options, *self.ungraded_options)
 
     def grades(self, case: Case) -> bool:
         """Tell whether a case counts: it has none of the arguments that no notebook asks for."""
-        return not set(self.extras) & (case.options.keys() | case.setup.keys())
+        return not set(self.ungraded_options) & (case.options.keys() | case.setup.keys())
 
     @property
     def takes_autograd(self) -> bool:

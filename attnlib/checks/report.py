@@ -169,8 +169,8 @@ class Report:
         """Return the sentence that introduces a remark."""
         if self.remark is None or self.remark.failure is None:
             return ""
-        case, extras = self.remark.failure.case, self.remark.failure.exercise.extras
-        names = " and ".join(name for name in extras if name in {*case.options, *case.setup})
+        case, options = self.remark.failure.case, self.remark.failure.exercise.ungraded_options
+        names = " and ".join(name for name in options if name in {*case.options, *case.setup})
         about = f": {self.remark.named.title}" if self.remark.named else ""
         offers = f"Your function also takes {names}, which the task does not ask for{about}."
         return f"This remark costs no points. {offers}"

@@ -48,9 +48,9 @@ def ppmi_vectors(
     :math:`U \sqrt{S}`. All of them are then divided by one number, so that the components have mean square 1.
 
     Args:
-        sentences: each a sequence of words; words of different sentences never count as neighbours.
+        sentences: each a sequence of words; words in different sentences never count as neighbours.
         width: D, the number of components of a vector.
-        window: how many words to either side count as near.
+        window: the number of words on either side that count as near.
         min_count: rarer words are left out.
         smoothing: s, the power to which the counts of neighbours are raised: below 1, rare ones count less.
 
@@ -102,7 +102,7 @@ def _near(sentences: Iterable[Sentence], words: Sequence[str], window: int) -> T
 
 
 def _ppmi(count: Table, smoothing: float) -> Table:
-    """Positive pointwise mutual information of a table of counts, ``(V, V)``."""
+    """Return the positive pointwise mutual information of a table of counts, ``(V, V)``."""
     context = count.sum(axis=0) ** smoothing
     chance = count.sum(axis=1, keepdims=True) * (context / context.sum())
     ratio = np.divide(count, chance, out=np.zeros_like(count), where=count > 0)

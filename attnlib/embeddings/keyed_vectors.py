@@ -31,8 +31,9 @@ class KeyedVectors:
         vectors: ``(V, D)``.
 
     Raises:
-        TypeError: the vectors are no array of floating point, or what is looked up is no word or list of words.
-        ValueError: words and vectors differ in number, D is 0, or a word comes twice.
+        TypeError: the vectors are not a floating point array, or a lookup is for neither a word nor
+            a list of words.
+        ValueError: words and vectors differ in number, D is 0, or a word occurs twice.
         KeyError: on lookup, a word is not in the vocabulary.
 
     Source:
@@ -74,17 +75,17 @@ class KeyedVectors:
     ) -> Self:
         r"""Read vectors from a file in word2vec's text or binary format, or in GloVe's (``no_header=True``).
 
-        A word that came before is skipped, with a warning; the vector that came first is kept.
+        If a word occurs again, its later vector is skipped, with a warning.
 
         Args:
             fname: the file; its name ends in ``.gz`` if it is compressed.
             binary: whether it is in the binary format.
-            encoding: that of the words.
-            unicode_errors: what becomes of bytes that do not fit the encoding: ``"strict"`` refuses them,
+            encoding: the encoding of the words.
+            unicode_errors: what to do with bytes that do not fit the encoding: ``"strict"`` refuses them,
                 ``"replace"`` and ``"ignore"`` do what their names say.
             limit: read that many words at most (files have the most frequent first); ``None`` reads all.
-            datatype: of the vectors.
-            no_header: whether the text lacks its first line ``V D``. The first line then tells D.
+            datatype: the dtype of the vectors.
+            no_header: whether the text lacks its first line ``V D``. D is then taken from the first line.
 
         Returns:
             The vectors ``(V, D)``, in the order of the file.
@@ -92,7 +93,7 @@ class KeyedVectors:
         Raises:
             EOFError: the file ends before the V words that its header promises.
             ValueError: a line does not hold a word and D numbers, its word begins or ends with a space, the header is
-                none or promises fewer words than there are, a word does not fit the encoding, ``limit`` is less than
+                invalid or promises fewer words than there are, a word does not fit the encoding, ``limit`` is less than
                 1, or the file is to be binary and without a header.
             TypeError: ``datatype`` is not floating point.
 
@@ -124,8 +125,9 @@ class KeyedVectors:
 
         Args:
             fname: the file; it is compressed if its name ends in ``.gz``.
-            binary: write float32 instead of decimals. The decimals read back exactly; float64 loses half its digits.
-            write_header: whether the first line ``V D`` is written; GloVe's files are without.
+            binary: write float32 instead of decimals. Decimals are read back exactly; float32 loses half the digits
+                of float64.
+            write_header: whether the first line ``V D`` is written; GloVe's files have none.
 
         Raises:
             ValueError: a word that could not be read back: in text, one with a newline, with a number after a space or
@@ -184,11 +186,11 @@ class KeyedVectors:
         post_normalize: bool = False,
         ignore_missing: bool = True,
     ) -> Vectors:
-        r"""Average the vectors of the words of a sentence, those that are in the vocabulary.
+        r"""Average the vectors of those words of a sentence that are in the vocabulary.
 
         .. math:: m = \sum_i w_i\, \frac{v_i}{\lVert v_i \rVert} \Big/ \sum_i \lvert w_i \rvert
 
-        A word that comes twice counts twice. A vector of zeros has no direction and counts as it is. If no word is
+        A word that occurs twice counts twice. A vector of zeros has no direction and is left unchanged. If no word is
         known, or all weights are 0, the mean is a vector of zeros.
 
         Args:
@@ -241,7 +243,7 @@ class KeyedVectors:
 def _cosines(v: Vectors, vectors: Vectors) -> Vectors:
     """Return the cosines of one vector with many, 0 where one is zeros, as :func:`cosine` does, but far faster.
 
-    In float64 no square of narrower numbers overflows or vanishes, so that only lengths need be divided by.
+    In float64, squares of float32 and float16 numbers neither overflow nor vanish, so dividing by lengths is enough.
     """
     if vectors.dtype.itemsize > 4:
         return np.asarray(cosine(v[None], vectors)[0])
@@ -251,7 +253,7 @@ def _cosines(v: Vectors, vectors: Vectors) -> Vectors:
 
 
 def _best(cosines: Vectors, n: int) -> NDArray[np.intp]:
-    """Return the first n places, or more, of a stable order from the largest down, nan last; only those are sorted."""
+    """Return the indices of the n largest, or more, in stable descending order, nan last; only those are sorted."""
     least = np.partition(-cosines, min(n, cosines.size) - 1)[min(n, cosines.size) - 1]
     among = np.flatnonzero(~(-cosines > least))
     order: NDArray[np.intp] = among[np.argsort(-cosines[among], kind="stable")]
@@ -270,7 +272,7 @@ def _weights(keys: Sequence[str], weights: ArrayLike | None) -> NDArray[np.float
 
 
 def _directions(v: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divide vectors ``(..., D)`` by their lengths; a vector of zeros stays one."""
+    """Divide vectors ``(..., D)`` by their lengths; a vector of zeros is unchanged."""
     length = np.linalg.norm(v, axis=-1, keepdims=True)
     directions: NDArray[Any] = v / np.where(length == 0, 1.0, length)
     return directions

@@ -5,8 +5,9 @@
 - Binary: the same header line; then per word: the word, a space, and D little-endian float32. word2vec's own tool
   adds a newline, gensim does not.
 
-In text the last D fields of a line are its numbers, so a word may hold spaces, as a few of GloVe's do. A field more
-than that is a mistake where it is a number too, not a part of the word; and so is a space at either end of the word.
+In text the last D fields of a line are its numbers, so a word may hold spaces, as a few of GloVe's do. If the field
+before them is a number too, this is treated as an error, not as part of the word; and so is a space at either end of
+the word.
 Files named ``.gz`` are compressed.
 
 Dimensions: V words in the file, D width of a vector.
@@ -24,7 +25,7 @@ from numpy.typing import DTypeLike, NDArray
 
 Path = str | os.PathLike[str]
 Vectors = NDArray[np.floating[Any]]
-Entry = tuple[str, bytes, Any]  # where it stands, the word, its D numbers
+Entry = tuple[str, bytes, Any]  # its place in the file, the word, its D numbers
 
 
 def read(
@@ -49,7 +50,7 @@ def read(
                 again.append(f"{place}: {word!r}")
                 continue
             words[word] = None
-            numbers += np.asarray(vector, dtype).tobytes()  # grows in place: a large file is held in memory once
+            numbers += np.asarray(vector, dtype).tobytes()  # in place: a large file is held in memory only once
     if promised is not None:
         _check_count(fname, len(words) + len(again), promised, limit)
     if again:
@@ -61,7 +62,7 @@ def write(fname: Path, words: Sequence[str], vectors: Vectors, *, binary: bool, 
     """Write words and vectors ``(V, D)`` to a file; see ``KeyedVectors.save_word2vec_format``."""
     if binary and not write_header:
         raise ValueError("binary is True and write_header False, but without the header nothing tells the width D")
-    encoded = [_encode(word, binary) for word in words]  # before the file is opened: no half-written file
+    encoded = [_encode(word, binary) for word in words]  # before opening the file: an error leaves no half of it
     with _open(fname, "wb") as file:
         if write_header:
             file.write(b"%d %d\n" % vectors.shape)
@@ -99,7 +100,7 @@ def _header(fname: Path, line: bytes) -> tuple[int, int]:
 
 
 def _width(fname: Path, file: IO[bytes]) -> int:
-    """Return D, by the first line: the number of its last fields that are numbers. The first field is a word."""
+    """Return D, the number of fields at the end of the first line that are numbers. Its first field is a word."""
     line = file.readline()
     file.seek(0)
     fields = _fields(line)
@@ -134,7 +135,7 @@ def _binary_entries(fname: Path, file: IO[bytes], width: int) -> Iterator[Entry]
         word = bytearray()
         while (byte := file.read(1)) not in (b" ", b""):
             word += byte
-        word = word.lstrip(b"\n")  # the newline after the vector before, where there is one
+        word = word.lstrip(b"\n")  # the newline after the previous vector, if there is one
         if not word and not byte:
             return
         place, vector = f"{fname}, word {number}", file.read(4 * width)

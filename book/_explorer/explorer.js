@@ -345,7 +345,7 @@ class AttentionExplorer extends HTMLElement {
     const { mask, positions } = this.state;
     const needless = { masked: mask === "none" && positions !== "alibi", placed: !(positions in PLACED) };
     for (const [name, panel] of Object.entries(this.panels)) {
-      panel.element.hidden = needless[name] || (hiding && ["masked", "weights", "context"].includes(name));
+      panel.element.hidden = needless[name] || (hiding && ["scores", "masked", "weights", "context"].includes(name));
     }
   }
 
@@ -440,7 +440,7 @@ class AttentionExplorer extends HTMLElement {
     const row = this.over ?? this.picked;
     Object.values(this.panels).forEach((panel) => panel.mark(row, this.picked));
     if (this.hiding) {
-      this.summary.say(`The weights of “${words[row]}” are hidden until you have guessed.`);
+      this.summary.say(`The scores and weights of “${words[row]}” are hidden until you have guessed.`);
       return;
     }
     const { heads } = this.result;

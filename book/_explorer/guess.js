@@ -1,4 +1,4 @@
-// Predict first: the weights stay hidden until the reader has said where most of them will go.
+// Predict first: scores and weights stay hidden until the reader has said where most of them will go.
 
 import { best, h, quoted, shown } from "./table.js";
 

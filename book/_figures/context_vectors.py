@@ -125,39 +125,100 @@ def step_then_attend(ax):
     arrow(ax, (0.75, -0.05), (1.05, 0.07))
 
 
-def learning_curves(curve_with, curve_without, right_with, right_without) -> Figure:
-    """Plot the accuracy with and without attention, while training and for each place of the output."""
-    figure, (ax, bx) = plt.subplots(1, 2, figsize=(7, 3.5), sharey=True)
-    for curve, name, colour, mark in (
-        (curve_with, "with attention", COLOURS[0], "o"),
-        (curve_without, "without", COLOURS[1], "s"),
-    ):
-        ax.plot(*zip(*curve), mark + "-", color=colour, label=name)
-    ax.set(xlabel="batches of 64 dates", ylabel="share right", ylim=(-0.03, 1.05))
-    ax.legend(loc="lower right", fontsize=10)
+def learning_and_length(curve_with, curve_without, by_length) -> Figure:
+    """Plot the share of dates that are right while training, and that of copies by their number of digits."""
+    figure, (ax, bx) = plt.subplots(2, 1, figsize=(5.0, 6.6))
+    looks = {"with attention": (COLOURS[0], "o"), "plain average": (COLOURS[2], "^"), "without": (COLOURS[1], "s")}
+    for name, curve in {"with attention": curve_with, "without": curve_without}.items():
+        ax.plot(*zip(*curve), looks[name][1] + "-", color=looks[name][0], ms=5, label=name)
+    for name, right in by_length.items():
+        bx.plot(range(1, len(right) + 1), right, looks[name][1] + "-", color=looks[name][0], ms=5, label=name)
+    ax.set(xlabel="batches of 64 dates", ylabel="dates right", ylim=(-0.03, 1.05))
+    ax.legend(loc="lower right")
+    bx.legend(loc="center right", bbox_to_anchor=(1, 0.6))
+    bx.set(xlabel="digits to copy", ylabel="copies right", ylim=(-0.03, 1.05))
     ax.grid(True)
-
-    marks = "YYYY-MM-DD"
-    for values, colour, shape in ((right_with.mean(0), COLOURS[0], "o"), (right_without.mean(0), COLOURS[1], "s")):
-        bx.plot(range(10), values, shape, color=colour, ms=7)
-    bx.set_xticks(range(10), marks)
-    bx.set(xlabel="place in the output")
     bx.grid(True)
+    return figure
+
+
+def gradient_reach(relative, gap) -> Figure:
+    """Plot the length of the gradient against the distance, for networks by name."""
+    figure, ax = plt.subplots(figsize=(5.2, 4.8))
+    for (name, values), style in zip(relative.items(), ["-", "--", ":", "-", "--"]):
+        colour = COLOURS[0] if "tanh" in name else COLOURS[1]
+        ax.semilogy(values, style, color=colour, lw=2.2, label=name)
+    ax.axvline(gap, color=INK, lw=1, alpha=0.5)
+    ax.text(gap + 0.8, 2e6, "27 ... 1999", va="center")
+    ax.set(xlabel="distance back, in steps", ylabel="gradient (1 at distance 0)", ylim=(1e-22, 1e8))
+    ax.grid(True)
+    ax.legend(loc="lower left", fontsize=10)
+    return figure
+
+
+def digits_held(recalled) -> Figure:
+    """Plot the share of digits that are read back from the last state, by how long ago they came."""
+    figure, ax = plt.subplots(figsize=(5.0, 4.4))
+    for (width, right), style in zip(recalled.items(), ["-o", "-s", "-^"]):
+        ax.plot(range(len(right)), right, style, ms=5, label=f"state of {width}")
+    ax.axhline(1, ls=":", color=INK, label="all states kept")
+    ax.axhline(0.1, lw=1, color=INK, alpha=0.4)
+    ax.text(0, 0.03, "guessing", fontsize=10)
+    ax.set(xlabel="how many digits ago", ylabel="share read back", ylim=(0, 1.08))
+    ax.grid(True)
+    ax.legend(loc="center right", bbox_to_anchor=(1, 0.68), fontsize=10)
+    return figure
+
+
+def mixture(memory, weights, context) -> Figure:
+    """Draw three rows of the memory, and the context vector that is mixed from them."""
+    figure, ax = plt.subplots(figsize=(5.0, 4.4))
+    ax.fill(*memory.T, color=VALUE, alpha=0.10, lw=0)
+    places = [(0, -0.11), (-0.06, 0.1), (0.02, 0.1)]
+    for row, name, weight, place in zip(memory, ["27", "Nov", "1999"], weights, places):
+        ax.plot(*zip(row, context), color=VALUE, lw=1 + 8 * weight, alpha=0.55, solid_capstyle="round")
+        ax.plot(*row, "o", color=KEY, ms=10)
+        x, y = row + place
+        ax.text(x, y, f"{name}, weight {weight:.3f}", ha="center", va="center")
+    ax.plot(*context, "D", color=VALUE, ms=9)
+    ax.annotate(
+        f"context\n({context[0]:.3f}, {context[1]:.3f})",
+        context,
+        (0.18, 0.55),
+        ha="center",
+        va="center",
+        arrowprops=dict(arrowstyle="-", color=INK, lw=0.8),
+    )
+    ax.set(xlim=(-0.35, 1.35), ylim=(-0.25, 1.25), aspect="equal", xlabel="first component", ylabel="second component")
+    ax.grid(True)
+    return figure
+
+
+def shade(ax, alignment, answer, keys):
+    """Shade the weights of one alignment, a row per output character."""
+    shades = np.zeros((*alignment.shape, 4)) + colors.to_rgba(COLOURS[0])
+    shades[..., 3] = 0.8 * alignment
+    ax.imshow(shades, aspect="auto", interpolation="nearest")
+    ax.set_xticks(range(len(keys)), keys, parse_math=False)
+    ax.set_yticks(range(len(answer)), list(answer))
+    ax.tick_params(length=0)
+    ax.spines[:].set(visible=True, linewidth=0.4)
+    ax.set_ylabel("query (output)", color=QUERY)
+
+
+def one_alignment(alignment, answer, keys) -> Figure:
+    """Shade which characters of one date the decoder attends to."""
+    figure, ax = plt.subplots(figsize=(5.0, 4.4))
+    shade(ax, alignment, answer, keys)
+    ax.set_xlabel("key (input character)", color=KEY)
     return figure
 
 
 def alignments(examples, look, shown) -> Figure:
     """Shade which characters of four dates the decoder attends to."""
-    figure, axes = plt.subplots(4, 1, figsize=(6.2, 10.5))
+    figure, axes = plt.subplots(4, 1, figsize=(5.6, 12))
     for ax, text in zip(axes, examples):
-        got, table_, _ = look(text)
-        shades = np.zeros((*table_.shape, 4)) + colors.to_rgba(COLOURS[0])
-        shades[..., 3] = 0.8 * table_
-        ax.imshow(shades, aspect="auto", interpolation="nearest")
-        ax.set_xticks(range(len(text)), shown(text), parse_math=False)
-        ax.set_yticks(range(10), list(got), fontsize=9)
-        ax.tick_params(length=0)
-        ax.spines[:].set(visible=True, linewidth=0.4)
-        ax.set_ylabel("query (output)", color=QUERY)
+        answer, alignment, _ = look(text)
+        shade(ax, alignment, answer, shown(text))
     axes[-1].set_xlabel("key (input character)", color=KEY)
     return figure

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, Rectangle
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-from attnlib.plotting import COLOURS, INK, KEY, QUERY, VALUE, heatmap
+from attnlib.plotting import COLOURS, INK, KEY, QUERY, VALUE
 
 
 def plane_of_averages(kept, A, B) -> Figure:
@@ -138,30 +138,43 @@ def sum_of_heads() -> Figure:
     return figure
 
 
-def weight_by_head(here, layer_names, head_names) -> Figure:
-    """Shade how much weight each head gives to the token before, and to [CLS]."""
-    figure, axes = plt.subplots(2, 1, figsize=(6.8, 6.2))
-    figure.get_layout_engine().set(h_pad=0.15)  # type: ignore[union-attr,call-arg]
-    for ax, what in zip(axes, ("the token before", "[CLS]"), strict=True):
-        heatmap(here[what], layer_names, head_names, ax=ax, vmax=1.0, title=f"weight on {what}")
-        ax.set_xlabel("head")
-        ax.set_ylabel("layer")
+def training_curves(losses) -> Figure:
+    """Draw the training loss of models with different numbers of heads, and the floor of each."""
+    figure, ax = plt.subplots(figsize=(6.0, 3.8))
+    for (heads, loss), colour in zip(losses.items(), (COLOURS[1], COLOURS[3], COLOURS[2]), strict=True):
+        floor = (3 - heads) / 3
+        curve = np.convolve(loss, np.ones(10) / 10, "valid")
+        ax.plot(np.arange(len(curve)) + 10, curve, color=colour, lw=1.8)
+        ax.axhline(floor, color=INK, ls="--", lw=0.9, alpha=0.7)
+        ax.annotate(f"{heads} head{'s' * (heads > 1)}", (500, floor + 0.05), ha="right", color=INK)
+    ax.set(xlabel="training step", ylabel="mean squared error", ylim=(-0.03, 1.25), xlim=(0, 510))
+    ax.set_yticks([0, 1 / 3, 2 / 3, 1], ["0", "1/3", "2/3", "1"])
     return figure
 
 
-def four_heads(top, to_bark, weights, tokens) -> Figure:
-    """Shade the weights of four heads."""
-    chosen = [top("the token before")[:2], top("the token after")[:2], top("[CLS]")[:2], to_bark]
-    figure, axes = plt.subplots(2, 2, figsize=(6.8, 7.0), sharex=True, sharey=True)
-    for ax, (layer, head) in zip(axes.flat, chosen, strict=True):
-        for (i, j), w in np.ndenumerate(weights[layer, head]):
-            ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, color=COLOURS[0], alpha=float(w) * 0.9, lw=0))
-        ax.set_title(f"layer {layer}, head {head}")
-        ax.set(xlim=(-0.5, len(tokens) - 0.5), ylim=(len(tokens) - 0.5, -0.5))
-        ax.set_xticks(range(len(tokens)), tokens, rotation=90)
-        ax.set_yticks(range(len(tokens)), tokens)
-        ax.tick_params(length=0)
-        ax.spines[:].set(visible=True, linewidth=0.5)
-    figure.supxlabel("key (what is attended to)", fontsize=11)
-    figure.supylabel("query (who attends)", fontsize=11)
+def sharpness(counts, lines) -> Figure:
+    """Draw among how many keys a head divides its attention, for three ways of scaling its scores."""
+    figure, ax = plt.subplots(figsize=(6.0, 3.9))
+    for (name, line), marker, colour in zip(lines.items(), "osv", (COLOURS[2], COLOURS[1], COLOURS[3]), strict=True):
+        label = "not divided" if "not" in name else f"divided {name}"
+        ax.plot(counts, line, marker=marker, color=colour, label=label)
+    ax.axhline(64, color=INK, ls="--", lw=0.9)
+    ax.text(1, 65, "64: a plain average", va="bottom")
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(counts, [f"{h}\n{512 // h}" for h in counts])
+    ax.minorticks_off()
+    ax.set(xlabel="heads $H$ (above) and width $d_k$ of each (below)", ylabel="effective number of keys", ylim=(0, 72))
+    ax.legend(loc="center right", bbox_to_anchor=(1, 0.36))
+    return figure
+
+
+def switched_off(single, best, trained) -> Figure:
+    """Draw the error without each of six heads, and with the best few of them."""
+    figure, axes = plt.subplots(1, 2, figsize=(6.8, 3.4), sharey=True)
+    axes[0].bar(range(6), single, color=COLOURS[0])
+    axes[0].set(xlabel="head switched off", ylabel="error (1: answering 0)", xticks=range(6))
+    axes[1].plot(range(7), best, "o-", color=COLOURS[1], label="switched off")
+    axes[1].plot([0, 1, 2, 3, 6], [1, *(trained[h] for h in (1, 2, 3, 6))], "s--", color=COLOURS[2], label="trained")
+    axes[1].set(xlabel="heads kept (best set)", xticks=range(7))
+    axes[1].legend()
     return figure

@@ -1,16 +1,85 @@
-"""The longer figures of the page *Masks*, drawn from what the page has computed."""
+"""The figures of the page *Masks*, drawn from what the page has computed."""
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from attnlib.plotting import COLOURS, INK, KEY, QUERY, VALUE
+from attnlib.plotting import COLOURS, INK, heatmap
+
+
+def grid(
+    ax: Axes, mask, rows: Sequence[str], columns: Sequence[str], title: str = "", colour: str = COLOURS[0]
+) -> None:
+    """Draw a boolean mask: a filled cell may be attended to, a cross may not."""
+    for (i, j), allowed in np.ndenumerate(np.asarray(mask)):
+        ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, lw=0, color=colour, alpha=0.55 if allowed else 0.06))
+        if not allowed:
+            ax.text(j, i, "×", ha="center", va="center", fontsize=10)
+    ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5), aspect="equal")
+    ax.set_xticks(range(len(columns)), columns, rotation=0 if max(map(len, columns)) < 3 else 90)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    ax.set_title(title, fontsize=11)
+
+
+def steps(words, scores, masked, weights) -> Figure:
+    """Draw the four steps from scores to masked weights."""
+    figure, axes = plt.subplots(2, 2, figsize=(4.8, 5.0))
+    figure.set_layout_engine("constrained", h_pad=0.12)
+    tables = {"scores": scores, "masked scores": masked, "exponentials": np.exp(masked), "weights": weights}
+    for ax, (name, numbers) in zip(axes.flat, tables.items(), strict=True):
+        heatmap(numbers, words, words, ax=ax, title=name)
+        ax.set(xlabel="key", ylabel="query" if ax in axes[:, 0] else "")
+    return figure
+
+
+def broadcast(padding, causal, both) -> Figure:
+    """Draw the padding mask and the causal mask of two sentences, and what they make together."""
+    labels = [["the", "train", "left", "pad", "pad"], ["the", "train", "left", "the", "station"]]
+    figure, axes = plt.subplots(2, 3, figsize=(4.8, 5.0))
+    for b in range(2):
+        grid(axes[b, 0], padding[b, 0], ["all"], labels[b], f"padding {b}\n(1, 1, S)", COLOURS[1])
+        grid(axes[b, 1], causal, labels[b], labels[b], "and causal\n(T, S)", COLOURS[2])
+        grid(axes[b, 2], both[b, 0], labels[b], labels[b], "= both\n(1, T, S)")
+        axes[b, 0].set_ylabel("query")
+        axes[b, 2].set_yticks([])
+        for ax in axes[b]:
+            ax.set_xlabel("key")
+    return figure
+
+
+def inverted(words, right, wrong) -> Figure:
+    """Draw the weights under a mask and under its inverse."""
+    figure, axes = plt.subplots(1, 2, figsize=(4.8, 2.8))
+    heatmap(right, words, words, ax=axes[0], title="attn_mask=~keep")
+    heatmap(wrong, words, words, ax=axes[1], title="attn_mask=keep")
+    axes[0].set(xlabel="key", ylabel="query")
+    axes[1].set(xlabel="key", ylabel="")
+    return figure
+
+
+def training_curves(honest, cheat, guessing: float) -> Figure:
+    """Plot the loss of a model with the causal mask, and of one without it, as trained and without peeking."""
+    figure, ax = plt.subplots(figsize=(4.8, 4.2))
+    ax.plot(*honest[:, :2].T, "o-", ms=4, label="causal mask")
+    ax.plot(*cheat[:, :2].T, "s-", ms=4, label="no mask, as trained")
+    ax.plot(cheat[:, 0], cheat[:, 2], "^--", ms=4, label="no mask, asked without peeking")
+    ax.axhline(guessing, color=INK, lw=1, ls=":")
+    ax.text(60, guessing - 0.15, "guessing", ha="right", va="top")
+    ax.set(xlabel="steps of training", ylabel="loss (nats per word)", ylim=(0, None))
+    ax.legend(fontsize=10)
+    ax.grid(True)
+    return figure
 
 
 def influences(moved, six) -> Figure:
     """Draw which outputs move when a word changes; a leak is crossed."""
-    figure, axes = plt.subplots(2, 2, figsize=(6.0, 6.6))
+    figure, axes = plt.subplots(2, 2, figsize=(4.8, 5.6))
     for ax, name in zip(axes.flat, ("right", "off_by_one", "zero_after", "centred")):
         for (i, j), m in np.ndenumerate(moved[name]):
             leak = m and j > i
@@ -31,54 +100,21 @@ def influences(moved, six) -> Figure:
     return figure
 
 
-def cache() -> Figure:
-    """Draw what is new and what comes from the cache at each of four steps."""
-    figure, ax = plt.subplots(figsize=(6.4, 4.2))
-    writes = ["the", "train", "left", "the"]
-    for step, word in enumerate(writes):
-        for name, x0, colour, row in (("q", 0.0, QUERY, None), ("k", 1.8, KEY, True), ("v", 6.6, VALUE, True)):
-            for j in range(step + 1) if row else [step]:
-                new = j == step
-                at = x0 + (j if row else 0)
-                ax.add_patch(
-                    Rectangle((at, -step - 0.38), 0.86, 0.76, facecolor=colour, alpha=0.75 if new else 0.22, lw=0)
-                )
-                if new:
-                    ax.add_patch(Rectangle((at, -step - 0.38), 0.86, 0.76, fill=False, edgecolor=INK, lw=1.2))
-                ax.text(at + 0.43, -step, f"${name}_{j + 1}$", ha="center", va="center", fontsize=12)
-        ax.text(-0.25, -step, f"step {step + 1}\n{word}", ha="right", va="center", fontsize=10)
-    for at, name in ((0.43, "query"), (3.7, "keys"), (8.5, "values")):
-        ax.text(at, 0.62, name, ha="center", va="bottom")
-    ax.set(xlim=(-1.5, 10.6), ylim=(-3.6, 1.1))
-    ax.axis("off")
-    return figure
-
-
-def time_for_one_word(sizes, without, with_cache) -> Figure:
-    """Plot the time and the multiplications for one more word, with and without a cache."""
-    figure, axes = plt.subplots(2, 1, figsize=(5.6, 6.0), sharex=True)
-    counts = np.array(sizes)
-    axes[0].loglog(sizes, without, "s-", color=COLOURS[1], label="everything again")
-    axes[0].loglog(sizes, with_cache, "o-", color=COLOURS[0], label="with a cache")
-    axes[1].loglog(sizes, 4 * counts * 64**2 + 2 * counts**2 * 64, "s-", color=COLOURS[1], label="everything again")
-    axes[1].loglog(sizes, 4 * 64**2 + 2 * counts * 64, "o-", color=COLOURS[0], label="with a cache")
-    shown_ms = [
-        ms for ms in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if 0.8 * min(with_cache) < ms < 1.2 * max(without)
-    ]
-    axes[0].set_yticks(shown_ms, map(str, shown_ms))
-    axes[0].set(ylabel="time for one word (ms)")
-    axes[1].set(ylabel="multiplications", xlabel="words so far $t$")
-    for ax in axes:
-        ax.set_xticks(sizes, map(str, sizes))
-        ax.minorticks_off()
-        ax.grid(True)
-        ax.legend(fontsize=10)
+def alignments(causal_mask: Callable[..., np.ndarray]) -> Figure:
+    """Draw the causal rule for fewer and for more queries than keys, aligned top-left and bottom-right."""
+    figure, axes = plt.subplots(2, 2, figsize=(4.8, 5.0), gridspec_kw={"height_ratios": [2, 5]})
+    figure.set_layout_engine("constrained", h_pad=0.12)
+    for row, (T, S) in zip(axes, ((2, 5), (5, 2)), strict=True):
+        for ax, name, offset in zip(row, ("top-left", "bottom-right"), (0, S - T), strict=True):
+            queries, keys = [f"q{i}" for i in range(T)], [f"k{j}" for j in range(S)]
+            grid(ax, causal_mask(T, S, q_offset=offset), queries, keys, f"{name}, $o = {offset}$")
+            ax.set(xlabel="key", ylabel="query")
     return figure
 
 
 def pooling_errors(curves, pads) -> Figure:
     """Plot the error of the pooled vector against the number of pads."""
-    figure, ax = plt.subplots(figsize=(5.8, 3.8))
+    figure, ax = plt.subplots(figsize=(4.8, 4.2))
     for (name, ys), marker in zip(curves.items(), "os^"):
         ax.plot(pads, ys, marker + "-", ms=4, label=name)
     ax.set(xlabel="pads behind the sentence", ylabel="error / length of the right vector", xticks=range(0, 19, 3))

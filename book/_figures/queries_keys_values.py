@@ -1,4 +1,7 @@
-"""The longer figures of the page *Queries, keys and values*, drawn from what the page has computed."""
+"""The figures of the page *Queries, keys and values*, drawn from what the page has computed.
+
+They are about five inches wide, so that their letters stay legible on a phone.
+"""
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -48,17 +51,18 @@ def arrow(ax, start, end, colour=INK, label="", at=(0, 0), ha="center"):
         )
 
 
-def shades(ax, x):
-    full = np.abs(x).max()
-    picture = np.zeros((*x.shape, 4))
-    for sign, colour in ((1, COLOURS[0]), (-1, COLOURS[1])):
-        rgb = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-        here = np.sign(x) == sign
-        picture[here, :3] = rgb
-    picture[..., 3] = np.abs(x) / full
-    ax.imshow(picture, interpolation="nearest", aspect="auto")
-    ax.tick_params(length=0)
-    ax.spines[:].set(visible=True, linewidth=0.5)
+def temperature(temperatures, lines, mean) -> Figure:
+    """Plot the answers of a soft lookup against its temperature, a line for each query."""
+    figure, ax = plt.subplots(figsize=(4.8, 4.3))
+    for (word, line), colour in zip(lines.items(), COLOURS):
+        is_key = word == "bakery"
+        ax.semilogx(temperatures, line, "--" if is_key else "-", color=colour, lw=2)
+        aside = {"bread": 0.22, "bakery": -0.22}.get(word, 0)  # both end at the same value
+        ax.text(temperatures[0] * 0.8, line[0] + aside, word, color=colour, ha="right", va="center")
+    ax.axhline(mean, color=INK, lw=0.8, ls=":")
+    ax.set(xlabel="temperature", ylabel="answer (hour)", xlim=(1.2e-4, 40), yticks=[5, 6, 7, 8, 9, 10])
+    ax.grid(True)
+    return figure
 
 
 def guests(n_names, n_presents, guest_vectors, names, presents, guests) -> Figure:
@@ -67,23 +71,23 @@ def guests(n_names, n_presents, guest_vectors, names, presents, guests) -> Figur
     def bands(ax, at=-0.9):
         """Name the three parts of a guest's vector along the horizontal axis."""
         for start, length, label, colour in (
-            (0, n_names, "tag (key)", KEY),
-            (n_names, n_names, "slip (query)", QUERY),
-            (2 * n_names, n_presents, "present (value)", VALUE),
+            (0, n_names, "tag\n(key)", KEY),
+            (n_names, n_names, "slip\n(query)", QUERY),
+            (2 * n_names, n_presents, "present\n(value)", VALUE),
         ):
             ax.plot(
                 [start - 0.4, start + length - 0.6], [at, at], color=colour, lw=4, clip_on=False, solid_capstyle="butt"
             )
             ax.text(start + length / 2 - 0.5, at - 0.25, label, ha="center", va="bottom")
 
-    figure, ax = plt.subplots(figsize=(7.0, 3.0))
+    figure, ax = plt.subplots(figsize=(5.2, 3.3))
     for (i, j), x in np.ndenumerate(guest_vectors):
         colour = KEY if j < n_names else QUERY if j < 2 * n_names else VALUE
         ax.add_patch(
             Rectangle((j - 0.44, i - 0.44), 0.88, 0.88, facecolor=colour if x else "none", edgecolor=colour, lw=0.8)
         )
     bands(ax)
-    ax.set(xlim=(-0.6, guest_vectors.shape[1] - 0.4), ylim=(len(guest_vectors) - 0.4, -2.1))
+    ax.set(xlim=(-0.6, guest_vectors.shape[1] - 0.4), ylim=(len(guest_vectors) - 0.4, -3.0))
     ax.set_xticks(range(guest_vectors.shape[1]), [*names, *names, *presents], rotation=90, fontsize=9)
     ax.set_yticks(range(len(guest_vectors)), [name for name, *_ in guests])
     ax.tick_params(length=0)
@@ -92,10 +96,21 @@ def guests(n_names, n_presents, guest_vectors, names, presents, guests) -> Figur
     return figure
 
 
+def two_tables(plain, with_matrices, tags) -> Figure:
+    """Shade the weights of the party without parameters, above, and with three matrices, below."""
+    figure, axes = plt.subplots(2, 1, figsize=(4.6, 6.8))
+    figure.set_layout_engine("constrained", h_pad=0.12)
+    heatmap(plain, tags, tags, ax=axes[0], title="no parameters", vmax=1)
+    heatmap(with_matrices, tags, tags, ax=axes[1], title="slip asks, tag answers", vmax=1)
+    for ax in axes:
+        ax.set(xlabel="key (attended to)", ylabel="query")
+    return figure
+
+
 def queries_keys_values() -> Figure:
     """Draw the way from the words to queries, keys and values, and from there to the output."""
-    figure, ax = plt.subplots(figsize=(7.0, 6.6))
-    box(ax, 6.5, 15.2, 2.4, 3.6, INK, "$X$\none row a word", sizes=("$T$", "$D$"))
+    figure, ax = plt.subplots(figsize=(5.0, 5.8))
+    box(ax, 6.5, 15.2, 2.4, 4.4, INK, "$X$\none row per word", sizes=("$T$", "$D$"))
     for x, colour, letter, word, width in LANES:
         arrow(ax, (6.5 + (x - 6.5) * 0.42, 13.3 if x == 6.5 else 13.9), (x, 12.3), colour)
         box(ax, x, 10.6, 3.6, 2.2, colour, f"$W^{letter}$", sizes=("$D$", f"${width}$"))
@@ -114,83 +129,26 @@ def queries_keys_values() -> Figure:
     return figure
 
 
-def worked_by_hand(X, W_Q, W_K, W_V, Q, K, V, S, weights, output) -> Figure:
+def worked_by_hand(X, W_Q, W_K, W_V, Q, K, V, S, S_scaled, weights, output) -> Figure:
     """Draw the tables of the example that is worked by hand."""
-    figure, ax = plt.subplots(figsize=(7.0, 8.2))
+    figure, ax = plt.subplots(figsize=(5.0, 8.2))
     unit = (1.12, 0.82)
     box(ax, 6.5, 17.0, 3, 4, INK, "$X$", X, unit=unit)
     for (x, colour, letter, *_), W, product in zip(LANES, (W_Q, W_K, W_V), (Q, K, V)):
-        arrow(ax, (6.5 + (x - 6.5) * 0.45, 15.6), (x, 14.65), colour)
+        arrow(ax, (6.5 + (x - 6.5) * 0.45, 15.6), (x, 14.75), colour)
         box(ax, x, 12.15, 4, 3, colour, f"$W^{letter}$", W, unit=unit)
-        arrow(ax, (x, 10.4), (x, 9.45), colour)
+        arrow(ax, (x, 10.4), (x, 9.5), colour)
         box(ax, x, 7.35, 3, 3, colour, f"${letter} = XW^{letter}$", product, unit=unit)
-    box(ax, 2.0, 1.9, 3, 3, INK, "$S = QK^\\top$", S, unit=unit)
-    box(ax, 6.5, 1.9, 3, 3, INK, "$\\alpha$", weights, 2, unit=unit)
-    box(ax, 11.0, 1.9, 3, 3, VALUE, "$A = \\alpha V$", output, 2, unit=unit)
-    arrow(ax, (2.0, 6.0), (2.0, 4.0), QUERY)
-    arrow(ax, (5.6, 6.0), (3.2, 4.0), KEY)
+    box(ax, 2.0, 1.9, 3, 3, INK, r"$S = QK^\top$", S, unit=unit)
+    box(ax, 6.5, 1.9, 3, 3, INK, r"$S' = S/\sqrt{3}$", S_scaled, 2, unit=unit)
+    box(ax, 6.5, -3.2, 3, 3, INK, r"$\alpha$", weights, 2, unit=unit)
+    box(ax, 11.0, -3.2, 3, 3, VALUE, r"$A = \alpha V$", output, 2, unit=unit)
+    arrow(ax, (2.0, 6.0), (2.0, 4.1), QUERY)
+    arrow(ax, (5.4, 6.0), (3.4, 4.1), KEY)
     arrow(ax, (3.75, 1.9), (4.75, 1.9))
-    arrow(ax, (8.25, 1.9), (9.25, 1.9))
-    arrow(ax, (11.0, 6.0), (11.0, 4.0), VALUE)
-    ax.set(xlim=(0.0, 13.0), ylim=(0.4, 19.2))
+    arrow(ax, (6.5, 0.55), (6.5, -1.1), INK, "softmax", (0.25, 0), ha="left")
+    arrow(ax, (8.25, -3.2), (9.25, -3.2))
+    arrow(ax, (11.0, 6.0), (11.0, -1.1), VALUE)
+    ax.set(xlim=(0.0, 13.0), ylim=(-4.7, 19.2))
     ax.axis("off")
-    return figure
-
-
-def saturation(largest, slope, widths) -> Figure:
-    """Plot the largest weight and the size of the Jacobian against the width."""
-    figure, axes = plt.subplots(1, 2, figsize=(7.0, 3.6))
-    for measured, ax in zip((largest, slope), axes):
-        for name, colour, style in (("divided", COLOURS[0], "o-"), ("not divided", COLOURS[7], "s--")):
-            low, middle, high = np.array([measured[name, d] for d in widths]).T
-            ax.plot(widths, middle, style, color=colour, label=name)
-            ax.fill_between(widths, np.maximum(low, 1e-5), high, color=colour, alpha=0.18, lw=0)
-        ax.set_xscale("log", base=4)
-        ax.set_xticks(widths, [str(d) for d in widths])
-        ax.set_xlabel("width $d_k$")
-        ax.grid(True)
-    axes[0].set(ylabel="largest of 16 weights", ylim=(0, 1.02))
-    axes[1].set(ylabel="norm of the Jacobian", yscale="log", ylim=(1e-5, 1))
-    axes[0].legend(loc="upper left", fontsize=10)
-    return figure
-
-
-def learned_matrices(n_names, D, W_Q, M) -> Figure:
-    """Shade the learned W_Q and the product of W_Q and W_K."""
-    blocks = [(0, n_names, "tag"), (n_names, 2 * n_names, "slip"), (2 * n_names, D, "present")]
-    middles = [(a + b - 1) / 2 for a, b, _ in blocks]
-    figure, axes = plt.subplots(1, 2, figsize=(7.0, 4.4), width_ratios=[1, 2.4])
-    shades(axes[0], W_Q)
-    shades(axes[1], M)
-    axes[0].set(xlabel="column, 1 to 8", ylabel="the asking guest's (query)", xticks=[], title="$W^Q$")
-    axes[1].set(xlabel="the asked guest's (key)", title="$M = W^Q\\,(W^K)^\\top$")
-    axes[1].set_xticks(middles, [name for *_, name in blocks])
-    for ax in axes:
-        ax.set_yticks(middles, [name for *_, name in blocks], rotation=90, va="center")
-        for _, b, _ in blocks[:-1]:
-            ax.axhline(b - 0.5, color=INK, lw=0.6)
-    for _, b, _ in blocks[:-1]:
-        axes[1].axvline(b - 0.5, color=INK, lw=0.6)
-    return figure
-
-
-def queries_and_keys_in_a_plane(names, q2, k2) -> Figure:
-    """Draw the queries of slips and the keys of tags as arrows in a plane."""
-    figure, ax = plt.subplots(figsize=(5.2, 5.2))
-    for name, q, k in zip(names, q2, k2):
-        ax.annotate("", k, (0, 0), arrowprops=dict(arrowstyle="-|>", color=KEY, lw=2))
-        ax.annotate("", 0.82 * q, (0, 0), arrowprops=dict(arrowstyle="-|>", color=QUERY, lw=2, ls="--"))
-        ax.text(*(1.16 * k), name, ha="center", va="center")  # type: ignore[call-arg]
-    ax.plot([], [], color=KEY, lw=2, label="key of a tag")
-    ax.plot([], [], color=QUERY, lw=2, ls="--", label="query of a slip")
-    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
-    ax.set(xlim=(-1.35, 1.35), ylim=(-1.35, 1.35), aspect="equal", xlabel="first component", ylabel="second component")
-    return figure
-
-
-def weights_of_he(rows, row_names, dog) -> Figure:
-    """Shade the weights of *he*, without parameters and for each start of the training."""
-    figure, ax = plt.subplots(figsize=(7.0, 4.2))
-    heatmap(rows, row_names, dog, ax=ax, vmax=1)
-    ax.set_ylabel("he (query)")
     return figure

@@ -1,10 +1,8 @@
-"""The longer figures of the page *A transformer you can read*, drawn from what the page has computed."""
+"""The figures of the page *A transformer you can read*, drawn from what the page has computed."""
 
 from itertools import pairwise
 
 import numpy as np
-import torch
-from matplotlib import colors
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
@@ -32,7 +30,7 @@ def plus(ax, x, y):
 
 def pre_and_post_norm() -> Figure:
     """Draw a block with its norms before the branches, and one with its norms after them."""
-    figure, axes = plt.subplots(1, 2, figsize=(7, 5.4))
+    figure, axes = plt.subplots(1, 2, figsize=(5, 5.2))
     for ax, kind in zip(axes, ("pre", "post")):
         ax.set(xlim=(-0.9, 3.3), ylim=(-0.6, 9.2), title=f"{kind}-norm")
         ax.axis("off")
@@ -93,30 +91,43 @@ def collapse_of_rows(collapse) -> Figure:
 
 def gradient_sizes(sizes, depths) -> Figure:
     """Plot the size of the gradient in each block, and in the last block of deeper stacks."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3.5), sharey=True)
+    figure, (above, below) = plt.subplots(2, 1, figsize=(5, 6.4), gridspec_kw={"hspace": 0.5})
     for kind, mark in (("pre", "o"), ("post", "^")):
-        left.plot(range(1, 25), sizes[kind][24], marker=mark, ms=4, label=f"{kind}-norm")
-        right.plot(depths, [sizes[kind][d][-1] for d in depths], marker=mark, label=f"{kind}-norm")
-    right.plot(depths, [sizes["pre"][3][-1] * (3 / d) ** 0.5 for d in depths], "--", color=INK, lw=1)
-    right.set_xscale("log")
-    right.set_xticks(depths, map(str, depths))
-    right.minorticks_off()
-    left.set(xlabel="block (of 24)", ylabel="size of the gradient of $W_2$", ylim=(0, None))
-    right.set(xlabel="number of blocks", title="last block")
-    left.set_title("all blocks")
-    left.legend()
-    for ax in (left, right):
+        above.plot(range(1, 25), sizes[kind][24], marker=mark, ms=4, label=f"{kind}-norm")
+        below.plot(depths, [sizes[kind][d][-1] for d in depths], marker=mark, label=f"{kind}-norm")
+    below.plot(depths, [sizes["pre"][3][-1] * (3 / d) ** 0.5 for d in depths], "--", color=INK, lw=1)
+    below.set_xscale("log")
+    below.set_xticks(depths, map(str, depths))
+    below.minorticks_off()
+    above.set(xlabel="block (of 24)", title="all blocks")
+    below.set(xlabel="number of blocks", title="last block")
+    above.legend()
+    for ax in (above, below):
+        ax.set(ylabel="gradient of $W_2$", ylim=(0, None))
         ax.grid(True)
     return figure
 
 
-def temperatures(z, START, RARE, dists, names) -> Figure:
-    """Plot the probabilities of the next word at three temperatures."""
-    z[[START, RARE]] = -torch.inf
-    figure, ax = plt.subplots(figsize=(7, 3.4))
+def learning_curve(curve, baselines) -> Figure:
+    """Plot the losses on the training text and on the held-out text, with the baselines as dashed lines."""
+    figure, ax = plt.subplots(figsize=(5, 3.8))
+    ax.plot(curve[:, 0], curve[:, 1], "s-", ms=4, label="training text")
+    ax.plot(curve[:, 0], curve[:, 2], "o-", ms=4, label="held-out text")
+    for (name, value), colour in zip(baselines.items(), COLOURS[2:]):
+        ax.axhline(value, ls="--", lw=1.2, color=colour)
+        ax.text(curve[-1, 0], value + 0.05, name, ha="right", va="bottom", fontsize=10)
+    ax.set(xlabel="training step", ylabel="loss (nats per token)")
+    ax.legend(loc="upper right", bbox_to_anchor=(1, 0.86))
+    ax.grid(True)
+    return figure
+
+
+def temperatures(dists, names) -> Figure:
+    """Plot the probabilities of the next word at several temperatures; top-5 ends at the dotted line."""
+    figure, ax = plt.subplots(figsize=(5, 3.6))
     for n, (t, prob) in enumerate(dists.items()):
         ax.bar(
-            np.arange(10) + 0.27 * (n - 1),
+            np.arange(len(names)) + 0.27 * (n - 1),
             prob,
             0.25,
             label=f"temperature {t}",
@@ -126,74 +137,41 @@ def temperatures(z, START, RARE, dists, names) -> Figure:
             lw=0.4,
         )
     ax.axvline(4.5, color=INK, lw=1, ls=":")
-    ax.set_xticks(range(10), names, rotation=35, ha="right")
+    ax.set_xticks(range(len(names)), names, rotation=35, ha="right")
     ax.set(ylabel="probability", xlabel="next word")
     ax.legend()
     return figure
 
 
-def three_arrangements() -> Figure:
-    """Draw an encoder, a decoder, and an encoder with a decoder."""
-    figure, ax = plt.subplots(figsize=(7, 4.6))
-    ax.set(xlim=(-1.2, 11.2), ylim=(-1.1, 6.6))
+def encoder_and_decoder() -> Figure:
+    """Draw an encoder beside the decoder that reads from it."""
+    figure, ax = plt.subplots(figsize=(5, 4.8))
+    ax.set(xlim=(-1.3, 6.3), ylim=(-1.0, 6.3))
     ax.axis("off")
     columns = {
-        0.0: ("encoder\n(BERT)", ["self-attention\n(all)", "feed-forward"], "text"),
-        2.7: ("decoder\n(GPT)", ["self-attention\n(causal)", "feed-forward"], "text so far"),
-        5.4: ("encoder–decoder (T5)", ["self-attention\n(all)", "feed-forward"], "source"),
-        9.9: ("", ["self-attention\n(causal)", "cross-attention", "feed-forward"], "target so far"),
+        0.0: ("encoder", ["self-attention\n(all)", "feed-forward"], "source"),
+        4.4: ("decoder", ["self-attention\n(causal)", "cross-attention", "feed-forward"], "target so far"),
     }
-    for x0, (title, parts, below) in columns.items():
-        ys = [0.9, 2.5, 4.1][: len(parts)]
-        ax.text(x0, -0.75, below, ha="center", fontsize=10)
-        arrow(ax, [(x0, -0.45), (x0, 0.45)])
-        for y0, part in zip(ys, parts):
+    for x, (title, parts, below) in columns.items():
+        heights = [0.9, 2.5, 4.1][: len(parts)]
+        ax.text(x, -0.8, below, ha="center", fontsize=10)
+        ax.text(x, 5.8, title, ha="center", fontsize=11, fontweight="bold")
+        arrow(ax, [(x, -0.45), (x, 0.45)])
+        for y, part in zip(heights, parts):
             colour = COLOURS[2] if part == "feed-forward" else COLOURS[4] if part.startswith("cross") else COLOURS[0]
-            box(ax, x0, y0, part, colour, w=2.1, h=0.8)
-        for a, b in pairwise(ys):
-            arrow(ax, [(x0, a + 0.45), (x0, b - 0.45)])
-        if x0 != 5.4:
-            arrow(ax, [(x0, ys[-1] + 0.45), (x0, ys[-1] + 1.0)])
-            ax.text(x0, ys[-1] + 1.1, "vectors" if x0 == 0 else "next token", ha="center", fontsize=10)
-        ax.text(x0 if x0 < 5 else 6.6, 5.7, title, ha="center", fontsize=11, fontweight="bold")
-    ax.plot([5.4, 5.4, 7.1, 7.1], [2.95, 3.5, 3.5, 2.3], color=INK, lw=1.2)
-    for height, name, colour in ((2.75, "keys", KEY), (2.3, "values", VALUE)):
+            box(ax, x, y, part, colour, w=2.2, h=0.8)
+        for a, b in pairwise(heights):
+            arrow(ax, [(x, a + 0.45), (x, b - 0.45)])
+    arrow(ax, [(4.4, 4.55), (4.4, 5.0)])
+    ax.text(4.4, 5.1, "next token", ha="center", fontsize=10)
+    ax.plot([0, 0, 1.75, 1.75], [2.95, 3.5, 3.5, 2.3], color=INK, lw=1.2)
+    for height, name, colour in ((2.8, "keys", KEY), (2.3, "values", VALUE)):
         ax.annotate(
             "",
-            (8.8, height),
-            (7.1, height),
+            (3.25, height),
+            (1.75, height),
             arrowprops=dict(arrowstyle="-|>", color=colour, lw=1.8, shrinkA=0, shrinkB=0),
         )
-        ax.text(7.9, height + 0.08, name, color=colour, fontsize=10, ha="center", va="bottom")
-    ax.text(10.0, 1.6, "queries", color=QUERY, fontsize=10, ha="left")
-    return figure
-
-
-def all_heads(W) -> Figure:
-    """Shade the weights of all heads of the model."""
-    figure, grid = plt.subplots(6, 12, figsize=(7, 4.4))
-    for (layer, head), ax in np.ndenumerate(grid):
-        shades = np.zeros((9, 9, 4)) + colors.to_rgba(COLOURS[0])
-        shades[..., 3] = W[layer, head]
-        ax.imshow(shades, interpolation="nearest")
-        ax.set(xticks=[], yticks=[])
-        ax.spines[:].set(visible=True, linewidth=0.4)
-        if layer == 0:
-            ax.set_title(head, fontsize=10)
-        if head == 0:
-            ax.set_ylabel(layer, rotation=0, ha="right", va="center", fontsize=10)
-    figure.suptitle("head", fontsize=11)
-    figure.supylabel("layer", fontsize=11)
-    return figure
-
-
-def shares_by_layer(shares_w, shares_c) -> Figure:
-    """Plot the shares of [CLS] and [SEP] by layer, of the weights and of what is added."""
-    figure, ax = plt.subplots(figsize=(6.4, 3.6))
-    for n, (token, mark) in enumerate((("[CLS]", "o"), ("[SEP]", "s"))):
-        ax.plot(shares_w[:, n], marker=mark, color=COLOURS[n], label=f"{token}: of the weights")
-        ax.plot(shares_c[:, n], marker=mark, ls="--", mfc="none", color=COLOURS[n], label=f"{token}: of what is added")
-    ax.set(xlabel="layer", ylabel="share", ylim=(0, 0.8))
-    ax.legend(ncols=2, fontsize=9)
-    ax.grid(True)
+        ax.text(2.5, height + 0.08, name, color=colour, fontsize=10, ha="center", va="bottom")
+    ax.text(4.5, 1.6, "queries", color=QUERY, fontsize=10, ha="left")
     return figure

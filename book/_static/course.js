@@ -1,4 +1,5 @@
-// What every page does: it typesets its formulas, lets the Tab key reach what scrolls, and opens its answers for paper.
+// What every page does: it typesets its formulas, lets the Tab key reach what scrolls, and opens what is folded
+// for a link that leads there, and for paper.
 (() => {
   const PORTION = 12; // formulas that are typeset at a time; in between, the page answers the reader
   const LATER = 6000; // milliseconds until the formulas that nobody has come near are typeset too
@@ -96,6 +97,16 @@
     window.typesetAll = () => ask(formulas);
     setTimeout(window.typesetAll, LATER);
   });
+
+  // Not every browser opens the folds around the place that a link leads to.
+  function openFolds() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const closed = [...document.querySelectorAll("details")].filter((one) => !one.open && one.contains(target));
+    closed.forEach((one) => (one.open = true));
+    if (closed.length) target?.scrollIntoView();
+  }
+  document.addEventListener("DOMContentLoaded", openFolds);
+  addEventListener("hashchange", openFolds);
 
   // On paper the answers are open and the page is light. After printing, the page looks as it did before.
   const root = document.documentElement;

@@ -12,6 +12,10 @@ PICTURE = re.compile(r'(?<=<div class="picture")([^>]*>)\s*(<svg\b.*?</svg>)', r
 SIZE = re.compile(r'\bviewBox="0 0 ([\d.]+) ([\d.]+)"')
 OUTLINE = "scale(0.015625)"  # how matplotlib transforms a letter's outline, and nothing else
 STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # _static/course.css says this for all pictures
+LETTERS = re.compile(r"scale\((0\.\d+) -0\.\d+\)")  # matplotlib draws letters at 100 points, and scales them
+PHONE = 342  # pixels, the width of the text on a phone of 390
+LEGIBLE = 8  # pixels, the size of letters
+WIDE = 1.15  # the least ratio of width to height at which letters grow when a phone turns a picture
 NUMBER = re.compile(r"-?\d+\.\d{3,}")
 PLACE = re.compile(r"translate\([^)]*\)")
 NAMED = re.compile(r'(?:href="|url\()#([^")]+)')
@@ -29,9 +33,18 @@ def minify_pictures(body: str) -> str:
 
 
 def _reserve_space(picture: str) -> str:
-    """Return the size that the style sheet reserves for a picture before it is drawn; nothing if it has none."""
+    """Return a picture's size, which the style sheet reserves, and whether a phone turns it; nothing if it has none."""
     size = SIZE.search(picture)
-    return f' style="--wide: {size[1]}; --high: {size[2]}"' if size else ""
+    if not size:
+        return ""
+    turns = " data-turns" if _is_turned(float(size[1]), float(size[2]), picture) else ""
+    return f' style="--wide: {size[1]}; --high: {size[2]}"{turns}'
+
+
+def _is_turned(wide: float, high: float, picture: str) -> bool:
+    """Tell whether an upright phone shows this picture turned: its letters would be too small, and are larger so."""
+    smallest = min((100 * float(scale) for scale in LETTERS.findall(picture)), default=0)
+    return wide >= WIDE * high and smallest * PHONE / wide < LEGIBLE
 
 
 def _minify(picture: str, letters: dict[str, str]) -> str:

@@ -22,7 +22,7 @@ from grading.outcome import plain
 from grading.report import Row, cell
 from grading.verdict import Verdict
 
-MOST_BYTES = 50_000_000
+MAX_CANVAS_BYTES = 50_000_000
 POINTS_POSSIBLE = "Points Possible"
 READ_ONLY = "read only"
 NOTES = "Notes"  # the title of Canvas' own column for remarks that students do not see
@@ -109,12 +109,14 @@ def _lines(file: Path) -> list[list[str]]:
     """Return the rows of a file, whose columns are separated by commas or semicolons, without the empty ones."""
     try:
         with file.open("rb") as stream:
-            content = stream.read(MOST_BYTES + 1)
+            content = stream.read(MAX_CANVAS_BYTES + 1)
         text = content.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise GradingError(f"{file} cannot be read as what Canvas exports: {error}") from None
-    if len(content) > MOST_BYTES:
-        raise GradingError(f"{file} has more than {MOST_BYTES} bytes; what Canvas exports for a course has far fewer")
+    if len(content) > MAX_CANVAS_BYTES:
+        raise GradingError(
+            f"{file} has more than {MAX_CANVAS_BYTES} bytes; what Canvas exports for a course has far fewer"
+        )
     first = text.partition("\n")[0]
     delimiter = ";" if first.count(";") > first.count(",") else ","
     try:

@@ -8,8 +8,7 @@ from markupsafe import Markup, escape
 
 import grading
 from grading.outcome import plain
-from grading.report import points
-from grading.text import printable
+from grading.text import points, printable
 
 TEMPLATES = Path(grading.__file__).with_name("templates") / "class-report"
 

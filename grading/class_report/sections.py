@@ -12,7 +12,8 @@ from grading.class_report.common_mistakes import CommonMistake
 from grading.class_report.figures import bins, histogram, scatter
 from grading.class_report.item_analysis import EASY, ENOUGH, HARD, WEAK, Item, readable
 from grading.class_report.similarity import SimilarityReport
-from grading.report import Row, points
+from grading.report import Row
+from grading.text import points
 from grading.verdict import Verdict
 
 FEW = 10  # submissions of which nobody can say what is common

@@ -8,7 +8,9 @@ from typing import NamedTuple
 from grading.course import Course
 from grading.safe_files import SafeFolder
 
-MOST_BYTES = 100_000_000  # of an executed notebook: the outputs of 500 cells, each cut to its allowance
+MAX_EXECUTED_NOTEBOOK_BYTES = (
+    100_000_000  # of an executed notebook: the outputs of 500 cells, each cut to its allowance
+)
 MOST_TEXT = 100_000  # characters that one student wrote: twenty times a long solution
 
 
@@ -47,7 +49,7 @@ def given_code(course: Course, assignment: str) -> list[str]:
 def _cells(files: SafeFolder, file: Path) -> list[dict[str, object]]:
     """Return the code cells of a notebook, each of which has a source."""
     try:
-        notebook = json.loads(files.read(file, MOST_BYTES))
+        notebook = json.loads(files.read(file, MAX_EXECUTED_NOTEBOOK_BYTES))
         cells = notebook["cells"]
         return [cell for cell in cells if cell["cell_type"] == "code" and isinstance(_source(cell), str)]
     except FileNotFoundError:

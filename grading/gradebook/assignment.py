@@ -25,7 +25,6 @@ from grading._untyped import (
     BaseCell,
     Comment,
     Grade,
-    Gradebook,
     MissingEntry,
     Notebook,
     NotebookNode,
@@ -38,6 +37,7 @@ from grading._untyped import (
 )
 from grading.class_list import remember
 from grading.course import Course, GradingError
+from grading.gradebook.create import open_gradebook
 from grading.gradebook.marks import clear_marks, fill_marks
 from grading.gradebook.sqlite import wait_and_lock
 from grading.outcome import plain
@@ -73,11 +73,9 @@ class AssignmentGradebook:
 
     def __init__(self, course: Course, assignment: str, log: Logger) -> None:
         self.course, self.assignment, self.log = course, assignment, log
-        config = course.config()
-        self._late = AssignLatePenalties(config=config, log=log)
+        self._late = AssignLatePenalties(config=course.config(), log=log)
         self._late.init_plugin()
-        directory = config.CourseDirectory
-        self._gradebook = Gradebook(directory.db_url, directory.course_id)
+        self._gradebook = open_gradebook(course)
         self._gradebook.db.remove()  # what opening it began
         wait_and_lock(self._gradebook.engine)
         with ExitStack() as opened:

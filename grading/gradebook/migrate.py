@@ -5,8 +5,9 @@ from contextlib import closing
 
 from sqlalchemy import Connection, func, select
 
-from grading._untyped import Base, Comment, Grade, Gradebook
+from grading._untyped import Base, Comment, Grade
 from grading.course import Course, GradingError
+from grading.gradebook.create import open_gradebook
 from grading.gradebook.lookup import connect, shown
 from grading.run_state import lock
 
@@ -33,7 +34,7 @@ def migrate(course: Course, source: str) -> Mapping[str, int]:
         raise GradingError(f"{shown(source)} is the class's gradebook already: set ATTENTION_DB to the new address")
     if (read := connect(source)) is None:
         raise GradingError(f"there is no gradebook at {shown(source)}: --from takes the address of the one to copy")
-    new = Gradebook(target, course.config().CourseDirectory.course_id)  # makes its tables
+    new = open_gradebook(course)
     with lock(course), closing(read), new, new.engine.begin() as written:
         _require_empty(written, target)
         _take_snapshot(read)

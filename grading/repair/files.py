@@ -10,11 +10,11 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
-from grading.repair.messages import RefusedError, listed, printable
+from grading.repair.messages import CAME_INSTEAD, RefusedError, listed, printable
 from grading.safe_files import FILE, FOLDER, SafeFolder, UnsafeFileError
 from grading.verdict import Verdict
 
-MOST_BYTES = 20_000_000  # no answer comes near; a reader would drown
+MAX_NOTEBOOK_BYTES = 20_000_000  # no answer comes near; a reader would drown
 MOST_ENTRIES = 10_000  # that are looked at, of a folder and its sub-folders
 MOST_FILES = 10  # notebooks that are read, to find the one that is meant
 
@@ -104,7 +104,7 @@ def find_candidates(folder: Path, name: str) -> CandidateFiles:
 
 def missing(name: str, there: Sequence[str]) -> str:
     """Say that a notebook did not come, and what came instead."""
-    return f"There is no file named {name}. Ask for it, or rename what was submitted: {listed(there) or 'nothing'}."
+    return f"There is no file named {name}. Ask for it{CAME_INSTEAD}{listed(there) or 'nothing'}."
 
 
 @contextmanager
@@ -175,13 +175,13 @@ def _read(home: int, entry: _Entry) -> tuple[bytes, str]:
                 "is a hard link to a file that is elsewhere. Copy that file here, or ask for it as a plain file.",
             )
         size = state.st_size
-        if size <= MOST_BYTES:
+        if size <= MAX_NOTEBOOK_BYTES:
             with open(file, "rb", closefd=False) as stream:
-                data = stream.read(MOST_BYTES + 1)
-            if len(data) <= MOST_BYTES:
+                data = stream.read(MAX_NOTEBOOK_BYTES + 1)
+            if len(data) <= MAX_NOTEBOOK_BYTES:
                 return data, ""
             size = len(data)
-    return b"", f"has {size} bytes, more than {MOST_BYTES}. Ask for it again, with its outputs cleared."
+    return b"", f"has {size} bytes, more than {MAX_NOTEBOOK_BYTES}. Ask for it again, with its outputs cleared."
 
 
 def _refused(verdict: Verdict, reason: str) -> RefusedError:

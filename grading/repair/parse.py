@@ -11,7 +11,7 @@ from grading.repair.decode import merge_sides, unix_line_ends
 from grading.repair.messages import Repair, UnreadableError, counted, printable
 
 MOST_CELLS, MOST_TEXT = 500, 500_000  # no answer comes near; a page would drown
-MOST_VALUES = 2_000_000  # and so would memory: three bytes of JSON can take seventy
+MAX_JSON_VALUES = 2_000_000  # and so would memory: three bytes of JSON can take seventy
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -73,8 +73,8 @@ def _parse(text: str) -> tuple[dict[str, Any], str]:
     if not text.startswith("{"):
         begins = f"begins with {printable(text, 20)}" if text else "holds nothing but blanks"
         raise UnreadableError(f"is no notebook: it {begins}. Ask for the .ipynb file that Jupyter saves.")
-    if (n := sum(map(text.count, "[{,"))) > MOST_VALUES:  # those within strings too: they are fewer than a flood
-        raise UnreadableError(f"has {n} commas and brackets, more than {MOST_VALUES}. {_CLEARED}")
+    if (n := sum(map(text.count, "[{,"))) > MAX_JSON_VALUES:  # those within strings too: they are fewer than a flood
+        raise UnreadableError(f"has {n} commas and brackets, more than {MAX_JSON_VALUES}. {_CLEARED}")
     try:
         data, end = _DECODER.raw_decode(text)
     except json.JSONDecodeError as error:

@@ -16,7 +16,7 @@ from grading.repair.messages import Repair, listed
 
 FORMATS = {"PNG": "image/png", "JPEG": "image/jpeg"}
 MOST_PICTURES = 20  # of a notebook
-MOST_BYTES = 10_000_000  # of one picture as it came, and of all of a notebook as they are kept
+MAX_PICTURE_BYTES = 10_000_000  # of one picture as it came, and of all of a notebook as they are kept
 MOST_PIXELS = 40_000_000  # of all pictures of a notebook, as they are decoded
 SIDE = 2000  # pixels, to which a larger one is scaled down
 LONGEST_NAME = 200  # characters
@@ -63,8 +63,8 @@ class Pictures:
             warnings.simplefilter("ignore")  # what a decoder could read in spite of a fault is a picture
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             kind, content = self._again(_content(media))
-        if self._bytes + len(content) > MOST_BYTES:
-            raise NoPictureError(f"together with the others, it has more than {MOST_BYTES} bytes")
+        if self._bytes + len(content) > MAX_PICTURE_BYTES:
+            raise NoPictureError(f"together with the others, it has more than {MAX_PICTURE_BYTES} bytes")
         self._bytes += len(content)
         return {FORMATS[kind]: b64encode(content).decode()}
 
@@ -101,6 +101,6 @@ def _content(media: Any) -> bytes:
         text = "".join(text)
     if not isinstance(text, str):
         raise NoPictureError("it is neither PNG nor JPEG")
-    if len(text) > MOST_BYTES * 4 // 3:
-        raise NoPictureError(f"it has more than {MOST_BYTES} bytes")
+    if len(text) > MAX_PICTURE_BYTES * 4 // 3:
+        raise NoPictureError(f"it has more than {MAX_PICTURE_BYTES} bytes")
     return binascii.a2b_base64(text)

@@ -105,7 +105,9 @@ def _parents() -> list[Path]:
 
 
 def _show(path: Path) -> list[str]:
-    return ["--symlink", os.readlink(path), str(path)] if path.is_symlink() else ["--ro-bind", str(path), str(path)]
+    if path.is_symlink():
+        return ["--symlink", str(path.readlink()), str(path)]
+    return ["--ro-bind", str(path), str(path)]
 
 
 def _program() -> str:

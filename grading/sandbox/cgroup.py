@@ -126,10 +126,10 @@ def _unescaped(path: str) -> str:
 def _remove_stale(parent: Path) -> None:
     """Remove the groups of graders that have ended. One that has processes in it cannot be removed, and stays."""
     with suppress(OSError):
-        for name in os.listdir(parent):
-            match = GROUP.fullmatch(name)
+        for group in list(parent.iterdir()):
+            match = GROUP.fullmatch(group.name)
             if match and not psutil.pid_exists(int(match[1])):
-                _removed(parent / name)
+                _removed(group)
 
 
 def _enable(parent: Path) -> None:

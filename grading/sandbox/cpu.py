@@ -19,12 +19,16 @@ from grading.sandbox.limits import Limits
 PROC = Path("/proc")
 ONE_CORE = 1.25  # seconds of processor time in a second: more than this is the work of several cores
 MOST_DELAY = 3  # times the limit on the clock: by so much other programs may delay a submission until it is given up
-NICE = 10  # how far what keeps several cores busy stands back behind what does not
+NICE = 10  # by how much the priority of what keeps several cores busy is lower than the grader's
+LOWEST_PRIORITY = 19
 
 
 @dataclass(frozen=True)
 class Time:
-    """Seconds of processor time, seconds on the clock, and seconds of waiting until a processor was free."""
+    """Seconds of processor time, seconds on the clock, and seconds of waiting until a processor was free.
+
+    What waited is the submission's first process, or the thread of the grader that looks after it.
+    """
 
     used: float
     clock: float
@@ -35,9 +39,9 @@ class Time:
         return Time(self.used - begin.used, self.clock - begin.clock, self.waited - begin.waited)
 
     def delayed(self) -> float:
-        """Return for how many seconds other programs, at least, kept a submission from a processor.
+        """Return for how many seconds other programs kept a submission, or the grader, from a processor.
 
-        It waits for its own processes, too, but no longer than these use a processor meanwhile.
+        Both wait for the submission's own processes, too, but no longer than these use a processor meanwhile.
         """
         return max(0.0, self.waited - self.used)
 
@@ -53,6 +57,7 @@ class Meter:
     ) -> None:
         self.process, self.limits, self.group = process, limits, group
         self.used = 0.0  # seconds of processor time, as far as they are known
+        self._waited = 0.0  # seconds for which the first process was ready to run: unknown once it is gone
         self._looked = self._begin = self.now()
         self.whole = Span(self, seconds)
 
@@ -62,7 +67,8 @@ class Meter:
             self.used = monotonic()
             return Time(self.used, self.used, 0.0)
         self.used = max(self.used, self._used([self.process]))
-        return Time(self.used, monotonic(), waited(self.process))
+        self._waited = max(self._waited, waited(PROC / str(self.process.pid)))
+        return Time(self.used, monotonic(), self._waited + waited(PROC / "thread-self"))
 
     def look(self, family: Sequence[psutil.Process]) -> None:
         """Take in what all processes have used, and keep them to one core where they have taken several."""
@@ -134,10 +140,13 @@ def used(family: Sequence[psutil.Process]) -> float:
     return total
 
 
-def waited(process: psutil.Process) -> float:
-    """Return how long the first thread of a process has been ready to run while every processor was taken."""
+def waited(thread: Path) -> float:
+    """Return how long a thread, given its folder in ``/proc``, has been ready to run while every processor was taken.
+
+    The folder of a process is that of its first thread.
+    """
     try:
-        text = (PROC / str(process.pid) / "schedstat").read_text(encoding="ascii")
+        text = (thread / "schedstat").read_text(encoding="ascii")
     except OSError:
         return 0.0  # it ended, or this kernel does not count it
     return int(text.split()[1]) / 1e9
@@ -146,8 +155,9 @@ def waited(process: psutil.Process) -> float:
 def keep_to_one_core(family: Sequence[psutil.Process]) -> None:
     """Leave the other cores, and the first turn on this one, to others. What is forked later inherits both."""
     core = max(os.sched_getaffinity(0))
+    behind = min(os.getpriority(os.PRIO_PROCESS, 0) + NICE, LOWEST_PRIORITY)
     for process in family:
         with suppress(OSError):  # it ended meanwhile
-            for thread in map(int, os.listdir(PROC / str(process.pid) / "task")):
+            for thread in [int(folder.name) for folder in (PROC / str(process.pid) / "task").iterdir()]:
                 os.sched_setaffinity(thread, {core})
-                os.setpriority(os.PRIO_PROCESS, thread, NICE)
+                os.setpriority(os.PRIO_PROCESS, thread, behind)

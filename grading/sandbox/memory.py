@@ -10,9 +10,8 @@ tables, and an entry for each mapping, which a fork makes anew for every ancesto
 """
 
 import math
-import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -82,24 +81,30 @@ def shared_by_all() -> int:
 
 def shared_by(family: Iterable[psutil.Process]) -> float:
     """Return the bytes of shared memory without a name that processes have mapped; infinity for endless lists of it."""
-    areas: dict[str, int] = {}
+    measured: dict[str, int] = {}  # forks share thousands of areas: the kernel is asked once for each
+    mapped: dict[str, int] = {}  # of the others, how much is mapped
     for process in family:
         folder = PROC / str(process.pid)
         text = _read(folder / "maps")
         if len(text) == MAX_MAPPINGS_BYTES:
             return math.inf
-        for name, size in _areas(folder, text):
-            areas[name] = max(areas.get(name, 0), size)
-    return sum(areas.values())
+        for begin, end, offset, name in SHARED.findall(text):
+            if name in measured:
+                continue
+            size = _allocated(folder / "map_files" / f"{int(begin, 16):x}-{int(end, 16):x}")
+            if size is None:
+                mapped[name] = max(mapped.get(name, 0), int(offset, 16) + int(end, 16) - int(begin, 16))
+            else:
+                measured[name] = size
+    return sum((mapped | measured).values())
 
 
-def _areas(folder: Path, text: str) -> Iterator[tuple[str, int]]:
-    """Yield each area of shared memory and its bytes: as they are for root; for others those up to what is mapped."""
-    for begin, end, offset, name in SHARED.findall(text):
-        try:
-            yield name, 512 * os.stat(folder / "map_files" / f"{int(begin, 16):x}-{int(end, 16):x}").st_blocks
-        except OSError:
-            yield name, int(offset, 16) + int(end, 16) - int(begin, 16)
+def _allocated(mapping: Path) -> int | None:
+    """Return the bytes of a mapped area of shared memory, or None where the kernel does not say: it tells only root."""
+    try:
+        return 512 * mapping.stat().st_blocks
+    except OSError:
+        return None
 
 
 def _sizes(file: Path) -> dict[str, int]:

@@ -6,8 +6,9 @@ Nothing that the process says is trusted: messages are bounded, late ones are no
 import select
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from time import monotonic
 from typing import Any
 
@@ -56,7 +57,7 @@ class SubmissionProcess:
         self.cut = False
         channel.setblocking(False)
 
-    def ask(self, message: dict[str, Any], most: int = frames.MOST_BYTES) -> Iterator[dict[str, Any]]:
+    def ask(self, message: dict[str, Any], most: int = frames.MAX_MESSAGE_BYTES) -> Iterator[dict[str, Any]]:
         """Send a message, and yield what comes back, at most so many bytes, until it is done.
 
         ``cut`` then says whether the process kept back what would have been too much output.
@@ -181,13 +182,16 @@ class SubmissionProcess:
         with suppress(psutil.Error):
             family = [self._process, *self._process.children(recursive=True)]
             self.time.look(family)
-            held: float = memory.together(family) if family[1:] else memory.alone(self._process)
-            held += memory.of_the_kernel(family, sandboxed=self._sandboxed)
-            if memory.shared_by_all() - self._shared > self.limits.memory // 10:
-                held += memory.shared_by(family)
-            if held > self._most_memory:
+            if any(held > self._most_memory for held in accumulate(self._held(family))):
                 self._process.kill()
                 raise self._too_much_memory()
+
+    def _held(self, family: Sequence[psutil.Process]) -> Iterator[float]:
+        """Yield the bytes that processes hold, by kind, and last what takes long to measure and is often not needed."""
+        yield memory.together(family) if family[1:] else memory.alone(family[0])
+        yield memory.of_the_kernel(family, sandboxed=self._sandboxed)
+        if memory.shared_by_all() - self._shared > self.limits.memory // 10:
+            yield memory.shared_by(family)
 
     def _too_much_memory(self) -> StoppedError:
         return StoppedError(Verdict.OUT_OF_MEMORY, f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")

@@ -34,9 +34,9 @@ def temporary(what: str, *, short: bool = False) -> Iterator[Path]:
 def sweep() -> None:
     """Remove the temporary folders of this user's processes that are no more."""
     for place in {Path(tempfile.gettempdir()), Path(SHORT)}:
-        for name in filter(NAME.fullmatch, os.listdir(place)):
+        for folder in [path for path in place.iterdir() if NAME.fullmatch(path.name)]:
             with suppress(OSError):  # it is a link, somebody else's, in use, or gone by now
-                _remove_abandoned(place / name)
+                _remove_abandoned(folder)
 
 
 def _locked(what: str, place: str) -> tuple[Path, int]:

@@ -67,7 +67,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "masked_attention": (*_ATTENTION, *_MASKED),
     "KVCache": ("cache.KVCache", "sliding_window_cache.SlidingWindowCache", "static_cache.StaticCache"),
     "sinusoidal_positions": ("positions.sinusoidal_positions", "positions.rope_tables", "positions._angles"),
-    "apply_rope": ("positions.apply_rope",),
+    "apply_rope": ("positions.apply_rope", "positions.rotate_pairs"),
     "alibi_bias": ("positions.alibi_bias", "positions.alibi_slopes", "positions._slopes"),
     "equivariance_gap": (),
     "TransformerBlock": ("_transformer_block.TransformerBlock", "_transformer_block.DecoderBlock"),
@@ -135,7 +135,7 @@ def _definitions(module: str) -> Mapping[str, Part]:
 
 def _answering(module: str, tree: ast.Module) -> Iterator[ast.FunctionDef | ast.ClassDef]:
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and f"{module}.{node.name}" in ALL:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and f"{module}.{node.name}" in ALL and not _is_stub(node):
             yield node
 
 
@@ -146,4 +146,9 @@ def _parsed(source: str) -> ast.Module:
 
 
 def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
-    return [function for function in node.body if isinstance(function, ast.FunctionDef)]
+    return [function for function in node.body if isinstance(function, ast.FunctionDef) and not _is_stub(function)]
+
+
+def _is_stub(node: ast.FunctionDef | ast.ClassDef) -> bool:
+    """Tell whether a definition is a signature alone, as that of an ``@overload`` is: there is nothing to withhold."""
+    return [ast.unparse(statement) for statement in node.body] == ["..."]

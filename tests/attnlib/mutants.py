@@ -230,14 +230,20 @@ NUMPY = [
     ),
 ]
 TORCH = [
-    fused("a plain call forgets causality", "if is_causal:\n        return", "if False:\n        return"),
+    Mutant(
+        "a plain call forgets causality",
+        "_torch_plain.py",
+        "if is_causal:\n            return",
+        "if False:\n            return",
+        "torch",
+    ),
     fused(
         "few keys forget causality",
         "    if not causal:\n        return query",
         "    if True:\n        return query",
     ),
     fused("few keys see one more", "-torch.inf).triu(1)", "-torch.inf).triu(2)"),
-    Mutant("a plain call forgets the window", "sdpa.py", " or window is not None or softcap", " or softcap", "torch"),
+    Mutant("a plain call forgets the window", "sdpa.py", "and window is None\n", "\n", "torch"),
     fused(
         "causal dropped beside a mask",
         "    elif not spec.window.is_unlimited():",

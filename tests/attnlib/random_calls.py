@@ -131,7 +131,7 @@ def softmax(scores: np.ndarray, axis: int = -1) -> np.ndarray:
 
 
 def dense(q: np.ndarray, k: np.ndarray, v: np.ndarray, options: dict[str, Any]) -> tuple[np.ndarray, ...]:
-    """Return context, weights, log-sums, which keys each query may attend to, and the largest finite score."""
+    """Return context, weights, log-sums, what each query may attend to, and the largest score before the softcap."""
     mask, softcap, scale = (options.get(name) for name in ("attn_mask", "softcap", "scale"))
     if options.get("enable_gqa"):
         k, v = (np.repeat(x, q.shape[-3] // x.shape[-3], axis=-3) for x in (k, v))
@@ -139,8 +139,8 @@ def dense(q: np.ndarray, k: np.ndarray, v: np.ndarray, options: dict[str, Any]) 
     scale = (D**-0.5 if D else 1.0) if scale is None else scale
     with np.errstate(invalid="ignore"):
         scores = np.einsum("...td,...sd->...ts", q, k) * scale
+        largest = np.abs(scores[np.isfinite(scores)]).max(initial=0.0)  # before the softcap, when they are rounded
         scores = softcap * np.tanh(scores / softcap) if softcap else scores
-    largest = np.abs(scores[np.isfinite(scores)]).max(initial=0.0)
     scores = np.broadcast_to(scores, (*np.broadcast_shapes(scores.shape[:-2], v.shape[:-2]), T, S))
     i, j = np.arange(T)[:, None] + options.get("q_offset", 0), np.arange(S)
     left, right = options.get("window") or (None, None)

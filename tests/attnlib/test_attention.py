@@ -230,6 +230,7 @@ def test_weights_are_probabilities_over_the_keys(backend, query, key, value):
     assert_allclose(weights.sum(axis=-1), 1, rtol=1e-12)
 
 
+@pytest.mark.slow
 @examples
 @given(queries, keys, values)
 def test_the_context_lies_between_the_values(backend, query, key, value):
@@ -403,6 +404,7 @@ def test_a_narrow_dtype_gives_nearly_what_a_wide_one_gives(typed, rng):
 # Gradients
 
 
+@pytest.mark.slow
 @every_score
 def test_the_gradient_is_the_numerical_one_for_every_score(rng, name):
     drawn = SIMILARITIES[name].draw(rng) | {"value": rng.standard_normal((B, S, D_V))}

@@ -33,6 +33,7 @@ RULES = {  # T, S, options, and whether only torch's own causal rule remains
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("T", "S", "options", "causal"), RULES.values(), ids=RULES)
 def test_a_rule_that_needs_no_mask_gets_none(T, S, options, causal):
     window = options.get("window", (None, None))

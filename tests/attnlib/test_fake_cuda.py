@@ -148,6 +148,7 @@ def test_every_layer_is_called_here():
     assert set(attnlib.torch.__all__) <= called
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", EVERY.values(), ids=EVERY)
 def test_layers_stay_on_cuda_and_nothing_waits(layer):
     with fake_cuda():

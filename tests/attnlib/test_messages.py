@@ -209,6 +209,12 @@ NOT_NESTED = {
     "backward": lambda x: attnlib.scaled_dot_product_attention_backward(x, x, x, x),
     "attention": lambda x: attnlib.attention(x, x, x),
     "key is not a nested": lambda x: attnlib.scaled_dot_product_attention(x, *[torch.ones(2, H, S, D)] * 2),
+    "value is not a nested": lambda x: attnlib.scaled_dot_product_attention(x, x, torch.ones(2, H, S, D)),
+    "a similarity": lambda x: attnlib.gaussian(x, x),
+    "a cache": lambda x: of_torch.KVCache().append(x, x),
+    "learned positions": lambda x: of_torch.LearnedPositions(S, D)(x),
+    "key is a nested": lambda x: attnlib.attention(torch.ones(2, H, S, D), x, x),
+    "grad is a nested": lambda x: attnlib.scaled_dot_product_attention_backward(x, *[torch.ones(2, H, S, D)] * 3),
     "query is not a nested": lambda x: attnlib.scaled_dot_product_attention(torch.ones(2, H, S, D), x, x),
 }
 LAYER_NOT_NESTED = {
@@ -240,14 +246,34 @@ def test_layers_refuse_nested_tensors_where_padded_ones_are_needed(option):
 def test_nested_tensors_of_another_layout_or_rank_are_refused_with_the_line_that_works():
     sequences = [torch.ones(H, n, D) for n in (T, S)]
     strided = torch.nested.nested_tensor(sequences)
-    text = message(TypeError, lambda: attnlib.scaled_dot_product_attention(strided, strided, strided))
-    assert "layout torch.strided, but torch.jagged is needed" in text
+    of_strided = lambda: attnlib.scaled_dot_product_attention(strided, strided, strided)  # noqa: E731
+    for call in (of_strided, lambda: of_torch.MultiHeadAttention(D, 1)(strided)):
+        assert "layout torch.strided, but torch.jagged is needed" in message(TypeError, call)
+    assert "lengths as lengths" in message(
+        TypeError, lambda: attnlib.encode(attnlib.rnn_cell, nested(D), torch.ones(D))
+    )
+    x = nested(H, D)  # torch would take its heads for positions
+    assert "for (B, T, H, D), query.transpose(1, 2)" in message(
+        TypeError, lambda: attnlib.scaled_dot_product_attention(x, x, x)
+    )
     x = nested(D)
     assert "query.unsqueeze(2).transpose(1, 2)" in message(
         TypeError, lambda: attnlib.scaled_dot_product_attention(x, x, x)
     )
     one_head = x.unsqueeze(2).transpose(1, 2)
     assert attnlib.scaled_dot_product_attention(one_head, one_head, one_head).shape[:2] == (2, 1)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
+def test_nested_keys_and_values_need_the_same_offsets():
+    key, value = nested(H, D), nested(H, D)
+    query, *parts = (x.transpose(1, 2) for x in (key, key, value))
+    text = message(ValueError, lambda: attnlib.scaled_dot_product_attention(query, *parts))
+    assert "torch.nested.nested_tensor_from_jagged(values, offsets)" in text
+    same = torch.nested.nested_tensor_from_jagged(value.values(), key.offsets()).transpose(1, 2)
+    out = attnlib.scaled_dot_product_attention(query, parts[0], same)
+    q, k, v = (x.unbind()[0].transpose(0, 1) for x in (key, key, value))
+    torch.testing.assert_close(out.unbind()[0], attnlib.scaled_dot_product_attention(q, k, v))
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")

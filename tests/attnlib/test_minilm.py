@@ -67,6 +67,7 @@ def library(backend):
 # What the model says
 
 
+@pytest.mark.slow
 def test_embeddings_are_those_of_transformers(vectors, reference):
     near(vectors, reference["embeddings"])
 
@@ -170,6 +171,7 @@ def copy(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_folder_of_ones_own_serves_as_well(copy, sentences, reference):
     for folder in (copy, str(copy)):
         near(load_minilm(folder).encode(sentences[:1]), reference["embeddings"][:1])
@@ -224,6 +226,7 @@ def test_numpy_has_no_devices():
         load_minilm(device="cuda")
 
 
+@pytest.mark.slow
 def test_the_numpy_model_needs_no_torch_and_no_code_of_the_package():
     program = (
         "import sys; from attnlib.minilm import load_minilm; load_minilm().encode(['x']);"

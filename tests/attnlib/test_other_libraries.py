@@ -58,6 +58,7 @@ def outcomes():
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["jax", "array_api_strict", "dask.array"])
 def test_every_function_gives_what_it_gives_for_numpy(outcomes, library):
     assert {case: how for case, how in outcomes[library].items() if how is not None} == {}

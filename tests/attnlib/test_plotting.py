@@ -210,6 +210,7 @@ def test_labels_that_would_run_into_each_other_are_slanted():
     assert {label.get_rotation() for label in ax.get_xticklabels()} == {45}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("digits", "size"), [(2, 20), (2, 11), (4, 9)])
 def test_numbers_stay_in_their_cells(digits, size):
     labels = (LONG * 4)[:size]
@@ -330,6 +331,7 @@ def test_words_say_what_the_heads_show():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layers", [0, 2], ids=["heads", "layers"])
 def test_a_grid_has_a_table_for_each_head_of_each_layer(layers):
     weights = np.stack([HEADS, HEADS[::-1]]) if layers else HEADS

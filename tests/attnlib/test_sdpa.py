@@ -627,6 +627,7 @@ def assert_tiled_is_in_one_piece(backend, dtype, size, what, scores, atol):
     assert (lse[nothing] == -INF).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", TILED)
 @pytest.mark.parametrize("scores", ["small", "of 100"])
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
@@ -641,6 +642,7 @@ def test_long_sequences_give_what_one_piece_gives(backend, what):
     assert_tiled_is_in_one_piece(backend, "float64", (257, 511), what, "small", atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["plain", "causal", "causal window", "mask: late", "mask: early", "mask: empty rows",
                                   "mask: rising", "mask: falling"])  # fmt: skip
 @pytest.mark.parametrize("scores", SCORES)
@@ -652,6 +654,7 @@ def test_running_maxima_may_rise_and_fall(what, scores):
 ATOL = {"small": 2e-6, "of 100": 2e-4, "of 1000": 2e-3, "rising to 1000": 4e-3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("what", ["plain", "causal", "narrow window", "mask: late", "mask: bias with empty rows",
                                   "softcap, causal", "mask: slope"])  # fmt: skip
@@ -678,6 +681,7 @@ def test_the_weights_of_a_long_sequence_belong_to_its_context(backend, rng):
     assert_allclose(weights.sum(axis=-1), 1, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"is_causal": True}], ids=["plain", "causal"])
 def test_numpy_needs_no_more_than_2_mib_beside_the_result(options):
     q, k, v = np.random.default_rng(0).standard_normal((3, 1, 8, 4096, 64), np.float32)
@@ -928,6 +932,7 @@ def backward_cases(draw):
     return [(*lead, t, 3), *shapes], kind and (kind, mask), options, draw(st.sampled_from([2, 9, 40]))
 
 
+@pytest.mark.slow
 @settings(examples, max_examples=150)
 @given(backward_cases())
 def test_the_gradient_by_hand_is_torch_s_under_any_options(backend, case):

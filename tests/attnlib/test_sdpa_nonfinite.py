@@ -58,6 +58,7 @@ def run_with_mask(backend, arrays, dtype, options, mask=None):
     return context(run(backend, *arrays, dtype=dtype, **options, **({} if mask is None else {"attn_mask": mask})))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

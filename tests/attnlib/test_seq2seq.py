@@ -298,6 +298,7 @@ def test_a_step_follows_autocast(rng, which):
         torch.testing.assert_close(ours.float(), theirs, atol=0.1, rtol=0.1)
 
 
+@pytest.mark.slow
 @every_step
 def test_the_gradient_through_three_steps_is_the_numerical_one(rng, which):
     D_y, D_s, D_m = 2, 3, 3

@@ -29,6 +29,7 @@ def long(rng, heads, dtype=np.float32):
     return [rng.standard_normal((*heads, n, 5)).astype(dtype) for n in (700, 600, 600)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heads", [(), (1,), (3,), (2, 5)], ids=str)
 @pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"window": (100, 30), "q_offset": -20}], ids=str)
 def test_the_number_of_cores_changes_no_more_than_the_rounding(rng, cores, heads, options):
@@ -43,13 +44,13 @@ def test_the_number_of_cores_changes_no_more_than_the_rounding(rng, cores, heads
 
 def test_each_item_is_worked_on_once(cores):
     seen = []
-    _threads.share_out(seen.extend, lambda number: list(range(10 * number)))
+    _threads.run_on_cores(seen.extend, lambda number: list(range(10 * number)))
     assert sorted(seen) == list(range(10 * cores))
 
 
 def test_inside_every_product_has_one_core_and_after_it_as_many_as_before(cores):
     inside = []
-    _threads.share_out(lambda items: inside.append(blas_threads()), lambda number: [0] * number)
+    _threads.run_on_cores(lambda items: inside.append(blas_threads()), lambda number: [0] * number)
     assert inside == [[1] * len(blas_threads())] * cores
     assert set(blas_threads()) == {cores}
 
@@ -59,7 +60,7 @@ def test_after_an_error_they_are_as_before_too(cores):
         raise RuntimeError("from within")
 
     with pytest.raises(RuntimeError, match="from within"):
-        _threads.share_out(fails, lambda number: [0] * number)
+        _threads.run_on_cores(fails, lambda number: [0] * number)
     assert set(blas_threads()) == {cores}
 
 
@@ -81,14 +82,14 @@ def test_a_second_call_at_once_keeps_to_one_core(cores):
         inside.set()
         ended.wait(10)
 
-    one = threading.Thread(target=_threads.share_out, args=(first, lambda number: [0]))
+    one = threading.Thread(target=_threads.run_on_cores, args=(first, lambda number: [0]))
     one.start()
     inside.wait(10)
-    _threads.share_out(seen.extend, lambda number: [number])
+    _threads.run_on_cores(seen.extend, lambda number: [number])
     ended.set()
     one.join(10)
     assert seen == [1]
-    _threads.share_out(seen.extend, lambda number: [number])
+    _threads.run_on_cores(seen.extend, lambda number: [number])
     assert seen == [1, 3]
 
 
@@ -125,7 +126,7 @@ threads = lambda: {library.num_threads for library in ThreadpoolController().sel
 with threadpool_limits(3, "blas"):
     pass
 inside, ended, number = threading.Event(), threading.Event(), threads()
-call = threading.Thread(target=_threads.share_out, args=(lambda items: (inside.set(), ended.wait(20)), lambda n: [0]))
+call = threading.Thread(target=_threads.run_on_cores, args=(lambda _: (inside.set(), ended.wait(20)), lambda n: [0]))
 call.start()
 inside.wait(10)
 assert threads() == {1}

@@ -42,6 +42,7 @@ def differs(tmp_path_factory):
     return {what: found[str(file)] for what, file in files.items()}
 
 
+@pytest.mark.slow
 def test_the_kernel_computes_attention(differs):
     assert differs["the kernel"] is None
 

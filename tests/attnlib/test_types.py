@@ -5,14 +5,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow  # mypy
+
 ROOT = Path(__file__).parents[2]
 BEFORE = """\
 from functools import partial
 import numpy as np
 import torch
 import attnlib
+import attnlib.minilm
 import attnlib.numpy
 import attnlib.torch
+import attnlib.triton
 
 array, tensor = np.ones((5, 4)), torch.ones(5, 4)
 sdpa = attnlib.scaled_dot_product_attention
@@ -55,6 +61,19 @@ WRONG = MIXED | {
     "layer(tensor) + 'a'": "Unsupported operand types",
     "out, weights, more = layer(tensor, need_weights=True)": "Need more than 2 values to unpack",
     "arrays(array, need_weights=True).shape": 'has no attribute "shape"',
+    "attnlib.attention(tensor, tensor, tensor, score=attnlib.softmax)": 'Argument "score" to "attention"',
+    "attnlib.attention(array, array, array, score=lambda q, k: 'high')": 'Argument "score" to "attention"',
+    "attnlib.encode(lambda x, h: 'state', array, array)": 'Argument 1 to "encode"',
+    "attnlib.rope_tables(['first', 'second'], 4)": 'expected "SupportsFloat | Sequence[SupportsFloat]"',
+    "attnlib.torch.MultiHeadAttention(4, 2, attn_bias=tensor)": 'Argument "attn_bias" to "MultiHeadAttention"',
+    "attnlib.torch.Encoder(4, 2, 8, 3, widow=(2, 0))": 'Unexpected keyword argument "widow" for "Encoder"',
+    "attnlib.numpy.DecoderBlock(4, 2, 8, window=2)": 'Argument "window" to "DecoderBlock"',
+    "cache.reorder([0, 0])": 'Argument 1 to "reorder" of "KVCache"',
+    "attnlib.torch.StaticCache(5).reorder('first')": 'Argument 1 to "reorder" of "StaticCache"',
+    "attnlib.load_weights(layer, 'weights.pt')": 'Argument 2 to "load_weights"',
+    "arrays.load_state_dict({'q_proj.weight': 'none'})": "Dict entry 0 has incompatible type",
+    "attnlib.triton.scaled_dot_product_attention(array, array, array)": "No overload variant",
+    "attnlib.minilm.load_minilm(device='cuda')": "No overload variant",
     "attnlib.load_weights(tensor, layer)": 'type variable "ModuleT" of "load_weights"',
 }
 TENSOR, ARRAY, JAX = (
@@ -97,6 +116,9 @@ TYPES = {
     "attnlib.torch.LearnedPositions(5, 4)(tensor)": TENSOR,
     "attnlib.torch.BertEncoder(9, 4, 2, 8, 3)(tensor.long())": TENSOR,
     "attnlib.numpy.Linear(4, 2)(array)": ARRAY.replace("dtype[Any]", "dtype[numpy.floating[Any]]"),
+    "attnlib.triton.scaled_dot_product_attention(tensor, tensor, tensor, return_lse=True)[1]": TENSOR,
+    "attnlib.minilm.load_minilm().encode(['a dog'])": ARRAY,
+    "attnlib.minilm.load_minilm(backend='torch', device=0).attention_weights('a dog')[1]": TENSOR,
     "cache.append(array, array)": f"tuple[{ARRAY}, {ARRAY}]",
 }
 RIGHT = [

@@ -23,6 +23,12 @@ def pages() -> list[str]:
     return found or ["there is no built book: run `make book` first"]
 
 
+def moved() -> list[str]:
+    """The addresses of former pages, which lead to those that took their place; they have nothing of the theme."""
+    extra = ROOT / "book" / "_extra"
+    return sorted(str(path.relative_to(extra)) for path in extra.glob("book/*.html"))
+
+
 def text(page: str) -> str:
     return (HTML / page).read_text(encoding="utf-8")
 
@@ -33,9 +39,14 @@ def chapters() -> list[str]:
 
 
 def lessons() -> list[str]:
-    """The chapters that teach: those between the captions of the course and of teaching."""
-    course = (ROOT / "_toc.yml").read_text().split("caption: The course")[1].split("caption:")[0]
-    return [name for name in re.findall(r"file: (\S+)", course) if name.startswith("book/")]
+    """The pages that teach: the chapters of the course, and those that go further."""
+    return [*part("The course"), *part("Going further")]
+
+
+def part(caption: str) -> list[str]:
+    """The pages of the part of the book with this caption, without those of the exercises."""
+    contents = (ROOT / "_toc.yml").read_text().split(f"caption: {caption}\n")[1].split("caption:")[0]
+    return [name for name in re.findall(r"file: (\S+)", contents) if name.startswith("book/")]
 
 
 def source(name: str) -> str:

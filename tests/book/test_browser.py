@@ -7,7 +7,7 @@ import pytest
 from axe import AXE, go_dark, violations
 from browser_tab import tab
 from fontTools.ttLib import TTFont
-from pages import HTML, pages
+from pages import HTML, moved, pages
 
 TYPESET = "window.typesetAll?.()"  # every formula, not only those that one has come near
 WATCH_SHIFTS = """
@@ -20,6 +20,16 @@ UNSIZED = """[...document.querySelectorAll('img, video, iframe')].filter(one => 
     const style = one.computedStyleMap(), has = name => String(style.get(name)) !== 'auto';
     return one.checkVisibility() && !(has('width') && has('height')) && !has('aspect-ratio');
 }).map(one => one.outerHTML.slice(0, 200))"""
+# Code in view that one has to push sideways; what it printed may be wide.
+SIDEWAYS_CODE = """[...document.querySelectorAll('.bd-article div.highlight pre')].filter(one =>
+    one.checkVisibility() && !one.closest('.cell_output') && one.scrollWidth > one.clientWidth + 1
+).map(one => one.textContent.slice(0, 200))"""
+# How high an upright phone shows the smallest letters; matplotlib draws them at 100 points and scales them.
+SMALLEST_LETTERS = """[...document.querySelectorAll('.picture')].map(picture => {
+    const svg = picture.querySelector('svg'), units = svg.viewBox.baseVal.width;
+    const points = [...svg.innerHTML.matchAll(/scale\\((0\\.\\d+) -0\\.\\d+\\)/g)].map(one => 100 * one[1]);
+    return [Math.min(...points) * svg.clientWidth / units, picture.ariaLabel.slice(0, 80)];
+}).filter(([pixels, _]) => pixels < 7)"""
 HEAVIEST = 1_000_000  # bytes, compressed, with nothing in the browser's cache
 MOST_SHIFT = 0.1  # what counts as good
 
@@ -32,13 +42,15 @@ class Visit:
     weights: dict[str, int]
     shift: float
     width_on_phone: int
+    sideways_code: list[str]
+    small_letters: list[tuple[float, str]]
     formulas_wrong: int
     unsized: list[str]
     barriers: dict[str, list[str]]
     papers: dict[str, int]
 
 
-@pytest.fixture(scope="module", params=pages())
+@pytest.fixture(scope="module", params=[page for page in pages() if page not in moved()])
 def visit(request, browser, site) -> Iterator[Visit]:
     with tab(browser, site, request.param, width=360, before=WATCH_SHIFTS) as (page, wrong, loads):
         page.evaluate(TYPESET)
@@ -48,15 +60,18 @@ def visit(request, browser, site) -> Iterator[Visit]:
 def look_around(page, wrong, loads) -> Visit:
     weights = {load.url: weight(load.sizes()) for load in loads if load.url.startswith("http")}
     shift, width = page.evaluate("[window.shifted, document.documentElement.scrollWidth]")
+    sideways = page.evaluate(SIDEWAYS_CODE)
     formulas_wrong, unsized = page.locator("mjx-merror").count(), page.evaluate(UNSIZED)
     page.evaluate(AXE)
     barriers = {"light, phone": violations(page)}
     papers = {"light": brightness(page)}
+    page.set_viewport_size({"width": 390, "height": 844})
+    small_letters = page.evaluate(SMALLEST_LETTERS)
     page.set_viewport_size({"width": 1280, "height": 900})
     go_dark(page)
     barriers["dark, wide"] = violations(page)
     papers["dark"] = brightness(page)
-    return Visit(list(wrong), weights, shift, width, formulas_wrong, unsized, barriers, papers)
+    return Visit(list(wrong), weights, shift, width, sideways, small_letters, formulas_wrong, unsized, barriers, papers)
 
 
 def weight(sizes: dict[str, int]) -> int:
@@ -80,6 +95,11 @@ def test_every_formula_is_understood(visit):
 
 def test_a_page_fits_a_phone(visit):
     assert visit.width_on_phone <= 360
+    assert visit.sideways_code == []
+
+
+def test_the_letters_in_pictures_are_large_enough_on_a_phone(visit):
+    assert visit.small_letters == []
 
 
 def test_a_page_is_light(visit):

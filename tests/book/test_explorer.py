@@ -29,6 +29,7 @@ MASKED = {"q": np.log([[2, 3, 1], [1, 2, 5], [1, 3, 4]]), "k": np.eye(3), "v": n
 WHO = {"x": [[2, 0, 1, 0], [0, 1, 0, 1], [1, 1, 2, 0]]}
 PLAIN = {"similarity": "scaled_dot", "scale": None, "bandwidth": 1.0, "heads": 1, "mask": "none", "length": None}
 PLAIN |= {"positions": "none"}
+HEADS = "looking-into-a-real-model"  # the page that shows all heads of a model
 EXAMPLES = {  # the numbers of the page's text, and where the controls stand at first
     "self-attention": (BY_HAND, {}),
     "queries-keys-values": (BY_HAND | MATRICES, {}),
@@ -450,10 +451,10 @@ def guess(explorer, word):
     explorer.page.keyboard.press("Enter")
 
 
-def test_the_weights_are_hidden_until_a_guess_and_a_right_one_is_explained(at):
+def test_scores_and_weights_are_hidden_until_a_guess_and_a_right_one_is_explained(at):
     explorer = at("masks")
-    assert explorer.element.locator(".attn-panel:visible caption").all_inner_texts() == ["Scores: dot products"]
-    explorer.summary("The weights of “train” are hidden until you have guessed.")
+    assert explorer.element.locator(".attn-panel:visible caption").all_inner_texts() == []
+    explorer.summary("The scores and weights of “train” are hidden until you have guessed.")
     guess(explorer, "train")
     verdict = explorer.element.locator(".attn-verdict")
     assert verdict.inner_text() == (
@@ -627,7 +628,7 @@ def minilm():
 
 @pytest.fixture
 def view(opened):
-    page, wrong = opened("book/transformer.html")
+    page, wrong = opened(f"book/{HEADS}.html")
     page.locator("attention-heads .attn").wait_for()
     return page, page.locator("attention-heads"), wrong
 
@@ -709,7 +710,7 @@ def test_a_small_picture_has_a_pixel_for_each_weight(view, minilm):
 
 
 def test_on_a_phone_the_corner_of_the_overview_keeps_its_words_whole(opened):
-    page, _ = opened("book/transformer.html", width=390)
+    page, _ = opened(f"book/{HEADS}.html", width=390)
     corner = page.locator(".attn-overview thead td").bounding_box()
     assert corner["width"] > 30  # "layer ↓"
     assert corner["height"] < 60  # not a letter a line
@@ -726,7 +727,7 @@ def test_without_javascript_there_is_a_table_of_one_head(browser, site, minilm):
     _, weights = minilm.attention_weights(SENTENCES[0])
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(f"{site}book/transformer.html")
+    page.goto(f"{site}book/{HEADS}.html")
     cells = page.locator("attention-heads table td").all_inner_texts()
     context.close()
     near(np.array(cells[1:], float), weights[0, 2].ravel())
@@ -741,7 +742,7 @@ def test_packed_weights_still_sum_to_one_and_are_near():
 
 
 def test_the_weights_of_all_heads_are_few_and_no_part_of_the_page():
-    page, file = text("book/transformer.html"), "explorer/book-transformer.js"
+    page, file = text(f"book/{HEADS}.html"), f"explorer/book-{HEADS}.js"
     assert '<attention-heads><script type="application/json"></script>' in page
     assert page.index(file) < page.index("explorer/explorer.js")
     script = (HTML / "_static" / file).read_text(encoding="utf-8")
@@ -752,7 +753,7 @@ def test_the_weights_of_all_heads_are_few_and_no_part_of_the_page():
 
 # ---- the same for everybody
 
-PLACES = [*((chapter, "attention-explorer") for chapter in EXAMPLES), ("transformer", "attention-heads")]
+PLACES = [*((chapter, "attention-explorer") for chapter in EXAMPLES), (HEADS, "attention-heads")]
 
 
 @pytest.mark.parametrize(("chapter", "tag"), PLACES)

@@ -40,7 +40,7 @@ def test_the_page_explains_every_option_of_a_run(option):
 
 def test_no_option_is_named_that_does_not_exist():
     real = {name for command in COMMANDS for name in options(command)}
-    table = source(PAGE).split("## Grade\n")[1].split("\n**It can be stopped")[0]
+    table = source(PAGE).split("## Grade\n")[1].split("\n**You can stop a run")[0]
     assert set(re.findall(r"^\| `(--[a-z-]+)", table, re.MULTILINE)) <= real
 
 

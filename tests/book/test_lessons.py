@@ -4,12 +4,15 @@ import ast
 import re
 
 import pytest
-from pages import ROOT, lessons, source
+from _tools.reading_time import measure, parse
+from pages import ROOT, lessons, part, source, text
 
-CHAPTERS = [name for name in lessons() if name != "book/start"]
+CHAPTERS = [name for name in part("The course") if name != "book/start"]
 QUIZ = re.compile(r"^::::\{admonition\} Question\n:class: quiz\n(.*?)^::::$", re.MULTILINE | re.DOTALL)
 OPTION = re.compile(r"^:::\{dropdown\} ([A-Z])\. (.+?)\n(.*?)^:::$", re.MULTILINE | re.DOTALL)
 SCREEN = 330  # words
+MOST_MINUTES = 30
+MOST_BARS = 5
 
 
 def quizzes(name):
@@ -19,6 +22,7 @@ def quizzes(name):
 def prose(name):
     """The text of a chapter between the things to see: code, tables, formulas, boxes, headings."""
     text = re.sub(r"^---\n.*?^---\n", "", source(name), count=1, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^:::\{fold(?:-end)?\}.*\n:::$", "", text, flags=re.MULTILINE)
     text = re.sub(r"^ *(`{3,}|:{3,}|\$\$).*?^ *\1.*?$", "\n<see>\n", text, flags=re.MULTILINE | re.DOTALL)
     return re.split(r"<see>|^\|.*$|^#+ .*$", text, flags=re.MULTILINE)
 
@@ -40,8 +44,12 @@ def test_a_reader_predicts_before_running(name):
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_chapter_asks_and_every_option_is_explained(name):
+def test_a_chapter_asks(name):
     assert len(quizzes(name)) >= 4
+
+
+@pytest.mark.parametrize("name", lessons())
+def test_every_option_of_a_question_is_explained(name):
     for options in quizzes(name):
         assert [letter for letter, _, _ in options] == list("ABCDEFG"[: len(options)])
         assert len(options) >= 3
@@ -58,7 +66,7 @@ def test_the_right_answer_is_not_always_the_same_letter():
     assert all(right.count(letter) < 0.5 * len(right) for letter in "ABCD")
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
+@pytest.mark.parametrize("name", lessons())
 def test_there_is_something_to_see_on_every_screen(name):
     longest = max(prose(name), key=lambda part: len(part.split()))
     assert len(longest.split()) <= SCREEN, longest
@@ -90,3 +98,94 @@ def test_long_code_of_figures_is_not_on_the_page(name):
         if "figure:" in options:
             lines = [node.end_lineno - node.lineno + 1 for node in drawing(code)]
             assert sum(lines) <= LONGEST_DRAWING, code
+
+
+BAR = re.compile(r"\bhide-(?:input|cell)\b")
+MARK = re.compile(r"^:::\{(fold(?:-end)?)\}|^:class: (predict)\b|^(#)+ ", re.MULTILINE)
+
+
+def bars(page):
+    """The cells of a page whose code is hidden behind a bar."""
+    return [code for _, options, code in CELL.findall(page) if BAR.search(options)]
+
+
+def answers_in_view(page):
+    """The predictions of a page, by line, whose answer is not folded: something else comes before the end of a fold."""
+    page = CELL.sub(lambda cell: "\n" * cell[0].count("\n"), page)  # a comment in code is no heading
+    marks = [(found[0], page.count("\n", 0, found.start()) + 1) for found in MARK.finditer(page)]
+    following = [mark for mark, _ in marks[1:]] + [""]
+    return [
+        line
+        for (mark, line), after in zip(marks, following, strict=True)
+        if mark == ":class: predict" and after != ":::{fold-end}"
+    ]
+
+
+@pytest.mark.parametrize("name", lessons())
+def test_a_page_hides_little_code(name):
+    assert len(bars(source(name))) <= MOST_BARS
+
+
+@pytest.mark.parametrize("name", lessons())
+def test_the_answers_to_predictions_are_folded(name):
+    assert answers_in_view(source(name)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", lessons())
+def test_the_core_path_takes_half_an_hour_and_the_page_says_how_long(name):
+    page = text(f"{name}.html")
+    reading = measure(parse(page))
+    assert reading.minutes <= MOST_MINUTES, str(reading)
+    assert re.findall(r'<span class="reading-time">(\d+) minutes', page) == [f"{reading.minutes}"]
+
+
+CHAPTER = """\
+## One
+
+:::{admonition} Predict
+:class: predict
+
+How many?
+:::
+
+```{code-cell} ipython3
+:tags: [hide-input]
+
+print(42)
+```
+
+:::{fold-end}
+:::
+
+:::{admonition} Predict
+:class: predict
+
+And now?
+:::
+
+## Two
+
+```{code-cell} ipython3
+---
+tags: [hide-cell]
+mystnb:
+  figure:
+    caption: Tags such as hide-output are none.
+---
+draw()
+```
+
+```{code-cell} ipython3
+:tags: [hide-output]
+
+print("hide-input")
+```
+"""
+
+
+def test_hidden_code_and_an_answer_in_view_are_found():
+    assert bars(CHAPTER) == ["\nprint(42)\n", "draw()\n"]
+    assert answers_in_view(CHAPTER) == [19]
+    assert answers_in_view(CHAPTER.replace("\n## Two", "\n:::{fold-end}\n:::\n\n## Two")) == []
+    assert answers_in_view(CHAPTER.replace("print(42)", "# six times seven\nprint(42)")) == [20]

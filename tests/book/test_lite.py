@@ -141,7 +141,7 @@ def test_an_archive_that_is_not_there_is_named_and_the_site_stays(tmp_path):
 
 
 def test_the_documented_command_carries_it():
-    (command,) = re.findall(r"^make lite PYODIDE=\S+$", source("book/start"), re.MULTILINE)
+    (command,) = re.findall(r"^make lite PYODIDE=\S+$", source("book/install"), re.MULTILINE)
     would = subprocess.run([*command.split(), "-n"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert f'_tools.lite _build/html/lite/ --pyodide "{command.partition("=")[2]}"' in would
 

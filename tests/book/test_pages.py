@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from pages import HTML, ROOT, build_small, chapters, lessons, pages, source, text
+from pages import HTML, ROOT, build_small, chapters, lessons, moved, pages, source, text
 
 from attnlib.checks.catalogue import ASSIGNMENTS, CATALOGUE, QUESTIONS
 
@@ -20,7 +20,15 @@ def test_every_file_of_the_contents_became_a_page():
 
 def test_nothing_else_was_published():
     extra = {"404.html", "genindex.html", "index.html", "py-modindex.html", "search.html"}
-    assert set(pages()) == {f"{name}.html" for name in chapters()} | extra
+    assert set(pages()) == {f"{name}.html" for name in chapters()} | extra | set(moved())
+
+
+@pytest.mark.parametrize("page", moved())
+def test_an_address_that_was_given_up_leads_to_pages_that_are_there(page):
+    assert page.removesuffix(".html") not in chapters()
+    links = re.findall(r'<a href="([^"]+)\.html"', text(page))
+    assert links
+    assert {f"book/{name}" for name in links} <= set(chapters())
 
 
 @pytest.mark.parametrize("page", pages())

@@ -63,6 +63,36 @@ def test_a_small_picture_looks_the_same(browser, figure):
     assert (difference.max(axis=-1) > 0.25).mean() < 0.0005
 
 
+@pytest.mark.parametrize(("width", "height", "turned"), [(390, 844, True), (844, 390, False), (1280, 900, False)])
+def test_an_upright_phone_turns_a_wide_picture_and_shows_it_larger(browser, width, height, turned):
+    wide, tall = (drawing(*size) for size in ((7, 3), (4, 4)))
+    with browser.new_context(viewport={"width": width, "height": height}) as context:
+        page = context.new_page()
+        page.set_content(f"<!doctype html><style>{CSS}</style>{wide}{tall}")
+        boxes = [page.locator(selector).bounding_box() for selector in (".picture >> nth=0", ".picture svg >> nth=0")]
+        assert boxes[0] == pytest.approx(boxes[1], abs=1) or not turned, "the box is as large as what is in it"
+        assert (boxes[1]["height"] > boxes[1]["width"]) == turned
+        assert max(boxes[1]["height"], boxes[1]["width"]) > 500
+        square = page.locator(".picture svg >> nth=1").bounding_box()
+        assert square["width"] == pytest.approx(square["height"], abs=1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def drawing(wide, high, points=10):
+    with plt.rc_context({"figure.constrained_layout.use": False}):
+        figure = plt.figure(figsize=(wide, high))
+        figure.add_axes((0, 0, 1, 1)).set(xticks=[], yticks=[])
+        figure.text(0.5, 0.5, "letters", size=points)
+        plt.close(figure)
+        return fix_markup(html(figure))
+
+
+@pytest.mark.parametrize(("size", "turned"), [((7, 3, 11.5), True), ((7, 3, 12), False), ((7, 6.5, 8), False)])
+def test_a_picture_is_turned_where_its_letters_would_be_too_small(size, turned):
+    # Upright, 504 points become 342 pixels: 11.5 points 7.8, and 12 points 8.1. The last would gain nothing.
+    assert (" data-turns " in drawing(*size)) == turned
+
+
 def test_two_pictures_share_their_letters_and_nothing_else():
     with plt.rc_context():
         use_style()

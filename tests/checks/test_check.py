@@ -427,7 +427,7 @@ def test_changing_an_input_changes_no_question_and_no_expected_answer(name, back
         return answer
 
     report = examine(name, f, backend=backend, seed=0)
-    assert report.failure.case.part == "inputs unchanged", report.message
+    assert report.failure.case.criterion == "inputs unchanged", report.message
 
 
 def test_the_inputs_are_fresh_copies_so_that_changing_them_costs_only_its_own_part():

@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 import textwrap
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -126,15 +127,16 @@ def test_a_wrong_answer_that_nobody_foresaw_fails_and_is_not_called_something_el
         assert report.mistake in {*names, *(GENERAL_MISTAKE_IDS if None in names else ())}, report.message
 
 
+@pytest.mark.slow
 def test_one_maximum_for_the_whole_table_is_found_by_every_seed():
     implementation, _ = UNKNOWN_MISTAKES["attention"]["maximum of the whole table"]
     assert not [seed for seed in range(100) if examine("attention", implementation, seed=seed).passed]
 
 
 @pytest.mark.parametrize("name", ["softmax", "dot", "cosine", "attention", "self_attention"])
-def test_a_score_is_made_of_parts_and_the_first_part_is_the_foundation(name):
+def test_the_score_follows_the_rubric_and_without_the_first_criterion_nothing_is_earned(name):
     exercise = CATALOGUE[name]
-    foundation = next(iter(exercise.parts))
+    first = next(iter(exercise.rubric))
     right = exercise.reference
 
     def without_batches(*arrays, **options):
@@ -144,7 +146,7 @@ def test_a_score_is_made_of_parts_and_the_first_part_is_the_foundation(name):
         return right(*arrays, **options) if arrays[0].ndim > 2 else None
 
     assert 0 < examine(name, without_batches).score < 1
-    assert examine(name, without_matrices).score == 0, f"without {foundation} nothing is earned"
+    assert examine(name, without_matrices).score == 0, f"without {first} nothing is earned"
 
 
 def test_the_seed_fixes_the_inputs_and_none_draws_new_ones():
@@ -198,6 +200,7 @@ IN_TORCH = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("identifier", IN_TORCH)
 def test_a_mistake_made_in_torch_has_the_same_name(identifier):
     for seed in range(10):
@@ -254,6 +257,7 @@ def test_a_caller_who_switched_gradients_off_costs_no_marks():
         assert examine("attention", attnlib.attention, backend="torch", seed=0).passed
 
 
+@cache
 def _statements(function):
     """The statements of a function as source lines, without its docstring."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))

@@ -141,9 +141,9 @@ def test_a_function_that_lacks_what_is_asked_for_is_told_which_argument():
 def test_points_hang_on_what_is_asked_of_everybody_or_by_a_notebook(name):
     exercise = CATALOGUE[name]
     cases = list(exercise.inputs(np.random.default_rng(0)))
-    assert set(exercise.parts) == {case.part for case in cases if exercise.grades(case)}
-    optional = {c.part for c in cases if set(exercise.optional) & (c.options.keys() | c.setup.keys())}
-    assert next(iter(exercise.parts)) not in optional, "the foundation is asked of everybody"
+    assert set(exercise.rubric) == {case.criterion for case in cases if exercise.grades(case)}
+    optional = {c.criterion for c in cases if set(exercise.optional) & (c.options.keys() | c.setup.keys())}
+    assert next(iter(exercise.rubric)) not in optional, "the first criterion is asked of everybody"
 
 
 # Names --------------------------------------------------------------------------------------------------------------
@@ -246,13 +246,13 @@ def test_a_boolean_mask_with_a_large_number_is_told_of_empty_rows_and_not_of_mas
 def test_gradients_are_asked_for_in_torch_of_the_plain_case_and_of_those_marked():
     for name in ("attention", "luong_step"):
         evaluation = Evaluation(CATALOGUE[name], "torch", 0)
-        asked = [case for case in evaluation.cases if case.part == GRADIENTS]
+        asked = [case for case in evaluation.cases if case.criterion == GRADIENTS]
         marked = [
             n for n, case in enumerate(CATALOGUE[name].inputs(np.random.default_rng(0))) if case.gradients or n == 1
         ]
         assert len(asked) == len(marked) >= 1
         assert all(case.upstream for case in asked)
-    assert not [case for case in Evaluation(CATALOGUE["attention"], "numpy", 0).cases if case.part == GRADIENTS]
+    assert not [case for case in Evaluation(CATALOGUE["attention"], "numpy", 0).cases if case.criterion == GRADIENTS]
 
 
 def test_a_cut_gradient_sends_its_reader_to_the_chapter_of_the_exercise():

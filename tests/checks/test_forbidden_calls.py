@@ -46,6 +46,7 @@ def test_a_right_answer_that_calls_what_solves_the_exercise_is_told_so(exercise,
     assert "would not earn its points" in warning
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("exercise", "backend", "style"), STYLES)
 def test_those_answers_are_warned_of_that_grading_does_not_accept(exercise, backend, style):
     answer = CORRECT_SOLUTIONS[exercise, backend][style]

@@ -132,6 +132,20 @@ def test_a_check_that_a_student_calls_again_for_a_hint_is_not_counted_again(tmp_
     assert said.endswith("11 of 11 checks passed, 26 of 26 points\n")
 
 
+@pytest.mark.parametrize(
+    ("started", "called"),
+    [
+        ("/somewhere/bin/attnlib-check", "attnlib-check"),
+        ("/somewhere/attnlib/checks/__main__.py", "python -m attnlib.checks"),
+    ],
+)
+def test_the_usage_line_calls_the_command_as_it_was_started(started, called, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", [started])
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert capsys.readouterr().out.startswith(f"usage: {called} [-h]")
+
+
 # The clock of the cell has to run already; it is set forward, so that the test takes no longer on a busy machine.
 ENDLESS = """\
 import signal

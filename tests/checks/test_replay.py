@@ -34,6 +34,7 @@ def replayed(exercise, backend, seed, recorded):
     return evaluation.report({i: table.get(given(case), UNKNOWN) for i, case in enumerate(evaluation.cases)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "backend"), ASKED)
 def test_answers_recorded_under_another_seed_earn_nothing(name, backend):
     exercise = CATALOGUE[name]

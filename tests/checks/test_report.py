@@ -71,6 +71,7 @@ def parse(html):
 # The message --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @of_every_mistake
 def test_a_message_has_the_idea_the_case_the_section_and_a_hint(name, mistake):
     report = report_of(name, mistake)
@@ -95,6 +96,7 @@ def test_numbers_that_differ_are_shown_expected_beside_got(name, mistake):
     assert f"first difference at {comparison.first}" in report.message
 
 
+@pytest.mark.slow
 @of_every_mistake
 def test_a_message_never_contains_code_of_an_answer(name, mistake):
     report = report_of(name, mistake)
@@ -259,6 +261,7 @@ def test_html_is_well_formed_and_asks_for_nothing_from_outside(name, mistake):
     assert "@import" not in html
 
 
+@pytest.mark.slow
 @of_every_mistake
 def test_html_shades_but_never_covers_the_page_so_that_dark_mode_stays_readable(name, mistake):
     html = bundle(report_of(name, mistake))["text/html"]
@@ -372,6 +375,7 @@ def _own_line(report):
     return report.failure.answer.line or "\0"
 
 
+@cache
 def _statements(function):
     """The statements of a function as lines of source, without its docstring."""
     try:

@@ -1,7 +1,8 @@
-"""Run a notebook as Python in a browser does: no torch, none of what is not carried there. Prints what came of each cell.
+"""Run notebooks as Python in a browser does: without torch, and without what is not carried there.
 
-``python as_in_a_browser.py PLATFORM NOTEBOOK…``: for each a line of JSON, with a list of {id, said, earned, error}. Each
-runs in a process of its own, which begins where all that takes long is imported. A browser's platform is emscripten.
+``python as_in_a_browser.py PLATFORM NOTEBOOK…`` prints a line of JSON for each notebook: a list of {id, said, earned,
+error}, one for each cell. Each notebook runs in a process of its own, which is forked after the slow imports. The
+platform of a browser is emscripten.
 """
 
 import contextlib

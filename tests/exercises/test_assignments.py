@@ -106,3 +106,12 @@ def test_the_title_lists_the_points_of_all_questions(assignment):
     rows = [line.split("|")[-2].strip() for line in notebook.cells[0].source.split("\n") if line.startswith("| ")]
     listed = [int(points) for points in rows if points.isdecimal()]
     assert listed == [nbgrader(cell)["points"] for cell in notebook.cells if nbgrader(cell).get("grade")]
+
+
+def test_every_section_to_reread_is_a_heading_of_the_book(assignment):
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (COURSE.root / "book").glob("*.md"))
+    headings = set(re.findall(r"^#+ (.+)$", pages, re.MULTILINE))
+    cells = [" ".join(cell.source.split()) for cell in read("exercises", assignment).cells]
+    named = [name for cell in cells for name in re.findall("“([^”]+)”", "“" + cell.partition("Reread “")[2])]
+    assert len(named) >= 6
+    assert set(named) <= headings

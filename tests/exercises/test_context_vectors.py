@@ -11,8 +11,6 @@ import torch
 
 import attnlib
 from attnlib.checks import examine
-from attnlib.checks.catalogue.context_vectors import sections
-from attnlib.checks.exercise import Section
 
 pytestmark = pytest.mark.slow
 
@@ -46,12 +44,8 @@ def trained():
 # What is named exists --------------------------------------------------------------------------------------------
 
 
-def test_every_section_to_reread_is_one_that_the_checks_know():
-    headings = {section.heading for section in vars(sections).values() if isinstance(section, Section)}
-    for name, source in CELLS.items():
-        named = set(re.findall("“([^”]+)”", " ".join(source.split()))) if name.endswith("-task") else set()
-        assert named <= headings
-    assert all("Reread “" in source for name, source in CELLS.items() if name in ("additive-task", "luong-task"))
+def test_two_tasks_say_what_to_reread():
+    assert all("Reread “" in CELLS[name] for name in ("additive-task", "luong-task"))
 
 
 # Task 1 ----------------------------------------------------------------------------------------------------------

@@ -160,5 +160,6 @@ def test_where_there_is_torch_nothing_is_left_out():
     shown = "from attnlib.checks import browser; import IPython; print(browser.without_torch())"
     made = "from IPython.core.interactiveshell import InteractiveShell as S; s = S.instance(); "
     after = "import attnlib.checks; print(s.ast_transformers)"
-    result = subprocess.run([sys.executable, "-c", f"{made}{after}; {shown}"], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", f"{made}{after}; {shown}"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stdout.split() == ["[]", "False"]

@@ -11,8 +11,7 @@ import torch
 import attnlib
 import attnlib.numpy
 from attnlib.checks import examine
-from attnlib.checks.catalogue.masking import QUESTIONS, sections
-from attnlib.checks.exercise import Section
+from attnlib.checks.catalogue.masking import QUESTIONS
 
 FOLDER = Path(__file__).parents[2]
 CELLS, SOLUTIONS = (
@@ -45,13 +44,6 @@ def stub(cell) -> dict:
     namespace = dict(LIBRARY)
     exec(CELLS[cell], namespace)
     return namespace
-
-
-def test_every_section_to_reread_is_one_that_the_checks_know():
-    headings = {section.heading for section in vars(sections).values() if isinstance(section, Section)}
-    for name, source in CELLS.items():
-        for pointer in re.findall("Reread (.*)", source):
-            assert set(re.findall("“([^”]+)”", pointer)) <= headings, name
 
 
 def test_every_question_has_its_options_in_the_notebook():

@@ -10,10 +10,9 @@ import torch
 
 import attnlib
 from attnlib.checks import examine
-from attnlib.checks.catalogue.queries_keys_values import QUESTIONS, sections
+from attnlib.checks.catalogue.queries_keys_values import QUESTIONS
 from attnlib.checks.catalogue.queries_keys_values.attention_cost import attention_cost
 from attnlib.checks.catalogue.queries_keys_values.attention_shapes import attention_shapes
-from attnlib.checks.exercise import Section
 
 FILE = Path(__file__).parents[2] / "exercises" / "03-queries-keys-values" / "queries-keys-values.ipynb"
 CELLS = {cell.id: cell.source for cell in nbformat.read(FILE, as_version=4).cells}
@@ -33,15 +32,6 @@ def run(cell: str, capsys, **namespace) -> dict:
 
 def stub(*arguments, **options):
     raise NotImplementedError
-
-
-def test_every_section_to_reread_is_one_that_the_checks_know_or_a_heading_of_the_chapter():
-    chapter = (FILE.parents[2] / "book" / "queries-keys-values.md").read_text(encoding="utf-8")
-    headings = {section.heading for section in vars(sections).values() if isinstance(section, Section)}
-    headings |= set(re.findall(r"^#+ (.+)$", chapter, re.MULTILINE))
-    for name, source in CELLS.items():
-        named = set(re.findall("“([^”]+)”", " ".join(source.split("Reread")[-1].split())))
-        assert not name.endswith("-task") or named <= headings, name
 
 
 def test_every_exercise_and_every_question_of_the_assignment_is_asked():

@@ -13,9 +13,8 @@ import attnlib
 import attnlib.torch
 from attnlib.checks import examine
 from attnlib.checks.catalogue import QUESTIONS
-from attnlib.checks.catalogue.transformer import block, sections
-from attnlib.checks.catalogue.transformer.online import online_softmax
-from attnlib.checks.exercise import Section
+from attnlib.checks.catalogue.transformer import transformer_block
+from attnlib.checks.catalogue.transformer.online_softmax import online_softmax
 from attnlib.minilm import load_minilm
 
 ROOT = Path(__file__).parents[2]
@@ -47,18 +46,6 @@ def run(*names: str, source=None, **namespace) -> dict:
     return found
 
 
-def test_every_section_to_reread_is_one_of_the_two_chapters():
-    headings = {section.heading for section in vars(sections).values() if isinstance(section, Section)}
-    book = "".join(
-        (ROOT / "book" / name).read_text(encoding="utf-8") for name in ("transformer.md", "fast-and-exact.md")
-    )
-    of_the_model = {"A real model in the same code", "Which sentences are alike?"}
-    for name, source in CELLS.items():
-        named = set(re.findall("“([^”]+)”", " ".join(source.split()))) if name.endswith("-task") else set()
-        assert named <= headings | of_the_model
-        assert all(re.search(rf"^#+ {re.escape(heading)}$", book, re.MULTILINE) for heading in named)
-
-
 def test_every_question_is_asked_with_the_options_that_are_explained():
     for name, cell in (
         ("silent-attention", "silent"),
@@ -87,7 +74,7 @@ def test_the_row_by_hand_comes_out_as_its_comments_say(capsys):
 
 def test_the_first_case_of_the_check_is_the_row_by_hand():
     library = attnlib.numpy.TransformerBlock(2, 1, 3)
-    library.load_state_dict(block.by_hand())
+    library.load_state_dict(transformer_block.by_hand())
     np.testing.assert_allclose(library(np.array([[[1.0, 5.0]]])), [[[5, 5]]], atol=1e-4)
 
 

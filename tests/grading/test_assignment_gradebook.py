@@ -63,6 +63,7 @@ def grade(way, student, cell, notebook="first"):
         return row.auto_score, row.manual_score, row.extra_credit, row.needs_manual_grade
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", STORIES)
 def test_every_row_is_nbgraders(nbgraders, ours, student):
     for way in (nbgraders, ours):
@@ -200,6 +201,7 @@ def test_a_fault_at_any_statement_leaves_everything_as_it_was(ours, notebooks, s
     assert grade(ours, student, "check-two")[0] == 1
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_statement_leaves_everything_as_it_was(ours, notebooks, student, tmp_path):
     before, committing = everything(ours), tmp_path / "committing"
     n = 0
@@ -246,6 +248,7 @@ def test_a_submission_to_a_real_assignment_takes_few_statements(tmp_path):
             assert contents(ours.url) == contents(nbgraders.url)
 
 
+@pytest.mark.slow
 def test_nothing_of_a_submission_stays_in_memory(ours, notebooks):
     def alive():
         gc.collect()

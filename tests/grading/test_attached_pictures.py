@@ -204,9 +204,9 @@ def test_pictures_are_bounded_in_number_bytes_and_names(handed_in, monkeypatch):
     assert "there are more than 20" in many.repairs[0].text
     assert not kept(handed_in({"x" * 201: one, "a\nb": one}))
     size = len(b64decode(kept(handed_in({"x": one}))["x"]["image/png"]))
-    monkeypatch.setattr(pictures, "MOST_BYTES", 2 * size)
+    monkeypatch.setattr(pictures, "MAX_PICTURE_BYTES", 2 * size)
     assert list(kept(handed_in({"a": one, "b": one, "c": one}))) == ["a", "b"]
-    monkeypatch.setattr(pictures, "MOST_BYTES", 10)
+    monkeypatch.setattr(pictures, "MAX_PICTURE_BYTES", 10)
     assert not kept(handed_in({"a": one}))
     monkeypatch.undo()
     monkeypatch.setattr(pictures, "MOST_PIXELS", 13)

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tiny import runs
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from tiny import REPOSITORY, runs
 
-from grading import bounded
+from grading import bounded, rendering
+from grading.course import Course
 
 pytestmark = pytest.mark.slow
 
@@ -204,3 +207,24 @@ def test_a_temporary_folder_with_a_long_name_is_no_obstacle(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True)
     assert done.stdout == "[0, 'word']\n", done.stderr
     assert list(place.iterdir()) == []
+
+
+def imported_by_a_page(notebook: NotebookNode, settings):
+    before = set(sys.modules)
+    about = dict.fromkeys(("score", "max_score", "late_penalty"), 0) | {"student": "ada", "notebook": "a"}
+    list(rendering._page(notebook, {"nonce": "", "nbgrader": about, "unique_key": "a"}, settings))
+    yield sorted(sys.modules.keys() - before)
+
+
+def test_a_page_imports_nothing_that_its_server_has_not_imported():
+    """Each page is made in a process of its own, so that an import there is paid for by every student."""
+    error = new_output("error", ename="ValueError", evalue="bad", traceback=["\x1b[31mbad\x1b[0m"])
+    shown = new_output("display_data", data={"text/html": "<table><tr><td>1</td></tr></table>", "text/plain": "1"})
+    cells = [
+        new_markdown_cell("# A\n\n$x^2$ and `y`\n\n```python\nz\n```"),
+        new_code_cell("%time f(1)", outputs=[shown, error]),
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    notebook = new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    settings = rendering._settings(Course.at(REPOSITORY).config())
+    assert bounded.value(imported_by_a_page, notebook, settings) == []

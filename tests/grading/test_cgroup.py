@@ -95,6 +95,7 @@ def groups(folder) -> set[str]:
     return {path.name for path in folder.iterdir() if path.name.startswith(f"{cgroup.NAME}-{os.getpid()}-")}
 
 
+@pytest.mark.slow
 def test_the_processor_time_of_children_that_nobody_waits_for_counts_in_full(host, real):
     with host.submission_process() as process:
         before = process.time.now().used

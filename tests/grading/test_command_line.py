@@ -1,6 +1,7 @@
 """What is asked for in vain is answered by what came, what was expected, and what to do."""
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from grading.__main__ import COMMANDS, main
 from grading.course import GradingError
@@ -98,6 +99,50 @@ def test_changed_questions_do_not_mix_with_old_grades(tiny, boxes):
     with pytest.raises(GradingError, match="grade them again in a new folder"):
         run(tiny, "tiny")
     assert rows(tiny, "tiny")[0].score == 6
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OSError(28, "No space left on device", "/c/x"), ["/c/x: No space left on device. ", "remove what is not"]),
+        (
+            FileNotFoundError(2, "No such file or directory", "/c/x"),
+            ["/c/x: No such file", "path is right"],
+        ),
+        (
+            PermissionError(13, "Permission denied", "/c/x", None, "/c/y"),
+            ["/c/x -> /c/y: Permission", "change its"],
+        ),
+        (NotADirectoryError(20, "Not a directory", "/c/x"), ["/c/x: Not a directory", "has to be a folder"]),
+        (OSError(5, "Input/output error"), ["error: Input/output error. Put this right."]),
+        (OperationalError("BEGIN", {}, Exception("database is locked")), ["database is locked", "close that program"]),
+    ],
+)
+@pytest.mark.parametrize("command", ["report", "release"])
+def test_what_fails_around_the_program_is_explained(monkeypatch, capsys, tmp_path, command, error, says):
+    def failing(*_):
+        raise error
+
+    monkeypatch.setitem(COMMANDS, command, failing)
+    assert main([command, "tiny", "--course", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert all(words in said for words in says), said
+    assert "[Errno" not in said
+    assert "run the same command again" in said
+
+
+def test_a_fault_of_the_program_is_shown_in_full(monkeypatch, tmp_path):
+    monkeypatch.setitem(COMMANDS, "report", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        main(["report", "tiny", "--course", str(tmp_path)])
+
+
+def test_a_file_in_place_of_the_class_is_named(fresh, capsys):
+    fresh.folder.write_text("")
+    assert main(["doctor", "tiny", "--course", str(fresh.folder)]) == 1
+    said = capsys.readouterr().err
+    assert str(fresh.folder) in said
+    assert "move" in said
 
 
 @pytest.mark.parametrize("jobs", ["0", "-1", "many"])

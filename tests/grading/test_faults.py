@@ -88,7 +88,7 @@ def killing(when: Callable[[int], bool]) -> Iterator[list[int]]:
     """Kill the boxes as soon as a question is asked, if its number says so."""
     asked, ask = [0], SubmissionProcess.ask
 
-    def killed(self, message, most=frames.MOST_BYTES):
+    def killed(self, message, most=frames.MAX_MESSAGE_BYTES):
         asked[0] += 1
         if when(asked[0]):
             kill_servers()

@@ -53,6 +53,7 @@ def judge():
     return Judge(SEED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", exercises())
 def test_the_reference_earns_everything_and_each_fifth_mistake_what_a_check_gives(judge, name):
     exercise = CATALOGUE[name]
@@ -148,8 +149,8 @@ def test_the_box_is_told_nothing_about_the_answers(judge):
             for case, expected in zip(cases, Evaluation(exercise, backend, None).expected, strict=True):
                 given = codec.decode(case)
                 ways = {"outputs", "unchanged", "upstream", "training"}
-                assert set(given) == {"name", "part", "inputs", "options", "setup"} | ways
-                assert given["name"] == given["part"] == "", "the words of a case say what is hard about it"
+                assert set(given) == {"name", "criterion", "inputs", "options", "setup"} | ways
+                assert given["name"] == given["criterion"] == "", "the words of a case say what is hard about it"
                 assert set(given["outputs"]) <= set(expected.arrays)
 
 

@@ -67,6 +67,7 @@ def changes(course):
     return [flag for flag in row(course).outcome.flags if flag.startswith(CHANGED)]
 
 
+@pytest.mark.slow
 def test_what_arrives_changes_and_goes_is_followed_and_told_and_marks_stay(course, ada, capsys):
     steps = [
         (AFTER, None, 0.0, "handed in 2030-02-01 19:00:30 UTC, and no due date is set"),
@@ -105,6 +106,7 @@ def test_a_due_date_that_goes_takes_the_penalty_along(course, ada):
     assert row(course).penalty == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["31.01.2030 18:00", "yesterday", "LATE"])
 def test_a_date_that_cannot_be_read_is_told_and_never_counts_silently_as_in_time(course, ada, text):
     due(course, DUE)

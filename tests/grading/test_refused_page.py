@@ -9,6 +9,7 @@ from grading.report import rows
 from grading.run import How, refresh, run
 
 HOSTILE = "<img src=x onerror=alert(1)>.txt"
+ASKS = "What to do. Ask for it, or ask for me.txt"
 
 
 @pytest.fixture(scope="module")
@@ -16,6 +17,11 @@ def course(tiny, boxes):
     tiny.submit_text("broken", '{"cells": [')
     tiny.submit_text("other", "", HOSTILE)
     tiny.submit_edited("long", lambda notebook: notebook.cells.append(new_markdown_cell("x" * MOST_TEXT)))
+    tiny.submit_text("asks", "", ASKS)
+    tiny.submit_text("asks-too", '{"cells": [')
+    folder = tiny.submitted("asks-too", "tiny")
+    (folder / "Ask for it").mkdir()
+    (folder / "tiny.ipynb").rename(folder / "Ask for it" / "tiny.ipynb")
     tiny.submit("good")
     run(tiny, "tiny", how=How(), pool=boxes)
     return tiny
@@ -34,16 +40,19 @@ def said(page):
 EXPECTED = {
     "broken": "tiny.ipynb is no whole notebook (Expecting value, line 1 of 1); was it cut off? Hand it in again.",
     "long": f"characters of text in its cells, more than {MOST_TEXT}. Hand it in without the long text in its cells.",
+    "asks": f"There is no file named tiny.ipynb. Hand it in, or rename what was submitted: {ASKS}.",
+    "asks-too": "Ask for it/tiny.ipynb is no whole notebook (Expecting value, line 1 of 1); was it cut off? Hand it in",
     "other": "There is no file named tiny.ipynb. Hand it in, or rename what was submitted: <img src=x",
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("student", EXPECTED)
 def test_the_page_says_what_was_wrong_and_what_to_do(course, student):
     text = said(page_of(course, student))
     assert f"Feedback for {student}: 0 / 6 points. Your submission could not be graded: " in text
     assert EXPECTED[student] in text
-    assert "Ask for" not in text
+    assert ("Ask for" in text) == student.startswith("asks"), "which stands in a name"
     assert "stopped" not in text
     assert "Points for each question" not in text
 

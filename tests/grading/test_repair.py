@@ -446,7 +446,7 @@ def test_a_file_without_end_is_not_read(folder, refuse):
 
 def test_a_file_that_grows_is_read_up_to_the_limit(folder, refuse, monkeypatch):
     seen = os.fstat
-    monkeypatch.setattr(files, "MOST_BYTES", 1000)
+    monkeypatch.setattr(files, "MAX_NOTEBOOK_BYTES", 1000)
     monkeypatch.setattr(files.os, "fstat", lambda file: os.stat_result([*seen(file)[:6], 0, *seen(file)[7:]]))
     assert "1001 bytes, more than 1000" in refuse(b" " * 5000).reason
 
@@ -817,7 +817,7 @@ BROKEN = {
     "cut off": (nbformat.writes(answered()).encode()[:-40], "was it cut off?"),
     "a comma too many": (b'{"cells": [],}', "was it cut off?"),
     "deep": (deep(100_000), "nested too deeply"),
-    "large": (b" " * (files.MOST_BYTES + 1), "20000001 bytes, more than 20000000"),
+    "large": (b" " * (files.MAX_NOTEBOOK_BYTES + 1), "20000001 bytes, more than 20000000"),
     "many": (json.dumps({"cells": [{}] * 501}).encode(), "501 cells, more than 500"),
     "wordy": (wide(500) + b" ", None),
     "too wordy": (wide(500).replace(b"x", b"xx", 1), "500001 characters of text in its cells, more than 500000"),
@@ -837,7 +837,7 @@ def test_what_cannot_be_graded_is_refused_with_a_reason(refuse, came):
 def test_what_is_just_within_the_limits_is_admitted(hand_in):
     hand_in(BROKEN["wordy"][0])
     hand_in(deep(300))
-    hand_in(nbformat.writes(answered()).ljust(files.MOST_BYTES))
+    hand_in(nbformat.writes(answered()).ljust(files.MAX_NOTEBOOK_BYTES))
     notebook = answered()
     notebook.cells += [new_code_cell("") for _ in range(parse.MOST_CELLS - len(notebook.cells))]
     assert points(hand_in(notebook)) == [2, 2, 2]
@@ -922,6 +922,7 @@ def admitted_or_refused(place, data):
 random_examples = settings(deadline=None, max_examples=150, derandomize=True, database=None)
 
 
+@pytest.mark.slow
 @random_examples
 @given(st.lists(STEPS, max_size=8))
 def test_any_change_is_repaired_or_refused(place, steps):
@@ -931,6 +932,7 @@ def test_any_change_is_repaired_or_refused(place, steps):
     admitted_or_refused(place, json.dumps(notebook).encode())
 
 
+@pytest.mark.slow
 @random_examples
 @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 20), st.binary(max_size=6)), max_size=4))
 def test_any_bytes_are_repaired_or_refused(place, cuts):
@@ -945,6 +947,7 @@ NAMES = [cell.id for cell in TEMPLATE.cells]
 PLACES = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=5)
 
 
+@pytest.mark.slow
 @random_examples
 @given(st.permutations(range(len(NAMES))), st.sets(st.sampled_from(NAMES)), PLACES)
 def test_answers_survive_any_order_copies_and_losses(place, order, gone, places):

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grading.outcome import Finding, Outcome
-from grading.report import Row, cell, points, table
+from grading.report import Row, cell, table
+from grading.text import points
 
 FOUND = (Finding("softmax", "wrong-axis", "the axis is <wrong>"), Finding("dot", None, "raised an exception"))
 ROWS = [

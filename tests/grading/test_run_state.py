@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from types import FrameType
 
@@ -42,17 +42,13 @@ def run_state(course: Course) -> RunState:
     return RunState(course, "softmax")
 
 
-def killed_at(step: int, do: Callable[[], object]) -> bool:
-    """Do something in a process that is killed before the ``step``-th line it runs; tell whether it got that far."""
+def in_child(do: Callable[[], object], before_line: Callable[[], object]) -> int:
+    """Do something in a process that calls ``before_line`` before each line it runs, and return its exit code."""
     if (child := os.fork()) == 0:
-        left = step
 
         def trace(frame: FrameType, what: str, _: object) -> object:
-            nonlocal left
             if what == "line" and frame.f_globals["__name__"] in MODULES:
-                left -= 1
-                if not left:
-                    os.kill(os.getpid(), signal.SIGKILL)
+                before_line()
             return trace
 
         try:
@@ -62,9 +58,38 @@ def killed_at(step: int, do: Callable[[], object]) -> bool:
             os._exit(0)
         finally:
             os._exit(1)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def killed_at(step: int, do: Callable[[], object]) -> bool:
+    """Do something in a process that is killed before the ``step``-th line it runs; tell whether it got that far."""
+    steps = count(1)
+    code = in_child(do, lambda: next(steps) == step and os.kill(os.getpid(), signal.SIGKILL))
     assert code in (0, -signal.SIGKILL), "the process failed of itself"
     return code != 0
+
+
+def killing_steps(course: Course, do: Callable[[], object]) -> list[int]:
+    """Do something once, and return the steps at which a kill leaves different files, and one behind the last.
+
+    A kill leaves nothing but files, so that of the lines that see the same files one stands for all. The class is gone
+    afterwards.
+    """
+    seen = course.root / "seen"
+    with seen.open("w") as file:
+        assert in_child(do, lambda: print(on_disk(course.folder), file=file, flush=True)) == 0
+    lines = seen.read_text().splitlines()
+    assert len(lines) > 20
+    shutil.rmtree(course.folder)
+    changes = [step for step, (now, before) in enumerate(pairwise(["", *lines]), 1) if now != before]
+    assert len(changes) > 2
+    return [*changes, len(lines) + 1]
+
+
+def on_disk(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Return what each file below a folder holds, and who may read it."""
+    paths = sorted(folder.rglob("*"))
+    return {str(path): (path.stat().st_mode, path.read_bytes() if path.is_file() else b"") for path in paths}
 
 
 # Outcomes -------------------------------------------------------------------------------------------------------------
@@ -80,28 +105,27 @@ def test_what_is_kept_is_found_again_by_the_next_run(course, run_state):
     assert Outcome.from_json((course.outcomes("softmax") / "ada.json").read_bytes()) == OTHER
 
 
-def test_a_kill_at_any_step_leaves_the_outcome_before_or_the_new_one(run_state, outcomes):
+def test_a_kill_at_any_step_leaves_the_outcome_before_or_the_new_one(course, run_state, outcomes):
     found = []
-    for step in count(1):
+    for step in killing_steps(course, lambda: run_state.store_outcome(ADA)):
         killed = killed_at(step, lambda: run_state.store_outcome(ADA))
         found.append(run_state.outcome_of("ada"))
         assert found[-1] or not list(outcomes.glob("*.json")), "half of a file stands in its place"
-        shutil.rmtree(outcomes, ignore_errors=True)
-        if not killed:
-            break
+        shutil.rmtree(course.folder, ignore_errors=True)
+    assert not killed
     assert found == sorted(found, key=bool)
     assert set(found) == {None, ADA}
-    assert len(found) > 20
 
 
-def test_a_kill_at_any_step_never_loses_the_outcome_before(run_state):
+def test_a_kill_at_any_step_never_loses_the_outcome_before(course, run_state):
     found = []
-    for step in count(1):
+    run_state.store_outcome(ADA)
+    for step in killing_steps(course, lambda: run_state.store_outcome(OTHER)):
         run_state.store_outcome(ADA)
         killed = killed_at(step, lambda: run_state.store_outcome(OTHER))
         found.append(run_state.outcome_of("ada"))
-        if not killed:
-            break
+        shutil.rmtree(course.folder)
+    assert not killed
     assert found == sorted(found, key=[ADA, OTHER].index)
     assert set(found) == {ADA, OTHER}
 
@@ -208,32 +232,35 @@ def test_nobody_else_can_read_the_secret(course, run_state):
 
 def test_a_kill_at_any_step_leaves_one_secret_or_none(course, run_state):
     file, found = course.reports("softmax") / "seed", []
-    for step in count(1):
+    for step in killing_steps(course, lambda: run_state.seed):
         killed = killed_at(step, lambda: run_state.seed)
         assert {stat.S_IMODE(left.stat().st_mode) for left in file.parent.glob("seed*")} <= {0o600}
         found.append(file.read_text() if file.exists() else None)
         if found[-1]:
             assert run_state.seed == int(found[-1], 16), "a run that was killed goes on with the secret it had drawn"
-        run_state.finish()
-        if not killed:
-            break
+        shutil.rmtree(course.folder, ignore_errors=True)
+    assert not killed
     assert found[0] is None
-    assert len(found) > 20
+    assert found[-1]
 
 
 def test_a_kill_while_a_run_ends_leaves_its_secret_or_none(course, run_state):
     file = course.reports("softmax") / "seed"
-    for step in count(1):
+    assert run_state.seed
+    for step in killing_steps(course, run_state.finish):
         seed = run_state.seed
         killed = killed_at(step, run_state.finish)
         assert not file.exists() or run_state.seed == seed
-        if not killed:
-            break
-    assert not file.exists()
+        is_gone = not file.exists()
+        shutil.rmtree(course.folder)
+    assert is_gone
+    assert not killed
 
 
 def test_a_kill_while_a_run_ends_leaves_a_log_whose_entries_are_of_the_seeds_it_reveals(course):
-    for step in count(1):
+    run_state = RunState(course, "softmax")
+    run_state.announce(ADA, 1.0, sandboxed=True)
+    for step in killing_steps(course, run_state.finish):
         run_state = RunState(course, "softmax")
         run_state.announce(ADA, 1.0, sandboxed=True)
         killed = killed_at(step, run_state.finish)
@@ -244,8 +271,7 @@ def test_a_kill_while_a_run_ends_leaves_a_log_whose_entries_are_of_the_seeds_it_
         assert wrong == [*_seeds(entries)] == []
         assert ["student" in entry.said for entry in entries] in ([True, False] * 2, [True, True, False])
         shutil.rmtree(course.folder)
-        if not killed:
-            break
+    assert not killed
 
 
 @pytest.mark.parametrize("text", ["", "0" * 31, "0" * 33, "x" * 32, "-" + "0" * 31, "é" * 32])

@@ -75,6 +75,7 @@ def assert_untouched(victim):
     assert [path.name for path in victim.parent.iterdir()] == [victim.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", FILES)
 def test_what_is_planted_in_the_place_of_a_file_is_not_followed(course, boxes, victim, place, kind):

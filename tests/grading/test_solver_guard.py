@@ -113,6 +113,7 @@ print(missing([]))
 """
 
 
+@pytest.mark.slow
 def test_what_is_loaded_beforehand_brings_all_that_is_installed():
     command = [sys.executable, "-c", PRELOADING, *NAMES]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -136,6 +137,7 @@ with solver_guard.forbidding([]):
 """
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_to_be_loaded_beforehand_cannot_be_imported_meanwhile():
     done = subprocess.run([sys.executable, "-c", IMPORTING_LATE], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["refused"] * len(solver_guard.LATE)

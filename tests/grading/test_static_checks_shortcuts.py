@@ -46,6 +46,7 @@ def test_there_are_many_and_of_every_kind():
     assert solved_elsewhere <= {shortcut.exercise for shortcut in SHORTCUTS}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("shortcut", SHORTCUTS, ids=lambda shortcut: f"{shortcut.exercise}: {shortcut.does}")
 def test_no_shortcut_goes_unseen(shortcut: Shortcut):
@@ -86,6 +87,7 @@ def false_flags(answers) -> tuple[int, list[str]]:
     return count, flagged
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_right_answers_are_hardly_ever_flagged():
     count, flagged = false_flags(right_answers())

@@ -1,5 +1,6 @@
 """What answers an exercise is not in the box before the answers have been collected, and is there afterwards."""
 
+import ast
 import json
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from grading.graded_cell import is_autograded, read_graded_cell
 from grading.report import rows
 from grading.run import run
 from grading.sandbox import payload
-from grading.sandbox.withheld import ALL, ANSWERS, parts, withheld
+from grading.sandbox.withheld import ALL, ANSWERS, parts, stand_ins, withheld
 
 pytestmark = pytest.mark.slow
 
@@ -97,6 +98,14 @@ def test_what_attnlib_has_of_the_exercises_own_name_is_withheld():
         answered = {name.rpartition(".")[2] for name in ANSWERS[exercise.name]}
         delegates = exercise.name == "scaled_dot_product_attention"  # it checks, and calls what is withheld
         assert thing is None or exercise.name in answered or delegates, exercise.name
+
+
+@pytest.mark.parametrize("module", sorted({name.partition(".")[0] for name in ALL}))
+def test_a_module_with_stand_ins_can_be_read_and_keeps_its_overloads(module):
+    source = (ROOT / "attnlib" / f"{module}.py").read_text()
+    made = ast.unparse(ast.parse(stand_ins(module, source)))
+    assert "raise Withheld(" in made
+    assert made.count(":\n        ...") == ast.unparse(ast.parse(source)).count(":\n        ...")
 
 
 def test_no_code_of_an_answer_is_in_the_box():

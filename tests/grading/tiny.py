@@ -27,16 +27,17 @@ ONE_AXIS = "def three(q, k, v):\n    return (q[0], k[0]), (q[0], v[-1])"  # 1.2
 
 
 def tiny_notebook() -> NotebookNode:
-    cells = [_cell("imports", "import numpy as np\n\nfrom attnlib.checks import check", locked=True)]
+    cells = [nbgrader_cell("imports", "import numpy as np\n\nfrom attnlib.checks import check", locked=True)]
     for name, (exercise, answer) in QUESTIONS.items():
-        cells.append(_cell(f"answer-{name}", answer, solution=True))
+        cells.append(nbgrader_cell(f"answer-{name}", answer, solution=True))
         check = f'check("{exercise}", {name}, points=2)'
-        cells.append(_cell(f"check-{name}", check, grade=True, locked=True, points=2))
+        cells.append(nbgrader_cell(f"check-{name}", check, grade=True, locked=True, points=2))
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     return new_notebook(cells=cells, metadata={"kernelspec": kernel})
 
 
-def _cell(name: str, source: str, **what: object) -> NotebookNode:
+def nbgrader_cell(name: str, source: str, **what: object) -> NotebookNode:
+    """Return a cell of code with nbgrader's metadata, in which ``what`` is set."""
     nbgrader = {"grade": False, "locked": False, "solution": False, "task": False, "schema_version": 3} | what
     return new_code_cell(source, id=name, metadata={"nbgrader": nbgrader | {"grade_id": name}})
 

@@ -89,6 +89,7 @@ def group(name: str) -> set[str]:
     return set().union(*nested)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", GROUP_OF)
 def test_whatever_is_imported_is_in_the_group_of_its_folder(folder):
     declared = group(GROUP_OF[folder]) if GROUP_OF[folder] else set()

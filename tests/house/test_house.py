@@ -42,6 +42,7 @@ def test_jupyter_is_started_where_it_can_follow_a_link_from_a_notebook_into_the_
         assert os.path.normpath(link) == "_build/html"
 
 
+@pytest.mark.slow
 def test_the_code_in_the_readme_runs():
     (code,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)

@@ -16,13 +16,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BASES = {"attnlib": ROOT, "grading": ROOT, "book": ROOT / "book"}  # the folders in which the names of modules begin
 LAYERS = (  # of attnlib, the lowest first: all other modules are above them, and modules of one layer may import others
-    ("_extras", "_gelu", "_threads", "_torch_namespace", "_types"),
+    ("_extras", "_fast_paths", "_gelu", "_threads", "_torch_namespace", "_types"),
     ("_arrays",),
     ("_attention_arguments", "_head_groups", "_lengths", "_spec", "masks"),
     ("_backward", "_blocks", "_small", "_tiled", "cells"),
     (
         *("_array_api", "_numpy", "_triton", "_torch", "_torch_blocks", "_torch_fused", "_torch_recurrent"),
-        *("_torch_steps", "_torch_tracing", "_torch_unfused"),
+        *("_torch_plain", "_torch_steps", "_torch_tracing", "_torch_unfused"),
     ),
     ("_dispatch",),
 )
@@ -130,3 +130,14 @@ def test_the_library_imports_neither_its_checks_nor_the_grading_engine_nor_jupyt
 
 def test_the_checks_do_not_import_the_grading_engine():
     assert not [name for name, imported in graph("attnlib").items() if any(i.startswith("grading") for i in imported)]
+
+
+def test_what_makes_html_of_a_report_takes_plain_data():
+    """It knows texts, numbers and arrays, but no exercise, no answer and no report."""
+    known = graph("attnlib")
+    reached, todo = set(), {"attnlib.checks.report_html"}
+    while todo:
+        name = todo.pop()
+        reached.add(name)
+        todo |= (known[name] & known.keys()) - reached
+    assert reached == {f"attnlib.checks.{name}" for name in ("array_text", "comparison", "report_html")}

@@ -6,6 +6,7 @@ This runs in the same process as a student's code.
 import contextlib
 import copy
 import io
+import os
 import sys
 import sysconfig
 import traceback
@@ -23,8 +24,9 @@ from attnlib.checks.calling.case import Case, Implementation
 from attnlib.checks.calling.conventions import CallingConvention
 
 ATTNLIB = Path(__file__).parents[2]
-# A traceback line in one of these folders is not a line of the student's.
-LIBRARIES = (ATTNLIB, *map(Path, {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}))
+FOLDERS = (str(ATTNLIB), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
+# Code whose file name starts like this is not the student's.
+LIBRARIES = ("<frozen", *(f"{folder}{os.sep}" for folder in FOLDERS))
 GRADIENT_OF = "the gradient of "
 MAX_ERROR_LENGTH = 300  # characters of an exception's text that are kept
 
@@ -84,17 +86,23 @@ def call_submission(
 @contextlib.contextmanager
 def _fixed_settings(backend: str) -> Iterator[None]:
     """Run student code under the same settings, whatever an earlier cell has changed, and restore those afterwards."""
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
-        stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
-        stack.enter_context(warnings.catch_warnings())
-        stack.enter_context(np.errstate(all="ignore"))
-        if backend == "torch":
-            import torch
-
-            stack.enter_context(torch.enable_grad())
-        warnings.simplefilter("ignore")
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+        warnings.catch_warnings(action="ignore"),
+        np.errstate(all="ignore"),
+        _gradients(backend),
+    ):
         yield
+
+
+def _gradients(backend: str) -> contextlib.AbstractContextManager[object]:
+    """Record gradients in torch, though a caller may have switched that off."""
+    if backend != "torch":
+        return contextlib.nullcontext()
+    import torch
+
+    return torch.enable_grad()
 
 
 def _to_backend(x: Any, backend: str, *, grad: bool) -> Any:
@@ -215,8 +223,10 @@ def _error_text(error: BaseException) -> str:
 
 def _student_line(error: BaseException) -> str | None:
     """Return the last line of the student's own code in the traceback, or None if the call itself failed."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        library = any(Path(frame.filename).is_relative_to(folder) for folder in LIBRARIES)
-        if frame.line and not library and not frame.filename.startswith("<frozen"):
-            return f"line {frame.lineno}: {frame.line.strip()}"
+    for frame in reversed(list(traceback.walk_tb(error.__traceback__))):
+        if frame[0].f_code.co_filename.startswith(LIBRARIES):
+            continue
+        (summary,) = traceback.StackSummary.extract([frame])
+        if summary.line:
+            return f"line {summary.lineno}: {summary.line.strip()}"
     return None

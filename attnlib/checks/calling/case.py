@@ -15,7 +15,7 @@ class Case:
 
     Attributes:
         name: completes the sentence "With …".
-        part: the part of the score that this case belongs to.
+        criterion: the criterion of the exercise's rubric that this case belongs to.
         inputs: passed by position, in their order: arrays, dictionaries of arrays, or anything else.
         options: passed by keyword.
         setup: what a class is made with.
@@ -28,7 +28,7 @@ class Case:
     """
 
     name: str
-    part: str
+    criterion: str
     inputs: dict[str, Any]
     options: dict[str, Any] = field(default_factory=dict)
     setup: dict[str, Any] = field(default_factory=dict)

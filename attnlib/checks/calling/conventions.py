@@ -81,8 +81,8 @@ def _load(module: Any, weights: Arguments) -> dict[str, Any]:
     module = module.to(some.dtype) if is_torch(some) else module
     module.eval()
     own = dict(module.named_parameters())
-    missing, unknown = _listed(weights.keys() - own.keys(), weights), _listed(own.keys() - weights.keys(), own)
-    if missing or unknown:
+    if weights.keys() != own.keys():
+        missing, unknown = _listed(weights.keys() - own.keys(), weights), _listed(own.keys() - weights.keys(), own)
         faults = [f"{what} {names}" for what, names in (("no", missing), ("an unexpected", unknown)) if names]
         raise AttributeError(f"the class has {' and '.join(faults)} among its parameters")
     for name, x in weights.items():

@@ -98,7 +98,7 @@ def _alike(one: Answer, other: Answer) -> bool:
 )
 def gradient_lost_in_part(evidence: Evidence) -> bool:
     """Tell whether all numbers are right, and there are gradients that are wrong."""
-    return evidence.cases[evidence.first].part == GRADIENTS and evidence.answer.problem is None
+    return evidence.cases[evidence.first].criterion == GRADIENTS and evidence.answer.problem is None
 
 
 @general_mistake(
@@ -215,7 +215,7 @@ def whole_numbers(evidence: Evidence) -> bool:
 )
 def number_of_dimensions(evidence: Evidence) -> bool:
     """Tell whether the number of dimensions decides which cases are right."""
-    ranks = {i: _rank(case) for i, case in evidence.cases.items() if case.part != GRADIENTS}
+    ranks = {i: _rank(case) for i, case in evidence.cases.items() if case.criterion != GRADIENTS}
     right = {rank for i, rank in ranks.items() if i in evidence.correct}
     wrong = {rank for i, rank in ranks.items() if i not in evidence.correct}
     return bool(right and wrong) and not right & wrong
@@ -229,8 +229,8 @@ def number_of_dimensions(evidence: Evidence) -> bool:
 )
 def overflows(evidence: Evidence) -> bool:
     """Tell whether only cases with large numbers are wrong, and not finite."""
-    wrong = [i for i, case in evidence.cases.items() if i not in evidence.correct and case.part != GRADIENTS]
-    return all("large" in evidence.cases[i].part for i in wrong) and any(
+    wrong = [i for i, case in evidence.cases.items() if i not in evidence.correct and case.criterion != GRADIENTS]
+    return all("large" in evidence.cases[i].criterion for i in wrong) and any(
         not np.isfinite(x).all() for x in evidence.answer.arrays.values()
     )
 
@@ -285,7 +285,7 @@ def ends_at_32_bits(evidence: Evidence) -> bool:
 )
 def zeros(evidence: Evidence) -> bool:
     """Tell whether what is wrong is 0 everywhere, in every case that is wrong and has the right shape."""
-    wrong = [i for i, case in evidence.cases.items() if i not in evidence.correct and case.part != GRADIENTS]
+    wrong = [i for i, case in evidence.cases.items() if i not in evidence.correct and case.criterion != GRADIENTS]
     return "0 everywhere" in evidence.difference and not any(_first_that_differs(evidence, i)[0].any() for i in wrong)
 
 
@@ -409,7 +409,7 @@ def last_row_alone(evidence: Evidence) -> bool:
 
 def _one_row_alone(evidence: Evidence, row: int) -> bool:
     """Tell whether in every case that is wrong this row alone, the first or the last, is right."""
-    wrong = [i for i, case in evidence.cases.items() if i not in evidence.correct and case.part != GRADIENTS]
+    wrong = [i for i, case in evidence.cases.items() if i not in evidence.correct and case.criterion != GRADIENTS]
     found = [(i, *_first_that_differs(evidence, i)) for i in wrong]
     rows = [(got, want) for i, got, want in found if want.ndim > 1 and not _given(evidence.cases[i], want, row)]
     told = [_right(got, want, -2) for got, want in rows if want.shape[-2] > 1]
@@ -443,7 +443,7 @@ def last_row(evidence: Evidence) -> bool:
 )
 def many_rows(evidence: Evidence) -> bool:
     """Tell whether only cases that are much larger than all others are wrong, and give numbers."""
-    numbers = [i for i, case in evidence.cases.items() if case.part != GRADIENTS]
+    numbers = [i for i, case in evidence.cases.items() if case.criterion != GRADIENTS]
     wrong = [max(_sizes(evidence.cases[i]), default=0) for i in numbers if i not in evidence.correct]
     right = [max(_sizes(evidence.cases[i]), default=0) for i in numbers if i in evidence.correct]
     return evidence.answer.problem is None and min(wrong, default=0) > 4 * max(right, default=0) > 0

@@ -3,6 +3,7 @@
 The inputs and a number that is used once are all it has. Whether an answer is right is decided elsewhere.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ CONVENTIONS = (conventions.call_function, conventions.call_module, kv_cache.call
 CALLS = {call.__name__: call for call in CONVENTIONS}
 MAX_ANSWER_TEXT = 300  # characters
 
-call_submission.LIBRARIES = (*call_submission.LIBRARIES, Path(__file__).parents[3])  # no line of ours is to blame
+call_submission.LIBRARIES += (f"{Path(__file__).parents[3]}{os.sep}",)  # no line of ours is to blame
 
 
 @dataclass(frozen=True)

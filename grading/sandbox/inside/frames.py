@@ -8,8 +8,8 @@ import struct
 from typing import Any
 
 LENGTH = struct.Struct(">I")
-MOST_BYTES = 16_000_000  # of one message
-MOST_VALUES = 30_000  # of one message: lists within lists take twenty times the room of their text
+MAX_MESSAGE_BYTES = 16_000_000  # of one message
+MAX_MESSAGE_VALUES = 30_000  # of one message: lists within lists take twenty times the room of their text
 
 
 class MessageError(ValueError):
@@ -30,8 +30,10 @@ def unpack(body: bytes) -> dict[str, Any]:
         raise MessageError(f"no message: {type(error).__name__}") from None
     if not isinstance(message, dict):
         raise MessageError("a message has to be an object")
-    if len(body) > 2 * MOST_VALUES and _has_more_values(message, MOST_VALUES):  # each value takes two bytes at least
-        raise MessageError(f"a message of more than {MOST_VALUES} values")
+    if len(body) > 2 * MAX_MESSAGE_VALUES and _has_more_values(
+        message, MAX_MESSAGE_VALUES
+    ):  # each value takes two bytes at least
+        raise MessageError(f"a message of more than {MAX_MESSAGE_VALUES} values")
     return message
 
 

@@ -61,7 +61,7 @@ def lay_canaries(course: Course | None = None) -> Iterator[Canaries]:
             [f"\0{word}", str(folder / "socket"), *_sockets(stack, word, folder)],
             _segment(stack),
             _memory(stack, word),
-            {kind: os.readlink(f"/proc/self/ns/{kind}") for kind in _spaces()},
+            {kind: str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in _spaces()},
         )
 
 
@@ -173,7 +173,7 @@ def _memory(stack: ExitStack, word: str) -> str:
 
 def _spaces() -> list[str]:
     """Return the kinds of namespaces of which a submission has to have its own, on this machine."""
-    return [kind for kind in KINDS if os.path.exists(f"/proc/self/ns/{kind}")]
+    return [kind for kind in KINDS if Path(f"/proc/self/ns/{kind}").exists()]
 
 
 def meant() -> list[str]:

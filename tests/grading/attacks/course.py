@@ -9,6 +9,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
+from tiny import nbgrader_cell
 
 from attacks.case import Case
 from grading.course import Course
@@ -50,21 +51,21 @@ def repository(root: Path, mark: str) -> Path:
     """Write a repository with the assignment; the instructor's solution holds a mark that nobody else is to see."""
     root.mkdir(parents=True, exist_ok=True)
     shutil.copy(REPOSITORY / "nbgrader_config.py", root)
-    cells = [_cell("imports", IMPORTS)]
+    cells = [nbgrader_cell("imports", IMPORTS)]
     for name, source in RIGHT.items():
         hidden = f"{source}\n### BEGIN SOLUTION\n# {mark}\n### END SOLUTION"
-        cells += [_cell(name, hidden, solution=True), _check(name)]
+        cells += [nbgrader_cell(name, hidden, solution=True), _check(name)]
     _write(root / "solutions" / NAME / f"{NAME}.ipynb", cells)
     return root
 
 
 def submission(sources: Mapping[str, str], first: str = "", last: str = "") -> dict[str, Any]:
     """Return a notebook with these answers, as it stands in a file; ``first`` and ``last`` are cells of one's own."""
-    cells = [_cell("imports", sources.get("imports", IMPORTS))]
+    cells = [nbgrader_cell("imports", sources.get("imports", IMPORTS))]
     for name in RIGHT:
         check = _check(name)
         check.source = sources.get(f"{name}-check", check.source)
-        cells += [_cell(name, sources[name], solution=True), check]
+        cells += [nbgrader_cell(name, sources[name], solution=True), check]
     own = [[new_code_cell(source, id=name)] if source else [] for name, source in (("first", first), ("last", last))]
     notebook = new_notebook(cells=[*own[0], *cells, *own[1]], metadata=_kernel())
     data: dict[str, Any] = json.loads(nbformat.writes(notebook))
@@ -87,12 +88,7 @@ def hand_in(course: Course, case: Case, mark: str = "") -> None:
 
 
 def _check(name: str) -> NotebookNode:
-    return _cell(f"{name}-check", CHECKS[name], grade=True, locked=True, points=POINTS[name])
-
-
-def _cell(name: str, source: str, **what: object) -> NotebookNode:
-    nbgrader = {"grade": False, "locked": False, "solution": False, "task": False, "schema_version": 3} | what
-    return new_code_cell(source, id=name, metadata={"nbgrader": nbgrader | {"grade_id": name}})
+    return nbgrader_cell(f"{name}-check", CHECKS[name], grade=True, locked=True, points=POINTS[name])
 
 
 def _kernel() -> dict[str, Any]:

@@ -720,7 +720,7 @@ EXERCISE = Exercise(
     name="additive",
     reference=attnlib.additive,
     outputs={"scores": ("T", "S")},
-    parts={NUMBERS: 4, BATCHES: 2, LARGE: 1, UNCHANGED: 1},
+    rubric={NUMBERS: 4, BATCHES: 2, LARGE: 1, UNCHANGED: 1},
     section=LOOK_BACK,
     advice="Print the sums for the chapter's three words, before and after the tanh. Before, they are (0, 0), (-1, 1) "
     "and (0, 1). Which is the first to be wrong?",

@@ -374,11 +374,11 @@ EXERCISE = Exercise(
     name="bahdanau_step",
     reference=attnlib.bahdanau_step,
     outputs={"state": ("B", "D_s"), "context": ("B", "D_m"), "weights": ("B", "S")},
-    parts={NUMBERS: 4, RANKS: 2, LARGE: 1, UNCHANGED: 1},
+    rubric={NUMBERS: 4, RANKS: 2, LARGE: 1, UNCHANGED: 1},
     section=LOOK_BACK,
     advice="Work through the three words of the chapter: print your scores, then the weights, the context and what "
     "goes into the cell's tanh, each with its shape. Which is the first to differ from the chapter?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
-    extras=("mask",),
+    ungraded_options=("mask",),
 )

@@ -367,7 +367,7 @@ EXERCISE = Exercise(
     name="general",
     reference=attnlib.general,
     outputs={"scores": ("T", "S")},
-    parts={NUMBERS: 3, BATCHES: 2, UNCHANGED: 1},
+    rubric={NUMBERS: 3, BATCHES: 2, UNCHANGED: 1},
     section=OTHER_ORDER,
     advice="Take the first case, and write the query times the weight on paper: (-1, 6, 2). Print the same in your "
     "function, with its shape, and then the scores, which are -1 and 13.",

@@ -793,11 +793,11 @@ EXERCISE = Exercise(
     name="luong_step",
     reference=attnlib.luong_step,
     outputs={"state": ("B", "D_s"), "h~": ("B", "D_h"), "weights": ("B", "S")},
-    parts={DOT: 4, GENERAL: 2, CONCAT: 2, RANKS: 2, LARGE: 1, UNCHANGED: 1},
+    rubric={DOT: 4, GENERAL: 2, CONCAT: 2, RANKS: 2, LARGE: 1, UNCHANGED: 1},
     section=OTHER_ORDER,
     advice="Work through the three words of the chapter: print the new state, your scores, the weights, the context "
     "and what goes into the last tanh, each with its shape. Which is the first to differ from the chapter?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
-    extras=("mask",),
+    ungraded_options=("mask",),
 )

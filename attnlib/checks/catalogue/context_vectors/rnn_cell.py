@@ -608,7 +608,7 @@ EXERCISE = Exercise(
     name="rnn_cell",
     reference=attnlib.rnn_cell,
     outputs={"state": ("D_h",)},
-    parts={NUMBERS: 4, BATCHES: 2, LARGE: 1, UNCHANGED: 1},
+    rubric={NUMBERS: 4, BATCHES: 2, LARGE: 1, UNCHANGED: 1},
     section=RECURRENCE,
     advice="Print the input's part, the state's part and their sum for the first case. The first number of each "
     "should be 0.2, 0.6 and 0.8. Which of them is the first to be wrong?",

@@ -1,8 +1,10 @@
 """The exercises of the assignment 05-masking: one file each, with inputs, reference and mistakes."""
 
-from attnlib.checks.catalogue.masking import causal, kv_cache, masked_attention, padding
+from attnlib.checks.catalogue.masking import causal_mask, kv_cache, masked_attention, padding_mask
 from attnlib.checks.catalogue.masking import sections as sections
 from attnlib.checks.catalogue.masking.questions import QUESTIONS as QUESTIONS
 from attnlib.checks.exercise import Exercise
 
-EXERCISES: tuple[Exercise, ...] = tuple(module.EXERCISE for module in (causal, padding, masked_attention, kv_cache))
+EXERCISES: tuple[Exercise, ...] = tuple(
+    module.EXERCISE for module in (causal_mask, padding_mask, masked_attention, kv_cache)
+)

@@ -744,7 +744,7 @@ EXERCISE = Exercise(
     name="KVCache",
     reference=KVCache,
     outputs={"lengths": (), "keys": ("S", "D"), "values": ("S", "D_v")},
-    parts={NUMBERS: 4, RANKS: 1, TWO: 1, UNCHANGED: 1},
+    rubric={NUMBERS: 4, RANKS: 1, TWO: 1, UNCHANGED: 1},
     section=CACHE,
     advice="Append the keys of two words to an empty cache, then those of one word, and print keys, values and length "
     "after each call. On paper there are two positions at first, and three in the end, in the order of the text.",

@@ -8,6 +8,7 @@ import numpy as np
 import attnlib
 from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.analytic_gradients import through_attention
+from attnlib.checks.catalogue.draw_qkv import draw_qkv
 from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.masking.sections import BY_HAND, EMPTY, FINITE, KINDS, LEAKS, NOT_AFTER, POLARITY
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SCALE, SOFTMAX, WEIGHTED_SUM
@@ -26,8 +27,8 @@ def masked_attention(query: Any, key: Any, value: Any, mask: Any) -> Any:
 def inputs(rng: np.random.Generator) -> Iterator[Case]:
     """Yield the cases: three queries by hand, plain ones, masks that broadcast, empty rows, size.
 
-    In the first part every row and every column of a mask has a True, and every row a False: whoever has mixed
-    something up meets no row with nothing to attend there, and is told of the first idea first.
+    In the cases of the first criterion, every row and every column of a mask has a True, and every row has a False. So
+    no query is left with nothing to attend to, and a student who has mixed something up is told about that first.
     """
     hand = {
         "query": np.array([[1.0], [-1.0], [2.0]]),
@@ -36,36 +37,18 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
         "mask": _mask("110", "101", "110"),
     }
     yield Case("the queries 1, -1, 2, the keys log 1, log 2, log 5, and the values 3, 6, 9", NUMBERS, hand)
-    many = _triple(rng, (), 3, 5, 4, 2) | {"mask": _mask("10110", "01100", "11001")}
+    many = draw_qkv(rng, (), 3, 5, 4, 2) | {"mask": _mask("10110", "01100", "11001")}
     yield Case("3 queries, 5 keys of width 4, values of width 2", NUMBERS, many)
-    few = _triple(rng, (), 4, 3, 5, 6, np.float32) | {"mask": _mask("110", "011", "101", "001")}
+    few = draw_qkv(rng, (), 4, 3, 5, 6, np.float32) | {"mask": _mask("110", "011", "101", "001")}
     yield Case("vectors in float32", NUMBERS, few)
-    repeated = with_duplicate_rows(_triple(rng, (), 3, 6, 4, 2), "query", "key", "value")
+    repeated = with_duplicate_rows(draw_qkv(rng, (), 3, 6, 4, 2), "query", "key", "value")
     repeated["mask"] = _mask("101011", "111001", "011101")
     yield Case("queries, keys and values, some of them repeated", SHAPES, repeated)
+    yield from _masks_of_other_shapes(rng)
 
-    causal = _triple(rng, (), 4, 4, 3, 5) | {"mask": np.tri(4, dtype=bool)}
-    yield Case("a causal mask", SHAPES, causal)
-    yield Case("one query and one key", SHAPES, _triple(rng, (), 1, 1, 3, 2) | {"mask": _mask("1")})
-    shared = _mask("01101", "11010", "00111")
-    yield Case("one mask (T, S) for a batch of 2", SHAPES, _triple(rng, (2,), 3, 5, 4, 6) | {"mask": shared})
-    each = np.stack([shared, _mask("10010", "01011", "11100")])
-    yield Case("a mask (B, T, S), one for each sequence", SHAPES, _triple(rng, (2,), 3, 5, 4, 6) | {"mask": each})
-    heads = _triple(rng, (2, 3), 4, 5, 6, 7)
-    yield Case("a padding mask (B, 1, 1, S)", SHAPES, heads | {"mask": attnlib.padding_mask([3, 5], 5)})
-    both = attnlib.padding_mask([2, 4], 5) & np.tri(4, 5, 1, dtype=bool)
-    yield Case("padding and causal, (B, 1, T, S)", SHAPES, heads | {"mask": both})
-    full = rng.permuted(np.broadcast_to(_mask("10110"), (2, 3, 4, 5)), axis=-1)
-    yield Case("a mask (B, H, T, S)", SHAPES, heads | {"mask": full})
-    yield Case(
-        "a mask (S,), the same for every query", SHAPES, _triple(rng, (), 3, 5, 2, 4) | {"mask": _mask("10110")[0]}
-    )
-    square = _triple(rng, (3,), 3, 4, 5, 2) | {"mask": _mask("1000", "1101", "0111")}
-    yield Case("a mask (T, S) for as many sequences as queries", SHAPES, square)
-
-    nothing = _triple(rng, (), 3, 5, 4, 2) | {"mask": _mask("10110", "00000", "11001")}
+    nothing = draw_qkv(rng, (), 3, 5, 4, 2) | {"mask": _mask("10110", "00000", "11001")}
     yield Case("a query that may look at nothing", NOTHING, nothing, gradients=True)
-    empty = _triple(rng, (3, 2), 4, 5, 6, 7) | {"mask": attnlib.padding_mask([3, 0, 5], 5)}
+    empty = draw_qkv(rng, (3, 2), 4, 5, 6, 7) | {"mask": attnlib.padding_mask([3, 0, 5], 5)}
     yield Case("a sequence of length 0 in a batch", NOTHING, empty)
 
     rows = np.sqrt(2) * np.array([[20_000.0, 1.0], [-20_000.0, 1.0], [5_000.0, 1.0]])
@@ -73,21 +56,37 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     large = {"query": rows, "key": keys, "value": rng.normal(size=(4, 5)), "mask": _mask("1100", "1100", "1110")}
     yield Case("scores from -40 000 to 40 000, the largest often forbidden", LARGE, large)
 
-    kept = _triple(rng, (5,), 4, 6, 3, 2)
+    kept = draw_qkv(rng, (5,), 4, 6, 3, 2)
     kept["key"] = np.ascontiguousarray(kept["key"].swapaxes(-1, -2)).swapaxes(-1, -2)
     kept["mask"] = np.repeat(_mask("101100", "000000", "110001", "001011"), 2, axis=0)[::2]
     yield Case("inputs that must stay as they are", UNCHANGED, kept, unchanged=True)
 
 
+def _masks_of_other_shapes(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield the cases of masks that are causal, have one entry, or broadcast to the scores."""
+    causal = draw_qkv(rng, (), 4, 4, 3, 5) | {"mask": np.tri(4, dtype=bool)}
+    yield Case("a causal mask", SHAPES, causal)
+    yield Case("one query and one key", SHAPES, draw_qkv(rng, (), 1, 1, 3, 2) | {"mask": _mask("1")})
+    shared = _mask("01101", "11010", "00111")
+    yield Case("one mask (T, S) for a batch of 2", SHAPES, draw_qkv(rng, (2,), 3, 5, 4, 6) | {"mask": shared})
+    each = np.stack([shared, _mask("10010", "01011", "11100")])
+    yield Case("a mask (B, T, S), one for each sequence", SHAPES, draw_qkv(rng, (2,), 3, 5, 4, 6) | {"mask": each})
+    heads = draw_qkv(rng, (2, 3), 4, 5, 6, 7)
+    yield Case("a padding mask (B, 1, 1, S)", SHAPES, heads | {"mask": attnlib.padding_mask([3, 5], 5)})
+    both = attnlib.padding_mask([2, 4], 5) & np.tri(4, 5, 1, dtype=bool)
+    yield Case("padding and causal, (B, 1, T, S)", SHAPES, heads | {"mask": both})
+    full = rng.permuted(np.broadcast_to(_mask("10110"), (2, 3, 4, 5)), axis=-1)
+    yield Case("a mask (B, H, T, S)", SHAPES, heads | {"mask": full})
+    yield Case(
+        "a mask (S,), the same for every query", SHAPES, draw_qkv(rng, (), 3, 5, 2, 4) | {"mask": _mask("10110")[0]}
+    )
+    square = draw_qkv(rng, (3,), 3, 4, 5, 2) | {"mask": _mask("1000", "1101", "0111")}
+    yield Case("a mask (T, S) for as many sequences as queries", SHAPES, square)
+
+
 def _mask(*rows: str) -> Any:
     """Return a boolean mask written as rows of 1 and 0."""
     return np.array([[c == "1" for c in row] for row in rows])
-
-
-def _triple(rng, leading, t, s, d, d_v, dtype=np.float64) -> dict[str, Any]:
-    """Return random query, key and value: T queries, S keys of width D, S values of width D_v."""
-    shapes = {"query": (t, d), "key": (s, d), "value": (s, d_v)}
-    return {name: rng.normal(size=(*leading, *shape)).astype(dtype) for name, shape in shapes.items()}
 
 
 def _scores(query, key):
@@ -1137,7 +1136,7 @@ EXERCISE = Exercise(
     name="masked_attention",
     reference=masked_attention,
     outputs={"context": ("T", "D_v"), "weights": ("T", "S")},
-    parts={NUMBERS: 4, SHAPES: 2, NOTHING: 2, LARGE: 1, UNCHANGED: 1},
+    rubric={NUMBERS: 4, SHAPES: 2, NOTHING: 2, LARGE: 1, UNCHANGED: 1},
     section=BY_HAND,
     advice="Print the scores, the masked scores, their exponentials and the weights for the smallest case, one after "
     "the "

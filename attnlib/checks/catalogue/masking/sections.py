@@ -1,10 +1,11 @@
-"""The places of the chapter that reports send their readers to. A test holds them against its headings."""
+"""The places of the book that reports send their readers to. A test holds them against the pages' headings."""
 
 from functools import partial
 
 from attnlib.checks.exercise import Section
 
 _chapter = partial(Section, "book/masks.md", "Masks")
+_generating = partial(Section, "book/generating.md", "Generating, one word at a time")
 
 BY_HAND = _chapter("Three words by hand")
 NOT_AFTER = _chapter("Why not simply set the weights to 0?")
@@ -14,5 +15,5 @@ EMPTY = _chapter("Rows with nothing to attend")
 FINITE = _chapter("A large negative number instead?")
 LEAKS = _chapter("A test for leaks")
 ALIGN = _chapter("When queries and keys are not equally many")
-CACHE = _chapter("The KV cache")
+CACHE = _generating("The KV cache")
 SIDE = _chapter("On which side?")

@@ -290,7 +290,7 @@ EXERCISE = Exercise(
     name="merge_heads",
     reference=attnlib.merge_heads,
     outputs={"merged": ("T", "H*D")},
-    parts={NUMBERS: 3, BATCHES: 2, UNCHANGED: 1},
+    rubric={NUMBERS: 3, BATCHES: 2, UNCHANGED: 1},
     section=CATCH_IT,
     advice="Take the numbered heads of the task and print your result. A number like 23 says where it belongs: row 2, "
     "column 3. Which is the first that is somewhere else?",

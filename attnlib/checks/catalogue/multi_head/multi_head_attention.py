@@ -1375,12 +1375,12 @@ EXERCISE = Exercise(
     name="multi_head_attention",
     reference=attnlib.multi_head_attention,
     outputs={"out": ("T", "E_out")},
-    parts={NUMBERS: 6, BATCHES: 3, WIDTHS: 1, LARGE: 1, UNCHANGED: 1},
+    rubric={NUMBERS: 6, BATCHES: 3, WIDTHS: 1, LARGE: 1, UNCHANGED: 1},
     section=MULTI_HEAD,
     advice="Set all four matrices to the identity and take one head: your result should be that of plain attention. "
     "Then take two heads, and compare each of them with plain attention of its columns.",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
-    extras=("attn_mask", "is_causal"),
+    ungraded_options=("attn_mask", "is_causal"),
     solved_by=ATTENDS_WITH_HEADS,
 )

@@ -30,9 +30,9 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("words that must stay as they are", UNCHANGED, unchanged, unchanged=True)
 
 
-def case(name, part, x, num_heads):
+def case(name, criterion, x, num_heads):
     """Return a case of x and a number of heads."""
-    return Case(name, part, {"x": x, "num_heads": num_heads})
+    return Case(name, criterion, {"x": x, "num_heads": num_heads})
 
 
 @MISTAKES.add(
@@ -332,7 +332,7 @@ EXERCISE = Exercise(
     name="split_heads",
     reference=attnlib.split_heads,
     outputs={"heads": ("H", "T", "D")},
-    parts={NUMBERS: 3, BATCHES: 2, UNCHANGED: 1},
+    rubric={NUMBERS: 3, BATCHES: 2, UNCHANGED: 1},
     section=SPLITTING,
     advice="Take the numbered table of the task and print each of your heads. A number like 23 says where it comes "
     "from: word 2, column 3. In which head, and in which row of it, should it be?",

@@ -551,7 +551,7 @@ EXERCISE = Exercise(
     name="alibi_bias",
     reference=attnlib.alibi_bias,
     outputs={"bias": ("H", "T", "S")},
-    parts={NUMBERS: 2, OFFSET: 1, HEADS: 1},
+    rubric={NUMBERS: 2, OFFSET: 1, HEADS: 1},
     section=ALIBI,
     advice="Take the first case. Write the two slopes on paper (1/16 and 1/256), and the distances from query 1 to the "
     "five keys: 1, 0, 1, 2, 3. Print your slopes and your distances, with their shapes. Which is the first to differ?",

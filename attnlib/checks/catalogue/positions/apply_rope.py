@@ -1034,7 +1034,7 @@ EXERCISE = Exercise(
     name="apply_rope",
     reference=attnlib.apply_rope,
     outputs={"turned": ("T", "D")},
-    parts={NUMBERS: 4, LAYOUT: 2, BATCHES: 2, PARTIAL: 1, UNCHANGED: 1},
+    rubric={NUMBERS: 4, LAYOUT: 2, BATCHES: 2, PARTIAL: 1, UNCHANGED: 1},
     section=ROPE,
     advice="Take the first case. Write its two pairs on paper, (10, -5) and (20, 5), and turn each: (11, 2) and "
     "(8, 19). Print the two parts of x, and the two new parts, before you join them. Which is the first to differ?",

@@ -414,7 +414,7 @@ EXERCISE = Exercise(
     name="equivariance_gap",
     reference=reference,
     outputs={"gap": ()},
-    parts={NUMBERS: 2, ATTENTION: 1},
+    rubric={NUMBERS: 2, ATTENTION: 1},
     section=SET,
     advice="Take the first case. Write on paper: the shuffled words, f of them, f of the words, and that shuffled. "
     "Print the same four tables. The two that are compared should differ by 2, 1 and 1.",

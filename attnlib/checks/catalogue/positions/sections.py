@@ -6,7 +6,7 @@ from attnlib.checks.exercise import Section
 
 _chapter = partial(Section, "book/positions.md", "Positions")
 
-SET = _chapter("A sentence is a set")
+SET = _chapter("One word in two sentences")
 WISHES = _chapter("What we want from a position code")
 CLOCKS = _chapter("Sinusoids as clocks")
 STEP = _chapter("A step is a turn")

@@ -951,13 +951,13 @@ EXERCISE = Exercise(
     name="sinusoidal_positions",
     reference=attnlib.sinusoidal_positions,
     outputs={"positions": ("T", "D")},
-    parts={NUMBERS: 4, BASE: 1, EDGES: 1},
+    rubric={NUMBERS: 4, BASE: 1, EDGES: 1},
     section=CLOCKS,
     advice="Take T = 3 and D = 4. Write the two speeds on paper (1 and 0.01), then the angles of position 1, then the "
     "row of position 1: 0.841, 0.540, 0.010, 1.000. Print the same three things. Which is the first to differ?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
-    extras=("interleaved",),
+    ungraded_options=("interleaved",),
     backends=("numpy",),
     solved_by=("attnlib.rope_tables",),
 )

@@ -367,7 +367,7 @@ EXERCISE = Exercise(
     name="attention_cost",
     reference=attention_cost,
     outputs={"multiplications": (), "scores": ()},
-    parts={SMALL: 3, LARGE: 1},
+    rubric={SMALL: 3, LARGE: 1},
     section=COST,
     advice="Take two queries, five keys and values, D = 8 and D_v = 6. Count the multiplications of one score, then of "
     "all scores; then those of one number of the output, then of all its numbers.",

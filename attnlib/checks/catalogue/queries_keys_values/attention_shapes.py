@@ -308,7 +308,7 @@ EXERCISE = Exercise(
     name="attention_shapes",
     reference=attention_shapes,
     outputs={"scores": (), "output": ()},
-    parts={MATRIX: 3, BATCHES: 2},
+    rubric={MATRIX: 3, BATCHES: 2},
     section=SHAPES,
     advice="Draw the two guests at the door and the five inside. Name the sizes by letters, T, S, D and D_v, and write "
     "the shapes of Q, of K turned on its side, and of V in a row. Which letters meet and vanish in each product?",

@@ -421,7 +421,7 @@ EXERCISE = Exercise(
     name="scaled_dot",
     reference=attnlib.scaled_dot,
     outputs={"scores": ("T", "S")},
-    parts={NUMBERS: 3, SCALES: 2, BATCHES: 2, UNCHANGED: 1},
+    rubric={NUMBERS: 3, SCALES: 2, BATCHES: 2, UNCHANGED: 1},
     section=ROOT,
     advice="Take the query (1, 0, 2) and the keys (0, 1, 1) and (4, 4, 0). Their dot products are 2 and 4, and the "
     "scores are those divided by the root of 3. Print your dot products first, then what you divide by.",

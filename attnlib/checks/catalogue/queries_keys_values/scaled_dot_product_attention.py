@@ -8,6 +8,7 @@ import numpy as np
 import attnlib
 from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.analytic_gradients import through_scaled_attention
+from attnlib.checks.catalogue.draw_qkv import draw_qkv
 from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.queries_keys_values.sections import (
     AFTERWARDS,
@@ -47,25 +48,25 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
         "value": np.array([[1.0, 2.0, 3.0], [2.0, 8.0, 0.0], [2.0, 6.0, 3.0]]),
     }
     yield Case("the first two queries of the chapter's example, its keys and its values", NUMBERS, hand)
-    yield Case("4 queries, 7 keys of width 6, values of width 3", NUMBERS, triple(rng, (), 4, 7, 6, 3))
-    yield Case("4 queries, 4 keys of width 6, values of width 3", NUMBERS, triple(rng, (), 4, 4, 6, 3))
-    yield Case("one query and one key", NUMBERS, triple(rng, (), 1, 1, 3, 2))
-    yield Case("vectors in float32", NUMBERS, ascending(triple(rng, (), 2, 7, 5, 4, np.float32)))
-    repeated = with_duplicate_rows(triple(rng, (), 3, 6, 5, 4), "query", "key", "value")
+    yield Case("4 queries, 7 keys of width 6, values of width 3", NUMBERS, draw_qkv(rng, (), 4, 7, 6, 3))
+    yield Case("4 queries, 4 keys of width 6, values of width 3", NUMBERS, draw_qkv(rng, (), 4, 4, 6, 3))
+    yield Case("one query and one key", NUMBERS, draw_qkv(rng, (), 1, 1, 3, 2))
+    yield Case("vectors in float32", NUMBERS, ascending(draw_qkv(rng, (), 2, 7, 5, 4, np.float32)))
+    repeated = with_duplicate_rows(draw_qkv(rng, (), 3, 6, 5, 4), "query", "key", "value")
     yield Case("queries, keys and values, some of them repeated", BATCHES, repeated)
-    yield Case("scale=0.3", SCALES, ascending(triple(rng, (), 3, 5, 7, 2)), {"scale": 0.3})
-    yield Case("scale=1", SCALES, triple(rng, (), 5, 3, 4, 2), {"scale": 1})
-    yield Case("scale=0.0", SCALES, triple(rng, (), 3, 4, 5, 2), {"scale": 0.0})
-    yield Case("3 queries and 150 keys", BATCHES, triple(rng, (), 3, 150, 4, 2))
-    yield Case("a batch of 5 (T=3, S=7, D=4)", BATCHES, triple(rng, (5,), 3, 7, 4, 6))
-    yield Case("a batch of 1 (T=2, S=3, D=5)", BATCHES, triple(rng, (1,), 2, 3, 5, 4))
-    split = {name: x.swapaxes(1, 2) for name, x in triple(rng, (2, 7), 3, 3, 5, 4).items()}
+    yield Case("scale=0.3", SCALES, ascending(draw_qkv(rng, (), 3, 5, 7, 2)), {"scale": 0.3})
+    yield Case("scale=1", SCALES, draw_qkv(rng, (), 5, 3, 4, 2), {"scale": 1})
+    yield Case("scale=0.0", SCALES, draw_qkv(rng, (), 3, 4, 5, 2), {"scale": 0.0})
+    yield Case("3 queries and 150 keys", BATCHES, draw_qkv(rng, (), 3, 150, 4, 2))
+    yield Case("a batch of 5 (T=3, S=7, D=4)", BATCHES, draw_qkv(rng, (5,), 3, 7, 4, 6))
+    yield Case("a batch of 1 (T=2, S=3, D=5)", BATCHES, draw_qkv(rng, (1,), 2, 3, 5, 4))
+    split = {name: x.swapaxes(1, 2) for name, x in draw_qkv(rng, (2, 7), 3, 3, 5, 4).items()}
     yield Case(
         "leading dimensions (2, 3), as views of larger arrays", BATCHES, split | {"query": split["query"][:, :, ::2]}
     )
-    yield Case("leading dimensions (2, 3), as many queries as keys", BATCHES, triple(rng, (2, 3), 4, 4, 6, 5))
+    yield Case("leading dimensions (2, 3), as many queries as keys", BATCHES, draw_qkv(rng, (2, 3), 4, 4, 6, 5))
     yield Case("scores of several thousand, one query positive, one negative", LARGE, thousands(rng))
-    yield Case("inputs that must stay as they are", UNCHANGED, ascending(triple(rng, (), 3, 4, 2, 5)), unchanged=True)
+    yield Case("inputs that must stay as they are", UNCHANGED, ascending(draw_qkv(rng, (), 3, 4, 2, 5)), unchanged=True)
     yield from masked_inputs(rng)
 
 
@@ -74,40 +75,34 @@ def masked_inputs(rng: np.random.Generator) -> Iterator[Case]:
     square = ALLOWED[:, 2:]
     additive = np.where(ALLOWED, 0.0, -np.inf)
     padding = np.array([[True, True, False, True, False], [True, False, True, True, True]])[:, None, None]
-    yield Case("a boolean attn_mask (T=S=4)", MASKS, triple(rng, (), 4, 4, 5, 3), {"attn_mask": square})
-    yield Case("a boolean attn_mask (T=4, S=6)", MASKS, triple(rng, (), 4, 6, 5, 3), {"attn_mask": ALLOWED})
-    yield Case("a boolean attn_mask (2, 1, 1, 5)", MASKS, triple(rng, (2, 3), 4, 5, 6, 2), {"attn_mask": padding})
+    yield Case("a boolean attn_mask (T=S=4)", MASKS, draw_qkv(rng, (), 4, 4, 5, 3), {"attn_mask": square})
+    yield Case("a boolean attn_mask (T=4, S=6)", MASKS, draw_qkv(rng, (), 4, 6, 5, 3), {"attn_mask": ALLOWED})
+    yield Case("a boolean attn_mask (2, 1, 1, 5)", MASKS, draw_qkv(rng, (2, 3), 4, 5, 6, 2), {"attn_mask": padding})
     causal = {"is_causal": True}
-    yield Case("is_causal, 3 queries and 5 keys", CAUSAL, triple(rng, (), 3, 5, 4, 2), causal)
-    yield Case("is_causal, and a batch (T=4, S=7)", CAUSAL, triple(rng, (2,), 4, 7, 5, 3), causal)
-    yield Case("is_causal, 5 queries and 5 keys", TALL, triple(rng, (), 5, 5, 4, 3), causal)
-    yield Case("is_causal, 6 queries and 3 keys", TALL, triple(rng, (2,), 6, 3, 4, 5), causal)
+    yield Case("is_causal, 3 queries and 5 keys", CAUSAL, draw_qkv(rng, (), 3, 5, 4, 2), causal)
+    yield Case("is_causal, and a batch (T=4, S=7)", CAUSAL, draw_qkv(rng, (2,), 4, 7, 5, 3), causal)
+    yield Case("is_causal, 5 queries and 5 keys", TALL, draw_qkv(rng, (), 5, 5, 4, 3), causal)
+    yield Case("is_causal, 6 queries and 3 keys", TALL, draw_qkv(rng, (2,), 6, 3, 4, 5), causal)
     both = {"attn_mask": ALLOWED, "is_causal": True}
-    yield Case("attn_mask and is_causal", BOTH, triple(rng, (), 4, 6, 5, 3), both)
+    yield Case("attn_mask and is_causal", BOTH, draw_qkv(rng, (), 4, 6, 5, 3), both)
     offset = {"is_causal": True, "q_offset": 2}
-    yield Case("is_causal and q_offset=2", OFFSET, triple(rng, (), 3, 7, 4, 2), offset)
-    yield Case("q_offset=2 without is_causal", OFFSET, triple(rng, (), 3, 7, 4, 2), {"q_offset": 2})
+    yield Case("is_causal and q_offset=2", OFFSET, draw_qkv(rng, (), 3, 7, 4, 2), offset)
+    yield Case("q_offset=2 without is_causal", OFFSET, draw_qkv(rng, (), 3, 7, 4, 2), {"q_offset": 2})
     pair = ("output", "weights")
     asked = {"return_weights": True}
-    yield Case("return_weights", WEIGHTS, triple(rng, (2,), 3, 5, 4, 6), asked, outputs=pair)
+    yield Case("return_weights", WEIGHTS, draw_qkv(rng, (2,), 3, 5, 4, 6), asked, outputs=pair)
     hidden = asked | {"attn_mask": ALLOWED}
-    yield Case("return_weights and attn_mask", WEIGHTS, triple(rng, (), 4, 6, 5, 3), hidden, outputs=pair)
+    yield Case("return_weights and attn_mask", WEIGHTS, draw_qkv(rng, (), 4, 6, 5, 3), hidden, outputs=pair)
     nothing = ALLOWED & (np.arange(4) != 1)[:, None]
-    yield Case("a query that may attend to nothing", EMPTY, triple(rng, (), 4, 6, 5, 3), {"attn_mask": nothing})
+    yield Case("a query that may attend to nothing", EMPTY, draw_qkv(rng, (), 4, 6, 5, 3), {"attn_mask": nothing})
     additive = np.where(nothing, 0.0, -np.inf)
     empty = "a query that may attend to nothing"
-    yield Case(f"{empty}, by -inf", EMPTY_AGAIN, triple(rng, (), 4, 6, 5, 3), {"attn_mask": additive})
+    yield Case(f"{empty}, by -inf", EMPTY_AGAIN, draw_qkv(rng, (), 4, 6, 5, 3), {"attn_mask": additive})
     offset = {"is_causal": True, "q_offset": -1}
-    yield Case(f"{empty}, by q_offset=-1", EMPTY_AGAIN, triple(rng, (), 3, 7, 4, 2), offset)
-    yield Case("an attn_mask of 0 and -inf", BIASES, triple(rng, (), 4, 6, 5, 3), {"attn_mask": additive})
+    yield Case(f"{empty}, by q_offset=-1", EMPTY_AGAIN, draw_qkv(rng, (), 3, 7, 4, 2), offset)
+    yield Case("an attn_mask of 0 and -inf", BIASES, draw_qkv(rng, (), 4, 6, 5, 3), {"attn_mask": additive})
     bias = {"attn_mask": rng.normal(size=(4, 6))}
-    yield Case("an attn_mask of floating point numbers", BIASES, triple(rng, (), 4, 6, 5, 3), bias)
-
-
-def triple(rng, leading: tuple[int, ...], t: int, s: int, d: int, d_v: int, dtype=np.float64) -> dict[str, Any]:
-    """Return random query, key and value: T queries, S keys of width D, S values of width D_v."""
-    shapes = {"query": (t, d), "key": (s, d), "value": (s, d_v)}
-    return {name: rng.normal(size=(*leading, *shape)).astype(dtype) for name, shape in shapes.items()}
+    yield Case("an attn_mask of floating point numbers", BIASES, draw_qkv(rng, (), 4, 6, 5, 3), bias)
 
 
 def ascending(arrays: dict[str, Any]) -> dict[str, Any]:
@@ -117,11 +112,11 @@ def ascending(arrays: dict[str, Any]) -> dict[str, Any]:
 
 
 def thousands(rng) -> dict[str, Any]:
-    """Return a triple whose scores are large: at one query positive, at one negative, at one small.
+    """Return query, key and value whose scores are large: at one query positive, at one negative, at one small.
 
     The positive ones fall from key to key and the negative ones rise, by far more than what an exponential can hold.
     """
-    large = triple(rng, (), 3, 6, 5, 2)
+    large = draw_qkv(rng, (), 3, 6, 5, 2)
     direction, lengths = np.ones(5), np.array([[1.5], [1.49], [1.2], [1.0], [0.8], [0.5]])
     large["query"] += np.array([[3000.0], [-3000.0], [0.0]]) * direction
     large["key"] = 0.01 * large["key"] + lengths * direction
@@ -1449,7 +1444,7 @@ EXERCISE = Exercise(
     name="scaled_dot_product_attention",
     reference=attnlib.scaled_dot_product_attention,
     outputs={"output": ("T", "D_v")},
-    parts={
+    rubric={
         NUMBERS: 8,
         SCALES: 3,
         BATCHES: 4,
@@ -1461,7 +1456,7 @@ EXERCISE = Exercise(
     "one after the other, with their shapes. Which of them is the first that the book does not have?",
     inputs=inputs,
     mistakes=(*MISTAKES, *blockwise.MISTAKES),
-    extras=("attn_mask", "is_causal", "q_offset", "return_weights"),
+    ungraded_options=("attn_mask", "is_causal", "q_offset", "return_weights"),
     analytic_gradients=through_scaled_attention,
     solved_by=ATTENDS,
 )

@@ -1,13 +1,13 @@
 """attention(query, key, value), with the scaled dot product as score."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 import attnlib
 from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.analytic_gradients import through_attention
+from attnlib.checks.catalogue.draw_qkv import draw_qkv
 from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.self_attention.dot import views
 from attnlib.checks.catalogue.self_attention.sections import ATTENTION, OVERFLOW, SCALE, SCORES, SOFTMAX, WEIGHTED_SUM
@@ -26,37 +26,31 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
         "value": np.array([[8.0], [0.0]]),
     }
     yield Case("one query whose scores are log 3 and 0, and the values 8 and 0", NUMBERS, hand)
-    yield Case("3 queries, 5 keys of width 4, values of width 2", NUMBERS, triple(rng, (), 3, 5, 4, 2))
-    yield Case("one query and one key", NUMBERS, triple(rng, (), 1, 1, 3, 2))
-    yield Case("vectors in float32", NUMBERS, triple(rng, (), 2, 5, 3, 4, np.float32))
-    yield Case("3 queries, 3 keys and 3 values of width 3", NUMBERS, triple(rng, (), 3, 3, 3, 3))  # all products fit
-    yield Case("4 queries and one key", NUMBERS, triple(rng, (), 4, 1, 3, 2))
-    repeated = with_duplicate_rows(triple(rng, (), 3, 6, 5, 4), "query", "key", "value")
+    yield Case("3 queries, 5 keys of width 4, values of width 2", NUMBERS, draw_qkv(rng, (), 3, 5, 4, 2))
+    yield Case("one query and one key", NUMBERS, draw_qkv(rng, (), 1, 1, 3, 2))
+    yield Case("vectors in float32", NUMBERS, draw_qkv(rng, (), 2, 5, 3, 4, np.float32))
+    yield Case("3 queries, 3 keys and 3 values of width 3", NUMBERS, draw_qkv(rng, (), 3, 3, 3, 3))  # all products fit
+    yield Case("4 queries and one key", NUMBERS, draw_qkv(rng, (), 4, 1, 3, 2))
+    repeated = with_duplicate_rows(draw_qkv(rng, (), 3, 6, 5, 4), "query", "key", "value")
     yield Case("queries, keys and values, some of them repeated", BATCHES, repeated)
-    yield Case("a batch of 2 (T=3, S=5, D=4)", BATCHES, triple(rng, (2,), 3, 5, 4, 6))
-    yield Case("leading dimensions (2, 7)", BATCHES, triple(rng, (2, 7), 3, 5, 4, 6))
-    yield Case("a batch of 1", BATCHES, triple(rng, (1,), 3, 5, 4, 6))  # where pairing all sequences fits
-    turned = {name: x.swapaxes(-1, -2).copy() for name, x in triple(rng, (3,), 4, 5, 2, 6).items()}
+    yield Case("a batch of 2 (T=3, S=5, D=4)", BATCHES, draw_qkv(rng, (2,), 3, 5, 4, 6))
+    yield Case("leading dimensions (2, 7)", BATCHES, draw_qkv(rng, (2, 7), 3, 5, 4, 6))
+    yield Case("a batch of 1", BATCHES, draw_qkv(rng, (1,), 3, 5, 4, 6))  # where pairing all sequences fits
+    turned = {name: x.swapaxes(-1, -2).copy() for name, x in draw_qkv(rng, (3,), 4, 5, 2, 6).items()}
     yield Case("a batch of transposed views", BATCHES, views(turned))
-    large = triple(rng, (), 3, 4, 5, 2)
+    large = draw_qkv(rng, (), 3, 4, 5, 2)
     direction, lengths = np.ones(5), np.array([[1.0], [1.5], [0.5], [1.49]])
     large["query"] += np.array([[3000.0], [-3000.0], [0.0]]) * direction
     large["key"] = 0.01 * large["key"] + lengths * direction
     yield Case("scores of several thousand, one query positive, one negative", LARGE, large)
-    yield Case("inputs that must stay as they are", UNCHANGED, triple(rng, (), 3, 4, 2, 5), unchanged=True)
+    yield Case("inputs that must stay as they are", UNCHANGED, draw_qkv(rng, (), 3, 4, 2, 5), unchanged=True)
     some = np.array([[True, False, True, True], [False, True, True, False], [True, True, False, False]])
-    yield Case("a mask that is True where a query may attend", MASKS, triple(rng, (), 3, 4, 5, 2), {"mask": some})
+    yield Case("a mask that is True where a query may attend", MASKS, draw_qkv(rng, (), 3, 4, 5, 2), {"mask": some})
     first = np.array([[[True, True, True, False, False]], [[True, True, True, True, False]]])
-    yield Case("a mask of shape (2, 1, S) for a batch of 2", MASKS, triple(rng, (2,), 3, 5, 4, 6), {"mask": first})
+    yield Case("a mask of shape (2, 1, S) for a batch of 2", MASKS, draw_qkv(rng, (2,), 3, 5, 4, 6), {"mask": first})
     none = some & np.array([[True], [False], [True]])
-    yield Case("a query that may attend to nothing", MASKS, triple(rng, (), 3, 4, 5, 2), {"mask": none})
-    yield Case("score=cosine", OTHER_SCORES, triple(rng, (), 3, 5, 4, 2), {"score": attnlib.cosine})
-
-
-def triple(rng, leading: tuple[int, ...], t: int, s: int, d: int, d_v: int, dtype=np.float64) -> dict[str, Any]:
-    """Return random query, key and value: T queries, S keys of width D, S values of width D_v."""
-    shapes = {"query": (t, d), "key": (s, d), "value": (s, d_v)}
-    return {name: rng.normal(size=(*leading, *shape)).astype(dtype) for name, shape in shapes.items()}
+    yield Case("a query that may attend to nothing", MASKS, draw_qkv(rng, (), 3, 4, 5, 2), {"mask": none})
+    yield Case("score=cosine", OTHER_SCORES, draw_qkv(rng, (), 3, 5, 4, 2), {"score": attnlib.cosine})
 
 
 def _attend(scores, value, axis=-1):
@@ -1186,13 +1180,13 @@ EXERCISE = Exercise(
     name="attention",
     reference=attnlib.attention,
     outputs={"context": ("T", "D_v"), "weights": ("T", "S")},
-    parts={NUMBERS: 4, BATCHES: 2, LARGE: 1, UNCHANGED: 1},
+    rubric={NUMBERS: 4, BATCHES: 2, LARGE: 1, UNCHANGED: 1},
     section=ATTENTION,
     advice="Print the scores, the weights and the context for the smallest case, one after the other, with "
     "their shapes. Which of them is the first to be wrong?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
-    extras=("mask", "score"),
+    ungraded_options=("mask", "score"),
     analytic_gradients=through_attention,
     solved_by=ATTENDS,
 )

@@ -677,7 +677,7 @@ EXERCISE = Exercise(
     name="cosine",
     reference=attnlib.cosine,
     outputs={"scores": ("T", "S")},
-    parts={NUMBERS: 3, BATCHES: 1, ZERO: 1, UNCHANGED: 1},
+    rubric={NUMBERS: 3, BATCHES: 1, ZERO: 1, UNCHANGED: 1},
     section=COSINE,
     advice="Print the two arrays of lengths with their shapes: each fraction needs one of each. Then look "
     "at a vector of zeros.",

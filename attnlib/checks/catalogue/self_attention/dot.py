@@ -520,7 +520,7 @@ EXERCISE = Exercise(
     name="dot",
     reference=attnlib.dot,
     outputs={"scores": ("T", "S")},
-    parts={NUMBERS: 3, BATCHES: 2, UNCHANGED: 1},
+    rubric={NUMBERS: 3, BATCHES: 2, UNCHANGED: 1},
     section=DOT,
     advice="Take one query (1, 2) and two keys, and write the table of scores on paper: which shape has "
     "it, and which number is where?",

@@ -722,7 +722,7 @@ EXERCISE = Exercise(
     name="gaussian",
     reference=attnlib.gaussian,
     outputs={"scores": ("T", "S")},
-    parts={NUMBERS: 3, BANDWIDTH: 2, BATCHES: 2, UNCHANGED: 1},
+    rubric={NUMBERS: 3, BANDWIDTH: 2, BATCHES: 2, UNCHANGED: 1},
     section=SIMILARITIES,
     advice="Take the query [2, 1] and the key [5, 5], and write on paper: the two differences, their squares, the sum, "
     "the score. Then print the same four things in your function, with their shapes.",

@@ -444,12 +444,12 @@ EXERCISE = Exercise(
     name="self_attention",
     reference=attnlib.self_attention,
     outputs={"context": ("T", "D"), "weights": ("T", "T")},
-    parts={NUMBERS: 4, BATCHES: 2, LARGE: 1, UNCHANGED: 1},
+    rubric={NUMBERS: 4, BATCHES: 2, LARGE: 1, UNCHANGED: 1},
     section=ATTENTION,
     advice="Print the scores, the weights and the context for two words, with their shapes. Which of them "
     "is the first to be wrong?",
     inputs=inputs,
     mistakes=(*MISTAKES, *(_with_itself(m) for m in of_attention.MISTAKES if m.id not in ALONE)),
-    extras=("mask", "score"),
+    ungraded_options=("mask", "score"),
     solved_by=ATTENDS,
 )

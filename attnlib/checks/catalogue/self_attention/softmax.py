@@ -213,7 +213,7 @@ def divided_by_maximum(x, axis=-1):
 )
 def ignores_axis(x, axis=-1):
     """The weights always sum to 1 along the last axis, whatever `axis` says."""
-    return attnlib.softmax(x, -1)
+    return softmax(x, -1)
 
 
 @MISTAKES.add(
@@ -224,8 +224,8 @@ def ignores_axis(x, axis=-1):
     section=SOFTMAX,
 )
 def first_axis(x, axis=-1):
-    """The weights sum to 1 down the first axis. Where nobody names an axis, it is the last one that is meant."""
-    return attnlib.softmax(x, 0)
+    """The weights sum to 1 down the first axis. If no axis is given, the last one is meant."""
+    return softmax(x, 0)
 
 
 @MISTAKES.add(
@@ -340,7 +340,7 @@ def no_keepdims(x, axis=-1):
 )
 def not_moved_back(x, axis=-1):
     """The weights are right, but their axes are in another order than those of the scores."""
-    return attnlib.softmax(np.moveaxis(x, axis, -1))
+    return softmax(np.moveaxis(x, axis, -1))
 
 
 @MISTAKES.add(
@@ -504,7 +504,7 @@ def log_softmax(x, axis=-1):
 )
 def softmin(x, axis=-1):
     """The largest score gets the smallest weight: somewhere a minus sign is too many."""
-    return attnlib.softmax(-x, axis)
+    return softmax(-x, axis)
 
 
 @MISTAKES.add(
@@ -626,7 +626,7 @@ def exponential_of_sum(x, axis=-1):
 )
 def softmax_of_sizes(x, axis=-1):
     """The softmax was taken of the sizes of the scores. So a very negative score gets a large weight."""
-    return attnlib.softmax(np.abs(x), axis)
+    return softmax(np.abs(x), axis)
 
 
 @MISTAKES.add(
@@ -712,7 +712,7 @@ def uniform(x, axis=-1):
 )
 def twice(x, axis=-1):
     """The softmax of a softmax is nearly uniform, since its scores all lie between 0 and 1."""
-    return attnlib.softmax(attnlib.softmax(x, axis), axis)
+    return softmax(softmax(x, axis), axis)
 
 
 @MISTAKES.add(
@@ -760,7 +760,7 @@ def scaled(x, axis=-1):
 )
 def running_total(x, axis=-1):
     """Each score is divided by, or turned into, a running total along the row. There is one sum for a whole row."""
-    return attnlib.softmax(x, axis).cumsum(axis)
+    return softmax(x, axis).cumsum(axis)
 
 
 @MISTAKES.add(
@@ -852,14 +852,14 @@ def not_transposed_back(x, axis=-1):
 )
 def first_axis_for_any(x, axis=-1):
     """You transpose the whole array unless the axis is -1, so every other axis is treated as the first one."""
-    return attnlib.softmax(x, -1 if axis == -1 else 0)
+    return softmax(x, -1 if axis == -1 else 0)
 
 
 EXERCISE = Exercise(
     name="softmax",
     reference=softmax,
     outputs={"weights": ()},
-    parts={NUMBERS: 2, AXES: 2, LARGE: 2, UNCHANGED: 1, WHOLE: 1},
+    rubric={NUMBERS: 2, AXES: 2, LARGE: 2, UNCHANGED: 1, WHOLE: 1},
     section=SOFTMAX,
     advice="Take two scores, [0, 1], and write the exponentials, their sum and the weights on paper. Then "
     "print the same three things in your function.",

@@ -967,7 +967,7 @@ EXERCISE = Exercise(
     name="online_softmax",
     reference=online_softmax,
     outputs={"total": ("T", "D_v"), "norm": ("T",), "maximum": ("T",)},
-    parts={NUMBERS: 5, FIRST: 1, BATCHES: 2, LARGE: 1, UNCHANGED: 1},
+    rubric={NUMBERS: 5, FIRST: 1, BATCHES: 2, LARGE: 1, UNCHANGED: 1},
     section=ONE_PASS,
     advice="Take the second block of the chapter, and print in this order: the new maximum (log 8), the factor for the "
     "old sums (1/4), the exponentials of the block (5/8 and 1), the norm (2), the total (8). Which is the first to "

@@ -24,7 +24,24 @@ SHOWN, ALONE = ("out", "weights"), ("out",)
 
 
 def inputs(rng: np.random.Generator) -> Iterator[Case]:
-    """Yield the cases: one by hand, a plain one, then optional arguments, weights, large scores, and masks."""
+    """Yield the cases: one by hand, plain ones, then optional arguments, weights, large scores, and masks."""
+    yield worked_by_hand()
+    yield from plain(rng)
+    yield from with_arguments(rng)
+    shown = {"need_weights": True}
+    yield Case("need_weights=True (B=3, H=2, T=5, S=7)", WEIGHTS, given(rng, 3, 5, 7, 8), shown, setup(8, 2), SHOWN)
+    yield Case("need_weights=False", WEIGHTS, given(rng, 3, 5, 7, 8), {"need_weights": False}, setup(8, 2), ALONE)
+    large = given(rng, 2, 3, 5, 8)
+    lengths = np.array([[1.0], [1.5], [0.5], [1.49], [0.8]])
+    large |= {"query": large["query"] + [[3000.0], [-3000.0], [0.0]], "key": 0.01 * large["key"] + lengths}
+    large["weights"] |= {"q_proj.weight": np.eye(8), "k_proj.weight": np.eye(8)}
+    yield Case("scores of several thousand, of both signs", LARGE, large, {}, setup(8, 2), ALONE)
+    yield Case("inputs that must stay as they are", UNCHANGED, given(rng, 3, 5, 4, 6), {}, setup(6, 2), ALONE, True)
+    yield from with_masks(rng)
+
+
+def worked_by_hand() -> Case:
+    """Return the case whose numbers can be worked out by hand."""
     third, eye, zero = np.log(3.0), np.eye(2), np.zeros(2)
     hand: dict[str, Any] = {"weights": {}}
     for name, matrix in zip(PROJECTIONS, (eye, eye, eye, np.array([[1.0, 0.0], [1.0, 2.0]])), strict=True):
@@ -32,7 +49,11 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     hand["query"] = np.array([[[1.0, 0.0], [0.0, 2.0]]])
     hand["key"] = np.array([[[third, 0.0], [0.0, third / 2]]])
     hand["value"] = np.array([[[8.0, 2.0], [0.0, 4.0]]])
-    yield Case("2 heads of width 1, whose scores are 0 and log 3", NUMBERS, hand, {}, setup(2, 2), ALONE)
+    return Case("2 heads of width 1, whose scores are 0 and log 3", NUMBERS, hand, {}, setup(2, 2), ALONE)
+
+
+def plain(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield cases of different sizes, with three arguments and no options."""
     yield Case("a batch of 3 (T=5, S=7, 2 heads of width 4)", NUMBERS, given(rng, 3, 5, 7, 8), {}, setup(8, 2), ALONE)
     yield Case(
         "another batch (T=7, S=4, 5 heads of width 2)", NUMBERS, given(rng, 3, 7, 4, 10), {}, setup(10, 5), ALONE
@@ -44,6 +65,10 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     small["weights"] = {name: x.astype(np.float32) for name, x in small["weights"].items()}
     small |= {name: small[name].astype(np.float32) for name in ("query", "key", "value")}
     yield Case("float32", NUMBERS, small, {}, setup(10, 2), ALONE)
+
+
+def with_arguments(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield cases with repeated rows, in training, and without some of the arguments."""
     repeated = with_duplicate_rows(given(rng, 2, 5, 7, 6), "query", "key", "value")
     yield Case("queries, keys and values, some of them repeated", ARGUMENTS, repeated, {}, setup(6, 2), ALONE)
     trained = Case("module.train() instead of module.eval()", ARGUMENTS, given(rng, 2, 5, 7, 6), {}, setup(6, 2), ALONE)
@@ -54,15 +79,10 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("the query alone, after an earlier call with a key", ARGUMENTS, alone | after, {}, setup(8, 2), ALONE)
     pair = {name: x for name, x in given(rng, 3, 5, 7, 8).items() if name != "value"}
     yield Case("query and key, and no value", ARGUMENTS, pair, {}, setup(8, 2), ALONE)
-    shown = {"need_weights": True}
-    yield Case("need_weights=True (B=3, H=2, T=5, S=7)", WEIGHTS, given(rng, 3, 5, 7, 8), shown, setup(8, 2), SHOWN)
-    yield Case("need_weights=False", WEIGHTS, given(rng, 3, 5, 7, 8), {"need_weights": False}, setup(8, 2), ALONE)
-    large = given(rng, 2, 3, 5, 8)
-    lengths = np.array([[1.0], [1.5], [0.5], [1.49], [0.8]])
-    large |= {"query": large["query"] + [[3000.0], [-3000.0], [0.0]], "key": 0.01 * large["key"] + lengths}
-    large["weights"] |= {"q_proj.weight": np.eye(8), "k_proj.weight": np.eye(8)}
-    yield Case("scores of several thousand, of both signs", LARGE, large, {}, setup(8, 2), ALONE)
-    yield Case("inputs that must stay as they are", UNCHANGED, given(rng, 3, 5, 4, 6), {}, setup(6, 2), ALONE, True)
+
+
+def with_masks(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield cases with a mask, with is_causal, and with both."""
     mask = rng.permuted(np.tile(np.arange(7) < 4, (5, 1)), axis=1)  # 4 of 7 keys for each query
     padding = np.arange(7) < np.array([4, 6, 2])[:, None, None, None]
     causal = {"is_causal": True}
@@ -93,7 +113,7 @@ def given(rng, batch, t, s, width):
 
 
 def masked(rng, t, s, options):
-    """Return all of a case but its name and part: a batch of 3, 2 heads of width 4, and masks."""
+    """Return everything that a case has beside its name and criterion: a batch of 3, 2 heads of width 4, and masks."""
     return given(rng, 3, t, s, 8), options, setup(8, 2), ALONE
 
 
@@ -689,14 +709,14 @@ EXERCISE = Exercise(
     reference=attnlib.numpy.MultiHeadAttention,
     in_torch=_torch_module,
     outputs={"out": ("T", "E"), "weights": ("H", "T", "S")},
-    parts={NUMBERS: 4, ARGUMENTS: 1, WEIGHTS: 1, LARGE: 1, UNCHANGED: 1},
+    rubric={NUMBERS: 4, ARGUMENTS: 1, WEIGHTS: 1, LARGE: 1, UNCHANGED: 1},
     section=MULTI_HEAD,
     advice="Set the four weights to the identity and the biases to zero, and take one head: your result should be "
     "that of plain attention. Then take two heads, and compare the tables of weights.",
     inputs=inputs,
     mistakes=(*MISTAKES, *(_in_a_module(m) for m in multi_head_attention.MISTAKES if m.id in SHARED)),
-    offered=("need_weights",),
-    extras=("attn_mask", "is_causal"),
+    graded_options=("need_weights",),
+    ungraded_options=("attn_mask", "is_causal"),
     call=call_module,
     analytic_gradients=through_heads,
     solved_by=ATTENDS_WITH_HEADS,

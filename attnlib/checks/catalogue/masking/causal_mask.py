@@ -405,7 +405,7 @@ EXERCISE = Exercise(
     name="causal_mask",
     reference=attnlib.causal_mask,
     outputs={"mask": ("T", "S")},
-    parts={SQUARES: 2, SIZES: 1, OFFSETS: 2},
+    rubric={SQUARES: 2, SIZES: 1, OFFSETS: 2},
     section=KINDS,
     advice="Write the row of the first query and that of the last on paper: which keys are at its position or "
     "before it? Then print your mask and compare these two rows.",

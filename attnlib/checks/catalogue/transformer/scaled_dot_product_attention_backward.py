@@ -987,13 +987,13 @@ EXERCISE = Exercise(
     name="scaled_dot_product_attention_backward",
     reference=attnlib.scaled_dot_product_attention_backward,
     outputs={"grad_query": ("T", "D"), "grad_key": ("S", "D"), "grad_value": ("S", "D_v")},
-    parts={NUMBERS: 5, BATCHES: 2, LARGE: 1, UNCHANGED: 1},
+    rubric={NUMBERS: 5, BATCHES: 2, LARGE: 1, UNCHANGED: 1},
     section=BACKWARD,
     advice="Print the weights P, then dP, then dS for the example worked by hand, in that order, and compare each with "
     "the numbers of the task. The rows of dS have to sum to 0. Which table is the first to be wrong?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
-    extras=("attn_mask", "is_causal", "scale", "q_offset"),
+    ungraded_options=("attn_mask", "is_causal", "scale", "q_offset"),
     backends=("numpy",),
     solved_by=(
         "torch.autograd.grad",

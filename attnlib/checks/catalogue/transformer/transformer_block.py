@@ -1325,14 +1325,14 @@ EXERCISE = Exercise(
     name="TransformerBlock",
     reference=attnlib.numpy.TransformerBlock,
     outputs={"output": ("B", "T", "E")},
-    parts={NUMBERS: 5, SIZES: 2, FLAT: 1, LARGE: 1, UNCHANGED: 1},
+    rubric={NUMBERS: 5, SIZES: 2, FLAT: 1, LARGE: 1, UNCHANGED: 1},
     section=BLOCK,
     advice="Print the stream and each part's result, line by line, for the row (1, 5) with the weights of the task: "
     "the norm, what attention adds, the stream, the norm of that, what the feed-forward layer adds. Which is the first "
     "to differ from the numbers worked by hand?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
-    extras=("norm", "attn_mask", "is_causal", "need_weights"),
+    ungraded_options=("norm", "attn_mask", "is_causal", "need_weights"),
     call=call_module,
     in_torch=_torch_block,
     solved_by=("attnlib.numpy.Encoder", "attnlib.torch.Encoder", "torch.nn.TransformerEncoderLayer"),

@@ -424,7 +424,7 @@ EXERCISE = Exercise(
     name="padding_mask",
     reference=attnlib.padding_mask,
     outputs={"mask": ("B", "1", "1", "S")},
-    parts={NUMBERS: 3, LISTS: 1, EDGES: 1},
+    rubric={NUMBERS: 3, LISTS: 1, EDGES: 1},
     section=KINDS,
     advice="Print the shape of your mask first: is it (B, 1, 1, S)? Then print the row of the first sentence and "
     "count: "

@@ -1,0 +1,33 @@
+"""Make the tables of a new gradebook, as nbgrader makes them, and open a gradebook.
+
+To learn the version of its tables, nbgrader starts the program ``alembic``, which has to be on the path and takes three
+seconds. Here Alembic's Python interface is asked for the same version.
+"""
+
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, inspect
+from sqlalchemy.pool import NullPool
+
+from grading._untyped import ALEMBIC_DIR, Base, Gradebook
+from grading.course import Course
+from grading.gradebook.sqlite import wait_and_lock
+
+
+def create_tables(url: str) -> None:
+    """Make a gradebook's tables in one transaction, where the database has none, and note which version they are."""
+    engine = create_engine(url, poolclass=NullPool)
+    if inspect(engine).get_table_names():
+        return
+    wait_and_lock(engine)
+    with engine.begin() as connection:
+        if not inspect(connection).get_table_names():  # nobody else has made them meanwhile
+            Base.metadata.create_all(connection)
+            MigrationContext.configure(connection).stamp(ScriptDirectory(ALEMBIC_DIR), "head")
+
+
+def open_gradebook(course: Course) -> Gradebook:
+    """Open a class's gradebook, and make it where there is none."""
+    directory = course.config().CourseDirectory
+    create_tables(directory.db_url)
+    return Gradebook(directory.db_url, directory.course_id)
