@@ -1,6 +1,7 @@
 """Evaluate an answer: run every case, compare with the reference, compute the score, and name the mistake."""
 
 import difflib
+import functools
 import math
 import re
 import sys
@@ -296,10 +297,15 @@ def _close(answer: Answer, other: Answer, tolerance: float, *, equal_nan: bool =
     if answer.arrays.keys() != other.arrays.keys():
         return False
     pairs = [(answer.arrays[name], x) for name, x in other.arrays.items()]
-    # Two wrong answers may share all results but one, so look at the start of each result before all of any.
-    return all(_begin_alike(*pair, tolerance) for pair in pairs) and all(
-        _near(*pair, tolerance, equal_nan) for pair in pairs
-    )
+    # Two wrong answers may share all results but one, so look at the start of each result before all of any. These are
+    # loops, and not all(...), because an answer is compared with those of a hundred mistakes.
+    for mine, theirs in pairs:
+        if not _begin_alike(mine, theirs, tolerance):
+            return False
+    for mine, theirs in pairs:  # noqa: SIM110
+        if not _near(mine, theirs, tolerance, equal_nan):
+            return False
+    return True
 
 
 def _begin_alike(x: NDArray[Any], y: NDArray[Any], tolerance: float) -> bool:
@@ -357,7 +363,12 @@ def _is_cut(answer: Answer) -> bool:
 
 def _misfits(answer: Answer) -> bool:
     """Tell whether shapes did not fit."""
-    return answer.error is not None and MISFIT.search(answer.error) is not None
+    return answer.error is not None and _says_misfit(answer.error)
+
+
+@functools.lru_cache(maxsize=256)  # the same few texts come from each case of each mistake
+def _says_misfit(error: str) -> bool:
+    return MISFIT.search(error) is not None
 
 
 def _outline(answer: Answer) -> str | None:
