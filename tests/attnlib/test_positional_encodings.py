@@ -441,8 +441,14 @@ def bucket_of_t5(relative, num_buckets, max_distance, bidirectional):
     exact = n // 2
     if distance < exact:
         return bucket + distance
-    logarithm = torch.log(torch.tensor(float(distance)) / exact) / math.log(max_distance / exact)
+    logarithm = log_of_t5(distance, exact) / math.log(max_distance / exact)
     return bucket + min(exact + int(logarithm * (n - exact)), n - 1)
+
+
+@functools.cache
+def log_of_t5(distance, exact):
+    """The logarithm in the authors' formula, which keys before and after the query and every maximum share."""
+    return torch.log(torch.tensor(float(distance)) / exact)
 
 
 def test_buckets_worked_by_hand(backend):
