@@ -91,8 +91,9 @@ lint: $(TESTING)
 	mypy
 	cd book && deno check --quiet _explorer _static/*.js && deno lint --quiet && deno fmt --check
 
+# The tests that take longest come first, so that none of them is left running alone at the end.
 library: $(TESTING) ## test the library and its checks alone
-	pytest -n auto --dist worksteal tests/checks/test_named.py tests/checks tests/attnlib
+	pytest -n auto --dist worksteal tests/attnlib/test_types.py tests/checks/test_named.py tests/checks tests/attnlib
 
 test-library: library
 
