@@ -25,6 +25,7 @@ Array = Any
 # The devices on which torch.is_autocast_enabled raises. torch.amp.is_autocast_available would tell, but torch.compile
 # cannot trace it in torch 2.9 and 2.10.
 NO_AUTOCAST = ("meta", "lazy", "vulkan")
+LONGEST = 60  # characters of a value in a message
 NATIVE = tuple(map(np.dtype, (np.float32, np.float64, np.float16)))  # in native byte order
 
 
@@ -81,8 +82,7 @@ def array_namespace(**arrays: Array) -> ModuleType:
             raise TypeError(
                 f"{first_name} has dtype {first.dtype} but {name} has {x.dtype}: cast one; nothing is upcast silently"
             )
-        if x is not first and is_torch(x) and x.device != first.device:
-            raise ValueError(_on_two_devices(first_name, first, name, x))
+        require_same_device(first_name, first, name, x)
     return namespace(first)
 
 
@@ -93,6 +93,15 @@ def same_library(one: Array, other: Array) -> bool:
     if is_torch(one) or is_torch(other):
         return is_torch(one) and is_torch(other)
     return namespace(one) is namespace(other)
+
+
+def require_same_device(first_name: str, first: Array, name: str, x: Array) -> None:
+    """Raise ValueError if two arrays of one library are torch tensors on different devices."""
+    if x is not first and is_torch(x) and x.device != first.device:
+        moved = "layer" if name == "weight" else name
+        raise ValueError(
+            f"{first_name} is on {first.device} but {name} is on {x.device}: use {moved}.to({first_name}.device)"
+        )
 
 
 def require_sequence(**arrays: Array) -> None:
@@ -175,11 +184,11 @@ def check_float(name: str, value: float) -> float:
             f"{name} is {describe_type(value)}, but a plain number is needed: to learn it, multiply query or key by it"
         )
     if isinstance(value, (bool, str, bytes)) or value is None:
-        raise TypeError(f"{name} is {value!r}, but a number is needed")
+        raise TypeError(f"{name} is {_describe_value(value)}, but a number is needed")
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} is {value!r}, but a number is needed") from None
+        raise TypeError(f"{name} is {_describe_value(value)}, but a number is needed") from None
 
 
 def check_bool(name: str, value: bool) -> bool:
@@ -276,7 +285,7 @@ def swapaxes(x: Array, one: int, other: int) -> Array:
 
 def require_mask(name: str, mask: Array, scores_shape: tuple[int, ...], like: Array) -> None:
     """Raise unless a mask is boolean or floating point, and broadcasts to the scores' shape ``(..., T, S)``."""
-    _refuse_subclass(name, mask)
+    refuse_subclass(name, mask)
     if not ((is_array(mask) or isinstance(mask, np.generic)) and same_library(mask, like)):
         raise TypeError(f"{name} is {describe_type(mask)}, but the scores are {describe_type(like)}: convert it")
     if not (str(mask.dtype).endswith("bool") or is_floating(mask)):
@@ -288,8 +297,7 @@ def require_mask(name: str, mask: Array, scores_shape: tuple[int, ...], like: Ar
             f"T={scores_shape[-2]} queries, S={scores_shape[-1]} keys; it must broadcast to them"
             f"{_missing_axes(name, tuple(mask.shape), scores_shape)}"
         )
-    if is_torch(mask) and mask.device != like.device:
-        raise ValueError(_on_two_devices("query", like, name, mask))
+    require_same_device("query", like, name, mask)
 
 
 def _missing_axes(name: str, mask: tuple[int, ...], scores: tuple[int, ...]) -> str:
@@ -363,19 +371,16 @@ def _is_wrapped(x: object) -> bool:
 
 
 def _describe_value(value: object) -> str:
-    """Describe a value for a message: an array by its type and shape, anything else by its repr."""
+    """Describe a value for a message: an array by its type and shape, anything else by the beginning of its repr."""
     if getattr(value, "shape", ()):
         return f"a {type(value).__module__.split('.')[0]}.{type(value).__name__} of shape {shape(value)}"
-    return repr(value)
-
-
-def _on_two_devices(first_name: str, first: Array, name: str, x: Array) -> str:
-    return f"{first_name} is on {first.device} but {name} is on {x.device}: use {name}.to({first_name}.device)"
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _require_array(name: str, x: Array) -> None:
     """Raise TypeError unless ``x`` is an array that attnlib can compute with."""
-    _refuse_subclass(name, x)
+    refuse_subclass(name, x)
     if f"{type(x).__module__}.".startswith(("scipy.sparse.", "sparse.")):
         dense = "toarray" if hasattr(x, "toarray") else "todense"
         raise TypeError(f"{name} is a sparse {type(x).__name__}, but attention is dense: pass {name}.{dense}()")
@@ -385,7 +390,7 @@ def _require_array(name: str, x: Array) -> None:
         )
 
 
-def _refuse_subclass(name: str, x: Array) -> None:
+def refuse_subclass(name: str, x: Array) -> None:
     """Raise TypeError for an array subclass that gives the usual operations a meaning that attention would ignore."""
     if type(x) is np.ndarray or not isinstance(x, (np.ma.MaskedArray, np.matrix)):
         return

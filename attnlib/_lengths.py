@@ -18,6 +18,7 @@ from attnlib._arrays import (
     is_torch,
     namespace,
     namespace_and_device,
+    refuse_subclass,
     same_library,
 )
 
@@ -39,6 +40,7 @@ def check_lengths(lengths: Lengths, most: int, letter: str, like: Array | None =
         places = [(b,) for b in range(len(values))]
         came: tuple[int, ...] = (len(values),)
     elif isinstance(lengths, np.ndarray):
+        refuse_subclass("lengths", lengths)
         _check_integers(lengths)
         values, places, came = lengths.ravel().tolist(), [*np.ndindex(lengths.shape)], lengths.shape
     else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from attnlib._arrays import Array, array_namespace, is_torch, shape
+from attnlib._arrays import Array, array_namespace, is_torch, refuse_subclass, shape
 from attnlib._types import Stored
 
 Floats = NDArray[np.floating[Any]]
@@ -228,6 +228,7 @@ class Embedding(Module):
         if not isinstance(index, np.ndarray) or not np.issubdtype(index.dtype, np.integer):
             kind = getattr(index, "dtype", type(index).__name__)
             raise TypeError(f"index is {kind}, but an array of integers is needed")
+        refuse_subclass("index", index)
         rows = len(self.weight)
         if index.size and not 0 <= index.min() <= index.max() < rows:
             raise ValueError(f"indices go from {index.min()} to {index.max()}, but the table has {rows} rows")

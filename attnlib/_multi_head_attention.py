@@ -277,8 +277,9 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
 
     def _check(self, query: Array, key: Array | None = None, value: Array | None = None) -> None:
         inputs = {"query": query} | {n: x for n, x in (("key", key), ("value", value)) if x is not None}
-        if key is not None:
-            _refuse_mask_as_key(query, key)
+        for name in ("key", "value"):
+            if name in inputs:
+                _refuse_mask(name, inputs[name], query)
         own = {"weight": self.q_proj.weight} if type(self.q_proj) is self.Linear else {}  # others do their own checks
         array_namespace(**inputs, **own)
         require_sequence(**inputs)
@@ -349,14 +350,14 @@ def _zero_heads(context: Array, heads: tuple[int, ...]) -> Array:
     return xp.where(kept, context, xp.zeros((), dtype=context.dtype, device=device))
 
 
-def _refuse_mask_as_key(query: Array, key: Array) -> None:
-    """Raise TypeError if the key looks like a mask, which is the second argument of torch's encoders."""
+def _refuse_mask(name: str, x: Array, query: Array) -> None:
+    """Raise TypeError if x looks like a mask: the second argument of torch's encoders, the third of its decoders."""
     T = getattr(query, "shape", (0, 0))[-2:][0]
-    square = getattr(key, "shape", None) == (T, T) != getattr(query, "shape", None)
-    if square or str(getattr(key, "dtype", "")).endswith("bool"):
+    square = getattr(x, "shape", None) == (T, T) != getattr(query, "shape", None)
+    if square or str(getattr(x, "dtype", "")).endswith("bool"):
         raise TypeError(
-            f"key has shape {shape(key)} and dtype {key.dtype}, like a mask. Pass masks by name: attn_mask=mask "
-            "(boolean: True = may attend)"
+            f"{name} has shape {shape(x)} and dtype {x.dtype}, like a mask. Pass masks by name: attn_mask=mask "
+            "(boolean: True = may attend; in torch.nn's layers it means the opposite, so attn_mask=~mask)"
         )
 
 

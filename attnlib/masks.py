@@ -23,6 +23,8 @@ from attnlib._arrays import (
     describe_type,
     is_array,
     namespace_and_device,
+    refuse_subclass,
+    require_same_device,
     same_library,
     shape,
 )
@@ -231,6 +233,9 @@ def _check_masks(masks: list[Array]) -> tuple[Array, Array]:
     for mask in masks:
         if not (is_array(mask) and same_library(mask, masks[0])):
             raise TypeError(f"masks must all be arrays from one library, got {', '.join(map(describe_type, masks))}")
+    for n, mask in enumerate(masks):
+        refuse_subclass(f"masks[{n}]", mask)
+        require_same_device("masks[0]", masks[0], f"masks[{n}]", mask)
     xp, device = namespace_and_device(masks[0])
     floating = {f"masks[{n}]": mask for n, mask in enumerate(masks) if mask.dtype != xp.bool}
     for name, mask in floating.items():

@@ -27,6 +27,7 @@ from attnlib._arrays import (
     device_of,
     is_array,
     namespace_and_device,
+    require_same_device,
     require_sequence,
     same_library,
     shape,
@@ -364,6 +365,7 @@ def _check_tables(x: Array, cos: Array, sin: Array) -> ModuleType:
     xp = array_namespace(x=x)
     if not same_library(x, cos):
         raise TypeError(f"x is {describe_type(x)} but cos is {describe_type(cos)}: convert one of them")
+    require_same_device("x", x, "cos", cos)
     require_sequence(x=x, cos=cos, sin=sin)
     if tuple(cos.shape) != tuple(sin.shape):
         raise ValueError(f"cos has shape {shape(cos)} and sin {shape(sin)}: the two must be equal")

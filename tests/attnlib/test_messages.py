@@ -79,6 +79,21 @@ def test_an_array_in_place_of_a_length_is_shown_by_its_shape(backend):
     assert attnlib.causal_mask(x.shape[-2]).shape == (T, T)
 
 
+@pytest.mark.parametrize("number", [[1] * 1000, range(1000), "x" * 1000], ids=lambda x: type(x).__name__)
+def test_a_long_value_in_place_of_a_number_is_shortened(number):
+    x = np.ones((T, D))
+    assert "but a whole number is needed" in message(TypeError, lambda: attnlib.causal_mask(number))
+    assert "but a number is needed" in message(
+        TypeError, lambda: attnlib.scaled_dot_product_attention(x, x, x, scale=number)
+    )
+
+
+def test_an_array_in_place_of_a_factor_is_shown_by_its_shape():
+    x = np.ones((T, D))
+    text = message(TypeError, lambda: attnlib.scaled_dot_product_attention(x, x, x, scale=np.ones((S, S))))
+    assert f"scale is a numpy.ndarray of shape ({S}, {S}), but a number is needed" == text
+
+
 @pytest.mark.parametrize("place", range(3))
 def test_arrays_that_would_be_read_otherwise_are_refused(place):
     given = [np.random.default_rng(0).standard_normal((n, D)) for n in (T, S, S)]
@@ -99,6 +114,15 @@ def test_a_masked_array_is_no_mask():
     given = [np.ones((n, D)) for n in (T, S, S)]
     mask = np.ma.masked_array(np.ones((T, S), bool), np.eye(T, S, dtype=bool))
     assert "numpy.ma" in message(TypeError, lambda: attnlib.scaled_dot_product_attention(*given, attn_mask=mask))
+    text = message(TypeError, lambda: attnlib.combine_masks(mask.data, mask))
+    assert "masks[1].filled(0)" in text
+    assert not attnlib.combine_masks(mask.data, mask.filled(0)).diagonal().any()
+
+
+def test_masked_lengths_and_indices_are_refused():
+    numbers = np.ma.masked_array([2, 3], [False, True])
+    assert "lengths.filled(0)" in message(TypeError, lambda: attnlib.padding_mask(numbers, S))
+    assert "index.filled(0)" in message(TypeError, lambda: of_numpy.Embedding(S, D)(numbers))
 
 
 @pytest.mark.parametrize("place", ["key", "value", "attn_mask"])
@@ -108,6 +132,22 @@ def test_devices_that_differ_are_named(place, keys):
     inputs[place] = torch.ones((keys, keys) if place == "attn_mask" else (B, H, keys, D), device="meta")
     text = message(ValueError, lambda: attnlib.scaled_dot_product_attention(**inputs))
     assert f"query is on cpu but {place} is on meta: use {place}.to(query.device)" == text
+
+
+def test_a_layer_on_another_device_is_to_be_moved_as_a_whole():
+    layer, query = of_torch.MultiHeadAttention(E, H), torch.ones(B, T, E, device="meta")
+    text = message(ValueError, lambda: layer(query))
+    assert text == "query is on meta but weight is on cpu: use layer.to(query.device)"
+    assert layer.to(query.device)(query).shape == query.shape
+
+
+def test_masks_and_tables_on_another_device_are_named():
+    mask, elsewhere = torch.ones(T, S, dtype=torch.bool), torch.ones(T, S, dtype=torch.bool, device="meta")
+    text = message(ValueError, lambda: attnlib.combine_masks(mask, elsewhere))
+    assert text == "masks[0] is on cpu but masks[1] is on meta: use masks[1].to(masks[0].device)"
+    x, table = torch.ones(T, 2), torch.ones(T, 1, device="meta")
+    text = message(ValueError, lambda: attnlib.apply_rope(x, table, table))
+    assert text == "x is on cpu but cos is on meta: use cos.to(x.device)"
 
 
 @pytest.fixture(params=[of_numpy, of_torch], ids=["numpy", "torch"])
@@ -168,6 +208,17 @@ def test_a_mask_in_the_place_that_torch_gives_it_is_recognised(layers, dtype):
     assert f"({T}, {T})" in text
     assert "attn_mask=mask" in text
     encoder(x, attn_mask=mask)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.float32])
+def test_a_mask_in_the_place_that_torch_gives_it_in_a_decoder_is_recognised(layers, dtype):
+    decoder, x, memory = layers.Decoder(E, H, 2 * E, 2), states(layers, B, T, E), states(layers, B, S, E)
+    mask = same_mask(layers, np.tri(T).astype(dtype))
+    text = message(TypeError, lambda: decoder(x, memory, mask))
+    assert f"value has shape ({T}, {T})" in text
+    assert "attn_mask=mask" in text
+    assert "attn_mask=~mask" in text
+    decoder(x, memory, attn_mask=mask)
 
 
 @pytest.mark.parametrize("source", ["attnlib", "state", "torch"])
