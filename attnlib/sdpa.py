@@ -54,7 +54,13 @@ def scaled_dot_product_attention(
 def scaled_dot_product_attention(
     query: ArrayT, key: ArrayT, value: ArrayT, attn_mask: ArrayT | None = ...,
     dropout_p: float = ..., is_causal: bool = ..., *,
-    return_weights: bool = ..., return_lse: bool = ..., **options: Unpack[_Options],
+    return_weights: bool, return_lse: bool = ..., **options: Unpack[_Options],
+) -> Any: ...
+@overload
+def scaled_dot_product_attention(
+    query: ArrayT, key: ArrayT, value: ArrayT, attn_mask: ArrayT | None = ...,
+    dropout_p: float = ..., is_causal: bool = ..., *,
+    return_weights: Literal[False] = ..., return_lse: bool, **options: Unpack[_Options],
 ) -> Any: ...
 # fmt: on
 def scaled_dot_product_attention(

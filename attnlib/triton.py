@@ -42,7 +42,7 @@ def scaled_dot_product_attention(
 ) -> "tuple[Tensor, Tensor]": ...
 @overload
 def scaled_dot_product_attention(
-    query: "Tensor", key: "Tensor", value: "Tensor", *, return_lse: bool = ..., **options: Unpack[_Options],
+    query: "Tensor", key: "Tensor", value: "Tensor", *, return_lse: bool, **options: Unpack[_Options],
 ) -> Any: ...
 # fmt: on
 def scaled_dot_product_attention(

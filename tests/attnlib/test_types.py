@@ -49,6 +49,8 @@ WRONG = MIXED | {
     "attnlib.softmax(array, axes=0)": 'Unexpected keyword argument "axes" for "softmax"',
     "attnlib.torch.MultiHeadAttention(4, heads=2)": 'Unexpected keyword argument "heads" for "MultiHeadAttention"',
     "name: str = attnlib.softmax(array)": 'variable has type "str"',
+    "result: str = sdpa(tensor, tensor, tensor)": 'variable has type "str"',
+    "other: np.ndarray = sdpa(tensor, tensor, tensor)": 'Argument 1 has incompatible type "Tensor"',
     "attnlib.softmax(tensor).weights": '"Tensor" has no attribute "weights"',
     "attnlib.causal_mask(5).cuda()": '"ndarray[tuple[Any, ...], dtype[Any]]" has no attribute "cuda"',
     "context, weights, more = attnlib.attention(array, array, array)": "Need more than 2 values to unpack",
