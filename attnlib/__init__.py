@@ -73,7 +73,7 @@ __all__ = [
     "window_mask",
 ]
 
-PARTS = ("checks", "embeddings", "minilm", "numpy", "plotting", "torch", "triton")
+LAZY_MODULES = ("checks", "embeddings", "minilm", "numpy", "plotting", "torch", "triton")
 
 if TYPE_CHECKING:  # a type checker that sees a __getattr__ accepts every misspelt name
     from attnlib import checks as checks
@@ -87,6 +87,6 @@ else:
 
     def __getattr__(name: str) -> ModuleType:
         """Import a part of the library when it is first used, because it may need more than NumPy."""
-        if name in PARTS:
+        if name in LAZY_MODULES:
             return import_module(f"attnlib.{name}")
         raise AttributeError(f"module 'attnlib' has no attribute {name!r}")

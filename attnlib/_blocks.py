@@ -19,7 +19,7 @@ from attnlib.masks import combine_masks, window_mask
 MAX_SCORES = 2**18  # in a block, 1 MiB of float32: fewer make matrix products slow, and more do not fit into the cache
 MAX_ROWS = 256  # queries in a block under a window: with more, more scores would be computed only to be masked
 GPU_FACTOR = 64  # times as many scores on a GPU, where launching an operation takes as long as computing many scores
-ALL = slice(None)
+WHOLE_AXIS = slice(None)
 Index = int | slice
 
 
@@ -33,11 +33,11 @@ class Block(NamedTuple):
 
     def of_queries(self, x: Array) -> Array:
         """Return a view of the block's part of an array (..., H, T, D)."""
-        return _part(x, (*self.heads, self.queries, ALL))
+        return _part(x, (*self.heads, self.queries, WHOLE_AXIS))
 
     def of_keys(self, x: Array) -> Array:
         """Return a view of the block's part of an array (..., H, S, D)."""
-        return _part(x, (*self.heads, self.keys, ALL))
+        return _part(x, (*self.heads, self.keys, WHOLE_AXIS))
 
     def of_scores(self, x: Array) -> Array:
         """Return a view of the block's part of an array (..., H, T, S)."""
@@ -93,5 +93,5 @@ def mask_within_window(mask: Array | None, T: int, S: int, window: WindowSpec, l
 def _part(x: Array, index: tuple[Index, ...]) -> Array:
     """Return a view of an array that may lack leading dimensions of the index; those of size 1 serve all."""
     own = zip(x.shape, index[len(index) - x.ndim :], strict=True)
-    chosen = ((0 if isinstance(part, int) else ALL) if n == 1 else part for n, part in own)
+    chosen = ((0 if isinstance(part, int) else WHOLE_AXIS) if n == 1 else part for n, part in own)
     return x[(..., *chosen)]  # with an ellipsis, even a result without dimensions is an array

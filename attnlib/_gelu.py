@@ -24,9 +24,9 @@ Floats = NDArray[np.floating[Any]]
 
 C = 0.3275911
 P = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)  # of t, t^2, ...
-BLOCK = 2**15  # numbers: three arrays of this size stay in a core's cache
-FAR = 15  # beyond it Q is 0 in float32; it keeps squares finite
-LEFT = -40.0  # beyond it gelu is 0 in float64; it keeps -inf * 0, which is nan, from being formed
+BLOCK_SIZE = 2**15  # numbers: three arrays of this size stay in a core's cache
+MAX_TAIL_ARGUMENT = 15  # beyond it Q is 0 in float32; it keeps squares finite
+MIN_GELU_ARGUMENT = -40.0  # beyond it gelu is 0 in float64; it keeps -inf * 0, which is nan, from being formed
 
 
 def gelu(x: Floats) -> Floats:
@@ -35,16 +35,16 @@ def gelu(x: Floats) -> Floats:
         return _by_error_function(x)
     out = np.array(x, np.float32, order="C")
     flat = out.reshape(-1)  # a view
-    room = np.empty((3, min(BLOCK, flat.size)), np.float32)
+    room = np.empty((3, min(BLOCK_SIZE, flat.size)), np.float32)
     with np.errstate(under="ignore"):  # to 0, which is exact enough
-        for start in range(0, flat.size, BLOCK):
-            block = flat[start : start + BLOCK]
+        for start in range(0, flat.size, BLOCK_SIZE):
+            block = flat[start : start + BLOCK_SIZE]
             _subtract_tail(block, *room[:, : block.size])
     return out.astype(x.dtype, copy=False)
 
 
 def _by_error_function(x: Floats) -> Floats:
-    x = np.maximum(x, LEFT)
+    x = np.maximum(x, MIN_GELU_ARGUMENT)
     with np.errstate(under="ignore"):
         erfc = np.asarray(np.frompyfunc(math.erfc, 1, 1)(-(0.5**0.5) * x), x.dtype)
         return np.asarray(0.5 * x * erfc, x.dtype)
@@ -52,7 +52,7 @@ def _by_error_function(x: Floats) -> Floats:
 
 def _subtract_tail(x: Floats, a: Floats, t: Floats, q: Floats) -> None:
     """Overwrite x with gelu(x); a, t and q are buffers of the same size."""
-    np.minimum(np.abs(x, out=a), FAR, out=a)
+    np.minimum(np.abs(x, out=a), MAX_TAIL_ARGUMENT, out=a)
     np.multiply(a, C * 0.5**0.5, out=t)
     np.reciprocal(np.add(t, 1, out=t), out=t)
     np.multiply(t, P[-1] / 2, out=q)

@@ -31,9 +31,9 @@ from attnlib._arrays import (
     shape,
 )
 from attnlib._attention_arguments import Window, check_scale, check_softcap, check_window
-from attnlib._instead import explain_torch_names
 from attnlib._mask_rule import MaskRule
 from attnlib._nested import refuse_nested, require_jagged_layout
+from attnlib._renamed_arguments import explain_torch_names
 from attnlib._types import A
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.heads import merge, split

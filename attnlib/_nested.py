@@ -10,7 +10,7 @@ from typing import Any
 
 from attnlib._arrays import Array, shape
 
-INSTEAD = "pass torch.nested.to_padded_tensor(x, 0.0) for each, and padding_mask(lengths, S) as the mask"
+USE_PADDED = "pass torch.nested.to_padded_tensor(x, 0.0) for each, and padding_mask(lengths, S) as the mask"
 
 
 def is_nested(x: object) -> bool:
@@ -22,7 +22,7 @@ def refuse_nested(name: str, x: Array, **options: bool) -> None:
     """Raise TypeError if a tensor is nested and one of the options, which need padded tensors, is used."""
     used = [option for option, is_used in options.items() if is_used]
     if is_nested(x) and used:
-        raise TypeError(f"{name} is a nested tensor, but a padded one is needed for {', '.join(used)}: {INSTEAD}")
+        raise TypeError(f"{name} is a nested tensor, but a padded one is needed for {', '.join(used)}: {USE_PADDED}")
 
 
 def require_padded(function: str, **arrays: Array) -> None:
@@ -44,7 +44,7 @@ def require_jagged(**arrays: Array) -> None:
     """Raise TypeError unless all arrays are nested tensors (B, H, T, D) of the layout for which torch has kernels."""
     for name, x in arrays.items():
         if not is_nested(x):
-            raise TypeError(f"{name} is not a nested tensor, but another input is: {INSTEAD}")
+            raise TypeError(f"{name} is not a nested tensor, but another input is: {USE_PADDED}")
         require_jagged_layout(name, x)
         if x.ndim != 4 or isinstance(x.shape[2], int):  # the size of the dimension with different lengths is not an int
             raise TypeError(
@@ -75,5 +75,5 @@ def sdpa(
     except RuntimeError as error:
         options = f"is_causal={is_causal} and enable_gqa={enable_gqa}"
         raise TypeError(
-            f"query is a nested tensor, for which torch has no kernel on {query.device} with {options}: {INSTEAD}"
+            f"query is a nested tensor, for which torch has no kernel on {query.device} with {options}: {USE_PADDED}"
         ) from error

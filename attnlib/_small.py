@@ -18,10 +18,10 @@ from attnlib._tiled import TINY
 
 Floats = NDArray[np.floating[Any]]
 
-FEW = 2**17  # scores of all heads: 512 KiB of float32
-LONGEST = 512  # queries or keys, where the attention is causal
-AFTER = np.tri(LONGEST, k=-1, dtype=np.bool_).T  # column > row
-LOWEST = {np.dtype(t): float(np.finfo(t).min) for t in (np.float32, np.float64)}  # in native byte order
+MAX_SCORES_AT_ONCE = 2**17  # scores of all heads: 512 KiB of float32
+MAX_CAUSAL_LENGTH = 512  # queries or keys, where the attention is causal
+ABOVE_DIAGONAL = np.tri(MAX_CAUSAL_LENGTH, k=-1, dtype=np.bool_).T  # column > row
+LOWEST_FLOAT = {np.dtype(t): float(np.finfo(t).min) for t in (np.float32, np.float64)}  # in native byte order
 
 
 def sdpa(
@@ -60,10 +60,10 @@ def fits(query: object, key: object, value: object, causal: bool) -> bool:
             q == k == v
             or (len(q) == len(k) == len(v) and q[:-2] == k[:-2] == v[:-2] and q[-1] == k[-1] and k[-2] == v[-2])
         )
-        and 0 < query.size * k[-2] <= FEW * q[-1]
+        and 0 < query.size * k[-2] <= MAX_SCORES_AT_ONCE * q[-1]
         and dtype == key.dtype == value.dtype
-        and dtype in LOWEST
-        and not (causal and max(q[-2], k[-2]) > LONGEST)
+        and dtype in LOWEST_FLOAT
+        and not (causal and max(q[-2], k[-2]) > MAX_CAUSAL_LENGTH)
     )
 
 
@@ -89,11 +89,11 @@ def attend(
     weights: Floats = np.matmul(query * scale, key.mT)
     if causal:
         T, S = weights.shape[-2:]
-        np.copyto(weights, -np.inf, where=AFTER[:T, :S])
+        np.copyto(weights, -np.inf, where=ABOVE_DIAGONAL[:T, :S])
     if mask is not None:
         _apply(mask, weights)
     # The ufuncs do what max() and sum() do, with less overhead.
-    weights -= np.maximum.reduce(weights, axis=-1, keepdims=True, initial=LOWEST[weights.dtype])
+    weights -= np.maximum.reduce(weights, axis=-1, keepdims=True, initial=LOWEST_FLOAT[weights.dtype])
     np.exp(weights, out=weights)
     weights /= np.add.reduce(weights, axis=-1, keepdims=True, initial=TINY)
     return np.matmul(weights, value), weights

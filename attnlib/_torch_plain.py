@@ -54,7 +54,7 @@ def _with_weights(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) ->
     (T, D), S = query.shape[2:], key.shape[2]
     if is_autocast_enabled(query) or not query.device == key.device == value.device:
         return None
-    if not 0 < query.numel() * S < unfused.LONG * D or torch.finfo(query.dtype).bits < 32:
+    if not 0 < query.numel() * S < unfused.MIN_SCORES_FOR_LOOP * D or torch.finfo(query.dtype).bits < 32:
         return None
     scores = (query * D**-0.5) @ key.mT
     if is_causal:

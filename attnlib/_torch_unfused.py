@@ -17,8 +17,8 @@ from attnlib._torch_tracing import may_be_recorded
 
 Results = tuple[Tensor, Tensor | None, Tensor | None]  # the context, the weights and the log-sums
 
-LONG = 2**17  # scores of a head from which a loop over the heads is faster than one product of them all
-ROWS = 512  # queries at a time in that loop: their scores stay in the cache until they are used
+MIN_SCORES_FOR_LOOP = 2**17  # scores of a head from which a loop over the heads is faster than one product of them all
+ROWS_PER_BLOCK = 512  # queries at a time in that loop: their scores stay in the cache until they are used
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, spec: AttentionSpec) -> Results:
@@ -75,7 +75,7 @@ def prefer_head_loop(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | N
         return False
     if query.device.type != "cpu" or torch.finfo(query.dtype).bits < 32:
         return False
-    long = query.shape[-2] * key.shape[-2] >= LONG and torch.get_num_threads() == 1
+    long = query.shape[-2] * key.shape[-2] >= MIN_SCORES_FOR_LOOP and torch.get_num_threads() == 1
     return long and query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
 
 
@@ -88,7 +88,7 @@ def attend_head_by_head(query: Tensor, key: Tensor, value: Tensor, scale: float)
     context = context.transpose(-3, -2) if lead else context
     for head in product(*map(range, lead)):
         keys, values = key[head].T, value[head]
-        parts = (torch.split(x[head], ROWS) for x in (query, weights, context))
+        parts = (torch.split(x[head], ROWS_PER_BLOCK) for x in (query, weights, context))
         for queries, scores, out in zip(*parts, strict=True):
             torch.addmm(scores, queries, keys, beta=0, alpha=scale, out=scores)
             torch.softmax(scores, dim=-1, out=scores)

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Unpack, overload
 
 from attnlib._arrays import Array, check_int
-from attnlib._instead import explain_torch_names
 from attnlib._multi_head_attention import AcceptsRopeTables, AttentionSettings, LayerOptions, RopeTables
+from attnlib._renamed_arguments import explain_torch_names
 from attnlib._types import A, W
 from attnlib.cache import KVCache
 

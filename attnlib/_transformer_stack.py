@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
 from attnlib._arrays import Array, check_int, is_torch
-from attnlib._instead import explain_torch_names
 from attnlib._multi_head_attention import AttentionSettings, LayerOptions, MultiHeadAttention, RopeTables
+from attnlib._renamed_arguments import explain_torch_names
 from attnlib._transformer_block import DecoderWeights, layer_options
 from attnlib._types import A, W
 from attnlib.cache import KVCache

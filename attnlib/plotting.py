@@ -36,7 +36,7 @@ COLOURS = (  # at least 3:1 on white and on near-black
     *("#1f9aa8", "#d0473f", "#6b7fd6", "#a07848", "#5f9a2b", "#7d8791"),
 )
 QUERY, KEY, VALUE = "#9b6bd1", "#c8641c", "#00967d"  # in all figures; colour-blind readers can tell them apart too
-STRONGEST = 0.65  # of a shade: ink on it keeps a contrast of more than 4.5:1, in light and in dark
+MAX_SHADE = 0.65  # of a shade: ink on it keeps a contrast of more than 4.5:1, in light and in dark
 
 
 def use_style() -> None:
@@ -102,7 +102,7 @@ def heatmap(
     if full < 0:
         raise ValueError(f"vmax is {vmax}, but it is a size: a number from 0 on is needed")
     for (i, j), value in np.ndenumerate(x):
-        shade = min(abs(value) / full, 1.0) * STRONGEST if full and not np.isnan(value) else 0.0
+        shade = min(abs(value) / full, 1.0) * MAX_SHADE if full and not np.isnan(value) else 0.0
         ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, color=COLOURS[int(value < 0)], alpha=shade, lw=0))
         ax.text(j, i, f"{value:.{digits}f}", ha="center", va="center")
     ax.set(xlim=(-0.5, len(keys) - 0.5), ylim=(len(queries) - 0.5, -0.5))
@@ -205,7 +205,7 @@ def head_grid(weights: ArrayLike, queries: Sequence[str], keys: Sequence[str], *
     grid = figure.subplots(*layers.shape[:2], sharex=True, sharey=True, squeeze=False)
     for (layer, head), ax in np.ndenumerate(grid):
         shades = np.zeros((len(queries), len(keys), 4)) + to_rgba(COLOURS[0])
-        shades[..., 3] = STRONGEST * np.nan_to_num(layers[layer, head]) / (_largest(x) or 1.0)
+        shades[..., 3] = MAX_SHADE * np.nan_to_num(layers[layer, head]) / (_largest(x) or 1.0)
         ax.imshow(shades, aspect="auto", interpolation="nearest")
         ax.set_title(f"layer {layer}, head {head}" if x.ndim == 4 else f"head {head}", fontsize=8)
         ax.set_xticks(range(len(keys)), keys, rotation=90, fontsize=8, parse_math=False)

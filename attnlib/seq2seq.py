@@ -19,13 +19,13 @@ from attnlib.attention import Score, attention
 from attnlib.cells import gru_cell, rnn_cell
 from attnlib.similarity import additive, dot, general
 
-ADDITIVE = ("w_query", "w_key", "v")
-CELL = ("w_ih", "w_hh")
-BIASES = ("b_ih", "b_hh")
+ADDITIVE_WEIGHTS = ("w_query", "w_key", "v")
+CELL_WEIGHTS = ("w_ih", "w_hh")
+CELL_BIASES = ("b_ih", "b_hh")
 LUONG_SCORES: dict[str, tuple[Callable[..., Array], tuple[str, ...]]] = {
     "dot": (dot, ()),
     "general": (general, ("weight",)),
-    "concat": (additive, ADDITIVE),
+    "concat": (additive, ADDITIVE_WEIGHTS),
 }
 
 
@@ -74,12 +74,12 @@ def bahdanau_step(
         >>> weights, context, state  # equal scores; tanh(4 - 2 * 2 + 0)
         (array([[0.5, 0.5]]), array([[2.]]), array([[0.]]))
     """
-    p = _chosen(params, (*ADDITIVE, *CELL), "bahdanau_step needs")
+    p = _chosen(params, (*ADDITIVE_WEIGHTS, *CELL_WEIGHTS), "bahdanau_step needs")
     y, state, xp = _together(y, state, memory, p)
     D_y, D_s, D_m = y.shape[-1], state.shape[-1], memory.shape[-1]
     needed = _additive_shapes(p, D_s, D_m) | _cell_shapes(p, D_s, D_y + D_m)
     require_shapes(p, needed, y=y, state=state, memory=memory)
-    score = partial(additive, **{name: p[name] for name in ADDITIVE})
+    score = partial(additive, **{name: p[name] for name in ADDITIVE_WEIGHTS})
     context, weights = _attend(state, memory, score, mask)
     state = _next_state(xp.concat([y, context], axis=-1), state, p)
     return state, context, weights
@@ -145,7 +145,9 @@ def luong_step(
         raise ValueError(f"score is {score!r}, but 'dot', 'general' or 'concat' is needed")
     own: tuple[str, ...]
     function, own = LUONG_SCORES[score]
-    p = _chosen(params, (*own, *CELL, "w_c"), f"luong_step with score={score!r} needs", ("weight", *ADDITIVE))
+    p = _chosen(
+        params, (*own, *CELL_WEIGHTS, "w_c"), f"luong_step with score={score!r} needs", ("weight", *ADDITIVE_WEIGHTS)
+    )
     y, state, xp = _together(y, state, memory, p)
     require_shapes(p, _luong_shapes(score, p, y, state, memory), y=y, state=state, memory=memory)
     state = _next_state(y, state, p)
@@ -162,11 +164,15 @@ def _chosen(
         raise TypeError(f"params is a {type(params).__name__}, but a mapping of names to arrays is needed")
     came = dict(params)
     missing = [name for name in needed if name not in came]
-    unknown = [name for name in came if name not in (*needed, *BIASES, *ignored)]
+    unknown = [name for name in came if name not in (*needed, *CELL_BIASES, *ignored)]
     if missing or unknown:
         faults = [f"{what} {names}" for what, names in (("missing", missing), ("unknown", unknown)) if names]
-        raise ValueError(f"params: {', '.join(faults)}; {who} {[*needed]}, may have {[*BIASES]}, and got {[*came]}")
-    return {name: came[name] for name in needed} | {name: came[name] for name in BIASES if came.get(name) is not None}
+        raise ValueError(
+            f"params: {', '.join(faults)}; {who} {[*needed]}, may have {[*CELL_BIASES]}, and got {[*came]}"
+        )
+    return {name: came[name] for name in needed} | {
+        name: came[name] for name in CELL_BIASES if came.get(name) is not None
+    }
 
 
 def _together(y: Array, state: Array, memory: Array, p: dict[str, Array]) -> tuple[Array, Array, Array]:

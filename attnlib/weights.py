@@ -7,8 +7,8 @@ from typing import Any, Protocol, TypeVar
 from attnlib._arrays import Array, is_torch
 from attnlib._types import Stored
 
-PARTS = ("q_proj", "k_proj", "v_proj")
-SETTINGS = (
+INPUT_PROJECTIONS = ("q_proj", "k_proj", "v_proj")
+LAYER_SETTINGS = (
     "num_heads",
     "num_kv_heads",
     "rope",
@@ -109,7 +109,7 @@ def _require_same_settings(module: Any, source: Any) -> None:
 
 def _settings(part: Any) -> dict[str, Any]:
     """Return the settings of a part under our names."""
-    found = {name: getattr(part, name) for name in SETTINGS if hasattr(part, name)}
+    found = {name: getattr(part, name) for name in LAYER_SETTINGS if hasattr(part, name)}
     if hasattr(part, "attn_bias"):
         found["attn_bias"] = part.attn_bias is not None  # functions cannot be compared
     if "num_heads" in found:  # an option of torch's attention that ours does not have
@@ -136,7 +136,7 @@ def _translated(state: Mapping[str, Array]) -> dict[str, Array]:
         name = name.replace("multihead_attn.", "cross_attn.")
         if packed := re.fullmatch(r"(.*)in_proj_(weight|bias)", name):
             E = x.shape[0] // 3
-            for n, part in enumerate(PARTS):
+            for n, part in enumerate(INPUT_PROJECTIONS):
                 result[f"{packed[1]}{part}.{packed[2]}"] = x[n * E : (n + 1) * E]
         else:
             result[re.sub(r"([qkv]_proj)_weight$", r"\1.weight", name)] = x

@@ -170,7 +170,7 @@ def _report(course: Course, asked: argparse.Namespace) -> int:
 
 
 def _show(course: Course, asked: argparse.Namespace) -> int:
-    from attnlib.checks.book_links import BOOK
+    from attnlib.checks.book_links import BOOK_VARIABLE
     from grading.class_list import differences
     from grading.class_report.export import csv_text
     from grading.class_report.page import page
@@ -184,7 +184,7 @@ def _show(course: Course, asked: argparse.Namespace) -> int:
     alike = compare_submissions(course, asked.assignment, [row.outcome.student for row in graded])
     refused = not_graded(course)
     listed = differences(course, asked.assignment, [row.outcome.student for row in graded])
-    book = os.environ.get(BOOK, "")
+    book = os.environ.get(BOOK_VARIABLE, "")
     shown = page(graded, asked.assignment, folder, alike, book=book, refused=refused, listed=listed)
     course.files.write(folder / "grades.csv", csv_text(graded).encode())
     course.files.write(folder / "grades.html", shown.encode())

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-from attnlib.checks.report import MIME
+from attnlib.checks.report import MIME_TYPE
 from grading._untyped import NotebookNode
 from grading.graded_cell import is_autograded
 from grading.judge import NO_ANSWER
@@ -88,7 +88,7 @@ class Outcome:
 def findings(notebook: NotebookNode) -> Iterator[Finding]:
     """Yield what was wrong in an executed notebook, question by question."""
     for cell in filter(is_autograded, notebook.cells):
-        shown = [output.data[MIME] for output in cell.outputs if MIME in output.get("data", {})]
+        shown = [output.data[MIME_TYPE] for output in cell.outputs if MIME_TYPE in output.get("data", {})]
         reports = list(filter(_is_report, shown))
         errors = [output for output in cell.outputs if output.output_type == "error"]
         if reports:

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from importlib import import_module
 from logging import Logger
 
-from attnlib.checks.book_links import BOOK
+from attnlib.checks.book_links import BOOK_VARIABLE
 from grading.course import Course, GradingError, environment, importing, log_file, quiet
 from grading.exchange import keep_for_exchange
 from grading.gradebook.agreement import require_agreement
@@ -86,7 +86,7 @@ def run(
     with lock(course), quiet(), ExitStack() as stack:
         pool = pool or stack.enter_context(closing(how.pool(course)))
         # Feedback is read elsewhere: without an address of the book, it names what to reread, and links nowhere.
-        stack.enter_context(environment(BOOK, os.environ.get(BOOK, "")))
+        stack.enter_context(environment(BOOK_VARIABLE, os.environ.get(BOOK_VARIABLE, "")))
         log = log_file(course, assignment)
         if not how.regrade:
             require_agreement(course, assignment)

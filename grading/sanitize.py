@@ -14,7 +14,7 @@ from typing import Any
 
 from nh3 import Cleaner, clean
 
-from attnlib.checks.report import MIME
+from attnlib.checks.report import MIME_TYPE
 from grading._untyped import NotebookNode, as_node
 from grading.css import safe_style
 
@@ -151,7 +151,7 @@ def _output(output: NotebookNode, left: list[int]) -> NotebookNode:
 
 def _bundle(data: NotebookNode, left: list[int]) -> dict[str, Any]:
     """Return the same data in the forms that are kept. ``left`` is how many characters of HTML may be cleaned yet."""
-    kept: dict[str, Any] = {kind: data[kind] for kind in ("text/plain", MIME) if kind in data} | _pictures(data)
+    kept: dict[str, Any] = {kind: data[kind] for kind in ("text/plain", MIME_TYPE) if kind in data} | _pictures(data)
     if "text/html" in data:
         html = str(data["text/html"])
         left[0] -= len(PICTURE.sub("", html))

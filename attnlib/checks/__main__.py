@@ -8,7 +8,7 @@ from pathlib import Path
 from attnlib._extras import require
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.confusion_matrix import confusion_matrix
-from attnlib.checks.notebook import SECONDS, run
+from attnlib.checks.notebook import CELL_TIMEOUT, run
 
 EPILOG = """Reports link to the book at $ATTENTION_BOOK (an address or a folder).
 Exit code: 0 if everything is correct, 1 if something is wrong, 2 if the command could not be carried out."""
@@ -23,8 +23,8 @@ def main(arguments: list[str] | None = None) -> int:
         "what", nargs="+", metavar="NOTEBOOK", help='notebooks to run, or "report" and the names of exercises (or none)'
     )
     parser.add_argument("--seeds", type=int, default=10, metavar="N", help="number of sets of inputs for a report (10)")
-    limit = f"time limit for each cell of a notebook, in seconds ({SECONDS})"
-    parser.add_argument("--timeout", type=int, default=SECONDS, metavar="S", help=limit)
+    limit = f"time limit for each cell of a notebook, in seconds ({CELL_TIMEOUT})"
+    parser.add_argument("--timeout", type=int, default=CELL_TIMEOUT, metavar="S", help=limit)
     options = parser.parse_args(arguments)
     for name in ("seeds", "timeout"):
         if getattr(options, name) < 1:

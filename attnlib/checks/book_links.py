@@ -4,13 +4,14 @@ import os
 
 from attnlib.checks.exercise import Section
 
-BOOK = "ATTENTION_BOOK"  # the environment variable that says where the book is: an address, a folder, "" for nowhere
-LOCAL = "../../_build/html/"  # where the book is, seen from a notebook in work/, after `make`
+# The environment variable that says where the book is: an address, a folder, "" for nowhere.
+BOOK_VARIABLE = "ATTENTION_BOOK"
+LOCAL_BOOK = "../../_build/html/"  # where the book is, seen from a notebook in work/, after `make`
 
 
 def address(section: Section) -> str | None:
     """Return the address of a section, or None if the environment says that there is no book."""
-    book = os.environ.get(BOOK, LOCAL)
+    book = os.environ.get(BOOK_VARIABLE, LOCAL_BOOK)
     return f"{book.rstrip('/')}/{section.link}" if book else None
 
 

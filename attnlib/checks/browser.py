@@ -11,16 +11,16 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from attnlib.checks.book_links import BOOK
+from attnlib.checks.book_links import BOOK_VARIABLE
 
-TORCH, OURS = "torch", "attnlib.torch"  # the library, and our module that is built on it
+TORCH, ATTNLIB_TORCH = "torch", "attnlib.torch"  # the library, and our module that is built on it
 SENTENCE = "{absent} {what} left out, without an error and without points: {remedy} {kept}"
-KEPT = "What you write here is kept, and can be handed in."
-BROWSER = {
+ANSWERS_ARE_KEPT = "What you write here is kept, and can be handed in."
+IN_A_BROWSER = {
     "absent": "There is no PyTorch in a browser.",
     "remedy": "it needs a local install, as the book's page “Start here” describes.",
 }
-LOCAL = {
+WITHOUT_TORCH = {
     "absent": "PyTorch is not installed here.",
     "remedy": "run make torch in the folder of the course, or pip install 'attnlib[torch]', and restart the kernel.",
 }
@@ -43,7 +43,7 @@ def begin() -> None:
     if in_browser():
         site, folder, _ = _address().partition("/lite/")
         if folder:
-            os.environ.setdefault(BOOK, site)
+            os.environ.setdefault(BOOK_VARIABLE, site)
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is not None:
@@ -52,7 +52,7 @@ def begin() -> None:
 
 def left_out(what: str = "This check is") -> str:
     """Return the sentence that says what was left out, and where it can be done."""
-    return SENTENCE.format(what=what, kept=KEPT, **(BROWSER if in_browser() else LOCAL))
+    return SENTENCE.format(what=what, kept=ANSWERS_ARE_KEPT, **(IN_A_BROWSER if in_browser() else WITHOUT_TORCH))
 
 
 class WithoutTorch:
@@ -111,7 +111,7 @@ def _imports_torch(statement: ast.stmt) -> bool:
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             named += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         named += [ast.unparse(node)] if isinstance(node, ast.Attribute) else []
-        if any(name in (TORCH, OURS) or name.startswith(f"{TORCH}.") for name in named):
+        if any(name in (TORCH, ATTNLIB_TORCH) or name.startswith(f"{TORCH}.") for name in named):
             return True
     return False
 
@@ -120,7 +120,7 @@ def _bound(statement: ast.stmt) -> set[str]:
     """Return the names that a statement of a cell gives a value."""
     if isinstance(statement, ast.Import):
         (alias,) = statement.names
-        if alias.name == OURS and not alias.asname:
+        if alias.name == ATTNLIB_TORCH and not alias.asname:
             return set()  # attnlib itself is there without it
     symbols = _table(statement).get_symbols()
     return {symbol.get_name() for symbol in symbols if symbol.is_assigned() or symbol.is_imported()}

@@ -12,7 +12,7 @@ from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.evaluation import Evaluation, examine
 from attnlib.checks.exercise import Exercise
 
-TIMED = 10  # about so many mistakes of an exercise are timed
+TIMED_MISTAKES = 10  # about so many mistakes of an exercise are timed
 PASSED, UNNAMED = "(passed)", "(unnamed)"
 
 
@@ -100,7 +100,7 @@ def confusion_matrix(name: str, seeds: Iterable[int], done: Callable[[], object]
 
 def _seconds(exercise: Exercise) -> float:
     """Return how long a check of a wrong answer takes on average, measured on some of the mistakes."""
-    some = exercise.mistakes[:: max(1, len(exercise.mistakes) // TIMED)]
+    some = exercise.mistakes[:: max(1, len(exercise.mistakes) // TIMED_MISTAKES)]
     began = time.perf_counter()
     for mistake in some:
         examine(exercise.name, mistake.implementation, backend=exercise.backends[0])

@@ -23,17 +23,17 @@ MISFIT = re.compile(
     r"|their widths D=\d+ and D=\d+ must be equal|it must broadcast to them"
 )
 
-EXACT = np.dtype(np.float64).itemsize
+DOUBLE_BYTES = np.dtype(np.float64).itemsize
 
 
 def less_exact(case: Case, answer: Answer) -> list[str]:
     """Return the results with fewer digits than the inputs: float32, for example, where all inputs are float64."""
-    coarse = [name for name, x in answer.arrays.items() if x.dtype.kind == "f" and x.dtype.itemsize < EXACT]
+    coarse = [name for name, x in answer.arrays.items() if x.dtype.kind == "f" and x.dtype.itemsize < DOUBLE_BYTES]
     if not coarse:
         return []
     arrays = (*named_arrays(case.inputs).values(), *named_arrays(case.options).values())
     given = [x.dtype for x in arrays if x.dtype.kind == "f"]
-    return coarse if given and all(dtype.itemsize >= EXACT for dtype in given) else []
+    return coarse if given and all(dtype.itemsize >= DOUBLE_BYTES for dtype in given) else []
 
 
 def describe_difference(exercise: Exercise, case: Case, answer: Answer, expected: Answer, tolerance: float) -> str:

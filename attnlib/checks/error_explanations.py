@@ -6,13 +6,13 @@ from collections.abc import Callable
 from attnlib.checks.calling.call_submission import Answer
 
 Explain = Callable[[re.Match[str], str], str]
-BATCH = "If you count axes from the end (-1, -2), they stay the same with and without a batch."
+NEGATIVE_AXES = "If you count axes from the end (-1, -2), they stay the same with and without a batch."
 
 
 def explain_error(answer: Answer) -> str:
     """Return the kind of error and its cause in words, or the original error if the cause is not known."""
     error = answer.error or ""
-    for pattern, explain in KNOWN:
+    for pattern, explain in EXPLANATIONS:
         if (found := pattern.search(error)) and (text := explain(found, answer.line or "")):
             return f"{error.split(':', 1)[0]}: {text}"
     return error
@@ -45,13 +45,13 @@ def _transpose(found: re.Match[str], line: str) -> str:
     there = groups.get("there")
     has = _count(there) if there else "a different number of them"
     said = f"names {_count(count)}, but the array has {has}" if count else "does not name as many axes as the array has"
-    return f"your transpose {said}. Without a batch there is one axis fewer. {BATCH}"
+    return f"your transpose {said}. Without a batch there is one axis fewer. {NEGATIVE_AXES}"
 
 
 def _axis(found: re.Match[str], line: str) -> str:
     axis, there = found["axis"], found.groupdict().get("there")
     has = f"the array has {_count(there)}, numbered from 0" if there else "the array has fewer"
-    return f"there is no axis {axis}: {has}. {BATCH}"
+    return f"there is no axis {axis}: {has}. {NEGATIVE_AXES}"
 
 
 def _reshape(found: re.Match[str], line: str) -> str:
@@ -75,9 +75,8 @@ def _unpack(found: re.Match[str], line: str) -> str:
 def _short_shape(found: re.Match[str], line: str) -> str:
     if ".shape[" not in line and ".size(" not in line:
         return ""
-    return (
-        f"you ask for the size of an axis that the array does not have: without a batch there are fewer axes. {BATCH}"
-    )
+    said = "you ask for the size of an axis that the array does not have: without a batch there are fewer axes"
+    return f"{said}. {NEGATIVE_AXES}"
 
 
 def _einsum(found: re.Match[str], line: str) -> str:
@@ -109,7 +108,7 @@ def _shape(text: str) -> str:
 
 _RULE = "When axes are counted from the end, the two sizes at each position have to be equal, unless one of them is 1."
 
-KNOWN: tuple[tuple[re.Pattern[str], Explain], ...] = tuple(
+EXPLANATIONS: tuple[tuple[re.Pattern[str], Explain], ...] = tuple(
     (re.compile(pattern), explain)
     for pattern, explain in (
         (r"broadcast together with (?:remapped )?shapes (?P<shapes>\([\d,]*\) \([\d,]*\))", _broadcast),

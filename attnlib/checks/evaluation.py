@@ -26,13 +26,13 @@ from attnlib.checks.forbidden_calls import watch_calls
 from attnlib.checks.report import Failure, Report
 
 TOLERANCE = {np.dtype(np.float64): 1e-5, np.dtype(np.float32): 1e-4}
-EXACT = 1e-5  # where all that goes in are whole numbers
+INTEGER_TOLERANCE = 1e-5  # where all that goes in are whole numbers
 
 # How call_submission and torch say that no gradient gets through.
-CUT = re.compile(r"no gradient|numpy\(\) on Tensor|not require grad")
+NO_GRADIENT_ERROR = re.compile(r"no gradient|numpy\(\) on Tensor|not require grad")
 
 # How torch says that tensors of two dtypes met.
-CLASH = re.compile(r"same dtype|expected scalar type")
+DTYPE_ERROR = re.compile(r"same dtype|expected scalar type")
 
 
 def exercises() -> tuple[str, ...]:
@@ -168,7 +168,7 @@ class Evaluation:
         First over all cases; then without the arguments that were not asked for; then over the cases up to the end of
         the first criterion that is not met, for a student who made this mistake and, independently, another one later.
         """
-        if CLASH.search(answers[first].error or "") and any(_is_cut(answer) for answer in answers.values()):
+        if DTYPE_ERROR.search(answers[first].error or "") and any(_is_cut(answer) for answer in answers.values()):
             return replace(CUT_OFF, section=self.exercise.section)  # a detour that changes the dtype on the way
         beyond = self._beyond_numbers(first, answers[first])
         if beyond or self.cases[first].criterion == GRADIENTS:
@@ -329,7 +329,7 @@ def _near(x: NDArray[Any], y: NDArray[Any], tolerance: float, equal_nan: bool) -
 
 def _tolerance(case: Case) -> float:
     arrays = [*named_arrays(case.inputs).values(), *named_arrays(case.options).values()]
-    return max((TOLERANCE[x.dtype] for x in arrays if x.dtype.kind == "f"), default=EXACT)
+    return max((TOLERANCE[x.dtype] for x in arrays if x.dtype.kind == "f"), default=INTEGER_TOLERANCE)
 
 
 def _score(exercise: Exercise, cases: Sequence[Case], right: Sequence[bool]) -> float:
@@ -358,7 +358,7 @@ def _same(case: Case, answer: Answer, other: Answer, tolerance: float) -> bool:
 
 def _is_cut(answer: Answer) -> bool:
     """Tell whether no gradient got through."""
-    return CUT.search(f"{answer.problem} {answer.error}") is not None
+    return NO_GRADIENT_ERROR.search(f"{answer.problem} {answer.error}") is not None
 
 
 def _misfits(answer: Answer) -> bool:

@@ -18,7 +18,7 @@ from attnlib.checks.calling.case import Case, Implementation
 from attnlib.checks.calling.conventions import Arguments, CallingConvention, call_function
 
 # What attends in one call, for exercises that ask for that.
-ATTENDS = (
+ATTENTION_FUNCTIONS = (
     "attnlib.attention",
     "attnlib.self_attention",
     "attnlib.scaled_dot_product_attention",
@@ -34,7 +34,7 @@ ATTENDS = (
 
 
 # The same for all heads: one head may be anybody's.
-ATTENDS_WITH_HEADS = (
+MULTI_HEAD_FUNCTIONS = (
     "attnlib.multi_head_attention",
     "attnlib.numpy.MultiHeadAttention",
     "attnlib.torch.MultiHeadAttention",

@@ -26,11 +26,14 @@ from attnlib.checks.browser import WithoutTorch
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
 
-MAGIC = re.compile(r"^(\s*)([%!?].*)$", re.MULTILINE)
-CHECK = re.compile(r"^check(?:_choice)?\((.*)", re.MULTILINE)  # in the source, which may have a syntax error
-POINTS = re.compile(r"\bpoints=(\d+(?:\.\d+)?)")
-UNQUOTED = re.compile(r"^\w*answer *= *([A-Za-z])(?= *(?:#.*)?$)", re.MULTILINE)  # a letter that is meant as an answer
-SECONDS = 300  # for one cell; the slowest cell of the solutions, which trains a model, takes 20 s on a busy machine
+MAGIC_COMMAND = re.compile(r"^(\s*)([%!?].*)$", re.MULTILINE)
+CHECK_CALL = re.compile(r"^check(?:_choice)?\((.*)", re.MULTILINE)  # in the source, which may have a syntax error
+POINTS_ARGUMENT = re.compile(r"\bpoints=(\d+(?:\.\d+)?)")
+UNQUOTED_ANSWER = re.compile(
+    r"^\w*answer *= *([A-Za-z])(?= *(?:#.*)?$)", re.MULTILINE
+)  # a letter that is meant as an answer
+# For one cell; the slowest cell of the solutions, which trains a model, takes 20 s on a busy machine.
+CELL_TIMEOUT = 300
 
 
 class CellTimeoutError(BaseException):
@@ -76,7 +79,7 @@ class Run:
         return f"{passed} of {checks} checks passed, {earned:.4g} of {points:g} points{missed}{broken}{forbidden}"
 
 
-def run(path: Path, seconds: int = SECONDS) -> Run:
+def run(path: Path, seconds: int = CELL_TIMEOUT) -> Run:
     """Run all code cells of a notebook, show what they print and report, and return the outcome.
 
     Args:
@@ -120,10 +123,10 @@ def _checks(source: str) -> list[float]:
     try:
         calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     except SyntaxError:
-        arguments = CHECK.findall(source)
+        arguments = CHECK_CALL.findall(source)
     else:
         arguments = [ast.unparse(call) for call in calls if getattr(call.func, "id", "") in ("check", "check_choice")]
-    points = [POINTS.search(text) for text in arguments]
+    points = [POINTS_ARGUMENT.search(text) for text in arguments]
     return [float(found[1]) if found else 1.0 for found in points]
 
 
@@ -134,7 +137,7 @@ def _ran(
     try:
         ast.parse(source, filename)
     except SyntaxError:
-        source = MAGIC.sub(r"\1pass  # \2", source)
+        source = MAGIC_COMMAND.sub(r"\1pass  # \2", source)
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)  # for tracebacks
     try:
         cell = ast.parse(source, filename)
@@ -159,7 +162,7 @@ def _show_error(error: BaseException, source: str, filename: str) -> None:
     print(f"✗ {filename.strip('<>')}: {''.join(shown.format()).rstrip()}")
     if isinstance(error, ImportError) and (extra := extra_for(error)):
         print(f"To install what is missing, run pip install 'attnlib[{extra}]'.")
-    unquoted = UNQUOTED.search(source)
+    unquoted = UNQUOTED_ANSWER.search(source)
     if unquoted and isinstance(error, NameError):
         print(f'An answer to a question is a string: write "{unquoted[1].upper()}", with the quotation marks.')
 

@@ -6,9 +6,9 @@ from typing import Any
 from attnlib.checks import report_html
 from attnlib.checks.book_links import address, reread, section_data
 from attnlib.checks.exercise import Section
-from attnlib.checks.report import MIME
+from attnlib.checks.report import MIME_TYPE
 
-AROUND = " \t\r\n\"'`“”‘’"  # spaces and quotation marks that can surround an answer
+IGNORED_AROUND_ANSWERS = " \t\r\n\"'`“”‘’"  # spaces and quotation marks that can surround an answer
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Choice:
     @property
     def letter(self) -> str | None:
         """The option that was chosen, or None if the answer is not an option."""
-        letter = self.answer.strip(AROUND).upper() if isinstance(self.answer, str) else None
+        letter = self.answer.strip(IGNORED_AROUND_ANSWERS).upper() if isinstance(self.answer, str) else None
         return letter if letter in self.question.why else None
 
     @property
@@ -99,4 +99,4 @@ class Choice:
         if section := self.section:
             blocks.append(report_html.reread(str(section), address(section)))
         html = report_html.box(self.passed, self.headline(), blocks)
-        return {"text/plain": self.message, "text/html": html, MIME: self.data()}
+        return {"text/plain": self.message, "text/html": html, MIME_TYPE: self.data()}

@@ -15,8 +15,8 @@ from attnlib.checks.differences import inspection_order
 from attnlib.checks.error_explanations import explain_error
 from attnlib.checks.exercise import Exercise, Mistake, Section
 
-MIME = "application/vnd.attnlib.report+json"
-MOST_INPUTS = 24  # numbers of a case that are shown
+MIME_TYPE = "application/vnd.attnlib.report+json"
+MAX_INPUTS = 24  # numbers of a case that are shown
 FORBIDDEN = (
     "{} does what this exercise asks you to write. While a submission is graded, it raises an error, so this answer "
     "would not earn its points. Write the steps yourself."
@@ -220,7 +220,7 @@ class Report:
         case = self.failure.case
         given = {**case.setup, **case.inputs, **case.options}
         arrays = [*named_arrays(given).values()]
-        if sum(x.size for x in arrays) > MOST_INPUTS or not given:
+        if sum(x.size for x in arrays) > MAX_INPUTS or not given:
             return None
         return "\n".join(format_argument(name, x) for name, x in given.items())
 
@@ -240,4 +240,4 @@ class Report:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         blocks = [block for part in self.shown() for block in part._html_blocks()]
         html = report_html.box(self.passed, self.headline(), blocks)
-        return {"text/plain": self.message, "text/html": html, MIME: self.data()}
+        return {"text/plain": self.message, "text/html": html, MIME_TYPE: self.data()}

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from attnlib.checks.array_text import format_number, zero_rounding_errors
 from attnlib.checks.comparison import Comparison
 
-BOX = "border-left:4px solid {colour};padding:.4em .9em;margin:.3em 0;line-height:1.45;max-width:60em"
-CELL = "padding:.1em .6em;text-align:right;font-variant-numeric:tabular-nums"
-PRE = "margin:.35em 0;padding:0;font-size:90%;white-space:pre-wrap"
-PASSED, FAILED = "#2e8540", "#c0392b"
-BLUE, ORANGE, DARKEST = "70,130,200", "230,130,40", 0.45
+BOX_STYLE = "border-left:4px solid {colour};padding:.4em .9em;margin:.3em 0;line-height:1.45;max-width:60em"
+CELL_STYLE = "padding:.1em .6em;text-align:right;font-variant-numeric:tabular-nums"
+PRE_STYLE = "margin:.35em 0;padding:0;font-size:90%;white-space:pre-wrap"
+PASSED_COLOUR, FAILED_COLOUR = "#2e8540", "#c0392b"
+POSITIVE_RGB, NEGATIVE_RGB, MAX_SHADE = "70,130,200", "230,130,40", 0.45
 MAX_LENGTH = 10  # rows and columns of a table that are shown
 
 
 def box(passed: bool, headline: str, blocks: Iterable[str]) -> str:
     """Return blocks of HTML below a headline, with a bar at the side that says whether all is well."""
-    colour = PASSED if passed else FAILED
-    return f"<div style='{BOX.format(colour=colour)}'><strong>{escape(headline)}</strong>{''.join(blocks)}</div>"
+    colour = PASSED_COLOUR if passed else FAILED_COLOUR
+    return f"<div style='{BOX_STYLE.format(colour=colour)}'><strong>{escape(headline)}</strong>{''.join(blocks)}</div>"
 
 
 def paragraph(text: str) -> str:
@@ -34,7 +34,7 @@ def paragraph(text: str) -> str:
 
 def preformatted(text: str) -> str:
     """Return text whose spaces and line breaks count."""
-    return f"<pre style='{PRE}'>{escape(text)}</pre>"
+    return f"<pre style='{PRE_STYLE}'>{escape(text)}</pre>"
 
 
 def reread(section: str, address: str | None) -> str:
@@ -87,12 +87,12 @@ def _table(caption: str, x: NDArray[Any], marked: NDArray[Any], digits: int, ful
 
 def _cell(value: Any, marked: bool, digits: int, full: float) -> str:
     text = escape(format_number(value, digits))
-    return f"<td style='{CELL}{_shade(value, full)}'>{f'<b><u>{text}</u></b>' if marked else text}</td>"
+    return f"<td style='{CELL_STYLE}{_shade(value, full)}'>{f'<b><u>{text}</u></b>' if marked else text}</td>"
 
 
 def _shade(value: Any, full: float) -> str:
     """Return a background that lets the page through, so that text stays readable on light and dark."""
-    depth = min(abs(float(value)) / full, 1.0) * DARKEST
+    depth = min(abs(float(value)) / full, 1.0) * MAX_SHADE
     if not depth >= 0.005:  # nan is not shaded either
         return ""
-    return f";background-color:rgba({BLUE if value > 0 else ORANGE},{depth:.2f})"
+    return f";background-color:rgba({POSITIVE_RGB if value > 0 else NEGATIVE_RGB},{depth:.2f})"

@@ -15,7 +15,7 @@ from attnlib.embeddings import word2vec_format
 from attnlib.embeddings.word2vec_format import Path, Vectors
 from attnlib.similarity import cosine
 
-BLOCK = 2**10  # rows at a time, which stay in a core's cache
+ROWS_PER_BLOCK = 2**10  # rows at a time, which stay in a core's cache
 
 
 class KeyedVectors:
@@ -173,7 +173,7 @@ class KeyedVectors:
         Of words with the same cosine, the one that comes first in the table is first.
         """
         topn, own = check_int("topn", topn, 0), self._row(word)
-        blocks = [self.vectors[start : start + BLOCK] for start in range(0, len(self), BLOCK)]
+        blocks = [self.vectors[start : start + ROWS_PER_BLOCK] for start in range(0, len(self), ROWS_PER_BLOCK)]
         cosines = np.concatenate([_cosines(self.vectors[own], block) for block in blocks])
         order = [i for i in _best(cosines, topn + 1) if i != own]
         return [(self.index_to_key[i], float(cosines[i])) for i in order[:topn]]

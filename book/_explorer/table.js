@@ -3,7 +3,7 @@
 // The colours of attnlib.plotting.heatmap. Text on the strongest shade has a contrast above 4.5:1, in light and in dark.
 const POSITIVE = "59 130 196";
 const NEGATIVE = "200 100 28";
-const STRONGEST = 0.65;
+const MAX_SHADE = 0.65;
 
 /**
  * Make an element: h("th", {scope: "row"}, "text", child). An attribute that is a function becomes a listener.
@@ -146,7 +146,7 @@ export class HeatTable {
   write(i, j, value, full) {
     const text = shown(value);
     const share = Number.isFinite(value) && full ? Math.min(1, Math.abs(value) / full) : 0;
-    const shade = `rgb(${value < 0 ? NEGATIVE : POSITIVE} / ${(STRONGEST * share).toFixed(2)})`;
+    const shade = `rgb(${value < 0 ? NEGATIVE : POSITIVE} / ${(MAX_SHADE * share).toFixed(2)})`;
     if (this.written[i][j] === text + shade) return;
     this.written[i][j] = text + shade;
     textOf(this.cells[i][j]).data = text;

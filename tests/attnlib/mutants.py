@@ -98,7 +98,10 @@ NUMPY = [
         "few scores without their scale", "_small.py", "np.matmul(query * scale, key.mT)", "np.matmul(query, key.mT)"
     ),
     Mutant(
-        "few scores that see one more key", "_small.py", "np.tri(LONGEST, k=-1, dtype", "np.tri(LONGEST, k=-2, dtype"
+        "few scores that see one more key",
+        "_small.py",
+        "np.tri(MAX_CAUSAL_LENGTH, k=-1, dtype",
+        "np.tri(MAX_CAUSAL_LENGTH, k=-2, dtype",
     ),
     Mutant(
         "few scores without their mask",
@@ -107,7 +110,7 @@ NUMPY = [
         "    if False:\n        _apply(",
     ),
     Mutant("few scores, mask upside down", "_small.py", "limit -= 0.5", "limit = 0.5 - limit"),
-    Mutant("few scores, nothing to subtract", "_small.py", ", initial=LOWEST[weights.dtype]", ""),
+    Mutant("few scores, nothing to subtract", "_small.py", ", initial=LOWEST_FLOAT[weights.dtype]", ""),
     Mutant("few scores, nothing to divide by", "_small.py", ", initial=TINY", ""),
     Mutant(
         "few scores of a group in another's rows",

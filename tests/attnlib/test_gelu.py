@@ -6,7 +6,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 
-from attnlib._gelu import BLOCK, gelu
+from attnlib._gelu import BLOCK_SIZE, gelu
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float16", 5e-3), ("float32", 5e-7), ("float64", 1e-15)])
@@ -34,7 +34,7 @@ def test_underflow_is_no_error():
         assert_array_equal(gelu(np.float32([-14.5, 14.5])), np.float32([0, 14.5]))
 
 
-@pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 3])
+@pytest.mark.parametrize("size", [0, 1, BLOCK_SIZE - 1, BLOCK_SIZE, BLOCK_SIZE + 1, 2 * BLOCK_SIZE + 3])
 def test_every_number_counts_whatever_the_size(size):
     assert_array_equal(gelu(np.full(size, 1.5, np.float32)), np.full(size, gelu(np.float32([1.5]))))
 

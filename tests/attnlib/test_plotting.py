@@ -19,8 +19,8 @@ from attnlib.plotting import (
     COLOURS,
     INK,
     KEY,
+    MAX_SHADE,
     QUERY,
-    STRONGEST,
     VALUE,
     describe,
     describe_heads,
@@ -68,7 +68,7 @@ def test_axes_say_who_attends_to_what(figure):
 def test_a_larger_weight_has_a_stronger_shade(figure):
     shades = [patch.get_alpha() for patch in figure.axes[0].patches]
     assert np.argsort(shades).tolist() == np.argsort(WEIGHTS.ravel(), kind="stable").tolist()
-    assert max(shades) == pytest.approx(STRONGEST)
+    assert max(shades) == pytest.approx(MAX_SHADE)
 
 
 def test_a_negative_number_has_another_colour_than_a_positive_one():
@@ -99,7 +99,7 @@ def contrast(one, other):
 @pytest.mark.parametrize(("ink", "paper"), [(INK, "#ffffff"), ("#ced6dd", "#121212")], ids=["light", "dark"])
 @pytest.mark.parametrize("shade", COLOURS[:2])
 def test_a_number_on_the_strongest_shade_can_be_read(ink, paper, shade):
-    cell = STRONGEST * np.array(to_rgb(shade)) + (1 - STRONGEST) * np.array(to_rgb(paper))
+    cell = MAX_SHADE * np.array(to_rgb(shade)) + (1 - MAX_SHADE) * np.array(to_rgb(paper))
     assert contrast(to_rgb(ink), cell) >= 4.5
 
 
@@ -161,7 +161,7 @@ def test_nan_is_shown_as_nan_and_without_a_shade():
 
 def test_vmax_makes_two_tables_comparable():
     half, beyond = heatmap([[0.5, 4.0]], ["q"], ["a", "b"], vmax=1.0).axes[0].patches
-    assert (half.get_alpha(), beyond.get_alpha()) == pytest.approx((STRONGEST / 2, STRONGEST))
+    assert (half.get_alpha(), beyond.get_alpha()) == pytest.approx((MAX_SHADE / 2, MAX_SHADE))
 
 
 def test_it_draws_where_it_is_told():
@@ -343,7 +343,7 @@ def test_a_grid_has_a_table_for_each_head_of_each_layer(layers):
         assert titles == [f"head {head}" for head in range(H)]
     for ax, table in zip(figure.axes, weights.reshape(-1, T, S), strict=True):
         shades = ax.images[0].get_array()
-        np.testing.assert_allclose(shades[..., 3], STRONGEST * table / HEADS.max())
+        np.testing.assert_allclose(shades[..., 3], MAX_SHADE * table / HEADS.max())
         np.testing.assert_allclose(shades[..., :3], np.broadcast_to(to_rgba(COLOURS[0])[:3], (T, S, 3)))
     assert (figure.get_supylabel(), figure.get_supxlabel()) == ("query (who attends)", "key (what is attended to)")
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == QUERIES

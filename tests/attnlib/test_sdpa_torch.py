@@ -31,8 +31,8 @@ def one_core():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 @pytest.mark.usefixtures("one_core")
 def test_long_heads_one_by_one_are_the_oracle(rng, monkeypatch, lead, dtype):
-    monkeypatch.setattr("attnlib._torch_unfused.LONG", T * S)
-    monkeypatch.setattr("attnlib._torch_unfused.ROWS", 2)
+    monkeypatch.setattr("attnlib._torch_unfused.MIN_SCORES_FOR_LOOP", T * S)
+    monkeypatch.setattr("attnlib._torch_unfused.ROWS_PER_BLOCK", 2)
     q, k, v = (rng.standard_normal((*lead, n, width)) for n, width in ((T, D), (S, D), (S, D_V)))
     as_cut = [torch.tensor(x, dtype=dtype) for x in (q, k, v)]
     if lead:  # heads cut from wide vectors do not lie together
@@ -53,7 +53,7 @@ def test_long_heads_one_by_one_are_the_oracle(rng, monkeypatch, lead, dtype):
 @pytest.mark.parametrize("followed", ["autograd", "autocast", "half", "grouped"])
 @pytest.mark.usefixtures("one_core")
 def test_heads_are_not_taken_one_by_one_where_somebody_would_notice(rng, monkeypatch, followed):
-    monkeypatch.setattr("attnlib._torch_unfused.LONG", 1)
+    monkeypatch.setattr("attnlib._torch_unfused.MIN_SCORES_FOR_LOOP", 1)
     dtype = torch.bfloat16 if followed == "half" else torch.float32
     q, k, v = (torch.tensor(rng.standard_normal((6, n, D)), dtype=dtype) for n in (T, S, S))
     if followed == "grouped":
@@ -88,7 +88,7 @@ def test_weights_of_few_scores_are_those_of_many(rng, monkeypatch, causal, dtype
         return out, weights, *torch.autograd.grad((out * arrays[0]).sum() + weights.square().sum(), inputs)
 
     few = results()
-    monkeypatch.setattr("attnlib._torch_unfused.LONG", 0)
+    monkeypatch.setattr("attnlib._torch_unfused.MIN_SCORES_FOR_LOOP", 0)
     torch.testing.assert_close(few, results())
 
 
@@ -211,7 +211,9 @@ def test_vmap_over_masks_is_a_loop(rng):
 @pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")  # which torch's own rules use
 @pytest.mark.usefixtures("one_core")
 def test_long_heads_may_be_followed_through_any_argument_while_autograd_is_off(rng, monkeypatch, argument):
-    monkeypatch.setattr("attnlib._torch_unfused.LONG", 1)  # from which on a loop over the heads writes into arrays
+    monkeypatch.setattr(
+        "attnlib._torch_unfused.MIN_SCORES_FOR_LOOP", 1
+    )  # from which on a loop over the heads writes into arrays
     inputs = [torch.tensor(rng.standard_normal(shape)) for shape in ((H, T, D), (H, S, D), (H, S, D_V))]
     x = inputs[argument]
 

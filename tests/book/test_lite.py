@@ -215,7 +215,7 @@ def run(page, code):
 # The part of attnlib that leaves torch out, without the rest, which wants NumPy.
 ALONE = """\
 import importlib.util, sys, types
-sys.modules["attnlib.checks.book_links"] = types.SimpleNamespace(BOOK="ATTENTION_BOOK")
+sys.modules["attnlib.checks.book_links"] = types.SimpleNamespace(BOOK_VARIABLE="ATTENTION_BOOK")
 spec = importlib.util.spec_from_file_location("alone", next(
     f"{place}/attnlib/checks/browser.py" for place in sys.path if place.endswith("site-packages")
 ))

@@ -8,7 +8,7 @@ import pytest
 
 from attnlib.checks import CheckFailed, Choice, check_choice
 from attnlib.checks.catalogue import ASSIGNMENTS, QUESTIONS
-from attnlib.checks.report import MIME
+from attnlib.checks.report import MIME_TYPE
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 
@@ -95,9 +95,9 @@ def test_an_unknown_question_and_bad_points_are_refused():
 def test_the_data_tells_the_chosen_letter_where_a_mistake_would_stand():
     question = some()
     wrong = next(letter for letter in question.why if letter != question.right)
-    data = Choice(question, wrong, 1.0)._repr_mimebundle_()[MIME]
+    data = Choice(question, wrong, 1.0)._repr_mimebundle_()[MIME_TYPE]
     assert (data["exercise"], data["mistake"], data["passed"], data["score"]) == (question.name, wrong, False, 0.0)
-    assert Choice(question, question.right)._repr_mimebundle_()[MIME]["mistake"] is None
+    assert Choice(question, question.right)._repr_mimebundle_()[MIME_TYPE]["mistake"] is None
 
 
 def test_html_is_escaped_and_links_into_the_book(monkeypatch):

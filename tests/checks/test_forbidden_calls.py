@@ -19,7 +19,7 @@ from attnlib.checks.__main__ import main
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.evaluation import Evaluation
 from attnlib.checks.forbidden_calls import watch_calls
-from attnlib.checks.report import MIME
+from attnlib.checks.report import MIME_TYPE
 from grading.sandbox.inside.solver_guard import forbidding
 
 COMPARED = ("softmax", "KVCache", "TransformerBlock", "MultiHeadAttention", "masked_attention")
@@ -96,7 +96,7 @@ def test_nothing_is_imported_and_what_is_unknown_is_left_out():
 def test_examine_and_what_machines_read_stay_as_they_are():
     assert examine("dot", attnlib.dot).title == "right"
     report = Evaluation(CATALOGUE["dot"], "numpy", 0).watched(attnlib.dot)
-    data = json.loads(json.dumps(report._repr_mimebundle_()[MIME]))
+    data = json.loads(json.dumps(report._repr_mimebundle_()[MIME_TYPE]))
     assert (data["score"], data["passed"]) == (1, True)
     assert "right, but it calls attnlib.dot" in report._repr_mimebundle_()["text/html"]
 

@@ -21,7 +21,7 @@ from nbgrader.utils import compute_checksum
 from sqlalchemy import Connection, UniqueConstraint, create_engine, event, select
 from tiny import REPOSITORY, TinyCourse
 
-from attnlib.checks.report import MIME
+from attnlib.checks.report import MIME_TYPE
 from grading.course import Course, environment
 from grading.gradebook import migrate
 from grading.gradebook.assignment import AssignmentGradebook
@@ -88,7 +88,7 @@ def handed_in(released: Notebooks, share: float | None, answered: bool = True) -
         if cell.metadata.get("nbgrader", {}).get("task"):
             cell.metadata.nbgrader["checksum"] = compute_checksum(cell)  # untouched, as it should be
         if is_check(cell):
-            cell.outputs = [new_output("display_data", {MIME: {"passed": share == 1}, "text/plain": "a report"})]
+            cell.outputs = [new_output("display_data", {MIME_TYPE: {"passed": share == 1}, "text/plain": "a report"})]
             cell.outputs.append(_result(cell, share))
     return notebooks
 

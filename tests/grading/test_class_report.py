@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
-from attnlib.checks.report import MIME
+from attnlib.checks.report import MIME_TYPE
 from grading.class_report.figures import LEFT, RADIUS, RIGHT, apart, bins, histogram, scatter
 from grading.class_report.item_analysis import Item
 from grading.class_report.page import page as page_of
@@ -407,5 +407,5 @@ def test_a_report_that_is_none_is_no_finding(more):
 def shown(report):
 
     meta = {"nbgrader": {"grade": True, "solution": False, "grade_id": "c", "points": 1, "locked": True}}
-    cell = new_code_cell("", metadata=meta, outputs=[new_output("display_data", data={MIME: report})])
+    cell = new_code_cell("", metadata=meta, outputs=[new_output("display_data", data={MIME_TYPE: report})])
     return new_notebook(cells=[cell])

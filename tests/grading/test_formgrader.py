@@ -137,8 +137,8 @@ def submission(course: TinyCourse, student: str) -> str:
 
 def open_submission(page, server, course, student):
     page.goto(f"{server}/formgrader/submissions/{submission(course, student)}/")
-    # Not wait_for_function: it evaluates a string in the page, which the page's Content Security Policy forbids unless the
-    # condition holds at the first look. What the debugger evaluates is exempt.
+    # Not wait_for_function: it evaluates a string in the page, which the page's Content Security Policy forbids unless
+    # the condition holds at the first look. What the debugger evaluates is exempt.
     for _ in range(3000):
         if page.evaluate("formgrader.loaded && formgrader.grades.loaded && formgrader.comments.loaded"):
             return

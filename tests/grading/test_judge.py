@@ -12,7 +12,7 @@ from attnlib.checks.calling.case import Case
 from attnlib.checks.calling.conventions import has_argument
 from attnlib.checks.catalogue import CATALOGUE, QUESTIONS
 from attnlib.checks.evaluation import Evaluation
-from attnlib.checks.report import MIME
+from attnlib.checks.report import MIME_TYPE
 from grading.course import GradingError
 from grading.graded_cell import GradedCell, read_graded_cell
 from grading.judge import Judge
@@ -61,7 +61,7 @@ def test_the_reference_earns_everything_and_each_fifth_mistake_what_a_check_give
     assert earned(judge.outputs(graded_cell, answered(graded_cell, exercise.reference, judge), "")) == 4
     for mistake in exercise.mistakes[::5]:
         outputs = judge.outputs(graded_cell, answered(graded_cell, mistake.implementation, judge), "")
-        data = outputs[0].data[MIME]
+        data = outputs[0].data[MIME_TYPE]
         assert data["mistake"] == (None if data["passed"] else mistake.id)
         assert mistake.title in data["message"], "where it costs nothing it is a remark"
         try:

@@ -14,7 +14,7 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from attnlib.checks.report import MIME
+from attnlib.checks.report import MIME_TYPE
 from grading.course import Course
 from grading.graded_cell import is_autograded
 from grading.report import Row, rows
@@ -73,7 +73,7 @@ def test_the_solutions_earn_every_point_that_no_person_gives(graded):
     checked = [cell for cell in graded.notebook("solver").cells if is_autograded(cell)]
     assert checked
     for cell in checked:
-        (report,) = (output.data[MIME] for output in cell.outputs if MIME in output.get("data", {}))
+        (report,) = (output.data[MIME_TYPE] for output in cell.outputs if MIME_TYPE in output.get("data", {}))
         assert report["passed"], report["message"]
         assert row.scores[cell.metadata.nbgrader["grade_id"]] == (cell.metadata.nbgrader["points"],) * 2
 

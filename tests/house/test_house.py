@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from jupyterlab.labapp import LabApp
 
-from attnlib.checks.book_links import LOCAL
+from attnlib.checks.book_links import LOCAL_BOOK
 from grading.course import Course
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def test_jupyter_is_started_where_it_can_follow_a_link_from_a_notebook_into_the_
     assert commands
     for command in commands:
         folder, notebook = command.split()
-        link = Path(notebook).parent / LOCAL
+        link = Path(notebook).parent / LOCAL_BOOK
         assert LabApp.aliases[folder.partition("=")[0].strip("-")] == "ServerApp.root_dir"
         assert folder.partition("=")[2] == "."
         assert os.path.normpath(link) == "_build/html"

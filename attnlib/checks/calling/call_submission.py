@@ -23,10 +23,10 @@ from attnlib._arrays import is_torch
 from attnlib.checks.calling.case import Case, Implementation
 from attnlib.checks.calling.conventions import CallingConvention
 
-ATTNLIB = Path(__file__).parents[2]
-FOLDERS = (str(ATTNLIB), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
+ATTNLIB_FOLDER = Path(__file__).parents[2]
+LIBRARY_FOLDERS = (str(ATTNLIB_FOLDER), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 # Code whose file name starts like this is not the student's.
-LIBRARIES = ("<frozen", *(f"{folder}{os.sep}" for folder in FOLDERS))
+LIBRARY_PREFIXES = ("<frozen", *(f"{folder}{os.sep}" for folder in LIBRARY_FOLDERS))
 GRADIENT_OF = "the gradient of "
 MAX_ERROR_LENGTH = 300  # characters of an exception's text that are kept
 
@@ -224,7 +224,7 @@ def _error_text(error: BaseException) -> str:
 def _student_line(error: BaseException) -> str | None:
     """Return the last line of the student's own code in the traceback, or None if the call itself failed."""
     for frame in reversed(list(traceback.walk_tb(error.__traceback__))):
-        if frame[0].f_code.co_filename.startswith(LIBRARIES):
+        if frame[0].f_code.co_filename.startswith(LIBRARY_PREFIXES):
             continue
         (summary,) = traceback.StackSummary.extract([frame])
         if summary.line:

@@ -21,7 +21,7 @@ CONVENTIONS = (conventions.call_function, conventions.call_module, kv_cache.call
 CALLS = {call.__name__: call for call in CONVENTIONS}
 MAX_ANSWER_TEXT = 300  # characters
 
-call_submission.LIBRARIES += (f"{Path(__file__).parents[3]}{os.sep}",)  # no line of ours is to blame
+call_submission.LIBRARY_PREFIXES += (f"{Path(__file__).parents[3]}{os.sep}",)  # no line of ours is to blame
 
 
 @dataclass(frozen=True)

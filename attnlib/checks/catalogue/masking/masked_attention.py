@@ -12,7 +12,7 @@ from attnlib.checks.catalogue.draw_qkv import draw_qkv
 from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.masking.sections import BY_HAND, EMPTY, FINITE, KINDS, LEAKS, NOT_AFTER, POLARITY
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SCALE, SOFTMAX, WEIGHTED_SUM
-from attnlib.checks.exercise import ATTENDS, Exercise, Mistakes
+from attnlib.checks.exercise import ATTENTION_FUNCTIONS, Exercise, Mistakes
 
 NUMBERS, SHAPES, NOTHING = "the numbers", "masks of other shapes", "nothing to attend"
 LARGE, UNCHANGED = "large scores", "inputs unchanged"
@@ -1144,5 +1144,5 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     analytic_gradients=through_attention,
-    solved_by=ATTENDS,
+    solved_by=ATTENTION_FUNCTIONS,
 )

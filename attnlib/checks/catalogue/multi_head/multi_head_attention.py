@@ -17,7 +17,7 @@ from attnlib.checks.catalogue.multi_head.sections import (
     SPLITTING,
 )
 from attnlib.checks.catalogue.multi_head.steps import BySteps, exponentials
-from attnlib.checks.exercise import ATTENDS_WITH_HEADS, Exercise, Mistakes
+from attnlib.checks.exercise import MULTI_HEAD_FUNCTIONS, Exercise, Mistakes
 
 NUMBERS, BATCHES, WIDTHS, LARGE = "the numbers", "batches", "other widths", "large scores"
 UNCHANGED, MASKS, MORE_MASKS, EMPTY = "inputs unchanged", "masks", "more masks", "nothing to attend to"
@@ -1382,5 +1382,5 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     ungraded_options=("attn_mask", "is_causal"),
-    solved_by=ATTENDS_WITH_HEADS,
+    solved_by=MULTI_HEAD_FUNCTIONS,
 )

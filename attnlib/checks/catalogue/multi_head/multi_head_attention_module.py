@@ -15,7 +15,7 @@ from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.multi_head import multi_head_attention
 from attnlib.checks.catalogue.multi_head.sections import COUNTING, MULTI_HEAD, OUTPUT_PROJECTION, SCALE
 from attnlib.checks.catalogue.multi_head.steps import BySteps, Steps
-from attnlib.checks.exercise import ATTENDS_WITH_HEADS, Exercise, Mistake, Mistakes
+from attnlib.checks.exercise import MULTI_HEAD_FUNCTIONS, Exercise, Mistake, Mistakes
 
 NUMBERS, ARGUMENTS, WEIGHTS, LARGE = "the numbers", "optional arguments", "the weights", "large scores"
 UNCHANGED, MASKS, MORE_MASKS = "inputs unchanged", "masks", "more masks"
@@ -719,5 +719,5 @@ EXERCISE = Exercise(
     ungraded_options=("attn_mask", "is_causal"),
     call=call_module,
     analytic_gradients=through_heads,
-    solved_by=ATTENDS_WITH_HEADS,
+    solved_by=MULTI_HEAD_FUNCTIONS,
 )

@@ -1,6 +1,6 @@
 """The questions with options to choose from."""
 
-from attnlib.checks.catalogue.queries_keys_values.sections import LOOKUP, ROOT, TWO
+from attnlib.checks.catalogue.queries_keys_values.sections import LOOKUP, SQUARE_ROOT, TWO
 from attnlib.checks.questions import Question
 
 QUESTIONS: tuple[Question, ...] = (
@@ -16,7 +16,7 @@ QUESTIONS: tuple[Question, ...] = (
             "D": "That is the variance of the sum. The question asks how far from 0 a score typically lies, which is "
             "in the unit of the score, not of its square.",
         },
-        section=ROOT,
+        section=SQUARE_ROOT,
     ),
     Question(
         name="a-key-twice",

@@ -8,7 +8,7 @@ import numpy as np
 import attnlib
 from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
-from attnlib.checks.catalogue.queries_keys_values.sections import DIVISOR, HAND, PARTS, ROOT, SHAPES, TWO
+from attnlib.checks.catalogue.queries_keys_values.sections import DIVISOR, HAND, PARTS, SHAPES, SQUARE_ROOT, TWO
 from attnlib.checks.exercise import Exercise, Mistakes
 
 NUMBERS, SCALES, BATCHES, UNCHANGED = "the numbers", "a scale of your own", "batches", "inputs unchanged"
@@ -58,7 +58,7 @@ def times(query, key, scale, default):
     hint="What is a dot product divided by, if no scale is given?",
     more="Compare your first score of the chapter's example with the 2 of its table of dot products. It should be "
     "smaller by the root of 3.",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def no_scale(query, key, *, scale=None):
     """These are plain dot products. The wider the vectors, the larger they get; the division undoes that."""
@@ -70,7 +70,7 @@ def no_scale(query, key, *, scale=None):
     hint="The dot product has variance D. What is its spread, that is, its standard deviation?",
     more="Take the query (1, 1, 1, 1) and the same key: the dot product is 4, and the scaled one should be 2. Did you "
     "scale the query and the key, each by the whole factor?",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def divided_by_width(query, key, *, scale=None):
     """The scores are divided by the width itself, so they are too small. Its square root belongs there."""
@@ -82,7 +82,7 @@ def divided_by_width(query, key, *, scale=None):
     hint="The factor is there to keep scores small. Does yours make them larger or smaller?",
     more="Look at the line with the root: is it a factor or a divisor? The first dot product of the chapter's example "
     "is 2; yours should be less than that.",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def multiplied_by_root(query, key, *, scale=None):
     """The dot products are multiplied by the root of the width, where they should be divided by it."""
@@ -93,7 +93,7 @@ def multiplied_by_root(query, key, *, scale=None):
     "the fourth root of D",
     hint="How often is a root taken in your code, and of what?",
     more="If you scale the query and the key separately, each of them needs the fourth root.",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def fourth_root(query, key, *, scale=None):
     """The dot products are divided by the root of the root of the width: half of the scaling is missing."""
@@ -251,7 +251,7 @@ def reversed_sign(query, key, *, scale=None):
     "the scale is ignored",
     hint="What does your function do with the argument `scale`?",
     more="Call it twice, with two different scales. Which line should make the results differ?",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def scale_ignored(query, key, *, scale=None):
     """Without a scale the scores are right. But if a scale is passed, the root of the width is used all the same."""
@@ -262,7 +262,7 @@ def scale_ignored(query, key, *, scale=None):
     "divided by the scale",
     hint="The docstring says what the dot products are multiplied by. Is that what you do?",
     more="With a scale of 0.3 scores get smaller than the dot products. Do yours?",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def divided_by_scale(query, key, *, scale=None):
     """The dot products are divided by `scale`. It is a factor: they are multiplied by it."""
@@ -273,7 +273,7 @@ def divided_by_scale(query, key, *, scale=None):
     "the scale comes on top of the root",
     hint="By how many factors are the dot products multiplied if the caller passes a scale?",
     more="With scale=1 the result should be the plain dot products. Compare the two.",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def scale_on_top(query, key, *, scale=None):
     """A scale that is passed replaces the root of the width. In yours both are applied."""
@@ -284,7 +284,7 @@ def scale_on_top(query, key, *, scale=None):
     "the scale is taken for a width",
     hint="If the caller passes a scale, is there still a root to be taken?",
     more="With scale=0.3 a dot product of 10 becomes 3. Work out what yours becomes.",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def scale_as_width(query, key, *, scale=None):
     """You take a root of `scale` and divide by it, as if it were the width. It is the factor itself."""
@@ -296,7 +296,7 @@ def scale_as_width(query, key, *, scale=None):
     hint="What is `scale` if the caller does not pass it, and is that the same as 0?",
     more="In a condition, the number 0 counts as False, just as None does. A test for positive numbers also excludes 0 "
     "and everything below it. Test for None with `is None`.",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def zero_scale(query, key, *, scale=None):
     """A scale of 0 is a number like any other: all scores become 0. Yours falls back to the root of the width."""
@@ -375,7 +375,7 @@ def always_root_of_three(query, key, *, scale=None):
     "the root is rounded down to a whole number",
     hint="What is the square root of 3 in your code?",
     more="For a width of 4 or 9 your divisor is right, for the others it is too small. Print it for a width of 3.",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def whole_root(query, key, *, scale=None):
     """You divide by a whole number. The square root of the width has digits after the point, and they count."""
@@ -386,7 +386,7 @@ def whole_root(query, key, *, scale=None):
     "a scale that is a whole number is ignored",
     hint="What does your function do with scale=1, and what with scale=1.0?",
     more="A number can be an int or a float, and both are scales. Ask only whether there is a scale at all.",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def whole_scale_ignored(query, key, *, scale=None):
     """A scale such as 1 or 2 is replaced by the default. Whether a number has a decimal point makes no difference."""
@@ -397,7 +397,7 @@ def whole_scale_ignored(query, key, *, scale=None):
     "divided by 2 * D",
     hint="In which order does Python evaluate a power, a minus sign and a division?",
     more="For D = 4 the factor is 1/2. Print yours. Where do parentheses belong around the exponent?",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def half_over_width(query, key, *, scale=None):
     """You divide the scores by 2 * D. Without parentheses around -1/2, the exponent is only -1."""
@@ -422,7 +422,7 @@ EXERCISE = Exercise(
     reference=attnlib.scaled_dot,
     outputs={"scores": ("T", "S")},
     rubric={NUMBERS: 3, SCALES: 2, BATCHES: 2, UNCHANGED: 1},
-    section=ROOT,
+    section=SQUARE_ROOT,
     advice="Take the query (1, 0, 2) and the keys (0, 1, 1) and (4, 4, 0). Their dot products are 2 and 4, and the "
     "scores are those divided by the root of 3. Print your dot products first, then what you divide by.",
     inputs=inputs,

@@ -23,14 +23,14 @@ from attnlib.checks.catalogue.queries_keys_values.sections import (
     NOTHING,
     ORDER,
     PARTS,
-    ROOT,
     SHAPES,
+    SQUARE_ROOT,
     TRUE,
     TWO,
 )
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SOFTMAX
 from attnlib.checks.catalogue.transformer import blockwise
-from attnlib.checks.exercise import ATTENDS, Exercise, Mistakes
+from attnlib.checks.exercise import ATTENTION_FUNCTIONS, Exercise, Mistakes
 
 NUMBERS, SCALES, BATCHES, LARGE = "the numbers", "a scale of your own", "batches", "large scores"
 UNCHANGED, MASKS, BIASES, CAUSAL, TALL = "inputs unchanged", "masks", "masks of numbers", "causal", "causal, T >= S"
@@ -186,7 +186,7 @@ MISTAKES = Mistakes(wrap=with_all_options)
     "the scores are not scaled",
     hint="By what is the dot product divided before the softmax, and how does that depend on the width D?",
     more="Take the chapter's example. The first row of dot products is 2, 4, 4. What goes into your softmax?",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def no_scale(query, key, value, *, scale, **options):
     """The dot products go into the softmax unscaled, so the weights are sharper than they should be."""
@@ -197,7 +197,7 @@ def no_scale(query, key, value, *, scale, **options):
     "divided by D, not by its square root",
     hint="With components of variance 1, the dot product has variance D. What is its standard deviation?",
     more="For D = 4 the divisor is 2, for D = 100 it is 10. Print yours. Or do you scale twice, in two places?",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def scaled_by_width(query, key, value, *, scale, **options):
     """The scores are divided by the width itself, so the weights are flatter than they should be."""
@@ -208,7 +208,7 @@ def scaled_by_width(query, key, value, *, scale, **options):
     "multiplied by the square root of D",
     hint="The factor is there to keep scores small. Does yours make them larger or smaller?",
     more="Look at the line with the root: a factor, or a divisor? Print the largest score before and after it.",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def multiplied_by_root(query, key, value, *, scale, **options):
     """The scores are multiplied by the root of the width, where they should be divided by it."""
@@ -219,7 +219,7 @@ def multiplied_by_root(query, key, value, *, scale, **options):
     "the fourth root of D",
     hint="How often is a root taken in your code, and of what?",
     more="If you scale the query and the key separately, each of them needs the fourth root.",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def fourth_root(query, key, value, *, scale, **options):
     """The dot products are divided by the root of the root of the width: half of the scaling is missing."""
@@ -274,7 +274,7 @@ def scaled_by_value_width(query, key, value, *, scale, **options):
     "scaled after the softmax",
     hint="What is it that grows with the width, and has to be brought down before the softmax?",
     more="If all values are 1, every output is an average of ones. Which number do you get, and which line divides it?",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def scaled_after_softmax(query, key, value, *, scale, **options):
     """The softmax gets the plain dot products, and what comes out of it is divided. The scores need the scaling."""
@@ -285,7 +285,7 @@ def scaled_after_softmax(query, key, value, *, scale, **options):
     "the output is scaled as well",
     hint="How often do you divide by the root of the width?",
     more="If all values are 1, every output is an average of ones. Which number do you get?",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def scaled_output(query, key, value, *, scale, **options):
     """The weights are right, but the output is divided by the root of the width once more."""
@@ -296,7 +296,7 @@ def scaled_output(query, key, value, *, scale, **options):
     "the scale is ignored",
     hint="What does your function do with the argument `scale`?",
     more="Call it twice, with two different scales. Which line should make the results differ?",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def scale_ignored(query, key, value, *, scale, **options):
     """Without a scale the output is right. But if a scale is passed, the root of the width is used all the same."""
@@ -307,7 +307,7 @@ def scale_ignored(query, key, value, *, scale, **options):
     "divided by the scale",
     hint="The docstring says what the dot products are multiplied by. Is that what you do?",
     more="With a scale of 0.3 scores get smaller than the dot products. Do yours?",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def divided_by_scale(query, key, value, *, scale, **options):
     """The dot products are divided by `scale`. It is a factor: they are multiplied by it."""
@@ -318,7 +318,7 @@ def divided_by_scale(query, key, value, *, scale, **options):
     "the scale comes on top of the root",
     hint="By how many factors are the dot products multiplied if the caller passes a scale?",
     more="With scale=1 the softmax should get the plain dot products. Print what it gets from you.",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def scale_on_top(query, key, value, *, scale, **options):
     """A scale that is passed replaces the root of the width. In yours both are applied."""
@@ -329,7 +329,7 @@ def scale_on_top(query, key, value, *, scale, **options):
     "the scale is taken for a width",
     hint="If the caller passes a scale, is there still a root to be taken?",
     more="With scale=0.3 a dot product of 10 becomes 3. Work out what yours becomes.",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def scale_as_width(query, key, value, *, scale, **options):
     """You take a root of `scale` and divide by it, as if it were the width. It is the factor itself."""
@@ -341,7 +341,7 @@ def scale_as_width(query, key, value, *, scale, **options):
     "a scale of 0 is taken for none",
     hint="What is `scale` if the caller does not pass it, and is that the same as 0?",
     more="In a condition Python takes the number 0 for False, as it takes None. Ask for None by name.",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def zero_scale(query, key, value, *, scale, **options):
     """A scale of 0 is a number like any other: all scores become 0. Yours falls back to the root of the width."""
@@ -1378,7 +1378,7 @@ def always_root_of_three(query, key, value, *, scale, **options):
     "a scale that is a whole number is ignored",
     hint="What does your function do with scale=1, and what with scale=1.0?",
     more="A number can be an int or a float, and both are scales. Ask only whether there is a scale at all.",
-    section=ROOT,
+    section=SQUARE_ROOT,
 )
 def whole_scale_ignored(query, key, value, *, scale, **options):
     """A scale such as 1 or 2 is replaced by the default. Whether a number has a decimal point makes no difference."""
@@ -1458,5 +1458,5 @@ EXERCISE = Exercise(
     mistakes=(*MISTAKES, *blockwise.MISTAKES),
     ungraded_options=("attn_mask", "is_causal", "q_offset", "return_weights"),
     analytic_gradients=through_scaled_attention,
-    solved_by=ATTENDS,
+    solved_by=ATTENTION_FUNCTIONS,
 )

@@ -11,7 +11,7 @@ from attnlib.checks.catalogue.draw_qkv import draw_qkv
 from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.self_attention.dot import views
 from attnlib.checks.catalogue.self_attention.sections import ATTENTION, OVERFLOW, SCALE, SCORES, SOFTMAX, WEIGHTED_SUM
-from attnlib.checks.exercise import ATTENDS, Exercise, Mistakes
+from attnlib.checks.exercise import ATTENTION_FUNCTIONS, Exercise, Mistakes
 
 NUMBERS, BATCHES, LARGE, UNCHANGED = "the numbers", "batches", "large scores", "inputs unchanged"
 MASKS, OTHER_SCORES = "masks", "other scores"
@@ -1188,5 +1188,5 @@ EXERCISE = Exercise(
     mistakes=tuple(MISTAKES),
     ungraded_options=("mask", "score"),
     analytic_gradients=through_attention,
-    solved_by=ATTENDS,
+    solved_by=ATTENTION_FUNCTIONS,
 )

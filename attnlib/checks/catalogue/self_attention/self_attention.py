@@ -11,7 +11,7 @@ from attnlib.checks.calling.conventions import has_argument
 from attnlib.checks.catalogue.duplicate_rows import with_duplicate_rows
 from attnlib.checks.catalogue.self_attention import attention as of_attention
 from attnlib.checks.catalogue.self_attention.sections import ATTENTION, COSINE, PERMUTATION, WEIGHTED_SUM
-from attnlib.checks.exercise import ATTENDS, Exercise, Mistake, Mistakes
+from attnlib.checks.exercise import ATTENTION_FUNCTIONS, Exercise, Mistake, Mistakes
 
 NUMBERS, BATCHES, LARGE, UNCHANGED = "the numbers", "batches", "large scores", "inputs unchanged"
 MASKS, OTHER_SCORES = "masks", "other scores"
@@ -451,5 +451,5 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=(*MISTAKES, *(_with_itself(m) for m in of_attention.MISTAKES if m.id not in ALONE)),
     ungraded_options=("mask", "score"),
-    solved_by=ATTENDS,
+    solved_by=ATTENTION_FUNCTIONS,
 )

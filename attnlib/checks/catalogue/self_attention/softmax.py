@@ -8,7 +8,7 @@ import numpy as np
 import attnlib
 from attnlib.checks.calling.case import Case
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SOFTMAX
-from attnlib.checks.exercise import ATTENDS, Exercise, Mistakes
+from attnlib.checks.exercise import ATTENTION_FUNCTIONS, Exercise, Mistakes
 
 NUMBERS, AXES, LARGE, UNCHANGED = "the numbers", "every axis", "large scores", "inputs unchanged"
 WHOLE = "whole numbers"
@@ -866,7 +866,7 @@ EXERCISE = Exercise(
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     solved_by=(
-        *ATTENDS,
+        *ATTENTION_FUNCTIONS,
         "scipy.special.softmax",
         "scipy.special.log_softmax",
         "scipy.special.logsumexp",

@@ -10,7 +10,7 @@ ONE_WIDTH = "queries, keys and values are all embed_dim wide: project other widt
 PADDING = (
     "pass attn_mask=~{name}[:, None, None, :], or padding_mask(lengths, S): True means that a key may be attended to"
 )
-INSTEAD = {
+ALTERNATIVES = {
     "key_padding_mask": PADDING,
     "src_key_padding_mask": PADDING,
     "tgt_key_padding_mask": PADDING,
@@ -44,8 +44,10 @@ def explain_torch_names(method: Method) -> Method:
     @wraps(method)
     def explained(self: object, *arguments: Any, **options: Any) -> Any:
         for name in options:
-            if name in INSTEAD:
-                raise TypeError(f"{type(self).__name__} has no argument {name!r}: {INSTEAD[name].format(name=name)}")
+            if name in ALTERNATIVES:
+                raise TypeError(
+                    f"{type(self).__name__} has no argument {name!r}: {ALTERNATIVES[name].format(name=name)}"
+                )
         return method(self, *arguments, **options)
 
     return explained  # type: ignore[return-value]
