@@ -11,7 +11,7 @@ import nbgrader
 
 import grading
 from grading.course import Course
-from grading.handout import RELEASED
+from grading.handout import RELEASED_FOLDER
 
 course = Course.at(Path(__file__).parent)
 course.folder.mkdir(parents=True, exist_ok=True)  # SQLite makes a file, but no folder to put it in
@@ -21,7 +21,7 @@ c = get_config()  # noqa: F821 (nbgrader provides it)
 c.CourseDirectory.course_id = "attention"
 c.CourseDirectory.root = str(course.root)
 c.CourseDirectory.source_directory = "solutions"
-c.CourseDirectory.release_directory = str(RELEASED)  # in exercises/ a notebook may be somebody's work
+c.CourseDirectory.release_directory = str(RELEASED_FOLDER)  # in exercises/ a notebook may be somebody's work
 c.CourseDirectory.submitted_directory = str(course.folder / "submitted")
 c.CourseDirectory.autograded_directory = str(course.folder / "autograded")
 c.CourseDirectory.feedback_directory = str(course.folder / "feedback")

@@ -9,8 +9,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from grading.course import Course
-from grading.sample import FENCE, write_class
-from grading.sample import FOLDER as SAMPLES
+from grading.sample import CODE_BLOCK, SAMPLE_FOLDER, write_class
 
 ANSWERS = Path(__file__).with_name("answers")
 HEADING = re.compile(r"^## (\S+): (.+)$\n", re.MULTILINE)
@@ -24,7 +23,7 @@ Answers = dict[str, list[str]]  # by the id of the cell
 def hand_in(course: Course, assignment: str, template: Path, count: int) -> list[str]:
     """Write ``count`` submissions into a course, the same ones every time, and return the names of the students."""
     names = []
-    if (SAMPLES / assignment).is_dir():
+    if (SAMPLE_FOLDER / assignment).is_dir():
         names = [name for name in write_class(course, assignment) if name != ENDLESS][:count]
         for left_out in set(course.students()) - set(names):
             shutil.rmtree(course.submitted(left_out, assignment).parent)
@@ -62,7 +61,7 @@ def _answers(assignment: str) -> tuple[Answers, Answers]:
     wrong: Answers = {}
     _, *parts = HEADING.split((ANSWERS / f"{assignment}.md").read_text(encoding="utf-8"))
     for cell, what, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-        code = FENCE.search(text)
+        code = CODE_BLOCK.search(text)
         assert code, f"no code under {cell}: {what}"
         (right if what.startswith(RIGHT) else wrong).setdefault(cell, []).append(code[1])
     return right, wrong

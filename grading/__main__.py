@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from grading.course import FOLDER, Course, GradingError, importing, log_file
+from grading.course import FOLDER_VARIABLE, Course, GradingError, importing, log_file
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.verdict import Verdict
@@ -98,7 +98,9 @@ def _class_command(
 
 
 def _take_course(command: argparse.ArgumentParser) -> None:
-    where = f"the class's folder (default: the environment variable {FOLDER}, or else class/ next to solutions/)"
+    where = (
+        f"the class's folder (default: the environment variable {FOLDER_VARIABLE}, or else class/ next to solutions/)"
+    )
     command.add_argument("--course", type=Path, metavar="DIR", help=where)
 
 
@@ -123,9 +125,9 @@ def _release(course: Course, asked: argparse.Namespace) -> int:
 
 
 def _work(course: Course, asked: argparse.Namespace) -> int:
-    from grading.handout import WORK, start_work
+    from grading.handout import WORK_FOLDER, start_work
 
-    print("\n".join(start_work(course, asked.assignment, asked.to or course.root / WORK)))
+    print("\n".join(start_work(course, asked.assignment, asked.to or course.root / WORK_FOLDER)))
     return 0
 
 

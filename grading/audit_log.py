@@ -19,7 +19,7 @@ from typing import Any
 from grading.safe_files import SafeFolder
 from grading.version import catalogue, engine
 
-FIRST = "0" * 64  # in place of the digest of an entry before the first one
+DIGEST_BEFORE_FIRST = "0" * 64  # in place of the digest of an entry before the first one
 MAX_LOG_BYTES = 500_000_000  # some 600 bytes an entry: the gradings of a large class over many years
 
 
@@ -67,7 +67,7 @@ class AuditLog:
     def entries(self) -> tuple[list[Entry], list[str]]:
         """Return the entries, and what is wrong with their order."""
         lines = self._read().splitlines()
-        entries, wrong, previous = [], [], FIRST
+        entries, wrong, previous = [], [], DIGEST_BEFORE_FIRST
         for number, line in enumerate(lines, 1):
             entry = Entry(number, sha256(line).hexdigest(), _said(line))
             if entry.said and entry.said.get("previous") != previous:
@@ -80,7 +80,7 @@ class AuditLog:
 
     def _append(self, said: dict[str, Any]) -> None:
         end = self._end()
-        previous = sha256(end).hexdigest() if end else FIRST
+        previous = sha256(end).hexdigest() if end else DIGEST_BEFORE_FIRST
         time = datetime.now(UTC).isoformat(timespec="seconds")
         line = json.dumps({"previous": previous, "time": time, **said}, ensure_ascii=False).encode()
         torn = b"" if self._whole else b"\n"

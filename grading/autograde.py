@@ -12,7 +12,7 @@ from grading._untyped import NbGraderPreprocessor, NotebookNode
 from grading.course import Course, GradingError, log_file
 from grading.exchange import SECRET, TIMESTAMP
 from grading.judge import Judge
-from grading.notebook_template import VERDICT, NotebookTemplate
+from grading.notebook_template import VERDICT_KEY, NotebookTemplate
 from grading.pool import run_here
 from grading.read_submission import read_submission
 from grading.release import notebook_templates, register
@@ -20,7 +20,7 @@ from grading.repair.messages import RefusedError
 from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.limits import Limits
 
-BITS = 128
+SEED_BITS = 128
 
 
 def _template(resources: Any, root: str) -> NotebookTemplate:
@@ -64,11 +64,11 @@ class Grade(NbGraderPreprocessor):  # type: ignore[misc]
         course = Course.at(Path(self.config.CourseDirectory.root))
         notebooks = course.notebooks(resources["nbgrader"]["assignment"])
         _keep_only({*notebooks, TIMESTAMP, SECRET}, Path(resources["metadata"]["path"]))
-        template, judge = _template(resources, self.config.CourseDirectory.root), Judge(randbits(BITS))
+        template, judge = _template(resources, self.config.CourseDirectory.root), Judge(randbits(SEED_BITS))
         require_hidden(course)
         (result,) = run_here([template.task(nb, judge, Limits(), sandboxed=True)])
         if result.lost:
             raise GradingError(result.lost)
         marked, verdict = template.marked(nb, result, judge)
-        marked.metadata[VERDICT] = {"verdict": verdict.verdict, "reason": verdict.reason}
+        marked.metadata[VERDICT_KEY] = {"verdict": verdict.verdict, "reason": verdict.reason}
         return marked, resources

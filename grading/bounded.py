@@ -35,11 +35,11 @@ from grading.sandbox.inside.syscalls import MACHINES
 from grading.sandbox.temporary import temporary
 
 PRELOADED = "grading.preloaded"  # what the server of the children imports: it takes a second
-SECONDS = 20  # of processor time: the slowest honest page takes less than one
+CPU_SECONDS = 20  # of processor time: the slowest honest page takes less than one
 CLOCK_FACTOR = 15  # times as many seconds by the clock, on a machine that has much else to do
-MEMORY = 1_000_000_000  # bytes beyond what the imported modules take
+MAX_MEMORY_BYTES = 1_000_000_000  # bytes beyond what the imported modules take
 MAX_RESULT_BYTES = 200_000_000  # of one result: a page shows every figure of a notebook
-NOBODY = 65_534
+NOBODY_UID = 65_534
 SET_PDEATHSIG, SET_KEEPCAPS, CAP_DAC_READ_SEARCH = 1, 8, 2
 
 Work = Callable[..., Iterator[Any]]
@@ -65,7 +65,7 @@ class LostError(GradingError):
     """The child did not begin, or somebody else ended it: this says nothing about the work. It was tried twice."""
 
 
-def values(work: Work, *arguments: Any, seconds: int = SECONDS) -> list[Any]:
+def values(work: Work, *arguments: Any, seconds: int = CPU_SECONDS) -> list[Any]:
     """Run a generator in a bounded child, and return its values, which have to be fit for JSON.
 
     Args:
@@ -84,7 +84,7 @@ def values(work: Work, *arguments: Any, seconds: int = SECONDS) -> list[Any]:
         return _values(work, arguments, seconds)
 
 
-def value(work: Work, *arguments: Any, seconds: int = SECONDS) -> Any:
+def value(work: Work, *arguments: Any, seconds: int = CPU_SECONDS) -> Any:
     """Return the only value of a generator that runs in a bounded child. See :func:`values`."""
     (only,) = values(work, *arguments, seconds=seconds)
     return only
@@ -151,7 +151,7 @@ def _received(ours: Connection, child: ForkServerProcess, seconds: int) -> list[
         elif "failed" in message:
             raise WorkFailedError(message["failed"], came)
         elif "memory" in message:
-            raise ExceededError(f"took more than {MEMORY // 1_000_000_000} GB of memory", came)
+            raise ExceededError(f"took more than {MAX_MEMORY_BYTES // 1_000_000_000} GB of memory", came)
         elif "done" in message:
             return came
 
@@ -199,7 +199,7 @@ def _limit(seconds: int) -> None:
     """Bound time, memory and files. The hard limit of time comes a second later, for whoever ignores the soft one."""
     most = {"CPU": (seconds, seconds + 1), "FSIZE": (0, 0), "CORE": (0, 0)}
     if addresses := isolation.address_space():
-        most["AS"] = (addresses + MEMORY, addresses + MEMORY)
+        most["AS"] = (addresses + MAX_MEMORY_BYTES, addresses + MAX_MEMORY_BYTES)
     for name, limits in most.items():
         with suppress(ValueError):  # the limit that is there already is lower
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), limits)
@@ -215,8 +215,8 @@ def _give_up_rights() -> None:
         with suppress(PermissionError):  # root of a user namespace: there are no groups to leave
             os.setgroups([])
         isolation.libc.prctl(SET_KEEPCAPS, 1, 0, 0, 0)
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
+        os.setresgid(NOBODY_UID, NOBODY_UID, NOBODY_UID)
+        os.setresuid(NOBODY_UID, NOBODY_UID, NOBODY_UID)
         _keep(CAP_DAC_READ_SEARCH)
     isolation.libc.prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() == 1:  # the server ended before that call

@@ -11,14 +11,14 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from grading.safe_files import EVERYBODY, SafeFolder
+from grading.safe_files import PUBLIC_MODE, SafeFolder
 
 if TYPE_CHECKING:
     from traitlets.config import Config
 
-FOLDER = "ATTENTION_CLASS"  # the environment variable that names the class's folder
+FOLDER_VARIABLE = "ATTENTION_CLASS"  # the environment variable that names the class's folder
 CONFIG = "nbgrader_config.py"
-FORMAT = "%(asctime)s %(levelname)s %(message)s"
+LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
 
 
 class GradingError(Exception):
@@ -39,7 +39,7 @@ class Course:
     @classmethod
     def at(cls, root: Path, folder: Path | None = None) -> "Course":
         """Return the course at ``root``; the class's folder is the one given, or that of the environment."""
-        folder = folder or Path(os.environ.get(FOLDER) or root / "class")
+        folder = folder or Path(os.environ.get(FOLDER_VARIABLE) or root / "class")
         return cls(root.resolve(), folder.resolve())
 
     @property
@@ -101,7 +101,7 @@ class Course:
         from traitlets.config.loader import PyFileConfigLoader
 
         self.files.require_own(self.folder / "gradebook.db")  # SQLite opens it by its name
-        with environment(FOLDER, str(self.folder)):
+        with environment(FOLDER_VARIABLE, str(self.folder)):
             config: Config = PyFileConfigLoader(CONFIG, path=str(self.root)).load_config()
         return config
 
@@ -149,7 +149,7 @@ class _LogFile(logging.FileHandler):
         super().__init__(self._path, encoding="utf-8")
 
     def _open(self) -> TextIOWrapper:
-        with self._files.file(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, EVERYBODY) as descriptor:
+        with self._files.file(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, PUBLIC_MODE) as descriptor:
             return open(os.dup(descriptor), "a", encoding="utf-8")  # noqa: PTH123 (it is a descriptor)
 
 
@@ -157,7 +157,7 @@ def log_file(course: Course, assignment: str) -> logging.Logger:
     """Return a logger that writes into the class's folder, and nothing to the terminal."""
     log = logging.getLogger(f"grading.{assignment}")
     file = _LogFile(course, assignment)
-    file.setFormatter(logging.Formatter(FORMAT))
+    file.setFormatter(logging.Formatter(LOG_FORMAT))
     for old in log.handlers:
         old.close()
     log.handlers[:] = [file]

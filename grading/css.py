@@ -2,12 +2,38 @@
 
 from grading._untyped import Declaration, FunctionBlock, Node, parse_blocks_contents, serialize
 
-TYPE = {"color", "font-family", "font-size", "font-style", "font-variant-numeric", "font-weight", "line-height"}
-BOXES = {"border", "border-collapse", "border-left", "display", "flex-wrap", "gap", "margin", "max-width", "padding"}
-PLACES = {"align-items", "background-color", "caption-side", "text-align", "vertical-align", "white-space", "width"}
-PROPERTIES = TYPE | BOXES | PLACES
-COLOURS = {"hsl", "hsla", "rgb", "rgba"}  # the functions that a value may use
-SIMPLE = {"dimension", "hash", "ident", "literal", "number", "percentage", "string", "whitespace"}
+TYPE_PROPERTIES = {
+    "color",
+    "font-family",
+    "font-size",
+    "font-style",
+    "font-variant-numeric",
+    "font-weight",
+    "line-height",
+}
+BOX_PROPERTIES = {
+    "border",
+    "border-collapse",
+    "border-left",
+    "display",
+    "flex-wrap",
+    "gap",
+    "margin",
+    "max-width",
+    "padding",
+}
+LAYOUT_PROPERTIES = {
+    "align-items",
+    "background-color",
+    "caption-side",
+    "text-align",
+    "vertical-align",
+    "white-space",
+    "width",
+}
+PROPERTIES = TYPE_PROPERTIES | BOX_PROPERTIES | LAYOUT_PROPERTIES
+COLOUR_FUNCTIONS = {"hsl", "hsla", "rgb", "rgba"}  # the functions that a value may use
+SIMPLE_TOKENS = {"dimension", "hash", "ident", "literal", "number", "percentage", "string", "whitespace"}
 
 
 def safe_style(style: str) -> str:
@@ -25,5 +51,5 @@ def _is_safe(declaration: Declaration) -> bool:
 
 def _is_safe_value(part: Node) -> bool:
     if isinstance(part, FunctionBlock):
-        return part.lower_name in COLOURS and all(inner.type in SIMPLE for inner in part.arguments)
-    return part.type in SIMPLE
+        return part.lower_name in COLOUR_FUNCTIONS and all(inner.type in SIMPLE_TOKENS for inner in part.arguments)
+    return part.type in SIMPLE_TOKENS

@@ -4,7 +4,7 @@ import errno
 
 from sqlalchemy.exc import SQLAlchemyError
 
-ADVICE = {
+ADVICE_BY_ERRNO = {
     errno.ENOSPC: "There has to be free space on the disk: remove what is not needed.",
     errno.EDQUOT: "There has to be free space within your quota: remove what is not needed.",
     errno.EACCES: "You have to be allowed to read and write it: change its permissions, or who owns it.",
@@ -17,16 +17,16 @@ ADVICE = {
     errno.EMFILE: "A process has to be allowed more open files: raise the limit with `ulimit -n`.",
     errno.ENOMEM: "There has to be free memory: end other programs.",
 }
-OTHERWISE = "Put this right."
-GRADEBOOK = "The gradebook has to be there, and no other program may keep it locked: close that program."
+DEFAULT_ADVICE = "Put this right."
+GRADEBOOK_ADVICE = "The gradebook has to be there, and no other program may keep it locked: close that program."
 
 
 def explained(error: Exception) -> str:
     """Return what happened, what is needed and what to do, or '' where the error is a fault of the program's own."""
     if isinstance(error, SQLAlchemyError):
-        return f"{type(error).__name__}: {str(error).splitlines()[0]}. {GRADEBOOK}"
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}. {GRADEBOOK_ADVICE}"
     if not isinstance(error, OSError):
         return ""
     what = error.strerror or str(error) or type(error).__name__
     paths = " -> ".join(str(path) for path in (error.filename, error.filename2) if path is not None)
-    return f"{paths + ': ' if paths else ''}{what}. {ADVICE.get(error.errno or 0, OTHERWISE)}"
+    return f"{paths + ': ' if paths else ''}{what}. {ADVICE_BY_ERRNO.get(error.errno or 0, DEFAULT_ADVICE)}"

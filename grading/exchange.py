@@ -7,8 +7,8 @@ from grading.course import Course, GradingError
 
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"  # as `nbgrader collect` writes them
 MAX_FILE_BYTES = 1_000  # of either file
-PRIVATE = 0o600
-BYTES = 64  # of a secret, as many as nbgrader draws
+PRIVATE_MODE = 0o600
+SECRET_BYTES = 64  # of a secret, as many as nbgrader draws
 
 
 def keep_for_exchange(course: Course, assignment: str, student: str) -> None:
@@ -24,12 +24,12 @@ def keep_for_exchange(course: Course, assignment: str, student: str) -> None:
     secrets = (_read(course, folder / SECRET) for folder in (came, *folders))
     wanted = {
         TIMESTAMP: _read(course, came / TIMESTAMP) or b"",
-        SECRET: next(filter(None, secrets), None) or token_hex(BYTES).encode(),
+        SECRET: next(filter(None, secrets), None) or token_hex(SECRET_BYTES).encode(),
     }
     for folder in folders:
         for name, content in wanted.items():
             if _read(course, folder / name) != content:
-                course.files.write(folder / name, content, PRIVATE)
+                course.files.write(folder / name, content, PRIVATE_MODE)
 
 
 def _read(course: Course, file: Path) -> bytes | None:

@@ -13,7 +13,7 @@ from attnlib.checks.questions import Question
 from grading._untyped import NotebookNode, is_grade, is_solution
 from grading.course import GradingError
 
-OPTIONS = {"check": {"points", "backend", "hint"}, "check_choice": {"points"}}
+CHECK_OPTIONS = {"check": {"points", "backend", "hint"}, "check_choice": {"points"}}
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _call(cell: NotebookNode) -> ast.Call:
     except SyntaxError as error:
         raise _not_a_question(cell, f"it is no Python ({error})") from None
     call = body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in OPTIONS):
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in CHECK_OPTIONS):
         raise _not_a_question(cell, "it is something else")
     return call
 
@@ -82,7 +82,7 @@ def _arguments(call: ast.Call, cell: NotebookNode) -> tuple[str, dict[str, objec
     if len(call.args) != 2 or not all(isinstance(x, ast.Constant) for x in constants):
         raise _not_a_question(cell, "its arguments are not a name, an implementation, and plain options")
     options: dict[str, object] = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-    unknown = options.keys() - OPTIONS[call.func.id]  # type: ignore[attr-defined]
+    unknown = options.keys() - CHECK_OPTIONS[call.func.id]  # type: ignore[attr-defined]
     if unknown:
         raise _not_a_question(cell, f"it has the options {', '.join(sorted(unknown))}")
     return str(ast.literal_eval(call.args[0])), options

@@ -19,11 +19,11 @@ from tempfile import TemporaryDirectory
 
 from grading.course import Course, GradingError, log_file
 
-RELEASED = Path("_build", "released")
-EXERCISES, WORK = Path("exercises"), Path("work")
-DIGESTS = EXERCISES / "SHA256SUMS"
+RELEASED_FOLDER = Path("_build", "released")
+EXERCISES_FOLDER, WORK_FOLDER = Path("exercises"), Path("work")
+DIGESTS = EXERCISES_FOLDER / "SHA256SUMS"
 
-READ_ONLY = 0o444
+READ_ONLY_MODE = 0o444
 
 Files = dict[str, bytes]  # what is released, by its path below the folder: 02-self-attention/self-attention.ipynb
 
@@ -40,7 +40,7 @@ def hand_out(course: Course, assignment: str | None = None) -> list[str]:
     kept = {path: digest for path, digest in before.items() if assignment and not path.startswith(f"{assignment}/")}
     lines = [f"{digest}  {path}\n" for path, digest in sorted((kept | now).items())]
     with _writing(course.root):
-        _mirror(files, course.root / RELEASED, whole=assignment is None)
+        _mirror(files, course.root / RELEASED_FOLDER, whole=assignment is None)
         said = list(_published(course, files, before))
         _write(course.root / DIGESTS, "".join(lines).encode())
     return said
@@ -106,18 +106,18 @@ def _found(course: Course, digests: dict[str, str]) -> Files:
         match = next((found for found in _candidates(course.root, path) if _digest(found) == digest), None)
         if match is None:
             raise GradingError(
-                f"{EXERCISES / path} is not what was released, and no other copy is left. "
-                f"Move your work elsewhere ({WORK}/ is meant for it), and get the original from the course again"
+                f"{EXERCISES_FOLDER / path} is not what was released, and no other copy is left. "
+                f"Move your work elsewhere ({WORK_FOLDER}/ is meant for it), and get the original from the course again"
             )
         files[path] = match
     return files
 
 
 def _candidates(root: Path, path: str) -> Iterator[bytes]:
-    for place in (EXERCISES, RELEASED):
+    for place in (EXERCISES_FOLDER, RELEASED_FOLDER):
         if (root / place / path).is_file():
             yield (root / place / path).read_bytes()
-    committed = ["git", "-C", str(root), "show", f"HEAD:./{EXERCISES.as_posix()}/{path}"]
+    committed = ["git", "-C", str(root), "show", f"HEAD:./{EXERCISES_FOLDER.as_posix()}/{path}"]
     try:
         yield subprocess.run(committed, capture_output=True, check=True, timeout=60).stdout
     except (OSError, subprocess.SubprocessError):
@@ -127,18 +127,18 @@ def _candidates(root: Path, path: str) -> Iterator[bytes]:
 def _published(course: Course, files: Files, before: dict[str, str]) -> Iterator[str]:
     """Write to ``exercises/`` what nobody has changed there, and say what happened to the rest."""
     for path, content in files.items():
-        target = course.root / EXERCISES / path
+        target = course.root / EXERCISES_FOLDER / path
         there = target.read_bytes() if target.is_file() else None
         if there == content:
             continue
         if there is None or _digest(there) == before.get(path):
             _write(target, content)
-            yield f"{EXERCISES / path}: released"
+            yield f"{EXERCISES_FOLDER / path}: released"
         else:
             yield (
-                f"{EXERCISES / path} is not what was released, so it was left as it is. To get the version that is "
-                f"released now, run `make work ASSIGNMENT={path.partition('/')[0]}`. This copies it to {WORK / path}; "
-                "if that file already exists, move or rename it first"
+                f"{EXERCISES_FOLDER / path} is not what was released, so it was left as it is. To get the version that "
+                f"is released now, run `make work ASSIGNMENT={path.partition('/')[0]}`. This copies it to "
+                f"{WORK_FOLDER / path}; if that file already exists, move or rename it first"
             )
 
 
@@ -148,7 +148,7 @@ def _mirror(files: Files, folder: Path, *, whole: bool) -> None:
     for path, content in files.items():
         if there.get(path) != content:
             _write(folder / path, content)
-        (folder / path).chmod(READ_ONLY)
+        (folder / path).chmod(READ_ONLY_MODE)
     for path in there.keys() - files.keys() if whole else ():
         (folder / path).unlink()
 

@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from grading._untyped import tqdm
 from grading.course import Course
 from grading.gradebook.assignment import AssignmentGradebook, SubmissionTime
-from grading.outcome import CHANGED, IN_TIME, NO_DUE_DATE, UNKNOWN, Outcome, plain
+from grading.outcome import IN_TIME, LATENESS_CHANGED, NO_DUE_DATE, TIME_UNKNOWN, Outcome, plain
 from grading.text import points
 from grading.timestamp import HandedIn, handed_in
 from grading.verdict import Verdict
 
-LEAST = timedelta(seconds=1)  # how late something counts as that is late by an unknown time
-FORMAT = "%Y-%m-%d %H:%M:%S UTC"
+MIN_LATENESS = timedelta(seconds=1)  # how late something counts as that is late by an unknown time
+TIME_FORMAT = "%Y-%m-%d %H:%M:%S UTC"
 
 
 class Lateness:
@@ -35,7 +35,7 @@ class Lateness:
         now = self._now(outcome)
         if now.text == outcome.lateness:
             return outcome
-        change = f"{CHANGED}{outcome.lateness or 'nothing was known'} → {now.text or 'nothing is known'}"
+        change = f"{LATENESS_CHANGED}{outcome.lateness or 'nothing was known'} → {now.text or 'nothing is known'}"
         tqdm.write(f"{plain(outcome.student)}: {change}")
         self.course.files.remove(self.course.feedback(outcome.student, self.assignment))  # it shows what was taken off
         return self._with(outcome, now, change)
@@ -47,7 +47,7 @@ class Lateness:
         time = self._known.get(student, SubmissionTime(None, None, 0.0))
         when = handed.when
         if handed.late and time.due:
-            when = time.due + LEAST
+            when = time.due + MIN_LATENESS
         if (
             student not in self._known
             or time.came != when
@@ -59,7 +59,7 @@ class Lateness:
         return Known(handed, time)
 
     def _with(self, outcome: Outcome, now: "Known", *more: str) -> Outcome:
-        kept = (flag for flag in outcome.flags if not flag.startswith((CHANGED, UNKNOWN)))
+        kept = (flag for flag in outcome.flags if not flag.startswith((LATENESS_CHANGED, TIME_UNKNOWN)))
         return replace(outcome, lateness=now.text, flags=(*kept, *more, *now.problems))
 
 
@@ -73,18 +73,18 @@ class Known:
     @property
     def problems(self) -> list[str]:
         """What an instructor should look at: without it, the lateness is not known."""
-        return [f"{UNKNOWN}{self.handed.problem}"] if self.handed.problem else []
+        return [f"{TIME_UNKNOWN}{self.handed.problem}"] if self.handed.problem else []
 
     @property
     def text(self) -> str:
         """What is known, in words; "" where nothing is."""
         if self.handed.problem and not self.handed.late:
-            return f"{UNKNOWN}{self.handed.problem}"
+            return f"{TIME_UNKNOWN}{self.handed.problem}"
         if self.handed.late:
             return f"late, by an unknown amount of time{self._taken_off()}"
         if self.handed.when is None:
             return ""
-        return f"handed in {self.handed.when.strftime(FORMAT)}{self._how_late(self.time.due)}"
+        return f"handed in {self.handed.when.strftime(TIME_FORMAT)}{self._how_late(self.time.due)}"
 
     def _how_late(self, due: datetime | None) -> str:
         if due is None:

@@ -7,16 +7,16 @@ import xml.etree.ElementTree as ET
 from latex2mathml.converter import convert_to_element
 
 # Code, and every tag: a formula inside an attribute would bring quotes of its own into it.
-KEPT = re.compile(r"""(<(?:code|pre)\b.*?</(?:code|pre)>|<(?:"[^"]*"|'[^']*'|[^'">])*>)""", re.DOTALL)
-FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+?)\$", re.DOTALL)
-ATTRIBUTES = {"columnalign", "columnspacing", "display", "displaystyle", "fence", "mathvariant", "movablelimits"}
-ATTRIBUTES |= {"rowspacing", "scriptlevel", "separator", "stretchy", "width", "xmlns"}
+CODE_OR_TAG = re.compile(r"""(<(?:code|pre)\b.*?</(?:code|pre)>|<(?:"[^"]*"|'[^']*'|[^'">])*>)""", re.DOTALL)
+TEX_FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+?)\$", re.DOTALL)
+MATHML_ATTRIBUTES = {"columnalign", "columnspacing", "display", "displaystyle", "fence", "mathvariant", "movablelimits"}
+MATHML_ATTRIBUTES |= {"rowspacing", "scriptlevel", "separator", "stretchy", "width", "xmlns"}
 
 
 def with_formulas(page: str) -> str:
     """Turn ``$…$`` and ``$$…$$`` in HTML, outside of code, into MathML. What is no formula stays as it is."""
-    parts = KEPT.split(page)
-    parts[::2] = [FORMULA.sub(_formula, part) for part in parts[::2]]
+    parts = CODE_OR_TAG.split(page)
+    parts[::2] = [TEX_FORMULA.sub(_formula, part) for part in parts[::2]]
     return "".join(parts)
 
 
@@ -27,7 +27,7 @@ def _formula(match: re.Match[str]) -> str:
         for element in root.iter():
             # The converter leaves entities for later unescaping, which would let a student's text become markup.
             element.text = element.text and html.unescape(element.text)
-            element.attrib = {name: value for name, value in element.attrib.items() if name in ATTRIBUTES}
+            element.attrib = {name: value for name, value in element.attrib.items() if name in MATHML_ATTRIBUTES}
         return ET.tostring(root, encoding="unicode", short_empty_elements=False)
     except Exception:  # the converter gives up on broken LaTeX in many ways
         return match.group()

@@ -12,14 +12,15 @@ from grading.sandbox.limits import Limits
 from grading.task import Answered, Result, Step, Task
 from grading.verdict import Verdict
 
-VERDICT = "grading"  # the key in a notebook's metadata under which the verdict is stored
-STOPPED = "Stopped"  # the error in a cell that did not finish
-NO_MEMORY = ("MemoryError", "can't allocate memory", "Unable to allocate")
-UNWRITTEN = "NotImplementedError"  # what an answer that nobody wrote raises
-WITHHELD = "Withheld"  # what a comparison with attnlib's own function raises before the probe has been answered
-SHOWS = "demonstration"  # the tag of a given cell that takes long, earns nothing, and is left out while grading
-LEFT_OUT = "[Not run while grading: this cell shows something, and earns nothing.]\n"
-CUT = "[Output cut here: there was more than is kept.]\n"
+VERDICT_KEY = "grading"  # the key in a notebook's metadata under which the verdict is stored
+STOPPED_ERROR = "Stopped"  # the error in a cell that did not finish
+MEMORY_ERRORS = ("MemoryError", "can't allocate memory", "Unable to allocate")
+UNWRITTEN_ERROR = "NotImplementedError"  # what an answer that nobody wrote raises
+WITHHELD_ERROR = "Withheld"  # what a comparison with attnlib's own function raises before the probe has been answered
+# The tag of a given cell that takes long, earns nothing, and is left out while grading.
+DEMONSTRATION_TAG = "demonstration"
+CELL_SKIPPED_NOTICE = "[Not run while grading: this cell shows something, and earns nothing.]\n"
+OUTPUT_CUT_NOTICE = "[Output cut here: there was more than is kept.]\n"
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,13 @@ class NotebookTemplate:
                 verdicts += failed
             else:
                 cell.outputs = [_output(output, i + 1) for output in result.outputs.get(i, [])]
-                cell.outputs += [new_output("stream", name="stdout", text=LEFT_OUT)] if _only_shows(cell) else []
+                cell.outputs += (
+                    [new_output("stream", name="stdout", text=CELL_SKIPPED_NOTICE)] if _only_shows(cell) else []
+                )
                 if reason:
-                    cell.outputs.append(error(STOPPED, f"This cell {reason}"))
+                    cell.outputs.append(error(STOPPED_ERROR, f"This cell {reason}"))
                 if i in result.cut:
-                    cell.outputs.append(new_output("stream", name="stdout", text=CUT))
+                    cell.outputs.append(new_output("stream", name="stdout", text=OUTPUT_CUT_NOTICE))
             cell.execution_count = i + 1
             verdicts += [NotebookVerdict(Verdict(verdict), f"the cell {_name(cell)!r} {reason}")] if verdict else []
             verdicts += _noticed(cell, result.answered.get(i), cut=i in result.cut)
@@ -146,7 +149,7 @@ def _defined(source: str) -> set[str]:
 
 def _only_shows(cell: NotebookNode) -> bool:
     """Return whether a cell that was handed out is a demonstration. A student's own tags are not the assignment's."""
-    return SHOWS in cell.metadata.get("tags", []) and "nbgrader" in cell.metadata and not is_solution(cell)
+    return DEMONSTRATION_TAG in cell.metadata.get("tags", []) and "nbgrader" in cell.metadata and not is_solution(cell)
 
 
 def _output(output: dict[str, object], count: int) -> NotebookNode:
@@ -160,12 +163,19 @@ def _noticed(cell: NotebookNode, answered: Answered | None, *, cut: bool) -> lis
     where = f"the cell {_name(cell)!r}"
     found = [NotebookVerdict(Verdict.OUTPUT_LIMIT, f"{where} showed more than is kept.")] if cut else []
     answers = answered.answers.values() if answered else ()
-    if any(words in str(answer.get("error")) for answer in answers if isinstance(answer, dict) for words in NO_MEMORY):
+    if any(
+        words in str(answer.get("error")) for answer in answers if isinstance(answer, dict) for words in MEMORY_ERRORS
+    ):
         found.append(NotebookVerdict(Verdict.OUT_OF_MEMORY, f"{where} needed more memory than there is."))
     for output in cell.outputs:
-        if output.output_type == "error" and output.ename not in (STOPPED, UNWRITTEN, WITHHELD, "CheckFailed"):
+        if output.output_type == "error" and output.ename not in (
+            STOPPED_ERROR,
+            UNWRITTEN_ERROR,
+            WITHHELD_ERROR,
+            "CheckFailed",
+        ):
             said = f"{output.ename}: {output.evalue}"
-            if any(words in said for words in NO_MEMORY):
+            if any(words in said for words in MEMORY_ERRORS):
                 found.append(NotebookVerdict(Verdict.OUT_OF_MEMORY, f"{where} needed more memory than there is."))
             elif not is_autograded(cell):
                 found.append(NotebookVerdict(Verdict.STUDENT_ERROR, f"{where} raised {said.splitlines()[0][:120]}"))

@@ -15,8 +15,8 @@ from grading.text import printable
 from grading.verdict import Verdict
 
 IN_TIME, NO_DUE_DATE = ", in time", ", and no due date is set"  # endings of lateness notes that need not be shown
-CHANGED = "its lateness has changed: "  # the beginning of the flag for a change in lateness
-UNKNOWN = "its time of submission is not known: "
+LATENESS_CHANGED = "its lateness has changed: "  # the beginning of the flag for a change in lateness
+TIME_UNKNOWN = "its time of submission is not known: "
 MAX_TABLE_TEXT = 300  # characters of a student's text in a table
 
 

@@ -13,14 +13,14 @@ from grading import bounded
 from grading._untyped import GenerateFeedback, NotebookNode, as_node, notebook_of
 from grading.class_report.student_code import MAX_EXECUTED_NOTEBOOK_BYTES
 from grading.course import Course, log_file, quiet
-from grading.notebook_template import VERDICT
+from grading.notebook_template import VERDICT_KEY
 from grading.outcome import Outcome
 from grading.rendering import page_of
-from grading.repair.messages import CAME_INSTEAD
+from grading.repair.messages import OR_RENAME
 
 NO_PAGE = "no feedback page: "
 SENTENCE_END = re.compile(r"(?<=[.?]) ")
-FORMAT = {"nbformat": 4, "nbformat_minor": 5}
+NOTEBOOK_FORMAT = {"nbformat": 4, "nbformat_minor": 5}
 
 
 class Pages:
@@ -63,7 +63,7 @@ class Pages:
         if outcome.verdict.refused and not executed:
             refused = {"refused": True, "reason": to_student(outcome.reason.partition(NO_PAGE)[0])}
             for name in self.course.notebooks(self.assignment):
-                yield name, as_node({"cells": [], "metadata": {VERDICT: refused}} | FORMAT)
+                yield name, as_node({"cells": [], "metadata": {VERDICT_KEY: refused}} | NOTEBOOK_FORMAT)
 
     def _page(self, student: str, name: str, notebook: NotebookNode) -> str:
         known = {"student": student, "assignment": self.assignment, "notebook": name, "db_url": self._url}
@@ -79,7 +79,7 @@ def to_student(reason: str) -> str:
     That is its last sentence, up to the list of what came instead. What comes before and after it may hold names that
     a student gave to files, and stays as it is.
     """
-    said, instead, names = reason.partition(CAME_INSTEAD)
+    said, instead, names = reason.partition(OR_RENAME)
     *before, asked = SENTENCE_END.split(said)
     for words in (("Ask for it", "Hand it in"), ("ask for it", "hand it in"), ("Ask for ", "Hand in ")):
         asked = asked.replace(*words, 1)

@@ -14,7 +14,7 @@ from grading.repair.notebook import RepairedNotebook, digest, repair_notebook
 from grading.static_checks.flags import find_flags
 from grading.verdict import Verdict
 
-SECONDS = 10  # of processor time, to repair a notebook and to look through its code: an honest one takes 0.02
+READING_SECONDS = 10  # of processor time, to repair a notebook and to look through its code: an honest one takes 0.02
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def read_submission(folder: Path, template: NotebookTemplate) -> ReadNotebook:
     forbidden = {c.expression: c.exercise.forbidden for c in template.graded_cells.values() if c.exercise}
     failed = ""
     try:
-        came = bounded.values(_read, folder, name, template.released, forbidden, seconds=SECONDS)
+        came = bounded.values(_read, folder, name, template.released, forbidden, seconds=READING_SECONDS)
     except bounded.ExceededError as reason:
         came, failed = list(reason.values), str(reason)
     if not came:

@@ -12,7 +12,7 @@ from grading.gradebook.create import create_tables
 from grading.gradebook.lookup import is_registered
 from grading.notebook_template import NotebookTemplate
 
-LONGEST_STAMP = 1000  # bytes
+MAX_STAMP_BYTES = 1000  # bytes
 
 
 def release(course: Course, assignment: str, destination: Path, log: Logger) -> Path:
@@ -28,7 +28,7 @@ def register(course: Course, assignment: str, log: Logger) -> None:
     """
     folder = course.folder / "release"
     stamp, now = folder / f"{assignment}.registered", _digest(course, assignment)
-    is_new = course.files.changed(stamp) is not None and course.files.read(stamp, LONGEST_STAMP) == now.encode()
+    is_new = course.files.changed(stamp) is not None and course.files.read(stamp, MAX_STAMP_BYTES) == now.encode()
     is_whole = all((folder / assignment / name).is_file() for name in course.notebooks(assignment))
     if is_new and is_whole and is_registered(course.config().CourseDirectory.db_url, assignment):
         return

@@ -19,10 +19,10 @@ from grading.feedback import FeedbackExporter
 from grading.graded_cell import is_students
 from grading.sanitize import PICTURE_KINDS, sanitized
 
-SECONDS = 20  # of processor time, for one notebook: an honest one takes less than one
+RENDERING_SECONDS = 20  # of processor time, for one notebook: an honest one takes less than one
 MAX_PLAIN_TEXT = 20_000  # characters of a text that is shown plainly
-BLANKS = re.compile(r"\s{40,}")  # which are shortened there
-FENCE = "~" * 12
+LONG_BLANKS = re.compile(r"\s{40,}")  # which are shortened there
+CODE_FENCE = "~" * 12
 UNBOUNDED = {"Sanitize": {"bounded": False}, "TrialExporter": {"template_name": "basic"}}
 
 
@@ -40,9 +40,11 @@ def page_of(notebook: NotebookNode, resources: dict[str, Any], config: Config) -
     """
     settings = _settings(config)
     try:
-        return str(bounded.value(_page, notebook, resources, settings, seconds=SECONDS))
+        return str(bounded.value(_page, notebook, resources, settings, seconds=RENDERING_SECONDS))
     except bounded.ExceededError as reason:
-        page = bounded.value(_page, plainly(notebook, f"its page {reason}"), resources, settings, seconds=SECONDS)
+        page = bounded.value(
+            _page, plainly(notebook, f"its page {reason}"), resources, settings, seconds=RENDERING_SECONDS
+        )
         return str(page)
 
 
@@ -71,9 +73,9 @@ def _settings(config: Config) -> dict[str, Any]:
 def _in_time(work: bounded.Work, notebook: NotebookNode, *more: Any) -> NotebookNode:
     """Return what work makes of a notebook, or, where that takes too long, of the same in plain text."""
     try:
-        return as_node(bounded.value(work, notebook, *more, seconds=SECONDS))
+        return as_node(bounded.value(work, notebook, *more, seconds=RENDERING_SECONDS))
     except bounded.ExceededError as reason:
-        return as_node(bounded.value(work, plainly(notebook, f"showing it {reason}"), *more, seconds=SECONDS))
+        return as_node(bounded.value(work, plainly(notebook, f"showing it {reason}"), *more, seconds=RENDERING_SECONDS))
 
 
 def _sanitized(notebook: NotebookNode) -> Iterator[NotebookNode]:
@@ -120,7 +122,7 @@ def _plain_cell(cell: NotebookNode, why: str) -> NotebookNode:
         made.source = "\n# ".join([f"# {why}", *_cut(cell.source).splitlines()]) if is_students(cell) else cell.source
         made.outputs = [_plain_output(output) for output in cell.outputs]
     elif is_students(cell):
-        made.source = f"*{why}*\n\n{FENCE}\n{_cut(cell.source).replace(FENCE, '')}\n{FENCE}\n"
+        made.source = f"*{why}*\n\n{CODE_FENCE}\n{_cut(cell.source).replace(CODE_FENCE, '')}\n{CODE_FENCE}\n"
         made.pop("attachments", None)
     return made
 
@@ -139,7 +141,7 @@ def _plain_output(output: NotebookNode) -> NotebookNode:
 
 
 def _cut(text: str) -> str:
-    short = BLANKS.sub(lambda blanks: blanks.group()[:40], text)
+    short = LONG_BLANKS.sub(lambda blanks: blanks.group()[:40], text)
     return (
         short
         if len(short) <= MAX_PLAIN_TEXT

@@ -15,16 +15,16 @@ from grading.course import Course, GradingError
 from grading.gradebook.agreement import require_agreement
 from grading.gradebook.create import open_gradebook
 from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
-from grading.repair.messages import SEVERAL
+from grading.repair.messages import SEVERAL_FILES
 from grading.roster import gradable, with_submission
 from grading.run_state import RunState
 from grading.text import points
 from grading.verdict import Verdict
 
 # How a formula begins, in full width as well; and an apostrophe, which would be mistaken for one of ours.
-FORMULA = "=+@＝＋－＠\t\r'-"
-MOST_NAMED = 10  # students in a warning
-DANGEROUS = re.compile(rf"(^|;)(?= *[{FORMULA}])")
+FORMULA_STARTS = "=+@＝＋－＠\t\r'-"
+MAX_STUDENTS_NAMED = 10  # students in a warning
+DANGEROUS = re.compile(rf"(^|;)(?= *[{FORMULA_STARTS}])")
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Row:
         lateness = "" if self.outcome.lateness.endswith((IN_TIME, NO_DUE_DATE)) else self.outcome.lateness
         off = f"{points(self.penalty)} points off" if self.penalty else ""
         penalty = f"{off}: handed in late" if off and off not in lateness else ""
-        chosen = [flag for flag in self.outcome.flags if flag.startswith(SEVERAL)]
+        chosen = [flag for flag in self.outcome.flags if flag.startswith(SEVERAL_FILES)]
         return [*filter(None, [self.outcome.reason, penalty, lateness]), *chosen, *map(str, self.outcome.findings)]
 
 
@@ -101,8 +101,8 @@ def _graded(course: Course, assignment: str) -> list[Outcome]:
         (with_submission(course, assignment) & gradable(course)) - {outcome.student for outcome in outcomes}
     )
     if waiting:
-        more = f" and {len(waiting) - MOST_NAMED} more" if len(waiting) > MOST_NAMED else ""
-        names = ", ".join(plain(name) for name in waiting[:MOST_NAMED]) + more
+        more = f" and {len(waiting) - MAX_STUDENTS_NAMED} more" if len(waiting) > MAX_STUDENTS_NAMED else ""
+        names = ", ".join(plain(name) for name in waiting[:MAX_STUDENTS_NAMED]) + more
         print(
             f"warning: left out, because their submissions have not been graded: {names}. "
             f"Run `python -m grading run {assignment}`",

@@ -5,7 +5,7 @@ import os
 from grading.course import Course
 
 MAX_NAME_BYTES = 200  # bytes of a student's name; a file is named after it, and 255 is what file systems take
-PATTERNS = "*?[]"
+PATTERN_CHARACTERS = "*?[]"
 
 
 def not_graded(course: Course) -> dict[str, str]:
@@ -37,6 +37,6 @@ def _wrong(student: str) -> str:
         return "its name contains characters that cannot be printed: rename it"
     if student != student.strip():
         return "its name begins or ends with a space: rename it"
-    if found := [c for c in PATTERNS if c in student]:
+    if found := [c for c in PATTERN_CHARACTERS if c in student]:
         return f"its name contains {' '.join(found)}, which nbgrader takes for a pattern: rename it"
     return ""

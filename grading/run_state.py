@@ -16,13 +16,13 @@ from typing import Any
 
 from grading.audit_log import AuditLog, allowed
 from grading.course import Course, GradingError
-from grading.outcome import CHANGED, MAX_TABLE_TEXT, UNKNOWN, Outcome, plain
+from grading.outcome import LATENESS_CHANGED, MAX_TABLE_TEXT, TIME_UNKNOWN, Outcome, plain
 from grading.pages import NO_PAGE
-from grading.safe_files import PRIVATE
+from grading.safe_files import PRIVATE_MODE
 
 MAX_OUTCOME_BYTES = 10_000_000  # of a stored outcome: its texts are cut, and a notebook has 500 cells
-BITS = 128
-DIGITS = BITS // 4  # hexadecimal
+SECRET_BITS = 128
+SECRET_DIGITS = SECRET_BITS // 4  # hexadecimal
 
 
 class RunInProgressError(GradingError):
@@ -42,7 +42,7 @@ def outcome_digest(outcome: Outcome) -> str:
     """Return the digest of an outcome but for what later runs renew: its lateness, and the remark on a missing page."""
     # A remark may have been cut off at the end of a long reason: of that, only what leaves room for one is compared.
     reason = outcome.reason.partition(NO_PAGE)[0][: MAX_TABLE_TEXT - len(f" {NO_PAGE}")].strip()
-    flags = [flag for flag in outcome.flags if not flag.startswith((CHANGED, UNKNOWN))]
+    flags = [flag for flag in outcome.flags if not flag.startswith((LATENESS_CHANGED, TIME_UNKNOWN))]
     found = [asdict(finding) for finding in outcome.findings]
     what = [outcome.student, outcome.verdict, reason, found, outcome.digest, flags, outcome.version, outcome.timeout]
     if outcome.untouched:  # outcomes of earlier versions have none, and keep their digests
@@ -68,19 +68,19 @@ class RunState:
         """
         if self._files.changed(self._secret) is None:
             self._reveal()
-            self._store(self._secret, randbits(BITS))
+            self._store(self._secret, randbits(SECRET_BITS))
         return self._stored(self._secret)
 
     def _store(self, file: Path, seed: int) -> None:
-        self._files.write(file, f"{seed:0{DIGITS}x}".encode(), PRIVATE)
+        self._files.write(file, f"{seed:0{SECRET_DIGITS}x}".encode(), PRIVATE_MODE)
 
     def _stored(self, path: Path) -> int:
         with self._files.file(path) as file:
-            os.fchmod(file, PRIVATE)  # a copy of the class's folder may have opened it to others
-            text = os.read(file, DIGITS + 1).decode("ascii", "replace")
-        if len(text) != DIGITS or set(text) - set(hexdigits):
+            os.fchmod(file, PRIVATE_MODE)  # a copy of the class's folder may have opened it to others
+            text = os.read(file, SECRET_DIGITS + 1).decode("ascii", "replace")
+        if len(text) != SECRET_DIGITS or set(text) - set(hexdigits):
             raise GradingError(
-                f"{path} should hold {DIGITS} hexadecimal digits, but does not. Remove the file: the next run "
+                f"{path} should hold {SECRET_DIGITS} hexadecimal digits, but does not. Remove the file: the next run "
                 f"draws a new secret, and existing grades stay as they are"
             )
         return int(text, 16)

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from errno import ELOOP, ENOTDIR, ENXIO
 from pathlib import Path
 
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not keep us waiting for somebody to write
-EVERYBODY, PRIVATE = 0o666, 0o600  # before the umask
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not keep us waiting for somebody to write
+PUBLIC_MODE, PRIVATE_MODE = 0o666, 0o600  # before the umask
 
 
 class UnsafeFileError(OSError):
@@ -53,7 +53,7 @@ class SafeFolder:
             os.close(at)
 
     @contextmanager
-    def file(self, file: Path, flags: int = os.O_RDONLY, mode: int = EVERYBODY) -> Iterator[int]:
+    def file(self, file: Path, flags: int = os.O_RDONLY, mode: int = PUBLIC_MODE) -> Iterator[int]:
         """Open a file that has been checked.
 
         Raises:
@@ -78,21 +78,21 @@ class SafeFolder:
             raise UnsafeFileError(file, f"has more than {most} bytes")
         return content
 
-    def write(self, file: Path, content: bytes, mode: int = EVERYBODY) -> None:
+    def write(self, file: Path, content: bytes, mode: int = PUBLIC_MODE) -> None:
         """Write a file as a whole or not at all: not even a loss of power leaves half of it."""
         unfinished = f".{file.name}.unfinished"
         with self.opened(file.parent, make=True) as folder:
             with suppress(FileNotFoundError):
                 os.unlink(unfinished, dir_fd=folder)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            with open(os.open(unfinished, flags | FILE, mode, dir_fd=folder), "wb") as stream:
+            with open(os.open(unfinished, flags | FILE_FLAGS, mode, dir_fd=folder), "wb") as stream:
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
             os.rename(unfinished, file.name, src_dir_fd=folder, dst_dir_fd=folder)
             os.fsync(folder)
 
-    def append(self, file: Path, content: bytes, mode: int = EVERYBODY) -> None:
+    def append(self, file: Path, content: bytes, mode: int = PUBLIC_MODE) -> None:
         """Add to the end of a file, and return when it is on the disk."""
         with self.file(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode) as descriptor:
             while content:
@@ -139,7 +139,7 @@ def _open_folder(name: str, folder: int, path: Path, *, make: bool) -> int:
             os.mkdir(name, dir_fd=folder)
             os.fsync(folder)
     try:
-        return os.open(name, FOLDER, dir_fd=folder)
+        return os.open(name, FOLDER_FLAGS, dir_fd=folder)
     except OSError as error:
         if error.errno in (ELOOP, ENOTDIR):
             raise UnsafeFileError(path, "is a link or not a folder, but a folder was expected") from None
@@ -148,7 +148,7 @@ def _open_folder(name: str, folder: int, path: Path, *, make: bool) -> int:
 
 def _open_file(file: Path, flags: int, mode: int, folder: int) -> int:
     try:
-        descriptor = os.open(file.name, flags | FILE, mode, dir_fd=folder)
+        descriptor = os.open(file.name, flags | FILE_FLAGS, mode, dir_fd=folder)
     except OSError as error:
         if error.errno in (ELOOP, ENXIO):
             raise UnsafeFileError(file, "is a link or not a regular file, but a regular file was expected") from None

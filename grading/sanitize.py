@@ -21,30 +21,33 @@ from grading.css import safe_style
 # HTML -----------------------------------------------------------------------------------------------------------------
 
 # The tags that Markdown may contain, but only without attributes.
-PLAIN = {"b", "center", "code", "del", "em", "i", "kbd", "s", "small", "strong", "sub", "sup", "u"}
-PLAIN |= {"blockquote", "br", "hr", "li", "ol", "p", "pre", "table", "tbody", "td", "th", "thead", "tr", "ul"}
-TAGS = PLAIN | {"a", "abbr", "acronym", "caption", "div", "img", "span"} | {f"h{level}" for level in range(1, 7)}
-UNSEEN = {"script", "style", "svg", "template", "title"}  # removed with their content, which is not text to read
-ATTRIBUTES = {"align", "aria-label", "class", "colspan", "role", "rowspan", "scope", "style", "title"}
+PLAIN_TAGS = {"b", "center", "code", "del", "em", "i", "kbd", "s", "small", "strong", "sub", "sup", "u"}
+PLAIN_TAGS |= {"blockquote", "br", "hr", "li", "ol", "p", "pre", "table", "tbody", "td", "th", "thead", "tr", "ul"}
+ALLOWED_TAGS = (
+    PLAIN_TAGS | {"a", "abbr", "acronym", "caption", "div", "img", "span"} | {f"h{level}" for level in range(1, 7)}
+)
+REMOVED_TAGS = {"script", "style", "svg", "template", "title"}  # removed with their content, which is not text to read
+ALLOWED_ATTRIBUTES = {"align", "aria-label", "class", "colspan", "role", "rowspan", "scope", "style", "title"}
 # A class of Formgrader's or Bootstrap's could put text in front of the page, or make a button of it.
-CLASSES = re.compile(r"(?:(?:dataframe|highlight|language-\w+|[a-z]{1,2}\d?)(?:\s+|$))*")  # tables, and coloured code
-ADDRESSES = ("http://", "https://", "mailto:", "#")
+# Tables, and coloured code.
+ALLOWED_CLASSES = re.compile(r"(?:(?:dataframe|highlight|language-\w+|[a-z]{1,2}\d?)(?:\s+|$))*")
+LINK_PREFIXES = ("http://", "https://", "mailto:", "#")
 OPENED = re.compile(r"<(?=/?([A-Za-z][\w-]*))")
 # The time that cleaning takes grows with the square of the number of nested tags.
-MOST_TAGS, MOST_TEXT = 3_000, 100_000
-MOST_HTML = 300_000
-PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/=]{64,}")
+MAX_TAGS, MAX_TEXT_LENGTH = 3_000, 100_000
+MAX_HTML_LENGTH = 300_000
+IMAGE_DATA_URL = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/=]{64,}")
 
 
 def safe_html(html: str) -> str:
     """Return HTML from a notebook without scripts, forms, frames, redirections, outside pictures and unknown styles."""
     text = html.encode(errors="replace").decode()  # half a surrogate pair cannot be encoded
-    rest = PICTURE.sub("", text)
-    if len(rest) > MOST_HTML or rest.count("<") > MOST_TAGS:
+    rest = IMAGE_DATA_URL.sub("", text)
+    if len(rest) > MAX_HTML_LENGTH or rest.count("<") > MAX_TAGS:
         return _as_text(text)
     cleaned = CLEANER.clean(text)
     # HTML repeats an open <b>, with all its attributes, in each paragraph that follows, so the text can grow.
-    return cleaned if len(cleaned) <= len(text) + MOST_HTML else _as_text(text)
+    return cleaned if len(cleaned) <= len(text) + MAX_HTML_LENGTH else _as_text(text)
 
 
 def _shows_something(html: str) -> bool:
@@ -54,11 +57,11 @@ def _shows_something(html: str) -> bool:
 
 def unknown_as_text(html: str) -> str:
     """Return HTML in which the tags that :func:`safe_html` removes are text: ``<pad>`` may be meant as a token."""
-    return OPENED.sub(lambda match: "<" if match[1].lower() in TAGS else "&lt;", html)
+    return OPENED.sub(lambda match: "<" if match[1].lower() in ALLOWED_TAGS else "&lt;", html)
 
 
 def _as_text(html: str) -> str:
-    return f"<pre>{escape(html[:MOST_TEXT])}</pre>"
+    return f"<pre>{escape(html[:MAX_TEXT_LENGTH])}</pre>"
 
 
 def _safe_value(tag: str, name: str, value: str) -> str | None:
@@ -66,18 +69,18 @@ def _safe_value(tag: str, name: str, value: str) -> str | None:
     if name == "style":
         return safe_style(value) or None
     if name == "class":
-        is_safe = CLASSES.fullmatch(value) is not None
+        is_safe = ALLOWED_CLASSES.fullmatch(value) is not None
     elif name == "href":
-        is_safe = value.lower().startswith(ADDRESSES)
+        is_safe = value.lower().startswith(LINK_PREFIXES)
     else:
         is_safe = name != "src" or value.startswith("data:image/")
     return value if is_safe else None
 
 
 CLEANER = Cleaner(
-    tags=TAGS,
-    clean_content_tags=UNSEEN,
-    attributes={"*": ATTRIBUTES, "a": {"href"}, "img": {"alt", "height", "src", "width"}},
+    tags=ALLOWED_TAGS,
+    clean_content_tags=REMOVED_TAGS,
+    attributes={"*": ALLOWED_ATTRIBUTES, "a": {"href"}, "img": {"alt", "height", "src", "width"}},
     attribute_filter=_safe_value,
     url_schemes={"http", "https", "mailto", "data"},
 )
@@ -86,7 +89,7 @@ CLEANER = Cleaner(
 # Markdown -------------------------------------------------------------------------------------------------------------
 
 # What opens a tag, unless it is one of these, without attributes: a space behind it makes it a sign like any other.
-OPENS_TAG = re.compile(rf"<(?=[a-z/!?])(?!/?(?:{'|'.join(sorted(PLAIN))})\s?/?>)", re.IGNORECASE)
+OPENS_TAG = re.compile(rf"<(?=[a-z/!?])(?!/?(?:{'|'.join(sorted(PLAIN_TAGS))})\s?/?>)", re.IGNORECASE)
 # What ends the text of a link, or the name in the definition of one, unless a harmless address follows. One without a
 # scheme is harmless as long as nothing in it can turn into one.
 ENDS_LINK = re.compile(
@@ -113,24 +116,24 @@ def safe_markdown(source: str) -> str:
 
 # Notebooks ------------------------------------------------------------------------------------------------------------
 
-MOST_HTML_OF_ALL = 600_000  # characters of HTML in a notebook that are cleaned; the rest is shown as text
+MAX_NOTEBOOK_HTML = 600_000  # characters of HTML in a notebook that are cleaned; the rest is shown as text
 PICTURE_KINDS = {"image/png": b"\x89PNG\r\n", "image/jpeg": b"\xff\xd8\xff"}
-NOTEBOOKS = {"grading", "kernelspec", "language_info"}  # metadata that is kept, of a notebook and of a cell
-CELLS = {"nbgrader", "tags"}
-SVG = '<img alt="A figure" src="data:image/svg+xml;base64,{}">'  # as a picture, it runs nothing and loads nothing
+NOTEBOOK_METADATA = {"grading", "kernelspec", "language_info"}  # metadata that is kept, of a notebook and of a cell
+CELL_METADATA = {"nbgrader", "tags"}
+SVG_IMAGE = '<img alt="A figure" src="data:image/svg+xml;base64,{}">'  # as a picture, it runs nothing and loads nothing
 
 
 def sanitized(notebook: NotebookNode) -> NotebookNode:
     """Return a notebook that shows what this one shows, as far as it is harmless. Its code is the same: it is text."""
-    made, left = copy(notebook), [MOST_HTML_OF_ALL]
-    made.metadata = _only(NOTEBOOKS, notebook.metadata)
+    made, left = copy(notebook), [MAX_NOTEBOOK_HTML]
+    made.metadata = _only(NOTEBOOK_METADATA, notebook.metadata)
     made.cells = [_cell(cell, left) for cell in notebook.cells]
     return made
 
 
 def _cell(cell: NotebookNode, left: list[int]) -> NotebookNode:
     made = copy(cell)
-    made.metadata = _only(CELLS, cell.metadata)
+    made.metadata = _only(CELL_METADATA, cell.metadata)
     if cell.cell_type == "code":
         made.outputs = [_output(output, left) for output in cell.outputs]
     else:
@@ -154,12 +157,12 @@ def _bundle(data: NotebookNode, left: list[int]) -> dict[str, Any]:
     kept: dict[str, Any] = {kind: data[kind] for kind in ("text/plain", MIME_TYPE) if kind in data} | _pictures(data)
     if "text/html" in data:
         html = str(data["text/html"])
-        left[0] -= len(PICTURE.sub("", html))
+        left[0] -= len(IMAGE_DATA_URL.sub("", html))
         cleaned = safe_html(html) if left[0] >= 0 else _as_text(html)
         if _shows_something(cleaned) or not kept.keys() & PICTURE_KINDS.keys():
             kept["text/html"] = cleaned
     elif "image/svg+xml" in data and not kept.keys() & PICTURE_KINDS.keys():
-        kept["text/html"] = SVG.format(b64encode(str(data["image/svg+xml"]).encode()).decode())
+        kept["text/html"] = SVG_IMAGE.format(b64encode(str(data["image/svg+xml"]).encode()).decode())
     for kind in ("text/markdown", "text/latex"):  # Markdown holds formulas too
         if kind in data:
             kept.setdefault("text/markdown", safe_markdown(str(data[kind])))

@@ -13,7 +13,7 @@ from grading.course import Course
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.judge import Judge
 from grading.lateness import Lateness
-from grading.notebook_template import VERDICT, NotebookTemplate, NotebookVerdict, worst
+from grading.notebook_template import VERDICT_KEY, NotebookTemplate, NotebookVerdict, worst
 from grading.outcome import Outcome, findings
 from grading.pool import Results
 from grading.read_submission import read_submission
@@ -28,7 +28,7 @@ from grading.verdict import Verdict
 from grading.version import version
 
 UNSANDBOXED = "UNSANDBOXED: the code was not shut in; it could have read files and awarded itself marks"
-MOST_FLAGS = 12  # of a submission
+MAX_FLAGS_OF_SUBMISSION = 12  # of a submission
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Submissions:
         marked, verdicts = {}, []
         for (name, notebook), result in zip(submission.notebooks.items(), results, strict=True):
             marked[name], verdict = self._template(name).marked(notebook, result, self.judge)
-            marked[name].metadata[VERDICT] = {"verdict": verdict.verdict, "reason": verdict.reason}
+            marked[name].metadata[VERDICT_KEY] = {"verdict": verdict.verdict, "reason": verdict.reason}
             verdicts.append(verdict)
             file = self.course.autograded(student, self.assignment) / f"{name}.ipynb"
             self.course.files.write(file, notebook_text(harmless(marked[name])).encode())
@@ -182,8 +182,8 @@ class Submissions:
     def _flags(self, submission: Submission) -> list[str]:
         """Return why an instructor should look at a submission."""
         bare = [] if self.sandboxed else [UNSANDBOXED]
-        repairs = (str(repair.text) for repair in submission.repairs[:MOST_FLAGS])
-        return [*[*bare, *submission.flags][:MOST_FLAGS], *repairs]
+        repairs = (str(repair.text) for repair in submission.repairs[:MAX_FLAGS_OF_SUBMISSION])
+        return [*[*bare, *submission.flags][:MAX_FLAGS_OF_SUBMISSION], *repairs]
 
     def _failed(
         self, submission: Submission, reason: str, gradebook: AssignmentGradebook, run_state: RunState

@@ -8,11 +8,11 @@ from pathlib import Path
 from grading._untyped import gettz, parse_utc
 from grading.safe_files import SafeFolder
 
-NAME = "timestamp.txt"  # as `nbgrader collect` writes it
-LATE = "LATE"  # in place of a moment: what Canvas says of a late submission, and no more
+TIMESTAMP_FILE = "timestamp.txt"  # as `nbgrader collect` writes it
+LATE_MARK = "LATE"  # in place of a moment: what Canvas says of a late submission, and no more
 MAX_TIMESTAMP_BYTES = 100  # a moment and the name of a time zone need half of it
 # The zone is an offset, or a name. A name is no path, for a file of that path would be read.
-SHAPE = re.compile(
+TIMESTAMP_PATTERN = re.compile(
     r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?) ?"
     r"(?:(Z|[+-]\d\d:?\d\d)|([A-Za-z]+(?:[/_+-][A-Za-z\d]+)*))?"
 )
@@ -34,21 +34,23 @@ def handed_in(folder: Path) -> HandedIn:
     """Return what is known of the moment that stands in a submission's folder, in which anything may be."""
     try:
         text = _text(folder)
-        if text == LATE:
-            return HandedIn(late=True, problem=f"{NAME} says {LATE}, but not when. Write the date and time there.")
+        if text == LATE_MARK:
+            return HandedIn(
+                late=True, problem=f"{TIMESTAMP_FILE} says {LATE_MARK}, but not when. Write the date and time there."
+            )
         return HandedIn(_moment(text))
     except FileNotFoundError:
         return HandedIn()
     except (OSError, ValueError, OverflowError) as error:
-        return HandedIn(problem=f"{NAME}: {error}. It is not known whether the submission came late.")
+        return HandedIn(problem=f"{TIMESTAMP_FILE}: {error}. It is not known whether the submission came late.")
 
 
 def _text(folder: Path) -> str:
-    return SafeFolder(folder.parents[1]).read(folder / NAME, MAX_TIMESTAMP_BYTES).decode("ascii").strip()
+    return SafeFolder(folder.parents[1]).read(folder / TIMESTAMP_FILE, MAX_TIMESTAMP_BYTES).decode("ascii").strip()
 
 
 def _moment(text: str) -> datetime:
-    match = SHAPE.fullmatch(text)
+    match = TIMESTAMP_PATTERN.fullmatch(text)
     if not match:
         raise ValueError(f"{text!r} is no moment such as '2030-01-31 23:59:00 UTC'")
     day, time, offset, zone = match.groups()

@@ -14,7 +14,7 @@ from grading.roster import gradable
 from grading.run_state import RunState, agree
 from grading.submission import asked, digest_of
 
-CLOSE = 1e-4  # points
+POINTS_TOLERANCE = 1e-4  # points
 NAN = float("nan")  # stands for what is not a number; it is close to no score
 
 
@@ -144,7 +144,7 @@ def _differences(
     if not agrees:
         again = ". The next `run` grades it again" if submitted else ""
         yield f"{name}: the outcome is not the one in the log: {_changed(outcome, last)}{again}"
-    if not any(abs(score - _points(said)) <= CLOSE for said in allowed):
+    if not any(abs(score - _points(said)) <= POINTS_TOLERANCE for said in allowed):
         again = ". `run --regrade` grades it again" if submitted else ""
         yield f"{name}: the gradebook's automatic score is {score:g}, but the log says {last.get('score')}{again}"
     for said in agrees[-1:]:

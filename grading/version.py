@@ -5,10 +5,10 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
-PACKAGES = Path(__file__).parents[1]
-CATALOGUE = "attnlib/checks/catalogue"
+REPOSITORY = Path(__file__).parents[1]
+CATALOGUE_FOLDER = "attnlib/checks/catalogue"
 # What no score depends on, so that a change of it grades nobody again. Whatever is not named here counts.
-OTHERS = (
+NOT_COUNTED = (
     # attacks the sandbox, or makes examples
     "grading/sandbox/selftest",
     "grading/sample",
@@ -32,13 +32,13 @@ OTHERS = (
 @lru_cache(maxsize=1)
 def engine() -> str:
     """Return the digest of what runs, judges and writes down an answer, but for the exercises."""
-    return _digest(file for file in _sources() if not _is_in(file, CATALOGUE, *OTHERS))
+    return _digest(file for file in _sources() if not _is_in(file, CATALOGUE_FOLDER, *NOT_COUNTED))
 
 
 @lru_cache(maxsize=1)
 def catalogue() -> str:
     """Return the digest of the exercises, with their references and known mistakes."""
-    return _digest(file for file in _sources() if _is_in(file, CATALOGUE))
+    return _digest(file for file in _sources() if _is_in(file, CATALOGUE_FOLDER))
 
 
 def version() -> str:
@@ -49,8 +49,8 @@ def version() -> str:
 def _sources() -> Iterator[tuple[Path, str]]:
     """Yield every source file of the two packages, with its path below what both lie in."""
     for name in ("attnlib", "grading"):
-        for file in sorted((PACKAGES / name).rglob("*.py")):
-            yield file, file.relative_to(PACKAGES).as_posix()
+        for file in sorted((REPOSITORY / name).rglob("*.py")):
+            yield file, file.relative_to(REPOSITORY).as_posix()
 
 
 def _is_in(file: tuple[Path, str], *paths: str) -> bool:

@@ -24,11 +24,11 @@ from grading.verdict import Verdict
 
 MAX_CANVAS_BYTES = 50_000_000
 POINTS_POSSIBLE = "Points Possible"
-READ_ONLY = "read only"
-NOTES = "Notes"  # the title of Canvas' own column for remarks that students do not see
-WHO = ("SIS Login ID", "SIS User ID", "ID")  # where a student's name is looked for; the first match counts
-ASSIGNMENT = re.compile(r"(?P<title>.*\S)\s+\((?P<id>\d+)\)")
-NUMBER = re.compile(r"-?[0-9][0-9.,]{0,15}", re.ASCII)
+READ_ONLY_MARK = "read only"
+NOTES_COLUMN = "Notes"  # the title of Canvas' own column for remarks that students do not see
+STUDENT_COLUMNS = ("SIS Login ID", "SIS User ID", "ID")  # where a student's name is looked for; the first match counts
+ASSIGNMENT_COLUMN = re.compile(r"(?P<title>.*\S)\s+\((?P<id>\d+)\)")
+CANVAS_NUMBER = re.compile(r"-?[0-9][0-9.,]{0,15}", re.ASCII)
 EXCUSED, NOT_ASSIGNED = "EX", "N/A"  # what Canvas has in place of a score
 
 
@@ -150,7 +150,9 @@ def changes(rows: Sequence[Row], assignment: str, gradebook: Gradebook) -> Chang
 
 def _column(gradebook: Gradebook, assignment: str) -> int:
     """Return the number of the column whose title is the assignment's name, whatever the case, spaces and dashes."""
-    titles = {i: match["title"] for i, name in enumerate(gradebook.header) if (match := ASSIGNMENT.fullmatch(name))}
+    titles = {
+        i: match["title"] for i, name in enumerate(gradebook.header) if (match := ASSIGNMENT_COLUMN.fullmatch(name))
+    }
     found = [i for i, title in titles.items() if _letters(title) == _letters(assignment)]
     if len(found) != 1:
         known = ", ".join(plain(gradebook.header[i]) for i in titles) or "none at all"
@@ -158,7 +160,7 @@ def _column(gradebook: Gradebook, assignment: str) -> int:
             f"Canvas' export has {len(found) or 'no'} columns for {assignment!r}, and one is needed. Give one "
             f"assignment in Canvas this name, publish it, and export again. Its assignments are: {known}"
         )
-    if READ_ONLY in gradebook.possible[found[0]]:
+    if READ_ONLY_MARK in gradebook.possible[found[0]]:
         raise GradingError(f"Canvas lets nobody change its column {plain(gradebook.header[found[0]])!r}")
     return found[0]
 
@@ -173,7 +175,7 @@ Match = tuple[Row, tuple[str, ...]]  # a student here, and the row of the same o
 def _match(rows: Sequence[Row], gradebook: Gradebook, column: int) -> tuple[list[Match], list[tuple[str, str]]]:
     """Return whose grade is to be written where, and whose is not, and why."""
     places: defaultdict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
-    for who in WHO:
+    for who in STUDENT_COLUMNS:
         number = gradebook.column(who)
         for place in gradebook.students if number is not None else ():
             places[who, place[number or 0].casefold()].append(place)
@@ -192,13 +194,13 @@ def _match(rows: Sequence[Row], gradebook: Gradebook, column: int) -> tuple[list
 
 def _places(student: str, places: Mapping[tuple[str, str], list[tuple[str, ...]]]) -> list[tuple[str, ...]]:
     """Return the rows of a student in Canvas: by the first of the three names by which there is any."""
-    return next((places[who, student.casefold()] for who in WHO if (who, student.casefold()) in places), [])
+    return next((places[who, student.casefold()] for who in STUDENT_COLUMNS if (who, student.casefold()) in places), [])
 
 
 def _reason(row: Row, places: Sequence[tuple[str, ...]], claimed: Mapping[tuple[str, ...], int], column: int) -> str:
     """Return why a student's grade is not written, or "" where it is."""
     if not places:
-        return f"no row in Canvas has this name as {', '.join(WHO[:-1])} or {WHO[-1]}"
+        return f"no row in Canvas has this name as {', '.join(STUDENT_COLUMNS[:-1])} or {STUDENT_COLUMNS[-1]}"
     if len(places) > 1:
         return f"{len(places)} rows in Canvas have this name"
     if claimed[places[0]] > 1:
@@ -214,8 +216,8 @@ def _notes(gradebook: Gradebook, places: Sequence[tuple[str, ...]]) -> int | Non
 
     A note that has to be disguised in a table would come back into Canvas disguised: then none is written.
     """
-    column = gradebook.column(NOTES)
-    if column is None or READ_ONLY in gradebook.possible[column]:
+    column = gradebook.column(NOTES_COLUMN)
+    if column is None or READ_ONLY_MARK in gradebook.possible[column]:
         return None
     return column if all(cell(place[column]) == place[column] for place in places) else None
 
@@ -242,9 +244,11 @@ def _warnings(rows: Sequence[Row], gradebook: Gradebook, column: int, matched: S
     waiting = sum(row.to_read for row, _ in matched)
     if waiting:
         found.append(f"{waiting} answers are still to be marked by hand; until then, those without a mark count as 0.")
-    notes = gradebook.column(NOTES)
+    notes = gradebook.column(NOTES_COLUMN)
     if notes is not None and _notes(gradebook, [place for _, place in matched]) is None:
-        found.append(f"The column {NOTES!r} is not written: it is read-only, or has texts that look like formulas.")
+        found.append(
+            f"The column {NOTES_COLUMN!r} is not written: it is read-only, or has texts that look like formulas."
+        )
     return found
 
 
@@ -263,7 +267,7 @@ def _score(value: float) -> str:
 
 def _number(text: str) -> Decimal | None:
     """Read a number as Canvas does: the last comma or point is the decimal one. None where there is none."""
-    if not NUMBER.fullmatch(text.strip()):
+    if not CANVAS_NUMBER.fullmatch(text.strip()):
         return None
     *whole, last = re.split("[.,]", text.strip())
     number = Decimal(f"{''.join(whole)}.{last}" if whole else last)
@@ -273,7 +277,7 @@ def _number(text: str) -> Decimal | None:
 def csv_of(found: Changes) -> str:
     """Return what changes, in the form that Canvas imports."""
     book, others = found.gradebook, found.columns[:-1]
-    notes = book.column(NOTES)
+    notes = book.column(NOTES_COLUMN)
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
     writer.writerow([cell(book.header[i]) for i in found.columns])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from grading.outcome import Finding
 from grading.report import Row
 
-UNDONE = ("not written yet", "not answered yet")  # titles for missing answers, which are not mistakes
+MISSING_ANSWER_TITLES = ("not written yet", "not answered yet")  # titles for missing answers, which are not mistakes
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def common_mistakes(rows: Sequence[Row]) -> list[CommonMistake]:
     """
     made: defaultdict[tuple[str, str, str], dict[str, Finding]] = defaultdict(dict)
     for row in rows:
-        for finding in (each for each in row.outcome.findings if each.title not in UNDONE):
+        for finding in (each for each in row.outcome.findings if each.title not in MISSING_ANSWER_TITLES):
             made[_same(finding)].setdefault(row.outcome.student, finding)
     return sorted((_common(by_student) for by_student in made.values()), key=_order)
 

@@ -17,7 +17,7 @@ LEFT, RIGHT, TOP, BOTTOM = 44, 348, 26, 228  # where the axes are
 BINS = 10  # bars of the histogram, each a tenth of the points wide
 RADIUS = 10  # of a question's circle, which has room for its number
 FLOOR = BOTTOM - RADIUS - 2  # the lowest place of a circle
-LOWEST = -0.2  # the plot reaches so far down; a question further below stands on the floor
+LOWEST_CORRELATION = -0.2  # the plot reaches so far down; a question further below stands on the floor
 STEP, DIRECTIONS = 3, 16  # how a circle that has no room is moved: in rings so far apart, so many places in each
 
 
@@ -93,7 +93,7 @@ def _both(item: Item) -> str:
 
 def _frame() -> list[Shape]:
     """Return the band of good difficulty, the line of weak discrimination, and the axes."""
-    heights = [LOWEST, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    heights = [LOWEST_CORRELATION, 0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     middle = {"transform": f"translate(11 {(TOP + BOTTOM) / 2}) rotate(-90)", "text-anchor": "middle"}
     return [
         _rect("band", _x(HARD), TOP, _x(EASY) - _x(HARD), BOTTOM - TOP),
@@ -153,7 +153,7 @@ def _x(share: float) -> float:
 
 
 def _y(correlation: float) -> float:
-    return BOTTOM - (correlation - LOWEST) / (1 - LOWEST) * (BOTTOM - TOP)
+    return BOTTOM - (correlation - LOWEST_CORRELATION) / (1 - LOWEST_CORRELATION) * (BOTTOM - TOP)
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str = "axis") -> Shape:

@@ -13,7 +13,7 @@ from grading.report import Row
 HARD, EASY = 0.30, 0.80  # the band of difficulty in which a question tells students apart well
 WEAK = 0.10  # discrimination below which a question measures something different from the others
 ENOUGH = 30  # with fewer answers, a good question (0.4) falls under WEAK by chance in more than one class of twenty
-SAME = 1e-9  # shares of the points that differ by less are the same, up to rounding
+SHARE_TOLERANCE = 1e-9  # shares of the points that differ by less are the same, up to rounding
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ def _discrimination(shares: Sequence[float], rests: Sequence[float | None]) -> t
     if len(pairs) < 2:
         return None, "undefined: fewer than two answers to compare"
     own, others = zip(*pairs, strict=True)
-    if max(own) - min(own) < SAME:
+    if max(own) - min(own) < SHARE_TOLERANCE:
         return None, "undefined: everybody earned the same"
-    if max(others) - min(others) < SAME:
+    if max(others) - min(others) < SHARE_TOLERANCE:
         return None, "undefined: everybody earned the same on the rest"
     return max(-1.0, min(1.0, correlation(own, others))), ""

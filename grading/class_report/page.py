@@ -15,12 +15,12 @@ from grading.class_report.common_mistakes import common_mistakes
 from grading.class_report.item_analysis import analyse_items, readable
 from grading.class_report.render import render
 from grading.class_report.similarity import SimilarityReport
-from grading.class_report.style import STYLE
+from grading.class_report.style import CLASS_REPORT_CSS
 from grading.report import Row
 
-NOBODY: Mapping[str, str] = MappingProxyType({})
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 NO_DIFFERENCES = Differences()
-FIRST = 10  # mistakes that are visible at first; the others are a click away
+VISIBLE_MISTAKES = 10  # mistakes that are visible at first; the others are a click away
 
 
 def page(
@@ -30,7 +30,7 @@ def page(
     similarity: SimilarityReport,
     *,
     book: str = "",
-    refused: Mapping[str, str] = NOBODY,
+    refused: Mapping[str, str] = NO_NAMES,
     listed: Differences = NO_DIFFERENCES,
 ) -> str:
     """Return the page.
@@ -48,12 +48,12 @@ def page(
     return render(
         "page.html.j2",
         assignment=assignment,
-        style=Markup(STYLE),
+        style=Markup(CLASS_REPORT_CSS),
         feedback={student: quote(relpath(path, folder)) for student, path in pages.items()},
         rows=rows,
         refused=refused,
         differences=listed.named(),
-        first=FIRST,
+        first=VISIBLE_MISTAKES,
         flagged=[row.outcome for row in rows if row.outcome.flags],
         similarity=similarity,
         **_sections(rows, similarity, book.rstrip("/")),

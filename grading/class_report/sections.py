@@ -16,7 +16,7 @@ from grading.report import Row
 from grading.text import points
 from grading.verdict import Verdict
 
-FEW = 10  # submissions of which nobody can say what is common
+MIN_COMPARED = 10  # submissions of which nobody can say what is common
 ABOUT_QUESTIONS = (
     f"Difficulty is the mean share of the points: a question below {HARD:.2f} is hard, one above {EASY:.2f} is easy. "
     "Discrimination is the correlation with the score on all other questions; it is judged only if there are "
@@ -113,6 +113,6 @@ def alike(found: SimilarityReport) -> str:
         "wrote count for nothing, and a pair has to share enough words that hardly anybody else wrote. "
         "Somebody who copied one short function is not found."
     )
-    if found.compared < FEW:
+    if found.compared < MIN_COMPARED:
         said += " The class is small, so what many would write can look like a copy."
     return said

@@ -28,9 +28,9 @@ WINDOW = 5  # of so many runs in a row at least one is kept: what is shared by G
 MIN_SIMILARITY = 0.75  # the share of the smaller one's fingerprints that two submissions have in common
 MAX_AUTHORS = 10  # a run is rare if at most so many students, and at most a tenth of the class, wrote it
 MIN_DISTINCTIVE_WORDS = 80  # words in rare runs that a pair has to share
-PASSAGES = 12  # of a pair that are kept, the longest ones
-LINES, WIDTH = 40, 160  # lines of a passage, and characters of a line, that are kept
-SECONDS = 10  # of processor time, to read the code of one submission: that of an honest one takes 0.02
+MAX_PASSAGES = 12  # of a pair that are kept, the longest ones
+MAX_PASSAGE_LINES, MAX_LINE_LENGTH = 40, 160  # lines of a passage, and characters of a line, that are kept
+TOKENIZING_SECONDS = 10  # of processor time, to read the code of one submission: that of an honest one takes 0.02
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,9 @@ def compare_submissions(course: Course, assignment: str, students: Iterable[str]
     for student in students:
         try:
             cells = written_code(course, assignment, student)
-            texts[student] = Tokenized(cells, bounded.value(_read, [cell.source for cell in cells], seconds=SECONDS))
+            texts[student] = Tokenized(
+                cells, bounded.value(_read, [cell.source for cell in cells], seconds=TOKENIZING_SECONDS)
+            )
         except (NotComparableError, bounded.LostError) as reason:
             left_out.append((student, str(reason)))
         except bounded.ExceededError as reason:
@@ -219,7 +221,7 @@ def passages(first: Tokenized, second: Tokenized, common: Collection[int]) -> tu
                 other, j = where[run]
                 places[cell, other].append((i, j))
     found = (_passage(first, second, cells, starts) for cells, starts in places.items())
-    return tuple(sorted(found, key=lambda passage: -passage.words)[:PASSAGES])
+    return tuple(sorted(found, key=lambda passage: -passage.words)[:MAX_PASSAGES])
 
 
 def _passage(first: Tokenized, second: Tokenized, cells: tuple[int, int], starts: list[tuple[int, int]]) -> Passage:
@@ -233,5 +235,5 @@ def _lines(text: Tokenized, cell: int, starts: Sequence[int]) -> str:
     """Return the lines of a cell from the first to the last of the runs that start there."""
     first, last = text.lines[cell][min(starts)], text.lines[cell][max(starts) + GRAM - 1]
     lines = text.cells[cell].source.splitlines()[first - 1 : last]
-    more = [f"… {len(lines) - LINES} more lines"] if len(lines) > LINES else []
-    return "\n".join([*(plain(line.expandtabs(4)[:WIDTH]) for line in lines[:LINES]), *more])
+    more = [f"… {len(lines) - MAX_PASSAGE_LINES} more lines"] if len(lines) > MAX_PASSAGE_LINES else []
+    return "\n".join([*(plain(line.expandtabs(4)[:MAX_LINE_LENGTH]) for line in lines[:MAX_PASSAGE_LINES]), *more])

@@ -11,7 +11,7 @@ from grading.safe_files import SafeFolder
 MAX_EXECUTED_NOTEBOOK_BYTES = (
     100_000_000  # of an executed notebook: the outputs of 500 cells, each cut to its allowance
 )
-MOST_TEXT = 100_000  # characters that one student wrote: twenty times a long solution
+MAX_CODE_LENGTH = 100_000  # characters that one student wrote: twenty times a long solution
 
 
 class CodeCell(NamedTuple):
@@ -34,8 +34,8 @@ def written_code(course: Course, assignment: str, student: str) -> list[CodeCell
     folder = course.autograded(student, assignment)
     cells = [cell for name in course.notebooks(assignment) for cell in _written(_cells(course.files, folder / name))]
     length = sum(len(cell.source) for cell in cells)
-    if length > MOST_TEXT:
-        raise NotComparableError(f"{length} characters of code, more than {MOST_TEXT}")
+    if length > MAX_CODE_LENGTH:
+        raise NotComparableError(f"{length} characters of code, more than {MAX_CODE_LENGTH}")
     return cells
 
 

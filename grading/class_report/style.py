@@ -1,6 +1,6 @@
 """How the page looks: light, dark, on paper and on a phone. Text stands out by 4.5 to 1 at least, everywhere."""
 
-STYLE = """
+CLASS_REPORT_CSS = """
 :root { color-scheme: light dark; --page: #fff; --card: #f5f7fa; --text: #1b1f23; --quiet: #57606a; --line: #d3dae2;
   --link: #0a58ca; --bar: #3f72b8; --band: #e3edf9; --look: #9a4500; }
 @media (prefers-color-scheme: dark) {

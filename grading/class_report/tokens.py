@@ -13,15 +13,15 @@ from token import COMMENT, DEDENT, ENDMARKER, INDENT, NAME, NEWLINE, NL, NUMBER,
 from tokenize import TokenError, TokenInfo, generate_tokens
 from typing import NamedTuple
 
-LAYOUT = {COMMENT, NL, INDENT, DEDENT, ENDMARKER}
-KEPT = set(keyword.kwlist) | set(dir(builtins))
+LAYOUT_TOKENS = {COMMENT, NL, INDENT, DEDENT, ENDMARKER}
+KEPT_NAMES = set(keyword.kwlist) | set(dir(builtins))
 A_NAME, A_STRING = "name", '"string"'  # what stands for every name of a student's, and for every string
-PLAIN = re.compile(  # linear in the length of a line, whatever is in it
+FALLBACK_TOKEN = re.compile(  # linear in the length of a line, whatever is in it
     r"""(?P<comment>\#.*) | (?P<string>"[^"]*" | '[^']*') | (?P<number>\d[\w.]*) | (?P<name>\w+)
     | (?P<op>\*\* | // | -> | [-+*/@%<>=!]= | \S)""",
     re.VERBOSE,
 )
-KINDS = {"comment": COMMENT, "string": STRING, "number": NUMBER, "name": NAME, "op": OP}
+TOKEN_TYPES = {"comment": COMMENT, "string": STRING, "number": NUMBER, "name": NAME, "op": OP}
 
 
 class Token(NamedTuple):
@@ -40,7 +40,7 @@ def tokens(source: str) -> tuple[Token, ...]:
         if token.type == NEWLINE:
             words += _words(statement)
             statement = []
-        elif token.type not in LAYOUT and not token.string.isspace():
+        elif token.type not in LAYOUT_TOKENS and not token.string.isspace():
             statement.append(token)
     return (*words, *_words(statement))
 
@@ -59,8 +59,8 @@ def _raw(source: str) -> Iterator[TokenInfo]:
 
 def _plain(line: str, row: int) -> Iterator[TokenInfo]:
     """Yield the tokens of a line that Python's tokenizer cannot make sense of."""
-    for match in PLAIN.finditer(line):
-        kind = KINDS[match.lastgroup or "op"]
+    for match in FALLBACK_TOKEN.finditer(line):
+        kind = TOKEN_TYPES[match.lastgroup or "op"]
         yield TokenInfo(kind, match[0], (row, match.start()), (row, match.end()), line)
     yield TokenInfo(NEWLINE, "\n", (row, len(line)), (row, len(line)), line)
 
@@ -76,7 +76,7 @@ def _word(token: TokenInfo, owner: str, dot: str) -> str:
     """Return what stands for a token, which comes after ``owner`` and ``dot``."""
     if token.type == STRING:
         return A_STRING
-    if token.type != NAME or token.string in KEPT:
+    if token.type != NAME or token.string in KEPT_NAMES:
         return token.string
     is_attribute = dot == "." and owner != "self"  # of an array or a module: nobody but its author can rename it
     return token.string if is_attribute else A_NAME

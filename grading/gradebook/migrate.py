@@ -11,7 +11,7 @@ from grading.gradebook.create import open_gradebook
 from grading.gradebook.lookup import connect, shown
 from grading.run_state import lock
 
-ROWS = 1_000  # that are read and written at a time
+ROWS_PER_BATCH = 1_000  # that are read and written at a time
 COUNTED = {
     "marks": select(func.count(Grade.id)),
     "marks given by hand": select(func.count(Grade.manual_score)),
@@ -66,7 +66,7 @@ def _take_snapshot(source: Connection) -> None:
 def _copy(source: Connection, target: Connection) -> None:
     for table in Base.metadata.sorted_tables:  # a row comes after those that it refers to
         there = set(target.scalars(select(table.c.id))) if table.name == "course" else set()
-        for rows in source.execute(select(table)).mappings().partitions(ROWS):
+        for rows in source.execute(select(table)).mappings().partitions(ROWS_PER_BATCH):
             if new := [dict(row) for row in rows if row["id"] not in there]:
                 target.execute(table.insert(), new)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from grading.repair.decode import decode, merge_sides
 from grading.repair.files import CandidateFile, CandidateFiles, missing
 from grading.repair.match_cells import TemplateCell, match_cells
-from grading.repair.messages import SEVERAL, RefusedError, Repair, UnreadableError, listed, printable
+from grading.repair.messages import SEVERAL_FILES, RefusedError, Repair, UnreadableError, listed, printable
 from grading.repair.parse import ParsedNotebook, parse_notebook
 from grading.verdict import Verdict
 
@@ -123,7 +123,7 @@ def _how_it_was_found(taken: Chosen, others: Sequence[Chosen], wanted: str) -> I
         left = listed([other.file.entry for other in others])
         yield Repair(
             "several-files",
-            f"{SEVERAL}{file.entry} was chosen: {_why(taken, others)}. Not graded: {left}.",
+            f"{SEVERAL_FILES}{file.entry} was chosen: {_why(taken, others)}. Not graded: {left}.",
         )
 
 

@@ -10,13 +10,13 @@ from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
-from grading.repair.messages import CAME_INSTEAD, RefusedError, listed, printable
-from grading.safe_files import FILE, FOLDER, SafeFolder, UnsafeFileError
+from grading.repair.messages import OR_RENAME, RefusedError, listed, printable
+from grading.safe_files import FILE_FLAGS, FOLDER_FLAGS, SafeFolder, UnsafeFileError
 from grading.verdict import Verdict
 
 MAX_NOTEBOOK_BYTES = 20_000_000  # no answer comes near; a reader would drown
-MOST_ENTRIES = 10_000  # that are looked at, of a folder and its sub-folders
-MOST_FILES = 10  # notebooks that are read, to find the one that is meant
+MAX_ENTRIES = 10_000  # that are looked at, of a folder and its sub-folders
+MAX_FILES = 10  # notebooks that are read, to find the one that is meant
 
 # What browsers, systems and course sites add to a name, bounded, since a name can be made to match in many ways.
 _COPY = r"(?:[ _-]{0,3}(?:\(\d{1,3}\)|copy(?:[ _-]?\d{1,3})?)|[ _-]\d{1,2}){0,2}"
@@ -88,7 +88,7 @@ def find_candidates(folder: Path, name: str) -> CandidateFiles:
     """
     try:
         with SafeFolder(folder.parents[1]).opened(folder) as home:
-            entries = list(islice(_entries(home), MOST_ENTRIES))
+            entries = list(islice(_entries(home), MAX_ENTRIES))
             there = tuple(sorted(f"{entry}{entry.kind}" for entry in entries if not entry.parent))
             files = tuple(_candidate(home, entry, name) for entry in _choose(entries, name))
     except (FileNotFoundError, UnsafeFileError):
@@ -104,7 +104,7 @@ def find_candidates(folder: Path, name: str) -> CandidateFiles:
 
 def missing(name: str, there: Sequence[str]) -> str:
     """Say that a notebook did not come, and what came instead."""
-    return f"There is no file named {name}. Ask for it{CAME_INSTEAD}{listed(there) or 'nothing'}."
+    return f"There is no file named {name}. Ask for it{OR_RENAME}{listed(there) or 'nothing'}."
 
 
 @contextmanager
@@ -127,7 +127,7 @@ def _entries(home: int) -> Iterator[_Entry]:
                 folders.append(item.name)
     for name in sorted(folders):
         try:
-            with _opened(name, FOLDER, home) as folder, os.scandir(folder) as inside:
+            with _opened(name, FOLDER_FLAGS, home) as folder, os.scandir(folder) as inside:
                 yield from (_entry(name, item) for item in inside)
         except OSError:
             continue  # gone, a link by now, or closed to us: nothing in it can be handed in
@@ -143,7 +143,7 @@ def _choose(entries: Sequence[_Entry], wanted: str) -> list[_Entry]:
     """Return the notebooks to look into: those with the name that is wanted first, then the newest."""
     notebooks = [entry for entry in entries if not entry.kind and _NOTEBOOK.search(entry.name)]
     notebooks.sort(key=lambda entry: (entry.name == wanted, not entry.parent, _fits(entry, wanted), entry.changed))
-    return notebooks[: -MOST_FILES - 1 : -1]
+    return notebooks[: -MAX_FILES - 1 : -1]
 
 
 def _fits(entry: _Entry, wanted: str) -> bool:
@@ -165,7 +165,7 @@ def _read(home: int, entry: _Entry) -> tuple[bytes, str]:
 
     Returns the bytes, or none and why.
     """
-    with _opened(entry.parent or ".", FOLDER, home) as folder, _opened(entry.name, FILE, folder) as file:
+    with _opened(entry.parent or ".", FOLDER_FLAGS, home) as folder, _opened(entry.name, FILE_FLAGS, folder) as file:
         state = os.fstat(file)
         if not stat.S_ISREG(state.st_mode):
             return b"", "is not a plain file. Ask for it as a file."

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from grading.text import printable as fit_to_print
 from grading.verdict import Verdict
 
-CAME_INSTEAD = ", or rename what was submitted: "  # before the names of what came in place of a notebook
-SEVERAL = "There are several files, and "  # the beginning of the repair that says which one was graded
+OR_RENAME = ", or rename what was submitted: "  # before the names of what came in place of a notebook
+SEVERAL_FILES = "There are several files, and "  # the beginning of the repair that says which one was graded
 
 
 @dataclass(frozen=True)

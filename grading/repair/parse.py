@@ -10,7 +10,7 @@ from typing import Any
 from grading.repair.decode import merge_sides, unix_line_ends
 from grading.repair.messages import Repair, UnreadableError, counted, printable
 
-MOST_CELLS, MOST_TEXT = 500, 500_000  # no answer comes near; a page would drown
+MOST_CELLS, MAX_NOTEBOOK_TEXT = 500, 500_000  # no answer comes near; a page would drown
 MAX_JSON_VALUES = 2_000_000  # and so would memory: three bytes of JSON can take seventy
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -60,9 +60,9 @@ def parse_notebook(text: str) -> ParsedNotebook:
     data, rest = _parse(text)
     raw = _raw_cells(data)
     cells, cleaned = _cells(raw)
-    if (size := sum(len(cell.source) for cell in cells)) > MOST_TEXT:
+    if (size := sum(len(cell.source) for cell in cells)) > MAX_NOTEBOOK_TEXT:
         asked = "Ask for it without the long text in its cells."
-        raise UnreadableError(f"has {size} characters of text in its cells, more than {MOST_TEXT}. {asked}")
+        raise UnreadableError(f"has {size} characters of text in its cells, more than {MAX_NOTEBOOK_TEXT}. {asked}")
     kernel = _within(data, "metadata", "kernelspec", "name")
     return ParsedNotebook(cells, kernel, (*_trailing(rest), *_format(data), *_ids(data, cells), *cleaned))
 

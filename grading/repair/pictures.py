@@ -15,11 +15,11 @@ from PIL import Image, ImageOps
 from grading.repair.messages import Repair, listed
 
 FORMATS = {"PNG": "image/png", "JPEG": "image/jpeg"}
-MOST_PICTURES = 20  # of a notebook
+MAX_PICTURES = 20  # of a notebook
 MAX_PICTURE_BYTES = 10_000_000  # of one picture as it came, and of all of a notebook as they are kept
-MOST_PIXELS = 40_000_000  # of all pictures of a notebook, as they are decoded
-SIDE = 2000  # pixels, to which a larger one is scaled down
-LONGEST_NAME = 200  # characters
+MAX_PIXELS = 40_000_000  # of all pictures of a notebook, as they are decoded
+MAX_PICTURE_SIDE = 2000  # pixels, to which a larger one is scaled down
+MAX_PICTURE_NAME = 200  # characters
 
 Attachments = dict[str, dict[str, str]]  # name -> type of media -> base64, as notebooks have it
 
@@ -55,9 +55,9 @@ class Pictures:
 
     def _drawn(self, name: str, media: object) -> dict[str, str]:
         self._count += 1
-        if self._count > MOST_PICTURES:
-            raise NoPictureError(f"there are more than {MOST_PICTURES} pictures")
-        if len(name) > LONGEST_NAME or not name.isprintable():
+        if self._count > MAX_PICTURES:
+            raise NoPictureError(f"there are more than {MAX_PICTURES} pictures")
+        if len(name) > MAX_PICTURE_NAME or not name.isprintable():
             raise NoPictureError("its name is not a valid file name")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a decoder could read in spite of a fault is a picture
@@ -72,13 +72,14 @@ class Pictures:
         """Decode a picture and encode it again; return its format and bytes."""
         with Image.open(io.BytesIO(content), formats=tuple(FORMATS)) as image:
             kind = "PNG" if image.format == "PNG" else "JPEG"  # or MPO, in which phones put a preview behind a JPEG
-            image.draft("RGB", (SIDE, SIDE))  # a large JPEG is decoded at a fraction of its size
+            # A large JPEG is decoded at a fraction of its size.
+            image.draft("RGB", (MAX_PICTURE_SIDE, MAX_PICTURE_SIDE))
             pixels = image.width * image.height
-            if self._pixels + pixels > MOST_PIXELS:
-                raise NoPictureError(f"together with the others, it has more than {MOST_PIXELS} pixels")
+            if self._pixels + pixels > MAX_PIXELS:
+                raise NoPictureError(f"together with the others, it has more than {MAX_PIXELS} pixels")
             self._pixels += pixels
             drawn = _upright(image).convert("RGBA" if image.has_transparency_data else "RGB")
-        drawn.thumbnail((SIDE, SIDE))
+        drawn.thumbnail((MAX_PICTURE_SIDE, MAX_PICTURE_SIDE))
         drawn.info.clear()
         out = io.BytesIO()
         drawn.save(out, kind)

@@ -78,7 +78,7 @@ def test_a_picture_in_a_cell_of_their_own_is_kept_and_code_has_none(handed_in):
 
 
 def test_a_photograph_is_scaled_down_and_stands_upright(handed_in, monkeypatch):
-    monkeypatch.setattr(pictures, "SIDE", 60)
+    monkeypatch.setattr(pictures, "MAX_PICTURE_SIDE", 60)
     exif = Image.Exif()
     exif[0x0112] = 6  # turn it to the right
     exif[0x010E] = "where it was taken"
@@ -199,8 +199,8 @@ def test_attachments_that_are_none_are_no_matter(handed_in, attachments):
 
 def test_pictures_are_bounded_in_number_bytes_and_names(handed_in, monkeypatch):
     one = {"image/png": encoded(picture())}
-    many = handed_in({f"{i}.png": one for i in range(pictures.MOST_PICTURES + 3)})
-    assert len(kept(many)) == pictures.MOST_PICTURES
+    many = handed_in({f"{i}.png": one for i in range(pictures.MAX_PICTURES + 3)})
+    assert len(kept(many)) == pictures.MAX_PICTURES
     assert "there are more than 20" in many.repairs[0].text
     assert not kept(handed_in({"x" * 201: one, "a\nb": one}))
     size = len(b64decode(kept(handed_in({"x": one}))["x"]["image/png"]))
@@ -209,5 +209,5 @@ def test_pictures_are_bounded_in_number_bytes_and_names(handed_in, monkeypatch):
     monkeypatch.setattr(pictures, "MAX_PICTURE_BYTES", 10)
     assert not kept(handed_in({"a": one}))
     monkeypatch.undo()
-    monkeypatch.setattr(pictures, "MOST_PIXELS", 13)
+    monkeypatch.setattr(pictures, "MAX_PIXELS", 13)
     assert list(kept(handed_in({"a": one, "b": one, "c": one}))) == ["a", "b"]

@@ -15,7 +15,7 @@ from tiny import OVERFLOWS
 from grading.__main__ import main
 from grading.course import Course, log_file
 from grading.gradebook.assignment import AssignmentGradebook
-from grading.outcome import CHANGED, UNKNOWN, Finding, Outcome
+from grading.outcome import LATENESS_CHANGED, TIME_UNKNOWN, Finding, Outcome
 from grading.pages import NO_PAGE
 from grading.run import How, run
 from grading.run_state import RunState, agree
@@ -171,7 +171,7 @@ def test_what_changes_after_grading_is_no_edit(kept, reason):
     outcome = replace(ADA, flags=("look at it",), reason=reason)
     run_state.announce(outcome, 6.0, sandboxed=True)
     entry = run_state.audit.entries()[0][-1].said
-    flags = (*outcome.flags, f"{CHANGED}late", f"{UNKNOWN}no file")
+    flags = (*outcome.flags, f"{LATENESS_CHANGED}late", f"{TIME_UNKNOWN}no file")
     run_state.store_outcome(replace(outcome, lateness="late", flags=flags, reason=f"{reason} {NO_PAGE}no room".strip()))
     assert agree(entry, run_state.outcome_of("ada"))
 

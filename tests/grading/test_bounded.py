@@ -33,7 +33,7 @@ def never_ending():
 
 
 def greedy():
-    yield len(bytearray(3 * bounded.MEMORY))
+    yield len(bytearray(3 * bounded.MAX_MEMORY_BYTES))
 
 
 def killed(number):
@@ -174,7 +174,7 @@ def test_a_child_writes_no_file_but_reads_what_its_grader_may(tmp_path):
 @pytest.mark.skipif(os.getuid() != 0, reason="an ordinary user has no rights to give up")
 def test_a_child_of_root_is_nobody_and_may_do_nothing_but_read():
     ids, capabilities = bounded.value(rights)
-    assert set(ids) == {str(bounded.NOBODY)}
+    assert set(ids) == {str(bounded.NOBODY_UID)}
     assert capabilities == CANNOT_RISE
 
 

@@ -21,7 +21,7 @@ from grading.class_report.item_analysis import Item
 from grading.class_report.page import page as page_of
 from grading.class_report.render import render
 from grading.class_report.similarity import Pair, Passage, SimilarityReport
-from grading.class_report.style import STYLE
+from grading.class_report.style import CLASS_REPORT_CSS
 from grading.outcome import Finding, Outcome, findings
 from grading.report import Row
 from grading.text import printable
@@ -339,7 +339,9 @@ def test_black_on_white_has_the_contrast_of_21():
 
 @pytest.mark.parametrize("scheme", [0, 1, 2], ids=["light", "dark", "print"])
 def test_text_stands_out(scheme):
-    colours = {name.removeprefix("--"): value.removeprefix("#") for name, value in roots(STYLE)[scheme].items()}
+    colours = {
+        name.removeprefix("--"): value.removeprefix("#") for name, value in roots(CLASS_REPORT_CSS)[scheme].items()
+    }
     for words in ("text", "quiet", "link", "look"):
         for ground in ("page", "card", "band"):
             assert contrast(colours[words], colours[ground]) >= 4.5, (words, ground)

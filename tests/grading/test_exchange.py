@@ -16,7 +16,7 @@ from tiny import OVERFLOWS, REPOSITORY, TinyCourse, tiny_notebook
 
 from grading._untyped import Gradebook, read_notebook
 from grading.exchange import SECRET, TIMESTAMP
-from grading.handout import RELEASED, hand_out
+from grading.handout import RELEASED_FOLDER, hand_out
 from grading.report import rows
 from grading.run import refresh, run
 
@@ -90,14 +90,14 @@ def score(course, student):
 
 def test_the_class_gets_what_was_released_and_nobodys_work(classroom):
     fetched = (classroom.home / "fetched" / "tiny.ipynb").read_bytes()
-    assert fetched == (classroom.root / RELEASED / "tiny" / "tiny.ipynb").read_bytes()
+    assert fetched == (classroom.root / RELEASED_FOLDER / "tiny" / "tiny.ipynb").read_bytes()
     assert b"YOUR CODE HERE" in fetched
     assert (classroom.home / "fetched" / "tiny.ipynb").stat().st_mode & 0o200  # the student writes into it
     assert (classroom.root / "exercises" / "tiny" / "tiny.ipynb").read_text() == SOLVED
 
 
 def test_nbgraders_own_command_generates_the_same_and_leaves_what_somebody_did(classroom):
-    file = classroom.root / RELEASED / "tiny" / "tiny.ipynb"
+    file = classroom.root / RELEASED_FOLDER / "tiny" / "tiny.ipynb"
     before = file.read_bytes()
     classroom.nbgrader("generate_assignment", "tiny", "--force")
     assert file.read_bytes() == before

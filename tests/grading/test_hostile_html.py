@@ -4,7 +4,7 @@ import pytest
 from hostile_html import GROUPS, HOST
 
 from grading.feedback import markdown
-from grading.sanitize import TAGS, safe_html, safe_markdown
+from grading.sanitize import ALLOWED_TAGS, safe_html, safe_markdown
 
 PAGE = "https://page.example/"
 # Each page is in a frame. It is parsed, serialised and parsed again, and every element is clicked except links to the
@@ -60,7 +60,7 @@ def provoked(browser):
             tab = context.new_page()
             tab.route("**/*", answer)
             tab.goto(PAGE)
-            found = tab.evaluate(PROVOKE, {"pages": [*pages.values()], "tags": sorted(TAGS)})
+            found = tab.evaluate(PROVOKE, {"pages": [*pages.values()], "tags": sorted(ALLOWED_TAGS)})
         return dict(zip(pages, found, strict=True)), asked
 
     return provoke

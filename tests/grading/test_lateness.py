@@ -10,7 +10,7 @@ from tiny import REPOSITORY
 
 from grading._untyped import Gradebook
 from grading.course import GradingError
-from grading.outcome import CHANGED, UNKNOWN
+from grading.outcome import LATENESS_CHANGED, TIME_UNKNOWN
 from grading.report import rows
 from grading.run import How, run
 from grading.timestamp import handed_in
@@ -64,7 +64,7 @@ def row(course):
 
 
 def changes(course):
-    return [flag for flag in row(course).outcome.flags if flag.startswith(CHANGED)]
+    return [flag for flag in row(course).outcome.flags if flag.startswith(LATENESS_CHANGED)]
 
 
 @pytest.mark.slow
@@ -84,7 +84,9 @@ def test_what_arrives_changes_and_goes_is_followed_and_told_and_marks_stay(cours
         course.grade()
         found = row(course)
         assert (found.penalty, found.outcome.lateness) == (penalty, expected)
-        assert changes(course) == [f"{CHANGED}{said or 'nothing was known'} → {expected or 'nothing is known'}"]
+        assert changes(course) == [
+            f"{LATENESS_CHANGED}{said or 'nothing was known'} → {expected or 'nothing is known'}"
+        ]
         assert f"ada: {changes(course)[0]}" in capsys.readouterr().out
         assert (found.score, found.to_read) == (5 - penalty, 0), "what a person marked stands, and is not reopened"
         assert (f"{penalty} for lateness" in found.feedback[0].read_text()) == bool(penalty)
@@ -113,7 +115,7 @@ def test_a_date_that_cannot_be_read_is_told_and_never_counts_silently_as_in_time
     ada.write_text(text)
     course.grade()
     found = row(course)
-    assert any(flag.startswith(UNKNOWN) and "timestamp.txt" in flag for flag in found.outcome.flags)
+    assert any(flag.startswith(TIME_UNKNOWN) and "timestamp.txt" in flag for flag in found.outcome.flags)
     assert any("not known" in remark or "late, by an unknown amount of time" in remark for remark in found.remarks())
     assert found.penalty == (0.5 if text == "LATE" else 0.0)
 

@@ -4,7 +4,7 @@ import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_markdown_cell
 
-from grading.repair.parse import MOST_TEXT
+from grading.repair.parse import MAX_NOTEBOOK_TEXT
 from grading.report import rows
 from grading.run import How, refresh, run
 
@@ -16,7 +16,7 @@ ASKS = "What to do. Ask for it, or ask for me.txt"
 def course(tiny, boxes):
     tiny.submit_text("broken", '{"cells": [')
     tiny.submit_text("other", "", HOSTILE)
-    tiny.submit_edited("long", lambda notebook: notebook.cells.append(new_markdown_cell("x" * MOST_TEXT)))
+    tiny.submit_edited("long", lambda notebook: notebook.cells.append(new_markdown_cell("x" * MAX_NOTEBOOK_TEXT)))
     tiny.submit_text("asks", "", ASKS)
     tiny.submit_text("asks-too", '{"cells": [')
     folder = tiny.submitted("asks-too", "tiny")
@@ -39,7 +39,8 @@ def said(page):
 
 EXPECTED = {
     "broken": "tiny.ipynb is no whole notebook (Expecting value, line 1 of 1); was it cut off? Hand it in again.",
-    "long": f"characters of text in its cells, more than {MOST_TEXT}. Hand it in without the long text in its cells.",
+    "long": f"characters of text in its cells, more than {MAX_NOTEBOOK_TEXT}. "
+    "Hand it in without the long text in its cells.",
     "asks": f"There is no file named tiny.ipynb. Hand it in, or rename what was submitted: {ASKS}.",
     "asks-too": "Ask for it/tiny.ipynb is no whole notebook (Expecting value, line 1 of 1); was it cut off? Hand it in",
     "other": "There is no file named tiny.ipynb. Hand it in, or rename what was submitted: <img src=x",

@@ -318,7 +318,7 @@ def test_only_so_many_notebooks_are_read(folder, monkeypatch):
         write_aged(folder / f"n{i}.ipynb", with_answers(), i)
     write_aged(folder / NAME, answered(), 99)
     assert points(repair_notebook(folder, NAME, TEMPLATE)) == [2, 2, 2]
-    assert opened == [NAME, *(f"n{i}.ipynb" for i in range(files.MOST_FILES - 1))]
+    assert opened == [NAME, *(f"n{i}.ipynb" for i in range(files.MAX_FILES - 1))]
 
 
 def write_aged(path, notebook, age):

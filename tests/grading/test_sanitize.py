@@ -15,7 +15,7 @@ from PIL import Image
 
 from grading import sanitize
 from grading.css import safe_style
-from grading.sanitize import MOST_HTML_OF_ALL, safe_html, safe_markdown, sanitized
+from grading.sanitize import MAX_NOTEBOOK_HTML, safe_html, safe_markdown, sanitized
 
 # Every way of CommonMark to make a tag or an address, and what other parsers are known to make of one.
 HOSTILE = [
@@ -323,4 +323,4 @@ def test_beyond_a_bound_html_is_no_longer_cleaned():
     (cell,) = sanitized(new_notebook(cells=[new_code_cell("x", outputs=[output] * 5)])).cells
     texts = [output.data["text/html"].startswith("<pre>") for output in cell.outputs]
     assert texts == sorted(texts)
-    assert texts.count(False) == MOST_HTML_OF_ALL // 200_008
+    assert texts.count(False) == MAX_NOTEBOOK_HTML // 200_008

@@ -307,7 +307,7 @@ def test_odd_metadata_is_no_answer_of_the_assignment(course):
 
 
 def test_more_text_than_anybody_writes_is_left_out(course):
-    put(course, notebook(code("x" * (reading.MOST_TEXT + 1))))
+    put(course, notebook(code("x" * (reading.MAX_CODE_LENGTH + 1))))
     with pytest.raises(NotComparableError, match="more than 100000"):
         written_code(course, ASSIGNMENT, "ada")
 

@@ -41,7 +41,7 @@ def test_code_that_cannot_be_looked_through_in_time_is_graded_and_flagged(course
 
 
 def test_code_that_cannot_be_compared_in_time_is_left_out_and_the_others_are_compared(course, monkeypatch):
-    monkeypatch.setattr(similarity, "SECONDS", 1)
+    monkeypatch.setattr(similarity, "TOKENIZING_SECONDS", 1)
     found = similarity.compare_submissions(course, "tiny", ["honest", "slow-words"])
     assert found.compared == 1
     assert found.left_out == (("slow-words", "comparing it took more than 1 seconds of processor time"),)
@@ -56,7 +56,7 @@ SLOW_TO_SHOW = {
 
 @pytest.mark.parametrize("cell", SLOW_TO_SHOW.values(), ids=SLOW_TO_SHOW)
 def test_what_cannot_be_shown_in_time_is_plain_text_with_a_word_about_it(cell, monkeypatch):
-    monkeypatch.setattr(rendering, "SECONDS", 2)
+    monkeypatch.setattr(rendering, "RENDERING_SECONDS", 2)
     cells = [new_markdown_cell("**Before**"), cell, new_markdown_cell("After")]
     shown, _ = rendering.Sanitize().preprocess(new_notebook(cells=cells), {})
     assert "Shown as plain text, because showing it took more than 2 seconds" in shown.cells[1].source
@@ -70,7 +70,7 @@ def test_a_page_that_cannot_be_made_in_time_is_made_of_plain_text(course, monkey
     for student in ("honest", "slow-page"):
         course.submit(student)
     course.submit_edited("slow-page", lambda notebook: notebook.cells.append(SLOW_TO_SHOW["blanks"]))
-    monkeypatch.setattr(rendering, "SECONDS", 2)
+    monkeypatch.setattr(rendering, "RENDERING_SECONDS", 2)
     run(course, "tiny", ["honest", "slow-page"], How())
     honest, slow = (course.feedback(student, "tiny") / "tiny.html" for student in ("honest", "slow-page"))
     assert "Shown as plain text" not in honest.read_text()

@@ -37,7 +37,7 @@ def packages(tmp_path_factory):
 
 
 def digests(packages, monkeypatch):
-    monkeypatch.setattr(version, "PACKAGES", packages)
+    monkeypatch.setattr(version, "REPOSITORY", packages)
     return {"engine": version.engine.__wrapped__(), "catalogue": version.catalogue.__wrapped__()}
 
 
@@ -51,4 +51,4 @@ def test_a_change_is_noticed_where_it_can_change_a_score(packages, monkeypatch, 
 
 
 def test_what_is_left_out_is_there():
-    assert [path for path in version.OTHERS if not (REPOSITORY / path).exists()] == []
+    assert [path for path in version.NOT_COUNTED if not (REPOSITORY / path).exists()] == []
