@@ -18,7 +18,7 @@ from grading.sandbox.execute import execute, execute_again, execute_alone
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.sandbox.selftest import require_isolation
-from grading.sandbox.selftest.canaries import ROOT
+from grading.sandbox.selftest.canaries import REPOSITORY
 from grading.task import Answered, Probe, Result, Step, Task
 
 Results = list[Result]
@@ -141,7 +141,8 @@ def _host(task: Task) -> Host:
     if task.sandboxed not in _hosts:
         host = Host(task.limits, sandboxed=task.sandboxed)
         if task.sandboxed:
-            require_hidden(Course.at(ROOT))  # a worker's own course: its solutions, and a class that may lie there
+            # A worker has a course of its own, with its solutions and perhaps a class.
+            require_hidden(Course.at(REPOSITORY))
             require_isolation(host)
         _hosts[task.sandboxed] = host
     return _hosts[task.sandboxed]

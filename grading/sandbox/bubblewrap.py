@@ -12,16 +12,16 @@ from site import getsitepackages
 from grading.course import Course, GradingError
 from grading.sandbox.inside.syscalls import MACHINES
 
-SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin")
-SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "fonts", "localtime", "alternatives")  # of /etc
-PAYLOAD = "/payload"
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+SYSTEM_FOLDERS = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin")
+ETC_FILES = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "fonts", "localtime", "alternatives")  # of /etc
+PAYLOAD_FOLDER = "/payload"
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 ROOTS_RIGHTS = ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL")  # to isolate each submission
-INSTALLED = (
+ANSWERS_INSTALLED = (
     "It contains answers. Remove it with `pip uninstall attnlib`, and install the course in place, as `make` does: "
     "`pip install -e .` in its folder"
 )
-WITHOUT = "`--unsandboxed` grades without it: then student code can read your files and give itself marks."
+UNSANDBOXED_WARNING = "`--unsandboxed` grades without it: then student code can read your files and give itself marks."
 
 
 class NoSandboxError(GradingError):
@@ -34,11 +34,11 @@ def environment() -> dict[str, str]:
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "LANG": "C.UTF-8",
-        "PYTHONPATH": PAYLOAD,
+        "PYTHONPATH": PAYLOAD_FOLDER,
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
         **folders,
-        **dict.fromkeys(THREADS, "1"),
+        **dict.fromkeys(THREAD_VARIABLES, "1"),
     }
 
 
@@ -56,7 +56,7 @@ def command(payload: Path) -> list[str]:
     life = ["--die-with-parent", "--new-session", "--hostname", "grader", "--clearenv"]
     settings = [word for name, value in environment().items() for word in ("--setenv", name, value)]
     folders = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/warm", "--dir", "/scratch"]
-    shown = [word for path in _shown() for word in _show(path)] + ["--ro-bind", str(payload), PAYLOAD]
+    shown = [word for path in _shown() for word in _show(path)] + ["--ro-bind", str(payload), PAYLOAD_FOLDER]
     parents = [word for path in _parents() for word in ("--perms", "0755", "--dir", str(path))]
     closed = [word for place in ("/tmp", "/dev", "/") for word in ("--remount-ro", place)]
     view = [*folders, *parents, *shown, *closed]
@@ -69,7 +69,12 @@ def server() -> list[str]:
 
 
 def _shown() -> list[Path]:
-    paths = [*map(Path, SYSTEM), *(Path("/etc") / name for name in SETTINGS), Path(sys.prefix), Path(sys.base_prefix)]
+    paths = [
+        *map(Path, SYSTEM_FOLDERS),
+        *(Path("/etc") / name for name in ETC_FILES),
+        Path(sys.prefix),
+        Path(sys.base_prefix),
+    ]
     return [path for path in dict.fromkeys(paths) if path.exists()]
 
 
@@ -83,7 +88,7 @@ def require_hidden(course: Course) -> None:
     hidden = [
         (course.folder, f"the class's folder {course.folder}", elsewhere),
         (course.root, f"this course, at {course.root},", "Move it elsewhere, with what is in solutions/"),
-        *((place, f"attnlib, at {place},", INSTALLED) for place in _installed()),
+        *((place, f"attnlib, at {place},", ANSWERS_INSTALLED) for place in _installed()),
     ]
     for place, what, advised in hidden:
         for shown in _shown():
@@ -114,13 +119,17 @@ def _program() -> str:
     """Return bubblewrap's path, or say why there can be no box."""
     if sys.platform != "linux":
         reason = f"it is made of Linux namespaces, and this is {platform.system()}"
-        raise NoSandboxError(f"no sandbox: {reason}. Grade in a Linux container or virtual machine. {WITHOUT}")
+        raise NoSandboxError(
+            f"no sandbox: {reason}. Grade in a Linux container or virtual machine. {UNSANDBOXED_WARNING}"
+        )
     if platform.machine() not in MACHINES:
-        raise NoSandboxError(f"no sandbox: its filter of system calls knows no {platform.machine()}. {WITHOUT}")
+        raise NoSandboxError(
+            f"no sandbox: its filter of system calls knows no {platform.machine()}. {UNSANDBOXED_WARNING}"
+        )
     program = shutil.which("bwrap")
     if program is None:
         how = "On Debian and Ubuntu: sudo apt-get install bubblewrap"
-        raise NoSandboxError(f"no sandbox: bubblewrap (bwrap) is not installed. {how}. {WITHOUT}")
+        raise NoSandboxError(f"no sandbox: bubblewrap (bwrap) is not installed. {how}. {UNSANDBOXED_WARNING}")
     return program
 
 
@@ -135,5 +144,5 @@ def why_not() -> str | None:
     return (
         f"no sandbox: bubblewrap says: {said}. User namespaces may be forbidden here. In a container, allow them "
         "(Docker: --security-opt seccomp=unconfined --cap-add SYS_ADMIN); on Ubuntu 24.04 and later: "
-        f"sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0. {WITHOUT}"
+        f"sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0. {UNSANDBOXED_WARNING}"
     )

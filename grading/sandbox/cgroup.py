@@ -1,8 +1,9 @@
 """A control group (cgroup v2) for each submission, where the kernel lets the grader make one.
 
 The kernel then counts the processor time of everything that a submission starts, however it ends. Where the cpu and
-memory controllers can be enabled, it also keeps all of this to one core and to its memory. Nothing here is required:
-what the kernel lacks or refuses is left out, and ``/proc`` is read instead, see ``cpu.py`` and ``memory.py``.
+memory controllers can be enabled, it also keeps all of this to one core and to its memory, whose limit is in
+``limits.py``. Nothing here is required: what the kernel lacks or refuses is left out, and ``cpu_time.py`` and
+``memory_usage.py`` read ``/proc`` instead.
 
 Source: https://docs.kernel.org/admin-guide/cgroup-v2.html
 """
@@ -21,12 +22,12 @@ from time import monotonic, sleep
 import psutil  # type: ignore[import-untyped]
 
 SELF = Path("/proc/self")
-NAME = "attention-grading"
-GROUP = re.compile(rf"{NAME}-(\d+)-\w+")  # the number is that of the grader's process
+GROUP_PREFIX = "attention-grading"
+GROUP_NAME = re.compile(rf"{GROUP_PREFIX}-(\d+)-\w+")  # the number is that of the grader's process
 CONTROLLERS = ("cpu", "memory")
-ONE_CORE = "100000 100000"  # microseconds of processor time in so many on the clock
-REMOVAL = 2.0  # seconds until a group that still has processes is left to the next start
-ROUNDS = 10  # how often processes are looked for that were forked while others were moved
+ONE_CORE_QUOTA = "100000 100000"  # microseconds of processor time in so many on the clock
+REMOVAL_SECONDS = 2.0  # seconds until a group that still has processes is left to the next start
+MAX_ROUNDS = 10  # how often processes are looked for that were forked while others were moved
 
 _preparing = Lock()
 
@@ -44,7 +45,7 @@ class Group:
         Returns:
             Whether the process is in the group, and all that it forks from now on.
         """
-        self.one_core = _wrote(self.folder / "cpu.max", ONE_CORE)
+        self.one_core = _wrote(self.folder / "cpu.max", ONE_CORE_QUOTA)
         for file, value in (("memory.max", f"{memory:.0f}"), ("memory.swap.max", "0"), ("memory.oom.group", "1")):
             _wrote(self.folder / file, value)
         return _wrote(self.folder / "cgroup.procs", str(pid))
@@ -69,7 +70,7 @@ class Group:
     def remove(self) -> None:
         """Kill what is left in the group, and remove it."""
         _wrote(self.folder / "cgroup.kill", "1")
-        deadline = monotonic() + REMOVAL
+        deadline = monotonic() + REMOVAL_SECONDS
         while self.folder.is_dir() and not _removed(self.folder) and monotonic() < deadline:
             sleep(0.02)
 
@@ -83,7 +84,7 @@ def own_group() -> Iterator[Group | None]:
     """
     with _preparing:
         parent = _parent()
-    group = Group(parent / f"{NAME}-{os.getpid()}-{token_hex(8)}") if parent else None
+    group = Group(parent / f"{GROUP_PREFIX}-{os.getpid()}-{token_hex(8)}") if parent else None
     if group is None or not _made(group.folder):
         yield None
         return
@@ -127,7 +128,7 @@ def _remove_stale(parent: Path) -> None:
     """Remove the groups of graders that have ended. One that has processes in it cannot be removed, and stays."""
     with suppress(OSError):
         for group in list(parent.iterdir()):
-            match = GROUP.fullmatch(group.name)
+            match = GROUP_NAME.fullmatch(group.name)
             if match and not psutil.pid_exists(int(match[1])):
                 _removed(group)
 
@@ -140,7 +141,7 @@ def _enable(parent: Path) -> None:
     """
     available, enabled = (_read(parent / f"cgroup.{file}").split() for file in ("controllers", "subtree_control"))
     missing = [name for name in CONTROLLERS if name in available and name not in enabled]
-    leaf = parent / f"{NAME}-{os.getpid()}-grader"
+    leaf = parent / f"{GROUP_PREFIX}-{os.getpid()}-grader"
     if not missing or not _all_ours(_processes(parent)) or not _made(leaf):
         return
     control = parent / "cgroup.subtree_control"
@@ -153,7 +154,7 @@ def _enable(parent: Path) -> None:
 
 def _moved(source: Path, target: Path) -> bool:
     """Move all processes from one group to another, and tell whether that worked; stop at one that is not ours."""
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         processes = _processes(source)
         if not processes:
             return True

@@ -11,14 +11,14 @@ from grading.sandbox.failures import HostLostError, StoppedError
 from grading.sandbox.host import Host
 from grading.sandbox.outputs import add_output
 from grading.sandbox.submission_process import SubmissionProcess
-from grading.sandbox.withheld import ALL, parts, withheld
+from grading.sandbox.withheld import ALL_WITHHELD, parts, withheld
 from grading.task import Answered, Probe, Result, Step, Task
 from grading.verdict import Verdict
 
-AGAIN = "this was run a second time"
-BUSY = "other programs kept the processors busy"
+RUN_AGAIN = "this was run a second time"
+MACHINE_BUSY = "other programs kept the processors busy"
 STARVED = (
-    f"{BUSY} both times, so a cell did not finish in time. Grade when the machine is "
+    f"{MACHINE_BUSY} both times, so a cell did not finish in time. Grade when the machine is "
     "less busy, or use a larger `--timeout`"
 )
 
@@ -30,12 +30,12 @@ def execute(host: Host, task: Task) -> Result:
 
 def execute_alone(host: Host, task: Task) -> Result:
     """Run a task for which there was no processor the first time; nothing else may be graded beside it now."""
-    return _executed_again(host, task, f"{AGAIN}, on its own: {BUSY}")
+    return _executed_again(host, task, f"{RUN_AGAIN}, on its own: {MACHINE_BUSY}")
 
 
 def execute_again(host: Host, task: Task) -> Result:
     """Run a task for which there was no processor the first time, beside whatever else runs on this machine."""
-    return _executed_again(host, task, f"{AGAIN}, beside whatever else ran on that machine: {BUSY}")
+    return _executed_again(host, task, f"{RUN_AGAIN}, beside whatever else ran on that machine: {MACHINE_BUSY}")
 
 
 def _executed_again(host: Host, task: Task, again: str) -> Result:
@@ -58,7 +58,7 @@ def _repeated(host: Host, task: Task) -> Result:
                 return Result(lost=str(error))
             lost[type(error)] = str(error)
             continue
-        result.again = "".join(f"{AGAIN}: {why}" for why in list(lost.values())[:1])
+        result.again = "".join(f"{RUN_AGAIN}: {why}" for why in list(lost.values())[:1])
         return result
 
 
@@ -109,7 +109,7 @@ class _Run:
     def _complete(self, process: SubmissionProcess, i: int, there: frozenset[str]) -> frozenset[str]:
         """Send the parts of attnlib that answer no probe from this step on; return all that are there then."""
         asked = {step.probe.exercise for step in self.task.steps[i:] if step.probe}
-        free = ALL - withheld(asked)
+        free = ALL_WITHHELD - withheld(asked)
         if free - there:
             for _ in process.ask({"parts": parts(free - there)}, most=2 * self.task.limits.cell_output):
                 pass

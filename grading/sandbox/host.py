@@ -15,7 +15,7 @@ from typing import IO, Any
 from grading.sandbox import bubblewrap
 from grading.sandbox.cgroup import own_group
 from grading.sandbox.failures import HostLostError, KilledError
-from grading.sandbox.lifeline import START, hang_up
+from grading.sandbox.lifeline import START_SECONDS, hang_up
 from grading.sandbox.limits import Limits
 from grading.sandbox.payload import packed_payload
 from grading.sandbox.submission_process import SubmissionProcess
@@ -154,7 +154,7 @@ class Host:
 
     def _hear_that_it_is(self) -> None:
         assert self._control is not None
-        self._control.settimeout(START)
+        self._control.settimeout(START_SECONDS)
         try:
             self._ready = bool(self._control.recv(65_536))
         except OSError:

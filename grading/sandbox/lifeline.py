@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import psutil  # type: ignore[import-untyped]
 
-from grading.sandbox import memory
+from grading.sandbox import memory_usage
 from grading.sandbox.failures import HostLostError
 
-END = 60.0  # seconds that a submission's processes may take to be gone once they are killed, on a busy machine
-START = 180.0  # seconds that everything may take to be imported, on a busy machine
+END_SECONDS = 60.0  # seconds that a submission's processes may take to be gone once they are killed, on a busy machine
+START_SECONDS = 180.0  # seconds that everything may take to be imported, on a busy machine
 
 
 def wait_until_isolated(
@@ -24,11 +24,11 @@ def wait_until_isolated(
     Raises:
         HostLostError: it is not.
     """
-    lifeline.settimeout(START)
+    lifeline.settimeout(START_SECONDS)
     try:
         said, sender = _received(lifeline)
     except OSError as error:
-        raise HostLostError(f"a submission was not isolated within {START:g} seconds ({error})") from None
+        raise HostLostError(f"a submission was not isolated within {START_SECONDS:g} seconds ({error})") from None
     if said != b"up":
         raise HostLostError("a submission could not be isolated" if box_is_there() else "the box ended")
     lifeline.settimeout(None)
@@ -36,7 +36,9 @@ def wait_until_isolated(
         if not sender:
             return None, 0
         process = psutil.Process(sender)
-        return process, memory.alone(process) + memory.of_the_kernel([process], sandboxed=sandboxed)
+        return process, memory_usage.bytes_of_process(process) + memory_usage.max_kernel_bytes(
+            [process], sandboxed=sandboxed
+        )
     except psutil.Error:
         raise HostLostError("a submission's process ended before it was begun") from None
 
@@ -55,7 +57,7 @@ def hang_up(lifeline: socket.socket) -> bool:
 
     What was killed may take its time to be gone, and a box in which others are at work is not dropped for that.
     """
-    lifeline.settimeout(END)
+    lifeline.settimeout(END_SECONDS)
     killed = False
     try:
         lifeline.shutdown(socket.SHUT_WR)

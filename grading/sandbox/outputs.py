@@ -5,12 +5,12 @@ from typing import Any
 from grading.sandbox.failures import StoppedError
 from grading.verdict import Verdict
 
-SHOWN = {
+SHOWN_MIME_TYPES = {
     *("text/plain", "text/html", "text/markdown", "text/latex"),
     *("image/png", "image/jpeg", "image/svg+xml"),
 }
 MAX_OUTPUTS = 2_000  # of one cell: nobody looks at more, and each may be updated
-BUNDLES = ("display_data", "execute_result", "update_display_data")
+MIME_BUNDLES = ("display_data", "execute_result", "update_display_data")
 
 Output = dict[str, Any]
 
@@ -53,7 +53,7 @@ def _checked(sent: Any) -> Output:
         output = _stream(sent)
     elif kind == "error":
         output = _error(sent)
-    elif isinstance(kind, str) and kind in BUNDLES:
+    elif isinstance(kind, str) and kind in MIME_BUNDLES:
         output = _bundle(kind, sent)
     if output is None:
         raise StoppedError(Verdict.TAMPERED, "wrote into the channel that its outputs go through.")
@@ -81,7 +81,7 @@ def _bundle(kind: str, sent: Output) -> Output | None:
     """Return what is displayed, in those forms that pages may show."""
     if not isinstance(sent.get("data"), dict):
         return None
-    data = {name: _writable(x) for name, x in sent["data"].items() if name in SHOWN and isinstance(x, str)}
+    data = {name: _writable(x) for name, x in sent["data"].items() if name in SHOWN_MIME_TYPES and isinstance(x, str)}
     name = sent.get("display_id")
     return {"output_type": kind, "data": data, "display_id": name if isinstance(name, str) else None}
 

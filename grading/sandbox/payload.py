@@ -13,8 +13,8 @@ from pathlib import Path
 from grading.sandbox.temporary import sweep, temporary
 from grading.sandbox.withheld import library, stand_ins
 
-CALLING = "calling"  # the folder of attnlib.checks that calls an implementation, and knows no answer
-STAND_IN = "checks.py"  # in place of attnlib.checks itself
+CALLING_FOLDER = "calling"  # the folder of attnlib.checks that calls an implementation, and knows no answer
+CHECKS_STAND_IN = "checks.py"  # in place of attnlib.checks itself
 
 
 @contextmanager
@@ -28,8 +28,10 @@ def packed_payload() -> Iterator[Path]:
         for file in (payload / "attnlib").glob("*.py"):
             file.write_text(stand_ins(file.stem, file.read_text(encoding="utf-8")), encoding="utf-8")
         compiled = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(library() / "checks" / CALLING, payload / "attnlib" / "checks" / CALLING, ignore=compiled)
-        shutil.copyfile(inside / STAND_IN, payload / "attnlib" / "checks" / "__init__.py")
+        shutil.copytree(
+            library() / "checks" / CALLING_FOLDER, payload / "attnlib" / "checks" / CALLING_FOLDER, ignore=compiled
+        )
+        shutil.copyfile(inside / CHECKS_STAND_IN, payload / "attnlib" / "checks" / "__init__.py")
         shutil.copytree(inside, payload / "grading" / "sandbox" / "inside", ignore=compiled)
         for package in (payload / "grading", payload / "grading" / "sandbox"):
             (package / "__init__.py").touch()

@@ -14,9 +14,9 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
-from grading.sandbox import memory
+from grading.sandbox import memory_usage
 from grading.sandbox.cgroup import Group
-from grading.sandbox.cpu import Meter, Span
+from grading.sandbox.cpu_time import Meter, Span
 from grading.sandbox.failures import HostLostError, StoppedError, how_it_ended
 from grading.sandbox.inside import frames
 from grading.sandbox.lifeline import wait_until_isolated
@@ -50,7 +50,7 @@ class SubmissionProcess:
         self._most_memory = limits.memory * 5 // 4 + held
         added = group is not None and self._process is not None and group.add(self._process.pid, self._most_memory)
         self._group = group if added else None
-        self._shared = memory.shared_by_all()
+        self._shared = memory_usage.shared_bytes_of_machine()
         self.left = 0  # bytes that may still come in answer to what was asked last
         self._look = monotonic() + 2 * TICK  # when to look at the memory and the processor time next
         self.time = Meter(self._process, limits, seconds, self._group)
@@ -188,10 +188,10 @@ class SubmissionProcess:
 
     def _held(self, family: Sequence[psutil.Process]) -> Iterator[float]:
         """Yield the bytes that processes hold, by kind, and last what takes long to measure and is often not needed."""
-        yield memory.together(family) if family[1:] else memory.alone(family[0])
-        yield memory.of_the_kernel(family, sandboxed=self._sandboxed)
-        if memory.shared_by_all() - self._shared > self.limits.memory // 10:
-            yield memory.shared_by(family)
+        yield memory_usage.bytes_of_processes(family) if family[1:] else memory_usage.bytes_of_process(family[0])
+        yield memory_usage.max_kernel_bytes(family, sandboxed=self._sandboxed)
+        if memory_usage.shared_bytes_of_machine() - self._shared > self.limits.memory // 10:
+            yield memory_usage.shared_bytes(family)
 
     def _too_much_memory(self) -> StoppedError:
         return StoppedError(Verdict.OUT_OF_MEMORY, f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")

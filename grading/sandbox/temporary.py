@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 PREFIX = "attention-grading-"
-SHORT, MAX_SOCKET_FOLDER = "/tmp", 30  # a folder with a short name, and the bytes that another one may have instead
-NAME = re.compile(rf"{PREFIX}\w+-[a-z0-9_]{{8}}")
+SHORT_FOLDER = "/tmp"  # a folder whose name is short enough for the path of a socket
+MAX_SOCKET_FOLDER = 30  # bytes that the name of another folder may have instead
+FOLDER_NAME = re.compile(rf"{PREFIX}\w+-[a-z0-9_]{{8}}")
 
 
 @contextmanager
@@ -23,7 +24,7 @@ def temporary(what: str, *, short: bool = False) -> Iterator[Path]:
     socket, whose address may have 107 bytes in all: it is not made in a temporary folder with a long name.
     """
     place = tempfile.gettempdir()
-    folder, lock = _locked(what, SHORT if short and len(os.fsencode(place)) > MAX_SOCKET_FOLDER else place)
+    folder, lock = _locked(what, SHORT_FOLDER if short and len(os.fsencode(place)) > MAX_SOCKET_FOLDER else place)
     try:
         yield folder
     finally:
@@ -33,8 +34,8 @@ def temporary(what: str, *, short: bool = False) -> Iterator[Path]:
 
 def sweep() -> None:
     """Remove the temporary folders of this user's processes that are no more."""
-    for place in {Path(tempfile.gettempdir()), Path(SHORT)}:
-        for folder in [path for path in place.iterdir() if NAME.fullmatch(path.name)]:
+    for place in {Path(tempfile.gettempdir()), Path(SHORT_FOLDER)}:
+        for folder in [path for path in place.iterdir() if FOLDER_NAME.fullmatch(path.name)]:
             with suppress(OSError):  # it is a link, somebody else's, in use, or gone by now
                 _remove_abandoned(folder)
 
@@ -42,7 +43,7 @@ def sweep() -> None:
 def _locked(what: str, place: str) -> tuple[Path, int]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{what}-", dir=place))
-        lock = os.open(folder, FOLDER)
+        lock = os.open(folder, FOLDER_FLAGS)
         fcntl.flock(lock, fcntl.LOCK_EX)
         if folder.exists():  # another process may have swept it before it was locked
             return folder, lock
@@ -50,7 +51,7 @@ def _locked(what: str, place: str) -> tuple[Path, int]:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    lock = os.open(folder, FOLDER)
+    lock = os.open(folder, FOLDER_FLAGS)
     try:
         if os.fstat(lock).st_uid == os.geteuid():
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

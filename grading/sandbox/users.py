@@ -12,11 +12,11 @@ from random import sample
 
 from grading.course import GradingError
 
-NAME = "attention-grading-user"
+USER_NAME = "attention-grading-user"
 # Nobody else uses these: accounts end at 60,000, systemd's own ranges begin at 60,001 and 61,184 and leave these out
 # (https://systemd.io/UIDS-GIDS), and of Debian's range, from 60,000 to 64,999, packages have asked for higher ones
 # alone. A container may know no numbers above 65,535.
-FIRST, LAST = 60_706, 61_183
+FIRST_UID, LAST_UID = 60_706, 61_183
 
 
 @contextmanager
@@ -32,15 +32,15 @@ def own_user() -> Iterator[int]:
     if os.getuid():
         yield os.getuid()
         return
-    for number in sample(range(FIRST, LAST + 1), LAST + 1 - FIRST):
+    for number in sample(range(FIRST_UID, LAST_UID + 1), LAST_UID + 1 - FIRST_UID):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
             try:
-                claim.bind(f"\0{NAME}-{number}")
+                claim.bind(f"\0{USER_NAME}-{number}")
             except OSError:  # another submission has claimed it
                 continue
             yield number
             return
     raise GradingError(
-        f"the submissions that run on this machine have claimed all user IDs from {FIRST} to {LAST}. Wait until "
-        "some of them have ended, or give `--jobs` a smaller number"
+        f"the submissions that run on this machine have claimed all user IDs from {FIRST_UID} to {LAST_UID}. Wait "
+        "until some of them have ended, or give `--jobs` a smaller number"
     )

@@ -82,9 +82,9 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
         "_tiled.exp2",
     ),
 }
-ALL = frozenset(name for names in ANSWERS.values() for name in names)
+ALL_WITHHELD = frozenset(name for names in ANSWERS.values() for name in names)
 _PARSING = Lock()
-RAISE = "from grading.sandbox.inside.solver_guard import Withheld; raise Withheld({name!r})"
+RAISE_WITHHELD = "from grading.sandbox.inside.solver_guard import Withheld; raise Withheld({name!r})"
 
 
 def withheld(exercises: Iterable[str]) -> frozenset[str]:
@@ -106,7 +106,9 @@ def stand_ins(module: str, source: str) -> str:
             begin = function.body[0]
             documented = ast.get_docstring(function, clean=False) is not None
             first = begin.end_lineno if documented else begin.lineno - 1
-            lines[first : function.end_lineno] = [" " * begin.col_offset + RAISE.format(name=node.name.strip("_"))]
+            lines[first : function.end_lineno] = [
+                " " * begin.col_offset + RAISE_WITHHELD.format(name=node.name.strip("_"))
+            ]
     return "\n".join(lines)
 
 
@@ -135,7 +137,11 @@ def _definitions(module: str) -> Mapping[str, Part]:
 
 def _answering(module: str, tree: ast.Module) -> Iterator[ast.FunctionDef | ast.ClassDef]:
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and f"{module}.{node.name}" in ALL and not _is_stub(node):
+        if (
+            isinstance(node, ast.FunctionDef | ast.ClassDef)
+            and f"{module}.{node.name}" in ALL_WITHHELD
+            and not _is_stub(node)
+        ):
             yield node
 
 

@@ -4,14 +4,14 @@ The lists hold what is ordinary, so that a function nobody has thought of is fla
 the exercises that it solves forbid it by name.
 """
 
-PACKAGES = """
+ALLOWED_PACKAGES = """
 ? __future__ abc array_api_compat attnlib bisect builtins cmath collections contextlib copy dataclasses decimal enum
 fractions functools heapq itertools logging math matplotlib numbers numpy operator pprint random re statistics
 string sys textwrap time torch types typing typing_extensions warnings
 """  # "?" is what is not known by name
 
 # Of torch: what does one step of arithmetic, makes an array, or gives it another shape or type.
-ARITHMETIC = """
+TORCH_ARITHMETIC = """
 abs add addbmm addmm addmv all allclose amax amin any arange arccos arcsin arctan arctan2 argmax argmin argsort
 as_strided as_tensor asarray atan2 atleast_1d atleast_2d atleast_3d autocast backends baddbmm bfloat16 bitwise_and
 bitwise_not bitwise_or block_diag bmm bool BoolTensor broadcast_shapes broadcast_tensors broadcast_to cat
@@ -33,31 +33,31 @@ tanh tensor Tensor tensor_split tensordot tile topk trace transpose tril tril_in
 trunc uint8 unbind unflatten unique unsqueeze var vdot view_as_complex view_as_real vsplit vstack where zeros
 zeros_like
 """
-FUNCTIONAL = """
+TORCH_FUNCTIONAL = """
 dropout elu embedding gelu layer_norm linear log_softmax normalize one_hot pad relu relu_ scaled_dot_product_attention
 sigmoid silu softmax softplus tanh
 """  # of torch.nn.functional
-LAYERS = """
+TORCH_LAYERS = """
 Dropout Embedding Flatten GELU GRUCell Identity init LayerNorm Linear LSTMCell Module ModuleDict ModuleList
 MultiheadAttention parameter Parameter ParameterDict ParameterList ReLU RNNCell Sequential Sigmoid SiLU Softmax Tanh
 """  # of torch.nn
-SPECIAL = """
+TORCH_SPECIAL = """
 erf exp2 expm1 log1p softmax xlogy
 """  # of torch.special
-LINEAR = """
+TORCH_LINALG = """
 det matrix_norm multi_dot norm vecdot vector_norm
 """  # of torch.linalg
-FUNC = "functional_call"  # of torch.func
+TORCH_FUNC = "functional_call"  # of torch.func
 
 _ALLOWED = {
-    ("nn", "functional"): frozenset(FUNCTIONAL.split()),
-    ("nn",): frozenset(LAYERS.split()),
-    ("special",): frozenset(SPECIAL.split()),
-    ("linalg",): frozenset(LINEAR.split()),
-    ("func",): frozenset([FUNC]),
-    (): frozenset([*ARITHMETIC.split(), "Tensor", "nn", "special", "linalg", "func"]),
+    ("nn", "functional"): frozenset(TORCH_FUNCTIONAL.split()),
+    ("nn",): frozenset(TORCH_LAYERS.split()),
+    ("special",): frozenset(TORCH_SPECIAL.split()),
+    ("linalg",): frozenset(TORCH_LINALG.split()),
+    ("func",): frozenset([TORCH_FUNC]),
+    (): frozenset([*TORCH_ARITHMETIC.split(), "Tensor", "nn", "special", "linalg", "func"]),
 }
-_PACKAGES = frozenset(PACKAGES.split())
+_PACKAGES = frozenset(ALLOWED_PACKAGES.split())
 
 
 def beyond_arithmetic(root: str, parts: list[str]) -> str | None:

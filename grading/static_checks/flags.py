@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from grading.static_checks.references import Reference, Statement, names_in, statements
 from grading.static_checks.rules import Level, match_rule
-from grading.static_checks.scopes import UNKNOWN
+from grading.static_checks.scopes import UNKNOWN_NAME
 from grading.text import printable
 
 MAX_FLAGS = 200  # flags of a submission; a hostile one could have as many as it has words
@@ -114,7 +114,7 @@ class _ForbiddenFunctions:
     def of(self, reference: Reference) -> str | None:
         """Return which of them is referred to: by any path into its package, or as a method."""
         root, *parts = reference.path.split(".")
-        if root == UNKNOWN:
+        if root == UNKNOWN_NAME:
             return next((self.methods[part] for part in parts if part in self.methods and part not in self.own), None)
         parts = parts[-1:] if reference.kind == "from" else parts
         return next((self.by_ends[root, part] for part in parts if (root, part) in self.by_ends), None)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from grading.static_checks.scopes import (
-    UNKNOWN,
+    UNKNOWN_NAME,
     Function,
     Scope,
     bind_all,
@@ -27,14 +27,14 @@ from grading.static_checks.scopes import (
 )
 
 MAX_CELL_LENGTH = 30_000  # characters of a cell that are read; the longest of the course has a tenth of that
-MAGIC = re.compile(r"^[ \t]*+(?:[%!?].*|.*\?)[ \t]*$", re.MULTILINE)
-WORD = re.compile(
+MAGIC_LINE = re.compile(r"^[ \t]*+(?:[%!?].*|.*\?)[ \t]*$", re.MULTILINE)
+WORD_TOKEN = re.compile(
     r"\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}|\"[^\"\n]*\"|'[^'\n]*'|\#[^\n]*"  # strings and comments
     r"|(?P<name>[^\W\d]\w*(?:[ \t]*\.[ \t]*[^\W\d]\w*)*)"
 )
-IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+)?import[ \t]+([^#\n]+)", re.MULTILINE)
-DEFINED = re.compile(r"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*=[^=]", re.MULTILINE)
-PATH = re.compile(r"site-packages|dist-packages|attnlib[/\\]|[/\\]attnlib")
+IMPORT_STATEMENT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+)?import[ \t]+([^#\n]+)", re.MULTILINE)
+DEFINED_NAME = re.compile(r"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*=[^=]", re.MULTILINE)
+LIBRARY_PATH = re.compile(r"site-packages|dist-packages|attnlib[/\\]|[/\\]attnlib")
 
 Kind = Literal["use", "value", "module", "from", "patch", "computed", "text", "magic", "length"]
 
@@ -93,8 +93,8 @@ def _parsed(source: str) -> tuple[str, ast.Module | None, list[Reference]]:
     tree = _tree(source)
     if tree is not None:
         return source, tree, []
-    magics = [Reference(_line(source, magic), magic.group().strip(), "magic") for magic in MAGIC.finditer(source)]
-    return source, _tree(MAGIC.sub(_passing, source)), magics
+    magics = [Reference(_line(source, magic), magic.group().strip(), "magic") for magic in MAGIC_LINE.finditer(source)]
+    return source, _tree(MAGIC_LINE.sub(_passing, source)), magics
 
 
 def _tree(source: str) -> ast.Module | None:
@@ -108,7 +108,7 @@ def _tree(source: str) -> ast.Module | None:
 
 def names_in(expression: str) -> set[str]:
     """Return the names in an expression, as in that of a check."""
-    return {word["name"].partition(".")[0].strip() for word in WORD.finditer(expression) if word["name"]}
+    return {word["name"].partition(".")[0].strip() for word in WORD_TOKEN.finditer(expression) if word["name"]}
 
 
 def _passing(magic: re.Match[str]) -> str:
@@ -161,7 +161,7 @@ class _Reader:
                 self._call(node, scope)
             case ast.Subscript():
                 self._subscript(node, scope)
-            case ast.Constant(value=str(text)) if PATH.search(text):
+            case ast.Constant(value=str(text)) if LIBRARY_PATH.search(text):
                 self._note(node, text, "text")
         return self._wait(children(node), scope)
 
@@ -194,7 +194,7 @@ class _Reader:
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         for item in node.names:
             if isinstance(node, ast.ImportFrom):
-                self._note(node, f"{node.module or UNKNOWN}.{item.name}", "from")
+                self._note(node, f"{node.module or UNKNOWN_NAME}.{item.name}", "from")
             else:
                 self._note(node, item.name, "module")
 
@@ -210,7 +210,7 @@ class _Reader:
         patched = not isinstance(node.ctx, ast.Load)
         self.found.methods.update([node.attr] if patched else [])
         if id(node) not in self.walked:
-            path = path_of(node, scope, self.walked) or UNKNOWN
+            path = path_of(node, scope, self.walked) or UNKNOWN_NAME
             self._note(node, path, "patch" if patched else "use")
         base: ast.AST = node
         while isinstance(base, ast.Attribute):
@@ -244,12 +244,14 @@ class _Reader:
         if path is not None:
             self._note(node, path, "use")
         elif node.args and refers_to(function, scope, "builtins.getattr"):
-            self._note(node, library_path(node.args[0], scope) or UNKNOWN, "computed")
+            self._note(node, library_path(node.args[0], scope) or UNKNOWN_NAME, "computed")
         elif node.args and refers_to(function, scope, "builtins.vars"):
-            self._note(node, f"{library_path(node.args[0], scope) or UNKNOWN}.__dict__", "use")
+            self._note(node, f"{library_path(node.args[0], scope) or UNKNOWN_NAME}.__dict__", "use")
         elif len(node.args) > 1 and refers_to(function, scope, "builtins.setattr", "builtins.delattr"):
             self._note(
-                node, f"{library_path(node.args[0], scope) or UNKNOWN}.{constant_text(node.args[1]) or '*'}", "patch"
+                node,
+                f"{library_path(node.args[0], scope) or UNKNOWN_NAME}.{constant_text(node.args[1]) or '*'}",
+                "patch",
             )
         elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
             self._owner(function.value, scope, changed=scope is self.notebook)
@@ -260,21 +262,21 @@ class _Reader:
 
 def _bind_words(source: str, scope: Scope) -> None:
     """Note the names that broken code imports and defines."""
-    for found in IMPORT.finditer(source):
+    for found in IMPORT_STATEMENT.finditer(source):
         for item in found[2].split(","):
             name, _, alias = item.strip(" \t()\\").partition(" as ")
             name, path = name.strip(), f"{found[1]}.{name.strip()}" if found[1] else name.strip()
             if name:
                 scope.bind(alias.strip() or root_of(name), path if alias or found[1] else root_of(name))
-    for found in DEFINED.finditer(source):
+    for found in DEFINED_NAME.finditer(source):
         scope.bind(found[1] or found[2], None)
 
 
 def _read_words(cell: str, source: str, scope: Scope) -> Statement:
     """Return what broken code seems to refer to, as one statement."""
-    found = Statement(cell, {a or b for a, b in DEFINED.findall(source)})
+    found = Statement(cell, {a or b for a, b in DEFINED_NAME.findall(source)})
     line, end = 1, 0
-    for word in WORD.finditer(source):
+    for word in WORD_TOKEN.finditer(source):
         line, end = line + source.count("\n", end, word.start()), word.start()
         if word["name"] is None:
             continue
@@ -282,5 +284,5 @@ def _read_words(cell: str, source: str, scope: Scope) -> Statement:
         path, _ = scope.resolve(first)
         found.uses.add(first)
         if path is not None or rest:
-            found.references.append(Reference(line, ".".join((path or UNKNOWN, *rest)), "use"))
+            found.references.append(Reference(line, ".".join((path or UNKNOWN_NAME, *rest)), "use"))
     return found

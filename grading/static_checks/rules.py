@@ -137,7 +137,7 @@ SUSPICIOUS_ATTRIBUTES_IN_ANSWERS = {
 SUSPICIOUS_MAGIC = re.compile(
     r"%%?(run|load|loadpy|load_ext|writefile|pycat|psource|pfile|pinfo2|python3?|pypy|script|bash|sh|cython)\b|!.*\bpython"
 )
-LIBRARIES = ("attnlib", "builtins", "math", "numpy", "scipy", "sklearn", "sys", "torch")
+WATCHED_LIBRARIES = ("attnlib", "builtins", "math", "numpy", "scipy", "sklearn", "sys", "torch")
 DISPLAY_MODULE = "IPython.display"
 CHECKS_MODULE = "attnlib.checks"
 
@@ -155,10 +155,10 @@ def match_rule(reference: Reference, *, in_answer: bool) -> tuple[Level, str] | 
             aimed = any(name in reference.path for name in ("attnlib", "site-packages", "grading"))
             aimed = aimed or SUSPICIOUS_MAGIC.match(reference.path) is not None
             return ("suspicious" if aimed else "notice"), "is a command for IPython"
-        case "patch" if root in LIBRARIES:
+        case "patch" if root in WATCHED_LIBRARIES:
             settings = reference.path.startswith("torch.backends.")
             return ("notice" if settings else "suspicious"), f"changes {root} while it runs"
-        case "computed" if root in LIBRARIES:
+        case "computed" if root in WATCHED_LIBRARIES:
             return ("suspicious" if root == "builtins" else soft), f"computes the name of what it takes from {root}"
     inside = next((SUSPICIOUS_ATTRIBUTES[part] for part in parts if part in SUSPICIOUS_ATTRIBUTES), None)
     if inside is not None:
@@ -193,7 +193,7 @@ def _by_path(reference: Reference, soft: Level) -> tuple[Level, str] | None:
 
 def _by_library(root: str, parts: list[str], soft: Level) -> tuple[Level, str] | None:
     """Judge the use of what a library keeps to itself, and of the dictionary of all that it has."""
-    if root in LIBRARIES and "__dict__" in parts:
+    if root in WATCHED_LIBRARIES and "__dict__" in parts:
         return soft, f"reaches all that {root} has"
     if root in ("attnlib", "numpy", "torch") and any(part.startswith("_") and part[1:2] != "_" for part in parts):
         return soft, f"uses a part that {root} keeps to itself"

@@ -8,9 +8,9 @@ import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-UNKNOWN = "?"  # stands for what is not known by name: the result of a call, an argument
+UNKNOWN_NAME = "?"  # stands for what is not known by name: the result of a call, an argument
 USUAL_ALIASES = {"F": "torch.nn.functional", "nn": "torch.nn", "np": "numpy", "plt": "matplotlib.pyplot"}
-PACKAGES = (  # as given cells may have imported them
+USUAL_IMPORTS = (  # as given cells may have imported them
     *("IPython", "attnlib", "math", "numpy", "scipy", "sklearn", "torch"),
     *("ctypes", "gc", "importlib", "inspect", "os", "subprocess", "sys"),
 )
@@ -50,7 +50,7 @@ class Scope:
 
 def _predefined(name: str, stars: Sequence[str]) -> str | None:
     """Return what a name stands for that no cell of the student's binds."""
-    if name in USUAL_ALIASES or name in PACKAGES:
+    if name in USUAL_ALIASES or name in USUAL_IMPORTS:
         return USUAL_ALIASES.get(name, name)
     if name in BUILTINS:
         return f"builtins.{name}"
@@ -89,9 +89,9 @@ def _bind(node: ast.AST, scope: Scope) -> None:
         case ast.ImportFrom(module=module, names=names):
             for item in names:
                 if item.name == "*":
-                    scope.stars.append(module or UNKNOWN)
+                    scope.stars.append(module or UNKNOWN_NAME)
                 else:
-                    scope.bind(item.asname or item.name, f"{module or UNKNOWN}.{item.name}")
+                    scope.bind(item.asname or item.name, f"{module or UNKNOWN_NAME}.{item.name}")
         case (
             ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.NamedExpr(target=ast.Name(id=name), value=value)
         ):
@@ -140,7 +140,7 @@ def root_of(path: str) -> str:
 def library_path(node: ast.AST, scope: Scope) -> str | None:
     """Return the path of an expression, or None where it does not begin with a name of a library."""
     path = path_of(node, scope)
-    return None if path is None or path.startswith(UNKNOWN) else path
+    return None if path is None or path.startswith(UNKNOWN_NAME) else path
 
 
 def path_of(node: ast.AST, scope: Scope, walked: set[int] | None = None) -> str | None:
@@ -157,14 +157,14 @@ def path_of(node: ast.AST, scope: Scope, walked: set[int] | None = None) -> str 
             return ".".join((module, *reversed(parts)))
         step = _attribute_access(node, scope)
         if step is None:
-            return ".".join((UNKNOWN, *reversed(parts))) if parts else None
+            return ".".join((UNKNOWN_NAME, *reversed(parts))) if parts else None
         parts.append(step[0])
         walked.add(id(node))
         if isinstance(node, ast.Subscript) and not isinstance(step[1], ast.Name):
             walked.add(id(node.value))  # of a.__dict__["b"] or vars(a)["b"], what is between
         node = step[1]
     base, _ = scope.resolve(node.id)
-    return None if base is None and not parts else ".".join((base or UNKNOWN, *reversed(parts)))
+    return None if base is None and not parts else ".".join((base or UNKNOWN_NAME, *reversed(parts)))
 
 
 def _imported(node: ast.AST, scope: Scope) -> str | None:

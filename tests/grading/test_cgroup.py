@@ -11,9 +11,9 @@ import psutil
 import pytest
 from test_sandbox_host import LIMITS, pytestmark, run, text  # noqa: F401 (the mark holds for this file too)
 
-from grading.sandbox import cgroup, cpu, memory
+from grading.sandbox import cgroup, cpu_time, memory_usage
 from grading.sandbox.cgroup import Group, own_group
-from grading.sandbox.cpu import Meter
+from grading.sandbox.cpu_time import Meter
 from grading.sandbox.failures import KilledError, StoppedError
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
@@ -65,7 +65,7 @@ def real(monkeypatch):
     own = cgroup.find(Path("/proc/self"))
     if own is None:
         pytest.skip("no cgroup v2 is mounted here")
-    folder = own / f"{cgroup.NAME}-{os.getpid()}-test"
+    folder = own / f"{cgroup.GROUP_PREFIX}-{os.getpid()}-test"
     try:
         folder.mkdir()
     except OSError as error:
@@ -92,7 +92,7 @@ def ended() -> int:
 
 
 def groups(folder) -> set[str]:
-    return {path.name for path in folder.iterdir() if path.name.startswith(f"{cgroup.NAME}-{os.getpid()}-")}
+    return {path.name for path in folder.iterdir() if path.name.startswith(f"{cgroup.GROUP_PREFIX}-{os.getpid()}-")}
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def test_the_processor_time_of_children_that_nobody_waits_for_counts_in_full(hos
         before = process.time.now().used
         list(process.ask({"run": ORPHAN}))
         assert process.time.now().used - before >= 0.5
-        assert cpu.used([process._process]) - before < 0.5, "its parent's counts know nothing of it"
+        assert cpu_time.used([process._process]) - before < 0.5, "its parent's counts know nothing of it"
 
 
 def test_the_processor_time_of_children_that_the_kernel_drops_counts_in_full(real):
@@ -111,7 +111,7 @@ def test_the_processor_time_of_children_that_the_kernel_drops_counts_in_full(rea
         process.stdin.flush()
         assert process.stdout.readline() == b"none is left\n"
         assert group.used() >= 0.5
-        assert cpu.used([psutil.Process(process.pid)]) < 0.5, "its parent's counts know nothing of it"
+        assert cpu_time.used([psutil.Process(process.pid)]) < 0.5, "its parent's counts know nothing of it"
 
 
 def test_submissions_side_by_side_are_counted_apart(host, real):
@@ -147,7 +147,7 @@ def test_what_is_left_in_a_group_ends_with_it(real):
 
 
 def test_the_groups_of_graders_that_have_ended_are_removed(real):
-    stale, ours = (real / f"{cgroup.NAME}-{pid}-{EARLIER}" for pid in (ended(), os.getpid()))
+    stale, ours = (real / f"{cgroup.GROUP_PREFIX}-{pid}-{EARLIER}" for pid in (ended(), os.getpid()))
     for folder in (stale, ours):
         folder.mkdir()
     try:
@@ -158,7 +158,7 @@ def test_the_groups_of_graders_that_have_ended_are_removed(real):
 
 
 def test_a_stale_group_in_which_something_runs_is_left_alone(real):
-    stale = Group(real / f"{cgroup.NAME}-{ended()}-{EARLIER}")
+    stale = Group(real / f"{cgroup.GROUP_PREFIX}-{ended()}-{EARLIER}")
     stale.folder.mkdir()
     with started() as process:
         assert stale.add(process.pid, 10**9)
@@ -287,7 +287,7 @@ def kernel(tmp_path, monkeypatch, at_exit):
     fake = fake_process(tmp_path, "0::/own", ("/", tmp_path, "cgroup2"))
     monkeypatch.setattr(cgroup, "SELF", fake)
     monkeypatch.setattr(cgroup, "_write", kernel.write)
-    monkeypatch.setattr(cgroup, "REMOVAL", 0)
+    monkeypatch.setattr(cgroup, "REMOVAL_SECONDS", 0)
     real_make, real_remove = Path.mkdir, Path.rmdir
 
     def faked(path):
@@ -301,8 +301,8 @@ def kernel(tmp_path, monkeypatch, at_exit):
 
 
 def test_a_submission_gets_one_core_and_its_memory_where_the_controllers_are(host, kernel, monkeypatch):
-    monkeypatch.setattr(memory, "alone", lambda process: 70_000_000)
-    monkeypatch.setattr(memory, "of_the_kernel", lambda family, sandboxed: 1_000)
+    monkeypatch.setattr(memory_usage, "bytes_of_process", lambda process: 70_000_000)
+    monkeypatch.setattr(memory_usage, "max_kernel_bytes", lambda family, sandboxed: 1_000)
     with host.submission_process() as process:
         folder = process._group.folder
         assert kernel.processes(folder) == {process._process.pid}
@@ -317,7 +317,7 @@ def test_a_submission_gets_one_core_and_its_memory_where_the_controllers_are(hos
 @pytest.mark.parametrize("one_core", [True, False])
 def test_a_submission_that_the_kernel_keeps_to_one_core_is_not_bound_to_one(kernel, monkeypatch, one_core):
     bound = []
-    monkeypatch.setattr(cpu, "keep_to_one_core", bound.append)
+    monkeypatch.setattr(cpu_time, "keep_to_one_core", bound.append)
     if not one_core:
         kernel.refused["cpu.max"] = errno.EACCES
     with own_group() as group, started() as process:
@@ -329,7 +329,7 @@ def test_a_submission_that_the_kernel_keeps_to_one_core_is_not_bound_to_one(kern
 
 
 def test_time_is_what_the_group_used_and_what_proc_says_where_that_cannot_be_read(kernel, monkeypatch):
-    monkeypatch.setattr(cpu, "used", lambda family: 7.0)
+    monkeypatch.setattr(cpu_time, "used", lambda family: 7.0)
     with own_group() as group, started() as process:
         group.add(process.pid, 10**9)
         (group.folder / "cpu.stat").write_text("usage_usec 2500000\nuser_usec 1000000\n")

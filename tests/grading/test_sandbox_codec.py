@@ -14,11 +14,11 @@ from attnlib.checks.catalogue import CATALOGUE
 from grading.graded_cell import GradedCell
 from grading.judge import Judge
 from grading.sandbox.inside import codec, frames
-from grading.sandbox.inside.codec import KINDS, array, decode, encode
+from grading.sandbox.inside.codec import ARRAY_DTYPES, array, decode, encode
 from grading.sandbox.inside.frames import MessageError, pack, unpack
 
 SLOW_HERE = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
-ARRAYS = st.sampled_from(sorted(KINDS)).flatmap(
+ARRAYS = st.sampled_from(sorted(ARRAY_DTYPES)).flatmap(
     lambda kind: arrays.arrays(np.dtype(kind), arrays.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4))
 )
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
@@ -137,7 +137,12 @@ def test_any_json_is_a_message_or_refused(x):
         assert isinstance(array(x), np.ndarray)
 
 
-PART = JSON | st.sampled_from(sorted(KINDS)) | st.lists(st.integers(), max_size=20) | st.binary().map(base64.b64encode)
+PART = (
+    JSON
+    | st.sampled_from(sorted(ARRAY_DTYPES))
+    | st.lists(st.integers(), max_size=20)
+    | st.binary().map(base64.b64encode)
+)
 
 
 @SLOW_HERE
@@ -147,8 +152,8 @@ def test_an_array_of_any_parts_is_sound_or_refused(parts):
         found = array({"array": parts})
     except MessageError:
         return
-    assert found.dtype.str in KINDS
-    assert found.nbytes <= codec.MOST_ARRAY
+    assert found.dtype.str in ARRAY_DTYPES
+    assert found.nbytes <= codec.MAX_ARRAY_BYTES
 
 
 @SLOW_HERE
@@ -157,7 +162,7 @@ def test_an_array_with_one_part_exchanged_is_sound_or_refused(x, at, part):
     parts = encode(x)["array"]
     parts[at] = part.decode() if isinstance(part, bytes) else part
     with suppress(MessageError):
-        assert array({"array": parts}).nbytes <= codec.MOST_ARRAY
+        assert array({"array": parts}).nbytes <= codec.MAX_ARRAY_BYTES
 
 
 @pytest.mark.parametrize(

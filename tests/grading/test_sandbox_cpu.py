@@ -18,8 +18,8 @@ from grading.pool import Boxes
 from grading.report import rows
 from grading.run import How
 from grading.run import run as grade
-from grading.sandbox import cpu
-from grading.sandbox.cpu import Meter, Span, Time
+from grading.sandbox import cpu_time
+from grading.sandbox.cpu_time import Meter, Span, Time
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.task import Result, Task
@@ -145,7 +145,7 @@ def test_a_delay_by_others_prolongs_the_limit_on_the_clock_up_to_a_bound(monkeyp
     meter = Meter(None, Limits(clock=4), 180)
     times = iter([Time(used=100, clock=1000, waited=10)])
     monkeypatch.setattr(meter, "now", lambda: next(times, Time(used=101, clock=1000 + clock, waited=10 + waited)))
-    monkeypatch.setattr(cpu, "monotonic", lambda: 1000 + clock)
+    monkeypatch.setattr(cpu_time, "monotonic", lambda: 1000 + clock)
     meter.used = 101
     span = Span(meter, 2)
     assert span.left() == left
@@ -153,7 +153,7 @@ def test_a_delay_by_others_prolongs_the_limit_on_the_clock_up_to_a_bound(monkeyp
 
 
 def test_the_kernel_says_how_long_a_process_waited():
-    assert cpu.waited(Path("/proc/self")) > 0
+    assert cpu_time.waited(Path("/proc/self")) > 0
 
 
 def test_the_waiting_of_a_process_that_is_gone_and_that_of_the_grader_count(monkeypatch, tmp_path):
@@ -162,7 +162,7 @@ def test_the_waiting_of_a_process_that_is_gone_and_that_of_the_grader_count(monk
     for name in waiting:
         (tmp_path / name).mkdir()
         (tmp_path / name / "schedstat").write_text("1000 0 7\n")
-    monkeypatch.setattr(cpu, "PROC", tmp_path)
+    monkeypatch.setattr(cpu_time, "PROC", tmp_path)
     meter = Meter(psutil.Process(), Limits(clock=4), 180)
     begin = meter.now()
     for name, seconds in waiting.items():
@@ -185,7 +185,7 @@ def sleeper():
 @pytest.mark.parametrize(("seconds", "confined"), [(3600.0, True), (0.0, False)])
 def test_what_takes_several_cores_is_kept_to_one_with_all_its_threads(monkeypatch, sleeper, seconds, confined):
     meter = Meter(sleeper, Limits(), 180)
-    monkeypatch.setattr(cpu, "used", lambda family: seconds)
+    monkeypatch.setattr(cpu_time, "used", lambda family: seconds)
     meter.look([sleeper])
     threads = [thread.id for thread in sleeper.threads()]
     assert len(threads) == 2

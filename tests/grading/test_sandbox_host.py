@@ -168,7 +168,7 @@ if not os.fork():
 
 @pytest.mark.parametrize(("said", "is_well"), [(b"killed", True), (b"", False), (b"up", False)])
 def test_a_box_is_given_up_where_nothing_is_killed_and_not_where_something_is_slow_to_end(monkeypatch, said, is_well):
-    monkeypatch.setattr(lifeline, "END", 0.2)
+    monkeypatch.setattr(lifeline, "END_SECONDS", 0.2)
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.send(said) if said else None

@@ -23,10 +23,10 @@ from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.sandbox.selftest import lay_canaries, missed, require_isolation
 from grading.sandbox.selftest.attempts import files, harness
-from grading.sandbox.selftest.attempts.calls import CALLS, OPTIONS
+from grading.sandbox.selftest.attempts.calls import REFUSED_ARGUMENTS, REFUSED_CALLS
 from grading.sandbox.selftest.canaries import VARIABLE
+from grading.sandbox.selftest.exceed_limits import EXCESSES, exceeded
 from grading.sandbox.selftest.honest import WORKS, Work, worked
-from grading.sandbox.selftest.limits import EXCESSES, exceeded
 from grading.task import Task
 
 pytestmark = pytest.mark.slow
@@ -68,15 +68,15 @@ def test_a_box_as_it_should_be_lets_nothing_out(box):
 @needs_a_box
 def test_without_the_filter_each_call_gets_through_and_nothing_else_is_named(box):
     found = out(box, "install_seccomp_filter")
-    calls = {f"call {name}" for name in (*CALLS, *OPTIONS)}
+    calls = {f"call {name}" for name in (*REFUSED_CALLS, *REFUSED_ARGUMENTS)}
     others = {"connect kinds", "connect locks", "call clone", "call rights", "call SIGCHLD"}
-    unknown = {f"call {name}" for name in CALLS if name in OPTIONAL or _is_newer(name)}
+    unknown = {f"call {name}" for name in REFUSED_CALLS if name in OPTIONAL or _is_newer(name)}
     assert calls - unknown | others <= found <= calls | others | {"call x32", "see machine"}
 
 
 def _is_newer(call: str) -> bool:
     """Tell whether a call came after Linux 5.8, so that a kernel in use may lack it, or this machine never had it."""
-    number = CALLS[call][platform.machine() == "aarch64"]
+    number = REFUSED_CALLS[call][platform.machine() == "aarch64"]
     return number is None or number > 438
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 CLAIM = """from contextlib import ExitStack
 from grading.sandbox import users
-users.NAME, users.LAST = {name!r}, {last}
+users.USER_NAME, users.LAST_UID = {name!r}, {last}
 with ExitStack() as stack:
     print(*(stack.enter_context(users.own_user()) for _ in range({count})), flush=True)
     input()
@@ -38,11 +38,11 @@ needs_root = pytest.mark.skipif(
 @pytest.fixture
 def fresh(monkeypatch):
     """Nobody has claimed a number yet, in this process or another."""
-    monkeypatch.setattr(users, "NAME", f"test-{token_hex(8)}")
+    monkeypatch.setattr(users, "USER_NAME", f"test-{token_hex(8)}")
 
 
 def claiming(count: int) -> "subprocess.Popen[str]":
-    source = CLAIM.format(name=users.NAME, last=users.LAST, count=count)
+    source = CLAIM.format(name=users.USER_NAME, last=users.LAST_UID, count=count)
     return subprocess.Popen([sys.executable, "-c", source], stdin=-1, stdout=-1, text=True)
 
 
@@ -60,30 +60,30 @@ def test_no_two_submissions_have_a_user_in_common(fresh):
 
 @pytest.mark.parametrize("who", TAKEN)
 def test_no_number_is_one_that_something_else_gives_away(who):
-    assert not set(range(users.FIRST, users.LAST + 1)) & set(TAKEN[who])
+    assert not set(range(users.FIRST_UID, users.LAST_UID + 1)) & set(TAKEN[who])
 
 
 @needs_root
 def test_a_number_is_free_again_once_its_submission_has_ended(fresh, monkeypatch):
-    monkeypatch.setattr(users, "LAST", users.FIRST)
+    monkeypatch.setattr(users, "LAST_UID", users.FIRST_UID)
     for _ in range(2):
         with own_user() as number:
-            assert number == users.FIRST
+            assert number == users.FIRST_UID
             with pytest.raises(GradingError, match="have claimed all user IDs"), own_user():
                 pass
 
 
 @needs_root
 def test_numbers_are_free_again_once_their_process_was_killed(fresh, monkeypatch):
-    monkeypatch.setattr(users, "LAST", users.FIRST)
+    monkeypatch.setattr(users, "LAST_UID", users.FIRST_UID)
     other = claiming(1)
-    assert other.stdout.readline() == f"{users.FIRST}\n"
+    assert other.stdout.readline() == f"{users.FIRST_UID}\n"
     with pytest.raises(GradingError, match="Wait until some of them have ended"), own_user():
         pass
     other.kill()
     other.communicate(timeout=600)
     with own_user() as number:
-        assert number == users.FIRST
+        assert number == users.FIRST_UID
 
 
 def test_an_ordinary_user_keeps_their_own_number(monkeypatch):

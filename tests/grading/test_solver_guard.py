@@ -27,7 +27,7 @@ from grading.sandbox.inside.solver_guard import Forbidden, forbidding
 ROOT = Path(__file__).parents[2]
 NAMES = sorted({name for exercise in CATALOGUE.values() for name in exercise.forbidden})
 
-for module in (*solver_guard.PRELOAD, *solver_guard.LATE):
+for module in (*solver_guard.PRELOAD, *solver_guard.LATE_MODULES):
     importlib.import_module(module)
 
 X = torch.ones(2, 3)
@@ -101,7 +101,7 @@ from grading.sandbox.inside import solver_guard
 
 def missing(without):
     sys.modules.update(dict.fromkeys(without))  # as if they were not installed
-    for name in (*solver_guard.PRELOAD, *solver_guard.LATE):
+    for name in (*solver_guard.PRELOAD, *solver_guard.LATE_MODULES):
         if name.partition(".")[0] not in without:
             importlib.import_module(name)
     gone = (name for name in sys.argv[1:] if solver_guard._find(name)[1] is None)
@@ -124,7 +124,7 @@ IMPORTING_LATE = """
 import sys
 from grading.sandbox.inside import solver_guard
 
-for name in solver_guard.LATE:
+for name in solver_guard.LATE_MODULES:
     assert name not in sys.modules, name
     with solver_guard.forbidding([f"{name}.something"]):
         try:
@@ -140,7 +140,7 @@ with solver_guard.forbidding([]):
 @pytest.mark.slow
 def test_what_takes_too_long_to_be_loaded_beforehand_cannot_be_imported_meanwhile():
     done = subprocess.run([sys.executable, "-c", IMPORTING_LATE], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["refused"] * len(solver_guard.LATE)
+    assert done.stdout.split() == ["refused"] * len(solver_guard.LATE_MODULES)
 
 
 def test_attnlibs_own_is_always_forbidden_where_there_is_one():

@@ -15,7 +15,7 @@ from grading.sandbox.inside.solver_guard import forbidding
 from grading.static_checks.flags import _reachable, find_flags
 from grading.static_checks.references import statements
 
-for module in (*solver_guard.PRELOAD, *solver_guard.LATE):
+for module in (*solver_guard.PRELOAD, *solver_guard.LATE_MODULES):
     importlib.import_module(module)
 
 WANTED = 0.01  # false flags, of all answers

@@ -17,7 +17,7 @@ from grading.graded_cell import is_autograded, read_graded_cell
 from grading.report import rows
 from grading.run import run
 from grading.sandbox import payload
-from grading.sandbox.withheld import ALL, ANSWERS, parts, stand_ins, withheld
+from grading.sandbox.withheld import ALL_WITHHELD, ANSWERS, parts, stand_ins, withheld
 
 pytestmark = pytest.mark.slow
 
@@ -89,7 +89,7 @@ def functions(code) -> set[tuple[bytes, tuple[str, ...]]]:
 
 def test_every_exercise_says_what_of_attnlib_answers_it():
     assert set(ANSWERS) == set(CATALOGUE)
-    assert len(parts(ALL)) == len(ALL)
+    assert len(parts(ALL_WITHHELD)) == len(ALL_WITHHELD)
 
 
 def test_what_attnlib_has_of_the_exercises_own_name_is_withheld():
@@ -100,7 +100,7 @@ def test_what_attnlib_has_of_the_exercises_own_name_is_withheld():
         assert thing is None or exercise.name in answered or delegates, exercise.name
 
 
-@pytest.mark.parametrize("module", sorted({name.partition(".")[0] for name in ALL}))
+@pytest.mark.parametrize("module", sorted({name.partition(".")[0] for name in ALL_WITHHELD}))
 def test_a_module_with_stand_ins_can_be_read_and_keeps_its_overloads(module):
     source = (ROOT / "attnlib" / f"{module}.py").read_text()
     made = ast.unparse(ast.parse(stand_ins(module, source)))
@@ -110,7 +110,7 @@ def test_a_module_with_stand_ins_can_be_read_and_keeps_its_overloads(module):
 
 def test_no_code_of_an_answer_is_in_the_box():
     """Compiled anew, no code object of the box is that of an answer: nothing is there for dis, or for marshal."""
-    answers = set().union(*(functions(compile(str(part["source"]), "x", "exec")) for part in parts(ALL)))
+    answers = set().union(*(functions(compile(str(part["source"]), "x", "exec")) for part in parts(ALL_WITHHELD)))
     with payload.packed_payload() as folder:
         there = set().union(*(functions(compile(file.read_text(), "x", "exec")) for file in folder.rglob("*.py")))
         assert not list(folder.rglob("*.pyc"))
@@ -136,7 +136,7 @@ for name in told:
 
 
 def test_what_is_withheld_raises_and_says_why():
-    names = sorted(name for name in ALL if not name.startswith("_torch"))
+    names = sorted(name for name in ALL_WITHHELD if not name.startswith("_torch"))
     assert in_the_box(CALLS, names) == [f"{name} True" for name in names]
 
 
@@ -161,13 +161,13 @@ print(np.isfinite(attnlib.scaled_dot_product_attention(*[np.ones((600, 4))] * 3)
 
 
 def test_everything_works_once_it_is_there():
-    assert in_the_box(WHOLE, parts(ALL)) == [
+    assert in_the_box(WHOLE, parts(ALL_WITHHELD)) == [
         "[0.25, 0.75]", "[1.0, 0.0]", "(4, 4)", "(1, 4, 3) 4", "(1, 3, 8)", "[0.0625, 0.00390625] (3, 4)", "True"
     ]  # fmt: skip
 
 
 def test_what_another_exercise_asks_stays_withheld():
-    free = ALL - withheld(["attention"])
+    free = ALL_WITHHELD - withheld(["attention"])
     (said,) = in_the_box("install(told)\nattnlib.softmax(np.ones(2))\ntry:\n    attnlib.attention(*[np.eye(2)] * 3)\n"
                          "except Withheld as error:\n    print(error)", parts(free))  # fmt: skip
     assert said.startswith("attnlib's attention answers a question in this notebook")
@@ -178,7 +178,7 @@ def test_no_answer_is_sent_before_the_last_check_of_its_exercise(file):
     cells = [cell for cell in nbformat.read(file, as_version=4).cells if is_autograded(cell)]
     names = [graded_cell.exercise.name if graded_cell.exercise else "" for graded_cell in map(read_graded_cell, cells)]
     for i, name in enumerate(names):
-        assert not (ALL - withheld(names[i:])) & set(ANSWERS.get(name, ()))
+        assert not (ALL_WITHHELD - withheld(names[i:])) & set(ANSWERS.get(name, ()))
 
 
 # In a graded notebook ------------------------------------------------------------------------------------------------

@@ -14,11 +14,11 @@ import numpy as np
 
 from attnlib.checks.calling import call_submission, conventions, kv_cache
 from attnlib.checks.calling.case import Case
-from grading.sandbox.inside.codec import MOST_ARRAY, decode, encode
+from grading.sandbox.inside.codec import MAX_ARRAY_BYTES, decode, encode
 from grading.sandbox.inside.solver_guard import forbidding
 
 CONVENTIONS = (conventions.call_function, conventions.call_module, kv_cache.call_kv_cache)
-CALLS = {call.__name__: call for call in CONVENTIONS}
+CONVENTION_BY_NAME = {call.__name__: call for call in CONVENTIONS}
 MAX_ANSWER_TEXT = 300  # characters
 
 call_submission.LIBRARY_PREFIXES += (f"{Path(__file__).parents[3]}{os.sep}",)  # no line of ours is to blame
@@ -75,7 +75,7 @@ class Answers:
 
     def _call(self, wanted: dict[str, Any], nonce: str) -> None:
         """Answer case after case, so that what was answered before a crash is there."""
-        exercise = _CallSpec(CALLS[wanted["call"]], wanted["plain"])
+        exercise = _CallSpec(CONVENTION_BY_NAME[wanted["call"]], wanted["plain"])
         with forbidding(wanted["forbidden"]):
             for number, sent in wanted["cases"]:
                 case, backend = Case(**decode(sent)), wanted["backend"]
@@ -86,7 +86,7 @@ class Answers:
 def _as_message(answer: call_submission.Answer) -> dict[str, Any]:
     problem = answer.problem
     for name, x in answer.arrays.items():
-        if x.nbytes > MOST_ARRAY:
+        if x.nbytes > MAX_ARRAY_BYTES:
             problem = f"returned {x.size} numbers as {name}, far more than were asked for"
     arrays = {} if problem else {name: encode(_plain(x)) for name, x in answer.arrays.items()}
     texts = {"problem": problem, "error": answer.error, "line": answer.line}

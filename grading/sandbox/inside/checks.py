@@ -7,7 +7,9 @@ from typing import Any
 
 __all__ = ["CheckFailed", "check", "check_choice", "examine", "exercises"]
 
-WHY = "is not examined here: while a notebook is graded, the assignment's own checks are answered, and nothing else."
+NOT_EXAMINED = (
+    "is not examined here: while a notebook is graded, the assignment's own checks are answered, and nothing else."
+)
 listeners: list[Any] = []
 
 
@@ -21,7 +23,7 @@ class NotExamined:
     passed, score, mistake = False, 0.0, None
 
     def __init__(self, name: object) -> None:
-        self.message = f"{name!s:.80} {WHY}"
+        self.message = f"{name!s:.80} {NOT_EXAMINED}"
 
     def __repr__(self) -> str:
         return self.message

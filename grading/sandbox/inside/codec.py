@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from grading.sandbox.inside.frames import MessageError
 
-MOST_ARRAY = 4_000_000  # bytes of one array; the largest of any exercise has some thousand
-MOST_DIMENSIONS = 16
+MAX_ARRAY_BYTES = 4_000_000  # bytes of one array; the largest of any exercise has some thousand
+MAX_DIMENSIONS = 16
 ARRAY, TUPLE, DICT, FUNCTION = "array", "tuple", "dict", "function"
-KINDS = {"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"}
+ARRAY_DTYPES = {"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"}
 
 
 def encode(x: Any) -> Any:
@@ -70,12 +70,14 @@ def array(x: Any) -> NDArray[Any]:
     if not isinstance(parts, list) or len(parts) != 4:
         raise MessageError("no array")
     kind, shape, axes, data = parts
-    if not (isinstance(kind, str) and kind in KINDS and isinstance(data, str) and len(data) <= 2 * MOST_ARRAY):
+    if not (
+        isinstance(kind, str) and kind in ARRAY_DTYPES and isinstance(data, str) and len(data) <= 2 * MAX_ARRAY_BYTES
+    ):
         raise MessageError(f"an array of type {str(kind)[:20]!r}")
     if not (_are_sizes(shape) and _are_sizes(axes) and sorted(axes) == list(range(len(shape)))):
         raise MessageError("an array without a sound shape")
     dtype = np.dtype(kind)
-    if math.prod(shape) * dtype.itemsize > MOST_ARRAY:
+    if math.prod(shape) * dtype.itemsize > MAX_ARRAY_BYTES:
         raise MessageError("an array that is too large")
     try:
         raw = base64.b64decode(data, validate=True)
@@ -88,5 +90,5 @@ def array(x: Any) -> NDArray[Any]:
 
 def _are_sizes(numbers: Any) -> bool:
     """Tell whether this is a list of whole numbers, no longer and none larger than an array's shape may be."""
-    few = isinstance(numbers, list) and len(numbers) <= MOST_DIMENSIONS
-    return few and all(type(n) is int and 0 <= n <= MOST_ARRAY for n in numbers)
+    few = isinstance(numbers, list) and len(numbers) <= MAX_DIMENSIONS
+    return few and all(type(n) is int and 0 <= n <= MAX_ARRAY_BYTES for n in numbers)

@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 from grading.sandbox.inside import isolation
 
 HOME = "/scratch"
-SCRATCH = (HOME, "/tmp", "/dev/shm", "/warm")  # each submission gets file systems of its own here, and finds them empty
+# Each submission gets its own empty file systems here.
+WRITABLE_FOLDERS = (HOME, "/tmp", "/dev/shm", "/warm")
 
 
 def serve_submission(
@@ -42,7 +43,7 @@ def serve_submission(
 def _isolate(wanted: dict[str, Any]) -> None:
     _reopen_files()
     python = [os.path.realpath(place) for place in {sys.prefix, sys.base_prefix}]
-    isolation.unshare_namespaces(dict.fromkeys(SCRATCH, wanted["file_size"]), wanted["uid"], python)
+    isolation.unshare_namespaces(dict.fromkeys(WRITABLE_FOLDERS, wanted["file_size"]), wanted["uid"], python)
     isolation.mount_private_proc()
     isolation.become_user(wanted["uid"])
     isolation.drop_capabilities()

@@ -19,8 +19,8 @@ NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
 RDONLY, NOSUID, NODEV, NOEXEC, REMOUNT, BIND, REC, PRIVATE, DETACH = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18, 2
 # Whoever may write to a device may set its time as well, and all boxes see that, unless it is mounted to be read.
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
-TERMINALS = 16  # that a submission may have open: the kernel has 4096 for all of the machine
-MACHINE = ("cpuinfo", "filesystems", "meminfo", "stat", "version")  # files in /proc
+MAX_TERMINALS = 16  # that a submission may have open: the kernel has 4096 for all of the machine
+PROC_FILES = ("cpuinfo", "filesystems", "meminfo", "stat", "version")  # files in /proc
 SET_DUMPABLE, SET_SECCOMP, CAPBSET_DROP, SET_NO_NEW_PRIVS, CAP_AMBIENT = 4, 22, 24, 38, 47
 CAPABILITIES_VERSION = 0x20080522
 
@@ -95,13 +95,13 @@ def unshare_namespaces(folders: Mapping[str, int], uid: int, kept: Sequence[str]
         flags = os.statvfs(device).f_flag & (NOSUID | NODEV | NOEXEC)
         _mount(None, device, BIND | REMOUNT | RDONLY | flags)
     if os.getuid() == 0:  # for an ordinary user the kernel makes no others
-        _mount("devpts", "/dev/pts", NOSUID, f"newinstance,ptmxmode=0666,mode=600,max={TERMINALS}")
+        _mount("devpts", "/dev/pts", NOSUID, f"newinstance,ptmxmode=0666,mode=600,max={MAX_TERMINALS}")
 
 
 @cache
 def machine_files() -> dict[str, bytes]:
     """Return what /proc says of the machine and libraries ask for, as it was when this was called first."""
-    return {name: Path("/proc", name).read_bytes() for name in MACHINE if Path("/proc", name).is_file()}
+    return {name: Path("/proc", name).read_bytes() for name in PROC_FILES if Path("/proc", name).is_file()}
 
 
 def mount_private_proc() -> None:

@@ -12,7 +12,7 @@ from grading.sandbox.inside.syscalls import ALLOWED, CHECKED, ENOSYS, MACHINES, 
 ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 LOAD, EQUAL, AT_LEAST, AND, SKIP, RETURN = 0x20, 0x15, 0x35, 0x54, 0x05, 0x06
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000
-NUMBER, MACHINE, ARGUMENTS = 0, 4, 16  # where they lie in what the program is shown
+NUMBER_OFFSET, MACHINE_OFFSET, ARGUMENTS_OFFSET = 0, 4, 16  # where they lie in what the program is shown
 
 Line = tuple[int, int, int, int]  # instruction, lines to skip where it is true, and where it is not, operand
 REFUSED: list[Line] = [(RETURN, 0, 0, REFUSE | ENOSYS)]
@@ -20,7 +20,7 @@ REFUSED: list[Line] = [(RETURN, 0, 0, REFUSE | ENOSYS)]
 
 def program(machine: str) -> bytes:
     """Return the filter for a kind of machine, as the kernel takes it."""
-    lines = [(LOAD, 0, 0, MACHINE), (EQUAL, 1, 0, ARCHITECTURE[machine]), *REFUSED, (LOAD, 0, 0, NUMBER)]
+    lines = [(LOAD, 0, 0, MACHINE_OFFSET), (EQUAL, 1, 0, ARCHITECTURE[machine]), *REFUSED, (LOAD, 0, 0, NUMBER_OFFSET)]
     return b"".join(struct.pack("HBBI", *line) for line in [*lines, *_search(_ranges(machine))])
 
 
@@ -40,9 +40,9 @@ def _checked(check: Check) -> list[Line]:
     """Return lines that allow a call where an argument has one of its values, or another is a null pointer."""
     lines: list[Line] = []
     if check.or_null is not None:
-        low = ARGUMENTS + 8 * check.or_null
+        low = ARGUMENTS_OFFSET + 8 * check.or_null
         lines += [(LOAD, 0, 0, low), (EQUAL, 0, 3, 0), (LOAD, 0, 0, low + 4), (EQUAL, 0, 1, 0), (RETURN, 0, 0, ALLOW)]
-    lines += [(LOAD, 0, 0, ARGUMENTS + 8 * check.argument), (AND, 0, 0, check.mask)]
+    lines += [(LOAD, 0, 0, ARGUMENTS_OFFSET + 8 * check.argument), (AND, 0, 0, check.mask)]
     for value in check.values:
         lines += [(EQUAL, 0, 1, value), (RETURN, 0, 0, ALLOW)]
     return [*lines, (RETURN, 0, 0, REFUSE | check.error)]

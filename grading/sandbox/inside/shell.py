@@ -23,11 +23,11 @@ from traitlets.config import Config
 from grading.sandbox.inside.solver_guard import PRELOAD, Withheld
 
 BACKEND = "module://matplotlib_inline.backend_inline"
-LONGEST_TRACEBACK = 20_000  # characters
+MAX_TRACEBACK_LENGTH = 20_000  # characters
 Sink = Callable[[dict[str, Any]], None]
 
 # One of everything that is slow the first time: an error, an expression, a figure, a tensor.
-WARMING = [
+WARM_UP_CELLS = [
     "1/0",
     "1 +",
     "1 + 1",
@@ -40,7 +40,7 @@ WARMING = [
     "plt.plot([0, 1], label='one'); plt.legend(); plt.show()",
     "from IPython.display import display, HTML; display(HTML('<b>x</b>'))",
 ]
-LIBRARIES = (
+IMPORTED_FIRST = (
     *("attnlib", "attnlib.numpy", "attnlib.torch", "attnlib.plotting", "attnlib.checks"),
     "attnlib.checks.calling.call_submission",
     "grading.sandbox.inside.cell_runner",
@@ -121,14 +121,16 @@ class Shell(InteractiveShell):
     def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
         lines = stb if isinstance(stb, list) else [str(stb)]
         text = "\n".join(map(str, lines))
-        kept = text if len(text) <= LONGEST_TRACEBACK else f"{text[: LONGEST_TRACEBACK // 2]}\n[…]\n{text[-5000:]}"
+        kept = (
+            text if len(text) <= MAX_TRACEBACK_LENGTH else f"{text[: MAX_TRACEBACK_LENGTH // 2]}\n[…]\n{text[-5000:]}"
+        )
         name, value = getattr(etype, "__name__", "Error"), _said(evalue)
         self.sink({"output_type": "error", "ename": str(name), "evalue": value, "traceback": kept.split("\n")})
 
 
 def _said(error: Any) -> str:
     try:
-        return str(error)[:LONGEST_TRACEBACK]
+        return str(error)[:MAX_TRACEBACK_LENGTH]
     except Exception as another:
         return f"(its text cannot be shown: {type(another).__name__})"
 
@@ -145,7 +147,7 @@ def warmed() -> Shell:
     import torch
 
     torch.set_num_threads(1)
-    for name in (*LIBRARIES, *PRELOAD):
+    for name in (*IMPORTED_FIRST, *PRELOAD):
         with contextlib.suppress(ImportError):
             __import__(name)
     config = Config({"HistoryManager": {"enabled": False}, "Shell": {"colors": "Linux"}})
@@ -153,7 +155,7 @@ def warmed() -> Shell:
     shell.InteractiveTB.set_mode("Plain")  # the others read the sources of all that is imported
     quiet = io.StringIO()
     with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
-        for source in WARMING:
+        for source in WARM_UP_CELLS:
             shell.run_cell(source, store_history=False)  # type: ignore[no-untyped-call]
     gc.freeze()  # to reset it is to collect garbage, of which there is none among what was imported
     shell.reset(new_session=False)  # type: ignore[no-untyped-call]

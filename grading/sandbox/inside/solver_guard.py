@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 PRELOAD = ("attnlib.heads", "attnlib.numpy", "attnlib.torch", "attnlib.triton")
 # What takes too long to be imported for everybody: it is for those whose cells have this word in them. For anybody else
 # it cannot be imported at all while a graded cell is answered.
-LATE = {
+LATE_MODULES = {
     "scipy.spatial.distance": "scipy",
     "scipy.special": "scipy",
     "sklearn.metrics.pairwise": "sklearn",
@@ -29,7 +29,7 @@ LATE = {
     "torch.nn.attention.flex_attention": "flex_attention",
 }
 # torch's operators that do the work of a function, beside those of its own name.
-BEHIND = {
+OPERATORS_BY_FUNCTION = {
     "cdist": ("_cdist_forward", "_euclidean_dist"),
     "log_softmax": ("_log_softmax", "special_log_softmax", "_sparse_log_softmax"),
     "logsumexp": ("special_logsumexp",),
@@ -42,12 +42,12 @@ BEHIND = {
     "TransformerEncoderLayer": ("_transformer_encoder_layer_fwd",),
 }
 # The places in the dispatcher that hold an operator's code, on a machine without another device.
-KEYS = (
+DISPATCH_KEYS = (
     *("CPU", "SparseCPU", "SparseCsrCPU", "MkldnnCPU", "NestedTensorCPU", "AutogradCPU", "AutocastCPU"),
     *("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"),
     *("CompositeImplicitAutogradNestedTensor", "AutogradNestedTensor", "FuncTorchBatched"),
 )
-FILE, REASON = "<guard>", "the reason"
+GUARD_FILE, REASON_PLACEHOLDER = "<guard>", "the reason"
 
 
 class Forbidden(RuntimeError):  # noqa: N818 (students read this name in their feedback)
@@ -66,7 +66,7 @@ class Withheld(RuntimeError):  # noqa: N818 (students read this name in their fe
 
 def import_late_modules(source: str) -> None:
     """Import the late modules that a cell speaks of, so that what they have to forbid is there to be stopped."""
-    for module, word in LATE.items():
+    for module, word in LATE_MODULES.items():
         if word in source and module not in sys.modules:
             with suppress(Exception):  # it is not installed, or the student has put something in its place
                 import_module(module)
@@ -84,7 +84,7 @@ def forbidding(names: Sequence[str]) -> Iterator[None]:
     """
     with ExitStack() as stack:
         of_torch: dict[str, str] = {}
-        for module in LATE:
+        for module in LATE_MODULES:
             if module not in sys.modules and any(name.startswith(f"{module}.") for name in names):
                 stack.callback(sys.modules.pop, module, None)
                 sys.modules[module] = None  # type: ignore[assignment]
@@ -96,7 +96,7 @@ def forbidding(names: Sequence[str]) -> Iterator[None]:
             for function in functions:
                 _stop(function, reason, stack)
             if package == "torch" and callable(found):
-                of_torch |= dict.fromkeys((last, *BEHIND.get(last, ())), reason)
+                of_torch |= dict.fromkeys((last, *OPERATORS_BY_FUNCTION.get(last, ())), reason)
             elif callable(found) and not functions:
                 stack.callback(setattr, owner, last, found)
                 setattr(owner, last, _refusal(reason))
@@ -133,7 +133,7 @@ def _stop(function: FunctionType, reason: str, stack: ExitStack) -> None:
     """Give a function code that raises, until the stack is closed."""
     before = function.__code__
     code = _raising(len(before.co_freevars))
-    constants = tuple(reason if constant == REASON else constant for constant in code.co_consts)
+    constants = tuple(reason if constant == REASON_PLACEHOLDER else constant for constant in code.co_consts)
     stack.callback(setattr, function, "__code__", before)
     function.__code__ = code.replace(co_consts=constants)
 
@@ -146,8 +146,8 @@ def _raising(free: int) -> CodeType:
     only with as many such variables as the function had.
     """
     variables = ", ".join(f"variable{n}" for n in range(free))
-    body = f"({variables}); from {__name__} import Forbidden; raise Forbidden({REASON!r})"
-    code = compile(f"def outer({variables}):\n def refused(*args, **options): {body}", FILE, "exec")
+    body = f"({variables}); from {__name__} import Forbidden; raise Forbidden({REASON_PLACEHOLDER!r})"
+    code = compile(f"def outer({variables}):\n def refused(*args, **options): {body}", GUARD_FILE, "exec")
     for _ in range(2):  # the code of a function is a constant of the code around it
         (code,) = (constant for constant in code.co_consts if isinstance(constant, CodeType))
     return code
@@ -175,6 +175,6 @@ def _dispatch_to_refusals(reasons: Mapping[str, str], stack: ExitStack) -> None:
                 full = f"aten::{name}" if overload == "default" else f"aten::{name}.{overload}"
                 if not torch._C._dispatch_has_kernel(full):
                     continue  # TorchScript alone has it
-                for key in KEYS:
+                for key in DISPATCH_KEYS:
                     if has_code(full, key):
                         library.impl(full, _refusal(reason), key)

@@ -102,21 +102,21 @@ THE_CALLER = 0  # in place of a process's number
 # TCGETS, TCSETS, TCSETSW, TCSETSF, TCSBRK, TCXONC, TCFLSH, TIOCSCTTY, TIOCGPGRP, TIOCSPGRP, TIOCGWINSZ, TIOCSWINSZ,
 # FIONREAD, FIONBIO, TIOCNOTTY, TIOCGSID, TIOCGPTPEER, FIONCLEX, FIOCLEX, TIOCGPTN, TIOCSPTLCK, and TCGETS2, TCSETS2,
 # TCSETSW2, TCSETSF2 of newer C libraries. Not TIOCSTI and TIOCLINUX, which type for others.
-TERMINALS = (
+IOCTL_REQUESTS = (
     *(0x5401, 0x5402, 0x5403, 0x5404, 0x5409, 0x540A, 0x540B, 0x540E, 0x540F, 0x5410, 0x5413, 0x5414),
     *(0x541B, 0x5421, 0x5422, 0x5429, 0x5441, 0x5450, 0x5451, 0x80045430, 0x40045431),
     *(0x802C542A, 0x402C542B, 0x402C542C, 0x402C542D),
 )
 # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_GETPIPE_SZ. Not locks, leases, notices or signals.
-DESCRIPTORS = (0, 1, 2, 3, 4, 1030, 1032)
+FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030, 1032)
 # PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ,
 # PR_SET_TIMERSLACK, PR_GET_TIMERSLACK, PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_SET_THP_DISABLE,
 # PR_GET_THP_DISABLE, PR_SVE_GET_VL, PR_GET_SPECULATION_CTRL, PR_GET_TAGGED_ADDR_CTRL, PR_SET_VMA
-OPTIONS = (1, 2, 3, 15, 16, 21, 23, 29, 30, 38, 39, 41, 42, 51, 52, 56, 0x53564D41)
+PRCTL_OPTIONS = (1, 2, 3, 15, 16, 21, 23, 29, 30, 38, 39, 41, 42, 51, 52, 56, 0x53564D41)
 # MADV_NORMAL, RANDOM, SEQUENTIAL, WILLNEED, DONTNEED, FREE, REMOVE, DONTFORK, DOFORK, HUGEPAGE, NOHUGEPAGE, DONTDUMP,
 # DODUMP, WIPEONFORK, KEEPONFORK, POPULATE_READ, POPULATE_WRITE, COLLAPSE, GUARD_INSTALL, GUARD_REMOVE. Not MERGEABLE,
 # COLD and PAGEOUT, whose effects others can measure.
-ADVICE = (0, 1, 2, 3, 4, 8, 9, 10, 11, 14, 15, 16, 17, 18, 19, 22, 23, 25, 102, 103)
+MADVISE_ADVICE = (0, 1, 2, 3, 4, 8, 9, 10, 11, 14, 15, 16, 17, 18, 19, 22, 23, 25, 102, 103)
 # All but SIGCHLD. With SIG_IGN or SA_NOCLDWAIT for it, Linux drops the processor time of children that end: nobody
 # would have used it. Both lie in memory, where the filter cannot look, so that setting this signal's action does
 # nothing at all. It succeeds nevertheless, for what installs a handler and can do without, such as torch's DataLoader
@@ -124,17 +124,17 @@ ADVICE = (0, 1, 2, 3, 4, 8, 9, 10, 11, 14, 15, 16, 17, 18, 19, 22, 23, 25, 102, 
 SIGCHLD = 17
 SIGNALS = tuple(number for number in range(1, 65) if number != SIGCHLD)
 # SO_REUSEADDR, SO_KEEPALIVE, SO_LINGER, SO_PASSCRED, SO_RCVTIMEO, SO_SNDTIMEO. Not buffers, and not filters.
-SETTINGS = (2, 9, 13, 16, 20, 21)
+SOCKET_OPTIONS = (2, 9, 13, 16, 20, 21)
 
 CHECKED: dict[str, Check] = {
     "clone": Check((56, 220), 0, (0,), mask=NEW_NAMESPACES),  # clone3 has its flags in memory; libraries fall back
-    "ioctl": Check((16, 29), 1, TERMINALS),
-    "fcntl": Check((72, 25), 1, DESCRIPTORS),
-    "prctl": Check((157, 167), 0, OPTIONS),
-    "madvise": Check((28, 233), 2, ADVICE),
+    "ioctl": Check((16, 29), 1, IOCTL_REQUESTS),
+    "fcntl": Check((72, 25), 1, FCNTL_COMMANDS),
+    "prctl": Check((157, 167), 0, PRCTL_OPTIONS),
+    "madvise": Check((28, 233), 2, MADVISE_ADVICE),
     "prlimit64": Check((302, 261), 0, (THE_CALLER,)),
     "socket": Check((41, 198), 0, (AF_UNIX,), error=ENETUNREACH),
     "socketpair": Check((53, 199), 0, (AF_UNIX,), error=ENETUNREACH),
-    "setsockopt": Check((54, 208), 2, SETTINGS),
+    "setsockopt": Check((54, 208), 2, SOCKET_OPTIONS),
     "rt_sigaction": Check((13, 134), 0, SIGNALS, error=0, or_null=1),
 }

@@ -13,11 +13,11 @@ from grading.sandbox.limits import Limits
 from grading.sandbox.selftest.attempt import AttemptResult, missed, prepare, run_attempt, shown
 from grading.sandbox.selftest.canaries import Canaries, lay_canaries
 from grading.sandbox.selftest.escapes import escape_attempts
+from grading.sandbox.selftest.exceed_limits import EXCESSES, exceeded
 from grading.sandbox.selftest.honest import WORKS, worked
-from grading.sandbox.selftest.limits import EXCESSES, exceeded
 from grading.verdict import Verdict
 
-ADVICE = (
+UNSAFE_MACHINE = (
     "Grade nobody's work on this machine as it is: what is marked ✗ can be done by any submission. Update bubblewrap "
     "and the kernel, keep class folders and the repository out of /usr and out of Python's own folders, or grade in a "
     "virtual machine."
@@ -36,11 +36,13 @@ def require_isolation(host: Host, course: Course | None = None) -> None:
         try:
             out = missed(list(_escape_results(host, canaries)))
         except (HostLostError, StoppedError) as error:
-            raise NoSandboxError(f"no sandbox: the isolation failed: it {error} {bubblewrap.WITHOUT}") from error
+            raise NoSandboxError(
+                f"no sandbox: the isolation failed: it {error} {bubblewrap.UNSANDBOXED_WARNING}"
+            ) from error
     if out:
         said = "; ".join(f"{each.family} {each.name}: {plain(each.happened)}" for each in out)
         advice = "`python -m grading selftest` shows all of it"
-        raise NoSandboxError(f"no sandbox: the box does not hold ({said}). {advice}. {bubblewrap.WITHOUT}")
+        raise NoSandboxError(f"no sandbox: the box does not hold ({said}). {advice}. {bubblewrap.UNSANDBOXED_WARNING}")
 
 
 def selftest(course: Course | None = None) -> int:
@@ -57,13 +59,15 @@ def selftest(course: Course | None = None) -> int:
                     bar.update()
                     found.append(one)
             except (HostLostError, StoppedError) as error:
-                raise NoSandboxError(f"no sandbox: the isolation failed: it {error} {bubblewrap.WITHOUT}") from error
+                raise NoSandboxError(
+                    f"no sandbox: the isolation failed: it {error} {bubblewrap.UNSANDBOXED_WARNING}"
+                ) from error
     print(_line("family", "attempt", "tried", "expected", "happened", " "))
     for one in found:
         print(_line(one.family, one.name, one.tried, one.expected, one.happened, "✓" if one.held else "✗"))
     out = missed(found)
     if out:
-        print(ADVICE)
+        print(UNSAFE_MACHINE)
     print(f"{len(found) - len(out)} of {len(found)} held")
     return 1 if out else 0
 
@@ -72,7 +76,9 @@ def _start(host: Host) -> None:
     try:
         host.ready()
     except HostLostError as error:
-        raise NoSandboxError(bubblewrap.why_not() or f"no sandbox: {error}. {bubblewrap.WITHOUT}") from error
+        raise NoSandboxError(
+            bubblewrap.why_not() or f"no sandbox: {error}. {bubblewrap.UNSANDBOXED_WARNING}"
+        ) from error
 
 
 def _all(host: Host, canaries: Canaries) -> Iterator[AttemptResult]:

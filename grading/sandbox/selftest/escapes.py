@@ -3,10 +3,10 @@
 from typing import Any
 
 from grading.sandbox.selftest.attempt import Attempt
-from grading.sandbox.selftest.attempts.calls import CALLS, OPTIONS
-from grading.sandbox.selftest.canaries import SHOWN, Canaries, meant
+from grading.sandbox.selftest.attempts.calls import REFUSED_ARGUMENTS, REFUSED_CALLS
+from grading.sandbox.selftest.canaries import SHOWN_VARIABLES, Canaries, meant
 
-ANSWERS = (
+ANSWER_MODULES = (
     *("attnlib.checks.catalogue", "attnlib.checks.evaluation", "attnlib.checks.questions", "attnlib.checks.report"),
     *(
         "grading.judge",
@@ -16,9 +16,9 @@ ANSWERS = (
         "grading.sandbox.selftest",
     ),
 )
-FILE = "/usr/bin/env"  # that every box shows
+VISIBLE_FILE = "/usr/bin/env"  # that every box shows
 DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"]
-CHANGED = ["/usr/bin/env", "/etc/ld.so.cache", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger"]
+SYSTEM_FILES = ["/usr/bin/env", "/etc/ld.so.cache", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger"]
 
 
 def escape_attempts(canaries: Canaries) -> list[Attempt]:
@@ -44,10 +44,15 @@ def _read(canaries: Canaries) -> list[Attempt]:
     return [
         *(attempt for attempt in attempts if attempt.arguments["paths"]),
         _attempt(
-            "read", "environment", "the grader's variables", "files.environment", allowed=SHOWN, word=canaries.word
+            "read",
+            "environment",
+            "the grader's variables",
+            "files.environment",
+            allowed=SHOWN_VARIABLES,
+            word=canaries.word,
         ),
         _attempt("read", "memory", "the memory of other processes", "files.memory", pid=canaries.pid),
-        _attempt("read", "references", "modules that hold the answers", "files.references", modules=ANSWERS),
+        _attempt("read", "references", "modules that hold the answers", "files.references", modules=ANSWER_MODULES),
         _attempt("read", "payload", "more of the course than was carried in", "files.payload", meant=meant()),
         _attempt("read", "open files", "files that the box left open", "files.open_files"),
         left,
@@ -55,12 +60,16 @@ def _read(canaries: Canaries) -> list[Attempt]:
 
 
 def _write(canaries: Canaries) -> list[Attempt]:
-    paths = [*CHANGED, *canaries.files["class"][:2]]
+    paths = [*SYSTEM_FILES, *canaries.files["class"][:2]]
     return [
         _attempt("write", "folders", "a file in every folder of every mount", "files.write"),
         _attempt("write", "files", "the system, Python, the payload", "files.change", paths=paths),
         _attempt(
-            "write", "times", "the times of files that every box sees", "files.times", paths=[*CHANGED[:1], *DEVICES]
+            "write",
+            "times",
+            "the times of files that every box sees",
+            "files.times",
+            paths=[*SYSTEM_FILES[:1], *DEVICES],
         ),
         _attempt("write", "devices", "devices of the machine", "files.devices"),
     ]
@@ -68,7 +77,7 @@ def _write(canaries: Canaries) -> list[Attempt]:
 
 def _connect(canaries: Canaries) -> list[Attempt]:
     name = f"\0{canaries.word}-beside"
-    beside, shown = {"names": [name]}, {"path": FILE}
+    beside, shown = {"names": [name]}, {"path": VISIBLE_FILE}
     return [
         Attempt(
             "connect", "neighbour", "another submission", "network.unix", beside, before=f"network.listen({name!r})"
@@ -79,7 +88,7 @@ def _connect(canaries: Canaries) -> list[Attempt]:
             "a lock that another submission holds",
             "network.locks",
             shown,
-            before=f"network.lock({FILE!r})",
+            before=f"network.lock({VISIBLE_FILE!r})",
         ),
         _attempt("connect", "tcp", "a listener on this machine, and elsewhere", "network.tcp", ports=canaries.ports),
         _attempt("connect", "udp", "a datagram to this machine, and elsewhere", "network.udp", port=canaries.udp),
@@ -105,8 +114,8 @@ def _see(canaries: Canaries) -> list[Attempt]:
 
 def _calls() -> list[Attempt]:
     return [
-        *(_attempt("call", name, f"the system call {name}", "calls.call", call=name) for name in CALLS),
-        *(_attempt("call", name, f"the system call {name}", "calls.option", option=name) for name in OPTIONS),
+        *(_attempt("call", name, f"the system call {name}", "calls.call", call=name) for name in REFUSED_CALLS),
+        *(_attempt("call", name, f"the system call {name}", "calls.option", option=name) for name in REFUSED_ARGUMENTS),
         _attempt("call", "clone", "a process in new namespaces", "calls.clone"),
         _attempt("call", "SIGCHLD", "children whose processor time nobody counts", "calls.uncounted"),
         _attempt("call", "x32", "a call by its other number", "calls.other_convention"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from grading.sandbox.execute import execute
 from grading.sandbox.host import Host
 from grading.sandbox.selftest.attempt import AttemptResult
-from grading.sandbox.selftest.limits import verdict
+from grading.sandbox.selftest.exceed_limits import verdict
 from grading.task import Step, Task
 
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 Attempts = Iterator[tuple[str, Callable[[], Any]]]
-BAD = -1  # a pointer to nowhere, a file that is not open, a process that there is not
-ARM = platform.machine() == "aarch64"
+INVALID = -1  # a pointer to nowhere, a file that is not open, a process that there is not
+IS_ARM = platform.machine() == "aarch64"
 # The number of each call on x86_64 and on aarch64, or None where it has none. Not sync, which has no arguments: let
 # through, it waits until all that the machine has to write is written.
 # fmt: off
-CALLS: dict[str, tuple[int | None, int | None]] = {
+REFUSED_CALLS: dict[str, tuple[int | None, int | None]] = {
     "acct": (163, 89), "add_key": (248, 217), "adjtimex": (159, 171), "bpf": (321, 280), "cachestat": (451, 451),
     "capset": (126, 91), "chroot": (161, 51), "clock_adjtime": (305, 266), "clock_settime": (227, 112),
     "clone3": (435, 435), "copy_file_range": (326, 285), "delete_module": (176, 106), "execveat": (322, 281),
@@ -65,19 +65,19 @@ CALLS: dict[str, tuple[int | None, int | None]] = {
     "ustat": (136, None), "vhangup": (153, 58), "vmsplice": (278, 75),
 }
 # fmt: on
-READ_TABLE = {"modify_ldt": (0, BAD, BAD)}  # the kernel answers ENOSYS to any other function of it
+READ_TABLE = {"modify_ldt": (0, INVALID, INVALID)}  # the kernel answers ENOSYS to any other function of it
 # What a call that is allowed must not be asked for: the numbers of the call, and its arguments.
-OPTIONS: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
-    **{f"ioctl {name}": ((16, 29), (BAD, number, BAD)) for name, number in {
+REFUSED_ARGUMENTS: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
+    **{f"ioctl {name}": ((16, 29), (INVALID, number, INVALID)) for name, number in {
         "TIOCSTI": 0x5412, "TIOCLINUX": 0x541C, "TIOCSETD": 0x5423, "TIOCCONS": 0x541D, "FIOASYNC": 0x5452,
         "FICLONE": 0x40049409, "FS_IOC_SETFLAGS": 0x40086602, "FIFREEZE": 0xC0045877, "NS_GET_PARENT": 0xB702,
     }.items()},
-    **{f"fcntl {name}": ((72, 25), (BAD, number, BAD)) for name, number in {
+    **{f"fcntl {name}": ((72, 25), (INVALID, number, INVALID)) for name, number in {
         "F_GETLK": 5, "F_SETLK": 6, "F_SETLKW": 7, "F_SETOWN": 8, "F_GETOWN": 9, "F_SETSIG": 10, "F_SETOWN_EX": 15,
         "F_OFD_GETLK": 36, "F_OFD_SETLK": 37, "F_OFD_SETLKW": 38, "F_SETLEASE": 1024, "F_GETLEASE": 1025,
         "F_NOTIFY": 1026, "F_SETPIPE_SZ": 1031, "F_ADD_SEALS": 1033, "F_SET_RW_HINT": 1036,
     }.items()},
-    **{f"prctl {name}": ((157, 167), (number, BAD, BAD, BAD, BAD)) for name, number in {
+    **{f"prctl {name}": ((157, 167), (number, INVALID, INVALID, INVALID, INVALID)) for name, number in {
         "PR_SET_DUMPABLE": 4, "PR_SET_SECCOMP": 22, "PR_CAPBSET_DROP": 24, "PR_SET_MM": 35,
         "PR_SET_CHILD_SUBREAPER": 36, "PR_CAP_AMBIENT": 47, "PR_SET_SPECULATION_CTRL": 53, "PR_SCHED_CORE": 62,
         "PR_SET_MEMORY_MERGE": 67, "PR_SET_PTRACER": 0x59616D61,
@@ -85,29 +85,29 @@ OPTIONS: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
     **{f"madvise {name}": ((28, 233), (0, 0, number)) for name, number in {
         "MADV_MERGEABLE": 12, "MADV_COLD": 20, "MADV_PAGEOUT": 21, "MADV_HWPOISON": 100,
     }.items()},
-    **{f"setsockopt {name}": ((54, 208), (BAD, 1, number, BAD, BAD)) for name, number in {
+    **{f"setsockopt {name}": ((54, 208), (INVALID, 1, number, INVALID, INVALID)) for name, number in {
         "SO_SNDBUF": 7, "SO_RCVBUF": 8, "SO_ATTACH_FILTER": 26, "SO_ATTACH_BPF": 50,
     }.items()},
     "prlimit64 of another": ((302, 261), (2, 7, 0, 0)),
 }  # fmt: skip
-NEW = {"user": 0x10000000, "mount": 0x20000, "process": 0x20000000, "network": 0x40000000}
+NAMESPACE_FLAGS = {"user": 0x10000000, "mount": 0x20000, "process": 0x20000000, "network": 0x40000000}
 TIOCSTI = 0x5412
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def call(call: str) -> Attempts:
     """Make a system call, with arguments that mean nothing."""
-    number = CALLS[call][ARM]
+    number = REFUSED_CALLS[call][IS_ARM]
     if number is None:
         yield call, lambda: ""  # this machine has no such call
     else:
-        yield call, partial(_let_through, number, *READ_TABLE.get(call, (BAD,) * 6))
+        yield call, partial(_let_through, number, *READ_TABLE.get(call, (INVALID,) * 6))
 
 
 def option(option: str) -> Attempts:
     """Make a call that is allowed, for something that is not."""
-    numbers, arguments = OPTIONS[option]
-    yield option, partial(_let_through, numbers[ARM], *arguments)
+    numbers, arguments = REFUSED_ARGUMENTS[option]
+    yield option, partial(_let_through, numbers[IS_ARM], *arguments)
 
 
 def _let_through(number: int, *arguments: int) -> str:
@@ -120,12 +120,12 @@ def _let_through(number: int, *arguments: int) -> str:
 
 def clone() -> Attempts:
     """Start a process in new namespaces."""
-    for kind, flag in NEW.items():
+    for kind, flag in NAMESPACE_FLAGS.items():
         yield kind, partial(_cloned, flag)
 
 
 def _cloned(flag: int) -> str:
-    child = _libc.syscall(ctypes.c_long(220 if ARM else 56), ctypes.c_long(flag | signal.SIGCHLD), 0, 0, 0, 0)
+    child = _libc.syscall(ctypes.c_long(220 if IS_ARM else 56), ctypes.c_long(flag | signal.SIGCHLD), 0, 0, 0, 0)
     if child == 0:
         os._exit(0)
     if child > 0:
@@ -154,7 +154,7 @@ def _dropped() -> str:
 
 def other_convention() -> Attempts:
     """Make a call by the numbers that 32-bit pointers have."""
-    if not ARM:
+    if not IS_ARM:
         yield "x32", partial(_let_through, 0x40000000 | 39)  # the number of the process
 
 

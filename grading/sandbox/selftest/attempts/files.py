@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 Attempts = Iterator[tuple[str, Callable[[], Any]]]
-MARK = 4711  # a position in a file, as a word left behind
-SCRATCH = ("/scratch", "/tmp", "/dev/shm", "/warm")
+FILE_POSITION = 4711  # a position in a file, as a word left behind
+WRITABLE_FOLDERS = ("/scratch", "/tmp", "/dev/shm", "/warm")
 
 
 def read(paths: Sequence[str]) -> Attempts:
@@ -76,15 +76,15 @@ def payload(meant: Sequence[str]) -> Attempts:
 
 def leave() -> None:
     """Leave something for whoever comes next, wherever something can be left."""
-    for folder in SCRATCH:
+    for folder in WRITABLE_FOLDERS:
         Path(folder, "left").write_text("behind")
     for file in _inherited():
-        os.lseek(file, MARK, os.SEEK_SET)
+        os.lseek(file, FILE_POSITION, os.SEEK_SET)
 
 
 def left() -> Attempts:
     """Find what an earlier submission left: files, and how far files that both have open were read."""
-    for folder in SCRATCH:
+    for folder in WRITABLE_FOLDERS:
         yield folder, partial(_start, folder)
     for file in _inherited():
         yield f"open file {file}", partial(_moved, file)
@@ -103,7 +103,7 @@ def _strange(folder: str) -> list[str]:
 
 
 def _moved(file: int) -> bool:
-    return os.lseek(file, 0, os.SEEK_CUR) == MARK
+    return os.lseek(file, 0, os.SEEK_CUR) == FILE_POSITION
 
 
 def open_files() -> Attempts:
@@ -135,7 +135,7 @@ def write() -> Attempts:
     roots = {*mounts, *sys.path, sys.prefix, sys.base_prefix, "/", "/payload", "/etc", "/root", "/home", "/var"}
     folders = {path for root in roots for path in (root, *_folders(root))}
     for folder in sorted(folders):
-        if os.path.realpath(folder) not in SCRATCH and not folder.startswith("/proc/self"):
+        if os.path.realpath(folder) not in WRITABLE_FOLDERS and not folder.startswith("/proc/self"):
             yield folder, partial(_made, Path(folder, "left"))
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 Attempts = Iterator[tuple[str, Callable[[], Any]]]
-MOST = 3  # processes: its own, and what IPython may have started
+MAX_PROCESSES = 3  # processes: its own, and what IPython may have started
 
 
 def seen(pid: int, word: str) -> Attempts:
     """Find a process of the grader's, by its number and by its name, or more processes than there should be."""
     yield f"/proc/{pid}", lambda: os.path.exists(f"/proc/{pid}")
     processes = [name for name in os.listdir("/proc") if name.isdigit()]
-    yield "processes", lambda: len(processes) > MOST and str(len(processes))
+    yield "processes", lambda: len(processes) > MAX_PROCESSES and str(len(processes))
     for process in processes:
         yield f"name of {process}", partial(_holds, Path(f"/proc/{process}/cmdline"), word)
 

@@ -17,9 +17,10 @@ from grading.sandbox.cgroup import Group
 from grading.sandbox.limits import Limits
 
 PROC = Path("/proc")
-ONE_CORE = 1.25  # seconds of processor time in a second: more than this is the work of several cores
-MOST_DELAY = 3  # times the limit on the clock: by so much other programs may delay a submission until it is given up
-NICE = 10  # by how much the priority of what keeps several cores busy is lower than the grader's
+MAX_CORES_USED = 1.25  # seconds of processor time in a second: more than this is the work of several cores
+# Times the limit on the clock: by so much other programs may delay a submission until it is given up.
+MAX_DELAY_FACTOR = 3
+NICE_INCREMENT = 10  # by how much the priority of what keeps several cores busy is lower than the grader's
 LOWEST_PRIORITY = 19
 
 
@@ -76,7 +77,7 @@ class Meter:
         now = self.now()
         since, self._looked = now.since(self._looked), now
         limited = self.group is not None and self.group.one_core  # by the kernel
-        if since.used > ONE_CORE * since.clock and not limited:
+        if since.used > MAX_CORES_USED * since.clock and not limited:
             keep_to_one_core(family)
 
     def _used(self, family: Sequence[psutil.Process]) -> float:
@@ -106,7 +107,7 @@ class Span:
         most = self._seconds * self._meter.limits.clock
         left = self._begin.clock + most - monotonic()
         if left <= 0:
-            left += min(self._delayed(), MOST_DELAY * most)
+            left += min(self._delayed(), MAX_DELAY_FACTOR * most)
         return min(left, self._within.left()) if self._within else left
 
     def _delayed(self) -> float:
@@ -124,7 +125,7 @@ class Span:
             f"did not finish within {seconds:g} seconds, though it used little processor time. "
             "Does it sleep, or wait for something?"
         )
-        return said, self._delayed() >= MOST_DELAY * self._seconds * self._meter.limits.clock
+        return said, self._delayed() >= MAX_DELAY_FACTOR * self._seconds * self._meter.limits.clock
 
 
 def used(family: Sequence[psutil.Process]) -> float:
@@ -155,7 +156,7 @@ def waited(thread: Path) -> float:
 def keep_to_one_core(family: Sequence[psutil.Process]) -> None:
     """Leave the other cores, and the first turn on this one, to others. What is forked later inherits both."""
     core = max(os.sched_getaffinity(0))
-    behind = min(os.getpriority(os.PRIO_PROCESS, 0) + NICE, LOWEST_PRIORITY)
+    behind = min(os.getpriority(os.PRIO_PROCESS, 0) + NICE_INCREMENT, LOWEST_PRIORITY)
     for process in family:
         with suppress(OSError):  # it ended meanwhile
             for thread in [int(folder.name) for folder in (PROC / str(process.pid) / "task").iterdir()]:

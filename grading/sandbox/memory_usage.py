@@ -1,12 +1,15 @@
-"""How much memory a submission holds: what its processes share counts once, and files that they map do not count.
+"""How much memory a submission uses. How much it may use is in ``limits.py``.
 
-Memory that is shared by being mapped, and not by a fork, is the kernel's file without a name. It lasts as long as any
-page of it is mapped anywhere, whether or not a process has touched it since, so that no process's own size tells of it.
-Looking for it takes a while. It is done where shared memory of the whole machine has grown by more than may be taken.
+What processes share is counted once, and files that they have mapped are not counted.
 
-What the kernel holds for processes is counted by none of these figures. Most of it is bounded by how many files they
-may have open. Not so what lies in sockets, which counts as the most that they can hold, and what mappings cost: page
-tables, and an entry for each mapping, which a fork makes anew for every ancestor.
+Anonymous shared memory, which is shared by mapping it rather than by a fork, is a nameless file of the kernel's. It
+lasts as long as some process has a page of it mapped, even if no process has touched it since. The size of a process
+therefore does not show it. Looking for it takes time, so this is done only after the shared memory of the whole machine
+has grown by more than a submission may take.
+
+None of these figures counts what the kernel stores on behalf of processes. The number of open files bounds most of it.
+Two things it does not bound are estimated: what sockets hold, which is counted as the most that they can hold, and what
+mappings cost, which is page tables and an entry for each mapping, copied by a fork for every ancestor.
 """
 
 import math
@@ -19,26 +22,28 @@ import psutil  # type: ignore[import-untyped]
 
 PROC = Path("/proc")
 KB = 1024
-SIZE = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
+SIZE_LINE = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
 # address, permissions, offset, device, inode, and the name by which Linux calls shared memory without one
-SHARED = re.compile(r"^(\w+)-(\w+) ...s (\w+) (\S+ \d+) +/dev/zero", re.MULTILINE)
+SHARED_MAPPING = re.compile(r"^(\w+)-(\w+) ...s (\w+) (\S+ \d+) +/dev/zero", re.MULTILINE)
 MAX_MAPPINGS_BYTES = 8_000_000  # the list of an honest process has a twentieth
-SENT = Path("/proc/sys/net/core/wmem_default")  # bytes that a socket may have sent, with what the kernel adds to them
-PINNED = (
-    8  # bytes that one of these can keep from being freed: a page of a file, sent by the byte, counts a fifth of it
-)
-QUEUE = 11  # datagrams that wait in a socket at most, each from another one, which may be closed by then
-DATAGRAMS = "0002"
-MAPPING, ANCESTOR = 300, 64  # bytes of the kernel's for a mapping, and for each process that it may be shared with
+# This file says how many bytes a socket may have sent, including what the kernel adds to them.
+SEND_BUFFER = Path("/proc/sys/net/core/wmem_default")
+# A sent byte can keep this many bytes from being freed: a page of a file that is sent byte by byte counts as a fifth.
+PINNED_PER_BYTE = 8
+# A socket queues at most this many datagrams. Each may come from another socket, which may have been closed since.
+MAX_QUEUED_DATAGRAMS = 11
+DATAGRAM_SOCKET = "0002"
+BYTES_PER_MAPPING = 300  # that the kernel stores
+BYTES_PER_ANCESTOR = 64  # that it adds to this for each process that may share the mapping
 
 
-def alone(process: psutil.Process) -> int:
+def bytes_of_process(process: psutil.Process) -> int:
     """Return the bytes that one process holds, what it shares with the one that it was forked from included."""
     sizes = _sizes(PROC / str(process.pid) / "smaps_rollup")
     return sizes["Anonymous"] if sizes else int(process.memory_info().rss)
 
 
-def together(family: Iterable[psutil.Process]) -> int:
+def bytes_of_processes(family: Iterable[psutil.Process]) -> int:
     """Return the bytes that processes hold together: of what they share, each has its part."""
     total = 0
     for process in family:
@@ -48,7 +53,7 @@ def together(family: Iterable[psutil.Process]) -> int:
     return total
 
 
-def of_the_kernel(family: Sequence[psutil.Process], *, sandboxed: bool) -> float:
+def max_kernel_bytes(family: Sequence[psutil.Process], *, sandboxed: bool) -> float:
     """Return the most bytes that the kernel may hold for processes.
 
     Sockets count where processes are ``sandboxed``, which gives them a network of their own. Otherwise those of the
@@ -58,7 +63,9 @@ def of_the_kernel(family: Sequence[psutil.Process], *, sandboxed: bool) -> float
     for process in family:
         folder = PROC / str(process.pid)
         mappings = _read(folder / "maps").count("\n")
-        held += _sizes(folder / "status").get("VmPTE", 0) + mappings * (MAPPING + ANCESTOR * len(family))
+        held += _sizes(folder / "status").get("VmPTE", 0) + mappings * (
+            BYTES_PER_MAPPING + BYTES_PER_ANCESTOR * len(family)
+        )
     return held
 
 
@@ -70,16 +77,16 @@ def _sockets(file: Path) -> float:
     if len(text) == MAX_MAPPINGS_BYTES:
         return math.inf
     kinds = [line.split()[4] for line in text.splitlines()[1:]]
-    places = sum(QUEUE if kind == DATAGRAMS else 1 for kind in kinds)
-    return places * PINNED * int(SENT.read_text(encoding="ascii"))
+    places = sum(MAX_QUEUED_DATAGRAMS if kind == DATAGRAM_SOCKET else 1 for kind in kinds)
+    return places * PINNED_PER_BYTE * int(SEND_BUFFER.read_text(encoding="ascii"))
 
 
-def shared_by_all() -> int:
+def shared_bytes_of_machine() -> int:
     """Return the bytes of shared memory on this machine, or 0 where the system does not tell."""
     return _sizes(PROC / "meminfo").get("Shmem", 0)
 
 
-def shared_by(family: Iterable[psutil.Process]) -> float:
+def shared_bytes(family: Iterable[psutil.Process]) -> float:
     """Return the bytes of shared memory without a name that processes have mapped; infinity for endless lists of it."""
     measured: dict[str, int] = {}  # forks share thousands of areas: the kernel is asked once for each
     mapped: dict[str, int] = {}  # of the others, how much is mapped
@@ -88,7 +95,7 @@ def shared_by(family: Iterable[psutil.Process]) -> float:
         text = _read(folder / "maps")
         if len(text) == MAX_MAPPINGS_BYTES:
             return math.inf
-        for begin, end, offset, name in SHARED.findall(text):
+        for begin, end, offset, name in SHARED_MAPPING.findall(text):
             if name in measured:
                 continue
             size = _allocated(folder / "map_files" / f"{int(begin, 16):x}-{int(end, 16):x}")
@@ -108,7 +115,7 @@ def _allocated(mapping: Path) -> int | None:
 
 
 def _sizes(file: Path) -> dict[str, int]:
-    return {name: KB * int(size) for name, size in SIZE.findall(_read(file))}
+    return {name: KB * int(size) for name, size in SIZE_LINE.findall(_read(file))}
 
 
 def _read(file: Path) -> str:

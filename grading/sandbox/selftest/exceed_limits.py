@@ -11,7 +11,7 @@ from grading.sandbox.selftest.attempt import AttemptResult
 from grading.task import Result, Step, Task
 from grading.verdict import Verdict
 
-SMALL = Limits(cell=10, notebook=20, grace=0.3, memory=200 * MB, processes=12, files=48, restarts=0)
+SMALL_LIMITS = Limits(cell=10, notebook=20, grace=0.3, memory=200 * MB, processes=12, files=48, restarts=0)
 FILL = "import time\nheld = bytearray(150_000_000)\nfor i in range(0, len(held), 4096): held[i] = 1\n"
 
 
@@ -23,7 +23,7 @@ class Excess:
     tried: str
     expected: str
     cells: Sequence[str]
-    limits: Limits = SMALL
+    limits: Limits = SMALL_LIMITS
 
 
 def _many(grow: str, *, talk: str = "") -> str:
@@ -36,7 +36,7 @@ def _many(grow: str, *, talk: str = "") -> str:
 
 
 def _short(**changes: Any) -> Limits:
-    return replace(SMALL, **changes)
+    return replace(SMALL_LIMITS, **changes)
 
 
 SHARED = "import time\nheld = mmap.mmap(-1, 150_000_000)\nfor i in range(0, len(held), 4096): held[i] = 1\n"
