@@ -14,7 +14,7 @@ import timing
 BOOK = Path(__file__).parents[1] / "book"
 sys.path.insert(0, str(BOOK))
 
-from _ext.explorer_assets import SOURCES, bundle  # noqa: E402
+from _ext.explorer_assets import EXPLORER_SOURCES, bundle  # noqa: E402
 from _tools.chromium import chromium  # noqa: E402
 from _tools.explorer import CONTROLS, explorer  # noqa: E402
 
@@ -48,7 +48,7 @@ def page() -> str:
     settings = {"heads": 2, "mask": "both", "positions": "alibi"}
     markup = explorer(words, vectors, caption="A measurement", controls=CONTROLS, query="word0", **settings)
     style = (BOOK / "_static" / "explorer.css").read_text(encoding="utf-8")
-    script = f"<script>{bundle([SOURCES / 'explorer.js'])}</script>"
+    script = f"<script>{bundle([EXPLORER_SOURCES / 'explorer.js'])}</script>"
     return f"<!doctype html><style>{style}</style><body>{markup._repr_mimebundle_()['text/html']}{script}"
 
 

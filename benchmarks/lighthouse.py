@@ -20,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "book"), str(ROOT / "book")]  # the server and the browser of the book's tests
 
-from _tools.chromium import COMMANDS, FLAGS  # noqa: E402
+from _tools.chromium import CHROMIUM_COMMANDS, FLAGS  # noqa: E402
 from pages import lessons  # noqa: E402
 from served import served  # noqa: E402
 
@@ -53,7 +53,7 @@ def installed(folder: Path) -> Path:
 
 
 def browser() -> str:
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, COMMANDS)), None)
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_COMMANDS)), None)
     return path or sys.exit("no Chromium here: install it, or set CHROMIUM=/path/to/it")
 
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("attnlib", "grading")
 CODE_CELL = re.compile(r"^(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 CELL_OPTIONS = re.compile(r"\A(?:---\n.*?^---\n|(?::[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
-OURS = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.\w+)*")  # the full name of one of our modules
+OUR_MODULE = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.\w+)*")  # the full name of one of our modules
 
 
 def files_of(page: str) -> list[Path]:
@@ -104,9 +104,9 @@ def _named(tree: ast.AST, package: str) -> Iterator[str]:
         elif isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name):
                 bare.pop(id(node.value), None)
-            if OURS.fullmatch(dotted := ast.unparse(node)):
+            if OUR_MODULE.fullmatch(dotted := ast.unparse(node)):
                 yield dotted
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and OURS.fullmatch(node.value):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and OUR_MODULE.fullmatch(node.value):
             yield node.value
     for package_name in bare.values():  # a package as a value, of which any part may be used
         yield from _whole(package_name)

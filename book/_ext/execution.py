@@ -27,11 +27,11 @@ from traitlets import default
 
 from _ext.dependencies import ROOT, digest, documented, files_of
 
-KERNEL = re.compile(r"^(  display_name: .*)$", re.MULTILINE)  # only in the head of a page that is executed
+KERNEL_NAME = re.compile(r"^(  display_name: .*)$", re.MULTILINE)  # only in the head of a page that is executed
 DOCSTRINGS = re.compile(r"^\.\. auto\w+::", re.MULTILINE)
-RESULTS = 60  # how many executed pages the cache keeps: a few versions of each
+MAX_CACHED_RESULTS = 60  # how many executed pages the cache keeps: a few versions of each
 LAST_LINES = 25  # how much of an error is shown
-COLOURS = re.compile(r"\x1b\[[\d;]*m")  # escape codes in IPython's tracebacks
+COLOUR_CODES = re.compile(r"\x1b\[[\d;]*m")  # escape codes in IPython's tracebacks
 INSTRUCTORS = "book/instructors"
 WITHOUT_SOLUTIONS = """\
 # For instructors
@@ -61,7 +61,7 @@ def execute_all(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
     for page in pages:
         path = env.doc2path(page)
         source, files = with_imports(app, page, Path(path).read_text(encoding="utf-8"))
-        if not KERNEL.search(source):
+        if not KERNEL_NAME.search(source):
             continue
         reader = create_nb_reader(path, env.myst_config, config, source)  # type: ignore[attr-defined] # by MyST-NB
         notebook = reader and reader.read(source)
@@ -112,7 +112,7 @@ def describe_error(page: NotebookNode, error: Exception) -> str:
     code = [number for number, cell in enumerate(page.cells) if cell.cell_type == "code"]
     failed = ([number for number in code if page.cells[number].execution_count] or code)[-1]
     line = page.metadata.source_map[failed] + 1
-    lines = COLOURS.sub("", str(error)).rstrip().splitlines()[-LAST_LINES:]
+    lines = COLOUR_CODES.sub("", str(error)).rstrip().splitlines()[-LAST_LINES:]
     return "\n".join([f"The error is in code cell {code.index(failed) + 1}, which begins on line {line}:", *lines])
 
 
@@ -129,9 +129,9 @@ def with_imports(app: Sphinx, page: str, source: str) -> tuple[str, list[Path]]:
         return WITHOUT_SOLUTIONS, []
     if not page.startswith("book/"):
         return source, []
-    executed = KERNEL.search(source)
+    executed = KERNEL_NAME.search(source)
     files = files_of(source) if executed else documented() if DOCSTRINGS.search(source) else []
-    return (KERNEL.sub(rf"\1, with imports {digest(files)}", source, count=1) if executed else source), files
+    return (KERNEL_NAME.sub(rf"\1, with imports {digest(files)}", source, count=1) if executed else source), files
 
 
 def cache_folder(app: Sphinx) -> str | Path:
@@ -141,7 +141,7 @@ def cache_folder(app: Sphinx) -> str | Path:
 
 def limit_cache(app: Sphinx) -> None:
     """Limit how many results the cache keeps."""
-    get_cache(cache_folder(app)).change_cache_limit(RESULTS)
+    get_cache(cache_folder(app)).change_cache_limit(MAX_CACHED_RESULTS)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

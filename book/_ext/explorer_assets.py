@@ -16,14 +16,16 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-SOURCES = Path(__file__).parents[1] / "_explorer"
+EXPLORER_SOURCES = Path(__file__).parents[1] / "_explorer"
 ELEMENTS = {"attention-explorer": "explorer.js", "attention-heads": "heads.js"}
-SCRIPT = "explorer/explorer.js"
-HEADS = re.compile(r'(?<=<attention-heads><script type="application/json">).*?(?=</script>)', re.DOTALL)
-FILL = """document.querySelectorAll("attention-heads > script").forEach((one, n) => (one.textContent = weights[n]));"""
-IMPORT = re.compile(r'^import [^;]*? from "\./([\w.]+)"[^;\n]*;\n', re.MULTILINE)
+EXPLORER_SCRIPT = "explorer/explorer.js"
+HEAD_WEIGHTS = re.compile(r'(?<=<attention-heads><script type="application/json">).*?(?=</script>)', re.DOTALL)
+FILL_HEADS = (
+    """document.querySelectorAll("attention-heads > script").forEach((one, n) => (one.textContent = weights[n]));"""
+)
+JS_IMPORT = re.compile(r'^import [^;]*? from "\./([\w.]+)"[^;\n]*;\n', re.MULTILINE)
 JSON_IMPORT = re.compile(r'^import (\w+) from "\./([\w.]+\.json)"[^;\n]*;\n', re.MULTILINE)
-EXPORT = re.compile(r"^export (?=\w)", re.MULTILINE)
+JS_EXPORT = re.compile(r"^export (?=\w)", re.MULTILINE)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -36,7 +38,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def write_script(app: Sphinx) -> None:
     """Write the script before any page, because Sphinx adds a digest of it to its address there."""
     if app.builder.name == "html":
-        _write(app, SCRIPT, bundle(SOURCES / name for name in ELEMENTS.values()))
+        _write(app, EXPLORER_SCRIPT, bundle(EXPLORER_SOURCES / name for name in ELEMENTS.values()))
 
 
 def add_to_page(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
@@ -44,18 +46,18 @@ def add_to_page(app: Sphinx, page: str, _template: str, context: dict[str, Any],
     body = context.get("body", "")
     if app.builder.name == "html" and any(f"<{element}>" in body for element in ELEMENTS):
         app.add_css_file("explorer.css")
-        app.add_js_file(SCRIPT)
+        app.add_js_file(EXPLORER_SCRIPT)
         context["body"] = with_weights_apart(app, f"explorer/{page.replace('/', '-')}.js", body)
 
 
 def with_weights_apart(app: Sphinx, path: str, body: str) -> str:
     """Return the body of a page without the weights of heads; they go into a script that fills them in."""
-    weights = HEADS.findall(body)
+    weights = HEAD_WEIGHTS.findall(body)
     if not weights:
         return body
-    _write(app, path, f"{{ const weights = {json.dumps(weights)};\n{FILL} }}\n")
+    _write(app, path, f"{{ const weights = {json.dumps(weights)};\n{FILL_HEADS} }}\n")
     app.add_js_file(path, priority=400)  # before the explorer's script
-    return HEADS.sub("", body)
+    return HEAD_WEIGHTS.sub("", body)
 
 
 def _write(app: Sphinx, path: str, script: str) -> None:
@@ -75,11 +77,11 @@ def bundle(modules: Iterable[Path]) -> str:
 def _collect(module: Path, found: dict[Path, str]) -> None:
     """Add a module to those found, after the ones that it imports."""
     text = module.read_text(encoding="utf-8")
-    for name in IMPORT.findall(text):
+    for name in JS_IMPORT.findall(text):
         if not name.endswith(".json") and module.with_name(name) not in found:
             _collect(module.with_name(name), found)
     text = JSON_IMPORT.sub(lambda data: f"const {data[1]} = {_json(module.with_name(data[2]))};\n", text)
-    found[module] = EXPORT.sub("", IMPORT.sub("", text))
+    found[module] = JS_EXPORT.sub("", JS_IMPORT.sub("", text))
 
 
 def _json(file: Path) -> str:

@@ -17,45 +17,49 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 SHORTEST_PARAGRAPH, LONGEST_DESCRIPTION = 40, 180  # characters; search engines show about as many as the longest has
-SAID = re.compile(
-    r'<meta content="([^"]*)"(?: lang="\w+")? name="description"'
-)  # as Sphinx writes a description that a page gives
+# As Sphinx writes a description that a page gives.
+DESCRIPTION_TAG = re.compile(r'<meta content="([^"]*)"(?: lang="\w+")? name="description"')
 PARAGRAPH = re.compile(r"<p>((?:(?!</p>).)*)</p>", re.DOTALL)
-CARD = {"image": "_static/social.png", "image:width": "1200", "image:height": "630"}
-CARD_ALT = "The title of the course beside a table of attention weights: each word of a sentence looks at every other."
-GENERATED = {  # descriptions of pages that have no source
+SOCIAL_CARD = {"image": "_static/social.png", "image:width": "1200", "image:height": "630"}
+SOCIAL_CARD_ALT = (
+    "The title of the course beside a table of attention weights: each word of a sentence looks at every other."
+)
+GENERATED_DESCRIPTIONS = {  # descriptions of pages that have no source
     "404": "This page of the course on attention is not there; the search and the contents are.",
     "genindex": "Every function, class and term of the course on attention, in alphabetical order.",
     "py-modindex": "The Python modules of attnlib, the library of the course on attention.",
     "search": "Search the chapters, the exercises and the library of the course on attention.",
 }
-BOX = re.compile(r'<div class="in-browser.*?</div>', re.DOTALL)  # book/_ext/in_browser.py; the same on many pages
+# Book/_ext/in_browser.py; the same on many pages.
+IN_BROWSER_BOX = re.compile(r'<div class="in-browser.*?</div>', re.DOTALL)
 # Inline scripts read what this script sets, so it cannot wait for the page.
 NOT_DEFERRED = "documentation_options.js"
 
-UNCOLOURED = ("n", "nn", "nx", "p", "pm", "w")  # classes of Pygments that have the colour of text
+PLAIN_PYGMENTS_CLASSES = ("n", "nn", "nx", "p", "pm", "w")  # classes of Pygments that have the colour of text
 
 MARKUP_FIXES = (
     # A header cell without text is the header of nothing.
     (re.compile(r'<th class="head([^"]*)">\s*(?:<p>\s*</p>)?\s*</th>'), r'<td class="head\1"></td>'),
     # Without an element for each name and bracket in code, a page has a quarter fewer elements.
-    (re.compile(rf'<span class="(?:{"|".join(UNCOLOURED)})">([^<]*)</span>'), r"\1"),
+    (re.compile(rf'<span class="(?:{"|".join(PLAIN_PYGMENTS_CLASSES)})">([^<]*)</span>'), r"\1"),
     # Docutils' role for a source is deprecated, and a list needs items.
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
 )
 # Until an inline formula is typeset, the style sheet reserves space for so many letters: its TeX would be longer.
-FORMULA = re.compile(r'<span class="math notranslate nohighlight">(\\\(.*?\\\))</span>', re.DOTALL)
+INLINE_FORMULA = re.compile(r'<span class="math notranslate nohighlight">(\\\(.*?\\\))</span>', re.DOTALL)
 INVISIBLE_TEX = re.compile(r"\\(?:math|text|operatorname|left|right|big)\w*|\\[(),;:! ]|[{}\s^_&]")
 # Sphinx writes a long signature as a definition list without terms, inside a term.
 SIGNATURE = re.compile(r'<dt class="sig [^>]*>.*?</dt>', re.DOTALL)
-LINES = (
+SIGNATURE_TAGS = (
     ("<dl>", '<span class="sig-lines">'),
     ("</dl>", "</span>"),
     ("<dd>", '<span class="sig-line">'),
     ("</dd>", "</span>"),
 )
 # The arrow that opens the sections of a chapter in the contents has no label for a screen reader.
-ARROW = re.compile(r'(<a class="[^"]*\binternal\b[^"]*"[^>]*>((?:(?!</a>).)*)</a><details[^>]*><summary)>', re.DOTALL)
+CONTENTS_ARROW = re.compile(
+    r'(<a class="[^"]*\binternal\b[^"]*"[^>]*>((?:(?!</a>).)*)</a><details[^>]*><summary)>', re.DOTALL
+)
 
 
 def plain_text(html: str) -> str:
@@ -65,11 +69,13 @@ def plain_text(html: str) -> str:
 
 def description(pagename: str, context: dict[str, Any]) -> str:
     """Return the description that a page gives, or else its first paragraph, up to the last word that fits."""
-    said = SAID.search(context.get("metatags", ""))
+    said = DESCRIPTION_TAG.search(context.get("metatags", ""))
     if said:
         return unescape(said[1])
-    paragraphs = map(plain_text, PARAGRAPH.findall(BOX.sub("", context.get("body", ""))))
-    text = GENERATED.get(pagename) or next((one for one in paragraphs if len(one) >= SHORTEST_PARAGRAPH), "")
+    paragraphs = map(plain_text, PARAGRAPH.findall(IN_BROWSER_BOX.sub("", context.get("body", ""))))
+    text = GENERATED_DESCRIPTIONS.get(pagename) or next(
+        (one for one in paragraphs if len(one) >= SHORTEST_PARAGRAPH), ""
+    )
     return (
         text
         if len(text) <= LONGEST_DESCRIPTION
@@ -80,13 +86,21 @@ def description(pagename: str, context: dict[str, Any]) -> str:
 def head_tags(app: Sphinx, pagename: str, context: dict[str, Any]) -> str:
     """Return the page's description, and the tags that other sites read to show a link to it."""
     about, base = description(pagename, context), app.config.html_baseurl
-    card = CARD | {"image": urljoin(base, CARD["image"]) if base else context["pathto"](CARD["image"], 1)}
-    address = {"url": urljoin(base, app.builder.get_target_uri(pagename))} if base and pagename not in GENERATED else {}
+    card = SOCIAL_CARD | {
+        "image": urljoin(base, SOCIAL_CARD["image"]) if base else context["pathto"](SOCIAL_CARD["image"], 1)
+    }
+    address = (
+        {"url": urljoin(base, app.builder.get_target_uri(pagename))}
+        if base and pagename not in GENERATED_DESCRIPTIONS
+        else {}
+    )
     title = plain_text(context.get("title") or app.config.html_title)
     graph = {"title": title, "description": about, "type": "article", "site_name": app.config.html_title}
-    graph |= address | card | {"image:alt": CARD_ALT}
+    graph |= address | card | {"image:alt": SOCIAL_CARD_ALT}
     lines = (
-        [] if SAID.search(context.get("metatags", "")) else [f'<meta name="description" content="{escape(about)}" />']
+        []
+        if DESCRIPTION_TAG.search(context.get("metatags", ""))
+        else [f'<meta name="description" content="{escape(about)}" />']
     )
     lines += [f'<meta property="og:{name}" content="{escape(value)}" />' for name, value in graph.items()]
     return "\n".join([*lines, '<meta name="twitter:card" content="summary_large_image" />'])
@@ -96,7 +110,7 @@ def fix_markup(body: str) -> str:
     """Return the body of a page with its markup fixed for screen readers, and with small pictures."""
     for wrong, right in MARKUP_FIXES:
         body = wrong.sub(right, body)
-    body = FORMULA.sub(_reserve_space, body)
+    body = INLINE_FORMULA.sub(_reserve_space, body)
     return minify_pictures(SIGNATURE.sub(lambda found: _lines(found[0]), body))
 
 
@@ -106,7 +120,7 @@ def _reserve_space(formula: re.Match[str]) -> str:
 
 
 def _lines(signature: str) -> str:
-    for old, new in LINES:
+    for old, new in SIGNATURE_TAGS:
         signature = signature.replace(old, new)
     return signature
 
@@ -115,7 +129,7 @@ def with_labelled_arrows(toctree: Any) -> Any:
     """Wrap the theme's function that writes the contents, so that each arrow has a label."""
 
     def write(*args: Any, **options: Any) -> Markup:
-        return Markup(ARROW.sub(_labelled, str(toctree(*args, **options))))
+        return Markup(CONTENTS_ARROW.sub(_labelled, str(toctree(*args, **options))))
 
     return write
 

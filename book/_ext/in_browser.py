@@ -13,9 +13,9 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.osutil import relative_uri
 
-ASSIGNMENTS = "exercises/"
-NOTEBOOK = "lite/notebooks/index.html"
-ABOUT, INSTALL = "book/start#in-your-browser", "book/start#for-students"
+EXERCISES_PATH = "exercises/"
+NOTEBOOK_PAGE = "lite/notebooks/index.html"
+ABOUT_LINK, INSTALL_LINK = "book/start#in-your-browser", "book/start#for-students"
 
 
 class in_browser(nodes.General, nodes.Element):
@@ -36,8 +36,8 @@ def below_title(app: Sphinx, doctree: nodes.document) -> None:
     """Mark the place on the page of an assignment."""
     page = app.env.docname
     title = doctree.next_node(nodes.title)
-    if page.startswith(ASSIGNMENTS) and title is not None:
-        mark = in_browser(notebook=page.removeprefix(ASSIGNMENTS))
+    if page.startswith(EXERCISES_PATH) and title is not None:
+        mark = in_browser(notebook=page.removeprefix(EXERCISES_PATH))
         title.parent.insert(title.parent.index(title) + 1, mark)
 
 
@@ -54,16 +54,16 @@ class LinkToExercise(SphinxPostTransform):
     def box(self, notebook: str) -> nodes.Node:
         """Return the link, and a paragraph about it."""
         here = self.app.builder.get_target_uri(self.env.docname)
-        opens = f"{relative_uri(here, NOTEBOOK)}?path={quote(notebook)}.ipynb"
+        opens = f"{relative_uri(here, NOTEBOOK_PAGE)}?path={quote(notebook)}.ipynb"
         sentence = nodes.paragraph(
             "",
             "",
             nodes.Text("Python is loaded first, which takes 10 to 20 seconds: from cdn.jsdelivr.net, or from here if "),
             nodes.Text("this site carries it. Your work stays in this browser until you download it to hand it in "),
             nodes.Text("(File ▸ Download). Tasks that need PyTorch need a "),
-            self.link(here, INSTALL, "local install"),
+            self.link(here, INSTALL_LINK, "local install"),
             nodes.Text("; here is "),
-            self.link(here, ABOUT, "how it works"),
+            self.link(here, ABOUT_LINK, "how it works"),
             nodes.Text("."),
         )
         title = nodes.reference("", "Do this exercise in your browser", refuri=opens, internal=True)

@@ -16,7 +16,7 @@ from sphinx.util.docutils import SphinxRole
 
 LOGGER = logging.getLogger(__name__)
 UNIT = "minutes"
-MARK = re.compile(r'(?<=<span class="reading-time">)[^<]*(?=</span>)')
+READING_TIME_SPAN = re.compile(r'(?<=<span class="reading-time">)[^<]*(?=</span>)')
 
 
 class ReadingTime(SphinxRole):
@@ -38,7 +38,7 @@ def fill_in(app: Sphinx, pagename: str, _template: str, context: dict[str, Any],
     if app.builder.name == "html":
         LOGGER.info("%s: %s", pagename, measure(body))
     minutes = iter([in_words(measure(page_of(mark) or body)) for mark in body.select(".reading-time")])
-    context["body"] = MARK.sub(lambda _: next(minutes), context["body"])
+    context["body"] = READING_TIME_SPAN.sub(lambda _: next(minutes), context["body"])
 
 
 def page_of(mark: Tag) -> Tag | None:

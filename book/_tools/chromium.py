@@ -8,7 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-COMMANDS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_COMMANDS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 
@@ -19,7 +19,7 @@ def chromium() -> Iterator[Browser]:
     Raises:
         FileNotFoundError: none of these exists.
     """
-    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, COMMANDS)), None)
+    path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_COMMANDS)), None)
     with sync_playwright() as playwright:
         if path is None and not Path(playwright.chromium.executable_path).exists():
             raise FileNotFoundError("no Chromium here: install it, or set CHROMIUM=/path/to/it")

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 import attnlib
 
 NOTE = "Computed while the book was built. Where JavaScript runs, there is more here to choose and to change."
-STEPS = 1000  # weights of heads are kept as whole thousandths
+WEIGHT_STEPS = 1000  # weights of heads are kept as whole thousandths
 SCORES: dict[str, Callable[..., Any]] = {
     "dot": attnlib.dot,
     "scaled_dot": attnlib.scaled_dot,
@@ -195,7 +195,7 @@ def heads(
         "heads": H,
         "layer": layer,
         "head": head,
-        "steps": STEPS,
+        "steps": WEIGHT_STEPS,
         "sentences": sentences,
     }
     (first, (tokens, weights)), *_ = attended_to.items()
@@ -206,7 +206,7 @@ def heads(
 
 def packed(weights: NDArray[Any]) -> str:
     """Write weights (..., T) as whole thousandths whose rows still sum to 1: the largest remainders are rounded up."""
-    exact = weights.astype(float) * STEPS
+    exact = weights.astype(float) * WEIGHT_STEPS
     whole = np.floor(exact)
     missing = np.rint(exact.sum(-1) - whole.sum(-1)).astype(int)[..., None]
     place = np.argsort(np.argsort(whole - exact, axis=-1, kind="stable"), axis=-1)

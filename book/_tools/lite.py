@@ -23,17 +23,20 @@ from wheel.wheelfile import WheelFile
 from _tools.replace_folder import recover_folder, replace_folder
 
 ROOT = Path(__file__).parents[2]
-RELEASED = ROOT / "_build" / "released"  # the notebooks as students get them
+RELEASED_NOTEBOOKS = ROOT / "_build" / "released"  # the notebooks as students get them
 STAGE = ROOT / "_build" / "lite"  # the folder that JupyterLite's builder reads
 INDEX = Path(__file__).with_name("lite.html")  # the page that lists the exercises
 EXTENSION = Path(sys.prefix) / "share/jupyter/labextensions/@jupyterlite/pyodide-kernel-extension"
-KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
+PYODIDE_KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 WHEELS = "../../../../pypi"  # relative to the extension's script that starts Python
-LOADED = ["numpy", "matplotlib"]  # packages of Pyodide that are loaded before the first cell; attnlib needs both
-METADATA = ("METADATA", "WHEEL", "LICENSE")  # what a wheel says about its package
-INSTALLED = ("RECORD", "INSTALLER", "REQUESTED")  # written by whoever installs a package
+PRELOADED_PACKAGES = [
+    "numpy",
+    "matplotlib",
+]  # packages of Pyodide that are loaded before the first cell; attnlib needs both
+METADATA_FILES = ("METADATA", "WHEEL", "LICENSE")  # what a wheel says about its package
+INSTALLER_FILES = ("RECORD", "INSTALLER", "REQUESTED")  # written by whoever installs a package
 APPS = ["notebooks", "tree"]  # a notebook to a page, and the list of them
-SETTINGS = {
+LAB_SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {"autosaveInterval": 5},
     "@jupyterlab/notebook-extension:tracker": {"autoStartDefaultKernel": True},
     "@jupyterlab/mainmenu-extension:plugin": {
@@ -42,7 +45,7 @@ SETTINGS = {
         ]
     },
 }
-DISABLED = [
+DISABLED_EXTENSIONS = [
     "@jupyter/nbgrader",  # its buttons need a server; disabled in case the environment brings it in
     "@jupyterlab/apputils-extension:announcements",  # asks another host
     "@jupyterlab/console-extension",  # this one and the next three open an application that is left out
@@ -65,7 +68,7 @@ def build(site: Path, pyodide: str | None = None) -> None:
     wheel = attnlib_wheel(STAGE / "pypi")
     installed_wheel("comm", STAGE / "pypi")  # the kernel wants it, and Pyodide does not have it
     write("jupyter-lite.json", runtime_config(wheel.name))
-    write("overrides.json", SETTINGS)
+    write("overrides.json", LAB_SETTINGS)
     site.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".lite-", dir=site.parent) as folder:
         new = Path(folder) / site.name
@@ -91,13 +94,13 @@ def run_builder() -> None:
 
 def released() -> list[Path]:
     """Return the notebooks as students get them, without anybody's work."""
-    return sorted(RELEASED.glob("*/*.ipynb"))
+    return sorted(RELEASED_NOTEBOOKS.glob("*/*.ipynb"))
 
 
 def copy_notebooks() -> None:
     """Copy the notebooks that the site shows to where the builder finds them."""
     for notebook in released():
-        place = STAGE / "files" / notebook.relative_to(RELEASED)
+        place = STAGE / "files" / notebook.relative_to(RELEASED_NOTEBOOKS)
         place.parent.mkdir(parents=True)
         shutil.copyfile(notebook, place)
 
@@ -107,7 +110,7 @@ def index_page(carried: bool) -> str:
     items = []
     for notebook in released():
         title = json.loads(notebook.read_text(encoding="utf-8"))["cells"][0]["source"][0].removeprefix("# ").strip()
-        address = f"notebooks/index.html?path={notebook.relative_to(RELEASED).as_posix()}"
+        address = f"notebooks/index.html?path={notebook.relative_to(RELEASED_NOTEBOOKS).as_posix()}"
         items.append(f'<li><a href="{escape(address)}">{escape(title)}</a></li>')
     foreign = "Python is loaded from another host, cdn.jsdelivr.net, when a notebook is opened."
     python = f"{'Python comes with this site.' if carried else foreign} The first time, that takes 10 to 20 seconds."
@@ -124,7 +127,9 @@ def name_icon(page: Path) -> None:
 def attnlib_wheel(folder: Path) -> Path:
     """Make a wheel of the attnlib in this repository, with the metadata of the one that is installed."""
     package = distribution("attnlib")
-    about = [file for file in package.files or [] if file.name in METADATA and file.parts[0].endswith(".dist-info")]
+    about = [
+        file for file in package.files or [] if file.name in METADATA_FILES and file.parts[0].endswith(".dist-info")
+    ]
     files = {file.as_posix(): Path(str(package.locate_file(file))) for file in about}
     for file in sorted((ROOT / "attnlib").rglob("*")):
         if file.is_file() and "__pycache__" not in file.parts:
@@ -143,21 +148,27 @@ def installed_wheel(name: str, folder: Path) -> Path:
     path = folder / f"{name.replace('-', '_')}-{package.version}-py3-none-any.whl"
     with WheelFile(path, "w") as wheel:
         for file in package.files or []:
-            if file.suffix != ".pyc" and file.name not in INSTALLED and file.parts[0] != "..":
+            if file.suffix != ".pyc" and file.name not in INSTALLER_FILES and file.parts[0] != "..":
                 wheel.write(package.locate_file(file), file.as_posix())
     return path
 
 
 def runtime_config(attnlib: str) -> dict[str, object]:
     """Return the configuration of the running site."""
-    kernel = {"disablePyPIFallback": True, "loadPyodideOptions": {"packages": [*LOADED, f"{WHEELS}/{attnlib}"]}}
+    kernel = {
+        "disablePyPIFallback": True,
+        "loadPyodideOptions": {"packages": [*PRELOADED_PACKAGES, f"{WHEELS}/{attnlib}"]},
+    }
     about = {
         "appName": "Attention: the exercises",
         "appUrl": "./tree",
         "faviconUrl": "./tree/favicon.ico",
-        "litePluginSettings": {KERNEL: kernel},
+        "litePluginSettings": {PYODIDE_KERNEL: kernel},
     }
-    return {"jupyter-lite-schema-version": 0, "jupyter-config-data": about | {"disabledExtensions": DISABLED}}
+    return {
+        "jupyter-lite-schema-version": 0,
+        "jupyter-config-data": about | {"disabledExtensions": DISABLED_EXTENSIONS},
+    }
 
 
 def build_config(site: Path, pyodide: str | None) -> dict[str, object]:

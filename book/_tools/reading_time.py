@@ -23,18 +23,17 @@ from bs4 import BeautifulSoup
 from bs4.element import Tag
 
 WORDS_PER_MINUTE = 150
-FORMULAS = {"div.math": 5, "span.math": 1}  # words
-TASKS = {"Check yourself", "Try it yourself", "Exercises"}
-SOURCES = {"Go deeper"}
-DRAWN = re.compile(
-    r"<(svg|script|style|attention-\w+)\b.*?</\1>", re.DOTALL
-)  # most of a page, so removed before parsing
+WORDS_PER_FORMULA = {"div.math": 5, "span.math": 1}  # words
+TASK_TITLES = {"Check yourself", "Try it yourself", "Exercises"}
+SOURCE_TITLES = {"Go deeper"}
+# Most of a page, so removed before parsing.
+INLINE_DRAWING = re.compile(r"<(svg|script|style|attention-\w+)\b.*?</\1>", re.DOTALL)
 # Besides links and buttons, the bars of hidden cells, and the pages below this one, which singlehtml writes into it.
 IGNORED = "a.headerlink, button, .in-browser, details.hide > summary, .toctree-wrapper"
-HEADING = re.compile(r"^h\d$")
-BLOCK = re.compile(r"^(h\d|p|div|summary|li|dt|dd|td|th|caption|figcaption|pre|br)$")  # where one ends, a word ends
-CLOSED = "details:not(.answer), .admonition.dropdown, .toggle"
-TITLE = "summary, .admonition-title"
+HEADING_TAG = re.compile(r"^h\d$")
+BLOCK_TAG = re.compile(r"^(h\d|p|div|summary|li|dt|dd|td|th|caption|figcaption|pre|br)$")  # where one ends, a word ends
+CLOSED_FOLDS = "details:not(.answer), .admonition.dropdown, .toggle"
+FOLD_TITLE = "summary, .admonition-title"
 
 
 class Reading(NamedTuple):
@@ -55,7 +54,7 @@ class Reading(NamedTuple):
 
 def parse(html: str) -> Tag:
     """Return the text of a page, given the page or only its body, without what is drawn."""
-    soup = BeautifulSoup(DRAWN.sub("", html), "html.parser")
+    soup = BeautifulSoup(INLINE_DRAWING.sub("", html), "html.parser")
     return soup.select_one("article.bd-article") or soup
 
 
@@ -64,13 +63,13 @@ def measure(page: Tag) -> Reading:
     page = copy.copy(page)
     for ignored in [*page.select(IGNORED), *filter(is_apart, page.find_all("section"))]:
         ignored.extract()
-    for kind, words in FORMULAS.items():
+    for kind, words in WORDS_PER_FORMULA.items():
         for formula in page.select(kind):
             formula.string = " ".join(["formula"] * words)
-    for block in page.find_all(BLOCK):
+    for block in page.find_all(BLOCK_TAG):
         block.append(" ")
     everything = count(page)
-    for closed in page.select(CLOSED):
+    for closed in page.select(CLOSED_FOLDS):
         for part in [part for part in closed.contents if not is_title(part)]:
             part.extract()
     return Reading(count(page), everything - count(page))
@@ -83,14 +82,14 @@ def count(page: Tag) -> int:
 
 def is_apart(section: Tag) -> bool:
     """Tell whether a section is not part of the core path."""
-    heading = section.find(HEADING)
+    heading = section.find(HEADING_TAG)
     title = "".join(heading.find_all(string=True, recursive=False)) if heading else ""
-    return title.strip() in TASKS | SOURCES
+    return title.strip() in TASK_TITLES | SOURCE_TITLES
 
 
 def is_title(part: object) -> bool:
     """Tell whether this is in view while the element that contains it is closed."""
-    return isinstance(part, Tag) and part.css.match(TITLE)
+    return isinstance(part, Tag) and part.css.match(FOLD_TITLE)
 
 
 if __name__ == "__main__":

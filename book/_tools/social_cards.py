@@ -20,14 +20,14 @@ from attnlib.plotting import heatmap, use_style
 
 LOGO = Path(__file__).parents[1] / "_static" / "logo.svg"
 WORDS = ["bark", "is", "very", "cute", "and", "he", "is", "a", "dog"]
-PAPER, BLUE, GREY = "#ffffff", "#3b82c4", "#5a6472"
+BACKGROUND, BLUE, GREY = "#ffffff", "#3b82c4", "#5a6472"
 MARGIN = 0.055  # of the card's width
 
 
 def card() -> Figure:
     """Return the card: the course's name beside the weights of the sentence at the end of its second chapter."""
     use_style()
-    figure = Figure(figsize=(12, 6.3), facecolor=PAPER, layout="none")  # type: ignore[arg-type]
+    figure = Figure(figsize=(12, 6.3), facecolor=BACKGROUND, layout="none")  # type: ignore[arg-type]
     _, weights = attnlib.self_attention(ppmi_vectors(small_town())[WORDS])
     ax = figure.add_axes((0.575, 0.06, 0.4, 0.76))
     with mpl.rc_context({"font.size": 15}):
@@ -59,7 +59,7 @@ def icon(pixels: int, paper: str) -> Figure:
 
 def pictures() -> dict[str, Figure]:
     """Return every picture, by the name of its file."""
-    return {"social.png": card(), "apple-touch-icon.png": icon(180, PAPER), "favicon.png": icon(48, "none")}
+    return {"social.png": card(), "apple-touch-icon.png": icon(180, BACKGROUND), "favicon.png": icon(48, "none")}
 
 
 def png(figure: Figure) -> bytes:

@@ -7,34 +7,34 @@ style that holds for the whole page. Here a page gets each letter's outline once
 import re
 from xml.etree import ElementTree as Tree
 
-SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
-PICTURE = re.compile(r'(?<=<div class="picture")([^>]*>)\s*(<svg\b.*?</svg>)', re.DOTALL)
-SIZE = re.compile(r'\bviewBox="0 0 ([\d.]+) ([\d.]+)"')
-OUTLINE = "scale(0.015625)"  # how matplotlib transforms a letter's outline, and nothing else
-STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # _static/course.css says this for all pictures
-LETTERS = re.compile(r"scale\((0\.\d+) -0\.\d+\)")  # matplotlib draws letters at 100 points, and scales them
-PHONE = 342  # pixels, the width of the text on a phone of 390
-LEGIBLE = 8  # pixels, the size of letters
-WIDE = 1.15  # the least ratio of width to height at which letters grow when a phone turns a picture
-NUMBER = re.compile(r"-?\d+\.\d{3,}")
-PLACE = re.compile(r"translate\([^)]*\)")
-NAMED = re.compile(r'(?:href="|url\()#([^")]+)')
+SVG_NAMESPACE, XLINK_NAMESPACE = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
+PICTURE_SVG = re.compile(r'(?<=<div class="picture")([^>]*>)\s*(<svg\b.*?</svg>)', re.DOTALL)
+VIEW_BOX = re.compile(r'\bviewBox="0 0 ([\d.]+) ([\d.]+)"')
+OUTLINE_TRANSFORM = "scale(0.015625)"  # how matplotlib transforms a letter's outline, and nothing else
+LINE_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # _static/course.css says this for all pictures
+LETTER_SCALE = re.compile(r"scale\((0\.\d+) -0\.\d+\)")  # matplotlib draws letters at 100 points, and scales them
+PHONE_TEXT_WIDTH = 342  # pixels, the width of the text on a phone of 390
+MIN_LETTER_SIZE = 8  # pixels, the size of letters
+MIN_TURNED_RATIO = 1.15  # the least ratio of width to height at which letters grow when a phone turns a picture
+LONG_DECIMAL = re.compile(r"-?\d+\.\d{3,}")
+TRANSLATION = re.compile(r"translate\([^)]*\)")
+REFERENCED_ID = re.compile(r'(?:href="|url\()#([^")]+)')
 SPACES = re.compile(r"\s+")
 
-Tree.register_namespace("", SVG[1:-1])
+Tree.register_namespace("", SVG_NAMESPACE[1:-1])
 
 
 def minify_pictures(body: str) -> str:
     """Return the body of a page with smaller pictures, each in a box that says how large it is."""
     letters: dict[str, str] = {}  # outline: name on this page
-    body = PICTURE.sub(lambda found: _reserve_space(found[2]) + found[1] + _minify(found[2], letters), body)
-    outlines = "".join(f'<path id="{name}" d="{d}" transform="{OUTLINE}"/>' for d, name in letters.items())
+    body = PICTURE_SVG.sub(lambda found: _reserve_space(found[2]) + found[1] + _minify(found[2], letters), body)
+    outlines = "".join(f'<path id="{name}" d="{d}" transform="{OUTLINE_TRANSFORM}"/>' for d, name in letters.items())
     return f'<svg style="display: none" aria-hidden="true"><defs>{outlines}</defs></svg>{body}' if letters else body
 
 
 def _reserve_space(picture: str) -> str:
     """Return a picture's size, which the style sheet reserves, and whether a phone turns it; nothing if it has none."""
-    size = SIZE.search(picture)
+    size = VIEW_BOX.search(picture)
     if not size:
         return ""
     turns = " data-turns" if _is_turned(float(size[1]), float(size[2]), picture) else ""
@@ -43,23 +43,23 @@ def _reserve_space(picture: str) -> str:
 
 def _is_turned(wide: float, high: float, picture: str) -> bool:
     """Tell whether an upright phone shows this picture turned: its letters would be too small, and are larger so."""
-    smallest = min((100 * float(scale) for scale in LETTERS.findall(picture)), default=0)
-    return wide >= WIDE * high and smallest * PHONE / wide < LEGIBLE
+    smallest = min((100 * float(scale) for scale in LETTER_SCALE.findall(picture)), default=0)
+    return wide >= MIN_TURNED_RATIO * high and smallest * PHONE_TEXT_WIDTH / wide < MIN_LETTER_SIZE
 
 
 def _minify(picture: str, letters: dict[str, str]) -> str:
     root = Tree.fromstring(picture)
     outlines = {}  # name in the picture: name on the page, or None for a space
-    for path in root.iter(f"{SVG}path"):
-        if path.get("transform") == OUTLINE:
+    for path in root.iter(f"{SVG_NAMESPACE}path"):
+        if path.get("transform") == OUTLINE_TRANSFORM:
             d = SPACES.sub(" ", path.get("d", "")).strip()
             outlines[path.attrib["id"]] = letters.setdefault(d, f"letter-{len(letters)}") if d else None
     for element in root.iter():
-        if element.tag == f"{SVG}style" and element.text != STYLE:
+        if element.tag == f"{SVG_NAMESPACE}style" and element.text != LINE_STYLE:
             raise ValueError(f"a picture has the style {element.text!r}, which would hold for the whole page")
         element.text = element.tail = None
         _shorten(element, outlines)
-    needed = set(NAMED.findall(Tree.tostring(root, encoding="unicode")))
+    needed = set(REFERENCED_ID.findall(Tree.tostring(root, encoding="unicode")))
     for element in root.iter():
         if element.get("id") not in needed:
             element.attrib.pop("id", None)
@@ -74,8 +74,8 @@ def _shorten(element: Tree.Element, outlines: dict[str, str | None]) -> None:
         if name in of:
             of[name] = SPACES.sub(" ", _rounded(of[name])).strip()
     if "transform" in of:
-        of["transform"] = PLACE.sub(lambda found: _rounded(found[0]), of["transform"])
-    if to := of.pop(f"{XLINK}href", None):
+        of["transform"] = TRANSLATION.sub(lambda found: _rounded(found[0]), of["transform"])
+    if to := of.pop(f"{XLINK_NAMESPACE}href", None):
         of["href"] = SPACES.sub("", to)
     name = of.get("href", "").removeprefix("#")
     if name in outlines:
@@ -83,7 +83,7 @@ def _shorten(element: Tree.Element, outlines: dict[str, str | None]) -> None:
 
 
 def _rounded(text: str) -> str:
-    return NUMBER.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), text)
+    return LONG_DECIMAL.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), text)
 
 
 def _drop_invisible(parent: Tree.Element) -> None:
@@ -91,11 +91,11 @@ def _drop_invisible(parent: Tree.Element) -> None:
     kept: list[Tree.Element] = []
     for child in parent:
         _drop_invisible(child)
-        kind = child.tag.removeprefix(SVG)
+        kind = child.tag.removeprefix(SVG_NAMESPACE)
         if kind == "g" and not child.attrib:
             kept += child
         elif not (
-            child.get("transform") == OUTLINE
+            child.get("transform") == OUTLINE_TRANSFORM
             or (kind == "use" and not child.get("href"))
             or (kind == "defs" and not len(child))
             or kind == "style"

@@ -15,18 +15,18 @@ import tinycss2  # type: ignore[import-untyped]
 from fontTools import subset
 
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
-STYLE = Path("styles", "pydata-sphinx-theme.css")
-SCRIPT = Path("scripts", "pydata-sphinx-theme.js")
+THEME_CSS = Path("styles", "pydata-sphinx-theme.css")
+THEME_JS = Path("scripts", "pydata-sphinx-theme.js")
 # The theme's script looks at every box of code and output whenever anything on a page changes, which lays out the whole
 # page. This function of it goes; _static/course.js does the same for the boxes that change.
-STOPS = re.compile(r'(function \w+\(\)\{)const e=\(\)=>\{document\.querySelectorAll\(\["pre",.*?,e\(\)\}')
+SCROLL_TABSTOPS = re.compile(r'(function \w+\(\)\{)const e=\(\)=>\{document\.querySelectorAll\(\["pre",.*?,e\(\)\}')
 FONTS = Path("vendor", "fontawesome", "webfonts")
-FONT = "icons.woff"
-OUR_FACE = (
+FONT_FILE = "icons.woff"
+FONT_FACE = (
     "@font-face{font-family:Font Awesome\\ 6 Free;font-style:normal;font-weight:900;font-display:block;"
-    f"src:url(../{FONTS.as_posix()}/{FONT}) format('woff')}}"
+    f"src:url(../{FONTS.as_posix()}/{FONT_FILE}) format('woff')}}"
 )
-WORD = re.compile(r"[A-Za-z_][\w-]*")
+CSS_WORD = re.compile(r"[A-Za-z_][\w-]*")
 PRIVATE_USE = range(0xE000, 0xF900)  # where the font has its icons
 
 Nodes = list[Any]  # of tinycss2, which has no types
@@ -38,13 +38,13 @@ def trim(site: Path) -> None:
     All are read where the theme is installed, so that it does not matter what an earlier build has left here.
     """
     static = site / "_static"
-    style = used_rules((THEME / STYLE).read_text(encoding="utf-8"), words_of(site)) + OUR_FACE
-    (static / STYLE).write_text(style, encoding="utf-8")
-    (static / SCRIPT).write_text(without_stops((THEME / SCRIPT).read_text(encoding="utf-8")), encoding="utf-8")
+    style = used_rules((THEME / THEME_CSS).read_text(encoding="utf-8"), words_of(site)) + FONT_FACE
+    (static / THEME_CSS).write_text(style, encoding="utf-8")
+    (static / THEME_JS).write_text(without_stops((THEME / THEME_JS).read_text(encoding="utf-8")), encoding="utf-8")
     for unused in [*(static / FONTS).glob("fa-*"), *(static / "scripts").glob("fontawesome.js*")]:
         unused.unlink()
     other = (static / "styles" / "sphinx-book-theme.css").read_text(encoding="utf-8")
-    write_font(THEME / FONTS / "fa-solid-900.ttf", static / FONTS / FONT, {*icons(style), *icons(other)})
+    write_font(THEME / FONTS / "fa-solid-900.ttf", static / FONTS / FONT_FILE, {*icons(style), *icons(other)})
 
 
 def words_of(site: Path) -> set[str]:
@@ -52,7 +52,7 @@ def words_of(site: Path) -> set[str]:
     pages = [path for path in site.rglob("*.html") if not {"_static", "lite"} & set(path.relative_to(site).parts)]
     scripts = [path for path in (site / "_static").rglob("*.js") if "mathjax" not in path.parts]
     files = [*pages, *(path for path in scripts if path.name != "fontawesome.js")]
-    return {word for path in files for word in WORD.findall(path.read_text(encoding="utf-8"))}
+    return {word for path in files for word in CSS_WORD.findall(path.read_text(encoding="utf-8"))}
 
 
 def without_stops(script: str) -> str:
@@ -61,9 +61,11 @@ def without_stops(script: str) -> str:
     Raises:
         ValueError: the script does not have exactly one such function.
     """
-    script, found = STOPS.subn(r"\1}", script)
+    script, found = SCROLL_TABSTOPS.subn(r"\1}", script)
     if found != 1:
-        raise ValueError(f"{THEME / SCRIPT} has {found} functions that make stops of the tab key, not the one expected")
+        raise ValueError(
+            f"{THEME / THEME_JS} has {found} functions that make stops of the tab key, not the one expected"
+        )
     return script
 
 

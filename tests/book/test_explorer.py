@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from _tools.explorer import STEPS, attended, explorer, packed
+from _tools.explorer import WEIGHT_STEPS, attended, explorer, packed
 from axe import AXE, go_dark, violations
 from browser_tab import tab
 from pages import HTML, pages, text
@@ -737,8 +737,8 @@ def test_packed_weights_still_sum_to_one_and_are_near():
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.full(11, 0.2), size=(3, 7))
     whole = np.array([int(n or 0) for n in packed(weights).split(" ")]).reshape(weights.shape)
-    np.testing.assert_array_equal(whole.sum(-1), STEPS)
-    assert abs(whole / STEPS - weights).max() < 1 / STEPS
+    np.testing.assert_array_equal(whole.sum(-1), WEIGHT_STEPS)
+    assert abs(whole / WEIGHT_STEPS - weights).max() < 1 / WEIGHT_STEPS
 
 
 def test_the_weights_of_all_heads_are_few_and_no_part_of_the_page():

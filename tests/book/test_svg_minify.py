@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from _ext.html_fixes import fix_markup
-from _tools.svg_minify import OUTLINE, minify_pictures
+from _tools.svg_minify import OUTLINE_TRANSFORM, minify_pictures
 from pages import ROOT, pages, text
 
 from attnlib.plotting import Picture, head_grid, head_view, heatmap, use_style
@@ -98,8 +98,8 @@ def test_two_pictures_share_their_letters_and_nothing_else():
         use_style()
         both = minify_pictures("<p>" + html(curves()) + html(heatmap([[1.0]], ["cat"], ["cat"]).figure) + "</p>")
         plt.close("all")
-    outlines = re.findall(rf'<path id="(letter-\d+)" d="([^"]+)" transform="{re.escape(OUTLINE)}"/>', both)
-    assert len({d for _, d in outlines}) == len(outlines) == both.count(OUTLINE) > 10
+    outlines = re.findall(rf'<path id="(letter-\d+)" d="([^"]+)" transform="{re.escape(OUTLINE_TRANSFORM)}"/>', both)
+    assert len({d for _, d in outlines}) == len(outlines) == both.count(OUTLINE_TRANSFORM) > 10
     assert both.startswith("<svg")
     assert not re.search("<style|<!--|xlink|metadata", both)
     sound(both)

@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from _ext.html_fixes import UNCOLOURED
-from _tools.theme_subset import SCRIPT, THEME, used_rules, without_stops
+from _ext.html_fixes import PLAIN_PYGMENTS_CLASSES
+from _tools.theme_subset import THEME, THEME_JS, used_rules, without_stops
 from pages import HTML, text
 from pygments.styles import get_style_by_name
 from pygments.token import STANDARD_TYPES
@@ -37,17 +37,17 @@ def test_rules_stay_whose_classes_occur(style, words, left):
 @pytest.mark.parametrize("style", ["a11y-high-contrast-light", "a11y-high-contrast-dark"])
 def test_what_is_left_without_an_element_in_code_has_the_colour_of_text(style):
     colours = {name: get_style_by_name(style).style_for_token(token) for token, name in STANDARD_TYPES.items()}
-    assert all(colours[name] == colours[""] for name in UNCOLOURED)
+    assert all(colours[name] == colours[""] for name in PLAIN_PYGMENTS_CLASSES)
     sheet = (HTML / "_static" / "pygments.css").read_text().lower()
     assert f".highlight .n {{ color: #{colours['n']['color'].lower()} }}" in sheet
     code = "".join(re.findall(r'<div class="highlight">.*?</div>', text("book/masks.html"), re.DOTALL))
     assert len(re.findall('<span class="[a-z0-9]+">', code)) > 500
-    assert not re.findall(f'<span class="(?:{"|".join(UNCOLOURED)})">', code)
+    assert not re.findall(f'<span class="(?:{"|".join(PLAIN_PYGMENTS_CLASSES)})">', code)
 
 
 def test_the_themes_script_loses_one_function_and_runs(opened):
-    theirs = (THEME / SCRIPT).read_text(encoding="utf-8")
-    ours = (HTML / "_static" / SCRIPT).read_text(encoding="utf-8")
+    theirs = (THEME / THEME_JS).read_text(encoding="utf-8")
+    ours = (HTML / "_static" / THEME_JS).read_text(encoding="utf-8")
     assert ours == without_stops(theirs)
     assert 300 < len(theirs) - len(ours) < 600
     page, wrong = opened("book/masks.html")
