@@ -13,7 +13,7 @@ from grading.course import GradingError
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.lateness import Lateness
 from grading.outcome import Outcome, plain
-from grading.pool import Pool, Results
+from grading.pool import Pool, ResultList
 from grading.run_state import RunState
 from grading.submission import Submission, Submissions
 
@@ -50,7 +50,7 @@ class Pipeline:
         self._submissions, self._run_state, self._regrade = submissions, run_state, regrade
         self._gradebook, self._lateness, self._pool = gradebook, lateness, pool
         self._read: deque[Submission] = deque()  # and not given to the pool yet
-        self._running: dict[Future[Results], Submission] = {}
+        self._running: dict[Future[ResultList], Submission] = {}
         self._outcomes: dict[str, Outcome] = {}
 
     def grade(self, students: Sequence[str]) -> dict[str, Outcome]:

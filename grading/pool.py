@@ -18,10 +18,10 @@ from grading.sandbox.execute import execute, execute_again, execute_alone
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.sandbox.selftest import require_isolation
-from grading.sandbox.selftest.canaries import REPOSITORY
+from grading.sandbox.selftest.canaries import ROOT
 from grading.task import Answered, Probe, Result, Step, Task
 
-Results = list[Result]
+ResultList = list[Result]
 
 
 class Pool(Protocol):
@@ -29,7 +29,7 @@ class Pool(Protocol):
 
     size: int
 
-    def submit(self, tasks: Sequence[Task]) -> "Future[Results]":
+    def submit(self, tasks: Sequence[Task]) -> "Future[ResultList]":
         """Have a submission's tasks run, and return what will hold the results."""
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class Boxes:
         self._places, self._all_places = Semaphore(size), Lock()
         self._proven = not host.sandboxed
 
-    def submit(self, tasks: Sequence[Task]) -> "Future[Results]":
+    def submit(self, tasks: Sequence[Task]) -> "Future[ResultList]":
         """Have a submission's tasks run as soon as there is room.
 
         Raises:
@@ -60,7 +60,7 @@ class Boxes:
             self._proven = True
         return self._threads.submit(self._run, tasks)
 
-    def _run(self, tasks: Sequence[Task]) -> Results:
+    def _run(self, tasks: Sequence[Task]) -> ResultList:
         with self._places:
             results = [execute(self._host, task) for task in tasks]
         if not any(result.starved for result in results):
@@ -102,10 +102,10 @@ class Cluster:
             ) from error
         self.size = max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
 
-    def submit(self, tasks: Sequence[Task]) -> "Future[Results]":
+    def submit(self, tasks: Sequence[Task]) -> "Future[ResultList]":
         """Send a submission's tasks to a worker. Text goes there and text comes back: nothing is unpickled."""
         sent = self._client.submit(run_packed, _packed(tasks), pure=False, retries=1)
-        results: Future[Results] = Future()
+        results: Future[ResultList] = Future()
         sent.add_done_callback(lambda done: _pass_on(done, results))
         return results
 
@@ -114,7 +114,7 @@ class Cluster:
         self._client.close()
 
 
-def _pass_on(done: Any, results: "Future[Results]") -> None:
+def _pass_on(done: Any, results: "Future[ResultList]") -> None:
     try:
         results.set_result([_result(one) for one in json.loads(done.result())])
     except Exception as error:
@@ -125,7 +125,7 @@ _hosts: dict[bool, Host] = {}  # of this process: a box, sandboxed or not, is st
 _one_at_a_time = Lock()
 
 
-def run_here(tasks: Sequence[Task]) -> Results:
+def run_here(tasks: Sequence[Task]) -> ResultList:
     """Run tasks one after another in this process's own box, which is probed before anything is run.
 
     Other processes may be at work on this machine, such as the other workers of a cluster: nothing here runs alone.
@@ -142,7 +142,7 @@ def _host(task: Task) -> Host:
         host = Host(task.limits, sandboxed=task.sandboxed)
         if task.sandboxed:
             # A worker has a course of its own, with its solutions and perhaps a class.
-            require_hidden(Course.at(REPOSITORY))
+            require_hidden(Course.at(ROOT))
             require_isolation(host)
         _hosts[task.sandboxed] = host
     return _hosts[task.sandboxed]

@@ -15,7 +15,7 @@ from grading.judge import Judge
 from grading.lateness import Lateness
 from grading.notebook_template import VERDICT_KEY, NotebookTemplate, NotebookVerdict, worst
 from grading.outcome import Outcome, findings
-from grading.pool import Results
+from grading.pool import ResultList
 from grading.read_submission import read_submission
 from grading.rendering import harmless
 from grading.repair.messages import RefusedError, Repair
@@ -119,7 +119,7 @@ class Submissions:
     def settle(
         self,
         submission: Submission,
-        run: "Future[Results]",
+        run: "Future[ResultList]",
         gradebook: AssignmentGradebook,
         lateness: Lateness,
         run_state: RunState,
@@ -137,7 +137,7 @@ class Submissions:
         return outcome
 
     def _settled(
-        self, submission: Submission, results: Results, gradebook: AssignmentGradebook, run_state: RunState
+        self, submission: Submission, results: ResultList, gradebook: AssignmentGradebook, run_state: RunState
     ) -> Outcome:
         lost = submission.lost or next((result.lost for result in results if result.lost), "")
         if lost:

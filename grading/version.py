@@ -5,7 +5,7 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
-REPOSITORY = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[1]
 CATALOGUE_FOLDER = "attnlib/checks/catalogue"
 # What no score depends on, so that a change of it grades nobody again. Whatever is not named here counts.
 NOT_COUNTED = (
@@ -49,8 +49,8 @@ def version() -> str:
 def _sources() -> Iterator[tuple[Path, str]]:
     """Yield every source file of the two packages, with its path below what both lie in."""
     for name in ("attnlib", "grading"):
-        for file in sorted((REPOSITORY / name).rglob("*.py")):
-            yield file, file.relative_to(REPOSITORY).as_posix()
+        for file in sorted((ROOT / name).rglob("*.py")):
+            yield file, file.relative_to(ROOT).as_posix()
 
 
 def _is_in(file: tuple[Path, str], *paths: str) -> bool:

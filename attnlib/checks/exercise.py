@@ -74,7 +74,7 @@ class Mistake:
     implementation: Implementation = field(repr=False)
 
 
-Gradients = dict[str, NDArray[Any]]
+NamedGradients = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Exercise:
     in_torch: Callable[[], Implementation] | None = None
     backends: tuple[str, ...] = ("numpy", "torch")
     gradients: bool = True
-    analytic_gradients: Callable[[Arguments, Arguments, Arguments], Gradients] | None = None
+    analytic_gradients: Callable[[Arguments, Arguments, Arguments], NamedGradients] | None = None
     solved_by: tuple[str, ...] = ()
 
     @property

@@ -1,7 +1,7 @@
-"""How much processor time a submission has used, as the kernel counts it, and whether it got a processor at all.
+"""How much processor time a submission has used, and whether it got a processor at all; for limits, see ``limits.py``.
 
-Limits on the clock would make one submission pay for the load of another: what is limited is processor time. The clock
-only ends what sleeps, later. Nothing that the submission's processes say is asked.
+A limit on elapsed time would make one submission pay for the load of another, so processor time is limited. Elapsed
+time has a wider limit, which ends what sleeps or waits. The kernel counts all times, and the submission is not asked.
 """
 
 import os
@@ -17,10 +17,10 @@ from grading.sandbox.cgroup import Group
 from grading.sandbox.limits import Limits
 
 PROC = Path("/proc")
-MAX_CORES_USED = 1.25  # seconds of processor time in a second: more than this is the work of several cores
-# Times the limit on the clock: by so much other programs may delay a submission until it is given up.
+MAX_CORES_USED = 1.25  # seconds of processor time in a second; more means that several cores worked
+# Other programs may delay a submission by this many times its limit of elapsed time until the grader gives up.
 MAX_DELAY_FACTOR = 3
-NICE_INCREMENT = 10  # by how much the priority of what keeps several cores busy is lower than the grader's
+NICE_INCREMENT = 10  # added to the grader's niceness for a submission that keeps several cores busy
 LOWEST_PRIORITY = 19
 
 

@@ -1,4 +1,7 @@
-"""How much a submission may take of everything."""
+"""The limits of the sandbox: how much memory, processor time, output and so on a submission may take.
+
+``memory_usage.py`` and ``cpu_time.py`` measure what it has taken.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -13,15 +16,17 @@ class Limits:
     Attributes:
         cell: seconds of processor time that a cell, or the answer to a check, may use, with all its processes.
         notebook: seconds of processor time that all of them may use together.
-        clock: how many times as many seconds each of these may last, for what sleeps.
+        clock: a factor. Code that sleeps or waits may last this many times the seconds above by the clock.
         processor: seconds of processor time after which the kernel ends a single process.
-        grace: seconds of processor time that a cell has, once interrupted, before its process is killed.
-        memory: bytes that a process may take beyond what the libraries have taken.
-        processes: how many there may be at the same time.
-        files: how many a process may hold open.
-        file_size: bytes of one file, and of all files in each folder that can be written.
-        cell_output, notebook_output: bytes of output that are kept.
-        restarts: how often what is left of a notebook is run again after a cell that ended or lost its process.
+        grace: seconds of processor time that an interrupted cell has left before its process is killed.
+        memory: bytes that a process may take beyond what the libraries take. All processes together may take a quarter
+            more.
+        processes: how many processes may run at the same time.
+        files: how many files a process may hold open.
+        file_size: bytes that one file may have, and all files in each writable folder together.
+        cell_output: bytes of a cell's output that are kept.
+        notebook_output: bytes of a notebook's output that are kept.
+        restarts: how often the rest of a notebook is run again after a cell has ended or lost its process.
     """
 
     cell: float = 30.0

@@ -37,7 +37,7 @@ def packages(tmp_path_factory):
 
 
 def digests(packages, monkeypatch):
-    monkeypatch.setattr(version, "REPOSITORY", packages)
+    monkeypatch.setattr(version, "ROOT", packages)
     return {"engine": version.engine.__wrapped__(), "catalogue": version.catalogue.__wrapped__()}
 
 

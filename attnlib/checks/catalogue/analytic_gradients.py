@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 import attnlib
 from attnlib.checks.calling.conventions import Arguments
-from attnlib.checks.exercise import Gradients
+from attnlib.checks.exercise import NamedGradients
 
 
-def through_attention(inputs: Arguments, setup: Arguments, upstream: Arguments) -> Gradients:
+def through_attention(inputs: Arguments, setup: Arguments, upstream: Arguments) -> NamedGradients:
     """Send the gradients of context and weights back through attention, with or without a mask."""
     query, key, value = (inputs[name] for name in ("query", "key", "value"))
     _, weights = attnlib.attention(query, key, value, mask=inputs.get("mask"))
@@ -24,13 +24,13 @@ def through_attention(inputs: Arguments, setup: Arguments, upstream: Arguments) 
     return {"query": scores @ key, "key": scores.T @ query, "value": weights.T @ upstream["context"]}
 
 
-def through_scaled_attention(inputs: Arguments, setup: Arguments, upstream: Arguments) -> Gradients:
+def through_scaled_attention(inputs: Arguments, setup: Arguments, upstream: Arguments) -> NamedGradients:
     """Send the gradient of the output back through scaled dot-product attention."""
     found = attnlib.scaled_dot_product_attention_backward(upstream["output"], **inputs)
     return dict(zip(inputs, found, strict=True))
 
 
-def through_heads(inputs: Arguments, setup: Arguments, upstream: Arguments) -> Gradients:
+def through_heads(inputs: Arguments, setup: Arguments, upstream: Arguments) -> NamedGradients:
     """Send the gradient of the result back through multi-head attention, to its inputs and its parameters."""
     (_, weights), *given = inputs.items()
     layers, heads, parameters = ("q_proj", "k_proj", "v_proj"), setup["num_heads"], {}
@@ -54,7 +54,7 @@ def through_heads(inputs: Arguments, setup: Arguments, upstream: Arguments) -> G
     return found | {name: parameters[name] for name in weights}
 
 
-def through_rope(inputs: Arguments, setup: Arguments, upstream: Arguments) -> Gradients:
+def through_rope(inputs: Arguments, setup: Arguments, upstream: Arguments) -> NamedGradients:
     """Send the gradient of what was turned back through the turning of half-split pairs; the rest passes as it is."""
     cos, sin = inputs["cos"], inputs["sin"]
     borders = [cos.shape[-1], 2 * cos.shape[-1]]

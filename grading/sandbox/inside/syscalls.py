@@ -13,10 +13,10 @@ ENOSYS, ENETUNREACH = 38, 101
 MACHINES = ("x86_64", "aarch64")
 ANY_BIT = 0xFFFFFFFF
 
-Numbers = tuple[int | None, int | None]  # on each of MACHINES; None where it has no such call
+SyscallNumbers = tuple[int | None, int | None]  # on each of MACHINES; None where it has no such call
 
 # fmt: off
-ALLOWED: dict[str, Numbers] = {
+ALLOWED: dict[str, SyscallNumbers] = {
     # files and folders
     "read": (0, 63), "write": (1, 64), "open": (2, None), "openat": (257, 56),
     "creat": (85, None), "close": (3, 57), "close_range": (436, 436), "stat": (4, None), "fstat": (5, 80),
@@ -88,7 +88,7 @@ class Check:
         or_null: another argument; where that is a null pointer, the call is allowed whatever the first is.
     """
 
-    numbers: Numbers
+    numbers: SyscallNumbers
     argument: int
     values: tuple[int, ...]
     mask: int = ANY_BIT

@@ -20,9 +20,9 @@ from grading.sandbox import bubblewrap
 
 VARIABLE = "SELFTEST_SECRET"
 CREATE, REMOVE = 0o1600, 0
-REPOSITORY = Path(grading.__file__).parents[1]
+ROOT = Path(grading.__file__).parents[1]
 NAMESPACES = ("net", "mnt", "pid", "ipc", "uts", "user")  # of namespaces
-MAX_FILES = 40  # files of a kind
+MAX_CANARIES = 40  # files of a kind
 ANSWER_FILES = re.compile("attnlib/checks/(?!calling/)")  # what holds the references and the known mistakes
 
 
@@ -44,7 +44,7 @@ class Canaries:
 @contextmanager
 def lay_canaries(course: Course | None = None) -> Iterator[Canaries]:
     """Lay everything out, and take it away again. The course is the one in use, or that of the environment."""
-    course = course or Course.at(REPOSITORY)
+    course = course or Course.at(ROOT)
     with ExitStack() as stack:
         word = f"selftest-{token_hex(8)}"
         stack.enter_context(_variable(word))
@@ -89,22 +89,22 @@ def _submissions(folder: Path, word: str) -> list[str]:
 def _class(course: Course) -> list[str]:
     """Return what is in the folder of the class: the gradebook, submissions, seeds."""
     patterns = ("*", "submitted/*/*/*", "autograded/*/*/*", "reports/*/*")
-    found = [path for pattern in patterns for path in islice(course.folder.glob(pattern), MAX_FILES)]
+    found = [path for pattern in patterns for path in islice(course.folder.glob(pattern), MAX_CANARIES)]
     return [str(path) for path in (course.folder, course.folder / "gradebook.db", *found)]
 
 
 def _repository(course: Course) -> list[str]:
     patterns = ("*.toml", "*.py", "solutions/*/*", "exercises/*/*", "tests/*/*.py", "grading/*.py", ".git/*")
-    roots = {REPOSITORY, course.root}
-    found = [path for root in roots for pattern in patterns for path in islice(root.glob(pattern), MAX_FILES)]
-    return [str(path) for path in [*found, *(REPOSITORY / "attnlib" / "checks" / "catalogue").rglob("*.py")]]
+    roots = {ROOT, course.root}
+    found = [path for root in roots for pattern in patterns for path in islice(root.glob(pattern), MAX_CANARIES)]
+    return [str(path) for path in [*found, *(ROOT / "attnlib" / "checks" / "catalogue").rglob("*.py")]]
 
 
 def _home() -> list[str]:
     """Return what is in the home of whoever grades, except Python itself."""
     shown = [Path(sys.prefix), Path(sys.base_prefix)]
     try:
-        entries = list(islice(Path.home().iterdir(), MAX_FILES))
+        entries = list(islice(Path.home().iterdir(), MAX_CANARIES))
     except (OSError, RuntimeError):
         return []
     return [str(path) for path in entries if not any(path.is_relative_to(part) for part in shown)]
@@ -178,10 +178,8 @@ def _spaces() -> list[str]:
 
 def meant() -> list[str]:
     """Return what may be in the payload: the library without its exercises, and what runs in the box."""
-    inside = [f"grading/sandbox/inside/{path.name}" for path in (REPOSITORY / "grading/sandbox/inside").glob("*.py")]
-    library = [
-        path.relative_to(REPOSITORY).as_posix() for path in (REPOSITORY / "attnlib").rglob("*") if path.is_file()
-    ]
+    inside = [f"grading/sandbox/inside/{path.name}" for path in (ROOT / "grading/sandbox/inside").glob("*.py")]
+    library = [path.relative_to(ROOT).as_posix() for path in (ROOT / "attnlib").rglob("*") if path.is_file()]
     packages = ["grading/__init__.py", "grading/sandbox/__init__.py", "attnlib/checks/__init__.py"]
     return [*inside, *packages, *(name for name in library if not ANSWER_FILES.match(name))]
 

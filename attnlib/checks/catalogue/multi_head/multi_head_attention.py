@@ -53,6 +53,11 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     large |= {"query": large["query"] + [[3000.0], [-3000.0], [0.0]], "key": 0.01 * large["key"] + lengths}
     yield Case("scores of several thousand, of both signs", LARGE, large | {"w_q": np.eye(8), "w_k": np.eye(8)})
     yield Case("inputs that must stay as they are", UNCHANGED, given(rng, (), 5, 4, 2, 3), unchanged=True)
+    yield from masked_inputs(rng)
+
+
+def masked_inputs(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield the cases with masks: of all shapes that a mask may have, causal ones, both, and one that is empty."""
     mask = rng.permuted(np.tile(np.arange(7) < 4, (5, 1)), axis=1)  # 4 of 7 keys for each query
     yield Case("a mask (T, S), True where a query may attend", MASKS, given(rng, (), 5, 7, 2, 4), {"attn_mask": mask})
     lengths = np.arange(7) < np.array([4, 6, 2])[:, None, None, None]
