@@ -42,7 +42,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec, out: 
         "WIDTH_V": triton.next_power_of_2(max(D_v, MIN_TILE_SIDE)),
     }
     row_bytes = max(widths.values()) * query.element_size()
-    # So that the tiles fit into on-chip memory.
+    # Wide rows get smaller tiles, so that these fit into on-chip memory.
     side = 64 if row_bytes <= 256 else 32 if row_bytes <= 512 else MIN_TILE_SIDE
     blocks = {"BLOCK_Q": min(side, max(triton.next_power_of_2(T), MIN_TILE_SIDE)), "BLOCK_K": side}
     grid = (B * H * triton.cdiv(T, blocks["BLOCK_Q"]),)

@@ -17,7 +17,7 @@ STOPPED_ERROR = "Stopped"  # the error in a cell that did not finish
 MEMORY_ERRORS = ("MemoryError", "can't allocate memory", "Unable to allocate")
 UNWRITTEN_ERROR = "NotImplementedError"  # what an answer that nobody wrote raises
 WITHHELD_ERROR = "Withheld"  # what a comparison with attnlib's own function raises before the probe has been answered
-# The tag of a given cell that takes long, earns nothing, and is left out while grading.
+# A given cell with this tag takes long and earns nothing, so it is skipped while grading.
 DEMONSTRATION_TAG = "demonstration"
 CELL_SKIPPED_NOTICE = "[Not run while grading: this cell shows something, and earns nothing.]\n"
 OUTPUT_CUT_NOTICE = "[Output cut here: there was more than is kept.]\n"

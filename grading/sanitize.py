@@ -29,7 +29,7 @@ ALLOWED_TAGS = (
 REMOVED_TAGS = {"script", "style", "svg", "template", "title"}  # removed with their content, which is not text to read
 ALLOWED_ATTRIBUTES = {"align", "aria-label", "class", "colspan", "role", "rowspan", "scope", "style", "title"}
 # A class of Formgrader's or Bootstrap's could put text in front of the page, or make a button of it.
-# Tables, and coloured code.
+# These are the classes of tables and of coloured code.
 ALLOWED_CLASSES = re.compile(r"(?:(?:dataframe|highlight|language-\w+|[a-z]{1,2}\d?)(?:\s+|$))*")
 LINK_PREFIXES = ("http://", "https://", "mailto:", "#")
 OPENED = re.compile(r"<(?=/?([A-Za-z][\w-]*))")

@@ -32,7 +32,7 @@ POINTS_ARGUMENT = re.compile(r"\bpoints=(\d+(?:\.\d+)?)")
 UNQUOTED_ANSWER = re.compile(
     r"^\w*answer *= *([A-Za-z])(?= *(?:#.*)?$)", re.MULTILINE
 )  # a letter that is meant as an answer
-# For one cell; the slowest cell of the solutions, which trains a model, takes 20 s on a busy machine.
+# Seconds for one cell. The slowest cell of the solutions trains a model, which takes 20 s on a busy machine.
 CELL_TIMEOUT = 300
 
 

@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 SHORTEST_PARAGRAPH, LONGEST_DESCRIPTION = 40, 180  # characters; search engines show about as many as the longest has
-# As Sphinx writes a description that a page gives.
+# This is how Sphinx writes a description that the page itself gives.
 DESCRIPTION_TAG = re.compile(r'<meta content="([^"]*)"(?: lang="\w+")? name="description"')
 PARAGRAPH = re.compile(r"<p>((?:(?!</p>).)*)</p>", re.DOTALL)
 SOCIAL_CARD = {"image": "_static/social.png", "image:width": "1200", "image:height": "630"}
@@ -30,7 +30,7 @@ GENERATED_DESCRIPTIONS = {  # descriptions of pages that have no source
     "py-modindex": "The Python modules of attnlib, the library of the course on attention.",
     "search": "Search the chapters, the exercises and the library of the course on attention.",
 }
-# Book/_ext/in_browser.py; the same on many pages.
+# The box of book/_ext/in_browser.py is the same on many pages.
 IN_BROWSER_BOX = re.compile(r'<div class="in-browser.*?</div>', re.DOTALL)
 # Inline scripts read what this script sets, so it cannot wait for the page.
 NOT_DEFERRED = "documentation_options.js"

@@ -26,7 +26,7 @@ WORDS_PER_MINUTE = 150
 WORDS_PER_FORMULA = {"div.math": 5, "span.math": 1}  # words
 TASK_TITLES = {"Check yourself", "Try it yourself", "Exercises"}
 SOURCE_TITLES = {"Go deeper"}
-# Most of a page, so removed before parsing.
+# These make up most of a page, so they are removed before it is parsed.
 INLINE_DRAWING = re.compile(r"<(svg|script|style|attention-\w+)\b.*?</\1>", re.DOTALL)
 # Besides links and buttons, the bars of hidden cells, and the pages below this one, which singlehtml writes into it.
 IGNORED = "a.headerlink, button, .in-browser, details.hide > summary, .toctree-wrapper"

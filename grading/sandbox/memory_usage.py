@@ -28,7 +28,7 @@ SHARED_MAPPING = re.compile(r"^(\w+)-(\w+) ...s (\w+) (\S+ \d+) +/dev/zero", re.
 MAX_MAPPINGS_BYTES = 8_000_000  # the list of an honest process has a twentieth
 # This file says how many bytes a socket may have sent, including what the kernel adds to them.
 SEND_BUFFER = Path("/proc/sys/net/core/wmem_default")
-# A sent byte can keep this many bytes from being freed: a page of a file that is sent byte by byte counts as a fifth.
+# A sent byte can keep this many bytes from being freed: a page of a file, sent byte by byte, counts a fifth of them.
 PINNED_PER_BYTE = 8
 # A socket queues at most this many datagrams. Each may come from another socket, which may have been closed since.
 MAX_QUEUED_DATAGRAMS = 11
