@@ -71,7 +71,7 @@ def test_what_is_said_of_the_three_settings_holds():
 @pytest.mark.parametrize("missing", ["quiet", "busy", "strong"])
 def test_without_a_prediction_it_asks_for_one(capsys, missing):
     run("neuron", "predict-run", **{"quiet": "gone", "busy": "gone", "strong": "gone"} | {missing: None})
-    assert "Fill in a prediction first" in capsys.readouterr().out
+    assert "First fill in all three predictions" in capsys.readouterr().out
 
 
 def test_predictions_are_confirmed_or_explained(capsys):
@@ -277,7 +277,7 @@ def test_without_the_challenge_it_is_the_challenge_that_is_asked_for(capsys):
     [
         (lambda weights: weights.argmax(0), "10 whole numbers"),
         (lambda weights: weights.max(-1), "10 whole numbers"),
-        (lambda weights: None, "is there a return?"),
+        (lambda weights: None, "Does it end with a return statement?"),
     ],
 )
 def test_places_that_are_none_are_explained(capsys, watched, said):

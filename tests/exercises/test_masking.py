@@ -63,7 +63,8 @@ PREDICTIONS = {"sum_after_zeroing": 3 / 8, "weight_of_train": 1 / 4, "who_moves"
 
 @pytest.mark.parametrize("missing", PREDICTIONS)
 def test_without_a_prediction_it_asks_for_one(capsys, missing):
-    assert said(capsys, "predict-run", **PREDICTIONS | {missing: None}).startswith("Fill in a prediction first")
+    text = said(capsys, "predict-run", **PREDICTIONS | {missing: None})
+    assert text.startswith("First fill in all three predictions")
 
 
 @pytest.mark.parametrize("rounded", [PREDICTIONS, {**PREDICTIONS, "sum_after_zeroing": 0.38, "who_moves": "Zeroed"}])
@@ -73,7 +74,7 @@ def test_right_predictions_are_confirmed(capsys, rounded):
 
 def test_wrong_predictions_are_explained(capsys):
     text = said(capsys, "predict-run", sum_after_zeroing=1, weight_of_train=2 / 3, who_moves="neither")
-    assert text.count("Good to have asked") == 3
+    assert text.count("Good thing you asked") == 3
     assert "as you predicted" not in text
 
 
@@ -146,13 +147,14 @@ def test_both_sides_of_padding(capsys):
 
 
 def test_wrong_numbers_of_empty_rows_are_told(capsys):
-    assert said(capsys, "sides-run", empty_on_the_right=2, empty_on_the_left=0).count("good to have asked") == 2
+    assert said(capsys, "sides-run", empty_on_the_right=2, empty_on_the_left=0).count("good thing you asked") == 2
 
 
 def test_without_numbers_or_functions_it_says_what_to_fill_in(capsys):
     assert "first" in said(capsys, "sides-run", empty_on_the_right=None, empty_on_the_left=0)
     unwritten = {"left_padding_mask": stub("left-padding")["left_padding_mask"]}
-    assert "fill them in first" in said(capsys, "sides-run", empty_on_the_right=0, empty_on_the_left=0, **unwritten)
+    text = said(capsys, "sides-run", empty_on_the_right=0, empty_on_the_left=0, **unwritten)
+    assert "First write causal_mask" in text
 
 
 def test_predictions_are_not_judged_by_a_wrong_mask(capsys):
@@ -160,7 +162,7 @@ def test_predictions_are_not_judged_by_a_wrong_mask(capsys):
     text = said(capsys, "sides-run", empty_on_the_right=0, empty_on_the_left=2, **upside_down)
     assert "padding on the left: the mask is not right yet" in text
     assert text.count("as you predicted") == 1
-    assert "good to have asked" not in text
+    assert "good thing you asked" not in text
 
 
 NOTHING = {
@@ -242,7 +244,7 @@ def test_a_leak_test_that_always_says_the_same_is_asked_to_look_again(capsys, an
 
 
 def test_an_unwritten_leak_test_is_asked_for(capsys):
-    assert leaks_run(capsys, stub("leaks")["leaks"]) == "Fill in leaks first.\n"
+    assert leaks_run(capsys, stub("leaks")["leaks"]) == "First write leaks; then run this cell again.\n"
 
 
 # 11, 12 ----------------------------------------------------------------------------------------------------------
@@ -273,7 +275,7 @@ def test_decoding_with_a_wrong_mask_is_not_the_same(capsys):
 
 
 def test_decoding_without_a_cache_asks_for_one(capsys):
-    assert "fill them in first" in said(capsys, "decode", KVCache=stub("cache")["KVCache"])
+    assert "First write causal_mask" in said(capsys, "decode", KVCache=stub("cache")["KVCache"])
 
 
 # 14, 15 ----------------------------------------------------------------------------------------------------------

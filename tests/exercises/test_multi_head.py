@@ -120,7 +120,7 @@ RIGHT_ROWS = {"right_row": [23, 24, 25], "reshaped_row": [13, 14, 15], "back_aga
 @pytest.mark.parametrize("missing", RIGHT_ROWS)
 def test_without_a_prediction_it_asks_for_one(capsys, missing):
     run("predict-run", **RIGHT_ROWS | {missing: None})
-    assert capsys.readouterr().out.startswith("Fill in a prediction first")
+    assert capsys.readouterr().out.startswith("First fill in all three predictions")
 
 
 def test_right_predictions_are_confirmed_and_wrong_ones_explained(capsys):
@@ -129,7 +129,7 @@ def test_right_predictions_are_confirmed_and_wrong_ones_explained(capsys):
     run("predict-run", right_row=[20, 21, 22], reshaped_row=[30, 31, 32], back_again=False)
     said = capsys.readouterr().out
     assert "as you predicted" not in said
-    assert said.count("Good to have asked!") == 3
+    assert said.count("Good thing you asked!") == 3
 
 
 def test_a_prediction_is_not_wrong_because_of_how_it_is_written(capsys):
@@ -148,7 +148,7 @@ def test_right_counts_are_confirmed(capsys):
 @pytest.mark.parametrize("missing", COUNTS)
 def test_without_a_count_it_asks_for_one(capsys, missing):
     run("count-run", **COUNTS | {missing: None})
-    assert capsys.readouterr().out.startswith("Fill in a prediction first")
+    assert capsys.readouterr().out.startswith("First fill in all three predictions")
 
 
 def test_an_unwritten_layer_is_met_with_a_friendly_word(capsys):
@@ -156,7 +156,7 @@ def test_an_unwritten_layer_is_met_with_a_friendly_word(capsys):
     run("count-run", **COUNTS, MultiHeadAttention=found["MultiHeadAttention"])
     assert "cannot be counted yet" in capsys.readouterr().out
     run("challenge", "challenge-run", MultiHeadAttention=found["MultiHeadAttention"])
-    assert "Write moved first" in capsys.readouterr().out
+    assert "write MultiHeadAttention and then moved first" in capsys.readouterr().out
 
 
 def test_the_challenge_agrees_with_torch(capsys):

@@ -60,7 +60,7 @@ PREDICTIONS = {"good_without": "same", "mean_without": "same", "mean_with": "new
 
 @pytest.mark.parametrize("missing", PREDICTIONS)
 def test_without_a_prediction_it_asks_for_one(capsys, missing):
-    assert run("predict-run", capsys, **PREDICTIONS | {missing: None}).startswith("Fill in a prediction first")
+    assert run("predict-run", capsys, **PREDICTIONS | {missing: None}).startswith("First fill in all three predictions")
 
 
 def test_right_predictions_are_confirmed(capsys):

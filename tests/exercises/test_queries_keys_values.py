@@ -115,7 +115,8 @@ def test_queries_and_keys_must_have_one_width_and_nothing_else_has_to_agree():
 
 @pytest.mark.parametrize("missing", PREDICTED)
 def test_without_a_prediction_it_asks_for_one(capsys, missing):
-    assert run("predict-run", capsys, **PREDICTED | {missing: None})["said"].startswith("Fill in a prediction first")
+    text = run("predict-run", capsys, **PREDICTED | {missing: None})["said"]
+    assert text.startswith("First fill in all three predictions")
 
 
 def test_right_predictions_are_confirmed(capsys):
@@ -189,7 +190,7 @@ def without_return(query, key, value, *, scale=None):
 @pytest.mark.parametrize("wrong", [cut_off, without_return])
 def test_a_function_that_needs_mending_does_not_stop_the_party(capsys, wrong):
     said = run("train", capsys, torch=torch, attention_torch=wrong)["said"]
-    assert "The check above is not happy yet" in said
+    assert "The check above does not pass yet" in said
     assert said.count("of the presents are right") == 4
 
 

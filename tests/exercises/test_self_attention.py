@@ -51,7 +51,7 @@ def test_self_attention_by_hand():
 def test_without_a_prediction_it_asks_for_one(capsys, missing):
     predictions = {"late_attends_most_to": 1, "after_swap": "swapped", "weights_are_symmetric": False}
     said = run_predictions(capsys, **predictions | {missing: None})
-    assert said.startswith("Fill in a prediction first")
+    assert said.startswith("First fill in all three predictions")
 
 
 def test_right_predictions_are_confirmed(capsys):
@@ -133,4 +133,4 @@ def test_what_uses_a_function_that_is_still_a_stub_says_so(cell, capsys):
 
     predictions = {"late_attends_most_to": 1, "after_swap": "swapped", "weights_are_symmetric": False}
     said = run(cell, capsys, self_attention=stub, smooth=stub, **predictions)
-    assert re.fullmatch(r"Fill in \w+, and the functions (it|they) uses?, first\.\n", said)
+    assert re.fullmatch(r"First write \w+ and the functions it uses; then run this cell again\.\n", said)

@@ -88,7 +88,7 @@ RIGHT = {
 @pytest.mark.parametrize("missing", RIGHT)
 def test_without_a_prediction_it_asks_for_one(capsys, missing):
     run("predict-run", **RIGHT | {missing: None})
-    assert capsys.readouterr().out.startswith("Fill in a prediction first")
+    assert capsys.readouterr().out.startswith("First fill in all three predictions")
 
 
 @pytest.mark.parametrize("seed", range(10))
