@@ -71,7 +71,7 @@ def _pairs(query, key, w_query, w_key):
 @MISTAKES.add(
     "rows and columns are swapped",
     hint="Row i of the scores belongs to query i. How many rows should the first case have?",
-    more="The first case has one query and three keys. At which of the two did you put the new axis of size 1, and "
+    more="The first case has one query and three keys. To which of the two did you give the new axis of size 1, and "
     "which axis of the sum is then the first?",
     section=LOOK_BACK,
 )
@@ -165,13 +165,13 @@ def v_inside(query, key, w_query, w_key, v):
     section=LOOK_BACK,
 )
 def squashed_apart(query, key, w_query, w_key, v):
-    """Query and key each get a tanh and are added afterwards. First the sum, then one tanh of it."""
+    """Query and key each get a tanh and are added afterwards. The sum comes first, then one tanh."""
     return (np.tanh(query @ w_query)[..., :, None, :] + np.tanh(key @ w_key)[..., None, :, :]) @ v
 
 
 @MISTAKES.add(
     "multiplied instead of added",
-    hint="The score has its name from an operation. Which one joins the two projections?",
+    hint="The score is named after an operation. Which one joins the two projections?",
     more="For the chapter's first word the projections are (-1, 0) and (1, 0), and their sum is (0, 0). What is yours?",
     section=LOOK_BACK,
 )
@@ -182,7 +182,7 @@ def multiplied(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "subtracted instead of added",
-    hint="The score has its name from an operation. Which one joins the two projections?",
+    hint="The score is named after an operation. Which one joins the two projections?",
     more="For the chapter's first word the projections are (-1, 0) and (1, 0), and their sum is (0, 0). What is yours?",
     section=LOOK_BACK,
 )
@@ -371,7 +371,7 @@ def weights(query, key, w_query, w_key, v):
     section=THREE_WORDS,
 )
 def reversed_sign(query, key, w_query, w_key, v):
-    """The key that fits best gets the smallest score: somewhere a minus sign is too many."""
+    """The key that fits best gets the smallest score: there is one minus sign too many."""
     return -(np.tanh(_pairs(query, key, w_query, w_key)) @ v)
 
 
@@ -423,8 +423,8 @@ def scaled_by_key_width(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "one dimension of size 1 is left over",
-    hint="The scores are a table of T rows and S columns. Which axis do yours have besides?",
-    more="You read off one number with a column. What is its width, and does anybody need that axis afterwards?",
+    hint="The scores are a table of T rows and S columns. Which extra axis do yours have?",
+    more="You read off one number with a column. What is its width, and is that axis needed afterwards?",
     section=LOOK_BACK,
 )
 def column_left(query, key, w_query, w_key, v):
@@ -528,7 +528,7 @@ def bare_sum(query, key, w_query, w_key, v):
     section=LOOK_BACK,
 )
 def joined_wrongly_query_first(query, key, w_query, w_key, v):
-    """The vectors are joined with the query first, and the weights with the keys' first, so they meet wrongly."""
+    """The vectors are joined with the query first, and the weights with the keys' first, so they do not match."""
     shape = (*query.shape[:-1], key.shape[-2])
     q = np.broadcast_to(query[..., :, None, :], (*shape, query.shape[-1]))
     k = np.broadcast_to(key[..., None, :, :], (*shape, key.shape[-1]))
@@ -548,7 +548,7 @@ def only_key_squashed(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "the query is taken away from the keys",
-    hint="The score has its name from an operation. Which one joins the two projections?",
+    hint="The score is named after an operation. Which one joins the two projections?",
     more="For the chapter's first word the projections are (-1, 0) and (1, 0), and their sum is (0, 0). What is yours?",
     section=LOOK_BACK,
 )
@@ -580,7 +580,7 @@ def multiplied_no_tanh(query, key, w_query, w_key, v):
 
 
 @MISTAKES.add(
-    "nothing is squashed, and the table lies on its side",
+    "nothing is squashed, and the table is transposed",
     hint="What happens to the sums before they meet v, and to whom does a row of scores belong?",
     more="For the chapter's second word the sums are -1 and 1, and tanh 1 is 0.762. When your numbers are right, "
     "compare the shape: one query and three keys make one row.",
@@ -592,7 +592,7 @@ def no_tanh_transposed(query, key, w_query, w_key, v):
 
 
 @MISTAKES.add(
-    "the new axes are right for one batch alone",
+    "the new axes are right only for one batch",
     hint="How many dimensions can come before the queries? In your new axes, from which end do you count?",
     more="Write down the shapes after your new axes, for matrices without a batch. Where should the axis of size 1 "
     "stand, counted from the right end?",
@@ -604,13 +604,13 @@ def axes_for_one_batch(query, key, w_query, w_key, v):
 
 
 @MISTAKES.add(
-    "the indices are right for one batch alone",
+    "the indices are right only for one batch",
     hint="How many dimensions can come before the queries? And how many do your indices expect?",
     more="Three dots in an index stand for any number of dimensions. Where would they help you?",
     section=LOOK_BACK,
 )
 def indices_for_one_batch(query, key, w_query, w_key, v):
-    """With one dimension in front the scores are right. For matrices alone, your indices are too many."""
+    """With one dimension in front the scores are right. For matrices alone, you have too many indices."""
     return np.tanh((query @ w_query)[:, :, None, :] + (key @ w_key)[:, None, :, :]) @ v
 
 
@@ -641,13 +641,13 @@ def reshaped_table(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "query and key are squashed, then multiplied",
-    hint="The score has its name from an operation. Which one joins the two projections, and is it before the tanh?",
+    hint="The score is named after an operation. Which one joins the two projections, and is it before the tanh?",
     more="For the chapter's second word the projections are (-1, 0) and (0, 1). Their sum is (-1, 1), and its tanh "
     "meets v. What meets v in yours?",
     section=LOOK_BACK,
 )
 def product_of_squashed(query, key, w_query, w_key, v):
-    """Query and key each get a tanh and are multiplied number by number. First their sum, then one tanh of it."""
+    """Query and key each get a tanh and are multiplied number by number. Add them first, then take one tanh."""
     return (np.tanh(query @ w_query)[..., :, None, :] * np.tanh(key @ w_key)[..., None, :, :]) @ v
 
 
@@ -683,8 +683,8 @@ def tiled_pairs(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "only the first query is compared",
     hint="How many rows should the table have for 3 queries?",
-    more="Change the second query and leave all else. Which of your numbers change? Look for an index or a slice that "
-    "takes one query.",
+    more="Change the second query and leave everything else as it is. Which of your numbers change? Look for an index "
+    "or a slice that takes one query.",
     section=THREE_WORDS,
 )
 def first_query_alone(query, key, w_query, w_key, v):

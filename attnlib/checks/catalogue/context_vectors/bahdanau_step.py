@@ -172,7 +172,7 @@ def dot_score(y, state, memory, params, *, mask=None):
     section=THREE_WORDS,
 )
 def reversed_sign(y, state, memory, params, *, mask=None):
-    """The row with the lowest score gets the largest weight: somewhere a minus sign is too many."""
+    """The row with the lowest score gets the largest weight: there is one minus sign too many."""
     return step(y, state, memory, params, mask, additive=lambda q, m, p: -additive(q, m, p))
 
 
@@ -207,7 +207,7 @@ def context_first(y, state, memory, params, *, mask=None):
 @MISTAKES.add(
     "the context does not reach the cell",
     hint="What does the new state know about the memory?",
-    more="Change one row of the memory and leave all else. Should the new state change?",
+    more="Change one row of the memory and leave everything else as it is. Should the new state change?",
     section=LOOK_BACK,
 )
 def no_context_in_cell(y, state, memory, params, *, mask=None):
@@ -218,7 +218,7 @@ def no_context_in_cell(y, state, memory, params, *, mask=None):
 @MISTAKES.add(
     "the input does not reach the cell",
     hint="What does the new state know about the last word that was written?",
-    more="Change the input y and leave all else. Should the new state change?",
+    more="Change the input y and leave everything else as it is. Should the new state change?",
     section=LOOK_BACK,
 )
 def no_input_in_cell(y, state, memory, params, *, mask=None):
@@ -241,7 +241,7 @@ def state_for_context(y, state, memory, params, *, mask=None):
 @MISTAKES.add(
     "the cell reads the last row of the memory",
     hint="A network without attention has one vector for the whole sentence. What does yours have, besides y?",
-    more="Change the first row of the memory and leave all else. Should the new state change?",
+    more="Change the first row of the memory and leave everything else as it is. Should the new state change?",
     section=LOOK_BACK,
 )
 def last_row_in_cell(y, state, memory, params, *, mask=None):

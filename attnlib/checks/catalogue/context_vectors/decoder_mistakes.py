@@ -179,7 +179,7 @@ SCORE_MISTAKES = (
     StepMistake(
         "query-matrix-transposed",
         "the query's matrix is transposed",
-        says="The query's matrix is turned over before it is used. It is stored so that a row vector fits as it is.",
+        says="The query's matrix is transposed before it is used. It is stored so that a row vector fits as it is.",
         hint="Vectors are rows here. On which side of its matrix is the state?",
         more=(
             "The query's matrix has one row for each number of the state. Compare its shape with the one that you use."
@@ -190,7 +190,7 @@ SCORE_MISTAKES = (
         "key-matrix-transposed",
         "the keys' matrix is transposed",
         says=(
-            "The keys' matrix is turned over before it is used. It is stored so that the memory's rows fit as they are."
+            "The keys' matrix is transposed before it is used. It is stored so that the memory's rows fit as they are."
         ),
         hint="Vectors are rows here. On which side of its matrix is a row of the memory?",
         more=(
@@ -202,7 +202,7 @@ SCORE_MISTAKES = (
     StepMistake(
         "both-matrices-transposed",
         "both matrices of the score are transposed",
-        says="The two matrices of the score are turned over as those of the cell are. They are stored ready for use.",
+        says="The two matrices of the score are transposed, as those of the cell are. They are stored ready for use.",
         hint="Vectors are rows here. On which side of its matrix is a vector?",
         more=(
             "The cell's matrices are stored as torch stores them, those of the score are not. Compare the "
@@ -213,7 +213,7 @@ SCORE_MISTAKES = (
     StepMistake(
         "no-tanh",
         "the tanh is missing in the score",
-        says="The sum goes straight to v, without the tanh. Then the state moves all scores alike, and has no say.",
+        says="The sum goes straight to v, without the tanh. Then the state moves all scores alike, to no effect.",
         hint="Between the sum of the two projections and the vector v there is one more thing. Which?",
         more=(
             "Without it, the query adds the same number to every score. Work out what a softmax makes of "
@@ -228,7 +228,8 @@ SCORE_MISTAKES = (
         says="The score itself is squashed, so that it lies between -1 and 1. The tanh belongs on the sum, before v.",
         hint="What is squashed: the hidden numbers, or the finished score?",
         more=(
-            "In the example by hand, the score of *Nov* is 3.046. Can a number that has just left a tanh be so large?"
+            "In the example worked by hand, the score of *Nov* is 3.046. Can a number that has just left a tanh be so "
+            "large?"
         ),
         section=THREE_WORDS,
         pieces={"additive": lambda q, m, p: np.tanh(sum(project(q, m, p)) @ p["v"])},
@@ -247,7 +248,7 @@ SCORE_MISTAKES = (
         says="Negative hidden numbers become 0, and large ones stay large. The task asks for the tanh.",
         hint="Which function squashes to the range from -1 to 1?",
         more=(
-            "In the example by hand, *Nov* has the hidden numbers -0.762 and 0.762. What would become of the "
+            "In the example worked by hand, *Nov* has the hidden numbers -0.762 and 0.762. What would become of the "
             "negative one in yours?"
         ),
         section=THREE_WORDS,
@@ -259,7 +260,7 @@ SCORE_MISTAKES = (
         says="The hidden numbers are added up as they are. Each has its own weight, learned, in the vector v.",
         hint="What makes one number of the hidden ones: a plain sum, or a sum with weights of its own?",
         more=(
-            "In the example by hand, *Nov* has the hidden numbers -0.762 and 0.762. What is their plain sum, "
+            "In the example worked by hand, *Nov* has the hidden numbers -0.762 and 0.762. What is their plain sum, "
             "and what is the score?"
         ),
         section=THREE_WORDS,
@@ -270,7 +271,7 @@ SCORE_MISTAKES = (
         "v is inside the tanh",
         says="The sums are multiplied by v and then squashed. They are squashed first.",
         hint="Which comes first, the tanh or the product with v?",
-        more="In the example by hand, the tanh is taken of -1 and 1 for *Nov*. Of what would you take it?",
+        more="In the example worked by hand, the tanh is taken of -1 and 1 for *Nov*. Which numbers do you take it of?",
         section=THREE_WORDS,
         pieces={"additive": lambda q, m, p: np.tanh(sum(project(q, m, p)) * p["v"]).sum(axis=-1)},
     ),
@@ -280,7 +281,8 @@ SCORE_MISTAKES = (
         says="The two projections are multiplied number by number. They are added.",
         hint="Why is this score called additive?",
         more=(
-            "In the example by hand, the two sides are (-1, 0) and (1, 0) for the first word. What goes into the tanh?"
+            "In the example worked by hand, the two sides are (-1, 0) and (1, 0) for the first word. What goes into "
+            "the tanh?"
         ),
         section=THREE_WORDS,
         pieces={"additive": lambda q, m, p: np.tanh(np.multiply(*project(q, m, p))) @ p["v"]},
@@ -291,7 +293,8 @@ SCORE_MISTAKES = (
         says="The projected memory is subtracted from the projected state. They are added.",
         hint="Why is this score called additive?",
         more=(
-            "In the example by hand, the two sides are (-1, 0) and (1, 0) for the first word. What goes into the tanh?"
+            "In the example worked by hand, the two sides are (-1, 0) and (1, 0) for the first word. What goes into "
+            "the tanh?"
         ),
         section=THREE_WORDS,
         pieces={"additive": lambda q, m, p: np.tanh(np.subtract(*project(q, m, p))) @ p["v"]},
@@ -301,7 +304,7 @@ SCORE_MISTAKES = (
         "the query is subtracted from the keys",
         says="The projected state is subtracted from the projected memory. They are added.",
         hint="Why is this score called additive?",
-        more="In the example by hand, the two sides are (-1, 0) and (0, 1) for *Nov*. What goes into the tanh?",
+        more="In the example worked by hand, the two sides are (-1, 0) and (0, 1) for *Nov*. What goes into the tanh?",
         section=THREE_WORDS,
         pieces={"additive": lambda q, m, p: np.tanh(np.subtract(*project(q, m, p)[::-1])) @ p["v"]},
     ),
@@ -321,8 +324,8 @@ SCORE_MISTAKES = (
         ),
         hint="A scale belongs to dot products. Is there one in the additive score?",
         more=(
-            "Feed the state of the example by hand to your score, and compare with 0, 3.046 and 1.523. Which "
-            "factor is it?"
+            "Feed the state of the example worked by hand to your score, and compare with 0, 3.046 and 1.523. By "
+            "which factor do you differ?"
         ),
         section=THREE_WORDS,
         pieces={"additive": lambda q, m, p: additive(q, m, p) / len(p["v"]) ** 0.5},
@@ -333,8 +336,8 @@ SCORE_MISTAKES = (
         says="The scores are divided by the root of the state's width. The additive score is not scaled.",
         hint="A scale belongs to dot products. Is there one in the additive score?",
         more=(
-            "Feed the state of the example by hand to your score, and compare with 0, 3.046 and 1.523. Which "
-            "factor is it?"
+            "Feed the state of the example worked by hand to your score, and compare with 0, 3.046 and 1.523. By "
+            "which factor do you differ?"
         ),
         section=THREE_WORDS,
         pieces={"additive": lambda q, m, p: additive(q, m, p) / q.shape[-1] ** 0.5},
@@ -345,8 +348,8 @@ SCORE_MISTAKES = (
         says="The scores are divided by the root of the memory's width. The additive score is not scaled.",
         hint="A scale belongs to dot products. Is there one in the additive score?",
         more=(
-            "Feed the state of the example by hand to your score, and compare with 0, 3.046 and 1.523. Which "
-            "factor is it?"
+            "Feed the state of the example worked by hand to your score, and compare with 0, 3.046 and 1.523. By "
+            "which factor do you differ?"
         ),
         section=THREE_WORDS,
         pieces={"additive": lambda q, m, p: additive(q, m, p) / m.shape[-1] ** 0.5},
@@ -451,7 +454,7 @@ WEIGHT_MISTAKES = (
         "sigmoid-weights",
         "each score on its own (sigmoid)",
         says="Each score is squashed on its own, and nothing makes the weights of a sentence sum to 1.",
-        hint="In a softmax, raising one score lowers the weight of every other. Is it so in yours?",
+        hint="In a softmax, raising one score lowers the weight of every other. Does it in yours?",
         more=(
             "Add up the weights of one sentence. Then look for the step that should have looked at all its "
             "scores together."
@@ -479,7 +482,7 @@ WEIGHT_MISTAKES = (
         "overflow",
         "the softmax overflows",
         says="The weights are right for small scores. For large ones exp overflows, and the weights become nan.",
-        hint="Does your softmax subtract the maximum of each row? Mend it there, and this is mended too.",
+        hint="Does your softmax subtract the maximum of each row? Fix it there, and this is fixed too.",
         more="Try your softmax alone on the scores 3000 and 2999. The weights should be 0.731 and 0.269.",
         section=OVERFLOW,
         pieces={"weigh": lambda e, mask: normalise_over(-1, e, mask)},
@@ -488,7 +491,7 @@ WEIGHT_MISTAKES = (
         "global-shift",
         "the softmax uses one maximum for the whole batch",
         says="One maximum for the whole batch moves a sentence of much smaller scores so far down that it is 0/0.",
-        hint="Every sentence needs its own maximum in the softmax. Mend it there, and this is mended too.",
+        hint="Every sentence needs its own maximum in the softmax. Fix it there, and this is fixed too.",
         more="Try your softmax alone on two rows, one around 3000 and one around -3000. Which row is lost?",
         section=OVERFLOW,
         pieces={"weigh": lambda e, mask: normalise_over(-1, e - e.max(), mask)},
@@ -510,7 +513,7 @@ CONTEXT_MISTAKES = (
         "plain-sum",
         "a plain sum of the memory",
         says=(
-            "The weights are right, but the rows of the memory are added without them. Each should count as it weighs."
+            "The weights are right, but the rows of the memory are added without them. Multiply each row by its weight."
         ),
         hint="Each row of the memory has a weight. Where does yours come in when the rows are added?",
         more="A weighted mean lies between the rows of the memory, never beyond them. Does yours?",
@@ -519,7 +522,7 @@ CONTEXT_MISTAKES = (
     StepMistake(
         "plain-mean",
         "the plain mean of the memory",
-        says="The weights are right, but the context is the plain mean of the memory. They should weigh the rows.",
+        says="The weights are right, but the context is the plain mean of the memory. It should be the weighted mean.",
         hint="Each row of the memory has a weight. Where does yours come in when the rows are averaged?",
         more="Where one weight is nearly 1, the context is nearly that row. Is yours, or is it always the same?",
         pieces={"mix": lambda a, m: m.mean(axis=-2)},
@@ -547,7 +550,7 @@ CONTEXT_MISTAKES = (
             "The weights are right, but the context is the memory's last row, as without attention. It is a mixture."
         ),
         hint="A network without attention has one vector for the whole sentence. What does yours have?",
-        more="Change the first row of the memory and leave all else. Should the context change?",
+        more="Change the first row of the memory and leave everything else as it is. Should the context change?",
         pieces={"mix": lambda a, m: m[..., -1, :]},
     ),
     StepMistake(
@@ -566,8 +569,8 @@ CONTEXT_MISTAKES = (
             "In a batch each sentence has its own weights and its own memory. Which axis is the batch's in each line?"
         ),
         more=(
-            "Print the shape of every array in turn, first without a batch, then for 3 sentences. Where do "
-            "they part? Count the axes from the end."
+            "Print the shape of every array in turn, first without a batch, then for 3 sentences. Where do they "
+            "diverge? Count the axes from the end."
         ),
         pieces={"mix": lambda a, m: a @ m},
     ),
@@ -599,7 +602,7 @@ CELL_MISTAKES = (
         "residual",
         "the old state is added to the new one",
         says="The cell's result is added to the old state. It replaces the old state.",
-        hint="The tanh has the last word in this cell. What do you add after it?",
+        hint="The tanh is the last step of this cell. What do you add after it?",
         more="A state of this cell lies between -1 and 1. Does yours?",
         section=RECURRENCE,
         pieces={"cell": lambda x, s, p: s + cell(x, s, p)},
@@ -702,7 +705,8 @@ CELL_MISTAKES = (
         says="The matrix of the old state is not transposed. Both matrices of the cell have one row for each result.",
         hint="The cell's matrices are stored as torch stores them. Which of their two axes belongs to the result?",
         more=(
-            "This matrix is square, so that no shape complains. Compare what you do with it and with the other matrix."
+            "This matrix is square, so the shapes raise no error. Compare what you do with it and with the other "
+            "matrix."
         ),
         section=RECURRENCE,
         pieces={"cell": lambda x, s, p: cell(x, s, {**p, "w_hh": p["w_hh"].T})},
@@ -827,8 +831,7 @@ MASK_MISTAKES = (
         says="Weights are set to 0 after the softmax, so that those that are left no longer sum to 1.",
         hint="Do the weights that are left still sum to 1?",
         more=(
-            "Add up the weights of a sentence with padding. What is missing went to places that were struck "
-            "out too late."
+            "Add up the weights of a sentence with padding. The missing part went to places that were masked too late."
         ),
         section=WEIGHTS_OF_ZERO,
         pieces={"weigh": lambda e, mask: weigh(e, None) * (1 if mask is None else mask)},
@@ -845,7 +848,7 @@ MASK_MISTAKES = (
     StepMistake(
         "mask-added",
         "True and False are added to the scores",
-        says="The mask is added as the numbers 1 and 0. Where it is False, a score has to be closed altogether.",
+        says="The mask is added as the numbers 1 and 0. Where it is False, a score has to be ruled out altogether.",
         hint="What does adding True to a score do, and what should False do to it?",
         more="Look at the weights where the mask is False. Which score makes a weight of exactly 0?",
         section=TRUE_OR_FALSE,

@@ -224,14 +224,14 @@ def key_with_key(query, key, weight):
     section=OTHER_ORDER,
 )
 def reversed_sign(query, key, weight):
-    """The key that fits best gets the smallest score: somewhere a minus sign is too many."""
+    """The key that fits best gets the smallest score: there is one minus sign too many."""
     return -_general(query, key, weight)
 
 
 @MISTAKES.add(
     "right for matrices, wrong for a batch",
     hint="Follow an array of three dimensions through every line. Which of its axes changes places, and which should?",
-    more="A transpose that turns all axes round moves the batch to the end. Which two axes were meant?",
+    more="A transpose that reverses all axes moves the batch to the end. Which two axes were meant?",
     section=OTHER_ORDER,
 )
 def full_transpose(query, key, weight):
@@ -274,7 +274,8 @@ def scaled_weights(query, key, weight):
 
 @MISTAKES.add(
     "scaled dot products, without the weight",
-    hint="That is another score. Which argument is not used in yours, and what is in it that the formula has not?",
+    hint="That is another score. Which argument is not used in yours, and what do your scores have that the formula "
+    "does not?",
     more="With equal widths, put in a weight of zeros. What should all scores be, and what are yours?",
     section=OTHER_ORDER,
 )
@@ -301,7 +302,7 @@ def weight_transposed_scaled(query, key, weight):
     section=OTHER_ORDER,
 )
 def no_key(query, key, weight):
-    """This is the query after the weight, and no score yet. It still has to meet every key."""
+    """This is the query times the weight, not a score yet. It still has to meet every key."""
     return query @ weight
 
 

@@ -211,7 +211,7 @@ def merges_old_state(y, state, memory, params, *, score="dot", mask=None):
 @MISTAKES.add(
     "the cell does not run",
     hint="What does the new state know about the last word that was written?",
-    more="Change the input y and leave all else. Should the results change?",
+    more="Change the input y and leave everything else as it is. Should the results change?",
     section=OTHER_ORDER,
 )
 def no_cell(y, state, memory, params, *, score="dot", mask=None):
@@ -258,7 +258,7 @@ def cell_arguments_swapped(y, state, memory, params, *, score="dot", mask=None):
 @MISTAKES.add(
     "the input does not reach the cell",
     hint="What does the new state know about the last word that was written?",
-    more="Change the input y and leave all else. Should the new state change?",
+    more="Change the input y and leave everything else as it is. Should the new state change?",
     section=RECURRENCE,
 )
 def no_input_in_cell(y, state, memory, params, *, score="dot", mask=None):
@@ -380,15 +380,15 @@ def cosine_score(y, state, memory, params, *, score="dot", mask=None):
     section=OTHER_ORDER,
 )
 def reversed_sign(y, state, memory, params, *, score="dot", mask=None):
-    """The row with the lowest score gets the largest weight: somewhere a minus sign is too many."""
+    """The row with the lowest score gets the largest weight: there is one minus sign too many."""
     return step(y, state, memory, params, mask, score=score, weigh=lambda e, mask: weigh(-e, mask))
 
 
 @MISTAKES.add(
-    "general with its matrix turned over",
+    "general with its matrix transposed",
     hint="The matrix is between state and memory. Which of the two meets its rows?",
-    more="The matrix has D_s rows and D_m columns. Which shape has the vector that comes out when the state goes "
-    "through?",
+    more="The matrix has D_s rows and D_m columns. What is the shape of the vector that comes out when the state goes "
+    "through it?",
     section=OTHER_ORDER,
 )
 def general_transposed(y, state, memory, params, *, score="dot", mask=None):
@@ -399,7 +399,7 @@ def general_transposed(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "general without its matrix",
-    hint="What has general that dot has not?",
+    hint="What does general have that dot does not?",
     more="In the chapter's example the matrix is 3 times the identity. Are your general scores 3 times the dot scores?",
     section=OTHER_ORDER,
 )
@@ -461,7 +461,7 @@ def general_squashed(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "concat is computed as dot",
-    hint="What has concat that dot has not?",
+    hint="What does concat have that dot does not?",
     more="Three arrays in params belong to concat alone. Are they used?",
     section=OTHER_ORDER,
 )
@@ -483,40 +483,40 @@ def concat_is_general(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "it is dot, whatever the call asks for",
-    hint="Your function is told which score to use. Where does it look at that?",
+    hint="Your function is told which score to use. Where does it check that?",
     more="Call your function with each of the three names on the same inputs. Should the weights be the same?",
     section=OTHER_ORDER,
 )
 def always_dot(y, state, memory, params, *, score="dot", mask=None):
-    """The name of the score is not looked at, and the dot product is used always. There are three scores."""
+    """The name of the score is not looked at, and the dot product is always used. There are three scores."""
     return step(y, state, memory, params, mask)
 
 
 @MISTAKES.add(
     "it is general, whatever the call asks for",
-    hint="Your function is told which score to use. Where does it look at that?",
+    hint="Your function is told which score to use. Where does it check that?",
     more="Call your function with each of the three names on the same inputs. Should the weights be the same?",
     section=OTHER_ORDER,
 )
 def always_general(y, state, memory, params, *, score="dot", mask=None):
-    """The name of the score is not looked at, and the general score is used always. There are three scores."""
+    """The name of the score is not looked at, and the general score is always used. There are three scores."""
     return step(y, state, memory, params, mask, score="general")
 
 
 @MISTAKES.add(
     "it is concat, whatever the call asks for",
-    hint="Your function is told which score to use. Where does it look at that?",
+    hint="Your function is told which score to use. Where does it check that?",
     more="Call your function with each of the three names on the same inputs. Should the weights be the same?",
     section=OTHER_ORDER,
 )
 def always_concat(y, state, memory, params, *, score="dot", mask=None):
-    """The name of the score is not looked at, and the additive score is used always. There are three scores."""
+    """The name of the score is not looked at, and the additive score is always used. There are three scores."""
     return step(y, state, memory, params, mask, score="concat")
 
 
 @MISTAKES.add(
     "the score is guessed from params",
-    hint="Your function is told which score to use. Where does it look at that?",
+    hint="Your function is told which score to use. Where does it check that?",
     more="The parameters of all three scores may be there at once, as in the chapter's example. Who decides then?",
     section=OTHER_ORDER,
 )
@@ -650,7 +650,7 @@ def merges_input(y, state, memory, params, *, score="dot", mask=None):
     section=OTHER_ORDER,
 )
 def w_c_transposed(y, state, memory, params, *, score="dot", mask=None):
-    """The merging matrix is turned over before it is used. It is stored so that a row vector fits as it is."""
+    """The merging matrix is transposed before it is used. It is stored so that a row vector fits as it is."""
     turned = {**params, "w_c": params["w_c"].T}
     return step(y, state, memory, params, mask, score=score, merge=lambda c, s, p: merge(c, s, turned))
 
@@ -658,7 +658,7 @@ def w_c_transposed(y, state, memory, params, *, score="dot", mask=None):
 @MISTAKES.add(
     "h~ is returned as the state",
     hint="From what does the next step start: the cell's state, or h~?",
-    more="The state that comes in and the one that goes out have the same width. Have they in yours?",
+    more="The state that comes in and the one that goes out have the same width. Do they in yours?",
     section=OTHER_ORDER,
 )
 def attentional_as_state(y, state, memory, params, *, score="dot", mask=None):
@@ -695,7 +695,7 @@ def asks_with_old_state_and_no_tanh(y, state, memory, params, *, score="dot", ma
 @MISTAKES.add(
     "asks with the old state, and returns the context",
     hint="Which state is the query, and from what does Luong's decoder predict?",
-    more="Begin with the weights of the three words, by hand. Then look which array in params you have not used.",
+    more="Begin with the weights of the three words, by hand. Then see which array in params you have not used.",
     section=OTHER_ORDER,
 )
 def asks_with_old_state_and_returns_context(y, state, memory, params, *, score="dot", mask=None):
@@ -750,7 +750,7 @@ def scaled_and_no_tanh(y, state, memory, params, *, score="dot", mask=None):
 @MISTAKES.add(
     "scaled dot products, and the context returned",
     hint="Does the dot score have a factor, and from what does Luong's decoder predict?",
-    more="Begin with the weights of the three words, by hand. Then look which array in params you have not used.",
+    more="Begin with the weights of the three words, by hand. Then see which array in params you have not used.",
     section=OTHER_ORDER,
 )
 def scaled_and_returns_context(y, state, memory, params, *, score="dot", mask=None):

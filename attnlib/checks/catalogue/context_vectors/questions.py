@@ -9,11 +9,11 @@ QUESTIONS: tuple[Question, ...] = (
         right="C",
         why={
             "A": "On paper a real number has endless digits. But what is read back out of a state is limited: the "
-            "chapter measures how many digits a state of 64 and one of 256 numbers give back. Is that as many"
-            " as one likes?",
+            "chapter measures how many digits a state of 64 and one of 256 numbers give back. Is that as many as you "
+            "like?",
             "B": "The chapter measures a state of 64 and one of 256 numbers, both between -1 and 1. Do they give "
             "back the same number of digits?",
-            "C": "More width is more room, and the chapter measures it. But whatever the width, some sentence is "
+            "C": "More width does give more room, as the chapter measures. But whatever the width, some sentence is "
             "too long for it; and the gradient still has to travel back through every step.",
             "D": "Count the steps between the first word and the last. Which of the two changes that number: the "
             "width of the state, or the length of the sentence?",

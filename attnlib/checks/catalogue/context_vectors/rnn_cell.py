@@ -108,12 +108,12 @@ def both_weights_transposed(x, h, w_ih, w_hh, b_ih, b_hh):
 
 @MISTAKES.add(
     "the old state is not used",
-    hint="A cell that forgets its state is no recurrent cell. Where does `h` enter your sum?",
+    hint="A cell that forgets its state is not a recurrent cell. Where does `h` enter your sum?",
     more="Call your function twice, with two different states. Do the results differ? Should they?",
     section=RECURRENCE,
 )
 def no_state(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The new state depends on the input alone. What was, the old state through `w_hh`, is missing from the sum."""
+    """The new state depends on the input alone. The old state, weighted by `w_hh`, is missing from the sum."""
     return np.tanh(x @ w_ih.T + b_ih + b_hh)
 
 
@@ -135,7 +135,7 @@ def feed_forward(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def no_input(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The new state depends on the old one alone. What comes in, the input through `w_ih`, is missing from the sum."""
+    """The new state depends on the old one alone. The input, weighted by `w_ih`, is missing from the sum."""
     return np.tanh(h @ w_hh.T + b_hh + b_ih)
 
 
@@ -212,7 +212,7 @@ def biases_outside(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def squashed_apart(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The input's part and the state's part each get a tanh and are added afterwards. First the sum, then one tanh."""
+    """The input's part and the state's part each get a tanh and are added afterwards. The sum comes first."""
     return np.tanh(x @ w_ih.T + b_ih) + np.tanh(h @ w_hh.T + b_hh)
 
 
@@ -341,7 +341,7 @@ def one_vector_only(x, h, w_ih, w_hh, b_ih, b_hh):
 @MISTAKES.add(
     "right for a batch, wrong with more dimensions in front",
     hint="Follow an array of three dimensions through every line. Which of its axes changes places, and which should?",
-    more="Does a line of yours turn all axes round, or count them from the front? Which axis was meant?",
+    more="Does a line of yours reverse all axes, or count them from the front? Which axis was meant?",
     section=RECURRENCE,
 )
 def turned_round(x, h, w_ih, w_hh, b_ih, b_hh):
@@ -388,7 +388,7 @@ def overwrites_state(x, h, w_ih, w_hh, b_ih, b_hh):
 @MISTAKES.add(
     "no biases, and the state's weights by columns",
     hint="Which arguments are missing, and what does your product do with a row of `w_hh`?",
-    more="In the first case the first sum is 0.8, and the biases are 0.4 of it. Mend that first, then look at `w_hh`.",
+    more="In the first case the first sum is 0.8, and the biases are 0.4 of it. Fix that first, then look at `w_hh`.",
     section=RECURRENCE,
 )
 def no_biases_transposed(x, h, w_ih, w_hh, b_ih, b_hh):
@@ -410,7 +410,7 @@ def no_biases_no_tanh(x, h, w_ih, w_hh, b_ih, b_hh):
 @MISTAKES.add(
     "the state's weights by columns, and no tanh",
     hint="What does your product do with a row of `w_hh`, and what keeps a state below 1?",
-    more="Mend the tanh first. Then, in the first case, look at the state's part without its bias: it is (0.5, -0.1). "
+    more="Fix the tanh first. Then, in the first case, look at the state's part without its bias: it is (0.5, -0.1). "
     "What is it in yours?",
     section=RECURRENCE,
 )
@@ -433,11 +433,11 @@ def only_state(x, h, w_ih, w_hh, b_ih, b_hh):
 @MISTAKES.add(
     "right for a batch, wrong for one vector",
     hint="One vector has one axis. What do a transpose and a new axis make of it?",
-    more="Write down the shape after every line, first for a batch of 5, then for one vector. Where do they part?",
+    more="Write down the shape after every line, first for a batch of 5, then for one vector. Where do they diverge?",
     section=RECURRENCE,
 )
 def columns_of_a_batch(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The vectors of a batch are made columns and turned back at the end. With one vector alone this goes astray."""
+    """The vectors of a batch are made columns and turned back at the end. With a single vector this goes wrong."""
     return np.tanh(w_ih @ x.T + b_ih[:, None] + w_hh @ h.T + b_hh[:, None]).T
 
 
@@ -448,7 +448,7 @@ def columns_of_a_batch(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def joined_wrongly_input_first(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The vectors are joined with the input first, and the weights with the state's first, so they meet wrongly."""
+    """The vectors are joined with the input first, and the weights with the state's first, so they do not match."""
     return np.tanh(np.concatenate([x, h], -1) @ np.concatenate([w_hh, w_ih], 1).T + b_ih + b_hh)
 
 

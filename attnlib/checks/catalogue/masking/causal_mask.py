@@ -43,8 +43,8 @@ def _places(T, S):
 @MISTAKES.add(
     "True and False have changed places",
     hint="Read one row aloud: may the first query look at the first key? What does your mask say there?",
-    more="In this course True means “may attend”. Write the row of the first query on paper, word for word, and hold "
-    "it against the first row of your mask.",
+    more="In this course True means “may attend”. Write the row of the first query on paper, word for word, and "
+    "compare it with the first row of your mask.",
     section=POLARITY,
 )
 def inverted(T, S=None, *, q_offset=0):
@@ -55,8 +55,8 @@ def inverted(T, S=None, *, q_offset=0):
 @MISTAKES.add(
     "the upper triangle instead of the lower",
     hint="Which index is the query, and which is the key? Which of them has to be the smaller one?",
-    more="Look at the last row, that of the last query. It is at the end, so everything is in its past: how many "
-    "True should its row have, and how many does yours have?",
+    more="Look at the last row, that of the last query. It is at the end, so everything is in its past: how many True "
+    "entries should its row have, and how many does yours have?",
     section=BY_HAND,
 )
 def upper(T, S=None, *, q_offset=0):
@@ -68,8 +68,8 @@ def upper(T, S=None, *, q_offset=0):
 @MISTAKES.add(
     "query and key have changed places",
     hint="Rows are queries and columns are keys. Which of the two indices is the query in your comparison?",
-    more="Look at the last row, that of the last query. It is at the end, so everything is in its past: how many "
-    "True should its row have, and how many does yours have?",
+    more="Look at the last row, that of the last query. It is at the end, so everything is in its past: how many True "
+    "entries should its row have, and how many does yours have?",
     section=BY_HAND,
 )
 def exchanged(T, S=None, *, q_offset=0):
@@ -81,8 +81,8 @@ def exchanged(T, S=None, *, q_offset=0):
 @MISTAKES.add(
     "a query may not see itself",
     hint="The first query has nothing before it. Is there a key that it may look at all the same?",
-    more="Count the True in each of your rows. The first query should have one key, the second two, and so on: what do "
-    "you have on the diagonal?",
+    more="Count the True entries in each of your rows. The first query should have one key, the second two, and so "
+    "on: what do you have on the diagonal?",
     section=KINDS,
 )
 def too_strict(T, S=None, *, q_offset=0):
@@ -93,9 +93,9 @@ def too_strict(T, S=None, *, q_offset=0):
 
 @MISTAKES.add(
     "a query sees one word of its future",
-    hint="How many keys may the first query look at? Count the True in your first row.",
-    more="The rule has the same sign as in “not after its own position”. Take the first query, at position 0, and ask "
-    "for each key whether your comparison lets it through.",
+    hint="How many keys may the first query look at? Count the True entries in your first row.",
+    more="The rule is “not after its own position”. Take the first query, at position 0, and ask for each key whether "
+    "your comparison lets it through.",
     section=KINDS,
 )
 def off_by_one(T, S=None, *, q_offset=0):
@@ -195,7 +195,7 @@ def sizes_swapped(T, S=None, *, q_offset=0):
 
 
 @MISTAKES.add(
-    "the shape of the other one, and its triangle",
+    "the whole mask is transposed",
     hint="Which of T and S counts the rows? Remember: row = query, column = key.",
     more="A transposed causal mask has the wrong shape and the wrong triangle. Draw the mask of 2 queries and 5 keys, "
     "with one row for each query.",
@@ -210,7 +210,7 @@ def transposed(T, S=None, *, q_offset=0):
     "the last query is lined up with the last key",
     hint="Without an offset the first query is at the first key. Which corner does your triangle start from?",
     more="For 2 queries and 5 keys, how many keys may the first query see, if it is at position 0? How many True "
-    "does your first row have?",
+    "entries does your first row have?",
     section=ALIGN,
 )
 def bottom_right(T, S=None, *, q_offset=0):
@@ -221,8 +221,8 @@ def bottom_right(T, S=None, *, q_offset=0):
 @MISTAKES.add(
     "lined up at the end, whatever the offset",
     hint="Who decides where the first query is: the two sizes, or the offset?",
-    more="For 2 queries and 5 keys without an offset, the first query is at position 0. With an offset of 1 it "
-    "stands at position 1. Count the True in the first row for both.",
+    more="For 2 queries and 5 keys without an offset, the first query is at position 0. With an offset of 1 it stands "
+    "at position 1. Count the True entries in the first row for both.",
     section=ALIGN,
 )
 def bottom_right_always(T, S=None, *, q_offset=0):
@@ -245,7 +245,8 @@ def offset_ignored(T, S=None, *, q_offset=0):
 @MISTAKES.add(
     "the offset has the wrong sign",
     hint="A larger offset puts the queries later. Do they see more keys then, or fewer?",
-    more="For one query, 6 keys and an offset of 5, the query is the newest of six words. Count the True in your row.",
+    more="For one query, 6 keys and an offset of 5, the query is the newest of six words. Count the True entries in "
+    "your row.",
     section=ALIGN,
 )
 def offset_reversed(T, S=None, *, q_offset=0):
@@ -265,7 +266,7 @@ def offset_widens(T, S=None, *, q_offset=0):
 
 
 @MISTAKES.add(
-    "negative offsets are not taken",
+    "negative offsets are treated like 0",
     hint="What does an offset of -2 mean for the first query: at which position is it?",
     more="With an offset of -2 the first two queries are before the first key. How many keys may they look at?",
     section=ALIGN,
@@ -327,7 +328,7 @@ def with_heads(T, S=None, *, q_offset=0):
     section=KINDS,
 )
 def none_as_size(T, S=None, *, q_offset=0):
-    """Where S is left out it is None, which is no size. There are as many keys as queries then."""
+    """Where S is left out it is None, which is not a size. There are as many keys as queries then."""
     return np.tril(np.ones((T, S), dtype=bool), q_offset)
 
 

@@ -277,7 +277,7 @@ def along_axis_two(cache, key, value):
     section=CACHE,
 )
 def stacked(cache, key, value):
-    """The chunks are laid on top of each other, in a new dimension. They are to follow each other in the old one."""
+    """The chunks are laid on top of each other, in a new dimension. They should follow each other in the old one."""
     cache.chunks.append((key, value))
     cache.length += key.shape[-2]
     return np.stack([k for k, _ in cache.chunks], axis=-2), np.stack([v for _, v in cache.chunks], axis=-2)
@@ -431,7 +431,7 @@ def first_not_counted(cache, key, value):
 @MISTAKES.add(
     "keys and values have changed places",
     hint="Which comes first in the task, keys or values? Follow both through the method.",
-    more="Compare the widths of what comes back with those of what went in. The keys are to be returned first.",
+    more="Compare the widths of what comes back with those of what went in. The keys should be returned first.",
     section=CACHE,
 )
 def swapped(cache, key, value):
@@ -446,7 +446,7 @@ def swapped(cache, key, value):
     section=CACHE,
 )
 def keys_twice(cache, key, value):
-    """Both arrays that come back hold the keys. The second one is to hold the values."""
+    """Both arrays that come back hold the keys. The second one should hold the values."""
     keys, _ = _kept(cache, key, value)
     return keys, keys
 
@@ -458,7 +458,7 @@ def keys_twice(cache, key, value):
     section=CACHE,
 )
 def values_twice(cache, key, value):
-    """Both arrays that come back hold the values. The first one is to hold the keys."""
+    """Both arrays that come back hold the values. The first one should hold the keys."""
     _, values = _kept(cache, key, value)
     return values, values
 
@@ -680,7 +680,7 @@ def later_counted_once(cache, key, value):
     section=ALIGN,
 )
 def calls_after_first(cache, key, value):
-    """The length counts the calls after the first. It is to count all positions, those of the prompt included."""
+    """The length counts the calls after the first. It should count all positions, those of the prompt included."""
     first = cache.keys is None
     result = _kept(cache, key, value)
     cache.length += -key.shape[-2] if first else 1 - key.shape[-2]

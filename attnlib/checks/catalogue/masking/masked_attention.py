@@ -119,8 +119,8 @@ def _filled(query, key, value, mask, number):
     "True and False have changed places",
     hint="Take the first query of the smallest case. Which keys does the mask let it see, and which of them got a "
     "weight?",
-    more="Hold the mask beside your weights: the zeros of the weights should be where the mask is False. Which "
-    "of the two does your code hide?",
+    more="Compare the mask with your weights: the zeros of the weights should be where the mask is False. Which of "
+    "the two does your code hide?",
     section=POLARITY,
 )
 def inverted(query, key, value, mask):
@@ -195,7 +195,7 @@ def low_weights(query, key, value, mask):
 @MISTAKES.add(
     "a causal mask in place of the one that is given",
     hint="Which keys does the mask let the first query of the smallest case see? Which of them got a weight?",
-    more="Hold the mask beside your weights: the zeros of the weights should be where the mask is False. From where "
+    more="Compare the mask with your weights: the zeros of the weights should be where the mask is False. From where "
     "does your code take what it hides?",
     section=BY_HAND,
 )
@@ -227,7 +227,7 @@ def inverted_unscaled(query, key, value, mask):
     section=NOT_AFTER,
 )
 def renormalised(query, key, value, mask):
-    """On paper the second division repairs it. In a computer a large forbidden score leaves 0 for the others: 0/0."""
+    """On paper the second division repairs it. On a computer a large forbidden score leaves 0 for the others: 0/0."""
     weights = attnlib.softmax(_scores(query, key)) * mask
     weights = weights / weights.sum(axis=-1, keepdims=True)
     return weights @ value, weights
@@ -343,7 +343,7 @@ def nan_rows(query, key, value, mask):
 
 @MISTAKES.add(
     "the weights of an empty row are still nan",
-    hint="You return two arrays. Which of them was mended, and from which was it made?",
+    hint="You return two arrays. Which of them was fixed, and from which was it made?",
     more="Print the weights of the query that may look at nothing. If they are right, the context is right by itself.",
     section=EMPTY,
 )
@@ -355,8 +355,8 @@ def context_mended(query, key, value, mask):
 
 @MISTAKES.add(
     "the context of an empty row is still nan",
-    hint="You return two arrays. Which of them was mended, and which was made before?",
-    more="Follow the row of that query through your lines: where are its weights mended, and where are they used?",
+    hint="You return two arrays. Which of them was fixed, and which was made before?",
+    more="Follow the row of that query through your lines: where are its weights fixed, and where are they used?",
     section=EMPTY,
 )
 def weights_mended(query, key, value, mask):
@@ -381,12 +381,12 @@ def zero_times_infinity(query, key, value, mask):
 
 @MISTAKES.add(
     "the mask is transposed",
-    hint="Rows are queries and columns are keys, in the scores and in the mask. Does anything have to be turned?",
+    hint="Rows are queries and columns are keys, in the scores and in the mask. Does anything have to be transposed?",
     more="Print the shapes of the scores and of the mask as you use it, for 3 queries and 5 keys.",
     section=KINDS,
 )
 def transposed(query, key, value, mask):
-    """The mask was turned: its rows became keys. It has the form of the scores already, (..., T, S)."""
+    """The mask was transposed: its rows became keys. It has the form of the scores already, (..., T, S)."""
     return _attend(_scores(query, key), value, np.swapaxes(mask, -1, -2))
 
 
@@ -420,7 +420,7 @@ def weights_unmasked(query, key, value, mask):
     section=BY_HAND,
 )
 def context_unmasked(query, key, value, mask):
-    """The weights are right, but the context was made with weights that know no mask."""
+    """The weights are right, but the context was made with weights that ignore the mask."""
     return attnlib.attention(query, key, value)[0], _attend(_scores(query, key), value, mask)[1]
 
 
@@ -476,7 +476,7 @@ def no_softmax(query, key, value, mask):
 @MISTAKES.add(
     "not normalised",
     hint="What has to be true of the sum of each row, and which division makes it so?",
-    more="Add up the weights of one query. Only a query that may look at nothing has another sum than 1.",
+    more="Add up the weights of one query. Only a query that may look at nothing has a sum other than 1.",
     section=SOFTMAX,
 )
 def not_normalised(query, key, value, mask):
@@ -687,8 +687,8 @@ def first_mask(query, key, value, mask):
 @MISTAKES.add(
     "the mask gets its dimensions in the wrong place",
     hint="Where does broadcasting add missing dimensions: in front, or after the first one?",
-    more="Write the shape of the scores, (B, T, S), and below it the shape of the mask as you use it, ends together. "
-    "What is below the T?",
+    more="Write the shape of the scores, (B, T, S), and below it the shape of the mask as you use it, aligned on the "
+    "right. What is below the T?",
     section=KINDS,
 )
 def dimensions_after_first(query, key, value, mask):
@@ -713,7 +713,7 @@ def taken_for_padding(query, key, value, mask):
 
 @MISTAKES.add(
     "the last key is always allowed",
-    hint="Which of your places can never be hidden?",
+    hint="Which key can your function never hide?",
     more="Go through one row of the mask in your code, from the first key to the last. Is the last one looked at?",
     section=LEAKS,
 )
@@ -732,7 +732,7 @@ def last_key_allowed(query, key, value, mask):
     section=EMPTY,
 )
 def mean_context(query, key, value, mask):
-    """The weights of an empty row are 0, but its context is the mean of all values: it shows what is to be hidden."""
+    """The weights of an empty row are 0, but its context is the mean of all values: it shows what should be hidden."""
     context, weights = _attend(_scores(query, key), value, mask)
     empty = ~weights.any(axis=-1, keepdims=True)
     return np.where(empty, value.mean(axis=-2, keepdims=True), context), weights
@@ -908,7 +908,7 @@ def width_from_front(query, key, value, mask):
 @MISTAKES.add(
     "right for matrices, wrong for a batch",
     hint="Follow an array of three dimensions through every line. Which of its axes changes places, and which should?",
-    more="Print the shape of the key before and after you turn it. The batch has to stay in front.",
+    more="Print the shape of the key before and after you transpose it. The batch has to stay in front.",
     section=KINDS,
 )
 def full_transpose(query, key, value, mask):

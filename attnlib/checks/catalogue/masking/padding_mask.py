@@ -45,20 +45,20 @@ def _places(lengths, S):
 @MISTAKES.add(
     "True and False have changed places",
     hint="May anyone look at the first word of a sentence? What does your mask say there?",
-    more="Here True means “may attend”. Write the row of the sentence with 3 words on paper, and hold it against "
-    "yours. "
-    "Some layers want it the other way round, which is why it is worth a test.",
+    more="Here True means “may attend”. Write the row of the sentence with 3 words on paper, and compare it with "
+    "yours. Some layers want it the other way round, which is why it is worth a test.",
     section=POLARITY,
 )
 def inverted(lengths, S):
-    """Your mask is True at the padding. Here True means “may attend”, so the real words are to be True."""
+    """Your mask is True at the padding. Here True means “may attend”, so the real words should be True."""
     return ~attnlib.padding_mask(lengths, S)
 
 
 @MISTAKES.add(
     "one key too many",
     hint="Positions count from 0. At which position is the last of three words?",
-    more="Count the True of a sentence of length 3. Then ask your comparison about position 3: is there a word?",
+    more="Count the True entries of a sentence of length 3. Then ask your comparison about position 3: is there a "
+    "word?",
     section=KINDS,
 )
 def one_too_many(lengths, S):
@@ -82,12 +82,12 @@ def inverted_behind(lengths, S):
 
 @MISTAKES.add(
     "padding in front, and True and False have changed places",
-    hint="How many True should the row of a sentence of 3 words have, and where are its words?",
+    hint="How many True entries should the row of a sentence of 3 words have, and where are its words?",
     more="Two things need to be changed: here the words come first, and True is at the words.",
     section=SIDE,
 )
 def left_padding_inverted(lengths, S):
-    """Your mask is True where padding would be if it stood on the left. The words come first, and they are True."""
+    """Your mask is True where padding would be if it were on the left. The words come first, and they are True."""
     lengths, position = _places(lengths, S)
     return position < S - lengths
 
@@ -95,11 +95,11 @@ def left_padding_inverted(lengths, S):
 @MISTAKES.add(
     "one key too few",
     hint="Positions count from 0. At which position is the last of three words?",
-    more="Count the True of a sentence of length 3. There should be three.",
+    more="Count the True entries of a sentence of length 3. There should be three.",
     section=KINDS,
 )
 def one_too_few(lengths, S):
-    """The last real word of each sentence is hidden as well. A sentence of length 3 has three True."""
+    """The last real word of each sentence is hidden as well. A sentence of length 3 has three True entries."""
     lengths, position = _places(lengths, S)
     return position < lengths - 1
 
@@ -120,7 +120,7 @@ def counts_from_one(lengths, S):
     "no room for heads and queries",
     hint="The scores are (B, H, T, S). Where do the B and the S of your mask end up when it is laid over them?",
     more="Broadcasting lines shapes up from the right. Write (B, H, T, S) and below it the shape of your mask, "
-    "ends together. What is below B?",
+    "aligned on the right. What is below B?",
     section=KINDS,
 )
 def two_dimensions(lengths, S):
@@ -131,7 +131,7 @@ def two_dimensions(lengths, S):
 @MISTAKES.add(
     "room for one dimension alone",
     hint="The scores are (B, H, T, S). Which dimensions lie between B and S?",
-    more="Write (B, H, T, S) and below it the shape of your mask, ends together. What is below B?",
+    more="Write (B, H, T, S) and below it the shape of your mask, aligned on the right. What is below B?",
     section=KINDS,
 )
 def three_dimensions(lengths, S):
@@ -176,7 +176,7 @@ def batch_as_heads(lengths, S):
 @MISTAKES.add(
     "the keys come first",
     hint="Which dimension of the scores belongs to the key?",
-    more="Write (B, H, T, S) and below it the shape of your mask, ends together. What is below S?",
+    more="Write (B, H, T, S) and below it the shape of your mask, aligned on the right. What is below S?",
     section=KINDS,
 )
 def keys_first(lengths, S):
@@ -248,7 +248,7 @@ def numbers_inverted(lengths, S):
     section=SIDE,
 )
 def left_padding(lengths, S):
-    """Your mask keeps the last positions, as if the padding stood on the left. Here the words come first."""
+    """Your mask keeps the last positions, as if the padding were on the left. Here the words come first."""
     lengths, position = _places(lengths, S)
     return position >= S - lengths
 
@@ -267,7 +267,7 @@ def size_ignored(lengths, S):
 @MISTAKES.add(
     "only one position is marked",
     hint="How many words of a sentence of length 3 may be looked at?",
-    more="Count the True in each row. There should be as many as the sentence has words.",
+    more="Count the True entries in each row. There should be as many as the sentence has words.",
     section=KINDS,
 )
 def last_word(lengths, S):
@@ -279,11 +279,11 @@ def last_word(lengths, S):
 @MISTAKES.add(
     "only the first pad is marked",
     hint="How many words of a sentence of length 3 may be looked at?",
-    more="Count the True in each row. There should be as many as the sentence has words.",
+    more="Count the True entries in each row. There should be as many as the sentence has words.",
     section=KINDS,
 )
 def first_pad(lengths, S):
-    """Your mask is True only at position `length`, which is the first entry of padding. The words are to be True."""
+    """Your mask is True only at position `length`, which is the first entry of padding. The words should be True."""
     lengths, position = _places(lengths, S)
     return position == lengths
 
@@ -338,8 +338,8 @@ def minus_zero(lengths, S):
 
 
 @MISTAKES.add(
-    "a list of lengths is not taken",
-    hint="A list has no axes. What would make an array of it, whatever came?",
+    "a list of lengths is not accepted",
+    hint="A list has no axes. What turns a list into an array, and leaves an array as it is?",
     more="The error is raised where you give the lengths more dimensions. Which step has to come before that one?",
     section=KINDS,
 )
@@ -374,11 +374,11 @@ def reshaped(lengths, S):
 @MISTAKES.add(
     "the lengths are added up",
     hint="At which column does the second sentence start: at 0, or after the first sentence?",
-    more="Count the True in each of your rows, and compare with the lengths.",
+    more="Count the True entries in each of your rows, and compare with the lengths.",
     section=KINDS,
 )
 def cumulative(lengths, S):
-    """Each row has as many True as all sentences up to this one are long. Every sentence has a row of its own."""
+    """Each row adds up the lengths of all sentences so far. Every sentence has a row of its own."""
     ends, position = _places(np.cumsum(lengths), S)
     return position < ends
 

@@ -13,10 +13,9 @@ QUESTIONS: tuple[Question, ...] = (
             "changed places: does any row come out empty here?",
             "C": "Yes. In this layer True means “ignore”, so the real words are hidden and the padding is read. Every "
             "sentence has some padding, so no row is empty, nothing is nan, and the loss goes down. A test that "
-            "changes "
-            "one word and looks who notices finds it in three lines.",
-            "D": "A float mask is added to the scores, and means the same everywhere. A boolean mask is an agreement "
-            "about what True stands for. Compare both agreements here, word by word.",
+            "changes one word and checks which outputs change finds it in three lines.",
+            "D": "A float mask is added to the scores, and means the same everywhere. A boolean mask follows a "
+            "convention about what True means. Compare the two conventions here, word by word.",
         },
         section=POLARITY,
     ),
@@ -42,7 +41,7 @@ QUESTIONS: tuple[Question, ...] = (
             "A": "Yes. No new word can reach back, so what is at an earlier position is the same in every layer, "
             "and so are its key and its value. Without the causal mask a new word would change them from the second "
             "layer on.",
-            "B": "That is true of every attention layer, also of an encoder that reads in both directions, where a "
+            "B": "That is true of every attention layer, even of an encoder that reads in both directions, where a "
             "cache gives wrong results. Which property does the decoder have that such an encoder lacks?",
             "C": "Permutation is not the point: the cache keeps the order. Ask what could change a key that has been "
             "computed already.",

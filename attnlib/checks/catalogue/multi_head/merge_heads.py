@@ -135,7 +135,8 @@ def heads_from_front(x):
 @MISTAKES.add(
     "a batch is taken for granted",
     hint="How many axes does `x` have when there is one sentence and no batch?",
-    more="`(..., H, T, D)` may have any number of axes in front, also none. Which line of yours wants exactly four?",
+    more="`(..., H, T, D)` may have any number of axes in front, including none. Which line of yours expects exactly "
+    "four?",
     section=SPLITTING,
 )
 def needs_a_batch(x):
@@ -147,7 +148,7 @@ def needs_a_batch(x):
 @MISTAKES.add(
     "there is no room for a batch",
     hint="How many axes does `x` have when there is a batch of sentences?",
-    more="`(..., H, T, D)` may have any number of axes in front. Which line of yours wants exactly three?",
+    more="`(..., H, T, D)` may have any number of axes in front. Which line of yours expects exactly three?",
     section=SPLITTING,
 )
 def no_room_for_a_batch(x):
@@ -158,7 +159,7 @@ def no_room_for_a_batch(x):
 
 @MISTAKES.add(
     "the leading axes are not those of `x`",
-    hint="Compare the number of axes that go in with the number that come out. There should be one less, always.",
+    hint="Compare the number of axes that go in with the number that come out. There should always be one fewer.",
     more="The leading axes of the result should be those of `x`: none if there are none, two if there are two.",
     section=SPLITTING,
 )
@@ -185,7 +186,7 @@ def swapped_one_and_two(x):
 @MISTAKES.add(
     "the sentences of a batch run together",
     hint="How many rows should the result have for a batch of 2 sentences with 5 words each?",
-    more="Each sentence keeps its own table. In yours the words of all sentences are below each other.",
+    more="Each sentence keeps its own table. In yours the words of all sentences are stacked in one table.",
     section=CATCH_IT,
 )
 def batch_into_words(x):
@@ -218,7 +219,7 @@ def inner_swapped(x):
 @MISTAKES.add(
     "the result is transposed",
     hint="Does a row of your result belong to a word or to a component?",
-    more="Your numbers are right, and their rows are columns. Words go down, and components to the right.",
+    more="Your numbers are right, but rows and columns are swapped. Words go down, and components to the right.",
     section=CATCH_IT,
 )
 def transposed(x):
@@ -233,7 +234,7 @@ def transposed(x):
     section=CATCH_IT,
 )
 def first_head(x):
-    """Only head 0 comes out. All heads belong into the result, side by side."""
+    """Only head 0 comes out. All heads belong in the result, side by side."""
     return x[..., 0, :, :]
 
 

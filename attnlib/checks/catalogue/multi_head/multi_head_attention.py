@@ -324,7 +324,8 @@ def split_before_projecting(steps):
 @MISTAKES.add(
     "a batch is taken for granted",
     hint="How many axes does `query` have when there is one sentence and no batch?",
-    more="`(..., T, E)` may have any number of axes in front, also none. Which line of yours wants exactly three?",
+    more="`(..., T, E)` may have any number of axes in front, including none. Which line of yours expects exactly "
+    "three?",
     section=MULTI_HEAD,
 )
 def needs_a_batch(steps):
@@ -353,7 +354,7 @@ def batch_from_front(steps):
 @MISTAKES.add(
     "right for one sentence, wrong for a batch",
     hint="How many axes does `query` have when there is a batch of sentences?",
-    more="`(..., T, E)` may have any number of axes in front. Which line of yours wants exactly two?",
+    more="`(..., T, E)` may have any number of axes in front. Which line of yours expects exactly two?",
     section=MULTI_HEAD,
 )
 def needs_a_matrix(steps):
@@ -908,7 +909,7 @@ def sigmoid(steps):
     section=MULTI_HEAD,
 )
 def reversed_sign(steps):
-    """The key that matches least gets the largest weight: somewhere a minus sign is too many."""
+    """The key that matches least gets the largest weight: there is one minus sign too many."""
     return steps.scaled_by(-((steps.width()) ** 0.5))
 
 
@@ -1198,7 +1199,7 @@ def either_mask(steps):
     section=MULTI_HEAD,
 )
 def empty_is_nan(steps):
-    """A query that may attend to nothing gets nan, from 0/0. Its weights should be 0, and so what it finds."""
+    """A query that may attend to nothing gets nan, from 0/0. Its weights should be 0, and so should its result."""
     return steps.normalised_by(lambda scores: exponentials(scores, scores.max(axis=-1, keepdims=True)))
 
 
@@ -1210,7 +1211,7 @@ def empty_is_nan(steps):
     section=MULTI_HEAD,
 )
 def empty_is_uniform(steps):
-    """A query that may attend to nothing attends to everything alike. Its weights should be 0, and so what it finds."""
+    """A query that may attend to nothing attends to everything alike. Its weights and its result should be 0."""
     return steps.merge(*steps.attend(*steps.heads(), fill=-1e9))
 
 

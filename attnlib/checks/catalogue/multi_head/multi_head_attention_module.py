@@ -192,7 +192,8 @@ class no_biases(attnlib.numpy.MultiHeadAttention):
 @MISTAKES.add(
     "three of the layers have no biases",
     hint="Which of your four layers adds something after it multiplies?",
-    more="Some models do without biases for queries, keys and values. Here all four layers have one: count to eight.",
+    more="Some models do without biases for queries, keys and values. Here all four layers have one, which makes "
+    "eight parameters in all.",
     section=COUNTING,
 )
 class no_input_biases(attnlib.numpy.MultiHeadAttention):
@@ -311,8 +312,8 @@ def weights_not_transposed(steps):
 def output_weight_not_transposed(steps):
     """The merged heads are multiplied by the weight of the output projection as it is.
 
-    Its shape is (width out, width in): it is the second axis that belongs to the input. Both widths are E, so that
-    nothing complains.
+    Its shape is (width out, width in): it is the second axis that belongs to the input. Both widths are E, so no error
+    is raised.
     """
     return _with_layers(steps, lambda layer: layer, lambda layer: lambda x: x @ layer.weight + layer.bias)
 
@@ -320,7 +321,7 @@ def output_weight_not_transposed(steps):
 @MISTAKES.add(
     "the bias of out_proj is added twice",
     hint="What does a linear layer do, besides multiplying by its weight?",
-    more="Count how often each bias enters the result. Calling a layer adds its bias already.",
+    more="Count how often each bias enters the result. Calling a layer already adds its bias.",
     section=OUTPUT_PROJECTION,
 )
 def output_bias_twice(steps):
@@ -334,7 +335,7 @@ def output_bias_twice(steps):
 @MISTAKES.add(
     "the value is the query where none is given",
     hint="If `key` is given and `value` is not, which of the two others is averaged?",
-    more="There must be as many values as keys. For which default is that sure?",
+    more="There must be as many values as keys. For which default is that certain?",
     section=MULTI_HEAD,
 )
 class value_is_query(attnlib.numpy.MultiHeadAttention):

@@ -118,7 +118,8 @@ def heads_first(x, num_heads):
 @MISTAKES.add(
     "a batch is taken for granted",
     hint="How many axes does `x` have when there is one sentence and no batch?",
-    more="`(..., T, H*D)` may have any number of axes in front, also none. Which line of yours wants exactly three?",
+    more="`(..., T, H*D)` may have any number of axes in front, including none. Which line of yours expects exactly "
+    "three?",
     section=SPLITTING,
 )
 def needs_a_batch(x, num_heads):
@@ -130,7 +131,7 @@ def needs_a_batch(x, num_heads):
 @MISTAKES.add(
     "there is no room for a batch",
     hint="How many axes does `x` have when there is a batch of sentences?",
-    more="`(..., T, H*D)` may have any number of axes in front. Which line of yours wants exactly two?",
+    more="`(..., T, H*D)` may have any number of axes in front. Which line of yours expects exactly two?",
     section=SPLITTING,
 )
 def no_room_for_a_batch(x, num_heads):
@@ -157,7 +158,7 @@ def batch_from_front(x, num_heads):
 
 @MISTAKES.add(
     "the leading axes are not those of `x`",
-    hint="Compare the number of axes that go in with the number that come out. There should be one more, always.",
+    hint="Compare the number of axes that go in with the number that come out. There should always be one more.",
     more="The leading axes of the result should be those of `x`: none if there are none, two if there are two.",
     section=SPLITTING,
 )
@@ -185,7 +186,8 @@ def swapped_one_and_two(x, num_heads):
 @MISTAKES.add(
     "the sentences of a batch run together",
     hint="How many rows should a head have for a batch of 2 sentences with 5 words each?",
-    more="Each sentence keeps its own table in each head. In yours the words of all sentences are below each other.",
+    more="Each sentence keeps its own table in each head. In yours the words of all sentences are stacked in one "
+    "table.",
     section=SPLITTING,
 )
 def batch_into_words(x, num_heads):

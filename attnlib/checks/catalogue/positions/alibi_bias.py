@@ -163,8 +163,8 @@ def key_alone_rising(H, T, S, *, q_offset=0):
 @MISTAKES.add(
     "the slopes halve, whatever the number of heads",
     hint="With 2 heads the formula has the exponent -8h/2. What is it for the first head?",
-    more="With 8 heads the slopes are 1/2, 1/4 and so on, but with 2 they are 1/16 and 1/256. In which place does the "
-    "number of heads enter yours?",
+    more="With 8 heads the slopes are 1/2, 1/4 and so on, but with 2 they are 1/16 and 1/256. Where does the number "
+    "of heads enter yours?",
     section=ALIBI,
 )
 def halving(H, T, S, *, q_offset=0):
@@ -201,7 +201,7 @@ def eight_missing(H, T, S, *, q_offset=0):
     section=ALIBI,
 )
 def exponent_times_heads(H, T, S, *, q_offset=0):
-    """Your exponent contains -8h without the division by H. The eight is to be shared among the heads."""
+    """Your exponent contains -8h without the division by H. The 8 should be shared among the heads."""
     return _bias(2.0 ** (-8.0 * np.arange(1, H + 1)), T, S, q_offset)
 
 
@@ -316,7 +316,7 @@ def batch_in_front(H, T, S, *, q_offset=0):
 
 
 @MISTAKES.add(
-    "the own position costs something",
+    "a query's own position costs something",
     hint="How far is a position from itself?",
     more="Look for the 0 in row 1: it should be at key 1. What is there in yours?",
     section=ALIBI,
@@ -445,7 +445,7 @@ def offset_plus_one(H, T, S, *, q_offset=0):
     section=ALIBI,
 )
 def formula_for_all(H, T, S, *, q_offset=0):
-    """You use -8h/H for any H. If H is no power of two, slopes are taken from the powers below and above it."""
+    """You use -8h/H for any H. If H is not a power of two, slopes are taken from the powers below and above it."""
     return _bias(_for_two(H), T, S, q_offset)
 
 

@@ -90,7 +90,7 @@ def _full(x, cos, sin, alternating, halves):
 @MISTAKES.add(
     "turned in the wrong direction",
     hint="A pair (1, 0) is turned by a small angle. Does its second component become positive or negative?",
-    more="Look at the two signs of the sine. The minus is where the first component is computed, the plus where "
+    more="Look at the two signs of the sine. The minus belongs where the first component is computed, the plus where "
     "the second is.",
     section=ROPE,
 )
@@ -135,7 +135,7 @@ def mirrored(x, cos, sin, *, interleaved=False):
 @MISTAKES.add(
     "mirrored where it should be turned",
     hint="With an angle of 0 nothing should change. What does yours do with the second of a pair?",
-    more="Put cosine 1 and sine 0 into your two lines. Both components should come out as they went in. Then look "
+    more="Put cosine 1 and sine 0 into your two lines. Both components should come out as they went in. Then see "
     "which of the two sines has the minus.",
     section=ROPE,
 )
@@ -334,7 +334,7 @@ def untouched(x, cos, sin, *, interleaved=False):
     "the second line uses what the first has changed",
     hint="When the second component is computed, is the first still the old one?",
     more="Both new components are made of the two old ones. Keep the old first component under a name of its own, and "
-    "make sure that it is no window into an array that you write to.",
+    "make sure that it is not a view of an array that you write to.",
     section=ROPE,
 )
 def one_after_the_other(x, cos, sin, *, interleaved=False):
@@ -415,7 +415,7 @@ def no_minus_neighbours(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def tables_and_signs_exchanged(x, cos, sin, *, interleaved=False):
-    """The sine goes with the component itself and the cosine with its partner, and the minus in the second line."""
+    """The sine goes with the component itself, the cosine with its partner, and the minus is in the second line."""
     return _by(lambda a, b, c, s: (a * s + b * c, b * s - a * c), x, cos, sin, interleaved)
 
 
@@ -720,7 +720,7 @@ def first_read_twice(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def first_without_sine(x, cos, sin, *, interleaved=False):
-    """The first component is only multiplied by the cosine. The sine times the second is to be subtracted."""
+    """The first component is only multiplied by the cosine. The sine times the second should be subtracted."""
     return _by(lambda a, b, c, s: (a * c, b * c + a * s), x, cos, sin, interleaved)
 
 
@@ -731,7 +731,7 @@ def first_without_sine(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def second_without_sine(x, cos, sin, *, interleaved=False):
-    """The second component is only multiplied by the cosine. The sine times the first is to be added."""
+    """The second component is only multiplied by the cosine. The sine times the first should be added."""
     return _by(lambda a, b, c, s: (a * c - b * s, b * c), x, cos, sin, interleaved)
 
 
@@ -786,7 +786,7 @@ def row_after(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def joined_below(x, cos, sin, *, interleaved=False):
-    """The second components were put below the first ones. Both belong into the same row."""
+    """The second components were put below the first ones. Both belong in the same row."""
     if interleaved:
         return attnlib.apply_rope(x, cos, sin, interleaved=True)
     a, b, _ = _read(x, cos.shape[-1], False)
@@ -928,7 +928,7 @@ def elementwise_sine_first(x, cos, sin, *, interleaved=False):
 @MISTAKES.add(
     "the vectors of the caller are changed",
     hint="Which of your lines write into the array that was passed in?",
-    more="Print x before and after the call. A slice of an array is a window into it: what is written to the slice is "
+    more="Print x before and after the call. A slice of an array is a view of it: what is written to the slice is "
     "written to the array.",
     section=ROPE,
 )

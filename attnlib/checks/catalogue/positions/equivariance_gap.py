@@ -75,9 +75,8 @@ def invariance(f, x, order):
 @MISTAKES.add(
     "shuffled back the wrong way",
     hint="If row 0 went to place 1, row 1 to place 2 and row 2 to place 0, what brings them back?",
-    more="Shuffling once more is not shuffling back, unless rows only change places in twos. For a function that "
-    "doubles "
-    "each number the two sides have to be the same rows: print both.",
+    more="Shuffling once more is not shuffling back, unless rows only change places in pairs. For a function that "
+    "doubles each number the two sides have to be the same rows: print both.",
     section=SET,
 )
 def opposite_ways(f, x, order):
@@ -87,7 +86,7 @@ def opposite_ways(f, x, order):
 
 @MISTAKES.add(
     "the inverse before, the order after",
-    hint="The rows are shuffled before f in one case, after f in the other. Is it by the same order?",
+    hint="The rows are shuffled before f in one case, after f in the other. Is the same order used both times?",
     more="Print both orders. For a function that doubles each number, both ways have to give the same rows.",
     section=SET,
 )
@@ -289,7 +288,7 @@ def no_or_yes(f, x, order):
 @MISTAKES.add(
     "the largest square",
     hint="In the first case the largest difference is 2. Is your gap 4?",
-    more="Nothing has to be squared: what makes a negative difference positive otherwise?",
+    more="Nothing has to be squared: how else can you make a negative difference positive?",
     section=SET,
 )
 def largest_square(f, x, order):
@@ -300,7 +299,7 @@ def largest_square(f, x, order):
 @MISTAKES.add(
     "all differences are returned",
     hint="How many numbers does the task ask for?",
-    more="The table of differences is right. One number is to be made of it: the largest size.",
+    more="The table of differences is right. One number should be made of it: the largest size.",
     section=SET,
 )
 def all_differences(f, x, order):

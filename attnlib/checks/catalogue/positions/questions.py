@@ -15,8 +15,8 @@ QUESTIONS: tuple[Question, ...] = (
             "slower "
             "hands are far from a whole turn there, and tell the rounds apart: as the hour hand does for the minute "
             "hand.",
-            "D": "A sine that repeats is not a number that is wrong: each position still has its own two numbers. Ask "
-            "rather which other positions have almost the same two.",
+            "D": "A sine that repeats is not wrong: each position still has its own two numbers. Ask instead which "
+            "other positions have almost the same two.",
         },
         section=CLOCKS,
     ),
@@ -44,7 +44,7 @@ QUESTIONS: tuple[Question, ...] = (
         why={
             "A": "The shapes do not change at all: the same number of components is turned in both layouts.",
             "B": "It is true that both layouts are equally good for a model that is trained with them. This one was "
-            "trained with the other: its columns have learned with whom they are turned.",
+            "trained with the other: each of its columns has learned which other one it is turned with.",
             "C": "A turn keeps the length of every vector, in either layout. Lengths cannot tell you.",
             "D": "At distance 0 query and key are turned alike, and the dot product is that of the unturned vectors, "
             "whatever the pairs. With distance the angles differ, and other pairs give other scores.",

@@ -327,8 +327,8 @@ def base_e(T, D, *, base=10000.0, interleaved=True):
 @MISTAKES.add(
     "rows and columns are exchanged",
     hint="How many rows should the table for 6 positions of width 4 have?",
-    more="A row is a position, and is added to the vector of one word. Look at the two arrays that you multiply: which "
-    "of them has to stand upright?",
+    more="A row is a position, and is added to the vector of one word. Look at the two arrays that you multiply: "
+    "which of them has to be a column?",
     section=CLOCKS,
 )
 def transposed(T, D, *, base=10000.0, interleaved=True):
@@ -571,7 +571,7 @@ def bare_angles(T, D, *, base=10000.0, interleaved=True):
     section=WISHES,
 )
 def share_of_length(T, D, *, base=10000.0, interleaved=True):
-    """You use i/T in place of i, so a word more changes every vector. Positions are whole numbers here."""
+    """You use i/T in place of i, so one more word changes every vector. Positions are whole numbers here."""
     return _hands(_angle(T, _omega(D, base)) / T, interleaved)
 
 
@@ -640,7 +640,7 @@ def stacked_in_front(T, D, *, base=10000.0, interleaved=True):
     section=LAYOUTS,
 )
 def joined_below(T, D, *, base=10000.0, interleaved=True):
-    """The shape is (2 T, D/2): the cosines were put below the sines. They belong into the same rows."""
+    """The shape is (2 T, D/2): the cosines were put below the sines. They belong in the same rows."""
     angle = _angle(T, _omega(D, base))
     return np.concatenate([np.sin(angle), np.cos(angle)])
 
@@ -657,8 +657,8 @@ def batch_in_front(T, D, *, base=10000.0, interleaved=True):
 
 
 @MISTAKES.add(
-    "the numbers became whole",
-    hint="Which numbers can the array hold that you filled: all, or whole ones only?",
+    "the table holds only whole numbers",
+    hint="Which numbers can the array that you filled hold: any, or only whole ones?",
     more="Print the dtype of your table when you make it, and the row of position 1.",
     section=CLOCKS,
 )
@@ -669,7 +669,7 @@ def whole_numbers(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "angles were rounded down",
-    hint="There are two signs of division. Which one keeps what is after the decimal point?",
+    hint="Python has two division operators. Which one keeps what is after the decimal point?",
     more="The second hand is at 0.01 radian after one step. Is it 0 in your table?",
     section=CLOCKS,
 )
@@ -696,7 +696,7 @@ def length_for_width(T, D, *, base=10000.0, interleaved=True):
     section=WISHES,
 )
 def share_of_last(T, D, *, base=10000.0, interleaved=True):
-    """You use i/(T-1) in place of i, so a word more changes every vector. Positions are whole numbers here."""
+    """You use i/(T-1) in place of i, so one more word changes every vector. Positions are whole numbers here."""
     return _hands(_angle(T, _omega(D, base)) / (T - 1), interleaved)
 
 
@@ -754,7 +754,7 @@ def speed_added(T, D, *, base=10000.0, interleaved=True):
     section=LAYOUTS,
 )
 def two_tables(T, D, *, base=10000.0, interleaved=True):
-    """Sines and cosines are returned as two tables. They belong into one, each cosine next to its sine."""
+    """Sines and cosines are returned as two tables. They belong in one, each cosine next to its sine."""
     angle = _angle(T, _omega(D, base))
     return np.sin(angle), np.cos(angle)
 

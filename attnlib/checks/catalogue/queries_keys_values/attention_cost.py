@@ -88,7 +88,7 @@ def width_of_values_twice(T, S, D, D_v):
 
 @MISTAKES.add(
     "as many keys as queries",
-    hint="Does anything ask that S equals T?",
+    hint="Does anything require S to equal T?",
     more="Two guests at the door, five inside: count the pairs on your fingers.",
     section=TWO,
 )
@@ -99,7 +99,7 @@ def queries_squared(T, S, D, D_v):
 
 @MISTAKES.add(
     "as many queries as keys",
-    hint="Does anything ask that T equals S?",
+    hint="Does anything require T to equal S?",
     more="Two guests at the door, five inside: who meets whom? Draw a line for each pair and count.",
     section=TWO,
 )
@@ -176,7 +176,7 @@ def scores_with_width(T, S, D, D_v):
 
 @MISTAKES.add(
     "the scores of queries with themselves",
-    hint="The first number is right. Which shape has the table that the second number counts?",
+    hint="The first number is right. What is the shape of the table that the second number counts?",
     more="The table of scores has a row for each query. What does it have a column for?",
     section=TWO,
 )

@@ -57,7 +57,7 @@ def scores_transposed(query, key, value):
 
 @MISTAKES.add(
     "the scores are square",
-    hint="Does anything ask that there are as many keys as queries?",
+    hint="Does anything require as many keys as queries?",
     more="Two guests at the door, five inside: how many comparisons are made? Count the rows and the columns.",
     section=TWO,
 )
@@ -82,7 +82,7 @@ def keys_by_keys(query, key, value):
 @MISTAKES.add(
     "the scores are as wide as a vector",
     hint="What is left of the width after a dot product?",
-    more="Each score is one number for one pair. Count the pairs of the first query: so many columns are there.",
+    more="Each score is one number for one pair. Count the pairs of the first query: there are as many columns.",
     section=SHAPES,
 )
 def scores_of_width(query, key, value):

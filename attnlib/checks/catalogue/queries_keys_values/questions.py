@@ -22,13 +22,13 @@ QUESTIONS: tuple[Question, ...] = (
         name="a-key-twice",
         right="B",
         why={
-            "A": "The softmax does not know that two keys are copies of each other. Count the terms of the sum below "
-            "the fraction: is it the same sum as before?",
+            "A": "The softmax does not know that two keys are copies of each other. Count the terms of the sum in the "
+            "denominator: is it the same sum as before?",
             "B": "Both copies have the same score, so both get the same weight, and the value is counted with both. If "
             "its weight was w, the two together have 2w/(1 + w): more than w, and less than 2w.",
             "C": "Nothing makes two copies share what one had. Work it out for one other key with the same score: the "
             "weight was 1/2 before. And with three equal scores?",
-            "D": "That would need the sum below the fraction to stay as it is. The copy adds a term there as well.",
+            "D": "That would need the sum in the denominator to stay as it is. The copy adds a term there as well.",
         },
         section=LOOKUP,
     ),

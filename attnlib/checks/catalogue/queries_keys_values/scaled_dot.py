@@ -146,7 +146,7 @@ def transposed(query, key, *, scale=None):
 
 
 @MISTAKES.add(
-    "the keys are not turned on their side",
+    "the keys are not transposed",
     hint="Along which axis of the keys do the components of one key lie, and along which does the product sum?",
     more="Take one query (1, 2) and the keys (3, 0) and (0, 4). The scores before scaling are 3 and 8. What does your "
     "product add up?",
@@ -158,7 +158,7 @@ def no_transpose(query, key, *, scale=None):
 
 
 @MISTAKES.add(
-    "the keys are reshaped, not turned",
+    "the keys are reshaped, not transposed",
     hint="Does each key stay together in your array, or are the numbers read off in another order?",
     more="Print the keys before and after. The first key, a row before, should be the first column now.",
     section=SHAPES,
@@ -243,7 +243,7 @@ def row_by_row(query, key, *, scale=None):
     section=HAND,
 )
 def reversed_sign(query, key, *, scale=None):
-    """Where vectors are alike your score is negative: somewhere a minus sign is too many."""
+    """Where vectors are alike your score is negative: there is one minus sign too many."""
     return -attnlib.scaled_dot(query, key, scale=scale)
 
 
@@ -317,7 +317,7 @@ def width_from_front(query, key, *, scale=None):
 @MISTAKES.add(
     "right for matrices, wrong for a batch",
     hint="Follow an array of three dimensions through every line. Which of its axes changes places, and which should?",
-    more="Print the shape of the keys before and after they are turned. The batch should still come first.",
+    more="Print the shape of the keys before and after they are transposed. The batch should still come first.",
     section=SHAPES,
 )
 def full_transpose(query, key, *, scale=None):
@@ -367,7 +367,7 @@ def in_place_key(query, key, *, scale=None):
     section=DIVISOR,
 )
 def always_root_of_three(query, key, *, scale=None):
-    """The divisor is the root of 3 whatever the width. That is right for the chapter's example alone."""
+    """The divisor is the root of 3 whatever the width. That is right only for the chapter's example."""
     return times(query, key, scale, 3**-0.5)
 
 

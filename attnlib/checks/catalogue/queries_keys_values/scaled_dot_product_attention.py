@@ -262,7 +262,7 @@ def scaled_by_queries(query, key, value, *, scale, **options):
 @MISTAKES.add(
     "scaled by the width of the values",
     hint="The scores are dot products of queries and keys. Does the width of the values enter there?",
-    more="There are two widths, D and D_v. A score is a sum of so many products as which of them says?",
+    more="There are two widths, D and D_v. Which of them says how many products a score adds up?",
     section=DIVISOR,
 )
 def scaled_by_value_width(query, key, value, *, scale, **options):
@@ -338,9 +338,9 @@ def scale_as_width(query, key, value, *, scale, **options):
 
 
 @MISTAKES.add(
-    "a scale of 0 is taken for none",
+    "a scale of 0 is treated as no scale",
     hint="What is `scale` if the caller does not pass it, and is that the same as 0?",
-    more="In a condition Python takes the number 0 for False, as it takes None. Ask for None by name.",
+    more="In a condition, the number 0 counts as False, just as None does. Test for None with `is None`.",
     section=SQUARE_ROOT,
 )
 def zero_scale(query, key, value, *, scale, **options):
@@ -420,9 +420,9 @@ def no_softmax(query, key, value, **options):
 
 
 @MISTAKES.add(
-    "neither scaled nor softened",
+    "neither scaled nor passed through a softmax",
     hint="There are two steps between the dot products and the weights. Which ones?",
-    more="Your output is Q times K turned on its side times V. Compare it with the formula of the chapter.",
+    more="Your output is Q times the transpose of K times V. Compare it with the formula of the chapter.",
     section=MATRICES,
 )
 def bare_products(query, key, value, *, scale, **options):
@@ -448,7 +448,7 @@ def not_normalised(query, key, value, **options):
     section=SOFTMAX,
 )
 def shifted_not_normalised(query, key, value, **options):
-    """The exponentials were compared with the largest of their row, but nothing makes them sum to 1."""
+    """The exponentials are measured against the largest of their row, but nothing makes them sum to 1."""
     return attend(query, key, value, soften=lambda s: np.exp(s - s.max(-1, keepdims=True)), **options)
 
 
@@ -492,7 +492,7 @@ def sigmoid(query, key, value, **options):
     section=LOOKUP,
 )
 def reversed_sign(query, key, value, **options):
-    """The key that matches least gets the largest weight: somewhere a minus sign is too many."""
+    """The key that matches least gets the largest weight: there is one minus sign too many."""
     return attend(-query, key, value, **options)
 
 
@@ -579,7 +579,8 @@ def scaled_cosines(query, key, value, *, scale, **options):
 @MISTAKES.add(
     "the keys ask, the queries answer",
     hint="A row of the scores belongs to a query. Which of your two factors comes first?",
-    more="Write the shapes of both factors under each other, and the shape of the table they make. Who has the rows?",
+    more="Write the shapes of both factors under each other, and the shape of the table they make. Which factor "
+    "supplies the rows?",
     section=TWO,
 )
 def keys_ask(query, key, value, **options):
@@ -588,7 +589,7 @@ def keys_ask(query, key, value, **options):
 
 
 @MISTAKES.add(
-    "the keys are not turned on their side",
+    "the keys are not transposed",
     hint="Along which axis of the keys do the components of one key lie, and along which does the product sum?",
     more="Take one query (1, 2) and the keys (3, 0) and (0, 4). The dot products are 3 and 8. What do you add up?",
     section=SHAPES,
@@ -599,7 +600,7 @@ def no_transpose(query, key, value, *, scale, **options):
 
 
 @MISTAKES.add(
-    "the keys are reshaped, not turned",
+    "the keys are reshaped, not transposed",
     hint="Does each key stay together in your array, or are the numbers read off in another order?",
     more="Print the keys before and after. The first key, a row before, should be the first column now.",
     section=SHAPES,
@@ -683,7 +684,7 @@ def key_and_value_swapped(query, key, value, **options):
     section=SHAPES,
 )
 def weights_transposed(query, key, value, **options):
-    """The weights are right, but they are turned on their side before they meet the values."""
+    """The weights are right, but they are transposed before they meet the values."""
     return attend(query, key, value, soften=lambda s: np.swapaxes(attnlib.softmax(s), -1, -2), **options)
 
 
@@ -763,7 +764,7 @@ def width_from_front(query, key, value, *, scale, **options):
 @MISTAKES.add(
     "right for matrices, wrong for a batch",
     hint="Follow an array of three dimensions through every line. Which of its axes changes places, and which should?",
-    more="Print the shape of the keys before and after they are turned. The batch should still come first.",
+    more="Print the shape of the keys before and after they are transposed. The batch should still come first.",
     section=SHAPES,
 )
 def full_transpose(query, key, value, *, scale, **options):
@@ -1170,7 +1171,7 @@ def causal_at_the_end(query, key, value, *, q_offset, **options):
 @MISTAKES.add(
     "the mask or the causal rule, where both should hold",
     hint="If the mask allows a key and the causal rule does not: may the query attend?",
-    more="Everything that limits who may attend is combined in one way. Which word joins the rules, and or or?",
+    more="Everything that limits who may attend is combined in one way. Which word joins the rules: “and” or “or”?",
     section=COMBINED,
 )
 def mask_or_causal(query, key, value, **options):
@@ -1370,7 +1371,7 @@ def causal_unasked(query, key, value, *, is_causal, **options):
     section=DIVISOR,
 )
 def always_root_of_three(query, key, value, *, scale, **options):
-    """The divisor is the root of 3 whatever the width. That is right for the chapter's example alone."""
+    """The divisor is the root of 3 whatever the width. That is right only for the chapter's example."""
     return attend(query, key, value, scale=3**-0.5 if scale is None else scale, **options)
 
 

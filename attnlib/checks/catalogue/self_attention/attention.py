@@ -81,8 +81,8 @@ def no_scale(query, key, value):
 @MISTAKES.add(
     "divided by D, not by its square root",
     hint="With components of variance 1, the dot product has variance D. What is its standard deviation?",
-    more="In the first case the width is 4, so the dot product 2 log 3 is divided by 2. By what do you divide it? Look "
-    "also whether you divide twice.",
+    more="In the first case the width is 4, so the dot product 2 log 3 is divided by 2. By what do you divide it? "
+    "Also check whether you divide twice.",
     section=SCALE,
 )
 def scaled_by_width(query, key, value):
@@ -164,12 +164,12 @@ def fourth_root(query, key, value):
 @MISTAKES.add(
     "divided by a fixed number (8)",
     hint="Your number is the root of 64. Which width do the vectors here have?",
-    more="Models of the literature often have D = 64, so that the root is 8. The width of the vectors at hand is "
-    "in their shape: at which place?",
+    more="Published models often have D = 64, so that the root is 8. The width of the vectors at hand is in their "
+    "shape: at which place?",
     section=SCALE,
 )
 def always_eight(query, key, value):
-    """The scores are divided by 8, which is right for vectors of width 64 alone."""
+    """The scores are divided by 8, which is right only for vectors of width 64."""
     return _attend(attnlib.dot(query, key) / 8, value)
 
 
@@ -280,7 +280,7 @@ def context_scaled_instead(query, key, value):
     "the columns sum to 1, not the rows",
     hint="Every query has weights of its own that sum to 1. Along which axis of the scores do they lie?",
     more="In the first case there is one query with two keys, so its two weights sum to 1. Yours are 1 and 1: each "
-    "key was divided among the queries, of which there is one. Which axis did you give to the softmax?",
+    "key was divided among the queries, and there is only one. Which axis did you give to the softmax?",
     section=SOFTMAX,
 )
 def softmax_over_queries(query, key, value):
@@ -292,7 +292,7 @@ def softmax_over_queries(query, key, value):
     "not scaled, and the columns sum to 1",
     hint="By what are the scores divided, and along which axis do the weights of one query lie?",
     more="In the first case the scores should be log 3 and 0, and the two weights of the one query should sum to 1. "
-    "Print your scores first, mend them, and then look at the axis of the softmax.",
+    "Print your scores first, fix them, and then look at the axis of the softmax.",
     section=ATTENTION,
 )
 def no_scale_over_queries(query, key, value):
@@ -304,7 +304,7 @@ def no_scale_over_queries(query, key, value):
     "divided by D, and the columns sum to 1",
     hint="A square root is missing. Also, along which axis do the weights of one query lie?",
     more="In the first case the scores should be log 3 and 0, and the two weights of the one query should sum to 1. "
-    "Print your scores first, mend them, and then look at the axis of the softmax.",
+    "Print your scores first, fix them, and then look at the axis of the softmax.",
     section=ATTENTION,
 )
 def by_width_over_queries(query, key, value):
@@ -342,8 +342,8 @@ def no_softmax(query, key, value):
 @MISTAKES.add(
     "neither scaled nor a softmax",
     hint="Between the dot products and the weighted sum there are two steps. Which?",
-    more="Work the first case by hand: the dot products are 2 log 3 and 0, the scores log 3 and 0, the weights 3/4 and "
-    "1/4. You went from the first to the weighted sum at once.",
+    more="Work the first case by hand: the dot products are 2 log 3 and 0, the scores log 3 and 0, the weights 3/4 "
+    "and 1/4. You went from the first straight to the weighted sum.",
     section=ATTENTION,
 )
 def no_scale_no_softmax(query, key, value):
@@ -438,7 +438,7 @@ def sigmoid(query, key, value):
     section=SCORES,
 )
 def reversed_sign(query, key, value):
-    """The key that matches least gets the largest weight: somewhere a minus sign is too many."""
+    """The key that matches least gets the largest weight: there is one minus sign too many."""
     return _attend(-attnlib.scaled_dot(query, key), value)
 
 
@@ -471,8 +471,8 @@ def uniform(query, key, value):
 @MISTAKES.add(
     "a dimension was lost in the softmax",
     hint="For 3 queries and 5 keys, what shape has the array of the 3 sums, and what shape does it need?",
-    more="The sums have to be in a column, (3, 1), so that each row is divided by its own. With one query it makes "
-    "no difference. Mend it in your softmax, and this is mended too.",
+    more="The sums have to be in a column, (3, 1), so that each row is divided by its own. With one query it makes no "
+    "difference. Fix it in your softmax, and this is fixed too.",
     section=SOFTMAX,
 )
 def no_keepdims(query, key, value):
@@ -484,7 +484,7 @@ def no_keepdims(query, key, value):
 
 @MISTAKES.add(
     "the softmax overflows",
-    hint="Does your softmax subtract the maximum of each row? Mend it there, and this is mended too.",
+    hint="Does your softmax subtract the maximum of each row? Fix it there, and this is fixed too.",
     more="Print the scores of the case that went wrong: they are of the size of thousands. Then ask your softmax for "
     "the row [1000, 999]: its weights are about 0.73 and 0.27.",
     section=OVERFLOW,
@@ -498,7 +498,7 @@ def overflow(query, key, value):
 
 @MISTAKES.add(
     "the softmax uses one maximum for the whole table",
-    hint="Every row needs its own maximum in the softmax. Mend it there, and this is mended too.",
+    hint="Every row needs its own maximum in the softmax. Fix it there, and this is fixed too.",
     more="One query has scores of several thousand, another of minus several thousand. Subtract the largest of all "
     "from both rows: what is left of the second?",
     section=OVERFLOW,
@@ -512,7 +512,7 @@ def global_shift(query, key, value):
 
 @MISTAKES.add(
     "the softmax subtracts the minimum",
-    hint="After the shift every score should be 0 or less. Mend it in the softmax, and this is mended too.",
+    hint="After the shift every score should be 0 or less. Fix it in the softmax, and this is fixed too.",
     more="Ask your softmax for the row [1000, 0]: subtracting the minimum leaves it as it is, and exp(1000) is "
     "infinite.",
     section=OVERFLOW,
@@ -526,7 +526,7 @@ def shift_by_minimum(query, key, value):
 
 @MISTAKES.add(
     "the softmax subtracts the mean",
-    hint="After the shift every score should be 0 or less. Mend it in the softmax, and this is mended too.",
+    hint="After the shift every score should be 0 or less. Fix it in the softmax, and this is fixed too.",
     more="Ask your softmax for the row [1000, -1000]: its mean is 0, so nothing moves, and exp(1000) is infinite.",
     section=OVERFLOW,
 )
@@ -541,7 +541,7 @@ def shift_by_mean(query, key, value):
     "nan is painted over",
     hint="Which of the scores is the largest, and what weight did its key get from you?",
     more="Look at the row of weights that went wrong: does it sum to 1? Keep the overflow from happening in your "
-    "softmax, instead of mending it afterwards.",
+    "softmax, instead of repairing it afterwards.",
     section=OVERFLOW,
 )
 def nan_to_num(query, key, value):
@@ -569,7 +569,7 @@ def averages_keys(query, key, value):
     "not scaled, and keys are averaged",
     hint="By what are the scores divided, and what is it that is mixed?",
     more="In the first case the scores are log 3 and 0, and the context is 3/4 of the value 8. Print your scores "
-    "first, mend them, and then look which array your last product uses.",
+    "first, fix them, and then see which array your last product uses.",
     section=ATTENTION,
 )
 def no_scale_averages_keys(query, key, value):
@@ -665,7 +665,7 @@ def not_transposed(query, key, value):
     "the queries are transposed, not the keys",
     hint="Row i of the scores belongs to query i. Which of the two arrays should keep its rows?",
     more="Write down the shapes: (D, T) on the left and (S, D) on the right. The numbers in the middle have to be the "
-    "same, and the outer ones should be T and S. Which array has to be turned?",
+    "same, and the outer ones should be T and S. Which array has to be transposed?",
     section=SCORES,
 )
 def query_transposed(query, key, value):
@@ -677,17 +677,17 @@ def query_transposed(query, key, value):
     "the values are transposed",
     hint="Write the shapes of the weights and of the values side by side. Do they fit as they are?",
     more="The weights are (T, S) and the values (S, D_v): the two S are side by side already. The keys had to be "
-    "turned for their product, the values need not be.",
+    "transposed for their product, the values need not be.",
     section=WEIGHTED_SUM,
 )
 def values_transposed(query, key, value):
-    """The weights are right, but the values were turned before the weighted sum. They belong there as they are."""
+    """The weights are right, but the values were transposed before the weighted sum. They belong there as they are."""
     return _attend(attnlib.scaled_dot(query, key), value.swapaxes(-1, -2))
 
 
 @MISTAKES.add(
     "reshaped instead of transposed",
-    hint="Print your turned keys: is a column one of the keys?",
+    hint="Print your transposed keys: is a column one of the keys?",
     more="A reshape keeps the numbers in the order in which they lie in memory and cuts them into other rows. So one "
     "column mixes numbers of different keys. Which operation exchanges two axes instead?",
     section=SCORES,
@@ -822,7 +822,7 @@ def returns_dot_products(query, key, value):
     section=WEIGHTED_SUM,
 )
 def context_of_scores(query, key, value):
-    """The weights are right, but the context was made with the scores. The weights belong into the weighted sum."""
+    """The weights are right, but the context was made with the scores. The weights belong in the weighted sum."""
     scores = attnlib.scaled_dot(query, key)
     return scores @ value, attnlib.softmax(scores)
 
@@ -931,8 +931,8 @@ def width_from_front(query, key, value):
 @MISTAKES.add(
     "right for matrices, wrong for a batch",
     hint="Follow an array of three dimensions through every line. Which of its axes changes places, and which should?",
-    more="Print the shape of your turned keys for a key of shape (2, 5, 4). It should be (2, 4, 5): the batch stays in "
-    "front, and the last two change places. Some ways to transpose reverse all axes.",
+    more="Print the shape of your transposed keys for a key of shape (2, 5, 4). It should be (2, 4, 5): the batch "
+    "stays in front, and the last two change places. Some ways to transpose reverse all axes.",
     section=SCORES,
 )
 def full_transpose(query, key, value):
@@ -953,10 +953,10 @@ def outer_batches(query, key, value):
 
 
 @MISTAKES.add(
-    "an einsum for matrices alone",
+    "an einsum only for matrices",
     hint="Your letters name two dimensions of each array. What stands for those in front, however many there are?",
-    more="Three dots in front of the letters mean any further dimensions, also none. They are needed in both inputs "
-    "and in the output.",
+    more="Three dots in front of the letters mean any number of further dimensions, including none. They are needed "
+    "in both inputs and in the output.",
     section=SCORES,
 )
 def einsum_of_matrices(query, key, value):

@@ -145,7 +145,7 @@ def norm_of_query_columns(query, key):
     "the lengths of the keys run down the columns",
     hint="Compare the two lines that compute lengths. Along which axis does each of them go?",
     more="Print the lengths of the three keys of the first case: they are 10, 5 and 2. The queries are treated "
-    "rightly; do the same with the keys.",
+    "correctly; do the same with the keys.",
     section=COSINE,
 )
 def norm_of_key_columns(query, key):
@@ -215,7 +215,7 @@ def root_of_product(query, key):
 
 @MISTAKES.add(
     "the lengths are added, not multiplied",
-    hint="How do the two lengths appear below the fraction line of the task?",
+    hint="How do the two lengths appear in the formula's denominator?",
     more="In the first case 50 has to be divided by 5 times 10. You divide it by 5 plus 10.",
     section=COSINE,
 )
@@ -240,7 +240,7 @@ def root_mean_square(query, key):
     "the wrong length (sum of absolute values)",
     hint="The vector [3, 4] has length 5, not 7.",
     more="Draw [3, 4] on paper: 3 to the right, 4 up. The length is that of the straight arrow, by Pythagoras. You "
-    "have the way along the two sides.",
+    "have the distance along the two sides.",
     section=COSINE,
 )
 def l1_norm(query, key):
@@ -312,7 +312,7 @@ def zero_query(query, key):
     "the zero vector agrees with everything",
     hint="What does the task say about the cosine of a vector of zeros?",
     more="A vector of zeros points nowhere, so it agrees with nothing: its cosines are 0. Find the place where you "
-    "put 1 into the result; if the 1 stood below the line instead, it would be right.",
+    "put 1 into the result; if the 1 were in the denominator instead, it would be right.",
     section=COSINE,
 )
 def zero_is_one(query, key):
@@ -325,7 +325,7 @@ def zero_is_one(query, key):
     "a dimension was lost",
     hint="Print the shape of the norms beside that of the vectors: what does keepdims=True change?",
     more="Three vectors have three lengths. To divide the rows by them, the lengths have to be in a column, in an "
-    "array of shape (3, 1). What shape have yours?",
+    "array of shape (3, 1). What shape do yours have?",
     section=COSINE,
 )
 def no_keepdims(query, key):

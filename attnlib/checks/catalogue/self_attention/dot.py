@@ -149,7 +149,7 @@ def no_sum(query, key):
     section=DOT,
 )
 def summed_over_keys(query, key):
-    """The products were added up over the keys, so one number per component is left. The components are to be added."""
+    """The products were added up over the keys, so one number per component is left. The components should be added."""
     return (query[..., :, None, :] * key[..., None, :, :]).sum(-2)
 
 
@@ -193,7 +193,7 @@ def not_transposed(query, key):
     "the queries are transposed, not the keys",
     hint="Row i of the scores belongs to query i. Which of the two arrays should keep its rows?",
     more="Write down the shapes: (D, T) on the left and (S, D) on the right. The numbers in the middle have to be the "
-    "same, and the outer ones should be T and S. Which array has to be turned?",
+    "same, and the outer ones should be T and S. Which array has to be transposed?",
     section=SCORES,
 )
 def query_transposed(query, key):
@@ -203,7 +203,7 @@ def query_transposed(query, key):
 
 @MISTAKES.add(
     "reshaped instead of transposed",
-    hint="Print your turned keys for the first case. Is [3, 0] one of their columns?",
+    hint="Print your transposed keys for the first case. Is [3, 0] one of their columns?",
     more="A reshape keeps the numbers in the order in which they lie in memory and cuts them into other rows. So one "
     "column mixes numbers of different keys. Which operation exchanges two axes instead?",
     section=SCORES,
@@ -240,9 +240,9 @@ def key_with_key(query, key):
 @MISTAKES.add(
     "right for matrices, wrong for a batch",
     hint="Follow an array of three dimensions through every line. Which of its axes changes places, and which should?",
-    more="Print the shape of your turned keys for a key of shape (2, 5, 4). It should be (2, 4, 5): the batch stays in "
-    "front, and the last two change places. Some ways to transpose reverse all axes, and a loop over a "
-    "batch goes through its sequences, not through the rows.",
+    more="Print the shape of your transposed keys for a key of shape (2, 5, 4). It should be (2, 4, 5): the batch "
+    "stays in front, and the last two change places. Some ways to transpose reverse all axes, and a loop over a batch "
+    "goes through its sequences, not through the rows.",
     section=SCORES,
 )
 def full_transpose(query, key):
@@ -251,10 +251,10 @@ def full_transpose(query, key):
 
 
 @MISTAKES.add(
-    "an einsum for matrices alone",
+    "an einsum only for matrices",
     hint="Your letters name two dimensions of each array. What stands for those in front, however many there are?",
-    more="Three dots in front of the letters mean any further dimensions, also none. They are needed in both inputs "
-    "and in the output.",
+    more="Three dots in front of the letters mean any number of further dimensions, including none. They are needed "
+    "in both inputs and in the output.",
     section=SCORES,
 )
 def einsum_of_matrices(query, key):
@@ -263,10 +263,10 @@ def einsum_of_matrices(query, key):
 
 
 @MISTAKES.add(
-    "an einsum for a batch alone",
+    "an einsum only for a batch",
     hint="Your letters name one dimension for the batch. What stands for those in front, however many there are?",
-    more="Three dots in front of the letters mean any further dimensions, also none. With a letter for the batch a "
-    "single matrix has no place.",
+    more="Three dots in front of the letters mean any number of further dimensions, including none. With a letter for "
+    "the batch a single matrix has no place.",
     section=SCORES,
 )
 def einsum_of_batches(query, key):
@@ -275,7 +275,7 @@ def einsum_of_batches(query, key):
 
 
 @MISTAKES.add(
-    "a transpose for a batch alone",
+    "a transpose only for a batch",
     hint="Your transpose numbers three axes. How many does a matrix have?",
     more="Count the two axes that change places from the end: the last one and the one before it have the same "
     "negative numbers whatever comes before.",

@@ -63,7 +63,7 @@ def no_minus(query, key, bandwidth=1.0):
 
 
 @MISTAKES.add(
-    "the factor 2 below the fraction is missing",
+    "the factor 2 in the denominator is missing",
     hint="Two vectors at distance 1, with bandwidth 1: what is their score?",
     more="In the first case the second key is at distance 1, so its score is -1/2. You have -1. Which number of the "
     "formula is not in your function?",
@@ -76,7 +76,7 @@ def no_half(query, key, bandwidth=1.0):
 
 @MISTAKES.add(
     "divided by 4 instead of 2",
-    hint="What is squared below the fraction: the bandwidth alone, or the 2 as well?",
+    hint="What is squared in the denominator: the bandwidth alone, or the 2 as well?",
     more="Two vectors at distance 1, with bandwidth 1, score -1/2. You have -1/4. Look at the order in which your "
     "function multiplies by 2 and squares.",
     section=SIMILARITIES,
@@ -89,8 +89,8 @@ def two_squared(query, key, bandwidth=1.0):
 @MISTAKES.add(
     "divided by 4, and the bandwidth is not squared",
     hint="What does the 2 above the bandwidth mean: a factor, or a square?",
-    more="Two vectors at distance 1, with bandwidth 1, score -1/2. You have -1/4. With bandwidth 5 the fraction has "
-    "2 times 25 below it: what does yours have?",
+    more="Two vectors at distance 1, with bandwidth 1, score -1/2. You have -1/4. With bandwidth 5 the denominator is "
+    "2 times 25: what is yours?",
     section=SIMILARITIES,
 )
 def four_bandwidths(query, key, bandwidth=1.0):
@@ -234,7 +234,7 @@ def bandwidth_not_squared(query, key, bandwidth=1.0):
     "the bandwidth is ignored",
     hint="Ask with bandwidth 1 and with bandwidth 5: which of your numbers change?",
     more="A key at distance 5 scores -12.5 with bandwidth 1, and -0.5 with bandwidth 5. Look for the argument in the "
-    "lines of your function: it should be below the fraction.",
+    "lines of your function: it should be in the denominator.",
     section=SIMILARITIES,
 )
 def bandwidth_ignored(query, key, bandwidth=1.0):
@@ -245,19 +245,19 @@ def bandwidth_ignored(query, key, bandwidth=1.0):
 @MISTAKES.add(
     "the bandwidth multiplies instead of dividing",
     hint="With a larger bandwidth, should far keys count more or less?",
-    more="A key at distance 5, with bandwidth 5, scores -1/2, and you have a number in the hundreds. After a division, "
-    "a factor without brackets is multiplied: which part of your line belongs below the fraction as a whole?",
+    more="A key at distance 5, with bandwidth 5, scores -1/2, and you have a number in the hundreds. After a "
+    "division, a factor without brackets is multiplied: which part of your line belongs in the denominator as a whole?",
     section=SIMILARITIES,
 )
 def bandwidth_multiplies(query, key, bandwidth=1.0):
-    """The scores grow with the squared bandwidth, where they should shrink. It is below the fraction."""
+    """The scores grow with the squared bandwidth, where they should shrink. It belongs in the denominator."""
     return -_squares(query, key) / 2 * bandwidth**2
 
 
 @MISTAKES.add(
     "the bandwidth multiplies, and is not squared",
     hint="With a larger bandwidth, should far keys count more or less?",
-    more="The task has the squared bandwidth below the fraction, together with the 2. Try a key at distance 5 with "
+    more="The task has the squared bandwidth in the denominator, together with the 2. Try a key at distance 5 with "
     "bandwidth 5 by hand: the score is -1/2.",
     section=SIMILARITIES,
 )
@@ -270,7 +270,7 @@ def bandwidth_multiplies_once(query, key, bandwidth=1.0):
     "the root of the bandwidth",
     hint="With twice the bandwidth, by what factor does a score shrink?",
     more="A key at distance 5, with bandwidth 5, scores -1/2. Look at what you do to the bandwidth before it divides: "
-    "it is to be squared.",
+    "it should be squared.",
     section=SIMILARITIES,
 )
 def root_of_bandwidth(query, key, bandwidth=1.0):
@@ -280,7 +280,7 @@ def root_of_bandwidth(query, key, bandwidth=1.0):
 
 @MISTAKES.add(
     "no 2, and the bandwidth is not squared",
-    hint="Two numbers are below the fraction. Which are they, and which of them is squared?",
+    hint="Two numbers are in the denominator. Which are they, and which of them is squared?",
     more="Two vectors at distance 1, with bandwidth 1, score -1/2. A key at distance 5, with bandwidth 5, scores -1/2 "
     "as well. Try both by hand.",
     section=SIMILARITIES,
@@ -291,8 +291,8 @@ def no_half_not_squared(query, key, bandwidth=1.0):
 
 
 @MISTAKES.add(
-    "the negative squared distance, and nothing below it",
-    hint="What is below the fraction in the formula of the task?",
+    "the negative squared distance, without a denominator",
+    hint="What is in the denominator in the formula of the task?",
     more="In the first case the second key is at distance 1, so its score is -1/2. You have -1. Then take bandwidth "
     "5: your scores stay as they are.",
     section=SIMILARITIES,
@@ -352,7 +352,7 @@ def negative_distances(query, key, bandwidth=1.0):
 
 @MISTAKES.add(
     "the mixed term has the wrong sign",
-    hint="Multiply out the square of a difference. Which sign has the mixed term?",
+    hint="Multiply out the square of a difference. Which sign does the mixed term have?",
     more="The squared distance of a vector from itself is 0. In your function it is four times its squared length: try "
     "the first key of the first case. Then look at the law of cosines in the chapter.",
     section=DOT,
@@ -382,7 +382,7 @@ def single_mixed_term(query, key, bandwidth=1.0):
     section=SIMILARITIES,
 )
 def no_length_of_key(query, key, bandwidth=1.0):
-    """You multiplied out the square and left the squared length of the key away. So long keys seem near."""
+    """You multiplied out the square and left out the squared length of the key. So long keys seem near."""
     return -(_squared_norm(query)[..., :, None] - 2 * attnlib.dot(query, key)) / (2 * bandwidth**2)
 
 
@@ -394,7 +394,7 @@ def no_length_of_key(query, key, bandwidth=1.0):
     section=SIMILARITIES,
 )
 def no_length_of_query(query, key, bandwidth=1.0):
-    """You multiplied out the square and left the squared length of the query away. So scores can be above 0."""
+    """You multiplied out the square and left out the squared length of the query. So scores can be above 0."""
     return -(_squared_norm(key)[..., None, :] - 2 * attnlib.dot(query, key)) / (2 * bandwidth**2)
 
 
@@ -466,7 +466,7 @@ def no_sum(query, key, bandwidth=1.0):
     section=SIMILARITIES,
 )
 def summed_over_keys(query, key, bandwidth=1.0):
-    """The squares were added up over the keys, so one number per component is left. The components are to be added."""
+    """The squares were added up over the keys, so one number per component is left. The components should be added."""
     return -((query[..., :, None, :] - key[..., None, :, :]) ** 2).sum(-2) / (2 * bandwidth**2)
 
 

@@ -173,7 +173,7 @@ def diagonal_scores_zero(x):
     "a word may not attend to itself, and no scale",
     hint="Does the formula leave anyone out, and by what are the scores divided?",
     more="In the case with two words, each scores log 3 with itself and 0 with the other. Print your scores just "
-    "before the softmax: mend the scale first, then look at the diagonal.",
+    "before the softmax: fix the scale first, then look at the diagonal.",
     section=ATTENTION,
 )
 def diagonal_masked_no_scale(x):
@@ -220,8 +220,8 @@ def earlier_hidden(x):
 @MISTAKES.add(
     "the weights of later words are removed",
     hint="Does the formula look at the order of the words, and what do your rows sum to?",
-    more="Add up the rows of your weights: the first of them is less than 1. The weights for later words were set to 0 "
-    "after the softmax; no weight is to be removed here.",
+    more="Add up the rows of your weights: the first of them is less than 1. The weights for later words were set to "
+    "0 after the softmax; no weight should be removed here.",
     section=PERMUTATION,
 )
 def causal_after_softmax(x):
@@ -260,7 +260,7 @@ def residual(x):
 @MISTAKES.add(
     "the words are added, and the scores are not scaled",
     hint="By what are the scores divided, and is the context the average alone?",
-    more="Print your scores just before the softmax, in the case with two words: they should be log 3 and 0. Mend "
+    more="Print your scores just before the softmax, in the case with two words: they should be log 3 and 0. Fix "
     "these first. Then the context of the first word is 3/4 of itself and 1/4 of the other, and nothing else.",
     section=ATTENTION,
 )
@@ -323,7 +323,7 @@ def unit_words(x):
     "the words are centred first",
     hint="What do you subtract from the words, and does the formula subtract anything?",
     more="In the case with two words at right angles, the score of the two is 0. Print yours. The mean of the words "
-    "is to stay in them.",
+    "should stay in them.",
     section=ATTENTION,
 )
 def centred(x):
@@ -334,8 +334,8 @@ def centred(x):
 @MISTAKES.add(
     "components attend, not words",
     hint="The weights should be T by T: one number for each pair of words, not for each pair of components.",
-    more="Print the shape of your scores for 5 words of width 4: it is (4, 4). In the product of a table with itself "
-    "turned, one of the two orders compares rows, the other one columns.",
+    more="Print the shape of your scores for 5 words of width 4: it is (4, 4). In the product of a table with its own "
+    "transpose, one of the two orders compares rows, the other one columns.",
     section=ATTENTION,
 )
 def over_components(x):

@@ -65,7 +65,7 @@ def no_shift(x, axis=-1):
     "the maximum is that of the whole table",
     hint="Every row needs its own maximum: which two arguments of max say so?",
     more="Take the two rows [0, 1] and [-2000, -2001]. Subtract 1 from everything and look at the second row: all of "
-    "its exponentials are 0. The sum below it got its direction; look whether the maximum got the same.",
+    "its exponentials are 0. The sum runs along the right axis; check whether the maximum does too.",
     section=OVERFLOW,
 )
 def global_shift(x, axis=-1):
@@ -77,8 +77,8 @@ def global_shift(x, axis=-1):
 @MISTAKES.add(
     "the minimum is subtracted",
     hint="After the shift every score should be 0 or less, so that exp stays at most 1.",
-    more="Shift the row [-1000, 0, 1000] as your function does, and write the three results down. Which of them does "
-    "exp not survive? Then shift it so that the largest becomes 0.",
+    more="Shift the row [-1000, 0, 1000] as your function does, and write the three results down. For which of them "
+    "does exp overflow? Then shift it so that the largest becomes 0.",
     section=OVERFLOW,
 )
 def shift_by_minimum(x, axis=-1):
@@ -116,8 +116,8 @@ def shift_by_largest_size(x, axis=-1):
 @MISTAKES.add(
     "the maximum is added, not subtracted",
     hint="After the shift every score should be 0 or less. Is it, in yours?",
-    more="Shift the row [1000, 999] as your function does, and write the two results down. Which of them does exp "
-    "survive?",
+    more="Shift the row [1000, 999] as your function does, and write the two results down. For which of them does exp "
+    "overflow?",
     section=OVERFLOW,
 )
 def maximum_added(x, axis=-1):
@@ -142,24 +142,24 @@ def shift_by_mean_of_all(x, axis=-1):
 @MISTAKES.add(
     "only the numerator is shifted",
     hint="A shift cancels in the fraction only where both halves have it.",
-    more="Take the row [0, 1]. Write down what is above the line and what is below it, in your function. "
-    "Which of the two was made from the shifted scores, and which from the others?",
+    more="Take the row [0, 1]. Write down the numerator and the denominator in your function. Which of the two was "
+    "made from the shifted scores, and which from the others?",
     section=OVERFLOW,
 )
 def shifted_above_only(x, axis=-1):
-    """The exponentials above the line are shifted, those in the sum below are not. So the weights do not sum to 1."""
+    """The exponentials in the numerator are shifted, those in the denominator are not: the weights do not sum to 1."""
     return np.exp(x - x.max(axis=axis, keepdims=True)) / np.exp(x).sum(axis=axis, keepdims=True)
 
 
 @MISTAKES.add(
     "only the denominator is shifted",
     hint="A shift cancels in the fraction only where both halves have it.",
-    more="Take the row [0, 1]. Write down what is above the line and what is below it, in your function. "
-    "Which of the two was made from the shifted scores, and which from the others?",
+    more="Take the row [0, 1]. Write down the numerator and the denominator in your function. Which of the two was "
+    "made from the shifted scores, and which from the others?",
     section=OVERFLOW,
 )
 def shifted_below_only(x, axis=-1):
-    """The sum is one of shifted exponentials, those above the line are not shifted. So the weights do not sum to 1."""
+    """The exponentials in the denominator are shifted, those in the numerator are not: the weights do not sum to 1."""
     return np.exp(x) / np.exp(x - x.max(axis=axis, keepdims=True)).sum(axis=axis, keepdims=True)
 
 
@@ -167,7 +167,7 @@ def shifted_below_only(x, axis=-1):
     "nan is painted over",
     hint="Which of the scores is the largest, and what weight did it get from you?",
     more="The row [1000, 999] should have weights of about 0.73 and 0.27. Yours are 0 and 0. Keep the overflow from "
-    "happening instead of mending it afterwards: what can be subtracted from a row without changing its weights?",
+    "happening instead of repairing it afterwards: what can be subtracted from a row without changing its weights?",
     section=OVERFLOW,
 )
 def nan_to_num(x, axis=-1):
@@ -274,7 +274,7 @@ def sum_ignores_axis(x, axis=-1):
     section=SOFTMAX,
 )
 def put_back_at_the_end(x, axis=-1):
-    """The dimension that a sum loses was put back at the end. That is its place for the last axis alone."""
+    """The dimension that a sum loses was put back at the end. That is its place only for the last axis."""
     e = np.exp(x - x.max(axis=axis)[..., None])
     return e / e.sum(axis=axis)[..., None]
 
@@ -322,7 +322,7 @@ def sum_of_columns(x, axis=-1):
     "a dimension was lost",
     hint="Print the shape of the sum beside that of the scores: what does keepdims=True change?",
     more="For a table of 3 rows and 5 columns there are 3 sums. To be put under the 3 rows, they have to be in a "
-    "column, in an array of shape (3, 1). What shape have they in your function?",
+    "column, in an array of shape (3, 1). What shape do they have in your function?",
     section=SOFTMAX,
 )
 def no_keepdims(x, axis=-1):
@@ -333,7 +333,7 @@ def no_keepdims(x, axis=-1):
 
 @MISTAKES.add(
     "the axis was moved, and not moved back",
-    hint="The weights have the same shape as the scores. Have yours, for axis=0?",
+    hint="The weights have the same shape as the scores. Do yours, for axis=0?",
     more="You turned the array so that the axis came last. Print the shape of what you return for a table of shape "
     "(5, 3) and axis=0. What is the last step, the one that undoes the first?",
     section=SOFTMAX,
@@ -344,7 +344,7 @@ def not_moved_back(x, axis=-1):
 
 
 @MISTAKES.add(
-    "right for tables alone",
+    "right only for tables",
     hint="A single row has one dimension, a stack of tables three. How many does your code count on?",
     more="The sum of a single row is one number, which cannot be turned into a column any more. There is a way to "
     "keep the summed dimension, with size 1, whatever the shape: reread what the chapter says about columns.",
@@ -503,7 +503,7 @@ def log_softmax(x, axis=-1):
     section=SOFTMAX,
 )
 def softmin(x, axis=-1):
-    """The largest score gets the smallest weight: somewhere a minus sign is too many."""
+    """The largest score gets the smallest weight: there is one minus sign too many."""
     return softmax(-x, axis)
 
 
@@ -559,8 +559,8 @@ def divided_by_largest(x, axis=-1):
 @MISTAKES.add(
     "divided by the mean instead of the sum",
     hint="What does each of your rows sum to? Compare with the number of its scores.",
-    more="For [0, log 3] the exponentials are 1 and 3. You divide by 2, their mean, so the row sums to 2. Which number "
-    "below makes it sum to 1?",
+    more="For [0, log 3] the exponentials are 1 and 3. You divide by 2, their mean, so the row sums to 2. Which "
+    "divisor makes it sum to 1?",
     section=SOFTMAX,
 )
 def divided_by_mean(x, axis=-1):
@@ -584,7 +584,7 @@ def divided_by_length(x, axis=-1):
 
 @MISTAKES.add(
     "divided by the sum of the scores",
-    hint="What is added up below the fraction: the scores, or their exponentials?",
+    hint="What is added up in the denominator: the scores, or their exponentials?",
     more="For [0, log 3] the exponentials are 1 and 3, and their sum is 4. You divide by log 3, the sum of the scores.",
     section=SOFTMAX,
 )
@@ -595,7 +595,7 @@ def divided_by_scores(x, axis=-1):
 
 @MISTAKES.add(
     "shifted, and divided by the sum of the scores",
-    hint="What is added up below the fraction: the scores, or their exponentials?",
+    hint="What is added up in the denominator: the scores, or their exponentials?",
     more="For [0, log 3] the shifted exponentials are 1/3 and 1, and their sum is 4/3. You divide by log 3, the sum "
     "of the scores.",
     section=SOFTMAX,
@@ -607,7 +607,7 @@ def shifted_over_scores(x, axis=-1):
 
 @MISTAKES.add(
     "the exponential of the sum, not the sum of the exponentials",
-    hint="Which comes first below the fraction: the exponential, or the sum?",
+    hint="Which comes first in the denominator: the exponential, or the sum?",
     more="For [0, log 3] the exponentials are 1 and 3, and their sum is 4. You divide by 3, the exponential of 0 + "
     "log 3.",
     section=SOFTMAX,
@@ -649,7 +649,7 @@ def odds(x, axis=-1):
     section=SOFTMAX,
 )
 def one_more(x, axis=-1):
-    """The sum below has an extra 1, as in a sigmoid. So the weights of a row come to less than 1."""
+    """The denominator has an extra 1, as in a sigmoid. So the weights of a row come to less than 1."""
     e = np.exp(x)
     return e / (1 + e.sum(axis=axis, keepdims=True))
 
@@ -669,7 +669,7 @@ def shifted_one_more(x, axis=-1):
 
 @MISTAKES.add(
     "the fraction is upside down",
-    hint="Your weights are larger than 1. What is above the line, and what below?",
+    hint="Your weights are larger than 1. What is in the numerator, and what in the denominator?",
     more="For [0, log 3] the exponentials are 1 and 3, and their sum is 4. Is the weight of the first one 1/4 or 4/1?",
     section=SOFTMAX,
 )
@@ -743,7 +743,7 @@ def standardised(x, axis=-1):
     "the scores are scaled first",
     hint="The softmax uses the scores as they are. What have you divided them by?",
     more="For three scores that are log 1, log 2 and log 5, the weights are 1/8, 2/8 and 5/8. Yours are closer "
-    "together. The division by a square root belongs to attention, before its softmax, not into the softmax.",
+    "together. The division by a square root belongs to attention, before its softmax, and not in the softmax.",
     section=SOFTMAX,
 )
 def scaled(x, axis=-1):
@@ -831,7 +831,7 @@ def vanishing_rows(x, axis=-1):
 
 @MISTAKES.add(
     "for axis 0 the table is transposed, and never transposed back",
-    hint="The weights have the same shape as the scores. Have yours, for axis=0?",
+    hint="The weights have the same shape as the scores. Do yours, for axis=0?",
     more="Print the shape of what you return for a table of shape (5, 3) and axis=0. Then try a stack of shape "
     "(2, 5, 3) with axis=1: which axis do you normalise?",
     section=SOFTMAX,

@@ -1,4 +1,4 @@
-"""Attention in blocks of keys, as the notebook on the transformer hands it out to be mended: what goes wrong there.
+"""Attention in blocks of keys, as the notebook on the transformer hands it out to be fixed: what goes wrong there.
 
 It is examined as ``scaled_dot_product_attention``, which takes these mistakes into its own.
 """

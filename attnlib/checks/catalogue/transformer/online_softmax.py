@@ -297,7 +297,7 @@ def ratio_of_norms(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "old and new are never brought to one measure",
-    hint="Against what are the old sums measured, against what the new ones, and may they be added so?",
+    hint="What are the old sums measured against, and what are the new ones? Can they be added like that?",
     more="In the example of the chapter the old sums are measured against log 2 and the block against log 8. Which of "
     "the two stays as it is?",
     section=IN_BLOCKS,
@@ -516,7 +516,7 @@ def no_shift(scores, value, total, norm, maximum):
 
 
 @MISTAKES.add(
-    "the exponent is turned round",
+    "the exponent is reversed",
     hint="Which score should have the largest exponential: the largest one, or the smallest?",
     more="The exponential of the largest score so far is 1, and all others are smaller. Are yours?",
     section=ONE_PASS,
@@ -548,7 +548,7 @@ def normalised_total(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "the block's weights are normalised",
-    hint="Does a block on its own know by what its exponentials have to be divided?",
+    hint="Does a block on its own know what its exponentials have to be divided by?",
     more="Sum the numbers that multiply the values of the block. If that is 1, they were divided too early.",
     section=ONE_PASS,
 )
@@ -597,7 +597,7 @@ def logarithm_of_the_norm(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "the block's weights are normalised, in total and norm",
-    hint="Does a block on its own know by what its exponentials have to be divided?",
+    hint="Does a block on its own know what its exponentials have to be divided by?",
     more="Sum the exponentials of the block that you add to the norm. If that is 1, they were divided too early.",
     section=ONE_PASS,
 )
@@ -897,7 +897,7 @@ def new_axis_from_front(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "the state that came in is changed",
-    hint="To whom do the arrays belong that your function is called with?",
+    hint="Who owns the arrays that your function is called with?",
     more="Print the total and the norm before and after the call. Which line writes into them?",
     section=ONE_PASS,
 )
@@ -913,7 +913,7 @@ def state_changed(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "the old maximum is overwritten",
-    hint="To whom do the arrays belong that your function is called with?",
+    hint="Who owns the arrays that your function is called with?",
     more="Print the maximum before and after the call. Which line writes into it?",
     section=ONE_PASS,
 )
@@ -926,7 +926,7 @@ def maximum_changed(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "the scores are overwritten",
-    hint="To whom do the arrays belong that your function is called with?",
+    hint="Who owns the arrays that your function is called with?",
     more="Print the scores before and after the call. Which line writes into them?",
     section=ONE_PASS,
 )

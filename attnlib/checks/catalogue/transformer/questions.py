@@ -29,7 +29,7 @@ QUESTIONS: tuple[Question, ...] = (
             "dO tells them apart.",
             "C": "Think of a row of dP for ones: the sum of each value. Is its weighted average zero? If it is not, "
             "something is missing from dS.",
-            "D": "The gradients of queries and keys are other numbers, and mostly of another shape, whatever the "
+            "D": "The gradients of queries and keys are different numbers, mostly of a different shape, whatever the "
             "upstream gradient is.",
         },
         section=SUM_CHECK,
@@ -45,7 +45,7 @@ QUESTIONS: tuple[Question, ...] = (
             "C": "The maximum is indeed the same in both orders. Now look at what the norm is a sum of, according to "
             "the claim in the chapter: does the order appear there?",
             "D": "After any number of blocks the state is a sum over all scores seen, measured against the largest. "
-            "Neither a sum nor a maximum knows an order.",
+            "Neither a sum nor a maximum depends on the order.",
         },
         section=INVARIANT,
     ),

@@ -88,7 +88,7 @@ def _gradients(grad, query, key, value, *, back=_through, weights=_weights, scal
 
 @MISTAKES.add(
     "the scale is missing in the gradient of the queries",
-    hint="The scores are c times a product. Which of your gradients know of c?",
+    hint="The scores are c times a product. Which of your gradients contain c?",
     more="Two gradients pass through the scores. Compare the last two lines of your function: do they have the same "
     "factor?",
     section=BACKWARD,
@@ -100,7 +100,7 @@ def no_scale_for_query(grad, query, key, value):
 
 @MISTAKES.add(
     "the scale is missing in the gradient of the keys",
-    hint="The scores are c times a product. Which of your gradients know of c?",
+    hint="The scores are c times a product. Which of your gradients contain c?",
     more="Two gradients pass through the scores. Compare the last two lines of your function: do they have the same "
     "factor?",
     section=BACKWARD,
@@ -372,7 +372,7 @@ def average_over_all(grad, query, key, value):
     section=SOFTMAX,
 )
 def average_without_axis(grad, query, key, value):
-    """The averages lie in one row themselves. So they are subtracted from the wrong numbers, or do not fit at all."""
+    """The averages lie in a single row. So they are subtracted from the wrong numbers, or do not fit at all."""
     return _gradients(grad, query, key, value, back=lambda p, dp: p * (dp - (p * dp).sum(axis=-1)))
 
 
@@ -402,7 +402,7 @@ def average_added(grad, query, key, value):
 
 
 @MISTAKES.add(
-    "the difference is turned round",
+    "the difference is reversed",
     hint="A key that is better than the average: should its score rise or fall?",
     more="Compare the signs of your first two gradients with the example worked by hand.",
     section=SOFTMAX,
@@ -547,7 +547,7 @@ def last_query_alone(grad, query, key, value):
 def weights_not_transposed(grad, query, key, value):
     """For the gradient of the values the table of weights is used as it is, with a row for each query.
 
-    It has to be turned round, with a row for each key.
+    It has to be transposed, with a row for each key.
     """
     d_query, d_key, _ = _gradients(grad, query, key, value)
     return d_query, d_key, _weights(query, key) @ grad
@@ -562,7 +562,7 @@ def weights_not_transposed(grad, query, key, value):
 def scores_not_transposed(grad, query, key, value):
     """For the gradient of the keys the table dS is used as it is, with a row for each query.
 
-    It has to be turned round, with a row for each key.
+    It has to be transposed, with a row for each key.
     """
     p, c = _weights(query, key), query.shape[-1] ** -0.5
     d_query, _, d_value = _gradients(grad, query, key, value)
@@ -576,7 +576,7 @@ def scores_not_transposed(grad, query, key, value):
     section=PRODUCT,
 )
 def scores_transposed_for_query(grad, query, key, value):
-    """For the gradient of the queries the table dS is turned round. It has a row for each query already."""
+    """For the gradient of the queries the table dS is transposed. It has a row for each query already."""
     p, c = _weights(query, key), query.shape[-1] ** -0.5
     _, d_key, d_value = _gradients(grad, query, key, value)
     return c * (_swap(_through(p, grad @ _swap(value))) @ key), d_key, d_value
@@ -589,9 +589,9 @@ def scores_transposed_for_query(grad, query, key, value):
     section=PRODUCT,
 )
 def transposes_swapped(grad, query, key, value):
-    """The table dS is turned round for the queries and left for the keys.
+    """The table dS is transposed for the queries and not for the keys.
 
-    It should be left for the queries and turned round for the keys.
+    It should be the other way round.
     """
     p, c = _weights(query, key), query.shape[-1] ** -0.5
     ds = _through(p, grad @ _swap(value))
@@ -634,7 +634,7 @@ def values_not_transposed(grad, query, key, value):
 @MISTAKES.add(
     "dP is made with the keys",
     hint="The context is a product of two tables. Which ones?",
-    more="The rule of the product gives dP the other factor of the context. Is that the keys or the values?",
+    more="By the product rule, dP contains the other factor of the context. Is that the keys or the values?",
     section=PRODUCT,
 )
 def keys_for_values(grad, query, key, value):
@@ -733,7 +733,7 @@ def scores_for_weights(grad, query, key, value):
     section=SUM_CHECK,
 )
 def upstream_ignored(grad, query, key, value):
-    """The gradients are those of the plain sum of the context: ones are where the upstream gradient belongs."""
+    """The gradients are those of the plain sum of the context: you use ones where the upstream gradient belongs."""
     return _gradients(np.ones_like(grad), query, key, value)
 
 
@@ -744,7 +744,7 @@ def upstream_ignored(grad, query, key, value):
     section=PRODUCT,
 )
 def upstream_for_values_only(grad, query, key, value):
-    """The gradient of the values is right. For queries and keys, ones are where the upstream gradient belongs."""
+    """The gradient of the values is right. For queries and keys, you use ones where the upstream gradient belongs."""
     d_query, d_key, _ = _gradients(np.ones_like(grad), query, key, value)
     return d_query, d_key, _swap(_weights(query, key)) @ grad
 
@@ -756,7 +756,7 @@ def upstream_for_values_only(grad, query, key, value):
     section=PRODUCT,
 )
 def upstream_not_for_values(grad, query, key, value):
-    """The gradients of queries and keys are right. For the values, ones are where the upstream gradient belongs."""
+    """The gradients of queries and keys are right. For the values, you use ones where the upstream gradient belongs."""
     d_query, d_key, _ = _gradients(grad, query, key, value)
     return d_query, d_key, _swap(_weights(query, key)) @ np.ones_like(grad)
 
@@ -911,7 +911,7 @@ def overflow(grad, query, key, value):
 
 @MISTAKES.add(
     "an input is changed",
-    hint="To whom do the arrays belong that your function is called with?",
+    hint="Who owns the arrays that your function is called with?",
     more="Print the queries before and after the call. Which line writes into them?",
     section=BACKWARD,
 )

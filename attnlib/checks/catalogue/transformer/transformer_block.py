@@ -334,7 +334,7 @@ def parallel(block, x, attend):
 @MISTAKES.add(
     "both parts read the same normalised input",
     hint="May the feed-forward layer see what attention has just added?",
-    more="Some models do it so (GPT-J), with one norm alone. Here there are two norms: what does the second one read?",
+    more="Some models (GPT-J) do this, with a single norm. Here there are two norms: what does the second one read?",
     section=JOBS,
 )
 def parallel_with_one_norm(block, x, attend):
@@ -810,7 +810,7 @@ def activation_on_the_stream(block, x, attend):
     section=JOBS,
 )
 def activation_on_attention(block, x, attend):
-    """Negative numbers are cut off in what attention adds. The bend belongs into the feed-forward layer alone."""
+    """Negative numbers are cut off in what attention adds. The bend belongs in the feed-forward layer alone."""
     return _finish(block, x + np.maximum(attend(block.norm1(x)), 0))
 
 
@@ -878,7 +878,7 @@ def no_attention(block, x, attend):
 
 @MISTAKES.add(
     "the norm runs over the tokens",
-    hint="For one token's norm, are its neighbours needed?",
+    hint="Does the norm of one token need its neighbours?",
     more="Take one row out of a sequence and normalise it alone. It should come out as it did among the others.",
     section=LAYER_NORM,
 )
@@ -892,7 +892,7 @@ def norm_over_tokens(block, x, attend):
 
 @MISTAKES.add(
     "the norm runs over the batch",
-    hint="For one token's norm, is it needed who else is in the batch?",
+    hint="Does the norm of one token depend on what else is in the batch?",
     more="Take one sequence out of a batch and run your block on it alone. It should come out as it did among the "
     "others.",
     section=LAYER_NORM,
@@ -907,7 +907,7 @@ def norm_over_batch(block, x, attend):
 
 @MISTAKES.add(
     "batch norm instead of layer norm",
-    hint="For one token's norm, is it needed which other tokens there are?",
+    hint="Does the norm of one token depend on the other tokens?",
     more="Take one row of one sequence and normalise it alone. It should come out as it did among the others.",
     section=LAYER_NORM,
 )
@@ -994,7 +994,7 @@ def variance_of_a_sample(block, x, attend):
 @MISTAKES.add(
     "the norm has no eps",
     hint="What is the variance of the row (7, 7, 7, 7), and what do you divide by?",
-    more="Normalise a row of equal numbers by hand. It should become zeros, and no nan.",
+    more="Normalise a row of equal numbers by hand. It should become zeros, not nan.",
     section=LAYER_NORM,
 )
 def no_eps(block, x, attend):
@@ -1266,7 +1266,7 @@ def overflow(block, x, attend):
 
 @MISTAKES.add(
     "the input is changed",
-    hint="To whom does the array belong that your block is called with?",
+    hint="Who owns the array that your block is called with?",
     more="Print the input before and after the call. Which line writes into it, when all it should do is make a new "
     "sum?",
     section=RESIDUAL,
