@@ -109,11 +109,11 @@ def load_minilm(
     if backend not in ("numpy", "torch"):
         raise ValueError(f"backend is {backend!r}, but 'numpy' or 'torch' is needed")
     if backend == "numpy" and device is not None:
-        raise ValueError(f"device is {device!r}, but NumPy has none: leave it None, or take backend='torch'")
+        raise ValueError(f"device is {device!r}, but NumPy has none: leave it None, or use backend='torch'")
     require("attnlib.minilm", "safetensors", "tokenizers")
     folder = packaged_folder() if folder is None else Path(folder)
     if not folder.is_dir():
-        raise FileNotFoundError(f"{folder} is no folder. {DOWNLOAD_ADVICE}")
+        raise FileNotFoundError(f"{folder} is not a folder. {DOWNLOAD_ADVICE}")
     weights, words = (_read(folder / name) for name in SHA256)
     parameters = _needed("safetensors.numpy").load(weights)
     model = import_module(f"attnlib.{backend}").BertEncoder(**SIZES)
@@ -202,7 +202,7 @@ class SentenceEncoder(Generic[A]):
             ((1, 384), 1.0)
         """
         if isinstance(sentences, str):
-            raise TypeError(f"sentences is the string {sentences!r}, but a list of strings is needed: put it into one")
+            raise TypeError(f"sentences is the string {sentences!r}, but a list of strings is needed: put it in a list")
         ids = [encoding.ids for encoding in self._encodings(list(sentences))]
         order = sorted(range(len(ids)), key=lambda n: len(ids[n]))
         size = check_int("batch_size", batch_size, 1)

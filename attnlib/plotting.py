@@ -100,7 +100,7 @@ def heatmap(
         ax = Figure(figsize=_table_size(queries, keys)).subplots()
     full = _largest(x) if vmax is None else vmax
     if full < 0:
-        raise ValueError(f"vmax is {vmax}, but it is a size: a number from 0 on is needed")
+        raise ValueError(f"vmax is {vmax}, but a number of at least 0 is needed")
     for (i, j), value in np.ndenumerate(x):
         shade = min(abs(value) / full, 1.0) * MAX_SHADE if full and not np.isnan(value) else 0.0
         ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, color=COLOURS[int(value < 0)], alpha=shade, lw=0))

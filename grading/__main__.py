@@ -46,9 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     work.add_argument("--to", type=Path, metavar="FOLDER", help="where to copy it (default: work/)")
     _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
     _command(
-        commands, "report", "show the grades and write the feedback again, with what a person has graded since the run"
+        commands, "report", "show the grades and write the feedback again, with what was graded by hand since the run"
     )
-    doctor = _command(commands, "doctor", "say what has to be repaired of each submission, and what cannot be graded")
+    doctor = _command(commands, "doctor", "say what has to be repaired in each submission, and what cannot be graded")
     doctor.add_argument("--students", nargs="+", metavar="STUDENT", help="only these students: names or patterns")
     export = _command(commands, "export", "write the grades for a spreadsheet or for Canvas, and show what is new")
     export.add_argument("--canvas", type=Path, metavar="FILE", help="the gradebook that Canvas exported: CSV")
@@ -69,11 +69,11 @@ def _parser() -> argparse.ArgumentParser:
 def _run_options(run: argparse.ArgumentParser) -> None:
     whom = "grade only these students: names, or patterns such as 'a*' (default: everybody)"
     run.add_argument("--students", nargs="+", metavar="STUDENT", help=whom)
-    run.add_argument("--jobs", type=_positive, default=1, metavar="N", help="grade N at the same time (default: 1)")
+    run.add_argument("--jobs", type=_positive, default=1, metavar="N", help="grade N students at a time (default: 1)")
     run.add_argument("--scheduler", metavar="URL", help="grade on the workers of a dask cluster: tcp://HOST:8786")
     seconds = "seconds of processor time that one cell may use (default: %(default)s)"
     run.add_argument("--timeout", type=_positive, default=int(Limits().cell), metavar="S", help=seconds)
-    again = "grade unchanged submissions again as well; what was graded by hand then waits to be looked at again"
+    again = "grade unchanged submissions again as well; what was graded by hand then has to be checked again"
     run.add_argument("--regrade", action="store_true", help=again)
     run.add_argument("--no-feedback", action="store_true", help="make no feedback pages; `report` makes them later")
     bare = "grade without a sandbox: student code can then read your files and award itself marks"

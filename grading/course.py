@@ -56,7 +56,7 @@ class Course:
         if assignment not in self.assignments():
             known = ", ".join(self.assignments()) or "none at all"
             folder = self.root / "solutions"
-            raise GradingError(f"there is no assignment {assignment!r} in {folder}. There are: {known}")
+            raise GradingError(f"there is no assignment {assignment!r} in {folder}. The assignments are: {known}")
 
     def notebooks(self, assignment: str) -> list[str]:
         """Return the file names of an assignment's notebooks: what a complete submission contains."""

@@ -5,20 +5,20 @@ import errno
 from sqlalchemy.exc import SQLAlchemyError
 
 ADVICE_BY_ERRNO = {
-    errno.ENOSPC: "There has to be free space on the disk: remove what is not needed.",
-    errno.EDQUOT: "There has to be free space within your quota: remove what is not needed.",
-    errno.EACCES: "You have to be allowed to read and write it: change its permissions, or who owns it.",
-    errno.EPERM: "You have to be allowed to read and write it: change its permissions, or who owns it.",
-    errno.EROFS: "It has to be on a disk that can be written to: name another folder.",
-    errno.ENOENT: "It has to exist: look whether the path is right, or whether somebody has removed it.",
-    errno.ENOTDIR: "Every part of the path but the last has to be a folder: move the file that is in the way.",
-    errno.EISDIR: "It has to be a file: move the folder that is in the way.",
-    errno.EEXIST: "There may be nothing of that name: move what is in the way.",
-    errno.EMFILE: "A process has to be allowed more open files: raise the limit with `ulimit -n`.",
-    errno.ENOMEM: "There has to be free memory: end other programs.",
+    errno.ENOSPC: "Free some space on the disk.",
+    errno.EDQUOT: "Free some space within your quota.",
+    errno.EACCES: "You need permission to read and write it: change its permissions or its owner.",
+    errno.EPERM: "You need permission to read and write it: change its permissions or its owner.",
+    errno.EROFS: "Choose another folder, on a disk that can be written to.",
+    errno.ENOENT: "Check that the path is right and that nobody has removed it.",
+    errno.ENOTDIR: "Every part of the path but the last must be a folder: move the file that is in the way.",
+    errno.EISDIR: "A file is expected there: move the folder that is in the way.",
+    errno.EEXIST: "Nothing of that name may exist yet: move what is in the way.",
+    errno.EMFILE: "The process needs to open more files: raise the limit with `ulimit -n`.",
+    errno.ENOMEM: "Close other programs to free some memory.",
 }
-DEFAULT_ADVICE = "Put this right."
-GRADEBOOK_ADVICE = "The gradebook has to be there, and no other program may keep it locked: close that program."
+DEFAULT_ADVICE = "Fix this."
+GRADEBOOK_ADVICE = "The gradebook must exist, and no other program may keep it locked: close the one that does."
 
 
 def explained(error: Exception) -> str:

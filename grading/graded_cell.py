@@ -59,7 +59,7 @@ def read_graded_cell(cell: NotebookNode) -> GradedCell:
         raise _not_a_question(cell, f"there is no exercise {name!r}")
     backend, hints = options.get("backend", "numpy"), options.get("hint", 1)
     if backend not in CATALOGUE[name].backends or hints not in (1, 2):
-        raise _not_a_question(cell, "there is no such backend, or no such hint")
+        raise _not_a_question(cell, "the exercise has no such backend, or there is no such hint")
     return GradedCell(
         **asked, points=points, exercise=CATALOGUE[name], backend=str(backend), hints=2 if hints == 2 else 1
     )
@@ -69,10 +69,10 @@ def _call(cell: NotebookNode) -> ast.Call:
     try:
         body = ast.parse(cell.source).body
     except SyntaxError as error:
-        raise _not_a_question(cell, f"it is no Python ({error})") from None
+        raise _not_a_question(cell, f"it is not valid Python ({error})") from None
     call = body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in CHECK_OPTIONS):
-        raise _not_a_question(cell, "it is something else")
+        raise _not_a_question(cell, "this cell holds something else")
     return call
 
 

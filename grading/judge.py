@@ -92,7 +92,7 @@ class Judge:
                 Choice(graded_cell.question, _text(facts.get("value")), graded_cell.points), graded_cell.points
             )
         if facts.get("callable") is not True:
-            said = f"{graded_cell.expression} is of the type {_text(facts.get('kind'))}, but a function is needed"
+            said = f"{graded_cell.expression} is of type {_text(facts.get('kind'))}, but a function is needed"
             return [error("TypeError", said)]
         return _shown(self._report(graded_cell, answered, stop), graded_cell.points)
 

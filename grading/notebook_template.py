@@ -19,8 +19,8 @@ UNWRITTEN_ERROR = "NotImplementedError"  # what an answer that nobody wrote rais
 WITHHELD_ERROR = "Withheld"  # what a comparison with attnlib's own function raises before the probe has been answered
 # A given cell with this tag takes long and earns nothing, so it is skipped while grading.
 DEMONSTRATION_TAG = "demonstration"
-CELL_SKIPPED_NOTICE = "[Not run while grading: this cell shows something, and earns nothing.]\n"
-OUTPUT_CUT_NOTICE = "[Output cut here: there was more than is kept.]\n"
+CELL_SKIPPED_NOTICE = "[Not run while grading: this cell only shows something, and earns no points.]\n"
+OUTPUT_CUT_NOTICE = "[Output cut here: the rest is not kept.]\n"
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _output(output: dict[str, object], count: int) -> NotebookNode:
 def _noticed(cell: NotebookNode, answered: Answered | None, *, cut: bool) -> list[NotebookVerdict]:
     """Return what the outputs of a cell that finished show: an error, no memory, too much output."""
     where = f"the cell {_name(cell)!r}"
-    found = [NotebookVerdict(Verdict.OUTPUT_LIMIT, f"{where} showed more than is kept.")] if cut else []
+    found = [NotebookVerdict(Verdict.OUTPUT_LIMIT, f"{where} produced more output than is kept.")] if cut else []
     answers = answered.answers.values() if answered else ()
     if any(
         words in str(answer.get("error")) for answer in answers if isinstance(answer, dict) for words in MEMORY_ERRORS

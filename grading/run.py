@@ -187,7 +187,7 @@ def chosen(course: Course, assignment: str, asked: Sequence[str] | None) -> list
     if unknown:
         raise GradingError(
             f"no submission folder for {', '.join(map(plain, unknown))} in {course.folder / 'submitted'}. "
-            f"There are: {', '.join(map(plain, there)) or 'none at all'}"
+            f"The folders are: {', '.join(map(plain, there)) or 'none at all'}"
         )
     wanted = [student for student in there if asked is None or any(_means(name, student) for name in asked)]
     refused = not_graded(course)

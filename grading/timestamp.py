@@ -52,10 +52,10 @@ def _text(folder: Path) -> str:
 def _moment(text: str) -> datetime:
     match = TIMESTAMP_PATTERN.fullmatch(text)
     if not match:
-        raise ValueError(f"{text!r} is no moment such as '2030-01-31 23:59:00 UTC'")
+        raise ValueError(f"{text!r} is not a date and time such as '2030-01-31 23:59:00 UTC'")
     day, time, offset, zone = match.groups()
     if zone and gettz(zone) is None:
-        raise ValueError(f"{zone!r} is no time zone")
+        raise ValueError(f"{zone!r} is not a time zone")
     # nbgrader takes an offset behind a space for one in seconds; without the space it is read as it is meant.
     moment: datetime = parse_utc(f"{day} {time} {zone}" if zone else f"{day} {time}{offset or ''}")
     return moment

@@ -24,15 +24,15 @@ class Verdict(StrEnum):
         return member
 
     GRADED = "graded", "every cell was run"
-    STUDENT_ERROR = "student-error", "a cell raised an error; what could be answered nevertheless is counted"
-    OUTPUT_LIMIT = "output-limit", "a cell showed more than is kept; all others are counted"
+    STUDENT_ERROR = "student-error", "a cell raised an error; the answers that could still be read are counted"
+    OUTPUT_LIMIT = "output-limit", "a cell produced more output than is kept; all others are counted"
     CRASHED = "crashed", "a cell ended the Python process, and earned nothing; the others are counted"
-    TIMEOUT = "timeout", "a cell did not end in time, and earned nothing; the others are counted"
+    TIMEOUT = "timeout", "a cell did not finish in time, and earned nothing; the others are counted"
     OUT_OF_MEMORY = (
         "out-of-memory",
         "a cell needed more memory than there is, and earned nothing; the others are counted",
     )
-    TAMPERED = "tampered", "a cell wrote into the channel of its answers, and earned nothing; look at it yourself"
+    TAMPERED = "tampered", "a cell wrote into the channel of its answers, and earned nothing; check it yourself"
     UNREADABLE = "unreadable", "the file is not a notebook that can be graded; nothing was earned", False
     MISSING = "missing", "there is no notebook; nothing was earned", False
     INFRASTRUCTURE = "infrastructure", "the grader itself failed; nothing is known about this submission", False

@@ -61,7 +61,7 @@ def check(name: str, implementation: Implementation, *, points: float = 1, hint:
     """
     _require_positive(points)
     if hint not in (1, 2):
-        raise ValueError(f"hint is {hint!r}, but there are two: hint=1 and hint=2")
+        raise ValueError(f"hint is {hint!r}, but there are only two hints: hint=1 and hint=2")
     if options.get("backend") == "torch" and browser.in_browser() and browser.without_torch():
         print(browser.left_out())
         return 0.0
@@ -90,7 +90,7 @@ def check_choice(name: str, answer: str | None, *, points: float = 1) -> float:
     """
     _require_positive(points)
     if name not in QUESTIONS:
-        raise ValueError(f"there is no question {name!r}. There are: {', '.join(QUESTIONS)}")
+        raise ValueError(f"there is no question {name!r}. The questions are: {', '.join(QUESTIONS)}")
     choice = Choice(QUESTIONS[name], answer, float(points))
     _show(choice)
     if not choice.passed:

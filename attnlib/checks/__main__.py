@@ -47,7 +47,7 @@ def _notebook(path: Path, seconds: int, parser: argparse.ArgumentParser) -> int:
 def _report(names: list[str], seeds: int, parser: argparse.ArgumentParser) -> int:
     unknown = [name for name in names if name not in CATALOGUE]
     if unknown:
-        parser.error(f"no exercise {', '.join(unknown)}; there are: {', '.join(CATALOGUE)}")
+        parser.error(f"no exercise {', '.join(unknown)}; the exercises are: {', '.join(CATALOGUE)}")
     try:
         require("python -m attnlib.checks report", "tqdm", "torch", "array_api_compat")
     except ModuleNotFoundError as error:

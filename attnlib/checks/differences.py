@@ -40,7 +40,7 @@ def describe_difference(exercise: Exercise, case: Case, answer: Answer, expected
     """Return one short sentence about the first thing that is wrong in ``answer``."""
     if answer.error is not None:
         if answer.error.endswith("among its parameters"):
-            return "your class has other parameters than the weights that it is given"
+            return "your class has different parameters from the weights that it is given"
         missing = re.search(r"unexpected keyword argument '(\w+)'", answer.error) if answer.line is None else None
         if missing:
             return f"your function has no argument {missing[1]}"

@@ -226,7 +226,7 @@ def _find(name: str) -> Exercise:
     except (KeyError, TypeError):
         near = difflib.get_close_matches(str(name), CATALOGUE, n=1)
         meant = f": did you mean {near[0]!r}?" if near and isinstance(name, str) else "."
-        raise ValueError(f"there is no exercise {name!r}{meant} There are: {', '.join(CATALOGUE)}") from None
+        raise ValueError(f"there is no exercise {name!r}{meant} The exercises are: {', '.join(CATALOGUE)}") from None
 
 
 def _cases(exercise: Exercise, backend: str, seed: int | None) -> list[Case]:

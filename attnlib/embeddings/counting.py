@@ -81,7 +81,7 @@ def ppmi_vectors(
         raise ValueError(f"width is {width} and window is {window}, but both must be at least 1")
     near = _near(sentences, words, window)
     if not near.any():
-        raise ValueError("no two of the words that are kept ever stand near each other: there is nothing to count")
+        raise ValueError("no two of the words that are kept occur near each other: there is nothing to count")
     u, s, _ = np.linalg.svd(_ppmi(near, smoothing))
     vectors = u[:, :width] * np.sqrt(s[:width])
     return KeyedVectors(words, vectors / np.sqrt(np.mean(vectors**2)))

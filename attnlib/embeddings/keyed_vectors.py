@@ -59,7 +59,7 @@ class KeyedVectors:
         self.key_to_index = {word: i for i, word in enumerate(self.index_to_key)}
         if len(self.key_to_index) != len(self.index_to_key):
             twice = next(word for word, count in Counter(self.index_to_key).items() if count > 1)
-            raise ValueError(f"the word {twice!r} comes more than once")
+            raise ValueError(f"the word {twice!r} occurs more than once")
 
     @classmethod
     def load_word2vec_format(
@@ -233,7 +233,7 @@ class KeyedVectors:
 
     def _row(self, word: object) -> int:
         if not isinstance(word, str):
-            raise TypeError(f"{word!r} is no word: a string is needed, or to look up several, a list of strings")
+            raise TypeError(f"{word!r} is not a word: a string is needed, or a list of strings to look up several")
         try:
             return self.key_to_index[word]
         except KeyError:

@@ -54,7 +54,7 @@ def read(
     if promised is not None:
         _check_count(fname, len(words) + len(again), promised, limit)
     if again:
-        warnings.warn(f"words that came before are skipped, {len(again)} in all, first {again[0]}", stacklevel=3)
+        warnings.warn(f"repeated words are skipped, {len(again)} in all, first {again[0]}", stacklevel=3)
     return list(words), np.frombuffer(numbers, dtype).reshape(len(words), width)
 
 

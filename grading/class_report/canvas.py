@@ -122,7 +122,7 @@ def _lines(file: Path) -> list[list[str]]:
     try:
         return [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if any(line)]
     except csv.Error as error:
-        raise GradingError(f"{file} is no CSV file: {error}") from None
+        raise GradingError(f"{file} is not a CSV file: {error}") from None
 
 
 def changes(rows: Sequence[Row], assignment: str, gradebook: Gradebook) -> Changes:
@@ -161,7 +161,7 @@ def _column(gradebook: Gradebook, assignment: str) -> int:
             f"assignment in Canvas this name, publish it, and export again. Its assignments are: {known}"
         )
     if READ_ONLY_MARK in gradebook.possible[found[0]]:
-        raise GradingError(f"Canvas lets nobody change its column {plain(gradebook.header[found[0]])!r}")
+        raise GradingError(f"nobody may change Canvas' column {plain(gradebook.header[found[0]])!r}")
     return found[0]
 
 

@@ -55,7 +55,7 @@ def _cells(files: SafeFolder, file: Path) -> list[dict[str, object]]:
     except FileNotFoundError:
         raise NotComparableError("no executed notebook") from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise NotComparableError(f"{file.name} is no whole notebook ({type(error).__name__})") from error
+        raise NotComparableError(f"{file.name} is not a complete notebook ({type(error).__name__})") from error
 
 
 def _source(cell: dict[str, object]) -> str:

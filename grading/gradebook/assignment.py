@@ -115,7 +115,7 @@ class AssignmentGradebook:
             GradingError: the cells of a notebook are not those that the gradebook knows. Nothing is written.
         """
         for name in sorted(notebooks.keys() - set(self._notebooks.values())):
-            self.log.warning("%s: %s is no notebook of %s, left out", student, plain(name), self.assignment)
+            self.log.warning("%s: %s is not a notebook of %s, left out", student, plain(name), self.assignment)
         with self._transaction() as db:
             submission = self._submission(student, when)
             grades, comments = self._rows(db, Grade, submission), self._rows(db, Comment, submission)

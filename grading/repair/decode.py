@@ -23,7 +23,7 @@ def decode(data: bytes) -> tuple[str, tuple[Repair, ...]]:
     repairs = []
     if encoding != "utf-8":
         name = "UTF-8 with a byte order mark" if encoding == "utf-8-sig" else encoding.upper()
-        repairs.append(Repair("encoding", f"The file was written as {name}, and not as plain UTF-8."))
+        repairs.append(Repair("encoding", f"The file was saved as {name}, not as plain UTF-8."))
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
@@ -31,7 +31,7 @@ def decode(data: bytes) -> tuple[str, tuple[Repair, ...]]:
         repairs.append(Repair("replaced-characters", "Some characters of the file could not be read."))
     if "\r" in text:
         text = unix_line_ends(text)
-        repairs.append(Repair("line-ends", "The lines of the file ended as on Windows."))
+        repairs.append(Repair("line-ends", "The file had Windows line endings."))
     return text, tuple(repairs)
 
 

@@ -23,14 +23,16 @@ def differences(
 ) -> Iterator[Repair]:
     """Report what happened to the assignment's cells."""
     if not found:
-        yield Repair("another-notebook", "None of the assignment's cells is there. Is it the notebook of another?")
+        yield Repair(
+            "another-notebook", "It contains none of this assignment's cells. Does it belong to another assignment?"
+        )
         return
     pairs = [(expected[i], cells[found[i]]) for i in sorted(found)]
     yield from _copies(cells, found, expected)
     yield from _gone([cell for i, cell in enumerate(expected) if i not in found])
     order = [found[i] for i in sorted(found)]
     if order != sorted(order):
-        yield Repair("moved-cell", "The cells stood in another order; they stand in the assignment's again.")
+        yield Repair("moved-cell", "The cells were in a different order; the assignment's order is restored.")
     yield from _changed(pairs)
     yield from _renamed(pairs)
 
@@ -41,36 +43,36 @@ def _copies(
     taken = set(found.values())
     claimed = {name for at, cell in enumerate(cells) if at not in taken for name in (cell.name, cell.id) if name}
     if copied := [str(cell) for i, cell in enumerate(expected) if i in found and {cell.name, cell.id} & claimed]:
-        text = "Of each the last one counts, and the others are kept as the student's own"
-        yield Repair("duplicated-cell", f"Cells stood there more than once: {listed(copied)}. {text}.")
+        text = "The last of each counts, and the others are kept as the student's own cells"
+        yield Repair("duplicated-cell", f"Some cells occurred more than once: {listed(copied)}. {text}.")
 
 
 def _gone(gone: Sequence[TemplateCell]) -> Iterator[Repair]:
     if answers := [str(cell) for cell in gone if cell.answer]:
         yield Repair("missing-answer", f"No cell was found for the answer {listed(answers)}; it counts as empty.")
     if others := [str(cell) for cell in gone if not cell.answer]:
-        yield Repair("missing-cell", f"Cells of the assignment were gone, and are there again: {listed(others)}.")
+        yield Repair("missing-cell", f"Cells of the assignment were missing and are restored: {listed(others)}.")
 
 
 def _changed(pairs: Sequence[tuple[TemplateCell, SubmittedCell]]) -> Iterator[Repair]:
     if code := [str(expected) for expected, cell in pairs if expected.changed(cell) and not expected.keeps(cell)]:
-        text = "They are the assignment's again"
-        yield Repair("edited-cell", f"Cells that are not for editing were changed: {listed(code)}. {text}.")
+        text = "The assignment's versions are restored"
+        yield Repair("edited-cell", f"Cells that must not be edited were changed: {listed(code)}. {text}.")
     if words := [str(expected) for expected, cell in pairs if expected.keeps(cell)]:
-        text = "It is the assignment's again, and the changed one follows it"
+        text = "It is restored, and the changed text follows it"
         yield Repair("edited-text", f"The assignment's text was changed: {listed(words)}. {text}.")
     if kinds := [str(expected) for expected, cell in pairs if expected.kind != cell.kind]:
-        yield Repair("cell-type", f"Cells were of another type, and are of their own again: {listed(kinds)}.")
+        yield Repair("cell-type", f"Cells had the wrong type, which is corrected: {listed(kinds)}.")
 
 
 def _renamed(pairs: Sequence[tuple[TemplateCell, SubmittedCell]]) -> Iterator[Repair]:
     nameless = [(expected, cell) for expected, cell in pairs if expected.name and cell.name != expected.name]
     placed = [str(expected) for expected, cell in nameless if expected.answer and cell.id != expected.id]
     if placed:
-        text = "It was recognised by its place and what it defines"
+        text = "It was recognised by its place and by what it defines"
         yield Repair("found-by-place", f"The cell of the answer {listed(placed)} was not marked as such. {text}.")
     known = [(expected, cell) for expected, cell in nameless if str(expected) not in placed]
     if renamed := [str(expected) for expected, cell in known if cell.name is not None]:
-        yield Repair("renamed-cell", f"Cells had lost their names, and have them again: {listed(renamed)}.")
+        yield Repair("renamed-cell", f"Cells had lost their names, which are restored: {listed(renamed)}.")
     if lost := [expected for expected, cell in known if cell.name is None]:
-        yield Repair("no-metadata", f"{counted(len(lost), 'cell')} had lost nbgrader's metadata, and have them again.")
+        yield Repair("no-metadata", f"{counted(len(lost), 'cell')} had lost nbgrader's metadata, which is restored.")

@@ -92,7 +92,7 @@ def find_candidates(folder: Path, name: str) -> CandidateFiles:
             there = tuple(sorted(f"{entry}{entry.kind}" for entry in entries if not entry.parent))
             files = tuple(_candidate(home, entry, name) for entry in _choose(entries, name))
     except (FileNotFoundError, UnsafeFileError):
-        reason = f"no {name} came: there is no folder {printable(folder.name)}, or it is none. Ask for {name}."
+        reason = f"{name} was not submitted: {printable(folder.name)} is missing, or is not a folder. Ask for {name}."
         raise _refused(Verdict.MISSING, reason) from None
     except OSError as error:
         reason = f"what was submitted for {name} cannot be opened ({error.strerror}). Ask for {name} as a plain file."

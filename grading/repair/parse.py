@@ -20,9 +20,9 @@ _DECODER = json.JSONDecoder(parse_int=float)
 _CLEARED = "Ask for it with its outputs cleared."
 _KINDS = {"code": "code", "markdown": "markdown", "heading": "markdown", "html": "markdown"}  # all else is raw
 _CLEANED = {
-    "broken-cell": "{} held no text where the text should be; that part is left out.",
-    "line-ends": "In {} the lines ended as on Windows.",
-    "replaced-characters": "{} held characters that are none; each is replaced by \N{REPLACEMENT CHARACTER}.",
+    "broken-cell": "{} had no text where text is expected; that part is left out.",
+    "line-ends": "{} had Windows line endings.",
+    "replaced-characters": "{} contained invalid characters; each is replaced by \N{REPLACEMENT CHARACTER}.",
     "merge-conflict": "{} contained unresolved Git merge conflicts; the first side of each is kept.",
 }
 
@@ -71,17 +71,17 @@ def _parse(text: str) -> tuple[dict[str, Any], str]:
     """Return the JSON object that a text begins with, and what follows it."""
     text = text.strip("\ufeff \n\t")
     if not text.startswith("{"):
-        begins = f"begins with {printable(text, 20)}" if text else "holds nothing but blanks"
-        raise UnreadableError(f"is no notebook: it {begins}. Ask for the .ipynb file that Jupyter saves.")
+        begins = f"begins with {printable(text, 20)}" if text else "contains only whitespace"
+        raise UnreadableError(f"is not a notebook: it {begins}. Ask for the .ipynb file that Jupyter saves.")
     if (n := sum(map(text.count, "[{,"))) > MAX_JSON_VALUES:  # those within strings too: they are fewer than a flood
         raise UnreadableError(f"has {n} commas and brackets, more than {MAX_JSON_VALUES}. {_CLEARED}")
     try:
         data, end = _DECODER.raw_decode(text)
     except json.JSONDecodeError as error:
         where = f"{error.msg}, line {error.lineno} of {text.count(chr(10)) + 1}"
-        raise UnreadableError(f"is no whole notebook ({where}); was it cut off? Ask for it again.") from None
+        raise UnreadableError(f"is not a complete notebook ({where}); was it cut off? Ask for it again.") from None
     except RecursionError:
-        raise UnreadableError(f"is nested too deeply to be read, as no notebook is. {_CLEARED}") from None
+        raise UnreadableError(f"is nested more deeply than any notebook, too deeply to be read. {_CLEARED}") from None
     return data, text[end:].strip()
 
 
@@ -91,7 +91,7 @@ def _raw_cells(data: dict[str, Any]) -> list[Any]:
     lists = [_within(sheet, "cells") for sheet in sheets] if isinstance(sheets, list) else []
     whole = [cells for cells in lists if isinstance(cells, list)]
     if not whole or len(whole) < len(lists):
-        raise UnreadableError("is no notebook: it has no list of cells. Ask for the .ipynb file that Jupyter saves.")
+        raise UnreadableError("is not a notebook: it has no list of cells. Ask for the .ipynb file that Jupyter saves.")
     if (n := sum(map(len, whole))) > MOST_CELLS:
         raise UnreadableError(
             f"has {n} cells, more than {MOST_CELLS}. Ask for it without those that do not belong to it."
@@ -152,7 +152,7 @@ def _text(value: object) -> str | None:
 
 def _trailing(rest: str) -> Iterator[Repair]:
     if rest:
-        text = f"After the end of the notebook stood {counted(len(rest), 'character')} more; they are left out."
+        text = f"After the end of the notebook there were {counted(len(rest), 'character')} more; they are left out."
         yield Repair("trailing-text", text)
 
 
@@ -166,7 +166,7 @@ def _format(data: dict[str, Any]) -> Iterator[Repair]:
     if not _has_ids(data):
         numbers = (data.get(key) for key in ("nbformat", "nbformat_minor"))
         version = ".".join(f"{number:g}" for number in numbers if isinstance(number, float))
-        yield Repair("old-format", f"The notebook is of format {version or 'unknown'}, and not 4.5.")
+        yield Repair("old-format", f"The notebook has format {version or 'unknown'}, not 4.5.")
 
 
 def _ids(data: dict[str, Any], cells: tuple[SubmittedCell, ...]) -> Iterator[Repair]:

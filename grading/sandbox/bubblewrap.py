@@ -93,7 +93,9 @@ def require_hidden(course: Course) -> None:
     for place, what, advised in hidden:
         for shown in _shown():
             if place.resolve().is_relative_to(shown.resolve()):
-                raise NoSandboxError(f"no sandbox: {what} is in {shown}, which student code has to read. {advised}.")
+                raise NoSandboxError(
+                    f"no sandbox: {what} is in {shown}, which student code must be able to read. {advised}."
+                )
 
 
 def _installed() -> list[Path]:
@@ -124,7 +126,7 @@ def _program() -> str:
         )
     if platform.machine() not in MACHINES:
         raise NoSandboxError(
-            f"no sandbox: its filter of system calls knows no {platform.machine()}. {UNSANDBOXED_WARNING}"
+            f"no sandbox: its filter of system calls does not support {platform.machine()}. {UNSANDBOXED_WARNING}"
         )
     program = shutil.which("bwrap")
     if program is None:

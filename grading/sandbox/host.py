@@ -60,7 +60,7 @@ class Host:
         """
         with self._changing:
             if self._closed:
-                raise HostLostError("the box was closed")
+                raise HostLostError("the sandbox was closed")
             if self._control is None:
                 try:
                     self._start()
@@ -140,7 +140,7 @@ class Host:
                 socket.send_fds(self._control, [request], [end.fileno() for end in ends])
             except OSError as error:
                 self._stop()
-                raise HostLostError(f"the box ended ({error})") from None
+                raise HostLostError(f"the sandbox ended ({error})") from None
             return self._process
 
     def _start(self) -> None:
@@ -162,7 +162,7 @@ class Host:
         if not self._ready:
             words = self._words()
             self._stop()
-            raise HostLostError(f"the box did not start: {words or 'it said nothing'}")
+            raise HostLostError(f"the sandbox did not start: {words or 'it said nothing'}")
         self._control.settimeout(None)
 
     def _words(self) -> str:

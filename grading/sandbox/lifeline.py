@@ -30,7 +30,7 @@ def wait_until_isolated(
     except OSError as error:
         raise HostLostError(f"a submission was not isolated within {START_SECONDS:g} seconds ({error})") from None
     if said != b"up":
-        raise HostLostError("a submission could not be isolated" if box_is_there() else "the box ended")
+        raise HostLostError("a submission could not be isolated" if box_is_there() else "the sandbox ended")
     lifeline.settimeout(None)
     try:
         if not sender:

@@ -115,7 +115,7 @@ class SubmissionProcess:
         self._gather(start, span)
         (length,) = frames.LENGTH.unpack(self._buffer[:start])
         if length > self.left:
-            raise StoppedError(Verdict.OUTPUT_LIMIT, "sent far more than its output may be.")
+            raise StoppedError(Verdict.OUTPUT_LIMIT, "sent far more output than is allowed.")
         self._gather(start + length, span)
         body = bytes(self._buffer[start : start + length])
         del self._buffer[: start + length]
@@ -158,7 +158,7 @@ class SubmissionProcess:
         """Return how the process ended, which the server says through the lifeline."""
         said = self._lifeline.recv(64)
         if not said and not self._box_is_there():
-            raise HostLostError("the box ended")
+            raise HostLostError("the sandbox ended")
         try:
             status, seconds, limit = map(float, said.split())
         except ValueError:

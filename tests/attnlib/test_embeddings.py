@@ -97,7 +97,7 @@ def test_an_unknown_word_is_named():
     [
         (["x", "y"], np.eye(3), r"2 words need vectors of shape \(2, D >= 1\), got \(3, 3\)"),
         (["x", "y"], np.ones((2, 0)), r"shape \(2, D >= 1\), got \(2, 0\)"),
-        (["x", "x"], np.eye(2), "'x' comes more than once"),
+        (["x", "x"], np.eye(2), "'x' occurs more than once"),
     ],
 )
 def test_words_and_vectors_that_do_not_fit_are_refused(words, vectors, said):
@@ -121,12 +121,12 @@ def test_only_words_and_lists_of_words_are_looked_up():
     kv = KeyedVectors(["the", "cat"], np.eye(2))
     for key in (0, None, ["the", 0], [["the"]]):
         with pytest.raises(
-            TypeError, match=r"is no word: a string is needed, or to look up several, a list of strings"
+            TypeError, match=r"is not a word: a string is needed, or a list of strings to look up several"
         ):
             kv[key]
-    with pytest.raises(TypeError, match=r"\['the', 'cat'\] is no word: a string is needed"):
+    with pytest.raises(TypeError, match=r"\['the', 'cat'\] is not a word: a string is needed"):
         kv.most_similar(["the", "cat"])
-    with pytest.raises(TypeError, match=r"0 is no word"):
+    with pytest.raises(TypeError, match=r"0 is not a word"):
         kv.similarity("the", 0)
     for topn, error in ((-1, ValueError), (1.5, TypeError)):
         with pytest.raises(error, match="topn is"):
@@ -384,7 +384,7 @@ def test_no_words_are_no_mistake(tmp_path):
 def test_of_a_word_that_comes_again_the_first_vector_is_kept(tmp_path, binary):
     rows = [("a", 1), ("b", 2), ("a", 3), ("b", 4), ("c", 5)]
     lines = [b"%s " % w.encode() + (struct.pack("<f", n) if binary else b"%d\n" % n) for w, n in rows]
-    with pytest.warns(UserWarning, match=r"came before are skipped, 2 in all, first .*x, (line 4|word 3): 'a'"):
+    with pytest.warns(UserWarning, match=r"repeated words are skipped, 2 in all, first .*x, (line 4|word 3): 'a'"):
         kv = loaded(tmp_path / "x", b"5 1\n" + b"".join(lines), binary=binary)
     assert_same(kv, KeyedVectors(["a", "b", "c"], np.array([[1], [2], [5]], np.float32)))
 

@@ -195,7 +195,7 @@ def test_a_missing_file_is_named(copy, name):
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"nowhere is no folder.*huggingface_hub"):
+    with pytest.raises(FileNotFoundError, match=r"nowhere is not a folder.*huggingface_hub"):
         load_minilm(tmp_path / "nowhere")
 
 

@@ -355,7 +355,7 @@ def test_a_class_without_weights_to_load_is_told_what_it_should_be():
 
 def test_an_object_in_place_of_a_class_is_told_so():
     report = examine("MultiHeadAttention", Attention(4, 2), backend="torch", seed=0)
-    assert "an object of the class Attention came: pass the class itself" in report.message
+    assert "an object of the class Attention was passed: pass the class itself" in report.message
 
 
 # Other kinds of answers ---------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def test_an_assignment_without_a_sample_class_says_which_has_one(tiny):
 
 def test_an_unknown_student_is_answered_by_those_there_are(tiny):
     tiny.submit("ada")
-    with pytest.raises(GradingError, match=r"no submission folder for adda.*There are: ada"):
+    with pytest.raises(GradingError, match=r"no submission folder for adda.*The folders are: ada"):
         run(tiny, "tiny", ["adda"])
 
 
@@ -68,7 +68,11 @@ def fresh(tiny, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("31.01.2030 18:00", "is no moment such as"), ("LATE", "says LATE, but not when"), ("2030-01-31 18:00 UTC", "")],
+    [
+        ("31.01.2030 18:00", "is not a date and time such as"),
+        ("LATE", "says LATE, but not when"),
+        ("2030-01-31 18:00 UTC", ""),
+    ],
 )
 def test_doctor_says_what_is_wrong_with_the_time_of_submission(fresh, text, says, capsys):
     fresh.submit("ada")
@@ -104,7 +108,7 @@ def test_changed_questions_do_not_mix_with_old_grades(tiny, boxes):
 @pytest.mark.parametrize(
     ("error", "says"),
     [
-        (OSError(28, "No space left on device", "/c/x"), ["/c/x: No space left on device. ", "remove what is not"]),
+        (OSError(28, "No space left on device", "/c/x"), ["/c/x: No space left on device. ", "Free some space"]),
         (
             FileNotFoundError(2, "No such file or directory", "/c/x"),
             ["/c/x: No such file", "path is right"],
@@ -113,9 +117,12 @@ def test_changed_questions_do_not_mix_with_old_grades(tiny, boxes):
             PermissionError(13, "Permission denied", "/c/x", None, "/c/y"),
             ["/c/x -> /c/y: Permission", "change its"],
         ),
-        (NotADirectoryError(20, "Not a directory", "/c/x"), ["/c/x: Not a directory", "has to be a folder"]),
-        (OSError(5, "Input/output error"), ["error: Input/output error. Put this right."]),
-        (OperationalError("BEGIN", {}, Exception("database is locked")), ["database is locked", "close that program"]),
+        (NotADirectoryError(20, "Not a directory", "/c/x"), ["/c/x: Not a directory", "must be a folder"]),
+        (OSError(5, "Input/output error"), ["error: Input/output error. Fix this."]),
+        (
+            OperationalError("BEGIN", {}, Exception("database is locked")),
+            ["database is locked", "close the one that does"],
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["report", "release"])

@@ -205,8 +205,8 @@ def test_a_terminal_gets_no_control_characters(tmp_path):
         (CANVAS.replace("Points Possible", "Points"), "no row 'Points Possible'"),
         (CANVAS.replace("02-self-attention", "03-other"), "no columns for '02-self-attention'"),
         (CANVAS.replace("Quiz 1", "02 SELF attention"), "2 columns for '02-self-attention'"),
-        (CANVAS.replace("10.00,7.00", "10.00,(read only)"), "lets nobody change"),
-        ('Student,ID,Section\n"' + "x" * 200_000, "no CSV file"),
+        (CANVAS.replace("10.00,7.00", "10.00,(read only)"), "nobody may change"),
+        ('Student,ID,Section\n"' + "x" * 200_000, "is not a CSV file"),
     ],
 )
 def test_a_file_that_does_not_fit_says_why(tmp_path, text, says):

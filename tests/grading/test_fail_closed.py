@@ -106,7 +106,7 @@ def test_anything_but_the_right_numbers_earns_nothing_and_costs_nobody_else(grad
     [
         ("absent", "name 'one' is not defined"),
         ("silent", "returned None"),
-        ("number", "of the type float, but a function is needed"),
+        ("number", "of type float, but a function is needed"),
         ("objects", "dtype object"),
         ("failed", "&lt;script&gt;alert"),
     ],
@@ -159,7 +159,7 @@ def test_who_does_not_come_to_an_end_loses_that_question_alone(graded, student, 
 @pytest.mark.parametrize(
     ("student", "verdict", "reason"),
     [
-        ("truncated", "unreadable", "tiny.ipynb is no whole notebook"),
+        ("truncated", "unreadable", "tiny.ipynb is not a complete notebook"),
         ("empty", "unreadable", "tiny.ipynb is empty"),
         ("nothing", "missing", "tiny.ipynb"),
     ],

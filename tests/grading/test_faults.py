@@ -117,7 +117,7 @@ def test_a_box_that_is_killed_every_time_is_the_graders_failure(course, proven):
     with killing(lambda number: True):
         (outcome,) = run(course, NAME, ["ada"], HOW, pool=proven)
     assert outcome.verdict == "infrastructure"
-    assert "the box" in outcome.reason or "isolated" in outcome.reason
+    assert "the sandbox" in outcome.reason or "isolated" in outcome.reason
     assert scores(course) == {"ada": (0, 0, 0, 0)}
 
 

@@ -183,7 +183,7 @@ def test_a_graded_cell_is_read_as_a_question(source, expression, backend):
         ('check("softmax", softmax, seed=0)', "options seed"),
         ('check("softmax", softmax, backend="jax")', "no such backend"),
         ("check(name, softmax)", "not a name"),
-        ("check(", "no Python"),
+        ("check(", "not valid Python"),
     ],
 )
 def test_any_other_test_is_refused_before_a_class_is_graded(source, reason):

@@ -38,11 +38,11 @@ def said(page):
 
 
 EXPECTED = {
-    "broken": "tiny.ipynb is no whole notebook (Expecting value, line 1 of 1); was it cut off? Hand it in again.",
+    "broken": "tiny.ipynb is not a complete notebook (Expecting value, line 1 of 1); was it cut off? Hand it in again.",
     "long": f"characters of text in its cells, more than {MAX_NOTEBOOK_TEXT}. "
     "Hand it in without the long text in its cells.",
     "asks": f"There is no file named tiny.ipynb. Hand it in, or rename what was submitted: {ASKS}.",
-    "asks-too": "Ask for it/tiny.ipynb is no whole notebook (Expecting value, line 1 of 1); was it cut off? Hand it in",
+    "asks-too": "Ask for it/tiny.ipynb is not a complete notebook (Expecting value, line 1 of 1); was it cut off? Hand",
     "other": "There is no file named tiny.ipynb. Hand it in, or rename what was submitted: <img src=x",
 }
 

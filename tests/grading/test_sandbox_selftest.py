@@ -100,7 +100,7 @@ def test_a_part_of_the_isolation_that_is_left_out_is_named(box, hole, named):
 @pytest.mark.parametrize(
     ("hole", "said"),
     [
-        ("become_user", "the box does not hold .*call root: reached who: root"),
+        ("become_user", "student code could get out of it .*call root: reached who: root"),
         ("unshare_namespaces", "the isolation failed"),
     ],
 )
@@ -155,7 +155,7 @@ def test_holes_in_the_box_itself_are_named_each_by_what_gets_out(monkeypatch):
         monkeypatch.setattr(selftest, "lay_canaries", lambda _: nullcontext(canaries))
         with open_box(drop=("--unshare-net",), more=more), holey_host() as host:
             host.holes = ("NEWNET",)
-            with pytest.raises(NoSandboxError, match="does not hold") as error:
+            with pytest.raises(NoSandboxError, match="could get out of it") as error:
                 require_isolation(host)
     for named in ("read class", "read environment", "connect unix", "connect devices", "write folders"):
         assert f"{named}: reached" in str(error.value)
@@ -194,7 +194,7 @@ def test_a_folder_that_the_box_shows_is_refused_before_anything_is_run(tiny, mon
         shutil.copytree(tiny.root, python / "class", dirs_exist_ok=True)
         course = Course(python / way, tmp_path / "elsewhere")
     with pytest.raises(
-        NoSandboxError, match=f"is in {python}, which student code has to read. Move (the class|it) elsewhere"
+        NoSandboxError, match=f"is in {python}, which student code must be able to read. Move (the class|it) elsewhere"
     ):
         run(course, "tiny")
     assert not (course.folder / "logs").exists()
@@ -203,7 +203,7 @@ def test_a_folder_that_the_box_shows_is_refused_before_anything_is_run(tiny, mon
 def test_a_worker_refuses_where_the_box_would_show_its_own_course(monkeypatch):
     monkeypatch.setattr(bubblewrap, "_shown", lambda: [REPOSITORY])
     monkeypatch.setattr(pool, "_hosts", {})
-    with pytest.raises(NoSandboxError, match=f"is in {REPOSITORY}, which student code has to read"):
+    with pytest.raises(NoSandboxError, match=f"is in {REPOSITORY}, which student code must be able to read"):
         pool.run_here([Task((), Limits())])
 
 

@@ -292,7 +292,7 @@ BAD += [json.dumps(notebook(code([1])))]
 @pytest.mark.parametrize("content", BAD, ids=range(len(BAD)))
 def test_what_is_no_notebook_is_left_out_and_said(course, content):
     put(course, content)
-    with pytest.raises(NotComparableError, match="no whole notebook"):
+    with pytest.raises(NotComparableError, match="not a complete notebook"):
         written_code(course, ASSIGNMENT, "ada")
     found = compare_submissions(course, ASSIGNMENT, ["ada", "nobody"])
     assert (found.compared, found.pairs) == (0, ())

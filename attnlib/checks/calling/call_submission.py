@@ -182,7 +182,7 @@ def _from_plain(x: Any) -> Any:
 
 def _describe(x: Any) -> str:
     if x is None:
-        return "None (is there a return?)"
+        return "None (is the return missing?)"
     if isinstance(x, tuple | list):
         return f"a {type(x).__name__} of {len(x)}"
     if isinstance(x, np.ndarray) or is_torch(x):

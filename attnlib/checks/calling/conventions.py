@@ -39,7 +39,7 @@ def call_module(
     call, which must not affect this one.
     """
     if hasattr(implementation, "forward") and not isinstance(implementation, type):
-        raise TypeError(f"an object of the class {type(implementation).__name__} came: pass the class itself")
+        raise TypeError(f"an object of the class {type(implementation).__name__} was passed: pass the class itself")
     (_, weights), *others = inputs.items()
     numbers = [x for x in setup.values() if type(x) is int]
     module = implementation(*numbers, **{name: x for name, x in setup.items() if type(x) is not int})

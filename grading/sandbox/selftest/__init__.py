@@ -41,15 +41,17 @@ def require_isolation(host: Host, course: Course | None = None) -> None:
             ) from error
     if out:
         said = "; ".join(f"{each.family} {each.name}: {plain(each.happened)}" for each in out)
-        advice = "`python -m grading selftest` shows all of it"
-        raise NoSandboxError(f"no sandbox: the box does not hold ({said}). {advice}. {bubblewrap.UNSANDBOXED_WARNING}")
+        advice = "`python -m grading selftest` shows all results"
+        raise NoSandboxError(
+            f"no sandbox: student code could get out of it ({said}). {advice}. {bubblewrap.UNSANDBOXED_WARNING}"
+        )
 
 
 def selftest(course: Course | None = None) -> int:
     """Test isolation and limits, show a table, and return 0 if everything held."""
     found = []
     with lay_canaries(course) as canaries, Host(Limits()) as host:
-        print("Starting a box takes some seconds.")
+        print("Starting the sandbox takes a few seconds.")
         _start(host)
         total = len(escape_attempts(canaries)) + len(EXCESSES) + len(WORKS)
         with tqdm(total=total, unit="attempt", desc="selftest", dynamic_ncols=True, leave=False) as bar:
