@@ -52,19 +52,27 @@ class Block(NamedTuple):
 
 def blocks(heads: tuple[int, ...], T: int, S: int, window: WindowSpec, like: Array) -> Iterator[Block]:
     """Divide the scores ``(*heads, T, S)`` into blocks, leaving out keys that no query of a block can reach."""
-    left, right, offset = window
+    left, right, _ = window
     width = S if left is None or right is None else min(S, left + right + MAX_ROWS)
     most = max_scores(like)
     rows = max(most // max(width, 1), 1)
     heads_together = most // max(min(rows, T) * width, 1)
     rows = rows if window.is_unlimited() else min(rows, MAX_ROWS)
+    for queries, keys, inside in row_blocks(T, S, window, rows):
+        t, s = queries.stop - queries.start, keys.stop - keys.start
+        reached = mask_within_window(None, t, s, inside, like)
+        for chosen in _heads(heads, heads_together) if s else ():
+            yield Block(chosen, queries, keys, reached)
+
+
+def row_blocks(T: int, S: int, window: WindowSpec, rows: int) -> Iterator[tuple[slice, slice, WindowSpec]]:
+    """Divide T queries into blocks, each with the keys that it can reach, perhaps none, and the window among them."""
+    left, right, offset = window
     for begin in range(0, T, rows):
         end = min(begin + rows, T)
         a, b = keys_in_reach(begin, end, 0, S, left, right, offset)
         inside = WindowSpec(left, right, begin + offset - a).binding(end - begin, b - a)
-        reached = mask_within_window(None, end - begin, b - a, inside, like)
-        for chosen in _heads(heads, heads_together) if a < b else ():
-            yield Block(chosen, slice(begin, end), slice(a, b), reached)
+        yield slice(begin, end), slice(a, b), inside
 
 
 def max_scores(like: Array) -> int:

@@ -8,11 +8,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attnlib._arrays import at_least_float32
-from attnlib._blocks import mask_within_window
+from attnlib._blocks import MAX_ROWS, mask_within_window, row_blocks
 from attnlib._head_groups import batch_shape, flatten_batch, is_grouped
 from attnlib._lengths import FEW_KEYS
-from attnlib._spec import AttentionSpec
+from attnlib._spec import AttentionSpec, WindowSpec
+from attnlib._torch_second_derivatives import explain_second_derivative
 from attnlib._torch_tracing import is_traced
+from attnlib.masks import combine_masks
+
+GPU_ROWS_FACTOR = 8  # times as many queries in a block on a GPU, where launching a kernel takes long
 
 
 def can_fuse(key: Tensor, spec: AttentionSpec) -> bool:
@@ -28,17 +32,58 @@ def can_fuse(key: Tensor, spec: AttentionSpec) -> bool:
 
 def attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec) -> Tensor:
     """Return the context, for any leading dimensions. The mask has passed :func:`mask_for_kernel`."""
+    if prefer_row_blocks(query, key, spec):
+        return _attend_by_rows(query, key, value, spec)
     mask, dropout_p, scale = spec.mask, spec.dropout_p, spec.scale
-    causal = False
-    if mask is None and spec.window.is_causal() and scale > 0:
-        causal = True  # a bool, even if the offset or the scale is symbolic
-    elif not spec.window.is_unlimited():
+    causal = is_causal_alone(spec)
+    if not causal and not spec.window.is_unlimited():
         mask = mask_within_window(mask, query.shape[-2], key.shape[-2], spec.window, query)
     if mask is None and needs_mask(key):
         mask, causal = zero_mask(query, key, causal), False
     if query.ndim == key.ndim == value.ndim == 4 and query.shape[:2] == key.shape[:2] == value.shape[:2]:
-        return F.scaled_dot_product_attention(query, key, value, mask, dropout_p, causal, scale=scale)
+        return _call_kernel(query, key, value, mask, dropout_p, causal, scale)
     return _flattened(query, key, value, mask, dropout_p, causal, scale)
+
+
+def is_causal_alone(spec: AttentionSpec) -> bool:
+    """Tell whether the kernel's own causal mask is all that is needed."""
+    if spec.mask is not None or not spec.window.is_causal():
+        return False
+    return True if spec.scale > 0 else False  # noqa: SIM210 (a bool, even if the scale is symbolic)
+
+
+def prefer_row_blocks(query: Tensor, key: Tensor, spec: AttentionSpec) -> bool:
+    """Tell whether to call the kernel for some queries at a time, which needs no mask (T, S) for a long window."""
+    T, window = query.shape[-2], spec.window
+    if window.is_unlimited() or is_traced() or type(T) is not int or type(window.offset) is not int:
+        return False
+    return max_rows(query) < T and not is_causal_alone(spec)
+
+
+def max_rows(query: Tensor) -> int:
+    """Return the maximum number of queries in a block under a window."""
+    return MAX_ROWS if query.is_cpu else MAX_ROWS * GPU_ROWS_FACTOR
+
+
+def _attend_by_rows(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec) -> Tensor:
+    """Return the context from some queries at a time, and from the keys that these can reach."""
+    found = []
+    for queries, keys, window in row_blocks(query.shape[-2], key.shape[-2], spec.window, max_rows(query)):
+        excluded = None
+        if keys.stop == keys.start:  # the kernel needs a key, even if a mask excludes it
+            keys, window, excluded = slice(0, 1), WindowSpec(), key.new_zeros(1, 1, dtype=torch.bool)
+        mask = combine_masks(_part_of_mask(spec.mask, queries, keys), excluded)
+        block = spec._replace(mask=mask, window=window)
+        found.append(attend(query[..., queries, :], key[..., keys, :], value[..., keys, :], block))
+    return torch.cat(found, dim=-2)
+
+
+def _part_of_mask(mask: Tensor | None, queries: slice, keys: slice) -> Tensor | None:
+    """Return a view of a mask for some queries and keys; an axis of size 1 serves all of them."""
+    if mask is None:
+        return None
+    mask = mask if mask.shape[-2] == 1 else mask[..., queries, :]
+    return mask if mask.shape[-1] == 1 else mask[..., keys]
 
 
 def mask_for_kernel(mask: Tensor | None, query: Tensor) -> Tensor | None:
@@ -83,5 +128,22 @@ def _flattened(
         mask = flatten_batch(mask.expand(*batch, H, *mask.shape[-2:]), batch, H)
     q = flatten_batch(query, batch, H)
     k, v = (flatten_batch(x, batch, x.shape[-3] if grouped else H) for x in (key, value))
-    out = F.scaled_dot_product_attention(q, k, v, mask, dropout_p, causal, scale=scale, enable_gqa=grouped)
+    out = _call_kernel(q, k, v, mask, dropout_p, causal, scale, grouped)
     return out.reshape(*lead, *out.shape[-2:])
+
+
+def _call_kernel(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout_p: float,
+    causal: bool,
+    scale: float,
+    grouped: bool = False,
+) -> Tensor:
+    """Return the kernel's result for four dimensions, which knows what to say about a second derivative."""
+    out = F.scaled_dot_product_attention(query, key, value, mask, dropout_p, causal, scale=scale, enable_gqa=grouped)
+    if out.requires_grad and not is_traced():
+        explain_second_derivative(out)
+    return out

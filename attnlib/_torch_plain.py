@@ -16,6 +16,7 @@ from attnlib import _torch_unfused as unfused
 from attnlib._arrays import is_autocast_enabled
 from attnlib._lengths import FEW_KEYS
 from attnlib._torch_fused import zero_mask
+from attnlib._torch_second_derivatives import explain_second_derivative
 
 
 def sdpa(
@@ -41,10 +42,16 @@ def sdpa(
         if return_weights:
             return _with_weights(query, key, value, is_causal)
         if S < FEW_KEYS and key.is_cpu:
-            return F.scaled_dot_product_attention(query, key, value, zero_mask(query, key, is_causal)) if S else None
-        if is_causal:
-            return F.scaled_dot_product_attention(query, key, value, is_causal=True)
-        return F.scaled_dot_product_attention(query, key, value)
+            if not S:
+                return None
+            out = F.scaled_dot_product_attention(query, key, value, zero_mask(query, key, is_causal))
+        elif is_causal:
+            out = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        else:
+            out = F.scaled_dot_product_attention(query, key, value)
+        if out.requires_grad:
+            explain_second_derivative(out)
+        return out
     except (AttributeError, TypeError, RuntimeError):
         return None  # the checks say what is wrong, or else the general path raises the same error
 

@@ -221,7 +221,19 @@ def fused() -> Iterator[Case]:
         )
 
 
-GROUPS = (short, grouped, masked, decoding, rotary, softmaxes, with_weights, recurrent, fused)
+def windowed() -> Iterator[Case]:
+    """torch's own kernel under a window, which it gets as a mask that has been made beforehand."""
+    for T, left, offset in ((300, 10, 0), (2000, 10, 0), (4096, 256, 0), (2000, None, 5)):
+        q, k, v = (torch.tensor(drawn(1, 4, T, D)) + i for i in range(3))
+        mask = attnlib.window_mask(T, T, left, 0, q_offset=offset, like=q)
+        yield (
+            f"window ({left}, 0), offset {offset}, T={T}, torch",
+            lambda x=(q, k, v), window=(left, 0), offset=offset: sdpa(*x, window=window, q_offset=offset),
+            lambda x=(q, k, v), mask=mask: F.scaled_dot_product_attention(*x, mask),
+        )
+
+
+GROUPS = (short, grouped, masked, decoding, rotary, softmaxes, with_weights, recurrent, fused, windowed)
 
 
 def measure() -> None:

@@ -249,8 +249,8 @@ TORCH = [
     Mutant("a plain call forgets the window", "sdpa.py", "and window is None\n", "\n", "torch"),
     fused(
         "causal dropped beside a mask",
-        "    elif not spec.window.is_unlimited():",
-        "    elif mask is None and not spec.window.is_unlimited():",
+        "    if not causal and not spec.window.is_unlimited():",
+        "    if not causal and mask is None and not spec.window.is_unlimited():",
     ),
     Mutant(
         "causal although there is an offset",
@@ -259,7 +259,7 @@ TORCH = [
         "return self.left is None and self.right == 0",
         "torch",
     ),
-    fused("causal although the scale is negative", "is_causal() and scale > 0", "is_causal()"),
+    fused("causal although the scale is negative", "is_causal() and spec.scale > 0", "is_causal()"),
     Mutant(
         "causal although there is a window",
         "_spec.py",
@@ -267,11 +267,24 @@ TORCH = [
         "return self.right == 0 and self.offset == 0",
         "torch",
     ),
+    fused(
+        "a mask of all queries beside some of them",
+        "mask if mask.shape[-2] == 1 else mask[..., queries, :]",
+        "mask if mask.shape[-2] == 1 else mask[..., : queries.stop - queries.start, :]",
+    ),
+    fused("a block past all keys sees the first one", "key.new_zeros(1, 1", "key.new_ones(1, 1"),
+    Mutant(
+        "a block of queries loses its place in the window",
+        "_blocks.py",
+        "WindowSpec(left, right, begin + offset - a)",
+        "WindowSpec(left, right, offset - a)",
+        "torch",
+    ),
     unfused("no scale", "scores = _scaled(query, spec.scale) @", "scores = query @"),
     fused(
         "the scale forgotten by the fused operation",
-        "F.scaled_dot_product_attention(q, k, v, mask, dropout_p, causal, scale=scale, enable_gqa=",
-        "F.scaled_dot_product_attention(q, k, v, mask, dropout_p, causal, enable_gqa=",
+        "mask, dropout_p, causal, scale=scale, enable_gqa=",
+        "mask, dropout_p, causal, enable_gqa=",
     ),
     unfused("softcap without its factor", "spec.softcap * torch.tanh(", "torch.tanh("),
     unfused(

@@ -566,6 +566,25 @@ def test_second_derivatives_are_those_of_the_definition(rng, how, causal):
     torch.testing.assert_close(second(ours), second(by_definition))
 
 
+@pytest.mark.parametrize(
+    ("shape", "options"),
+    [
+        ((B, H, MANY, D), {}),
+        ((B, H, MANY, D), {"is_causal": True}),
+        ((B, H, T, D), {}),
+        ((B, H, MANY, D), {"window": (3, 1)}),
+        ((2, B, H, MANY, D), {}),
+        ((MANY, D), {"scale": 0.3}),
+    ],
+)
+def test_a_second_derivative_of_the_fused_kernel_is_an_error_that_says_what_to_pass(rng, shape, options):
+    x = torch.tensor(rng.standard_normal(shape), requires_grad=True)
+    loss = sdpa(x, x, x, **options).square().sum()
+    (first,) = torch.autograd.grad(loss, x, create_graph=True)
+    with pytest.raises(RuntimeError, match=r"no second one\. .* return_weights=True\)\[0\], or make the call under"):
+        first.square().sum().backward()
+
+
 # Traced by torch.jit
 
 
