@@ -19,7 +19,7 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 SECONDS = 5  # that the index may take to answer
 MOST = 10_000_000  # bytes of its answer
 CHOICES = ("", "cpu", "cuda")
-CUDA = "3 GB more for PyTorch's build for NVIDIA GPUs (make TORCH=cpu installs the CPU build instead)"
+CUDA = "4 GB more for PyTorch's build for NVIDIA GPUs (make TORCH=cpu installs the CPU build instead)"
 SIZE = {  # of the environment, with PyTorch's CPU build
     "student": "0.4 GB",
     "torch": "1.4 GB",

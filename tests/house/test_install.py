@@ -100,7 +100,7 @@ def test_a_gpu_is_one_that_the_driver_lists(install, index, tmp_path, capsys, sc
     driver(tmp_path, script)
     install.main("book", "")
     assert from_cpu_index(install) is not gpu
-    assert ("3 GB more" in capsys.readouterr().out) is gpu
+    assert ("4 GB more" in capsys.readouterr().out) is gpu
 
 
 @pytest.mark.parametrize("listed", ["", LISTED.replace(VERSION, "2.0.1"), LISTED.replace("%2Bcpu", "")])
@@ -118,7 +118,7 @@ def test_an_index_that_cannot_be_reached_is_not_used_and_the_larger_size_is_told
     monkeypatch.setattr(install, "CPU_INDEX", address)
     install.main("book", "")
     assert len(install.asked) == 3
-    assert "up to 3 GB more" in capsys.readouterr().out
+    assert "up to 4 GB more" in capsys.readouterr().out
 
 
 def test_an_index_that_never_answers_is_given_up(install, monkeypatch):
@@ -133,7 +133,7 @@ def test_where_pip_cannot_take_the_cpu_build_it_goes_on_without(install, index, 
     install.fails = lambda arguments: "--index-url" in arguments
     install.main("book", "")
     assert len(install.asked) == 4
-    assert "did not work, so pip's default index is used: 2.0 GB on the disk, and up to 3 GB" in capsys.readouterr().out
+    assert "did not work, so pip's default index is used: 2.0 GB on the disk, and up to 4 GB" in capsys.readouterr().out
 
 
 def test_either_build_can_be_asked_for(install, index, tmp_path):
@@ -163,4 +163,4 @@ def test_elsewhere_than_on_linux_pypi_has_the_smaller_build(install, index, monk
     monkeypatch.setattr(install.sys, "platform", "darwin")
     install.main("book", "")
     assert len(install.asked) == 3
-    assert "3 GB more" not in capsys.readouterr().out
+    assert "4 GB more" not in capsys.readouterr().out

@@ -14,7 +14,7 @@ from attnlib.checks.catalogue.masking.sections import BY_HAND, EMPTY, FINITE, KI
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SCALE, SOFTMAX, WEIGHTED_SUM
 from attnlib.checks.exercise import ATTENTION_FUNCTIONS, Exercise, Mistakes
 
-NUMBERS, SHAPES, NOTHING = "the numbers", "masks of other shapes", "nothing to attend"
+NUMBERS, SHAPES, NOTHING = "the numbers", "masks of other shapes", "nothing to attend to"
 LARGE, UNCHANGED = "large scores", "inputs unchanged"
 MISTAKES = Mistakes()
 
@@ -305,7 +305,7 @@ def lowered_by_a_hundred(query, key, value, mask):
 
 
 @MISTAKES.add(
-    "a row with nothing to attend becomes an average",
+    "a row with nothing to attend to becomes an average",
     hint="If every score of a row is the same low number, what does the softmax make of it?",
     more="Print the weights of the query that may look at nothing. The mask has no True in that row: what should its "
     "weights sum to?",
@@ -317,7 +317,7 @@ def uniform_rows(query, key, value, mask):
 
 
 @MISTAKES.add(
-    "a row with nothing to attend loses its mask",
+    "a row with nothing to attend to loses its mask",
     hint="The softmax looks at differences alone. If the same number is subtracted from all scores of a row, what "
     "changes?",
     more="Print the weights of the query that may look at nothing, and beside them the weights without any mask.",
@@ -330,14 +330,14 @@ def unmasked_rows(query, key, value, mask):
 
 
 @MISTAKES.add(
-    "a row with nothing to attend becomes nan",
+    "a row with nothing to attend to becomes nan",
     hint="What is the maximum of a row in which every score is minus infinity, and what is that row minus its maximum?",
     more="Print the maximum, the exponentials and their sum for such a row. There are two places to look at: the "
     "subtraction, and the division by the sum.",
     section=EMPTY,
 )
 def nan_rows(query, key, value, mask):
-    """Minus infinity minus minus infinity is nan, and so is 0/0. With nothing to attend, weights and context are 0."""
+    """Minus infinity minus minus infinity is nan, and so is 0/0. In such a row, both results should be 0."""
     return _filled(query, key, value, mask, -np.inf)
 
 
@@ -348,7 +348,7 @@ def nan_rows(query, key, value, mask):
     section=EMPTY,
 )
 def context_mended(query, key, value, mask):
-    """The context of a query with nothing to attend is 0 now, but its weights are nan. They should be 0 as well."""
+    """The context of a query with nothing to attend to is 0 now, but its weights are nan. They should be 0 as well."""
     context, weights = _filled(query, key, value, mask, -np.inf)
     return np.nan_to_num(context), weights
 
@@ -360,7 +360,7 @@ def context_mended(query, key, value, mask):
     section=EMPTY,
 )
 def weights_mended(query, key, value, mask):
-    """The weights of a query with nothing to attend are 0 now, but its context was made before that, and is nan."""
+    """The weights of a query with nothing to attend to are 0 now, but its context was made before that, and is nan."""
     context, weights = _filled(query, key, value, mask, -np.inf)
     return context, np.nan_to_num(weights)
 
@@ -755,13 +755,13 @@ def overflow(query, key, value, mask):
 
 @MISTAKES.add(
     "the softmax overflows, and empty rows are nan",
-    hint="Does your softmax subtract the maximum of each row? And what is its sum if a row has nothing to attend?",
+    hint="Does your softmax subtract the maximum of each row? And what is its sum if a row has nothing to attend to?",
     more="Two things need to be changed. Print the exponentials and their sum, first with large scores, then for a row "
     "where all is forbidden.",
     section=OVERFLOW,
 )
 def overflow_and_nan(query, key, value, mask):
-    """The exponential overflows for large scores, and a row with nothing to attend is 0/0. Both become nan."""
+    """The exponential overflows for large scores, and a row with nothing to attend to is 0/0. Both become nan."""
     e = np.exp(np.where(mask, _scores(query, key), -np.inf))
     weights = e / e.sum(axis=-1, keepdims=True)
     return weights @ value, weights
@@ -851,7 +851,7 @@ def overflow_painted_over(query, key, value, mask):
 
 @MISTAKES.add(
     "one maximum for the whole table, and nan",
-    hint="Every row needs its own maximum in the softmax. And what is its sum if a row has nothing to attend?",
+    hint="Every row needs its own maximum in the softmax. And what is its sum if a row has nothing to attend to?",
     more="Two things need to be changed. Print the exponentials and their sums for the case with large scores, and for "
     "the one with an empty row.",
     section=OVERFLOW,
