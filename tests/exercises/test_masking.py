@@ -74,7 +74,7 @@ def test_right_predictions_are_confirmed(capsys, rounded):
 
 def test_wrong_predictions_are_explained(capsys):
     text = said(capsys, "predict-run", sum_after_zeroing=1, weight_of_train=2 / 3, who_moves="neither")
-    assert text.count("Good thing you asked") == 3
+    assert text.count("but you predicted") == 3
     assert "as you predicted" not in text
 
 
@@ -147,7 +147,7 @@ def test_both_sides_of_padding(capsys):
 
 
 def test_wrong_numbers_of_empty_rows_are_told(capsys):
-    assert said(capsys, "sides-run", empty_on_the_right=2, empty_on_the_left=0).count("good thing you asked") == 2
+    assert said(capsys, "sides-run", empty_on_the_right=2, empty_on_the_left=0).count("but you predicted") == 2
 
 
 def test_without_numbers_or_functions_it_says_what_to_fill_in(capsys):
@@ -162,7 +162,7 @@ def test_predictions_are_not_judged_by_a_wrong_mask(capsys):
     text = said(capsys, "sides-run", empty_on_the_right=0, empty_on_the_left=2, **upside_down)
     assert "padding on the left: the mask is not right yet" in text
     assert text.count("as you predicted") == 1
-    assert "good thing you asked" not in text
+    assert "but you predicted" not in text
 
 
 NOTHING = {
@@ -265,7 +265,7 @@ def test_decoding_with_the_library_and_with_the_solutions_is_the_full_pass(capsy
         text = said(capsys, "decode", **namespace)
         assert text.rstrip().endswith("the same")
         assert "not the same" not in text
-        assert "scores computed: 61; without a cache, with every word again at each step: 371" in text
+        assert "scores computed: 61; without a cache, with every word computed again at each step: 371" in text
 
 
 def test_decoding_with_a_wrong_mask_is_not_the_same(capsys):
