@@ -76,7 +76,7 @@ def test_the_first_example_comes_to_four(capsys):
     np.testing.assert_allclose(weights, [1 / 8, 2 / 8, 5 / 8])
     np.testing.assert_allclose(weights @ [16.0, 8.0, 0.0], 4.0)
     said = run("example", capsys)
-    assert "their sums: 8.000 and 1.000" in said
+    assert "sums of 'positive' and 'share': 8.000 and 1.000" in said
     assert "the weighted average: 4.000" in said
 
 
