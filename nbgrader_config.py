@@ -43,6 +43,9 @@ c.Autograde.autograde_preprocessors = [
     "grading.rendering.Sanitize",
 ]
 
+# Late work costs nothing. To change this, set c.LateSubmissionPlugin.penalty_method = "zero", or give
+# c.AssignLatePenalties.plugin_class a class of your own, as the page for instructors shows.
+
 templates = Path(grading.__file__).with_name("templates")
 nbgraders_templates = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
 

@@ -12,13 +12,13 @@ from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.verdict import Verdict
 
-# What else a command needs, it imports when it is called: that takes seconds, in which a box can start.
+# A command imports whatever else it needs when it is called. That takes seconds, in which a box can start.
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the arguments say. Returns 0, or 1 where something has to be put right first."""
+    """Do what the arguments say. Return 0, or 1 if something has to be put right first."""
     asked = _parser().parse_args(arguments)
     try:
         return COMMANDS[asked.command](Course.at(ROOT, asked.course), asked)

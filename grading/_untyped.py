@@ -1,4 +1,4 @@
-"""What is used of packages without type hints, imported in one place so that all else can be checked strictly."""
+"""What this package uses of untyped libraries, in one place, so that everything else can be checked strictly."""
 
 import json
 from pathlib import Path
@@ -47,7 +47,7 @@ from tqdm import tqdm as tqdm
 
 
 def read_notebook(file: Path) -> NotebookNode:
-    """Read a notebook, of an older format as well."""
+    """Read a notebook, which may be in an older format."""
     notebook: NotebookNode = nbformat.read(file, as_version=4)  # type: ignore[no-untyped-call]
     return notebook
 
@@ -59,30 +59,30 @@ def notebook_of(content: bytes) -> NotebookNode:
 
 
 def notebook_text(notebook: NotebookNode) -> str:
-    """Return a notebook as it stands in a file. It is not validated: that takes longer than all else."""
+    """Return the text of a notebook's file. It is not validated, because that takes longer than everything else."""
     return json.dumps(notebook, ensure_ascii=False)
 
 
 def new_output(kind: str, **content: Any) -> NotebookNode:
-    """Return an output of a cell."""
+    """Make an output of a cell."""
     more: dict[str, Any] = {} if kind in ("stream", "error") else {"metadata": {}}
     output: NotebookNode = nbformat.from_dict({"output_type": kind, **more, **content})  # type: ignore[no-untyped-call]
     return output
 
 
 def as_node(content: dict[str, Any]) -> NotebookNode:
-    """Return a part of a notebook."""
+    """Make a part of a notebook."""
     node: NotebookNode = nbformat.from_dict(content)  # type: ignore[no-untyped-call]
     return node
 
 
 def code_cell(source: str, name: str) -> NotebookNode:
-    """Return a cell of code with an id."""
+    """Make a code cell with an id."""
     cell: NotebookNode = nbformat.v4.new_code_cell(source, id=name)  # type: ignore[no-untyped-call]
     return cell
 
 
 def text_cell(source: str, name: str) -> NotebookNode:
-    """Return a cell of Markdown with an id."""
+    """Make a Markdown cell with an id."""
     cell: NotebookNode = nbformat.v4.new_markdown_cell(source, id=name)  # type: ignore[no-untyped-call]
     return cell

@@ -1,11 +1,11 @@
-"""An append-only log of a class's gradings, in which an edit is found: each entry holds the digest of the one before.
+"""An append-only log of a class's gradings. Each entry holds the digest of the one before, so edits are detected.
 
-An entry is written before the gradebook and the outcome are: after a kill, each of these is either what the entry says
-or what it was before. Once a run is complete its secret seed is of no more use, and is revealed, so that anybody can
-draw the same inputs again; until then the entries hold its digest alone.
+An entry is written before the gradebook and the outcome. If the grader is killed, each of these is therefore either
+what the entry says or what it was before. Once a run is complete, its secret seed is no longer needed, and is revealed,
+so that anybody can draw the same inputs again. Until then the entries hold only its digest.
 
-The digests have no key. Anyone who can write to the class's folder can forge a new log that is consistent: that is
-found only by the digest of an entry that was written down elsewhere.
+The digests have no key. Anyone who can write to the class's folder can forge a new, consistent log. Only the digest of
+an entry that was written down elsewhere can reveal this.
 """
 
 import json
@@ -19,13 +19,13 @@ from typing import Any
 from grading.safe_files import SafeFolder
 from grading.version import catalogue, engine
 
-DIGEST_BEFORE_FIRST = "0" * 64  # in place of the digest of an entry before the first one
-MAX_LOG_BYTES = 500_000_000  # some 600 bytes an entry: the gradings of a large class over many years
+DIGEST_BEFORE_FIRST = "0" * 64  # stands for the digest of the entry before the first one, which does not exist
+MAX_LOG_BYTES = 500_000_000  # An entry has about 600 bytes, so this is enough for a large class over many years.
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the log: its number, its digest, and what it says; nothing where a full disk or power cut tore it."""
+    """A line of the log: its number, its digest, and what it says, or nothing if a full disk or a power cut tore it."""
 
     number: int
     digest: str
@@ -37,13 +37,13 @@ class AuditLog:
 
     def __init__(self, files: SafeFolder, file: Path) -> None:
         self._files, self._file = files, file
-        self._last: bytes | None = None  # the last line, once it was read
+        self._last: bytes | None = None  # the last line, once it has been read
         self._whole = True
 
     def graded(
         self, *, student: str, submission: str, verdict: str, outcome: str, score: float, seed: int, sandboxed: bool
     ) -> None:
-        """Say that a submission is about to be written down with this verdict and this score, in points.
+        """Record that a submission is about to be stored with this verdict and this score, in points.
 
         ``submission`` and ``outcome`` are digests.
         """
@@ -53,10 +53,10 @@ class AuditLog:
         self._append(said | {"score": round(score, 6)} | run | versions)
 
     def finished(self, seed: int, settled: Callable[[dict[str, Any]], bool]) -> None:
-        """Say that the run is complete, and reveal its seed, if anybody was graded.
+        """Record that the run is complete, and reveal its seed, if anybody was graded.
 
-        ``settled`` tells of an entry whether it has been written down. Where a run was killed, and the next one was for
-        others, some have not.
+        ``settled`` tells whether the result that an entry announces has been stored. Some results have not if a run was
+        killed and the next one was for other students.
         """
         said = [entry.said for entry in self.entries()[0] if entry.said]  # the last line may have been cut off
         if said and "student" in said[-1]:
@@ -84,7 +84,8 @@ class AuditLog:
         time = datetime.now(UTC).isoformat(timespec="seconds")
         line = json.dumps({"previous": previous, "time": time, **said}, ensure_ascii=False).encode()
         torn = b"" if self._whole else b"\n"
-        self._last = None  # a full disk may let a part of the line through: then the end has to be read again
+        # If the disk is full, only a part of the line may be written, and the end has to be read again.
+        self._last = None
         self._files.append(self._file, torn + line + b"\n", 0o600)
         self._last, self._whole = line, True
 

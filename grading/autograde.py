@@ -1,6 +1,6 @@
-"""The same engine inside nbgrader's own `autograde`, and so behind the button of its Formgrader: two steps of it.
+"""The same engine as two steps of nbgrader's own `autograde`, and so behind the button of its Formgrader.
 
-For a class, `python -m grading run` is the way: it starts its boxes once. Here one is started for each call.
+To grade a class, use `python -m grading run`, which starts its boxes once. Here one is started for each call.
 """
 
 import shutil
@@ -24,7 +24,7 @@ SEED_BITS = 128
 
 
 def _template(resources: Any, root: str) -> NotebookTemplate:
-    """Return the notebook as the gradebook knows it; the one in ``exercises/`` may be somebody's work by now."""
+    """Return the notebook that the gradebook knows; the one in ``exercises/`` may be somebody's work by now."""
     course, place = Course.at(Path(root)), resources["nbgrader"]
     register(course, place["assignment"], log_file(course, place["assignment"]))
     return next(
@@ -33,7 +33,7 @@ def _template(resources: Any, root: str) -> NotebookTemplate:
 
 
 def _keep_only(names: set[str], folder: Path) -> None:
-    """Remove what else nbgrader copied from a submission: Formgrader would serve a student's page as one of its own."""
+    """Remove what else nbgrader copied, because Formgrader would serve a student's page as one of its own."""
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -42,7 +42,7 @@ def _keep_only(names: set[str], folder: Path) -> None:
 
 
 class Admit(NbGraderPreprocessor):  # type: ignore[misc]
-    """In place of nbgrader's sanitizing: reads the submission anew, and repairs it into the assignment's own cells."""
+    """Replaces nbgrader's sanitizing: rereads the submission, and repairs it into the assignment's own cells."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Return the repaired notebook."""
@@ -57,7 +57,7 @@ class Admit(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 class Grade(NbGraderPreprocessor):  # type: ignore[misc]
-    """In place of executing: the cells are run in a box, and what they earned is judged outside."""
+    """Replaces nbgrader's executing: the cells are run in a box, and what they earned is judged outside."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Return the notebook as it was run, with what its graded cells earned."""

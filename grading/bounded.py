@@ -1,9 +1,9 @@
-"""Work on what a student wrote, in a child process of its own that can take no more than its bounds.
+"""Work on what a student wrote, in a child process with bounded time and memory.
 
-Parsers, tokenizers and converters have inputs on which they run for minutes. Whoever grades must not wait for them, and
-must lose nothing but the result: so each submission is read, looked through and rendered in a forked child, which has a
-limited time and a limited memory, and cannot write into a file or, on Linux, open a connection. Where root grades, it
-is nobody who may read; where an ordinary user does, it keeps that user's rights: there are none to give up.
+On some inputs, parsers, tokenizers and converters run for minutes. The grader must not have to wait for them, and must
+lose nothing but the result. So each submission is read, searched and rendered in a forked child, which has limited time
+and memory, and cannot write to a file or, on Linux, open a connection. If root grades, the child runs as the user
+``nobody``, with the right to read files. If an ordinary user grades, it keeps that user's rights.
 
 The children are forked from a server process that has imported what they need. What they send back is JSON.
 """
@@ -34,11 +34,11 @@ from grading.sandbox.inside import isolation
 from grading.sandbox.inside.syscalls import MACHINES
 from grading.sandbox.temporary import temporary
 
-PRELOADED = "grading.preloaded"  # what the server of the children imports: it takes a second
-CPU_SECONDS = 20  # of processor time: the slowest honest page takes less than one
-CLOCK_FACTOR = 15  # times as many seconds by the clock, on a machine that has much else to do
-MAX_MEMORY_BYTES = 1_000_000_000  # bytes beyond what the imported modules take
-MAX_RESULT_BYTES = 200_000_000  # of one result: a page shows every figure of a notebook
+PRELOADED = "grading.preloaded"  # what the server of the children imports, which takes a second
+CPU_SECONDS = 20  # seconds of processor time; the slowest honest page takes less than one
+CLOCK_FACTOR = 15  # elapsed time may be this many times the processor time, on a busy machine
+MAX_MEMORY_BYTES = 1_000_000_000  # in addition to what the imported modules take
+MAX_RESULT_BYTES = 200_000_000  # the largest result is a page, which shows every figure of a notebook
 NOBODY_UID = 65_534
 SET_PDEATHSIG, SET_KEEPCAPS, CAP_DAC_READ_SEARCH = 1, 8, 2
 
@@ -49,7 +49,7 @@ _starting = Lock()
 class ExceededError(Exception):
     """The work took more than it may. The text is a predicate: "took more than 20 seconds of processor time".
 
-    ``values`` are those that had come before.
+    ``values`` are those that had already been received.
     """
 
     def __init__(self, text: str, values: Sequence[Any] = ()) -> None:
@@ -62,11 +62,11 @@ class WorkFailedError(ExceededError):
 
 
 class LostError(GradingError):
-    """The child did not begin, or somebody else ended it: this says nothing about the work. It was tried twice."""
+    """The child did not start, or something else ended it, twice. This says nothing about the work."""
 
 
 def values(work: Work, *arguments: Any, seconds: int = CPU_SECONDS) -> list[Any]:
-    """Run a generator in a bounded child, and return its values, which have to be fit for JSON.
+    """Run a generator in a bounded child, and return its values, which must be JSON-serializable.
 
     Args:
         work: a generator function of a module, which the child imports by its name.
@@ -110,9 +110,9 @@ def _values(work: Work, arguments: tuple[Any, ...], seconds: int) -> list[Any]:
 
 
 def _start(child: ForkServerProcess) -> None:
-    """Start a child, and with the first one the server, in a folder of ours.
+    """Start a child, and, with the first child, the server, in a folder of our own.
 
-    It has no main program, which multiprocessing would have it import, and a script would run.
+    The child gets an empty main program: multiprocessing would import the real one, and a script would run again.
     """
     with _starting:
         folder, main = tempfile.tempdir, sys.modules["__main__"]
@@ -125,9 +125,9 @@ def _start(child: ForkServerProcess) -> None:
 
 @cache
 def _folder() -> str:
-    """Return a folder for the server's socket, which is there until this process ends."""
+    """Return a folder for the server's socket, which exists until this process ends."""
     stack = ExitStack()
-    Finalize(None, stack.close, exitpriority=-200)  # after multiprocessing has removed what it made in there
+    Finalize(None, stack.close, exitpriority=-200)  # runs after multiprocessing has removed what it made there
     return str(stack.enter_context(temporary("children", short=True)))
 
 
@@ -157,7 +157,7 @@ def _received(ours: Connection, child: ForkServerProcess, seconds: int) -> list[
 
 
 def _how_it_ended(code: int | None, seconds: int, came: list[Any], *, ready: bool) -> Exception:
-    """Return what to say of a child that ended without a word. SIGXCPU is its limit; SIGKILL comes from elsewhere."""
+    """Return the error for a child that ended without a message. SIGXCPU is its limit; SIGKILL comes from elsewhere."""
     if not ready or code == -signal.SIGKILL or code is None:
         return LostError(f"its process was ended by something else (exit code {code})")
     if code == -signal.SIGXCPU:
@@ -166,12 +166,12 @@ def _how_it_ended(code: int | None, seconds: int, came: list[Any], *, ready: boo
 
 
 def _child(connection: Connection, work: Work, arguments: tuple[Any, ...], seconds: int) -> None:
-    """Do the work, send what comes of it, and end."""
+    """Do the work, send the results, and exit."""
     _close_all_but(connection.fileno())
     _give_up_rights()
     _limit(seconds)
-    gc.disable()  # what is left behind goes with the process
-    with suppress(BrokenPipeError):  # nobody wants the rest
+    gc.disable()  # the garbage disappears with the process
+    with suppress(BrokenPipeError):  # the grader has stopped reading
         for message in _messages(work, arguments):
             connection.send_bytes(json.dumps(message).encode())
     os._exit(0)
@@ -190,29 +190,29 @@ def _messages(work: Work, arguments: tuple[Any, ...]) -> Iterator[dict[str, Any]
 
 
 def _close_all_but(connection: int) -> None:
-    """Close what multiprocessing keeps open: among it is what tells the server that its grader is still there."""
+    """Close what multiprocessing keeps open, including the pipe by which the server knows its grader is alive."""
     os.closerange(3, connection)
     os.closerange(connection + 1, os.sysconf("SC_OPEN_MAX"))
 
 
 def _limit(seconds: int) -> None:
-    """Bound time, memory and files. The hard limit of time comes a second later, for whoever ignores the soft one."""
+    """Bound time, memory and files. The hard time limit comes a second later, in case the soft one is ignored."""
     most = {"CPU": (seconds, seconds + 1), "FSIZE": (0, 0), "CORE": (0, 0)}
     if addresses := isolation.address_space():
         most["AS"] = (addresses + MAX_MEMORY_BYTES, addresses + MAX_MEMORY_BYTES)
     for name, limits in most.items():
-        with suppress(ValueError):  # the limit that is there already is lower
+        with suppress(ValueError):  # there is a lower limit already
             resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), limits)
 
 
 def _give_up_rights() -> None:
-    """Where root grades, be nobody, who may read every file and change none; on Linux, also lose the network."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the grader, which ends its children
+    """If root grades, become ``nobody``, with the right to read every file; on Linux, also give up the network."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the grader handles Ctrl-C, and ends its children
     sys.dont_write_bytecode = True
     if sys.platform != "linux":
         return
     if os.getuid() == 0:
-        with suppress(PermissionError):  # root of a user namespace: there are no groups to leave
+        with suppress(PermissionError):  # the root of a user namespace has no groups to leave
             os.setgroups([])
         isolation.libc.prctl(SET_KEEPCAPS, 1, 0, 0, 0)
         os.setresgid(NOBODY_UID, NOBODY_UID, NOBODY_UID)

@@ -1,7 +1,7 @@
-"""Compare the class list with the students who handed in, and name those who are only in one of the two.
+"""Compare the class list with the students who handed in, and name those who are in only one of them.
 
 The class list is nbgrader's: the students whom `nbgrader db student add` or `import`, or Formgrader, put into the
-gradebook. Grading also adds everybody else who hands in; a file in the class's folder records whom it added.
+gradebook. Grading also adds everybody else who hands in; a file in the class's folder records who was added.
 """
 
 from collections.abc import Collection
@@ -60,7 +60,7 @@ def _file(course: Course) -> Path:
 
 
 def _students(course: Course) -> dict[str, bool]:
-    """Return every student in the gradebook, and whether more than the id is known, as for students on a class list."""
+    """Return each student in the gradebook, and whether more than the id is known, as for those on a class list."""
     connection = connect(course.config().CourseDirectory.db_url)
     if connection is None:
         return {}

@@ -1,4 +1,4 @@
-"""Where things are: the repository's assignments, and the folder in which a class leaves everything it makes."""
+"""Where things are: the repository's assignments, and the folder that holds everything a class produces."""
 
 import gc
 import logging
@@ -29,7 +29,7 @@ class GradingError(Exception):
 class Course:
     """A repository with ``solutions/`` and ``nbgrader_config.py``, and the folder of one class.
 
-    The two are apart so that grading never writes into the repository: submissions, grades, feedback, the gradebook
+    The two are separate, so that grading never writes into the repository: submissions, grades, feedback, the gradebook
     and the logs all live in ``folder``.
     """
 
@@ -44,7 +44,7 @@ class Course:
 
     @property
     def files(self) -> SafeFolder:
-        """What reads and writes the files of the class, and follows no link there."""
+        """The object that reads and writes the files of the class, and follows no links there."""
         return SafeFolder(self.folder)
 
     def assignments(self) -> list[str]:
@@ -63,7 +63,7 @@ class Course:
         return sorted(path.name for path in (self.root / "solutions" / assignment).glob("*.ipynb"))
 
     def students(self) -> list[str]:
-        """Return everybody who has a folder among the submissions, whatever is in it; it may be a link to one."""
+        """Return everybody who has a folder, or a link to one, among the submissions, whatever is in it."""
         there = self.folder / "submitted"
         return [name for name in self.files.names(there) if (there / name).is_dir()]
 
@@ -81,26 +81,26 @@ class Course:
         return self.folder / "autograded" / student / assignment
 
     def feedback(self, student: str, assignment: str) -> Path:
-        """Return the folder of the pages a student gets back."""
+        """Return the folder of the pages that a student gets back."""
         return self.folder / "feedback" / student / assignment
 
     def reports(self, assignment: str) -> Path:
-        """Return the folder of what is known about an assignment as a whole."""
+        """Return the folder of the reports on an assignment."""
         return self.folder / "reports" / assignment
 
     def outcomes(self, assignment: str) -> Path:
-        """Return the folder of the verdicts, a file for each student."""
+        """Return the folder of the outcomes, one file per student."""
         return self.reports(assignment) / "outcomes"
 
     def log(self, assignment: str) -> Path:
-        """Return the file that says what happened while an assignment was graded."""
+        """Return the log of an assignment's grading."""
         return self.folder / "logs" / f"{assignment}.log"
 
     def config(self) -> "Config":
         """Return nbgrader's configuration for this class, read from the same file as nbgrader's own commands do."""
         from traitlets.config.loader import PyFileConfigLoader
 
-        self.files.require_own(self.folder / "gradebook.db")  # SQLite opens it by its name
+        self.files.require_own(self.folder / "gradebook.db")  # SQLite will open it by name
         with environment(FOLDER_VARIABLE, str(self.folder)):
             config: Config = PyFileConfigLoader(CONFIG, path=str(self.root)).load_config()
         return config
@@ -108,7 +108,7 @@ class Course:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Leave out the warnings that nbgrader's way of using SQLAlchemy calls forth: nobody here can act on them."""
+    """Suppress the warnings that nbgrader's use of SQLAlchemy causes, since nobody here can act on them."""
     from sqlalchemy.exc import SAWarning
 
     with warnings.catch_warnings():
@@ -118,7 +118,7 @@ def quiet() -> Iterator[None]:
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Look for no garbage in this block, and never among what it leaves: modules stay, and make it a long search."""
+    """Collect no garbage in this block, nor later among what it imports: modules stay, and are slow to search."""
     gc.disable()
     try:
         yield
@@ -142,7 +142,7 @@ def environment(name: str, value: str) -> Iterator[None]:
 
 
 class _LogFile(logging.FileHandler):
-    """Writes a log into a class's folder, as every file there is written."""
+    """Writes a log into a class's folder through its :class:`SafeFolder`."""
 
     def __init__(self, course: Course, assignment: str) -> None:
         self._files, self._path = course.files, course.log(assignment)

@@ -1,4 +1,4 @@
-"""Clean the styles of a student's HTML: keep only declarations that set type, colours and boxes."""
+"""Clean the styles of a student's HTML: keep only declarations about fonts, colours and boxes."""
 
 from grading._untyped import Declaration, FunctionBlock, Node, parse_blocks_contents, serialize
 

@@ -22,7 +22,7 @@ GRADEBOOK_ADVICE = "The gradebook must exist, and no other program may keep it l
 
 
 def explained(error: Exception) -> str:
-    """Return what happened, what is needed and what to do, or '' where the error is a fault of the program's own."""
+    """Return what happened, what is needed and what to do, or '' if the error is a bug in the program."""
     if isinstance(error, SQLAlchemyError):
         return f"{type(error).__name__}: {str(error).splitlines()[0]}. {GRADEBOOK_ADVICE}"
     if not isinstance(error, OSError):

@@ -1,22 +1,22 @@
-"""What nbgrader's exchange asks for beside a feedback page, before `nbgrader release_feedback` hands it out."""
+"""What nbgrader's exchange needs beside a feedback page before `nbgrader release_feedback` releases it."""
 
 from pathlib import Path
 from secrets import token_hex
 
 from grading.course import Course, GradingError
 
-TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"  # as `nbgrader collect` writes them
-MAX_FILE_BYTES = 1_000  # of either file
+TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"  # the names that `nbgrader collect` gives them
+MAX_FILE_BYTES = 1_000  # limit for either file
 PRIVATE_MODE = 0o600
-SECRET_BYTES = 64  # of a secret, as many as nbgrader draws
+SECRET_BYTES = 64  # as many as nbgrader draws
 
 
 def keep_for_exchange(course: Course, assignment: str, student: str) -> None:
-    """Put a submission's timestamp and secret beside its feedback, and beside the notebooks that feedback is made of.
+    """Put a submission's timestamp and secret beside its feedback, and beside the notebooks that it is made from.
 
-    The timestamp is that of the submission, and empty where there is none. A student who knows the secret finds the
-    page in the exchange. Whoever handed in on another way has none: a new one is drawn once, so that the others' pages
-    can be released, and nobody finds this one.
+    The timestamp is that of the submission, and is empty if there is none. A student who knows the secret can find the
+    page in the exchange. A submission that came by another way has no secret. A new one is then drawn once, so that the
+    other pages can be released, and nobody can find this one.
     """
     made = (course.autograded(student, assignment), course.feedback(student, assignment))
     folders = [folder for folder in made if course.files.names(folder)]
@@ -33,7 +33,7 @@ def keep_for_exchange(course: Course, assignment: str, student: str) -> None:
 
 
 def _read(course: Course, file: Path) -> bytes | None:
-    """Return what a file holds, None where there is none that can be read."""
+    """Return what a file holds, or None if it cannot be read."""
     try:
         return course.files.read(file, MAX_FILE_BYTES)
     except (OSError, GradingError):

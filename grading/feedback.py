@@ -18,7 +18,10 @@ from grading.sanitize import safe_html, unknown_as_text
 
 
 class FeedbackExporter(HTMLExporter):
-    """Writes the page that a student gets back. A class of its own, because Formgrader's page has another template."""
+    """Writes the page that a student gets back.
+
+    It is a class of its own because Formgrader uses a different template.
+    """
 
 
 class Scores(GetGrades):  # type: ignore[misc]
@@ -45,14 +48,14 @@ class _Renderer(IPythonRenderer):
     def _embed_image_or_attachment(self, src: str) -> str:
         try:
             address: str = super()._embed_image_or_attachment(src)
-        except InvalidNotebook:  # the picture did not come along; its description is shown
+        except InvalidNotebook:  # the picture is missing, so its description is shown
             return ""
         return address
 
 
 @pass_context
 def markdown(context: Context, source: str) -> str:
-    """Return Markdown as HTML that runs nothing and asks no other host for anything: a filter for templates."""
+    """Return Markdown as HTML that runs no code and loads nothing from other hosts. This is a filter for templates."""
     attachments = context.get("cell", {}).get("attachments", {})
     renderer = _Renderer(
         escape=False, allow_harmful_protocols=False, exclude_anchor_links=True, attachments=attachments

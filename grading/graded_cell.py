@@ -1,7 +1,7 @@
-"""What a graded cell asks: ``check("softmax", softmax, points=4)`` is read as a question, and never run as code.
+"""Read a graded cell, such as ``check("softmax", softmax, points=4)``, as a question; it is never run as code.
 
 A test that ran beside a student's code could be forged there. So a graded cell has to be one call of ``check`` or
-``check_choice``: it is answered in the box, by arrays, and judged outside.
+``check_choice``. It is answered in the box, by arrays, and judged outside.
 """
 
 import ast
@@ -30,12 +30,12 @@ class GradedCell:
 
 
 def is_autograded(cell: NotebookNode) -> bool:
-    """Return whether a cell is graded, and not by a person."""
+    """Return whether a cell is graded automatically."""
     return cell.cell_type == "code" and is_grade(cell) and not is_solution(cell)
 
 
 def is_students(cell: NotebookNode) -> bool:
-    """Return whether a student wrote a cell: an answer, or a cell of the student's own."""
+    """Return whether a cell is a student's: an answer, or a cell that the student added."""
     return "nbgrader" not in cell.metadata or is_solution(cell)
 
 
@@ -50,7 +50,7 @@ def read_graded_cell(cell: NotebookNode) -> GradedCell:
     asked = {"cell": cell.metadata.nbgrader.grade_id, "expression": ast.unparse(call.args[1])}
     points = float(cell.metadata.nbgrader.points)
     if options.get("points", points) != points:
-        raise _not_a_question(cell, f"the call says {options['points']} points, the cell's metadata {points:g}")
+        raise _not_a_question(cell, f"the call says {options['points']} points, and the cell's metadata {points:g}")
     if call.func.id == "check_choice":  # type: ignore[attr-defined]
         if name not in QUESTIONS:
             raise _not_a_question(cell, f"there is no question {name!r}")
@@ -77,7 +77,7 @@ def _call(cell: NotebookNode) -> ast.Call:
 
 
 def _arguments(call: ast.Call, cell: NotebookNode) -> tuple[str, dict[str, object]]:
-    """Return the name and the options of a call, all of them written out as they are."""
+    """Return the name and the options of a call, all of which must be literals."""
     constants = [call.args[0] if call.args else None, *(keyword.value for keyword in call.keywords)]
     if len(call.args) != 2 or not all(isinstance(x, ast.Constant) for x in constants):
         raise _not_a_question(cell, "its arguments are not a name, an implementation, and plain options")

@@ -1,4 +1,4 @@
-"""Hand out the assignments, and never write over anybody's work.
+"""Hand out the assignments, and never overwrite anybody's work.
 
 ``_build/released/`` holds each notebook as it is released. Nobody works there, and its files are read-only: the book
 and JupyterLite are built from it, and nbgrader's exchange releases it. ``exercises/`` holds the same notebooks for
@@ -6,7 +6,7 @@ readers of the repository, next to a list of their digests that ``sha256sum --ch
 ``exercises/`` with any other digest is somebody's work, and stays. ``work/`` is where students work: a notebook is
 copied there once.
 
-A copy of the course without ``solutions/`` cannot generate notebooks. There, what is released is what the list names.
+A copy of the course without ``solutions/`` cannot generate notebooks. There, the list says what is released.
 """
 
 import os
@@ -25,7 +25,7 @@ DIGESTS = EXERCISES_FOLDER / "SHA256SUMS"
 
 READ_ONLY_MODE = 0o444
 
-Files = dict[str, bytes]  # what is released, by its path below the folder: 02-self-attention/self-attention.ipynb
+Files = dict[str, bytes]  # contents by path below the folder, such as 02-self-attention/self-attention.ipynb
 
 
 def hand_out(course: Course, assignment: str | None = None) -> list[str]:
@@ -98,7 +98,7 @@ def _generated(course: Course, assignment: str | None) -> Files:
 
 
 def _found(course: Course, digests: dict[str, str]) -> Files:
-    """Return the notebooks that the list of digests names, from the first place that still has each as it was."""
+    """Return the notebooks that the list of digests names, each from the first place where it is unchanged."""
     if not digests:
         raise GradingError(f"there is neither solutions/ nor {DIGESTS} in {course.root}: clone the course again")
     files = {}
@@ -121,11 +121,11 @@ def _candidates(root: Path, path: str) -> Iterator[bytes]:
     try:
         yield subprocess.run(committed, capture_output=True, check=True, timeout=60).stdout
     except (OSError, subprocess.SubprocessError):
-        return  # no git, or no repository
+        return  # git is not installed, or this is not a repository
 
 
 def _published(course: Course, files: Files, before: dict[str, str]) -> Iterator[str]:
-    """Write to ``exercises/`` what nobody has changed there, and say what happened to the rest."""
+    """Update the notebooks in ``exercises/`` that nobody has changed, and say what happened to the rest."""
     for path, content in files.items():
         target = course.root / EXERCISES_FOLDER / path
         there = target.read_bytes() if target.is_file() else None
@@ -143,7 +143,10 @@ def _published(course: Course, files: Files, before: dict[str, str]) -> Iterator
 
 
 def _mirror(files: Files, folder: Path, *, whole: bool) -> None:
-    """Make a folder hold these files, read-only, and no others where they are all there is. What is the same stays."""
+    """Write these files into a folder, read-only.
+
+    If they are all that there is, remove any others. Keep what is the same.
+    """
     there = _read(folder)
     for path, content in files.items():
         if there.get(path) != content:

@@ -1,6 +1,6 @@
-"""Judge raw answers, outside of the process that they come from: what they earn, and which mistake was made.
+"""Judge raw answers outside the process that they come from: what they earn, and which mistake was made.
 
-It fails closed: an answer that is missing, late, of another type or of another shape is a wrong answer.
+It fails closed: an answer that is missing, late, or of the wrong type or shape is a wrong answer.
 """
 
 import zlib
@@ -24,9 +24,9 @@ from grading.sandbox.inside.frames import MessageError
 from grading.task import Answered, Probe
 from grading.text import printable
 
-MAX_MESSAGE_LENGTH = 600  # characters of a text that came along
+MAX_MESSAGE_LENGTH = 600  # characters of each text in an answer
 NO_ANSWER = "NoAnswer"  # the error in a cell whose probe was not answered at all
-EXECUTION_COUNT = 1  # nbgrader asks for a number beside a result, whichever
+EXECUTION_COUNT = 1  # nbgrader expects a number beside a result, but any number will do
 
 
 def error(name: str, reason: str) -> NotebookNode:
@@ -37,7 +37,7 @@ def error(name: str, reason: str) -> NotebookNode:
 class Judge:
     """Knows the inputs of a run, drawn from its secret seed, and the answers to them.
 
-    Everybody in a run gets the same inputs: so the expected answers, and those of the known mistakes, are worked out
+    Everybody in a run gets the same inputs, so the expected answers, and those of the known mistakes, are computed only
     once.
     """
 
@@ -47,14 +47,14 @@ class Judge:
         self._probes: dict[tuple[str, ...], Probe] = {}
 
     def probe(self, graded_cell: GradedCell) -> Probe:
-        """Return what is sent into the sandbox for a graded cell: inputs, and nothing about the answers."""
+        """Return what is sent into the sandbox for a graded cell: the inputs, and nothing about the answers."""
         exercise = graded_cell.exercise
         if exercise is None:
             return Probe(graded_cell.expression)
         key = (exercise.name, graded_cell.expression, graded_cell.backend)
         if key not in self._probes:
             backends = {graded_cell.backend}
-            if exercise.call is call_module:  # a module of torch's is asked in torch
+            if exercise.call is call_module:  # a torch module is checked in torch
                 backends |= {"torch"} & set(exercise.backends)
             evaluations = {backend: self._evaluation(exercise, backend) for backend in backends}
             self._probes[key] = Probe(
@@ -80,7 +80,7 @@ class Judge:
     def outputs(self, graded_cell: GradedCell, answered: Answered | None, stop: str) -> list[NotebookNode]:
         """Return the outputs of a graded cell: the report, and what nbgrader reads the points from.
 
-        ``stop`` says why not all was answered, if so.
+        ``stop`` says why some of it was not answered, if that is so.
         """
         facts = answered.facts if answered else None
         if answered is None or facts is None:
@@ -115,7 +115,7 @@ class Judge:
 
 
 def _sound(evaluation: Evaluation) -> Evaluation:
-    """Return an evaluation whose reference answered every case: without that, every right answer would be wrong."""
+    """Return the evaluation if its reference answered every case; otherwise right answers would be marked wrong."""
     for case, expected in zip(evaluation.cases, evaluation.expected, strict=True):
         if expected.problem is not None:
             said = expected.error or expected.problem
@@ -124,7 +124,7 @@ def _sound(evaluation: Evaluation) -> Evaluation:
 
 
 def _complete(answer: Answer, expected: Answer) -> bool:
-    """Return whether all arrays came that were asked for; no gradients are taken where the shapes are wrong already."""
+    """Return whether all requested arrays came. If a shape is wrong, no gradients are expected."""
     if answer.arrays.keys() == expected.arrays.keys():
         return True
     numbers = {name: x for name, x in expected.arrays.items() if not name.startswith(GRADIENT_OF)}
@@ -132,14 +132,14 @@ def _complete(answer: Answer, expected: Answer) -> bool:
 
 
 def _encoded(exercise: Exercise, case: Case) -> Any:
-    """Return a case with nothing in it but what an implementation is given."""
+    """Return a case, encoded, with only what an implementation is given."""
     given = {"name": "", "criterion": "", "inputs": case.inputs, "options": case.options, "setup": case.setup}
     ways = {"outputs": exercise.outputs_of(case), "unchanged": case.unchanged, "upstream": case.upstream}
     return codec.encode(given | ways | {"training": case.training})
 
 
 def _read(message: Any) -> Answer:
-    """Return an answer as it came, if it is one; whatever else came is a wrong answer."""
+    """Return an answer as it came; anything that is not an answer counts as a wrong one."""
     if not isinstance(message, dict) or not isinstance(arrays := message.get("arrays"), dict):
         return Answer(problem="sent no answer")
     try:
@@ -157,7 +157,7 @@ def _is_text(x: object) -> bool:
 
 
 def _text(x: Any) -> str | None:
-    """Return text fit to be shown, None where it is no text."""
+    """Return text that is fit to be shown, or None if it is not text."""
     return printable(x[:MAX_MESSAGE_LENGTH], also="\n") if isinstance(x, str) else None
 
 

@@ -1,4 +1,7 @@
-"""Keep lateness as the due date and `timestamp.txt` say it now, whatever was known when a submission was graded."""
+"""Keep lateness up to date with the due date and `timestamp.txt`, even for submissions that were graded before.
+
+What late work costs is set in `nbgrader_config.py`.
+"""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -11,7 +14,7 @@ from grading.text import points
 from grading.timestamp import HandedIn, handed_in
 from grading.verdict import Verdict
 
-MIN_LATENESS = timedelta(seconds=1)  # how late something counts as that is late by an unknown time
+MIN_LATENESS = timedelta(seconds=1)  # the lateness assumed for a submission that is late by an unknown time
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S UTC"
 
 
@@ -37,11 +40,12 @@ class Lateness:
             return outcome
         change = f"{LATENESS_CHANGED}{outcome.lateness or 'nothing was known'} → {now.text or 'nothing is known'}"
         tqdm.write(f"{plain(outcome.student)}: {change}")
-        self.course.files.remove(self.course.feedback(outcome.student, self.assignment))  # it shows what was taken off
+        # the old page shows the old penalty
+        self.course.files.remove(self.course.feedback(outcome.student, self.assignment))
         return self._with(outcome, now, change)
 
     def _now(self, outcome: Outcome) -> "Known":
-        """Bring the gradebook up to what is known now, and return that."""
+        """Bring the gradebook up to date, and return what is known now."""
         student = outcome.student
         handed = handed_in(self.course.submitted(student, self.assignment))
         time = self._known.get(student, SubmissionTime(None, None, 0.0))
@@ -65,19 +69,19 @@ class Lateness:
 
 @dataclass(frozen=True)
 class Known:
-    """What a submission's folder and the gradebook say of its time."""
+    """What a submission's folder and the gradebook say about its time."""
 
     handed: HandedIn
     time: SubmissionTime
 
     @property
     def problems(self) -> list[str]:
-        """What an instructor should look at: without it, the lateness is not known."""
+        """What an instructor should look at, because the lateness cannot be known without it."""
         return [f"{TIME_UNKNOWN}{self.handed.problem}"] if self.handed.problem else []
 
     @property
     def text(self) -> str:
-        """What is known, in words; "" where nothing is."""
+        """What is known, in words, or "" if nothing is known."""
         if self.handed.problem and not self.handed.late:
             return f"{TIME_UNKNOWN}{self.handed.problem}"
         if self.handed.late:

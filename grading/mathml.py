@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers show by themselves: a feedback page loads no script and asks no other host."""
+"""Formulas as MathML, which browsers show without a script: a feedback page loads nothing from elsewhere."""
 
 import html
 import re
@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 from latex2mathml.converter import convert_to_element
 
-# Code, and every tag: a formula inside an attribute would bring quotes of its own into it.
+# Matches code, and every tag, since a formula inside an attribute would bring its own quotes into it.
 CODE_OR_TAG = re.compile(r"""(<(?:code|pre)\b.*?</(?:code|pre)>|<(?:"[^"]*"|'[^']*'|[^'">])*>)""", re.DOTALL)
 TEX_FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+?)\$", re.DOTALL)
 MATHML_ATTRIBUTES = {"columnalign", "columnspacing", "display", "displaystyle", "fence", "mathvariant", "movablelimits"}
@@ -14,7 +14,7 @@ MATHML_ATTRIBUTES |= {"rowspacing", "scriptlevel", "separator", "stretchy", "wid
 
 
 def with_formulas(page: str) -> str:
-    """Turn ``$…$`` and ``$$…$$`` in HTML, outside of code, into MathML. What is no formula stays as it is."""
+    """Turn ``$…$`` and ``$$…$$`` in HTML, outside code, into MathML. What is not a formula stays unchanged."""
     parts = CODE_OR_TAG.split(page)
     parts[::2] = [TEX_FORMULA.sub(_formula, part) for part in parts[::2]]
     return "".join(parts)
@@ -29,5 +29,5 @@ def _formula(match: re.Match[str]) -> str:
             element.text = element.text and html.unescape(element.text)
             element.attrib = {name: value for name, value in element.attrib.items() if name in MATHML_ATTRIBUTES}
         return ET.tostring(root, encoding="unicode", short_empty_elements=False)
-    except Exception:  # the converter gives up on broken LaTeX in many ways
+    except Exception:  # the converter raises many kinds of exceptions on broken LaTeX
         return match.group()

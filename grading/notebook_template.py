@@ -1,4 +1,4 @@
-"""One notebook of an assignment as it was released: it turns a submission into a task, and the result into marks."""
+"""A notebook as it was released, which turns a submission into a task, and the result into marks and notices."""
 
 import ast
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from grading.verdict import Verdict
 VERDICT_KEY = "grading"  # the key in a notebook's metadata under which the verdict is stored
 STOPPED_ERROR = "Stopped"  # the error in a cell that did not finish
 MEMORY_ERRORS = ("MemoryError", "can't allocate memory", "Unable to allocate")
-UNWRITTEN_ERROR = "NotImplementedError"  # what an answer that nobody wrote raises
-WITHHELD_ERROR = "Withheld"  # what a comparison with attnlib's own function raises before the probe has been answered
+UNWRITTEN_ERROR = "NotImplementedError"  # raised by an answer that has not been written
+WITHHELD_ERROR = "Withheld"  # raised by a comparison with attnlib's own function before the probe has been answered
 # A given cell with this tag takes long and earns nothing, so it is skipped while grading.
 DEMONSTRATION_TAG = "demonstration"
 CELL_SKIPPED_NOTICE = "[Not run while grading: this cell only shows something, and earns no points.]\n"
@@ -44,14 +44,14 @@ class NotebookTemplate:
         """Read the student's version of a notebook.
 
         Raises:
-            GradingError: a graded cell asks nothing that can be judged outside the sandbox.
+            GradingError: a graded cell cannot be judged outside the sandbox.
         """
         released = read_notebook(file)
         graded_cells = [read_graded_cell(cell) for cell in released.cells if is_autograded(cell)]
         return cls(file.stem, released, {graded_cell.cell: graded_cell for graded_cell in graded_cells})
 
     def task(self, notebook: NotebookNode, judge: Judge, limits: Limits, *, sandboxed: bool) -> Task:
-        """Return what is to be run of a submission: its code cells, with a probe in place of each graded one."""
+        """Return what to run of a submission: its code cells, with a probe in place of each graded one."""
         steps = []
         for cell in _code(notebook):
             name = _name(cell)
@@ -108,7 +108,7 @@ class NotebookTemplate:
     def _judged(
         self, cell: NotebookNode, i: int, result: Result, judge: Judge
     ) -> tuple[list[NotebookNode], list[NotebookVerdict]]:
-        """Return the outputs of a graded cell. An answer that the judge cannot cope with earns nothing, and is told."""
+        """Return the outputs of a graded cell. An answer that makes the judge fail earns nothing, and is reported."""
         reason = result.stops.get(i, ("", ""))[1]
         try:
             return judge.outputs(self.graded_cells[_name(cell)], result.answered.get(i), reason), []
@@ -148,7 +148,7 @@ def _defined(source: str) -> set[str]:
 
 
 def _only_shows(cell: NotebookNode) -> bool:
-    """Return whether a cell that was handed out is a demonstration. A student's own tags are not the assignment's."""
+    """Return whether a cell that was handed out is a demonstration. Tags on a student's own cells do not count."""
     return DEMONSTRATION_TAG in cell.metadata.get("tags", []) and "nbgrader" in cell.metadata and not is_solution(cell)
 
 
@@ -159,7 +159,7 @@ def _output(output: dict[str, object], count: int) -> NotebookNode:
 
 
 def _noticed(cell: NotebookNode, answered: Answered | None, *, cut: bool) -> list[NotebookVerdict]:
-    """Return what the outputs of a cell that finished show: an error, no memory, too much output."""
+    """Return the problems that a finished cell's outputs show: an error, lack of memory, or too much output."""
     where = f"the cell {_name(cell)!r}"
     found = [NotebookVerdict(Verdict.OUTPUT_LIMIT, f"{where} produced more output than is kept.")] if cut else []
     answers = answered.answers.values() if answered else ()

@@ -1,6 +1,6 @@
 """The outcome of one submission: a verdict, and for each question that was not entirely correct, what was wrong.
 
-The scores themselves are in nbgrader's gradebook, where a person can change them; this is what it has no place for.
+The scores themselves are in nbgrader's gradebook, where a person can change them. This holds what does not fit there.
 """
 
 import json
@@ -21,7 +21,7 @@ MAX_TABLE_TEXT = 300  # characters of a student's text in a table
 
 
 def plain(text: str) -> str:
-    """Return text of a student's making that is fit for a terminal and a table: printable, and not too long."""
+    """Return a student's text in a form that is fit for a terminal and a table: printable, and not too long."""
     return printable(text[:MAX_TABLE_TEXT])
 
 
@@ -29,7 +29,7 @@ def plain(text: str) -> str:
 class Finding:
     """What was wrong with a question: the id of the mistake where it was recognised, and a few words.
 
-    ``section`` says which section of the book to reread, and ``link`` where it is, relative to the root of the book.
+    ``section`` is the section of the book to reread, and ``link`` is its place, relative to the root of the book.
     """
 
     question: str
@@ -55,10 +55,10 @@ class Outcome:
     verdict: Verdict
     reason: str = ""
     findings: tuple[Finding, ...] = ()
-    digest: str = ""  # of what was graded: as long as it is the same, there is no need to grade it again
+    digest: str = ""  # the digest of what was graded; while it is the same, there is no need to grade it again
     flags: tuple[str, ...] = ()
-    version: str = ""  # of the engine and the exercises that graded it
-    timeout: float = 0.0  # the limit of time of a cell, in seconds, where one reached it
+    version: str = ""  # the version of the engine and the exercises that graded it
+    timeout: float = 0.0  # the time limit of a cell, in seconds, if a cell reached it
     lateness: str = ""  # when it was handed in and how late that was, as far as known
     untouched: tuple[str, ...] = ()  # the graded cells whose answers were left as they were handed out
 
@@ -69,7 +69,7 @@ class Outcome:
         object.__setattr__(self, "flags", tuple(map(plain, self.flags)))
 
     def to_json(self) -> bytes:
-        """Return the outcome as it is stored: one file a student, so that students can be graded in any order."""
+        """Return the outcome as it is stored, in one file per student, so that students can be graded in any order."""
         return json.dumps(asdict(self), indent=1).encode()
 
     @classmethod
@@ -93,12 +93,12 @@ def findings(notebook: NotebookNode) -> Iterator[Finding]:
         errors = [output for output in cell.outputs if output.output_type == "error"]
         if reports:
             yield from (_from_report(report) for report in reports if not report["passed"])
-        elif errors and errors[0].ename != NO_ANSWER:  # those say no more than the verdict does
+        elif errors and errors[0].ename != NO_ANSWER:  # these would only repeat the verdict
             yield Finding(cell.metadata.nbgrader["grade_id"], None, f"{errors[0].ename} ({errors[0].evalue[:200]})")
 
 
 def _is_report(shown: object) -> bool:
-    """Return whether this is a report as a check makes it: a student's code can show anything under its name."""
+    """Return whether this is a genuine report, since a student's code can show anything under the same name."""
     if not isinstance(shown, dict) or not isinstance(shown.get("passed"), bool):
         return False
     texts = [shown.get("exercise"), shown.get("backend"), shown.get("title"), shown.get("mistake") or ""]

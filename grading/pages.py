@@ -24,9 +24,10 @@ NOTEBOOK_FORMAT = {"nbformat": 4, "nbformat_minor": 5}
 
 
 class Pages:
-    """Makes pages for one assignment. The look of them is configured where nbgrader's own feedback is.
+    """Makes pages for one assignment. Their appearance is configured together with nbgrader's own feedback.
 
-    The scores are put into a notebook here, where the gradebook is. It becomes HTML in a bounded child.
+    The scores are put into a notebook here, where the gradebook is available. The notebook becomes HTML in a bounded
+    child.
     """
 
     def __init__(self, course: Course, assignment: str, log: Logger) -> None:
@@ -76,8 +77,8 @@ class Pages:
 def to_student(reason: str) -> str:
     """Rephrase the reason for a refusal, which tells the instructor what to ask for, to address the student.
 
-    That is its last sentence, up to the list of what came instead. What comes before and after it may hold names that
-    a student gave to files, and stays as it is.
+    Only its last sentence is changed, up to the list of what came instead. The text before and after may contain names
+    that a student gave to files, so it stays as it is.
     """
     said, instead, names = reason.partition(OR_RENAME)
     *before, asked = SENTENCE_END.split(said)

@@ -1,4 +1,4 @@
-"""Grade submissions one after another: read some ahead, keep the boxes busy, and save each outcome when it is known."""
+"""Grade submissions one after another: read ahead, keep the boxes busy, and save each outcome once it is known."""
 
 import sys
 from collections import deque
@@ -17,9 +17,9 @@ from grading.pool import Pool, ResultList
 from grading.run_state import RunState
 from grading.submission import Submission, Submissions
 
-WAITING_PER_BOX = 2  # submissions: enough that no box is idle
-READ_AHEAD = 32  # submissions that are read before the first of them is run: a box takes seconds to start
-POLL_SECONDS = 0.5  # between looks whether somebody has asked the run to stop
+WAITING_PER_BOX = 2  # enough submissions to keep every box busy
+READ_AHEAD = 32  # so many submissions are read before the first is run, because a box takes seconds to start
+POLL_SECONDS = 0.5  # how often to check whether somebody has asked the run to stop
 
 
 class InterruptedRunError(GradingError):
@@ -49,7 +49,7 @@ class Pipeline:
     ) -> None:
         self._submissions, self._run_state, self._regrade = submissions, run_state, regrade
         self._gradebook, self._lateness, self._pool = gradebook, lateness, pool
-        self._read: deque[Submission] = deque()  # and not given to the pool yet
+        self._read: deque[Submission] = deque()  # not yet given to the pool
         self._running: dict[Future[ResultList], Submission] = {}
         self._outcomes: dict[str, Outcome] = {}
 
@@ -93,7 +93,7 @@ class Pipeline:
         return self._run_state.outcome_of(student)
 
     def _matches_log(self, stored: Outcome) -> bool:
-        """Tell whether a stored outcome is the one in the log: somebody may have edited the file since."""
+        """Tell whether a stored outcome is the one in the log, since somebody may have edited the file."""
         matches = self._run_state.matches_log(stored)
         if not matches:
             name = plain(stored.student)
@@ -101,14 +101,14 @@ class Pipeline:
         return matches
 
     def _run_next(self) -> None:
-        """Give the submission that was read first to the pool, as soon as there is room."""
+        """Give the submission that was read first to the pool once there is room."""
         submission = self._read.popleft()
         self._settle_until(WAITING_PER_BOX * self._pool.size - 1)
         if not self._stopped:
             self._running[self._pool.submit(submission.tasks)] = submission
 
     def _settle_until(self, most: int) -> None:
-        """Record submissions that have run until at most so many are left."""
+        """Record finished submissions until at most ``most`` are still running."""
         while len(self._running) > most and not self._stopped:
             for done in wait(self._running, POLL_SECONDS, FIRST_COMPLETED).done:
                 submission = self._running.pop(done)
@@ -124,7 +124,7 @@ class Pipeline:
 
 @contextmanager
 def _stop_requests() -> Iterator[list[bool]]:
-    """Have Ctrl-C add to a list, so that what is being written is finished first. A second one interrupts at once."""
+    """Record Ctrl-C in a list, so that what is being written is finished first. A second Ctrl-C interrupts at once."""
     requests: list[bool] = []
 
     def request(*_: object) -> None:

@@ -1,7 +1,7 @@
 """Where tasks are run: in boxes on this machine, or in boxes on the machines of a dask cluster.
 
-Either way the box's answers come back as plain data, and whoever runs it holds neither an expected answer nor the
-gradebook.
+Either way the box's answers come back as plain data, and the process that runs it holds neither the expected answers
+nor the gradebook.
 """
 
 import json
@@ -30,16 +30,16 @@ class Pool(Protocol):
     size: int
 
     def submit(self, tasks: Sequence[Task]) -> "Future[ResultList]":
-        """Have a submission's tasks run, and return what will hold the results."""
+        """Schedule a submission's tasks, and return a future for the results."""
 
     def close(self) -> None:
-        """Leave off, and take every process down."""
+        """Stop, and end every process."""
 
 
 class Boxes:
-    """A box on this machine in which so many submissions run side by side, each a process for which a thread waits.
+    """A box on this machine in which ``size`` submissions run side by side. A thread waits for the process of each.
 
-    It is probed for files of ``course``, by default those of the class that the environment names.
+    It is tested for access to the files of ``course``, by default the class that the environment names.
     """
 
     def __init__(self, size: int, host: Host, course: Course | None = None) -> None:
@@ -50,10 +50,10 @@ class Boxes:
         self._proven = not host.sandboxed
 
     def submit(self, tasks: Sequence[Task]) -> "Future[ResultList]":
-        """Have a submission's tasks run as soon as there is room.
+        """Run a submission's tasks as soon as there is room.
 
         Raises:
-            NoSandboxError: the box, which is probed before anything is run, does not hold.
+            NoSandboxError: the box, which is tested before anything is run, is not secure.
         """
         if not self._proven:
             require_isolation(self._host, self._course)
@@ -70,7 +70,7 @@ class Boxes:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Wait until nothing else runs here, and keep it so."""
+        """Wait until nothing else is running here, and let nothing else start."""
         with self._all_places:
             for _ in range(self.size):
                 self._places.acquire()
@@ -80,7 +80,7 @@ class Boxes:
                 self._places.release(self.size)
 
     def close(self) -> None:
-        """Kill the box; what is running in it is lost."""
+        """Kill the box. What is running in it is lost."""
         self._host.close()
         self._threads.shutdown(cancel_futures=True)
 
@@ -89,7 +89,7 @@ class Cluster:
     """Boxes on the machines of a dask cluster: each worker makes one when it gets its first task."""
 
     def __init__(self, scheduler: str) -> None:
-        from distributed import Client  # only where it is asked for: it takes a second to import
+        from distributed import Client  # imported only if requested, since it takes a second
 
         try:
             self._client: Any = Client(  # type: ignore[no-untyped-call]
@@ -103,7 +103,7 @@ class Cluster:
         self.size = max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
 
     def submit(self, tasks: Sequence[Task]) -> "Future[ResultList]":
-        """Send a submission's tasks to a worker. Text goes there and text comes back: nothing is unpickled."""
+        """Send a submission's tasks to a worker. Only text is exchanged, so nothing is unpickled."""
         sent = self._client.submit(run_packed, _packed(tasks), pure=False, retries=1)
         results: Future[ResultList] = Future()
         sent.add_done_callback(lambda done: _pass_on(done, results))
@@ -121,14 +121,15 @@ def _pass_on(done: Any, results: "Future[ResultList]") -> None:
         results.set_exception(error)
 
 
-_hosts: dict[bool, Host] = {}  # of this process: a box, sandboxed or not, is started when it is needed first, and stays
+# the boxes of this process, sandboxed or not; each starts when it is first needed, and stays
+_hosts: dict[bool, Host] = {}
 _one_at_a_time = Lock()
 
 
 def run_here(tasks: Sequence[Task]) -> ResultList:
-    """Run tasks one after another in this process's own box, which is probed before anything is run.
+    """Run tasks one after another in this process's own box, which is tested before anything is run.
 
-    Other processes may be at work on this machine, such as the other workers of a cluster: nothing here runs alone.
+    Other processes may be at work on this machine, such as other workers of a cluster, so nothing here runs alone.
     """
     with _one_at_a_time:
         results = [execute(_host(task), task) for task in tasks]
@@ -149,7 +150,7 @@ def _host(task: Task) -> Host:
 
 
 def run_packed(packed: str) -> str:
-    """Run tasks on a worker, from text to text."""
+    """Run tasks on a worker; both the tasks and the results are JSON text."""
     return json.dumps([_plain(result) for result in run_here([_task(one) for one in json.loads(packed)])])
 
 
@@ -167,7 +168,7 @@ def _plain(result: Result) -> dict[str, Any]:
 
 
 def _result(data: dict[str, Any]) -> Result:
-    """Return a result as it was before it went through JSON, which knows no numbers as names."""
+    """Return a result as it was before it went through JSON, which turns numeric keys into text."""
     answered = {int(i): Answered(one["facts"], _numbered(one["answers"])) for i, one in data["answered"].items()}
     stops = {int(i): (str(verdict), str(reason)) for i, (verdict, reason) in data["stops"].items()}
     return Result(

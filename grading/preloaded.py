@@ -1,4 +1,4 @@
-"""What every bounded child needs, imported once by the server that they are forked from."""
+"""Import what every bounded child needs, once, in the server that the children are forked from."""
 
 import gc
 
@@ -7,4 +7,4 @@ import grading.read_submission  # noqa: F401
 from grading.rendering import warm_up
 
 warm_up()
-gc.freeze()  # a child that looked for garbage among all this would copy it
+gc.freeze()  # garbage collection in a child would otherwise copy all these modules

@@ -1,4 +1,7 @@
-"""Read a submitted notebook, repair it, and flag what its code does: in a bounded child, for the file is hostile."""
+"""Read a submitted notebook, repair it, and flag what its code does.
+
+A bounded child does it, as files may be hostile.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +17,7 @@ from grading.repair.notebook import RepairedNotebook, digest, repair_notebook
 from grading.static_checks.flags import find_flags
 from grading.verdict import Verdict
 
-READING_SECONDS = 10  # of processor time, to repair a notebook and to look through its code: an honest one takes 0.02
+READING_SECONDS = 10  # processor time to repair a notebook and search its code; an honest one takes 0.02 s
 
 
 @dataclass(frozen=True)
@@ -26,11 +29,11 @@ class ReadNotebook:
 
 
 def read_submission(folder: Path, template: NotebookTemplate) -> ReadNotebook:
-    """Return what came into a student's folder for a notebook of an assignment.
+    """Read what a student handed in for one notebook of an assignment.
 
     Raises:
         RefusedError: there is no such notebook, none that can be graded, or none that can be read within bounds.
-        LostError: something else on this machine kept it from being read, twice.
+        LostError: twice, something else on this machine kept it from being read.
     """
     name = f"{template.name}.ipynb"
     forbidden = {c.expression: c.exercise.forbidden for c in template.graded_cells.values() if c.exercise}

@@ -12,7 +12,7 @@ from grading.gradebook.create import create_tables
 from grading.gradebook.lookup import is_registered
 from grading.notebook_template import NotebookTemplate
 
-MAX_STAMP_BYTES = 1000  # bytes
+MAX_STAMP_BYTES = 1000  # much more than a digest takes
 
 
 def release(course: Course, assignment: str, destination: Path, log: Logger) -> Path:
@@ -22,9 +22,9 @@ def release(course: Course, assignment: str, destination: Path, log: Logger) -> 
 
 
 def register(course: Course, assignment: str, log: Logger) -> None:
-    """Tell the class's gradebook which cells an assignment has, and what they are worth, unless it knows already.
+    """Tell the class's gradebook which cells an assignment has, and what they are worth, if it does not know yet.
 
-    The gradebook, or what was released, may have been deleted since: then both are made again.
+    If the gradebook or the released notebooks have been deleted since, both are made again.
     """
     folder = course.folder / "release"
     stamp, now = folder / f"{assignment}.registered", _digest(course, assignment)
@@ -42,7 +42,7 @@ def notebook_templates(course: Course, assignment: str) -> list[NotebookTemplate
     """Return the notebooks of a registered assignment, as they were handed out.
 
     Raises:
-        GradingError: a graded cell asks nothing that can be judged outside of the student's process.
+        GradingError: a graded cell cannot be judged outside the student's process.
     """
     folder = course.folder / "release" / assignment
     for name in course.notebooks(assignment):

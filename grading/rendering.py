@@ -1,7 +1,7 @@
-"""A student's notebook made harmless, and made into a page, within bounds of time and memory.
+"""Make a student's notebook harmless, and make a page of it, within bounds of time and memory.
 
-Markdown, HTML and code that is coloured take converters minutes where somebody means them to. Whatever takes too long
-is shown plainly: as text, cut to what a person would read, with a word about why.
+Malicious Markdown, HTML or code can keep a converter or highlighter busy for minutes. Whatever takes too long is shown
+as plain text, cut to what a person would read, with the reason.
 """
 
 import re
@@ -19,15 +19,15 @@ from grading.feedback import FeedbackExporter
 from grading.graded_cell import is_students
 from grading.sanitize import PICTURE_KINDS, sanitized
 
-RENDERING_SECONDS = 20  # of processor time, for one notebook: an honest one takes less than one
-MAX_PLAIN_TEXT = 20_000  # characters of a text that is shown plainly
-LONG_BLANKS = re.compile(r"\s{40,}")  # which are shortened there
+RENDERING_SECONDS = 20  # processor time for one notebook; an honest one takes less than a second
+MAX_PLAIN_TEXT = 20_000  # characters shown of a text that is shown plainly
+LONG_BLANKS = re.compile(r"\s{40,}")  # shortened in such a text
 CODE_FENCE = "~" * 12
 UNBOUNDED = {"Sanitize": {"bounded": False}, "TrialExporter": {"template_name": "basic"}}
 
 
 def harmless(notebook: NotebookNode) -> NotebookNode:
-    """Return a notebook as it may be stored and shown: see :func:`grading.sanitize.sanitized`."""
+    """Return a notebook that is safe to store and show: see :func:`grading.sanitize.sanitized`."""
     return _in_time(_sanitized, notebook)
 
 
@@ -36,7 +36,7 @@ def page_of(notebook: NotebookNode, resources: dict[str, Any], config: Config) -
 
     Raises:
         ExceededError: not even a plain page can be made.
-        LostError: something else on this machine kept it from being made, twice.
+        LostError: twice, something else on this machine kept it from being made.
     """
     settings = _settings(config)
     try:
@@ -49,7 +49,7 @@ def page_of(notebook: NotebookNode, resources: dict[str, Any], config: Config) -
 
 
 class Sanitize(Preprocessor):
-    """Sanitizes a notebook before it is stored, and once more before it is shown: it may have been stored otherwise."""
+    """Sanitizes a notebook before it is stored, and again before it is shown, as something else may have stored it."""
 
     enabled = Bool(True, help="Whether notebooks are sanitized").tag(config=True)
     bounded = Bool(True, help="Whether to find out in a bounded process if it can be shown in time").tag(config=True)
@@ -62,16 +62,16 @@ class Sanitize(Preprocessor):
 
 
 class TrialExporter(HTMLExporter):
-    """Makes the page by which it is found out whether a notebook can be shown."""
+    """Makes a trial page, to find out whether a notebook can be shown in time."""
 
 
 def _settings(config: Config) -> dict[str, Any]:
-    """Return what a child needs of a configuration; where the gradebook is, is not among it."""
+    """Return the parts of a configuration that a child needs. They do not say where the gradebook is."""
     return {name: dict(section) for name, section in config.items() if name.endswith(("Exporter", "Filter"))}
 
 
 def _in_time(work: bounded.Work, notebook: NotebookNode, *more: Any) -> NotebookNode:
-    """Return what work makes of a notebook, or, where that takes too long, of the same in plain text."""
+    """Return the result of the work on a notebook or, if that takes too long, on the same notebook in plain text."""
     try:
         return as_node(bounded.value(work, notebook, *more, seconds=RENDERING_SECONDS))
     except bounded.ExceededError as reason:
@@ -96,7 +96,7 @@ def _page(notebook: NotebookNode, resources: dict[str, Any], settings: dict[str,
 
 
 def warm_up() -> None:
-    """Make a page of a little of everything, so that what only a page imports is there before a process is forked."""
+    """Make a page with a little of everything, so that everything it imports is loaded before a process is forked."""
     shown = new_output("display_data", data={"text/html": "<b>bold</b>", "text/plain": "bold"})
     code = code_cell("print(1)", "code") | {"outputs": [shown], "execution_count": 1}
     cells = [code, text_cell("# A title\n\n`code` and $x$", "text")]
@@ -118,7 +118,7 @@ def plainly(notebook: NotebookNode, reason: str) -> NotebookNode:
 def _plain_cell(cell: NotebookNode, why: str) -> NotebookNode:
     made = copy(cell)
     if cell.cell_type == "code":
-        # As comments: code may be in any of the languages that IPython's magics announce, each with a lexer of its own.
+        # Comment out the code: IPython's magics allow many languages, each with a lexer of its own.
         made.source = "\n# ".join([f"# {why}", *_cut(cell.source).splitlines()]) if is_students(cell) else cell.source
         made.outputs = [_plain_output(output) for output in cell.outputs]
     elif is_students(cell):
@@ -128,7 +128,7 @@ def _plain_cell(cell: NotebookNode, why: str) -> NotebookNode:
 
 
 def _plain_output(output: NotebookNode) -> NotebookNode:
-    """Return an output without HTML and Markdown. Pictures stay: they are bytes of a known kind."""
+    """Return an output without HTML and Markdown. Pictures stay, because they are bytes in a known format."""
     if "data" not in output:
         kept = {name: output[name] for name in ("name", "ename", "evalue") if name in output}
         kept |= {"text": _cut(output.text)} if "text" in output else {}

@@ -21,15 +21,15 @@ from grading.run_state import RunState
 from grading.text import points
 from grading.verdict import Verdict
 
-# How a formula begins, in full width as well; and an apostrophe, which would be mistaken for one of ours.
+# The characters that begin a formula, including full-width ones, and the apostrophe, which we add ourselves.
 FORMULA_STARTS = "=+@＝＋－＠\t\r'-"
-MAX_STUDENTS_NAMED = 10  # students in a warning
+MAX_STUDENTS_NAMED = 10  # in a warning
 DANGEROUS = re.compile(rf"(^|;)(?= *[{FORMULA_STARTS}])")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One student's line. ``scores`` maps each question to (score, points); ``to_read`` counts unread answers.
+    """One student's row. ``scores`` maps each question to (score, points); ``to_read`` counts unread answers.
 
     ``unread`` names the questions with unread answers: what these earn is not known yet. ``penalty`` is what was taken
     off because the submission was late.
@@ -93,8 +93,8 @@ def _graded(course: Course, assignment: str) -> list[Outcome]:
     outcomes, stray = RunState(course, assignment).all()
     for file in stray:
         print(
-            f"warning: {file} is not the outcome of a submission, so it was left out. Run the assignment again, or, if "
-            "that does not renew it, remove it",
+            f"warning: {file} is not the outcome of a submission, so it was left out. Run the assignment again. If "
+            "that does not replace the file, remove it",
             file=sys.stderr,
         )
     waiting = sorted(
@@ -123,7 +123,7 @@ def _questions(assignment: str, gradebook: Gradebook) -> list[str]:
 
 
 def _grades(assignment: str) -> Any:
-    """Return what asks for all grades of a class, with as many statements for many students as for one."""
+    """Return the query for all grades of a class, which takes one statement however many students there are."""
     grade = SubmittedAssignment.student_id, BaseCell.name, Grade.score, Grade.max_score, Grade.needs_manual_grade
     submitted = select(*grade).select_from(Grade).join(BaseCell).join(SubmittedNotebook).join(SubmittedAssignment)
     return submitted.join(Assignment).where(Assignment.name == assignment)
@@ -136,7 +136,7 @@ def _penalties(assignment: str) -> Any:
 
 
 def _row(course: Course, assignment: str, outcome: Outcome, grades: Sequence[Any], penalty: float) -> Row:
-    """Return a row from grades as (question, score, points, whether a person has to read it), in their order."""
+    """Return a student's row. Each grade is (question, score, points, whether a person has to read it)."""
     folder = course.feedback(outcome.student, assignment)
     pages = [folder / Path(name).with_suffix(".html").name for name in course.notebooks(assignment)]
     unread = tuple(name for name, _, _, is_unread in grades if is_unread)
@@ -168,8 +168,8 @@ def _line(line: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def cell(value: object) -> object:
-    """Return a value that no spreadsheet takes for a formula, not even one that parts cells at semicolons.
+    """Return a value that no spreadsheet takes for a formula, not even if it splits cells at semicolons.
 
-    An apostrophe stands before what might be one. Different texts stay different.
+    An apostrophe is put before what might be one. Different texts stay different.
     """
     return DANGEROUS.sub(r"\1'", value) if isinstance(value, str) else value

@@ -1,10 +1,10 @@
-"""Whose folder among the submissions cannot be graded, and why."""
+"""Which folders among the submissions cannot be graded, and why."""
 
 import os
 
 from grading.course import Course
 
-MAX_NAME_BYTES = 200  # bytes of a student's name; a file is named after it, and 255 is what file systems take
+MAX_NAME_BYTES = 200  # a file is named after the student, and file systems allow 255 bytes
 PATTERN_CHARACTERS = "*?[]"
 
 
@@ -29,7 +29,7 @@ def with_submission(course: Course, assignment: str) -> set[str]:
 
 
 def _wrong(student: str) -> str:
-    """Return why nbgrader cannot take a name as text, as a pattern of files, or as a file's name; "" where it can."""
+    """Return why nbgrader cannot use a name as text, file pattern or file name, or "" if it can."""
     size = len(os.fsencode(student))
     if size > MAX_NAME_BYTES:
         return f"its name has {size} bytes, more than {MAX_NAME_BYTES}: rename it"

@@ -1,4 +1,4 @@
-"""Grade a class: repair, run, judge, record, make pages. A run can be stopped at any time, and resumes later."""
+"""Grade a class: repair, run, judge, record, and make pages. A run can be stopped at any time, and resumed later."""
 
 import os
 import sys
@@ -38,7 +38,7 @@ class How:
         jobs: how many submissions run at the same time on this machine.
         limits: what a submission may take.
         scheduler: the address of a dask scheduler, whose workers are used in place of this machine.
-        regrade: whether what has not changed is graded again.
+        regrade: whether submissions that have not changed are graded again.
         sandboxed: whether there is a sandbox; without one, every result is marked.
         pages: whether feedback pages are made.
     """
@@ -51,7 +51,7 @@ class How:
     pages: bool = True
 
     def pool(self, course: Course | None = None) -> Pool:
-        """Return what runs submissions to a course in this way."""
+        """Return the pool that runs submissions in this way."""
         if self.scheduler:
             return Cluster(self.scheduler)
         return Boxes(self.jobs, Host(self.limits, sandboxed=self.sandboxed), course)
@@ -65,14 +65,14 @@ def run(
     *,
     pool: Pool | None = None,
 ) -> list[Outcome]:
-    """Grade submissions to an assignment, show how far it is, and return the outcomes.
+    """Grade submissions to an assignment, show the progress, and return the outcomes.
 
     Args:
         course: where the assignment and the submissions are.
         assignment: its name.
         students: whom to grade, as names or patterns; ``None`` means everybody who has a folder among the submissions.
         how: how many at a time, within what limits, and so on.
-        pool: what runs the submissions, where it is there already; it stays.
+        pool: an existing pool to run the submissions in, which stays open; ``None`` makes one for this run.
 
     Raises:
         GradingError: there is no such assignment or student, nobody has submitted anything, a run on this class is in
@@ -85,7 +85,7 @@ def run(
     students = chosen(course, assignment, students)
     with lock(course), quiet(), ExitStack() as stack:
         pool = pool or stack.enter_context(closing(how.pool(course)))
-        # Feedback is read elsewhere: without an address of the book, it names what to reread, and links nowhere.
+        # Feedback is read elsewhere. Without the book's address, it names the sections to reread, but has no links.
         stack.enter_context(environment(BOOK_VARIABLE, os.environ.get(BOOK_VARIABLE, "")))
         log = log_file(course, assignment)
         if not how.regrade:
@@ -117,7 +117,7 @@ def _graded(
 
 
 def refresh(course: Course, assignment: str, jobs: int = 1) -> None:
-    """Make the feedback of everyone graded again, with the scores and comments that a person has given since."""
+    """Remake the feedback of everyone who was graded, with the scores and comments given by hand since."""
     run_state = RunState(course, assignment)
     in_gradebook = require_agreement(course, assignment)
     known = {outcome.student: outcome for outcome in run_state.all()[0] if outcome.student in in_gradebook}
@@ -126,7 +126,7 @@ def refresh(course: Course, assignment: str, jobs: int = 1) -> None:
 
 
 def _import_libraries(templates: Sequence[NotebookTemplate]) -> None:
-    """Import torch now if the judge is going to need it: that takes seconds, in which the box starts."""
+    """Import torch now if the judge is going to need it. That takes seconds, in which the box can start."""
     in_torch = (c.exercise for template in templates for c in template.graded_cells.values() if c.backend == "torch")
     if any(exercise and exercise.takes_autograd for exercise in in_torch):
         with importing():
@@ -142,7 +142,7 @@ def _with_pages(
     *,
     again: bool = False,
 ) -> dict[str, Outcome]:
-    """Make the pages that are missing, or older than what they show, and return the updated outcomes."""
+    """Make the pages that are missing or out of date, and return the updated outcomes."""
     wanted = [outcome for outcome in outcomes.values() if again or _lacks_a_page(course, assignment, outcome)]
     with progress_bar(len(wanted), "page", "feedback") as bar:
         for outcome, wrong in make_pages(course, assignment, wanted, jobs):
@@ -171,10 +171,10 @@ def _lacks_a_page(course: Course, assignment: str, outcome: Outcome) -> bool:
 
 
 def chosen(course: Course, assignment: str, asked: Sequence[str] | None) -> list[str]:
-    """Return the students who are asked for, by name or pattern, of those that nbgrader can take.
+    """Return the requested students, by name or pattern, among those that nbgrader accepts.
 
     Raises:
-        GradingError: nobody is left, or somebody is not there.
+        GradingError: nobody is left, or a requested student is missing.
     """
     excluded = course.excluded()
     there = [student for student in course.students() if student not in excluded]

@@ -1,4 +1,4 @@
-"""What lets a run be stopped at any moment and go on later: its secret, its outcomes so far, and whose it is."""
+"""The state that lets a run be stopped at any moment and resumed later: its secret, its outcomes, and its lock."""
 
 import fcntl
 import json
@@ -20,13 +20,13 @@ from grading.outcome import LATENESS_CHANGED, MAX_TABLE_TEXT, TIME_UNKNOWN, Outc
 from grading.pages import NO_PAGE
 from grading.safe_files import PRIVATE_MODE
 
-MAX_OUTCOME_BYTES = 10_000_000  # of a stored outcome: its texts are cut, and a notebook has 500 cells
+MAX_OUTCOME_BYTES = 10_000_000  # enough, because an outcome's texts are cut, and a notebook has at most 500 cells
 SECRET_BITS = 128
-SECRET_DIGITS = SECRET_BITS // 4  # hexadecimal
+SECRET_DIGITS = SECRET_BITS // 4  # in hexadecimal
 
 
 class RunInProgressError(GradingError):
-    """Somebody else is grading this class at this moment."""
+    """Somebody else is grading this class right now."""
 
 
 def agree(said: dict[str, Any], outcome: Outcome | None) -> bool:
@@ -34,18 +34,18 @@ def agree(said: dict[str, Any], outcome: Outcome | None) -> bool:
     if not said or outcome is None:
         return not said and outcome is None
     digest = outcome_digest(outcome)
-    whole = said.get("outcome", digest) == digest  # earlier versions of this log had none
+    whole = said.get("outcome", digest) == digest  # earlier versions of the log had no such digest
     return whole and (said.get("submission"), said.get("verdict")) == (outcome.digest, outcome.verdict)
 
 
 def outcome_digest(outcome: Outcome) -> str:
-    """Return the digest of an outcome but for what later runs renew: its lateness, and the remark on a missing page."""
-    # A remark may have been cut off at the end of a long reason: of that, only what leaves room for one is compared.
+    """Return the digest of an outcome without what later runs renew: its lateness, and the remark on a missing page."""
+    # A remark may have been cut off at the end of a long reason, so only the part that leaves room for one is compared.
     reason = outcome.reason.partition(NO_PAGE)[0][: MAX_TABLE_TEXT - len(f" {NO_PAGE}")].strip()
     flags = [flag for flag in outcome.flags if not flag.startswith((LATENESS_CHANGED, TIME_UNKNOWN))]
     found = [asdict(finding) for finding in outcome.findings]
     what = [outcome.student, outcome.verdict, reason, found, outcome.digest, flags, outcome.version, outcome.timeout]
-    if outcome.untouched:  # outcomes of earlier versions have none, and keep their digests
+    if outcome.untouched:  # outcomes of earlier versions have none, and so keep their digests
         what.append(outcome.untouched)
     return sha256(json.dumps(what).encode()).hexdigest()
 
@@ -63,8 +63,8 @@ class RunState:
         """The secret of this run, of 128 bits: drawn once, and the same until :meth:`finish`.
 
         Raises:
-            GradingError: the file holds something else.
-            UnsafeFileError: it is not a regular file of its own.
+            GradingError: the file does not hold a secret.
+            UnsafeFileError: it is not a regular file with one name.
         """
         if self._files.changed(self._secret) is None:
             self._reveal()
@@ -76,7 +76,7 @@ class RunState:
 
     def _stored(self, path: Path) -> int:
         with self._files.file(path) as file:
-            os.fchmod(file, PRIVATE_MODE)  # a copy of the class's folder may have opened it to others
+            os.fchmod(file, PRIVATE_MODE)  # copying the class's folder may have made it readable by others
             text = os.read(file, SECRET_DIGITS + 1).decode("ascii", "replace")
         if len(text) != SECRET_DIGITS or set(text) - set(hexdigits):
             raise GradingError(
@@ -86,7 +86,7 @@ class RunState:
         return int(text, 16)
 
     def outcome_of(self, student: str) -> Outcome | None:
-        """Return the stored outcome; ``None`` where there is none, or it is broken and has to be made again."""
+        """Return the stored outcome, or ``None`` if it is missing, or broken and has to be made again."""
         try:
             outcome = Outcome.from_json(self._files.read(self._outcomes / f"{student}.json", MAX_OUTCOME_BYTES))
             whole = outcome.student == student and isinstance(outcome.digest, str)
@@ -119,18 +119,18 @@ class RunState:
         return outcomes, stray
 
     def store_outcome(self, outcome: Outcome) -> None:
-        """Store an outcome: until it is on the disk as a whole, the one before stays."""
+        """Store an outcome. The previous one stays until the new one is completely on the disk."""
         self._files.write(self._outcomes / f"{outcome.student}.json", outcome.to_json())
 
     def announce(self, outcome: Outcome, score: float, *, sandboxed: bool) -> None:
-        """Write into the log that this outcome, with this automatic score, is about to be written down."""
+        """Write to the log that this outcome, with this automatic score, is about to be stored."""
         about = {"student": outcome.student, "submission": outcome.digest, "verdict": outcome.verdict}
         self.audit.graded(**about, outcome=outcome_digest(outcome), score=score, seed=self.seed, sandboxed=sandboxed)
 
     def finish(self) -> None:
-        """Say that the run is complete: the next one draws a new secret.
+        """Record that the run is complete. The next one draws a new secret.
 
-        The secret is kept as one that is spent until the log reveals it, so that a kill in between loses nothing.
+        The secret is kept in the file of spent ones until the log reveals it, so that a kill in between loses nothing.
         """
         if self._files.changed(self._secret) is not None:
             self._store(self._spent, self.seed)
@@ -138,7 +138,7 @@ class RunState:
         self._reveal()
 
     def _reveal(self) -> None:
-        """Reveal the secret of a run that is complete, where that has not been done."""
+        """Reveal the secret of a complete run, if that has not been done yet."""
         if self._files.changed(self._spent) is not None:
             self.audit.finished(
                 self._stored(self._spent), lambda said: agree(said, self.outcome_of(str(said["student"])))
@@ -148,14 +148,14 @@ class RunState:
 
 @contextmanager
 def lock(course: Course) -> Iterator[None]:
-    """Keep every other run off a class, until the block ends or the process does, however that may come about.
+    """Keep all other runs off a class until the block or the process ends, for whatever reason.
 
-    A process that is forked from this one shares the lock; a program that is started does not.
+    Processes forked from this one share the lock; programs that it starts do not.
 
     Raises:
         RunInProgressError: somebody else holds the lock.
     """
-    # The file stays: were it removed, two runs could hold a lock each, on the old file and on a new one.
+    # The file is never removed: otherwise two runs could each hold a lock, one on the old file and one on a new one.
     with course.files.file(course.folder / "run.lock", os.O_RDWR | os.O_CREAT) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,8 +1,8 @@
-"""Files of a class's folder, reached without following a link, and each a regular file with one name only.
+"""Access the files in a class's folder without following links; each must be a regular file with only one name.
 
-Others may be able to write there: a teaching assistant, whoever unpacked the submissions. A link, a FIFO, a device or
-a hard link in the place of a file must not lead the grader, which may be root, to a file that is somebody else's. So
-each folder on the way is opened from the one that it lies in, and what is open is looked at before it is used.
+Others may be able to write there, such as a teaching assistant. A link, FIFO, device or hard link in place of a file
+must not lead the grader, which may be root, to somebody else's file. So each folder on the way is opened from its
+parent, and whatever has been opened is checked before it is used.
 """
 
 import os
@@ -15,12 +15,12 @@ from errno import ELOOP, ENOTDIR, ENXIO
 from pathlib import Path
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not keep us waiting for somebody to write
+FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # without O_NONBLOCK, opening a FIFO would wait for a writer
 PUBLIC_MODE, PRIVATE_MODE = 0o666, 0o600  # before the umask
 
 
 class UnsafeFileError(OSError):
-    """Something else is there than a regular file of one name, or than a folder."""
+    """A path is neither a folder nor a regular file with one name."""
 
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(f"{path} {what}. Look at it, remove it, and run the same command again")
@@ -28,16 +28,16 @@ class UnsafeFileError(OSError):
 
 @dataclass(frozen=True)
 class SafeFolder:
-    """A folder, and what is done to the files below it. Paths are those of the files, and begin with the folder's."""
+    """A folder, and operations on the files below it. The path of each file begins with the folder's."""
 
     root: Path
 
     @contextmanager
     def opened(self, folder: Path, *, make: bool = False) -> Iterator[int]:
-        """Open a folder, and make it and those on the way where they are missing and that is wished.
+        """Open a folder. With ``make``, create it and its parents if they are missing.
 
         Raises:
-            UnsafeFileError: one on the way is a link, or no folder.
+            UnsafeFileError: one of the folders on the way is a link, or is not a folder.
         """
         if make:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ class SafeFolder:
         """Open a file that has been checked.
 
         Raises:
-            UnsafeFileError: it is a link, no regular file, or has a second name elsewhere.
+            UnsafeFileError: it is a link, is not a regular file, or has a second name elsewhere.
         """
         with self.opened(file.parent, make=bool(flags & os.O_CREAT)) as folder:
             descriptor = _open_file(file, flags, mode, folder)
@@ -70,7 +70,7 @@ class SafeFolder:
         """Return the bytes of a file.
 
         Raises:
-            UnsafeFileError: it is no file of its own, or has more than ``most`` bytes.
+            UnsafeFileError: it is not a regular file with one name, or has more than ``most`` bytes.
         """
         with self.file(file) as descriptor, open(descriptor, "rb", closefd=False) as stream:
             content = stream.read(most + 1)
@@ -79,7 +79,7 @@ class SafeFolder:
         return content
 
     def write(self, file: Path, content: bytes, mode: int = PUBLIC_MODE) -> None:
-        """Write a file as a whole or not at all: not even a loss of power leaves half of it."""
+        """Write a file as a whole or not at all, even if the power fails."""
         unfinished = f".{file.name}.unfinished"
         with self.opened(file.parent, make=True) as folder:
             with suppress(FileNotFoundError):
@@ -93,7 +93,7 @@ class SafeFolder:
             os.fsync(folder)
 
     def append(self, file: Path, content: bytes, mode: int = PUBLIC_MODE) -> None:
-        """Add to the end of a file, and return when it is on the disk."""
+        """Append to a file, and return once the content is on the disk."""
         with self.file(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode) as descriptor:
             while content:
                 content = content[os.write(descriptor, content) :]
@@ -110,22 +110,22 @@ class SafeFolder:
             os.fsync(folder)
 
     def names(self, folder: Path, suffix: str = "") -> list[str]:
-        """Return the names that end so in a folder, without hidden ones; none where there is no folder."""
+        """Return the names in a folder that end in ``suffix`` and are not hidden; none if there is no such folder."""
         with suppress(FileNotFoundError), self.opened(folder) as descriptor:
             return sorted(name for name in os.listdir(descriptor) if name.endswith(suffix) and name[:1] != ".")
         return []
 
     def changed(self, file: Path) -> int | None:
-        """Return when a file was written last, in nanoseconds since 1970; None where there is none."""
+        """Return when a file was last written, in nanoseconds since 1970, or None if there is no such file."""
         with suppress(FileNotFoundError), self.file(file) as descriptor:
             return os.fstat(descriptor).st_mtime_ns
         return None
 
     def require_own(self, path: Path) -> None:
-        """Refuse what is no file or folder of its own, before a library opens it by its name.
+        """Refuse anything but a folder or a regular file with one name, before a library opens it by name.
 
         Raises:
-            UnsafeFileError: it is a link, neither file nor folder, or has a second name elsewhere.
+            UnsafeFileError: it is a link, is neither file nor folder, or has a second name elsewhere.
         """
         with suppress(FileNotFoundError), self.opened(path.parent) as folder:
             state = os.stat(path.name, dir_fd=folder, follow_symlinks=False)

@@ -1,8 +1,8 @@
-"""Make what a student wrote harmless before it is stored: nothing in it may run, or act, in an instructor's browser.
+"""Make what a student wrote harmless before it is stored: nothing in it may run in an instructor's browser.
 
-Formgrader and JupyterLab show a notebook on the address that also accepts marks and runs code. So what a notebook in
-``autograded/`` holds is text, tables, pictures and formulas. HTML is cleaned by nh3. Markdown becomes HTML only
-after this, by whichever program shows it; so its source is changed, with rules that need not know how it is parsed.
+Formgrader and JupyterLab show a notebook at the same address that accepts marks and runs code. So a notebook in
+``autograded/`` holds only text, tables, pictures and formulas. HTML is cleaned by nh3. Markdown becomes HTML only
+later, in whichever program shows it, so its source is changed by rules that do not depend on how it is parsed.
 """
 
 import re
@@ -40,8 +40,8 @@ IMAGE_DATA_URL = re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[
 
 
 def safe_html(html: str) -> str:
-    """Return HTML from a notebook without scripts, forms, frames, redirections, outside pictures and unknown styles."""
-    text = html.encode(errors="replace").decode()  # half a surrogate pair cannot be encoded
+    """Return HTML from a notebook without scripts, forms, frames, redirects, external pictures and unknown styles."""
+    text = html.encode(errors="replace").decode()  # a lone surrogate cannot be encoded
     rest = IMAGE_DATA_URL.sub("", text)
     if len(rest) > MAX_HTML_LENGTH or rest.count("<") > MAX_TAGS:
         return _as_text(text)
@@ -51,7 +51,7 @@ def safe_html(html: str) -> str:
 
 
 def _shows_something(html: str) -> bool:
-    """Return whether cleaned HTML contains text or a picture. Drawings in SVG are no longer in it."""
+    """Return whether cleaned HTML contains text or a picture. SVG drawings have been removed by then."""
     return bool(clean(html, tags={"img"}).strip())
 
 
@@ -65,7 +65,7 @@ def _as_text(html: str) -> str:
 
 
 def _safe_value(tag: str, name: str, value: str) -> str | None:
-    """Return what is kept of an attribute's value; None removes the attribute, and so does an exception."""
+    """Return the part of an attribute's value to keep. None, or an exception, removes the attribute."""
     if name == "style":
         return safe_style(value) or None
     if name == "class":
@@ -88,16 +88,16 @@ CLEANER = Cleaner(
 
 # Markdown -------------------------------------------------------------------------------------------------------------
 
-# What opens a tag, unless it is one of these, without attributes: a space behind it makes it a sign like any other.
+# What opens a tag, unless it is one of these, without attributes. A space after it makes it an ordinary character.
 OPENS_TAG = re.compile(rf"<(?=[a-z/!?])(?!/?(?:{'|'.join(sorted(PLAIN_TAGS))})\s?/?>)", re.IGNORECASE)
-# What ends the text of a link, or the name in the definition of one, unless a harmless address follows. One without a
-# scheme is harmless as long as nothing in it can turn into one.
+# What ends the text of a link, or the name in a link's definition, unless a harmless address follows. An address
+# without a scheme is harmless as long as nothing in it can become a scheme.
 ENDS_LINK = re.compile(
     r"\](?=[(:])(?![(:]\s{0,8}+(?!\s)(?:https?://|mailto:|attachment:|#|data:image/(?:png|jpeg|gif|webp);base64,"
     r"|[^\s:&\\<)\]]{0,200}(?:[\s)]|\Z)))",
     re.IGNORECASE,
 )
-# Macros by which a formula becomes a link, gets a style or an id, or loads something; and what spells macros.
+# Macros that give a formula a link, a style or an id, or load something, and macros that construct others.
 UNSAFE_TEX = re.compile(
     r"\\(?=(?:href|url|style|class|cssId|data|unicode|require|includegraphics|bbox|mmlToken|texttip|action|csname"
     r"|html[A-Za-z]*)(?![A-Za-z]))"
@@ -105,9 +105,9 @@ UNSAFE_TEX = re.compile(
 
 
 def safe_markdown(source: str) -> str:
-    """Return Markdown that gives no HTML but plain tags, no link but to the web, and no formula that does anything.
+    """Return Markdown whose only HTML is plain tags, whose links lead only to the web, and whose formulas are inert.
 
-    It looks the same wherever nothing of the kind is in it; for the rest, the reader sees what was written as text.
+    It looks the same as before, except that forbidden parts are shown as the text that was written.
     """
     source = OPENS_TAG.sub("< ", source)
     source = ENDS_LINK.sub(r"]\\", source)
@@ -120,11 +120,11 @@ MAX_NOTEBOOK_HTML = 600_000  # characters of HTML in a notebook that are cleaned
 PICTURE_KINDS = {"image/png": b"\x89PNG\r\n", "image/jpeg": b"\xff\xd8\xff"}
 NOTEBOOK_METADATA = {"grading", "kernelspec", "language_info"}  # metadata that is kept, of a notebook and of a cell
 CELL_METADATA = {"nbgrader", "tags"}
-SVG_IMAGE = '<img alt="A figure" src="data:image/svg+xml;base64,{}">'  # as a picture, it runs nothing and loads nothing
+SVG_IMAGE = '<img alt="A figure" src="data:image/svg+xml;base64,{}">'  # an image neither runs nor loads anything
 
 
 def sanitized(notebook: NotebookNode) -> NotebookNode:
-    """Return a notebook that shows what this one shows, as far as it is harmless. Its code is the same: it is text."""
+    """Return a notebook that shows what is harmless in this one. Its code is unchanged, because it is only text."""
     made, left = copy(notebook), [MAX_NOTEBOOK_HTML]
     made.metadata = _only(NOTEBOOK_METADATA, notebook.metadata)
     made.cells = [_cell(cell, left) for cell in notebook.cells]
@@ -146,14 +146,14 @@ def _cell(cell: NotebookNode, left: list[int]) -> NotebookNode:
 
 def _output(output: NotebookNode, left: list[int]) -> NotebookNode:
     if "data" not in output:
-        return output  # a stream or an error: text, which every page escapes
+        return output  # a stream or an error is text, which every page escapes
     made = copy(output)
     made.data, made.metadata = as_node(_bundle(output.data, left)), as_node({})
     return made
 
 
 def _bundle(data: NotebookNode, left: list[int]) -> dict[str, Any]:
-    """Return the same data in the forms that are kept. ``left`` is how many characters of HTML may be cleaned yet."""
+    """Return the data in the formats that are kept. ``left`` is how many characters of HTML may still be cleaned."""
     kept: dict[str, Any] = {kind: data[kind] for kind in ("text/plain", MIME_TYPE) if kind in data} | _pictures(data)
     if "text/html" in data:
         html = str(data["text/html"])
@@ -163,14 +163,14 @@ def _bundle(data: NotebookNode, left: list[int]) -> dict[str, Any]:
             kept["text/html"] = cleaned
     elif "image/svg+xml" in data and not kept.keys() & PICTURE_KINDS.keys():
         kept["text/html"] = SVG_IMAGE.format(b64encode(str(data["image/svg+xml"]).encode()).decode())
-    for kind in ("text/markdown", "text/latex"):  # Markdown holds formulas too
+    for kind in ("text/markdown", "text/latex"):  # both may hold formulas
         if kind in data:
             kept.setdefault("text/markdown", safe_markdown(str(data[kind])))
     return kept
 
 
 def _pictures(data: NotebookNode) -> dict[str, str]:
-    """Return the pictures among these data, written anew: text that only claims to be one is left out."""
+    """Return the pictures among these data, re-encoded. Text that only claims to be a picture is left out."""
     found = {}
     for kind, begins in PICTURE_KINDS.items():
         try:

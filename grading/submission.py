@@ -28,12 +28,12 @@ from grading.verdict import Verdict
 from grading.version import version
 
 UNSANDBOXED = "UNSANDBOXED: the code was not shut in; it could have read files and awarded itself marks"
-MAX_FLAGS_OF_SUBMISSION = 12  # of a submission
+MAX_FLAGS_OF_SUBMISSION = 12  # flags shown for one submission
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What a student handed in, made fit to be run; or why it cannot be, in ``refused``. ``flags`` are worth a look."""
+    """What a student handed in, ready to run; or, in ``refused``, why it cannot be run. ``flags`` are worth a look."""
 
     student: str
     digest: str
@@ -42,8 +42,8 @@ class Submission:
     repairs: tuple[Repair, ...] = ()
     flags: tuple[str, ...] = ()
     refused: RefusedError | None = None
-    same: bool = False  # whether it is what was graded before: what a person marked then is marked
-    lost: str = ""  # why it could not be read, if that says nothing about it
+    same: bool = False  # whether it was graded before, so that marks given by hand still count
+    lost: str = ""  # why it could not be read, if the submission was not the cause
 
 
 class Submissions:
@@ -65,14 +65,14 @@ class Submissions:
         self._asked = asked(templates, sandboxed=sandboxed)
 
     def digest(self, student: str) -> str:
-        """Return the digest that :meth:`read` would give what came, without making anything of it."""
+        """Return the digest that :meth:`read` would compute, without parsing the submission."""
         return digest_of(self.course.submitted(student, self.assignment), self.templates, self._asked)
 
     def is_up_to_date(self, student: str, before: Outcome) -> bool:
-        """Tell whether an outcome is still what grading the student would give.
+        """Tell whether grading the student again would give the same outcome.
 
-        It is not where the submission has changed, or the engine or the exercises, where time ran out under a smaller
-        limit, or where the grader failed.
+        It might not if the submission, the engine or the exercises have changed, if time ran out under a smaller limit,
+        or if the grader failed.
         """
         if before.verdict is Verdict.INFRASTRUCTURE:
             return False
@@ -80,7 +80,7 @@ class Submissions:
         return before.version == version() and not longer and before.digest == self.digest(student)
 
     def read(self, student: str, before: str = "") -> Submission:
-        """Read what came. A notebook that is missing or unreadable counts as nothing, where there are others.
+        """Read what was handed in. A missing or unreadable notebook earns nothing, if there are others.
 
         ``before`` is the digest of what an earlier run graded, or empty if marks given by hand have to be reviewed.
         """
@@ -124,9 +124,9 @@ class Submissions:
         lateness: Lateness,
         run_state: RunState,
     ) -> Outcome:
-        """Write down what a submission earned: the notebook, the log, the gradebook, the outcome, in this order.
+        """Store what a submission earned: the notebook, the log, the gradebook and the outcome, in this order.
 
-        Whatever goes wrong, there is an outcome, and nothing left that could be taken for one.
+        Whatever goes wrong, an outcome is stored, and nothing else is left that could be mistaken for one.
         """
         try:
             outcome = lateness.of_new(self._settled(submission, run.result(), gradebook, run_state))
@@ -188,10 +188,11 @@ class Submissions:
     def _failed(
         self, submission: Submission, reason: str, gradebook: AssignmentGradebook, run_state: RunState
     ) -> Outcome:
-        """Say that the grader failed on a student, and leave no earlier grade that could be taken for this one's.
+        """Record that the grader failed on a student, and leave no earlier grade that could be mistaken for this one's.
 
-        The digest of answers that have not changed is kept, so that the next run knows whose marks these are. That of
-        changed answers is not: the gradebook may have failed, and still hold the marks of the earlier ones.
+        The digest of unchanged answers is kept, so that the next run knows which answers the marks belong to. That of
+        changed answers is not kept, because the gradebook may have failed, and still hold the marks of the earlier
+        ones.
         """
         student, same = submission.student, submission.same
         outcome = Outcome(student, Verdict.INFRASTRUCTURE, reason, digest=submission.digest if same else "")
@@ -200,7 +201,7 @@ class Submissions:
             self._forget(student)
             gradebook.record_nothing(student, same=same)
         except Exception:
-            self.log.exception("what %s had earned before stands", student)
+            self.log.exception("the earlier grade of %s stands", student)
         return outcome
 
     def _forget(self, student: str) -> None:
@@ -209,9 +210,9 @@ class Submissions:
 
 
 def asked(templates: Sequence[NotebookTemplate], *, sandboxed: bool) -> str:
-    """Return what stands for an assignment, and for whether there is a sandbox, in the digest of a submission."""
+    """Return the part of a submission's digest that stands for the assignment and for whether there is a sandbox."""
     digest = sha256("".join(notebook_text(template.released) for template in templates).encode()).hexdigest()
-    # Stored digests hold the word "walled": with another one, marks given by hand would wait to be looked at again.
+    # Stored digests contain the word "walled". Another word would put marks given by hand up for review again.
     return f"{digest} {'walled' if sandboxed else UNSANDBOXED}"
 
 

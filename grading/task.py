@@ -1,4 +1,4 @@
-"""What is sent to whoever runs a submission, and what comes back: cells, inputs and raw answers, and nothing secret.
+"""What is sent to the process that runs a submission, and what comes back: cells, inputs and raw answers, no secrets.
 
 Both are plain data, so that they can go to another process or another machine as they are.
 """
@@ -11,11 +11,11 @@ from grading.sandbox.limits import Limits
 
 @dataclass(frozen=True)
 class Probe:
-    """What is asked of a student's answer in place of running a graded cell.
+    """What is asked of a student's answer instead of running a graded cell.
 
-    ``exercise`` is the name of what is asked, which the box is not told. ``cases`` holds the encoded inputs for each
-    backend; ``optional`` says which arguments an implementation has to have before a case is for it. The probe of a
-    question with options has no cases.
+    ``exercise`` is the exercise's name, which the box is not told. ``cases`` holds the encoded inputs for each backend;
+    ``optional`` says which optional arguments an implementation must have for a case to apply. The probe of a question
+    with options has no cases.
     """
 
     expression: str
@@ -31,7 +31,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Step:
-    """A code cell: its source is run, or its probe is sent in its place."""
+    """A code cell: either its source is run, or its probe is sent instead."""
 
     cell: str
     source: str = ""
@@ -57,11 +57,11 @@ class Answered:
 
 @dataclass
 class Result:
-    """What came of a task, by the position of the step.
+    """The result of a task, by the position of the step.
 
-    ``stops`` holds why a step did not come to its end, as (verdict, reason); ``cut`` the steps that showed too much.
-    ``lost`` is why the box itself failed, if it did; ``starved`` whether a step ran out of time because other programs
-    had taken the processors; ``again`` why this is what came of running the task a second time, if so.
+    ``stops`` says why a step did not finish, as (verdict, reason), and ``cut`` holds the steps whose output was cut.
+    ``lost`` says why the box itself failed, if it did. ``starved`` is whether a step ran out of time because other
+    programs occupied the processors. ``again`` says why the task was run a second time, if it was.
     """
 
     outputs: dict[int, list[dict[str, Any]]] = field(default_factory=dict)

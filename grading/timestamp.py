@@ -1,4 +1,4 @@
-"""When a submission was handed in: what `timestamp.txt` beside the notebooks says, if it says it plainly."""
+"""When a submission was handed in, according to `timestamp.txt` beside the notebooks, if that is readable."""
 
 import re
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from pathlib import Path
 from grading._untyped import gettz, parse_utc
 from grading.safe_files import SafeFolder
 
-TIMESTAMP_FILE = "timestamp.txt"  # as `nbgrader collect` writes it
-LATE_MARK = "LATE"  # in place of a moment: what Canvas says of a late submission, and no more
-MAX_TIMESTAMP_BYTES = 100  # a moment and the name of a time zone need half of it
-# The zone is an offset, or a name. A name is no path, for a file of that path would be read.
+TIMESTAMP_FILE = "timestamp.txt"  # the name that `nbgrader collect` gives it
+LATE_MARK = "LATE"  # stands in place of a time: all that Canvas says about a late submission
+MAX_TIMESTAMP_BYTES = 100  # twice what a time and a time zone need
+# The zone is an offset or a name. A path is not accepted as a name, because that file would then be read.
 TIMESTAMP_PATTERN = re.compile(
     r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?) ?"
     r"(?:(Z|[+-]\d\d:?\d\d)|([A-Za-z]+(?:[/_+-][A-Za-z\d]+)*))?"
@@ -20,9 +20,10 @@ TIMESTAMP_PATTERN = re.compile(
 
 @dataclass(frozen=True)
 class HandedIn:
-    """When a submission came: the moment in UTC, without a time zone as in nbgrader's tables, where it is known.
+    """When a submission was handed in, if known, in UTC, without a time zone, as in nbgrader's tables.
 
-    ``late`` says that it came late by an unknown time; ``problem`` why the moment is not known, though a file is there.
+    ``late`` says that it came late by an unknown time. ``problem`` says why the time is not known although there is a
+    file.
     """
 
     when: datetime | None = None
@@ -31,7 +32,7 @@ class HandedIn:
 
 
 def handed_in(folder: Path) -> HandedIn:
-    """Return what is known of the moment that stands in a submission's folder, in which anything may be."""
+    """Return what a submission's folder, which may hold anything, says about when it was handed in."""
     try:
         text = _text(folder)
         if text == LATE_MARK:
@@ -56,6 +57,6 @@ def _moment(text: str) -> datetime:
     day, time, offset, zone = match.groups()
     if zone and gettz(zone) is None:
         raise ValueError(f"{zone!r} is not a time zone")
-    # nbgrader takes an offset behind a space for one in seconds; without the space it is read as it is meant.
+    # nbgrader reads an offset after a space as seconds. Without the space, it is read as intended.
     moment: datetime = parse_utc(f"{day} {time} {zone}" if zone else f"{day} {time}{offset or ''}")
     return moment

@@ -1,6 +1,6 @@
 """The verdicts on a submission, from the mildest to the most severe: if there are several, the last one counts.
 
-Their values are stored in outcomes, in the audit log and in autograded notebooks, and have to stay as they are.
+Their values are stored in outcomes, in the audit log and in autograded notebooks, so they must never change.
 """
 
 from enum import StrEnum
@@ -18,7 +18,7 @@ class Verdict(StrEnum):
     informs: bool
 
     def __new__(cls, value: str, text: str = "", informs: bool = True) -> "Verdict":
-        """Make a member. The default is for type checkers: ``Verdict("graded")`` only looks the member up."""
+        """Create a member. The default is for type checkers: ``Verdict("graded")`` only looks a member up."""
         member = str.__new__(cls, value)
         member._value_, member.text, member.informs = value, text, informs
         return member
@@ -39,7 +39,7 @@ class Verdict(StrEnum):
 
     @property
     def severity(self) -> int:
-        """The place among all verdicts: the larger, the worse."""
+        """The rank among all verdicts: the higher, the worse."""
         return list(type(self)).index(self)
 
     @property

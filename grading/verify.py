@@ -1,4 +1,4 @@
-"""Compare the log of a class's gradings with itself, the outcomes, the gradebook and the submissions."""
+"""Check that the log of a class's gradings is consistent and agrees with the outcomes, gradebook and submissions."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from grading.roster import gradable
 from grading.run_state import RunState, agree
 from grading.submission import asked, digest_of
 
-POINTS_TOLERANCE = 1e-4  # points
-NAN = float("nan")  # stands for what is not a number; it is close to no score
+POINTS_TOLERANCE = 1e-4  # in points
+NAN = float("nan")  # stands for a score that is not a number, and is close to none
 
 
 @dataclass(frozen=True)
 class Checked:
-    """How many entries and students the log has, what is wrong, what else to know, and the last digest."""
+    """How many entries and students the log has, what is wrong, other remarks, and the last digest."""
 
     entries: int
     students: int
@@ -30,7 +30,7 @@ class Checked:
 
 
 def verify(course: Course, assignment: str, gradebook: AssignmentGradebook, known: str = "") -> Checked:
-    """Return what the log of an assignment says, and what does not agree with it.
+    """Check the log of an assignment, and return what does not agree with it.
 
     Args:
         course: the class.

@@ -1,4 +1,4 @@
-"""Which engine and which exercises grade: digests of their source, so that a change of either is noticed."""
+"""The versions of the engine and of the exercises: digests of their source, so that any change is noticed."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -7,19 +7,19 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CATALOGUE_FOLDER = "attnlib/checks/catalogue"
-# What no score depends on, so that a change of it grades nobody again. Whatever is not named here counts.
+# Files that no score depends on. If they change, nobody is graded again. All files not named here count.
 NOT_COUNTED = (
-    # attacks the sandbox, or makes examples
+    # these attack the sandbox, or make examples
     "grading/sandbox/selftest",
     "grading/sample",
-    # reads commands and files, or checks and copies what was graded
+    # these read commands and files, or check and copy what was graded
     "grading/__main__.py",
     "grading/roster.py",
     "grading/verify.py",
     "grading/gradebook/migrate.py",
     "grading/handout.py",
     "grading/exchange.py",
-    # shows what was graded: feedback pages, which `report` makes again, tables, and the figures of the book
+    # these show what was graded: feedback pages, which `report` makes again, tables, and the book's figures
     "grading/class_report",
     "grading/report.py",
     "grading/pages.py",
@@ -31,7 +31,7 @@ NOT_COUNTED = (
 
 @lru_cache(maxsize=1)
 def engine() -> str:
-    """Return the digest of what runs, judges and writes down an answer, but for the exercises."""
+    """Return the digest of everything that runs, judges and stores an answer, except the exercises."""
     return _digest(file for file in _sources() if not _is_in(file, CATALOGUE_FOLDER, *NOT_COUNTED))
 
 
@@ -42,12 +42,12 @@ def catalogue() -> str:
 
 
 def version() -> str:
-    """Return the digest of both."""
+    """Return one digest of both."""
     return sha256(f"{engine()} {catalogue()}".encode()).hexdigest()
 
 
 def _sources() -> Iterator[tuple[Path, str]]:
-    """Yield every source file of the two packages, with its path below what both lie in."""
+    """Yield every source file of the two packages, with its path below the folder that holds both."""
     for name in ("attnlib", "grading"):
         for file in sorted((ROOT / name).rglob("*.py")):
             yield file, file.relative_to(ROOT).as_posix()

@@ -1,4 +1,4 @@
-"""Explain what an error of NumPy or torch means, if its cause is known."""
+"""Explain what an error of NumPy or torch means that a checked function raised, if its cause is known."""
 
 import re
 from collections.abc import Callable

@@ -214,7 +214,7 @@ def _reason(row: Row, places: Sequence[tuple[str, ...]], claimed: Mapping[tuple[
 def _notes(gradebook: Gradebook, places: Sequence[tuple[str, ...]]) -> int | None:
     """Return the number of the column of notes, or None where there is none that can be written.
 
-    A note that has to be disguised in a table would come back into Canvas disguised: then none is written.
+    A note that must be escaped in a table would come back into Canvas escaped, so then no notes are written.
     """
     column = gradebook.column(NOTES_COLUMN)
     if column is None or READ_ONLY_MARK in gradebook.possible[column]:
@@ -229,7 +229,7 @@ def _line(row: Row, place: tuple[str, ...], assignment: str, column: int, notes:
 
 
 def _note(row: Row, assignment: str, noted: str) -> str:
-    """Return a note with what there is to say of this assignment, in brackets, after what a person wrote."""
+    """Return a note with the remarks on this assignment, in brackets, after what a person wrote."""
     rest = re.sub(rf" *\[{re.escape(assignment)}: [^\]]*\]", "", noted)
     said = [str(row.outcome.verdict)] if row.outcome.verdict is not Verdict.GRADED else []
     said += ["to look at"] if row.outcome.flags else []
@@ -240,7 +240,10 @@ def _warnings(rows: Sequence[Row], gradebook: Gradebook, column: int, matched: S
     found = []
     ours, theirs = _score(max((row.points for row in rows), default=0.0)), gradebook.possible[column]
     if _number(ours) != _number(theirs):
-        found.append(f"Canvas gives {plain(theirs) or 'no'} points for this, but here it is {ours}: set it in Canvas.")
+        found.append(
+            f"Canvas gives {plain(theirs) or 'no'} points for this assignment, but here it is worth {ours}. "
+            "Change it in Canvas."
+        )
     waiting = sum(row.to_read for row, _ in matched)
     if waiting:
         found.append(f"{waiting} answers are still to be marked by hand; until then, those without a mark count as 0.")

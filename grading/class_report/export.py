@@ -40,7 +40,7 @@ def export(course: Course, assignment: str, *, canvas: Path | None, out: Path | 
 
 
 def _write(course: Course, file: Path, text: str) -> None:
-    """Write a file: in the class's folder without following a link, and elsewhere as the instructor asks."""
+    """Write a file. In the class's folder no links are followed; elsewhere the instructor's path is used as it is."""
     file = file.absolute()
     if file.is_relative_to(course.folder):
         course.files.write(file, text.encode())

@@ -1,4 +1,4 @@
-"""The two plots, as SVG that needs nothing else: how the scores are spread, and how the questions fared.
+"""The two plots, as self-contained SVG: how the scores are distributed, and how the questions fared.
 
 A plot is a list of shapes, which a template turns into SVG.
 """
@@ -12,13 +12,14 @@ from markupsafe import Markup
 from grading.class_report.item_analysis import EASY, HARD, WEAK, Item
 from grading.class_report.render import render
 
-WIDTH, HEIGHT = 360, 280  # units of a drawing; on a page as wide as it, one is a pixel
+WIDTH, HEIGHT = 360, 280  # units of a drawing; at full width, one unit is one pixel
 LEFT, RIGHT, TOP, BOTTOM = 44, 348, 26, 228  # where the axes are
 BINS = 10  # bars of the histogram, each a tenth of the points wide
-RADIUS = 10  # of a question's circle, which has room for its number
+RADIUS = 10  # the radius of a question's circle, which must have room for its number
 FLOOR = BOTTOM - RADIUS - 2  # the lowest place of a circle
-LOWEST_CORRELATION = -0.2  # the plot reaches so far down; a question further below stands on the floor
-STEP, DIRECTIONS = 3, 16  # how a circle that has no room is moved: in rings so far apart, so many places in each
+LOWEST_CORRELATION = -0.2  # the bottom of the plot; a question further below is drawn there
+# how a circle without room is moved: rings this far apart are tried, with so many places in each
+STEP, DIRECTIONS = 3, 16
 
 
 @dataclass(frozen=True)
@@ -119,13 +120,13 @@ def _question(number: int, item: Item, at: tuple[float, float]) -> Shape:
 
 
 def _leader(true: tuple[float, float], at: tuple[float, float]) -> list[Shape]:
-    """Return a line to a question's true place, where it had to give way to another one."""
+    """Return a line to a question's true place, if it had to be moved because of another one."""
     end = Shape("circle", {"cx": f"{true[0]:.1f}", "cy": f"{true[1]:.1f}", "r": 2})
     return [] if true == at else [_line(*true, *at, "leader"), end]
 
 
 def apart(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return places of which no two are nearer than two radii, each as near to its own as there is room."""
+    """Return places at least two radii apart, each as near as possible to its true place."""
     taken: list[tuple[float, float]] = []
     for place in places:
         free = (near for near in _around(*place) if all(_far(near, other) for other in taken))
@@ -134,7 +135,7 @@ def apart(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _around(x: float, y: float) -> Iterator[tuple[float, float]]:
-    """Yield a place, and then those around it, further and further off, as far as they are on the drawing."""
+    """Yield a place, and then those around it at growing distances, as long as they are on the drawing."""
     yield x, y
     for distance in range(STEP, WIDTH, STEP):
         for direction in range(DIRECTIONS):

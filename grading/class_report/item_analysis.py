@@ -1,4 +1,4 @@
-"""How each question fared: how hard it was, and whether those who did well elsewhere did well on it.
+"""How each question fared: how hard it was, and whether those who did well elsewhere did well on it too.
 
 Source: Crocker and Algina, Introduction to Classical and Modern Test Theory (1986), chapter 14.
 """
@@ -13,7 +13,7 @@ from grading.report import Row
 HARD, EASY = 0.30, 0.80  # the band of difficulty in which a question tells students apart well
 WEAK = 0.10  # discrimination below which a question measures something different from the others
 ENOUGH = 30  # with fewer answers, a good question (0.4) falls under WEAK by chance in more than one class of twenty
-SHARE_TOLERANCE = 1e-9  # shares of the points that differ by less are the same, up to rounding
+SHARE_TOLERANCE = 1e-9  # shares of the points that differ by less count as equal, because of rounding
 
 
 @dataclass(frozen=True)

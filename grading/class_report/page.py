@@ -1,4 +1,4 @@
-"""What an instructor opens after grading a class: one HTML page with no script, and nothing from elsewhere."""
+"""The page that an instructor opens after grading a class: one HTML file without scripts or external content."""
 
 from collections.abc import Mapping, Sequence
 from os.path import relpath
@@ -61,7 +61,7 @@ def page(
 
 
 def _sections(rows: Sequence[Row], similarity: SimilarityReport, book: str) -> dict[str, Any]:
-    """Return what the sections of the page show of all students together."""
+    """Return what the page's sections show about the class as a whole."""
     numbered = list(enumerate(analyse_items(rows), 1))
     return {
         "figures": sections.figures(rows, similarity),

@@ -16,7 +16,7 @@ from grading.report import Row
 from grading.text import points
 from grading.verdict import Verdict
 
-MIN_COMPARED = 10  # submissions of which nobody can say what is common
+MIN_COMPARED = 10  # with fewer submissions, nobody can say what is common
 ABOUT_QUESTIONS = (
     f"Difficulty is the mean share of the points: a question below {HARD:.2f} is hard, one above {EASY:.2f} is easy. "
     "Discrimination is the correlation with the score on all other questions; it is judged only if there are "
@@ -79,9 +79,9 @@ def fared(numbered: Sequence[tuple[int, Item]]) -> Plot | None:
     missing = [f"{number} ({item.note})" for number, item in numbered if item.discrimination is None]
     left_out = f" Not drawn: {', '.join(missing)}." if missing else ""
     caption = (
-        "The numbers are those of the table of questions. A square is flagged there; where two would cover each other, "
-        "a line leads to the true place. The band is the difficulty that "
-        f"tells students apart well; below the dashed line, {WEAK:g}, a question does not go with the rest.{left_out}"
+        "The numbers are those in the table of questions. A square marks a question that is flagged there. If two "
+        "marks would overlap, a line leads to the true place. The band is the range of difficulty that tells students "
+        f"apart well. Below the dashed line, at {WEAK:g}, a question does not go with the rest.{left_out}"
     )
     return Plot(scatter(numbered), caption)
 
@@ -109,10 +109,10 @@ def alike(found: SimilarityReport) -> str:
     if not found.pairs:
         return said
     said += (
-        "A pair is a reason to look and no proof: code that was given, the solution, and what a third of the class "
-        "wrote count for nothing, and a pair has to share enough words that hardly anybody else wrote. "
-        "Somebody who copied one short function is not found."
+        "A pair is a reason to look, not a proof. Code that was given, the solution, and whatever a third of the class "
+        "wrote are ignored, and a pair has to share enough words that hardly anybody else wrote. A student who copied "
+        "only one short function is not found."
     )
     if found.compared < MIN_COMPARED:
-        said += " The class is small, so what many would write can look like a copy."
+        said += " The class is small, so code that many would write can look like a copy."
     return said

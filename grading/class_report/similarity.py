@@ -1,11 +1,11 @@
-"""Submissions that are nearly the same, whatever was renamed, moved or reformatted in them.
+"""Find submissions that are nearly the same, even if parts were renamed, moved or reformatted.
 
-Each submission becomes the set of its fingerprints: runs of GRAM words, of which winnowing keeps about two in
-WINDOW + 1. Runs that were given, or that more than a third of the class wrote, say nothing about a pair: a small
-exercise has one obvious answer. A pair is reported only where enough words remain that hardly anybody else wrote.
+Each submission becomes the set of its fingerprints: runs of GRAM words, of which winnowing keeps about 2/(WINDOW + 1).
+Runs that were given, or that more than a third of the class wrote, say nothing about a pair, because a small exercise
+has one obvious answer. A pair is reported only if enough words remain that hardly anybody else wrote.
 
-A missed copy costs less than a false accusation. So whoever copied one short function is not found, nor is a text that
-a third of the class shares; and a pair is a reason to look, not a verdict.
+A missed copy costs less than a false accusation. So students who copied only one short function are not found, nor is a
+text that a third of the class shares. A pair is a reason to look, not a verdict.
 
 Source: Schleimer, Wilkerson and Aiken, Winnowing: Local Algorithms for Document Fingerprinting (SIGMOD 2003).
 """
@@ -24,13 +24,13 @@ from grading.course import Course
 from grading.outcome import plain
 
 GRAM = 10  # words in a run
-WINDOW = 5  # of so many runs in a row at least one is kept: what is shared by GRAM + WINDOW - 1 words is found
+WINDOW = 5  # of this many runs in a row at least one is kept, so any shared GRAM + WINDOW - 1 words are found
 MIN_SIMILARITY = 0.75  # the share of the smaller one's fingerprints that two submissions have in common
 MAX_AUTHORS = 10  # a run is rare if at most so many students, and at most a tenth of the class, wrote it
 MIN_DISTINCTIVE_WORDS = 80  # words in rare runs that a pair has to share
 MAX_PASSAGES = 12  # of a pair that are kept, the longest ones
 MAX_PASSAGE_LINES, MAX_LINE_LENGTH = 40, 160  # lines of a passage, and characters of a line, that are kept
-TOKENIZING_SECONDS = 10  # of processor time, to read the code of one submission: that of an honest one takes 0.02
+TOKENIZING_SECONDS = 10  # processor time to read the code of one submission; an honest one takes 0.02 s
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ Words = tuple[Sequence[int], Sequence[int]]  # of a cell: its runs, and the line
 class Tokenized:
     """A submission: its cells, for each the runs of GRAM words by the number of their first one, and their lines.
 
-    There are as many as there are students, all at once: what can be had again from a cell's source is not kept.
+    One exists for each student at the same time, so what can be recomputed from a cell's source is not kept.
     """
 
     def __init__(self, cells: Sequence[CodeCell], words: Iterable[Words] | None = None) -> None:
@@ -118,7 +118,7 @@ class Tokenized:
 
 
 class _Comparison:
-    """All submissions, and which runs of theirs say something."""
+    """All submissions, and which of their runs are informative."""
 
     def __init__(self, texts: Mapping[str, Tokenized], released: Iterable[str]) -> None:
         self.texts = texts
@@ -136,7 +136,7 @@ class _Comparison:
         return array("I", {run for part in parts for run in winnow(part)})
 
     def candidates(self) -> Iterator[tuple[str, str]]:
-        """Yield the pairs that share rare fingerprints enough, without a look at all other pairs."""
+        """Yield the pairs that share enough rare fingerprints, without looking at all other pairs."""
         who: defaultdict[int, list[str]] = defaultdict(list)
         for student in sorted(self.texts):
             for run in self.rare.intersection(self.fingerprints[student]):
@@ -145,7 +145,7 @@ class _Comparison:
         yield from (pair for pair, times in shared.items() if times >= MIN_DISTINCTIVE_WORDS // (GRAM + WINDOW - 1))
 
     def pair(self, first: str, second: str) -> Pair | None:
-        """Return what two students share, or None where it is too little to speak of."""
+        """Return what two students share, or None if it is too little to report."""
         one, other = set(self.fingerprints[first]), set(self.fingerprints[second])
         alike = len(one & other) / min(len(one), len(other))
         if alike < MIN_SIMILARITY:
@@ -201,7 +201,7 @@ def _parts(runs: Sequence[int], ignored: Collection[int]) -> Iterator[list[int]]
 
 
 def winnow(runs: Sequence[int]) -> list[int]:
-    """Return the smallest of every WINDOW runs in a row: the last one, where several are; each choice once."""
+    """Return the smallest of every WINDOW runs in a row, the last one in case of ties, and each choice only once."""
     kept: list[int] = []
     for start in range(max(1, len(runs) - WINDOW + 1)):
         window = runs[start : start + WINDOW]

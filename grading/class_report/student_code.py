@@ -1,4 +1,4 @@
-"""What a student wrote: the cells to answer in, and the student's own, as they stand in the executed notebook."""
+"""What a student wrote: the answer cells, and the cells that the student added, taken from the executed notebook."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from grading.safe_files import SafeFolder
 MAX_EXECUTED_NOTEBOOK_BYTES = (
     100_000_000  # of an executed notebook: the outputs of 500 cells, each cut to its allowance
 )
-MAX_CODE_LENGTH = 100_000  # characters that one student wrote: twenty times a long solution
+MAX_CODE_LENGTH = 100_000  # characters of code from one student; twenty times a long solution
 
 
 class CodeCell(NamedTuple):
@@ -29,7 +29,7 @@ def written_code(course: Course, assignment: str, student: str) -> list[CodeCell
     """Return the code cells that a student wrote.
 
     Raises:
-        NotComparableError: there is no executed notebook, it is none, or it holds more than MOST_TEXT characters.
+        NotComparableError: there is no executed notebook, it is invalid, or its code exceeds MAX_CODE_LENGTH.
     """
     folder = course.autograded(student, assignment)
     cells = [cell for name in course.notebooks(assignment) for cell in _written(_cells(course.files, folder / name))]

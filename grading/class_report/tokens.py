@@ -1,6 +1,6 @@
 """The words of a program without what is easily changed: names, strings, comments, spacing and line breaks.
 
-The text need not be Python: where Python's tokenizer gives up, a plainer one goes on with the next line.
+The text need not be Python: if Python's tokenizer fails, a simpler one continues with the next line.
 """
 
 import builtins
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 LAYOUT_TOKENS = {COMMENT, NL, INDENT, DEDENT, ENDMARKER}
 KEPT_NAMES = set(keyword.kwlist) | set(dir(builtins))
-A_NAME, A_STRING = "name", '"string"'  # what stands for every name of a student's, and for every string
+A_NAME, A_STRING = "name", '"string"'  # stand for any name that a student chose, and for any string
 FALLBACK_TOKEN = re.compile(  # linear in the length of a line, whatever is in it
     r"""(?P<comment>\#.*) | (?P<string>"[^"]*" | '[^']*') | (?P<number>\d[\w.]*) | (?P<name>\w+)
     | (?P<op>\*\* | // | -> | [-+*/@%<>=!]= | \S)""",
@@ -31,7 +31,7 @@ class Token(NamedTuple):
     line: int
 
 
-@lru_cache(256)  # what many leave as it was released, is read once
+@lru_cache(256)  # text that many students left unchanged is read only once
 def tokens(source: str) -> tuple[Token, ...]:
     """Return the words of a program. Comments and statements that are nothing but a string are left out."""
     words: list[Token] = []

@@ -1,4 +1,4 @@
-"""The one writer of nbgrader's gradebook: each submission is a transaction, written as a whole or not at all.
+"""The only writer of nbgrader's gradebook. Each submission is a transaction, written as a whole or not at all.
 
 What is written is what nbgrader's ``Autograde`` with ``SaveAutoGrades`` and ``AssignLatePenalties`` would write, with
 three exceptions, each where nbgrader would leave behind what belongs to an earlier submission:
@@ -181,12 +181,12 @@ class AssignmentGradebook:
             return SubmissionTime(due and due + extension, when, penalty)
 
     def record_nothing(self, student: str, when: datetime | None = None, *, same: bool = False) -> None:
-        """Write that a submission earned nothing at all; what a person gave stands, to be looked at again."""
+        """Record that a submission earned nothing. Marks given by hand stay, and have to be looked at again."""
         self.record(student, {}, when, same=same)
 
     @contextmanager
     def _transaction(self) -> Iterator[Session]:
-        """Make one transaction of all that happens in the block, and forget afterwards what was read in it."""
+        """Make everything in the block one transaction, and forget afterwards what was read in it."""
         db = self._gradebook.db
         with self._gradebook.engine.begin() as connection:
             # nbgrader's methods commit, each for itself. In a session that joins a transaction begun outside of it,

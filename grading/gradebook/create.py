@@ -1,4 +1,4 @@
-"""Make the tables of a new gradebook, as nbgrader makes them, and open a gradebook.
+"""Make the tables of a new gradebook, as nbgrader does, and open gradebooks.
 
 To learn the version of its tables, nbgrader starts the program ``alembic``, which has to be on the path and takes three
 seconds. Here Alembic's Python interface is asked for the same version.

@@ -49,7 +49,7 @@ def _by_name(cells: Sequence[NotebookNode], known: Collection[str]) -> dict[str,
         odd = ", ".join(sorted({plain(name) for name in names if name not in known or names.count(name) > 1}))
         gone = ", ".join(sorted(set(known) - set(names)))
         raise GradingError(
-            f"the notebook's cells are not those of the gradebook: unknown or twice: {odd or 'none'}; missing: "
+            f"the notebook's cells are not those of the gradebook. Unknown or duplicate: {odd or 'none'}; missing: "
             f"{gone or 'none'}. Register the assignment as it is now, and grade again"
         )
     return dict(zip(names, cells, strict=True))
@@ -58,7 +58,7 @@ def _by_name(cells: Sequence[NotebookNode], known: Collection[str]) -> dict[str,
 def clear_marks(
     notebook: SubmittedNotebook, grades: Mapping[str, Grade], comments: Mapping[str, Comment], *, same: bool
 ) -> None:
-    """Write into the rows of a notebook that did not come that it earned nothing."""
+    """Record in the rows of a notebook that was not handed in that it earned nothing."""
     for grade in grades.values():
         marked = same and _is_marked(grade)
         grade.auto_score, grade.needs_manual_grade = 0, grade.manual_score is not None and not marked

@@ -20,7 +20,7 @@ COUNTED = {
 
 
 def migrate(course: Course, source: str) -> Mapping[str, int]:
-    """Copy everything from the gradebook ``source`` into that of the class, and return how much it was.
+    """Copy everything from the gradebook ``source`` into that of the class, and return the counts.
 
     Args:
         course: the class; its gradebook is the one that nbgrader_config.py names, by ATTENTION_DB for instance.
@@ -55,7 +55,7 @@ def _require_empty(target: Connection, url: str) -> None:
 
 
 def _take_snapshot(source: Connection) -> None:
-    """Show all that is read from here on as it is now, whoever marks meanwhile."""
+    """Make all later reads show the current state, even if somebody enters marks meanwhile."""
     source.rollback()  # ends what looking for the tables has begun
     if source.dialect.name == "sqlite":
         source.exec_driver_sql("BEGIN")  # which Python leaves out until something is written

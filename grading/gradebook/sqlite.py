@@ -10,8 +10,8 @@ BUSY_TIMEOUT = 30  # seconds to wait for another program that is using the same 
 def wait_and_lock(engine: Engine) -> None:
     """Have SQLite wait for other programs, and take its lock for writing when a transaction begins.
 
-    Python's own way is to take it with the first row written; whoever wrote after this transaction's first look would
-    then be overlooked.
+    Python would only take it when the first row is written, and so overlook anything written after this transaction's
+    first read.
     """
     if engine.dialect.name != "sqlite":
         return

@@ -18,7 +18,7 @@ _NEXT = {  # where a mark leads from where we are; any other is a line like all 
 def decode(data: bytes) -> tuple[str, tuple[Repair, ...]]:
     """Return the text of a file, its lines ended as on Unix."""
     if not data:
-        raise UnreadableError("is empty. Ask for it again: the saved notebook, as a file.")
+        raise UnreadableError("is empty. Ask for the saved notebook again, as a file.")
     encoding = json.detect_encoding(data)
     repairs = []
     if encoding != "utf-8":

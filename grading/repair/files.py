@@ -14,7 +14,7 @@ from grading.repair.messages import OR_RENAME, RefusedError, listed, printable
 from grading.safe_files import FILE_FLAGS, FOLDER_FLAGS, SafeFolder, UnsafeFileError
 from grading.verdict import Verdict
 
-MAX_NOTEBOOK_BYTES = 20_000_000  # no answer comes near; a reader would drown
+MAX_NOTEBOOK_BYTES = 20_000_000  # far more than any answer needs, but not too much to read
 MAX_ENTRIES = 10_000  # that are looked at, of a folder and its sub-folders
 MAX_FILES = 10  # notebooks that are read, to find the one that is meant
 
@@ -136,7 +136,7 @@ def _entries(home: int) -> Iterator[_Entry]:
 def _entry(parent: str, item: "os.DirEntry[str]") -> _Entry:
     state = item.stat(follow_symlinks=False)
     kinds = {stat.S_IFREG: "", stat.S_IFDIR: " (a folder)", stat.S_IFLNK: " (a link)"}
-    return _Entry(parent, item.name, kinds.get(stat.S_IFMT(state.st_mode), " (no plain file)"), state.st_mtime_ns)
+    return _Entry(parent, item.name, kinds.get(stat.S_IFMT(state.st_mode), " (not a plain file)"), state.st_mtime_ns)
 
 
 def _choose(entries: Sequence[_Entry], wanted: str) -> list[_Entry]:

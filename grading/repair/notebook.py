@@ -26,7 +26,7 @@ def repair_notebook(folder: Path, name: str, template: NotebookNode) -> Repaired
     """Return the notebook ``name`` that came into a student's ``folder``, repaired after the assignment's ``template``.
 
     Order, metadata, ids and all but the answers are the template's, which has to be of format 4.5 at least. The
-    student's own cells stay behind the cell that they followed. Outputs are gone.
+    student's own cells stay behind the cell that they followed. Outputs are removed.
 
     Raises:
         RefusedError: there is no such notebook, or none that can be graded.

@@ -10,8 +10,8 @@ from typing import Any
 from grading.repair.decode import merge_sides, unix_line_ends
 from grading.repair.messages import Repair, UnreadableError, counted, printable
 
-MOST_CELLS, MAX_NOTEBOOK_TEXT = 500, 500_000  # no answer comes near; a page would drown
-MAX_JSON_VALUES = 2_000_000  # and so would memory: three bytes of JSON can take seventy
+MOST_CELLS, MAX_NOTEBOOK_TEXT = 500, 500_000  # far more than any answer needs, but not too much for a page
+MAX_JSON_VALUES = 2_000_000  # limits memory, since three bytes of JSON can take seventy
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -51,12 +51,7 @@ class ParsedNotebook:
 
 
 def parse_notebook(text: str) -> ParsedNotebook:
-    """Read a notebook from JSON.
-
-    Raises:
-        UnreadableError: it is none, or too large for any answer.
-
-    """
+    """Read a notebook from JSON. Raises: UnreadableError: it is not a notebook, or is too large for any answer."""
     data, rest = _parse(text)
     raw = _raw_cells(data)
     cells, cleaned = _cells(raw)

@@ -1,1 +1,1 @@
-"""Where student code runs: a box without network, files or secrets, and one fresh process in it for each submission."""
+"""The place where student code runs: a box without network, files or secrets, with one process for each submission."""

@@ -1,4 +1,4 @@
-"""The command that builds the box: bubblewrap, with nothing in it but the system, Python and the payload."""
+"""The bubblewrap command that builds the box, which contains only the system, Python and the payload."""
 
 import os
 import platform
@@ -13,10 +13,12 @@ from grading.course import Course, GradingError
 from grading.sandbox.inside.syscalls import MACHINES
 
 SYSTEM_FOLDERS = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin")
-ETC_FILES = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "fonts", "localtime", "alternatives")  # of /etc
+# what the box shows of /etc
+ETC_FILES = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "fonts", "localtime", "alternatives")
 PAYLOAD_FOLDER = "/payload"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-ROOTS_RIGHTS = ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL")  # to isolate each submission
+# needed to isolate each submission
+ROOTS_RIGHTS = ("CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL")
 ANSWERS_INSTALLED = (
     "It contains answers. Remove it with `pip uninstall attnlib`, and install the course in place, as `make` does: "
     "`pip install -e .` in its folder"
@@ -25,11 +27,11 @@ UNSANDBOXED_WARNING = "`--unsandboxed` grades without it: then student code can 
 
 
 class NoSandboxError(GradingError):
-    """No box can be had here. The text says why, and what to do."""
+    """There can be no box here. The text says why, and what to do."""
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of the box: nothing of the grader's own is in it."""
+    """Return the environment variables of the box, which contain none of the grader's own."""
     folders = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME", "IPYTHONDIR", "MPLCONFIGDIR"), "/warm")
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -45,8 +47,8 @@ def environment() -> dict[str, str]:
 def command(payload: Path) -> list[str]:
     """Return the command line that starts the server in a box.
 
-    Root makes the box without a user namespace, so that folders which only root may enter can be shown in it, and the
-    server gives up being root for each submission. Anybody else makes it with one.
+    Root makes the box without a user namespace, so that folders which only root may enter can be shown in it. The
+    server then gives up its root rights for each submission. Other users make the box with a user namespace.
     """
     if os.getuid() == 0:
         spaces = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--cap-drop", "ALL"]
@@ -79,10 +81,10 @@ def _shown() -> list[Path]:
 
 
 def require_hidden(course: Course) -> None:
-    """See that the box shows neither the class's folder, nor the course's, nor the library, wherever links lead.
+    """Check that the box shows neither the class's folder, nor the course's, nor the library, even through links.
 
     Raises:
-        NoSandboxError: one of them lies in a folder that is shown.
+        NoSandboxError: one of them is in a folder that is shown.
     """
     elsewhere = "Move the class elsewhere, and name the new folder with --course"
     hidden = [
@@ -99,7 +101,7 @@ def require_hidden(course: Course) -> None:
 
 
 def _installed() -> list[Path]:
-    """Return every copy of the library that this Python could import: the first alone is not all that may be read."""
+    """Return every copy of the library that this Python could import, since student code could read each of them."""
     prefixes = [sys.prefix, sys.base_prefix, "/usr", "/usr/local"]
     places = dict.fromkeys([*sys.path, *getsitepackages(prefixes)])
     found = [PathFinder.find_spec("attnlib", [place]) for place in places]
@@ -107,7 +109,7 @@ def _installed() -> list[Path]:
 
 
 def _parents() -> list[Path]:
-    """Return the folders on the way to what is shown: bubblewrap would make them for root alone."""
+    """Return the folders that lead to what is shown. Otherwise bubblewrap would make them accessible only to root."""
     return sorted({parent for path in _shown() for parent in path.parents} - {Path("/")})
 
 
@@ -136,13 +138,13 @@ def _program() -> str:
 
 
 def why_not() -> str | None:
-    """Return why bubblewrap cannot build a box here, or None where it can."""
+    """Return why bubblewrap cannot build a box here, or None if it can."""
     flags = ["--unshare-all"] if os.getuid() else ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     trial = [_program(), *flags, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
     done = subprocess.run(trial, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return None
-    said = done.stderr.strip() or f"nothing, and ended with {done.returncode}"
+    said = done.stderr.strip() or f"nothing (exit status {done.returncode})"
     return (
         f"no sandbox: bubblewrap says: {said}. User namespaces may be forbidden here. In a container, allow them "
         "(Docker: --security-opt seccomp=unconfined --cap-add SYS_ADMIN); on Ubuntu 24.04 and later: "

@@ -1,9 +1,9 @@
-"""A control group (cgroup v2) for each submission, where the kernel lets the grader make one.
+"""A control group (cgroup v2) for each submission, if the kernel lets the grader make one.
 
-The kernel then counts the processor time of everything that a submission starts, however it ends. Where the cpu and
-memory controllers can be enabled, it also keeps all of this to one core and to its memory, whose limit is in
-``limits.py``. Nothing here is required: what the kernel lacks or refuses is left out, and ``cpu_time.py`` and
-``memory_usage.py`` read ``/proc`` instead.
+The kernel then counts the processor time of everything that a submission starts, however it ends. If the cpu and memory
+controllers can be enabled, it also limits all of this to one core and to the memory given in ``limits.py``. Nothing
+here is required: what the kernel lacks or refuses is left out, and ``cpu_time.py`` and ``memory_usage.py`` read
+``/proc`` instead.
 
 Source: https://docs.kernel.org/admin-guide/cgroup-v2.html
 """
@@ -23,27 +23,27 @@ import psutil  # type: ignore[import-untyped]
 
 SELF = Path("/proc/self")
 GROUP_PREFIX = "attention-grading"
-GROUP_NAME = re.compile(rf"{GROUP_PREFIX}-(\d+)-\w+")  # the number is that of the grader's process
+GROUP_NAME = re.compile(rf"{GROUP_PREFIX}-(\d+)-\w+")  # the number is the grader's process ID
 CONTROLLERS = ("cpu", "memory")
-ONE_CORE_QUOTA = "100000 100000"  # microseconds of processor time in so many on the clock
-REMOVAL_SECONDS = 2.0  # seconds until a group that still has processes is left to the next start
-MAX_ROUNDS = 10  # how often processes are looked for that were forked while others were moved
+ONE_CORE_QUOTA = "100000 100000"  # microseconds of processor time per microseconds of elapsed time
+REMOVAL_SECONDS = 2.0  # after this, a group that still has processes is left for the next start to remove
+MAX_ROUNDS = 10  # how often to look for processes that were forked while others were being moved
 
 _preparing = Lock()
 
 
 class Group:
-    """The control group of one submission, which has its folder to itself."""
+    """The control group of one submission, which has a folder of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.one_core = False  # whether the kernel keeps it to one core
+        self.one_core = False  # whether the kernel limits it to one core
 
     def add(self, pid: int, memory: float) -> bool:
-        """Move a process into the group, limited to one core and so many bytes where the controllers are enabled.
+        """Move a process into the group, limited to one core and ``memory`` bytes if the controllers are enabled.
 
         Returns:
-            Whether the process is in the group, and all that it forks from now on.
+            Whether the process is in the group now, with everything that it forks from now on.
         """
         self.one_core = _wrote(self.folder / "cpu.max", ONE_CORE_QUOTA)
         for file, value in (("memory.max", f"{memory:.0f}"), ("memory.swap.max", "0"), ("memory.oom.group", "1")):
@@ -58,7 +58,7 @@ class Group:
     def out_of_memory(self) -> bool:
         """Tell whether the kernel killed a process because the group reached its own memory limit.
 
-        Where the machine, or a group further up, has run out of memory, ``oom_kill`` rises, but ``oom`` does not.
+        If the machine, or a group further up, has run out of memory, ``oom_kill`` rises, but ``oom`` does not.
         """
         events = self._counts("memory.events")
         return bool(events.get("oom")) and bool(events.get("oom_kill") or events.get("oom_group_kill"))
@@ -77,10 +77,10 @@ class Group:
 
 @contextmanager
 def own_group() -> Iterator[Group | None]:
-    """Make a group for one submission, which is removed when the context ends; None where that is not possible.
+    """Make a group for one submission, which is removed when the context ends, or yield None if that is impossible.
 
-    A process can read the name of its group. The end of the name is random, because a count would tell it how many
-    submissions ran before it, and how often they crashed.
+    A process can read the name of its group. The name ends in random characters, because a number would tell it how
+    many submissions ran before it, and how often they crashed.
     """
     with _preparing:
         parent = _parent()
@@ -105,7 +105,7 @@ def _parent() -> Path | None:
 
 
 def find(process: Path) -> Path | None:
-    """Return the folder of the cgroup v2 of a process, given its folder in ``/proc``, or None where there is none."""
+    """Return the folder of the cgroup v2 of a process, given its folder in ``/proc``, or None if there is none."""
     lines = _read(process / "cgroup").splitlines()
     group = next((PurePosixPath(line[3:]) for line in lines if line.startswith("0::")), None)
     for line in _read(process / "mountinfo").splitlines():
@@ -113,19 +113,19 @@ def find(process: Path) -> Path | None:
         root, place = (_unescaped(path) for path in mount.split()[3:5])
         if group is None or not kind.startswith("cgroup2 ") or not group.is_relative_to(root):
             continue
-        inner = group.relative_to(root)  # with `..` in it, the group lies outside of our cgroup namespace
+        inner = group.relative_to(root)  # a path with `..` lies outside our cgroup namespace
         if ".." not in inner.parts and (Path(place) / inner / "cgroup.procs").is_file():
             return Path(place) / inner
     return None
 
 
 def _unescaped(path: str) -> str:
-    """Return a path of mountinfo, where blanks and the like are octal numbers, as it is."""
+    """Return a path of mountinfo with octal escapes, such as those of spaces, replaced by the characters."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), path)
 
 
 def _remove_stale(parent: Path) -> None:
-    """Remove the groups of graders that have ended. One that has processes in it cannot be removed, and stays."""
+    """Remove the groups of graders that have ended. A group that still has processes cannot be removed, and stays."""
     with suppress(OSError):
         for group in list(parent.iterdir()):
             match = GROUP_NAME.fullmatch(group.name)
@@ -136,8 +136,9 @@ def _remove_stale(parent: Path) -> None:
 def _enable(parent: Path) -> None:
     """Enable the controllers for submissions' groups, if all processes of the parent group are the grader's own.
 
-    The kernel does not let a group have both processes and enabled controllers, so they move to a group beside those
-    of the submissions. They move back when the grader ends, or at once where the kernel enables nothing.
+    The kernel does not let a group have both processes and enabled controllers, so the grader's processes move to a
+    group beside those of the submissions. They move back when the grader ends, or at once if the kernel enables
+    nothing.
     """
     available, enabled = (_read(parent / f"cgroup.{file}").split() for file in ("controllers", "subtree_control"))
     missing = [name for name in CONTROLLERS if name in available and name not in enabled]
@@ -153,7 +154,7 @@ def _enable(parent: Path) -> None:
 
 
 def _moved(source: Path, target: Path) -> bool:
-    """Move all processes from one group to another, and tell whether that worked; stop at one that is not ours."""
+    """Move all processes from one group to another, and tell whether that worked. Stop if one is not ours."""
     for _ in range(MAX_ROUNDS):
         processes = _processes(source)
         if not processes:
@@ -166,7 +167,7 @@ def _moved(source: Path, target: Path) -> bool:
 
 
 def _undo(parent: Path, leaf: Path, added: Sequence[str]) -> None:
-    """Disable controllers and move the grader back, unless this is a fork of the grader, which goes on."""
+    """Disable the controllers and move the grader back, unless this is a fork of a grader that is still running."""
     processes = _processes(leaf)
     if processes and not _all_ours(processes):
         return
@@ -177,12 +178,12 @@ def _undo(parent: Path, leaf: Path, added: Sequence[str]) -> None:
 
 
 def _processes(group: Path) -> list[int]:
-    """Return the numbers of the processes in a group; that of one in a foreign process namespace is 0."""
+    """Return the IDs of the processes in a group; a process in a foreign process namespace has the ID 0."""
     return [int(pid) for pid in _read(group / "cgroup.procs").split()]
 
 
 def _all_ours(processes: Sequence[int]) -> bool:
-    """Tell whether processes are this one and its descendants."""
+    """Tell whether all processes are this one or its descendants."""
     try:
         ours = {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
     except (OSError, psutil.Error):
@@ -191,7 +192,7 @@ def _all_ours(processes: Sequence[int]) -> bool:
 
 
 def _read(file: Path) -> str:
-    """Return what the kernel says in a file; nothing where it does not."""
+    """Return the contents of a kernel file, or nothing if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
@@ -199,7 +200,7 @@ def _read(file: Path) -> str:
 
 
 def _wrote(file: Path, text: str) -> bool:
-    """Write to a file of the kernel's, which is never made, and tell whether the kernel took it."""
+    """Write to an existing kernel file, and tell whether the kernel accepted it."""
     try:
         _write(file, text)
     except OSError:

@@ -1,7 +1,7 @@
-"""How much processor time a submission has used, and whether it got a processor at all; for limits, see ``limits.py``.
+"""How much processor time a submission has used, and whether it got a processor. The limits are in ``limits.py``.
 
 A limit on elapsed time would make one submission pay for the load of another, so processor time is limited. Elapsed
-time has a wider limit, which ends what sleeps or waits. The kernel counts all times, and the submission is not asked.
+time has a wider limit, which stops code that sleeps or waits. The kernel measures both; the submission is not trusted.
 """
 
 import os
@@ -17,7 +17,7 @@ from grading.sandbox.cgroup import Group
 from grading.sandbox.limits import Limits
 
 PROC = Path("/proc")
-MAX_CORES_USED = 1.25  # seconds of processor time in a second; more means that several cores worked
+MAX_CORES_USED = 1.25  # processor seconds per elapsed second; a larger number means that several cores were used
 # Other programs may delay a submission by this many times its limit of elapsed time until the grader gives up.
 MAX_DELAY_FACTOR = 3
 NICE_INCREMENT = 10  # added to the grader's niceness for a submission that keeps several cores busy
@@ -26,9 +26,9 @@ LOWEST_PRIORITY = 19
 
 @dataclass(frozen=True)
 class Time:
-    """Seconds of processor time, seconds on the clock, and seconds of waiting until a processor was free.
+    """Seconds of processor time, of elapsed time, and of waiting until a processor was free.
 
-    What waited is the submission's first process, or the thread of the grader that looks after it.
+    The waiting is that of the submission's first process and of the grader's thread that watches it.
     """
 
     used: float
@@ -40,30 +40,31 @@ class Time:
         return Time(self.used - begin.used, self.clock - begin.clock, self.waited - begin.waited)
 
     def delayed(self) -> float:
-        """Return for how many seconds other programs kept a submission, or the grader, from a processor.
+        """Return how many seconds a submission, or the grader, waited for a processor because of other programs.
 
-        Both wait for the submission's own processes, too, but no longer than these use a processor meanwhile.
+        Both also wait for the submission's own processes, but no longer than these use a processor.
         """
         return max(0.0, self.waited - self.used)
 
 
 class Meter:
-    """Measures the time of a submission, whose first process is given, if the system says which it is.
+    """Measures the time of a submission. ``process`` is its first process, if the system says which one it is.
 
-    ``seconds`` of processor time are what it may use in all. ``group`` is its control group, where it has one.
+    ``seconds`` is how much processor time it may use in all. ``group`` is its control group, if it has one.
     """
 
     def __init__(
         self, process: psutil.Process | None, limits: Limits, seconds: float, group: Group | None = None
     ) -> None:
         self.process, self.limits, self.group = process, limits, group
-        self.used = 0.0  # seconds of processor time, as far as they are known
-        self._waited = 0.0  # seconds for which the first process was ready to run: unknown once it is gone
+        self.used = 0.0  # seconds of processor time, as far as is known
+        # seconds that the first process waited for a processor; kept here because they are unknown once it has ended
+        self._waited = 0.0
         self._looked = self._begin = self.now()
         self.whole = Span(self, seconds)
 
     def now(self) -> Time:
-        """Return the time that the group has taken; without one, the first process, with its children that ended."""
+        """Return the time that the group has used or, without a group, the first process and its ended children."""
         if self.process is None:
             self.used = monotonic()
             return Time(self.used, self.used, 0.0)
@@ -72,11 +73,11 @@ class Meter:
         return Time(self.used, monotonic(), self._waited + waited(PROC / "thread-self"))
 
     def look(self, family: Sequence[psutil.Process]) -> None:
-        """Take in what all processes have used, and keep them to one core where they have taken several."""
+        """Update the time from all processes, and limit them to one core if they have used several."""
         self.used = max(self.used, self._used(family))
         now = self.now()
         since, self._looked = now.since(self._looked), now
-        limited = self.group is not None and self.group.one_core  # by the kernel
+        limited = self.group is not None and self.group.one_core  # the kernel already limits them
         if since.used > MAX_CORES_USED * since.clock and not limited:
             keep_to_one_core(family)
 
@@ -85,23 +86,23 @@ class Meter:
         return used(family) if counted is None else counted
 
     def spent(self) -> float:
-        """Return how many seconds are gone: of processor time, or, of what sleeps, its part of those on the clock."""
+        """Return how many seconds are spent: the processor time or, if it sleeps, a share of the elapsed time."""
         gone = self.now().since(self._begin)
         return max(gone.used, (gone.clock - gone.delayed()) / self.limits.clock)
 
 
 class Span:
-    """A limit from now on: so many seconds of processor time, and ``limits.clock`` times as many on the clock.
+    """A limit from now on: ``seconds`` of processor time, and ``limits.clock`` times as many of elapsed time.
 
-    The time for which other programs kept it from a processor is added to that, as long as this is not far more.
-    ``within`` is a longer limit that this one is part of.
+    The time spent waiting because of other programs is added to that, up to a limit. ``within`` is a longer limit that
+    this one is part of.
     """
 
     def __init__(self, meter: Meter, seconds: float, within: "Span | None" = None) -> None:
         self._meter, self._seconds, self._within, self._begin = meter, seconds, within, meter.now()
 
     def left(self) -> float:
-        """Return how long it may last at most, in seconds on the clock: 0, or less, once it is over."""
+        """Return how much longer it may last, in seconds of elapsed time. The result is 0 or less once it is over."""
         if self._used_up():
             return 0.0
         most = self._seconds * self._meter.limits.clock
@@ -117,7 +118,7 @@ class Span:
         return self._meter.used >= self._begin.used + self._seconds
 
     def why(self, within: float, hint: str) -> tuple[str, bool]:
-        """Return in words why it is over, as a limit of so many seconds, and whether other programs are to blame."""
+        """Return why it is over, for a limit of ``within`` seconds, and whether other programs are to blame."""
         if self._used_up():
             return f"did not finish within {within:g} seconds of processor time. {hint}", False
         seconds = within * self._meter.limits.clock
@@ -129,13 +130,13 @@ class Span:
 
 
 def used(family: Sequence[psutil.Process]) -> float:
-    """Return the processor time of processes, and of their children that have ended and were waited for, in seconds.
+    """Return the processor time, in seconds, of processes and of their children that have ended and been waited for.
 
-    Parents have to come before their children: then one that ends meanwhile counts too little, and never twice.
+    Parents have to come before their children, so that a child that ends meanwhile is never counted twice.
     """
     total = 0.0
     for process in family:
-        with suppress(psutil.Error):  # it ended meanwhile, and counts as its parent's
+        with suppress(psutil.Error):  # it ended meanwhile, and counts with its parent
             times = process.cpu_times()
             total += times.user + times.system + times.children_user + times.children_system
     return total
@@ -144,17 +145,17 @@ def used(family: Sequence[psutil.Process]) -> float:
 def waited(thread: Path) -> float:
     """Return how long a thread, given its folder in ``/proc``, has been ready to run while every processor was taken.
 
-    The folder of a process is that of its first thread.
+    The folder of a process counts as that of its first thread.
     """
     try:
         text = (thread / "schedstat").read_text(encoding="ascii")
     except OSError:
-        return 0.0  # it ended, or this kernel does not count it
+        return 0.0  # it has ended, or this kernel does not count the time
     return int(text.split()[1]) / 1e9
 
 
 def keep_to_one_core(family: Sequence[psutil.Process]) -> None:
-    """Leave the other cores, and the first turn on this one, to others. What is forked later inherits both."""
+    """Restrict processes to one core, at a low priority. Their later forks inherit both restrictions."""
     core = max(os.sched_getaffinity(0))
     behind = min(os.getpriority(os.PRIO_PROCESS, 0) + NICE_INCREMENT, LOWEST_PRIORITY)
     for process in family:

@@ -24,17 +24,17 @@ STARVED = (
 
 
 def execute(host: Host, task: Task) -> Result:
-    """Run a task. Whatever the submission does, this returns, within the time that its limits give it."""
+    """Run a task. Whatever the submission does, this returns within the time that the limits allow."""
     return _repeated(host, task)
 
 
 def execute_alone(host: Host, task: Task) -> Result:
-    """Run a task for which there was no processor the first time; nothing else may be graded beside it now."""
+    """Rerun a task that could not get a processor the first time. Nothing else may be graded at the same time."""
     return _executed_again(host, task, f"{RUN_AGAIN}, on its own: {MACHINE_BUSY}")
 
 
 def execute_again(host: Host, task: Task) -> Result:
-    """Run a task for which there was no processor the first time, beside whatever else runs on this machine."""
+    """Rerun a task that could not get a processor the first time, beside whatever else runs on this machine."""
     return _executed_again(host, task, f"{RUN_AGAIN}, beside whatever else ran on that machine: {MACHINE_BUSY}")
 
 
@@ -45,9 +45,10 @@ def _executed_again(host: Host, task: Task, again: str) -> Result:
 
 
 def _repeated(host: Host, task: Task) -> Result:
-    """Run a task, and again where its process, or its box, was killed: both at once may look like one after the other.
+    """Run a task, and run it again if its process or its box was killed.
 
-    What happens twice is no accident.
+    If both are killed at once, it may look as if one was killed after the other. If the same one is killed twice, that
+    is no accident, and the task is lost.
     """
     lost: dict[type[HostLostError], str] = {}
     while True:
@@ -63,7 +64,7 @@ def _repeated(host: Host, task: Task) -> Result:
 
 
 def _executed(host: Host, task: Task) -> Result:
-    host.ready()  # this is not the submission's time
+    host.ready()  # this does not count towards the submission's time
     run, left = _Run(task), task.limits.notebook
     for _ in range(task.limits.restarts + 1):
         with host.submission_process(left, task.limits) as process:
@@ -80,10 +81,10 @@ class _Run:
     def __init__(self, task: Task) -> None:
         self.task, self.result = task, Result()
         self.seen: set[int] = set()
-        self.room = 2 * task.limits.notebook_output  # an honest process keeps to half of it by itself
+        self.room = 2 * task.limits.notebook_output  # an honest process stops at half of this by itself
 
     def through(self, process: SubmissionProcess) -> bool:
-        """Do every step that did not stop before; return False where the process is no more."""
+        """Do each step that has not been stopped before. Return False if the process has ended."""
         there: frozenset[str] = frozenset()  # the parts of attnlib that this process has been sent
         for i, step in enumerate(self.task.steps):
             if i in self.result.stops or (step.probe and i in self.seen):
@@ -101,13 +102,13 @@ class _Run:
         return True
 
     def give_up(self) -> None:
-        """Note for every probe that was not reached that it was not."""
+        """Record which probes were not reached."""
         for i, step in enumerate(self.task.steps):
             if step.probe and i not in self.seen:
                 self.result.stops[i] = ("", "was not reached.")
 
     def _complete(self, process: SubmissionProcess, i: int, there: frozenset[str]) -> frozenset[str]:
-        """Send the parts of attnlib that answer no probe from this step on; return all that are there then."""
+        """Send the parts of attnlib that answer no probe from this step on. Return all that the process has then."""
         asked = {step.probe.exercise for step in self.task.steps[i:] if step.probe}
         free = ALL_WITHHELD - withheld(asked)
         if free - there:
@@ -119,7 +120,7 @@ class _Run:
         if step.probe:
             answered = self.result.answered[i] = Answered()
             _send_probe(process, step.probe, answered)
-        elif i in self.seen:  # it was run before, in a process that is no more; what it showed then is kept
+        elif i in self.seen:  # it was run before, in a process that has ended, and its output from then is kept
             for _ in process.ask({"run": step.source}, most=2 * self.task.limits.cell_output):
                 pass
         else:
@@ -139,7 +140,7 @@ class _Run:
 
 
 def _send_probe(process: SubmissionProcess, probe: Probe, answered: Answered) -> None:
-    """Have a probe answered: evaluate a choice, or inspect an implementation and call it on the cases it can take."""
+    """Send a probe: evaluate a choice, or inspect an implementation and call it on the cases that it can take."""
     nonce = token_hex(16)
     if not probe.cases:
         for message in _answers(process, {"evaluate": probe.expression, "nonce": nonce}, nonce):
@@ -159,7 +160,7 @@ def _send_probe(process: SubmissionProcess, probe: Probe, answered: Answered) ->
 
 
 def _call(probe: Probe, facts: dict[str, Any]) -> dict[str, Any]:
-    """Return what is asked of an implementation: the cases for the arguments that it has."""
+    """Return the request to call an implementation on the cases that suit its arguments."""
     backend = "torch" if facts.get("module") is True and "torch" in probe.cases else probe.backend
     has = facts["has"] if isinstance(facts.get("has"), list) else []
     numbered = enumerate(zip(probe.cases[backend], probe.optional[backend], strict=True))
@@ -170,10 +171,10 @@ def _call(probe: Probe, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answers(process: SubmissionProcess, message: dict[str, Any], nonce: str) -> Iterator[dict[str, Any]]:
-    """Ask, and yield what comes back with the right number. Cells that are not over yet cannot know it."""
+    """Send a message, and yield the answers with the right number, which code that is still running cannot know."""
     for answer in process.ask(message):
         if "output" in answer:
-            continue  # printed in passing: nobody asked for it
+            continue  # text printed while answering, which nobody asked for
         if answer.get("nonce") != nonce:
             raise StoppedError(Verdict.TAMPERED, "answered with a number that is not the one it was asked with.")
         yield answer

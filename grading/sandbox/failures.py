@@ -13,17 +13,17 @@ KILLED = (
 
 
 class HostLostError(GradingError):
-    """The box itself ended, or did not start."""
+    """The box itself ended, or failed to start."""
 
 
 class KilledError(HostLostError):
-    """Something killed a submission's process that was neither the grader nor the submission itself."""
+    """Something other than the grader and the submission killed the submission's process."""
 
 
 class StoppedError(Exception):
-    """A step did not come to its end: ``verdict`` and ``reason`` say why; ``alive`` whether its process goes on.
+    """A step did not finish. ``verdict`` and ``reason`` say why; ``alive`` says whether its process goes on.
 
-    ``starved`` is whether it ran out of time because other programs had taken the processors.
+    ``starved`` is whether it ran out of time because other programs occupied the processors.
     """
 
     def __init__(self, verdict: Verdict, reason: str, *, alive: bool = False, starved: bool = False) -> None:
@@ -32,11 +32,11 @@ class StoppedError(Exception):
 
 
 def how_it_ended(status: int, seconds: float, limit: float, *, sandboxed: bool) -> StoppedError:
-    """Return how a process ended, by its status and the seconds of processor time that it used, and could use.
+    """Return how a process ended, given its status and the seconds of processor time that it used and could use.
 
-    In the sandbox it is the first process of its namespace, so that nothing in there can send it a SIGKILL. The kernel
-    does once it has used all its processor time, or when the machine runs out of memory, and an administrator may.
-    Where the submission's group reached its own memory limit, this function is not called.
+    In the sandbox it is the first process of its namespace, so nothing in there can send it a SIGKILL. The kernel sends
+    one when the processor time is used up, or when the machine runs out of memory, and an administrator may send one.
+    If the submission's group reached its own memory limit, this function is not called.
 
     Raises:
         KilledError: neither the grader nor the submission can have done this.

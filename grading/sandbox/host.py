@@ -1,4 +1,4 @@
-"""The grader's side of the sandbox: start it, and have it fork a process for each submission."""
+"""The grader's side of the sandbox, which starts it and has it fork a process for each submission."""
 
 import json
 import os
@@ -29,7 +29,7 @@ class Host:
     def __init__(self, limits: Limits, *, sandboxed: bool = True) -> None:
         self.limits, self.sandboxed = limits, sandboxed
         self._stack = ExitStack()
-        self._changing = RLock()  # held while the box is started, spoken to, or stopped
+        self._changing = RLock()  # held while the box is being started, sent a request, or stopped
         self._control: socket.socket | None = None
         self._ready = self._closed = False
         self._process: subprocess.Popen[bytes] | None = None
@@ -52,10 +52,10 @@ class Host:
             self._stack.close()
 
     def launch(self) -> None:
-        """Begin to start the box, unless it has been; it takes seconds until it is ready.
+        """Start the box, unless it has been started already. It will take seconds until it is ready.
 
         Raises:
-            HostLostError: its time is over.
+            HostLostError: the host has been closed.
             NoSandboxError: there can be no box here.
         """
         with self._changing:
@@ -69,10 +69,10 @@ class Host:
                     raise
 
     def ready(self) -> None:
-        """Wait until the box is ready, and start it if need be.
+        """Wait until the box is ready, after starting it if necessary.
 
         Raises:
-            HostLostError: it does not start, or its time is over.
+            HostLostError: it does not start, or the host has been closed.
         """
         with self._changing:
             self.launch()
@@ -83,10 +83,10 @@ class Host:
     def submission_process(
         self, seconds: float | None = None, limits: Limits | None = None
     ) -> Iterator[SubmissionProcess]:
-        """Fork a process for a submission; it is killed, with all that it started, when the context ends.
+        """Fork a process for a submission. When the context ends, it is killed with everything that it started.
 
-        ``seconds`` of processor time are what it may use in all, where that is less than the limits say; ``limits`` are
-        those of the box, where no others are given.
+        ``seconds`` is how much processor time it may use in all, if that is less than the limits allow. Unless
+        ``limits`` are given, those of the box apply.
         """
         limits = limits or self.limits
         with ExitStack() as stack:
@@ -105,7 +105,7 @@ class Host:
                 yield SubmissionProcess(
                     ours, lifeline, limits, most, lambda: _is_there(box), group, sandboxed=self.sandboxed
                 )
-            except KilledError:  # with others at work in the box, unless that was killed as well
+            except KilledError:  # other submissions may be running in the box, so it stays unless it was killed too
                 if not _is_there(box):
                     self._drop(box)
                 raise
@@ -115,7 +115,7 @@ class Host:
                 raise HostLostError(f"{lost}: {said}" if said else str(lost)) from None
             finally:
                 if not hang_up(lifeline):
-                    self._drop(box)  # something of it may live on: a new box starts clean
+                    self._drop(box)  # parts of it may still be running, so start a new box
 
     def _drop(self, box: "subprocess.Popen[bytes]") -> None:
         """Stop a box, unless another has taken its place."""
@@ -124,7 +124,7 @@ class Host:
                 self._stop()
 
     def _wanted(self, user: int, folder: str, limits: Limits) -> dict[str, Any]:
-        # With a CORE of 0 a program that the system may have for dumps would get one all the same; with 1 it gets none.
+        # Even with a CORE of 0, a program that the system uses for core dumps would get one. With 1, it gets none.
         kernel = {"CORE": 1, "FSIZE": limits.file_size, "NOFILE": limits.files, "NPROC": limits.processes}
         kernel |= {"CPU": limits.processor, "MSGQUEUE": 0, "MEMLOCK": 0, "SIGPENDING": 1000}
         sizes = {name: getattr(limits, name) for name in ("file_size", "memory", "cell_output", "notebook_output")}
@@ -166,7 +166,7 @@ class Host:
         self._control.settimeout(None)
 
     def _words(self) -> str:
-        """Return what the box has said last, of what it writes where no submission can."""
+        """Return the last of what the box has written to its own output, which no submission can reach."""
         with self._changing:
             if self._said is None or self._said.closed:
                 return ""
@@ -195,7 +195,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _is_there(box: "subprocess.Popen[bytes]") -> bool:
-    """Tell whether a box has not ended, a moment after something in it has."""
+    """Tell whether a box is still running, a moment after something in it has ended."""
     with suppress(subprocess.TimeoutExpired):
         box.wait(1)
     return box.returncode is None

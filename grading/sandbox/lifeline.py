@@ -1,6 +1,6 @@
-"""The socket on which a submission's life depends: the server says through it how the process begins and ends.
+"""The socket on which a submission's life depends. The server reports how the process begins and ends through it.
 
-When the grader hangs up, the server kills all that is left of the submission.
+When the grader closes it, the server kills all that is left of the submission.
 """
 
 import socket
@@ -12,17 +12,17 @@ import psutil  # type: ignore[import-untyped]
 from grading.sandbox import memory_usage
 from grading.sandbox.failures import HostLostError
 
-END_SECONDS = 60.0  # seconds that a submission's processes may take to be gone once they are killed, on a busy machine
-START_SECONDS = 180.0  # seconds that everything may take to be imported, on a busy machine
+END_SECONDS = 60.0  # time for a submission's processes to disappear once they are killed, on a busy machine
+START_SECONDS = 180.0  # time for everything to be imported, on a busy machine
 
 
 def wait_until_isolated(
     lifeline: socket.socket, box_is_there: Callable[[], bool], *, sandboxed: bool
 ) -> tuple[psutil.Process | None, float]:
-    """Wait until a process is isolated, and return the process, if this system names it, and the bytes it holds.
+    """Wait until a process is isolated. Return it, if this system names it, and the bytes of memory that it holds.
 
     Raises:
-        HostLostError: it is not.
+        HostLostError: it could not be isolated.
     """
     lifeline.settimeout(START_SECONDS)
     try:
@@ -44,7 +44,7 @@ def wait_until_isolated(
 
 
 def _received(lifeline: socket.socket) -> tuple[bytes, int]:
-    """Return what came on the lifeline, and the sender's process number as it is known on this side, or 0."""
+    """Return what the server said, and the sender's process ID on this side, or 0."""
     if not hasattr(socket, "SCM_CREDENTIALS"):
         return lifeline.recv(64), 0
     said, extra, *_ = lifeline.recvmsg(64, socket.CMSG_SPACE(struct.calcsize("3i")))
@@ -53,9 +53,9 @@ def _received(lifeline: socket.socket) -> tuple[bytes, int]:
 
 
 def hang_up(lifeline: socket.socket) -> bool:
-    """Have the server kill all that is left of a submission, and tell whether it did: it hangs up when it is done.
+    """Have the server kill all that is left of a submission. Tell whether it did, which it shows by hanging up.
 
-    What was killed may take its time to be gone, and a box in which others are at work is not dropped for that.
+    Killed processes may take a while to disappear. The box is not dropped for that while others run in it.
     """
     lifeline.settimeout(END_SECONDS)
     killed = False
@@ -66,5 +66,5 @@ def hang_up(lifeline: socket.socket) -> bool:
     except TimeoutError:
         return killed
     except OSError:
-        return True  # it had hung up before
+        return True  # the server had hung up already
     return True

@@ -16,7 +16,7 @@ class Limits:
     Attributes:
         cell: seconds of processor time that a cell, or the answer to a check, may use, with all its processes.
         notebook: seconds of processor time that all of them may use together.
-        clock: a factor. Code that sleeps or waits may last this many times the seconds above by the clock.
+        clock: a factor. Code that sleeps or waits may run for this many times the seconds above in elapsed time.
         processor: seconds of processor time after which the kernel ends a single process.
         grace: seconds of processor time that an interrupted cell has left before its process is killed.
         memory: bytes that a process may take beyond what the libraries take. All processes together may take a quarter
@@ -26,7 +26,7 @@ class Limits:
         file_size: bytes that one file may have, and all files in each writable folder together.
         cell_output: bytes of a cell's output that are kept.
         notebook_output: bytes of a notebook's output that are kept.
-        restarts: how often the rest of a notebook is run again after a cell has ended or lost its process.
+        restarts: how often the rest of a notebook is run again after a cell has ended its process or lost it.
     """
 
     cell: float = 30.0
@@ -43,7 +43,7 @@ class Limits:
     restarts: int = 4
 
     def with_cell(self, seconds: float) -> "Limits":
-        """Return the same limits with another time for a cell, and as much more or less for all of them."""
+        """Return the limits with a different time for a cell, and a notebook time scaled in proportion."""
         times = seconds / self.cell
         processor = math.ceil(self.processor * times)
         return replace(self, cell=seconds, notebook=self.notebook * times, processor=processor)

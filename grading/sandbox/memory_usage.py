@@ -1,4 +1,4 @@
-"""How much memory a submission uses. How much it may use is in ``limits.py``.
+"""How much memory a submission uses. The limits are in ``limits.py``.
 
 What processes share is counted once, and files that they have mapped are not counted.
 
@@ -23,41 +23,43 @@ import psutil  # type: ignore[import-untyped]
 PROC = Path("/proc")
 KB = 1024
 SIZE_LINE = re.compile(r"^(\w+):\s+(\d+) kB$", re.MULTILINE)
-# address, permissions, offset, device, inode, and the name by which Linux calls shared memory without one
+# Matches address, permissions, offset, device, inode, and the name that Linux gives to nameless shared memory.
 SHARED_MAPPING = re.compile(r"^(\w+)-(\w+) ...s (\w+) (\S+ \d+) +/dev/zero", re.MULTILINE)
-MAX_MAPPINGS_BYTES = 8_000_000  # the list of an honest process has a twentieth
+MAX_MAPPINGS_BYTES = 8_000_000  # an honest process's list has a twentieth of this
 # This file says how many bytes a socket may have sent, including what the kernel adds to them.
 SEND_BUFFER = Path("/proc/sys/net/core/wmem_default")
-# A sent byte can keep this many bytes from being freed: a page of a file, sent byte by byte, counts a fifth of them.
+# A sent byte can keep this many bytes from being freed: a file's page that is sent byte by byte counts as a fifth of
+# what it holds.
 PINNED_PER_BYTE = 8
 # A socket queues at most this many datagrams. Each may come from another socket, which may have been closed since.
 MAX_QUEUED_DATAGRAMS = 11
 DATAGRAM_SOCKET = "0002"
-BYTES_PER_MAPPING = 300  # that the kernel stores
-BYTES_PER_ANCESTOR = 64  # that it adds to this for each process that may share the mapping
+BYTES_PER_MAPPING = 300  # what the kernel stores for each mapping
+BYTES_PER_ANCESTOR = 64  # what it adds for each process that may share the mapping
 
 
 def bytes_of_process(process: psutil.Process) -> int:
-    """Return the bytes that one process holds, what it shares with the one that it was forked from included."""
+    """Return the bytes that one process holds, including what it shares with its parent."""
     sizes = _sizes(PROC / str(process.pid) / "smaps_rollup")
     return sizes["Anonymous"] if sizes else int(process.memory_info().rss)
 
 
 def bytes_of_processes(family: Iterable[psutil.Process]) -> int:
-    """Return the bytes that processes hold together: of what they share, each has its part."""
+    """Return the bytes that processes hold together, counting what they share only once."""
     total = 0
     for process in family:
-        with suppress(psutil.Error):  # it ended meanwhile; the others did not
+        with suppress(psutil.Error):  # this one ended meanwhile, but the others may not have
             sizes = _sizes(PROC / str(process.pid) / "smaps_rollup")
-            total += sizes.get("Pss_Anon", sizes["Pss"]) if sizes else int(process.memory_info().rss)  # Linux 5.3
+            # Pss_Anon needs Linux 5.3
+            total += sizes.get("Pss_Anon", sizes["Pss"]) if sizes else int(process.memory_info().rss)
     return total
 
 
 def max_kernel_bytes(family: Sequence[psutil.Process], *, sandboxed: bool) -> float:
     """Return the most bytes that the kernel may hold for processes.
 
-    Sockets count where processes are ``sandboxed``, which gives them a network of their own. Otherwise those of the
-    whole machine are listed.
+    Sockets count only if the processes are ``sandboxed``, and so have a network of their own. Otherwise the list would
+    include the sockets of the whole machine.
     """
     held = _sockets(PROC / str(family[0].pid) / "net" / "unix") if sandboxed else 0.0
     for process in family:
@@ -70,7 +72,7 @@ def max_kernel_bytes(family: Sequence[psutil.Process], *, sandboxed: bool) -> fl
 
 
 def _sockets(file: Path) -> float:
-    """Return how much the sockets of a network can hold: those on their way, and those not accepted yet, too."""
+    """Return how much the sockets of a network can hold, including those in transit and those not yet accepted."""
     text = _read(file)
     if not text:
         return 0
@@ -82,14 +84,15 @@ def _sockets(file: Path) -> float:
 
 
 def shared_bytes_of_machine() -> int:
-    """Return the bytes of shared memory on this machine, or 0 where the system does not tell."""
+    """Return the bytes of shared memory on this machine, or 0 if the system does not tell."""
     return _sizes(PROC / "meminfo").get("Shmem", 0)
 
 
 def shared_bytes(family: Iterable[psutil.Process]) -> float:
-    """Return the bytes of shared memory without a name that processes have mapped; infinity for endless lists of it."""
-    measured: dict[str, int] = {}  # forks share thousands of areas: the kernel is asked once for each
-    mapped: dict[str, int] = {}  # of the others, how much is mapped
+    """Return the bytes of nameless shared memory that processes have mapped, or infinity if the list is too long."""
+    # areas by name, since forks can share thousands and the kernel should be asked only once for each
+    measured: dict[str, int] = {}
+    mapped: dict[str, int] = {}  # how much of each other area is mapped
     for process in family:
         folder = PROC / str(process.pid)
         text = _read(folder / "maps")
@@ -107,7 +110,7 @@ def shared_bytes(family: Iterable[psutil.Process]) -> float:
 
 
 def _allocated(mapping: Path) -> int | None:
-    """Return the bytes of a mapped area of shared memory, or None where the kernel does not say: it tells only root."""
+    """Return the bytes of a mapped area of shared memory, or None if the kernel does not say. It tells only root."""
     try:
         return 512 * mapping.stat().st_blocks
     except OSError:
@@ -119,7 +122,7 @@ def _sizes(file: Path) -> dict[str, int]:
 
 
 def _read(file: Path) -> str:
-    """Return what the kernel says in a file, up to a bound; nothing where it has ended whom that is about."""
+    """Return the contents of a kernel file, up to a bound, or nothing if its process has ended."""
     try:
         with file.open(encoding="utf-8", errors="replace") as stream:
             return stream.read(MAX_MAPPINGS_BYTES)

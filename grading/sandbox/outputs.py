@@ -9,17 +9,17 @@ SHOWN_MIME_TYPES = {
     *("text/plain", "text/html", "text/markdown", "text/latex"),
     *("image/png", "image/jpeg", "image/svg+xml"),
 }
-MAX_OUTPUTS = 2_000  # of one cell: nobody looks at more, and each may be updated
+MAX_OUTPUTS = 2_000  # per cell; nobody reads more, and each may still be updated
 MIME_BUNDLES = ("display_data", "execute_result", "update_display_data")
 
 Output = dict[str, Any]
 
 
 def add_output(outputs: list[Output], sent: Any) -> bool:
-    """Add an output to those of a cell, in the form that notebooks have. Return False where there are too many.
+    """Add an output to those of a cell, in the notebook format. Return False if there are too many.
 
     Raises:
-        StoppedError: what was sent is no output.
+        StoppedError: what was sent is not an output.
     """
     output = _checked(sent)
     kind = output["output_type"]
@@ -44,7 +44,7 @@ def _update(outputs: list[Output], output: Output) -> None:
 
 
 def _checked(sent: Any) -> Output:
-    """Return an output with nothing in it but what the notebook's format knows, and pages may show."""
+    """Return an output with only what the notebook format allows and pages may show."""
     kind = sent.get("output_type") if isinstance(sent, dict) else None
     output = None
     if kind == "clear_output":
@@ -78,7 +78,7 @@ def _error(sent: Output) -> Output | None:
 
 
 def _bundle(kind: str, sent: Output) -> Output | None:
-    """Return what is displayed, in those forms that pages may show."""
+    """Return what is displayed, in the formats that pages may show."""
     if not isinstance(sent.get("data"), dict):
         return None
     data = {name: _writable(x) for name, x in sent["data"].items() if name in SHOWN_MIME_TYPES and isinstance(x, str)}
@@ -87,5 +87,5 @@ def _bundle(kind: str, sent: Output) -> Output | None:
 
 
 def _writable(text: str) -> str:
-    """Return text that a file can hold: halves of characters, which JSON can express, are replaced."""
+    """Return text that a file can hold: lone surrogates, which JSON can express, are replaced."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

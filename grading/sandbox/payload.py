@@ -1,4 +1,4 @@
-"""What is carried into the sandbox: the library, the code that calls an implementation, and the process that runs it.
+"""What is copied into the sandbox: the library, the code that calls an implementation, and the program that runs it.
 
 The exercises stay outside, because they hold the references and the known mistakes. So do the parts of the library that
 answer an exercise (:mod:`grading.sandbox.withheld`), its kernel for GPUs, because the box has no GPU, and the rest of
@@ -13,13 +13,13 @@ from pathlib import Path
 from grading.sandbox.temporary import sweep, temporary
 from grading.sandbox.withheld import library, stand_ins
 
-CALLING_FOLDER = "calling"  # the folder of attnlib.checks that calls an implementation, and knows no answer
-CHECKS_STAND_IN = "checks.py"  # in place of attnlib.checks itself
+CALLING_FOLDER = "calling"  # the folder of attnlib.checks that calls an implementation, without knowing any answers
+CHECKS_STAND_IN = "checks.py"  # replaces attnlib.checks itself
 
 
 @contextmanager
 def packed_payload() -> Iterator[Path]:
-    """Lay out the payload in a folder that is gone afterwards, and return the folder: it belongs on Python's path."""
+    """Lay out the payload in a temporary folder, and yield the folder, which belongs on Python's path."""
     sweep()
     with temporary("payload") as payload:
         inside = Path(__file__).parent / "inside"
@@ -35,5 +35,5 @@ def packed_payload() -> Iterator[Path]:
         shutil.copytree(inside, payload / "grading" / "sandbox" / "inside", ignore=compiled)
         for package in (payload / "grading", payload / "grading" / "sandbox"):
             (package / "__init__.py").touch()
-        payload.chmod(0o755)  # whoever runs in the box is somebody else
+        payload.chmod(0o755)  # the box runs as a different user
         yield payload

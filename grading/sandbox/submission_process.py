@@ -1,6 +1,7 @@
-"""The process of one submission, as the grader sees it: ask it something, and watch its time and memory meanwhile.
+"""The process of one submission, as the grader sees it: send it requests, and watch its time and memory.
 
-Nothing that the process says is trusted: messages are bounded, late ones are not waited for, odd ones end it.
+Nothing that the process says is trusted: messages are bounded, late ones are not awaited, and malformed ones end the
+process.
 """
 
 import select
@@ -23,11 +24,11 @@ from grading.sandbox.lifeline import wait_until_isolated
 from grading.sandbox.limits import Limits
 from grading.verdict import Verdict
 
-TICK = 0.25  # seconds between looks at the memory and the processor time
+TICK = 0.25  # seconds between checks of the memory and the processor time
 
 
 class SubmissionProcess:
-    """The process of one submission, seen from outside. ``box_is_there`` tells whether its sandbox has not ended.
+    """The process of one submission, seen from outside. ``box_is_there`` tells whether its sandbox is still running.
 
     The process moves into ``group``, if there is one, before it runs any student code.
     """
@@ -51,19 +52,19 @@ class SubmissionProcess:
         added = group is not None and self._process is not None and group.add(self._process.pid, self._most_memory)
         self._group = group if added else None
         self._shared = memory_usage.shared_bytes_of_machine()
-        self.left = 0  # bytes that may still come in answer to what was asked last
-        self._look = monotonic() + 2 * TICK  # when to look at the memory and the processor time next
+        self.left = 0  # how many more bytes the answer to the last request may have
+        self._look = monotonic() + 2 * TICK  # when to check the memory and the processor time next
         self.time = Meter(self._process, limits, seconds, self._group)
         self.cut = False
         channel.setblocking(False)
 
     def ask(self, message: dict[str, Any], most: int = frames.MAX_MESSAGE_BYTES) -> Iterator[dict[str, Any]]:
-        """Send a message, and yield what comes back, at most so many bytes, until it is done.
+        """Send a message, and yield what comes back, up to ``most`` bytes, until the process is done.
 
-        ``cut`` then says whether the process kept back what would have been too much output.
+        ``cut`` then says whether the process held back any output because it was too much.
 
         Raises:
-            StoppedError: it took too long, ended, took too much, or said what makes no sense.
+            StoppedError: it took too long, ended, used too much memory, or sent something that makes no sense.
         """
         span = Span(self.time, self.limits.cell, self.time.whole)
         self.left = most
@@ -110,7 +111,7 @@ class SubmissionProcess:
                 raise self._gone() from None
 
     def _message(self, span: Span) -> dict[str, Any]:
-        """Return the next message. What has come of it stays, where it is not complete in time."""
+        """Return the next message. If it is not complete in time, the part that has arrived is kept."""
         start = frames.LENGTH.size
         self._gather(start, span)
         (length,) = frames.LENGTH.unpack(self._buffer[:start])
@@ -126,7 +127,7 @@ class SubmissionProcess:
             raise StoppedError(Verdict.TAMPERED, "wrote into the channel that its answers go through.") from None
 
     def _gather(self, size: int, span: Span) -> None:
-        """Read until there are so many bytes."""
+        """Read until the buffer has ``size`` bytes."""
         while len(self._buffer) < size:
             self._wait(span)
             try:
@@ -142,7 +143,7 @@ class SubmissionProcess:
     def _wait(self, span: Span, *, write: bool = False) -> None:
         """Wait until there is something to read, or room to write, and watch memory and time meanwhile."""
         while True:
-            if monotonic() >= self._look:  # also while it talks without a pause
+            if monotonic() >= self._look:  # also when it sends without a pause
                 self._watch()
             left = span.left()
             if left <= 0:
@@ -155,7 +156,7 @@ class SubmissionProcess:
                 raise self._ending()
 
     def _ending(self) -> StoppedError:
-        """Return how the process ended, which the server says through the lifeline."""
+        """Return how the process ended, as the server reports through the lifeline."""
         said = self._lifeline.recv(64)
         if not said and not self._box_is_there():
             raise HostLostError("the sandbox ended")
@@ -169,7 +170,7 @@ class SubmissionProcess:
         return how_it_ended(int(status), seconds, min(limit, self.limits.processor), sandboxed=self._sandboxed)
 
     def _gone(self) -> StoppedError:
-        """Return how a process ended that has hung up."""
+        """Return how a process that closed its channel ended."""
         if select.select([self._lifeline], [], [], 5)[0]:
             return self._ending()
         return StoppedError(Verdict.CRASHED, "closed the channel that its answers go through.")
@@ -187,7 +188,7 @@ class SubmissionProcess:
                 raise self._too_much_memory()
 
     def _held(self, family: Sequence[psutil.Process]) -> Iterator[float]:
-        """Yield the bytes that processes hold, by kind, and last what takes long to measure and is often not needed."""
+        """Yield the bytes that processes hold, by kind. The last kind is slow to measure, and often not needed."""
         yield memory_usage.bytes_of_processes(family) if family[1:] else memory_usage.bytes_of_process(family[0])
         yield memory_usage.max_kernel_bytes(family, sandboxed=self._sandboxed)
         if memory_usage.shared_bytes_of_machine() - self._shared > self.limits.memory // 10:

@@ -1,4 +1,4 @@
-"""Temporary folders that are gone afterwards; those of a process that was killed are gone at the next start."""
+"""Temporary folders that are removed afterwards or, if the process is killed, at the next start."""
 
 import fcntl
 import os
@@ -11,8 +11,8 @@ from pathlib import Path
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 PREFIX = "attention-grading-"
-SHORT_FOLDER = "/tmp"  # a folder whose name is short enough for the path of a socket
-MAX_SOCKET_FOLDER = 30  # bytes that the name of another folder may have instead
+SHORT_FOLDER = "/tmp"  # its name is short enough for the path of a socket
+MAX_SOCKET_FOLDER = 30  # if the name of the usual folder is no longer than this, that is used instead
 FOLDER_NAME = re.compile(rf"{PREFIX}\w+-[a-z0-9_]{{8}}")
 
 
@@ -20,8 +20,8 @@ FOLDER_NAME = re.compile(rf"{PREFIX}\w+-[a-z0-9_]{{8}}")
 def temporary(what: str, *, short: bool = False) -> Iterator[Path]:
     """Make a folder, and remove it when the block ends.
 
-    As long as its process lives, the folder is locked: :func:`sweep` then leaves it alone. A ``short`` one is for a
-    socket, whose address may have 107 bytes in all: it is not made in a temporary folder with a long name.
+    As long as its process lives, the folder is locked, and :func:`sweep` leaves it alone. A ``short`` one is for a
+    socket, whose address may have at most 107 bytes, so it is not made in a temporary folder with a long name.
     """
     place = tempfile.gettempdir()
     folder, lock = _locked(what, SHORT_FOLDER if short and len(os.fsencode(place)) > MAX_SOCKET_FOLDER else place)
@@ -33,10 +33,10 @@ def temporary(what: str, *, short: bool = False) -> Iterator[Path]:
 
 
 def sweep() -> None:
-    """Remove the temporary folders of this user's processes that are no more."""
+    """Remove the temporary folders of this user's processes that have ended."""
     for place in {Path(tempfile.gettempdir()), Path(SHORT_FOLDER)}:
         for folder in [path for path in place.iterdir() if FOLDER_NAME.fullmatch(path.name)]:
-            with suppress(OSError):  # it is a link, somebody else's, in use, or gone by now
+            with suppress(OSError):  # it is a link, belongs to somebody else, is in use, or has been removed already
                 _remove_abandoned(folder)
 
 

@@ -1,7 +1,7 @@
-"""The numbers of the users that submissions run as: no two that run at the same time on a machine have the same.
+"""The user IDs that submissions run as. No two submissions that run at the same time on a machine share one.
 
-The kernel counts by user what one may take of some things, such as the pages of pipes. Two submissions that are graded
-at the same time would see each other in these counts if they had one user.
+The kernel limits some resources, such as the pages of pipes, per user. Two submissions that are graded at the same time
+could see each other in these counts if they ran as the same user.
 """
 
 import os
@@ -13,21 +13,21 @@ from random import sample
 from grading.course import GradingError
 
 USER_NAME = "attention-grading-user"
-# Nobody else uses these: accounts end at 60,000, systemd's own ranges begin at 60,001 and 61,184 and leave these out
-# (https://systemd.io/UIDS-GIDS), and of Debian's range, from 60,000 to 64,999, packages have asked for higher ones
-# alone. A container may know no numbers above 65,535.
+# Nobody else uses these IDs. Accounts end at 60,000, and systemd's own ranges, which begin at 60,001 and 61,184, leave
+# them out (https://systemd.io/UIDS-GIDS). From Debian's range, 60,000 to 64,999, packages have only requested higher
+# ones. A container may not have IDs above 65,535.
 FIRST_UID, LAST_UID = 60_706, 61_183
 
 
 @contextmanager
 def own_user() -> Iterator[int]:
-    """Claim the number of a user for one submission until the context ends: its own, where root grades.
+    """Claim a user ID for one submission until the context ends. It is the submission's own only if root grades.
 
-    The claim is a name in the kernel's list of sockets, which is free again when this process has ended, however it
-    did. Processes in another network namespace do not see it; where they begin to look is left to chance.
+    The claim is a name in the kernel's list of sockets, which becomes free when this process ends, for whatever reason.
+    Processes in other network namespaces do not see it, so each tries the IDs in random order.
 
     Raises:
-        GradingError: other submissions have claimed all numbers.
+        GradingError: other submissions have claimed all IDs.
     """
     if os.getuid():
         yield os.getuid()
@@ -42,5 +42,5 @@ def own_user() -> Iterator[int]:
             return
     raise GradingError(
         f"the submissions that run on this machine have claimed all user IDs from {FIRST_UID} to {LAST_UID}. Wait "
-        "until some of them have ended, or give `--jobs` a smaller number"
+        "until some of them have ended, or use a smaller number for `--jobs`"
     )

@@ -1,7 +1,8 @@
-"""What of attnlib answers an exercise: it is not in the box until the student's own answer has been collected.
+"""The parts of attnlib that answer an exercise, which enter the box only after the student's answer is collected.
 
-The box gets attnlib with stand-ins in place of these definitions: same name, arguments and documentation, and code that
-raises. Once the last question about an exercise has been asked, the definitions that answer no later one are sent.
+In the box, these definitions have stand-ins with the same names, arguments and documentation, whose code raises an
+exception. Once the last question about an exercise has been asked, the definitions that answer no later question are
+sent.
 """
 
 import ast
@@ -11,9 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 
-Part = dict[str, object]  # as it is sent: the module, the name, the source, and the methods of a class
+Part = dict[str, object]  # what is sent of a definition: its module, name and source, and the methods of a class
 
-# Weighted sums of values, in NumPy and in torch. What only leads to torch's own kernel is no answer.
+# Weighted sums of values, in NumPy and in torch. A function that only calls torch's own kernel is not an answer.
 _ATTENTION = (
     *("attention.attention", "attention.self_attention", "sdpa.scaled_dot_product_attention_backward"),
     *("_backward.gradients", "_small.attend"),
@@ -31,8 +32,8 @@ _STEPS = ("seq2seq.bahdanau_step", "seq2seq.luong_step", "seq2seq._attend", "seq
 _HEADS = ("heads.multi_head_attention", "_multi_head_attention.MultiHeadAttention")
 _MASKED = ("_numpy.masked", "_small._apply", "_tiled.fill_masked", "_torch_steps.masked", "_torch_steps.masked_scores")
 
-# By the exercise's name: the functions and classes of attnlib that hold its answer, or most of it. A function that only
-# calls one of them is not listed: it raises because that one does.
+# The functions and classes of attnlib that contain the answer, or most of it, by the exercise's name. A function that
+# only calls one of them is not listed, because it will raise an exception anyway.
 ANSWERS: Mapping[str, tuple[str, ...]] = {
     "rnn_cell": ("cells.rnn_cell", "cells._affine"),
     "additive": ("similarity.additive",),
@@ -113,7 +114,7 @@ def stand_ins(module: str, source: str) -> str:
 
 
 def library() -> Path:
-    """Return where attnlib lies, without importing it: that takes time in which the box could start."""
+    """Return where attnlib is, without importing it, which would take time in which the box could start."""
     spec = find_spec("attnlib")
     assert spec is not None
     assert spec.origin is not None
@@ -146,7 +147,7 @@ def _answering(module: str, tree: ast.Module) -> Iterator[ast.FunctionDef | ast.
 
 
 def _parsed(source: str) -> ast.Module:
-    """Return the syntax tree, one thread at a time: Python 3.11 raises a SystemError where two make trees at once."""
+    """Parse one source at a time: Python 3.11 raises a SystemError if two threads make syntax trees at once."""
     with _PARSING:
         return ast.parse(source)
 
@@ -156,5 +157,5 @@ def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
 
 
 def _is_stub(node: ast.FunctionDef | ast.ClassDef) -> bool:
-    """Tell whether a definition is a signature alone, as that of an ``@overload`` is: there is nothing to withhold."""
+    """Tell whether a definition is only a signature, like an ``@overload``, so that there is nothing to withhold."""
     return [ast.unparse(statement) for statement in node.body] == ["..."]

@@ -1,7 +1,7 @@
 """Flags in the source of a submission: uses of functions that would solve an exercise, and ways around the checks.
 
 The flags are for the instructor. They complement the functions that raise while answers run. Because only the source is
-read, a flag can be wrong both ways: it is a place to look at, not a verdict.
+read, there can be false alarms and misses. A flag is a place to look at, not a verdict.
 """
 
 import re
@@ -85,7 +85,7 @@ def _shown(lines: Sequence[str], number: int) -> str:
 
 
 def _reachable(found: Sequence[Statement], expression: str) -> set[int]:
-    """Return the statements that an expression leads to: those that bind what it uses, and so on."""
+    """Return the statements that an expression depends on, directly or indirectly."""
     binding = defaultdict(list)
     for index, statement in enumerate(found):
         for name in statement.binds:
@@ -123,7 +123,10 @@ class _ForbiddenFunctions:
 def _forbidden_uses(
     statement: Statement, functions: _ForbiddenFunctions, redefined: bool
 ) -> Iterator[tuple[int, Level, str]]:
-    """Yield where a statement uses what would solve the exercise. An import that a later definition hides is mild."""
+    """Yield where a statement uses what would solve the exercise.
+
+    An import that a later definition hides is only worth a notice.
+    """
     for reference in statement.references:
         name = functions.of(reference)
         if name is not None:

@@ -9,11 +9,11 @@ from grading.static_checks.references import Reference
 
 Level = Literal["notice", "suspicious"]
 
-# No honest solution needs these, in whichever cell they are.
+# No honest solution needs these, whichever cell they are in.
 SUSPICIOUS = {
-    "builtins.__builtins__": "reaches Python's built-in functions",
-    "builtins.__file__": "asks where a file is",
-    "builtins.__import__": "imports by name",
+    "builtins.__builtins__": "accesses Python's built-ins directly",
+    "builtins.__file__": "looks up the path of a file",
+    "builtins.__import__": "imports a module by name",
     "builtins.compile": "turns text into code",
     "builtins.eval": "runs text as code",
     "builtins.exec": "runs text as code",
@@ -23,70 +23,70 @@ SUSPICIOUS = {
     "gc.get_objects": "looks for objects in memory",
     "gc.get_referents": "looks for objects in memory",
     "gc.get_referrers": "looks for objects in memory",
-    "grading": "names the machinery that grades",
+    "grading": "refers to the grading system",
     "dis": "looks inside a function",
-    "imp": "imports by name",
-    "importlib": "imports by name",
-    "inspect.currentframe": "walks through the calls of the process",
+    "imp": "imports a module by name",
+    "importlib": "imports a module by name",
+    "inspect.currentframe": "inspects the call stack",
     "inspect.getclosurevars": "looks inside a function",
-    "inspect.getfile": "asks where a file is",
-    "inspect.getouterframes": "walks through the calls of the process",
+    "inspect.getfile": "looks up the path of a file",
+    "inspect.getouterframes": "inspects the call stack",
     "inspect.getsource": "reads the source of a function",
-    "inspect.getsourcefile": "asks where a file is",
+    "inspect.getsourcefile": "looks up the path of a file",
     "inspect.getsourcelines": "reads the source of a function",
-    "inspect.stack": "walks through the calls of the process",
+    "inspect.stack": "inspects the call stack",
     "marshal": "turns bytes into code",
-    "nbgrader": "names the machinery that grades",
+    "nbgrader": "refers to the grading system",
     "numpy.ctypeslib": "reaches into the memory of the process",
     "numpy.f2py": "makes functions in another language",
     "numpy.testing.runstring": "runs text as code",
-    "pkgutil": "imports by name",
-    "pydoc": "imports by name",
-    "runpy": "imports by name",
-    "sys._current_frames": "walks through the calls of the process",
-    "sys._getframe": "walks through the calls of the process",
+    "pkgutil": "imports a module by name",
+    "pydoc": "imports a module by name",
+    "runpy": "imports a module by name",
+    "sys._current_frames": "inspects the call stack",
+    "sys._getframe": "inspects the call stack",
     "sys.executable": "runs another Python",
     "sys.meta_path": "changes how modules are imported",
-    "sys.modules": "reaches modules by name",
+    "sys.modules": "looks up modules by name",
     "sys.path_hooks": "changes how modules are imported",
-    "sys.setprofile": "watches the calls of the process",
-    "sys.settrace": "watches the calls of the process",
-    "torch._C": "goes past torch's functions",
-    "torch._VF": "goes past torch's functions",
+    "sys.setprofile": "traces the calls of the process",
+    "sys.settrace": "traces the calls of the process",
+    "torch._C": "bypasses torch's functions",
+    "torch._VF": "bypasses torch's functions",
     "torch.compile": "makes functions in another language",
     "torch.export": "makes functions in another language",
-    "torch.fx": "makes functions out of other functions",
+    "torch.fx": "builds functions from other functions",
     "torch.hub": "runs code from files",
     "torch.jit": "makes functions in another language",
     "torch.library": "changes torch's functions",
-    "torch.ops": "goes past torch's functions",
+    "torch.ops": "bypasses torch's functions",
     "torch.package": "runs code from files",
     "torch.overrides": "changes how torch's functions are called",
     "torch.utils.cpp_extension": "makes functions in another language",
-    "types.CodeType": "makes functions out of code",
-    "types.FunctionType": "makes functions out of code",
+    "types.CodeType": "builds functions from code objects",
+    "types.FunctionType": "builds functions from code objects",
     "unittest.mock": "changes a library while it runs",
 }
-# These may be honest in a cell of the student's own. An answer needs none of them.
+# These may be honest in a cell that a student added. No answer needs any of them.
 SUSPICIOUS_IN_ANSWERS = {
     "IPython": "reaches into IPython",
-    "asyncio": "runs something beside the answer",
+    "asyncio": "runs something alongside the answer",
     "atexit": "runs something after the answer",
     "builtins.get_ipython": "reaches into IPython",
-    "builtins.globals": "reaches all names of the notebook",
+    "builtins.globals": "accesses all names in the notebook",
     "builtins.open": "opens a file",
-    "concurrent": "runs something beside the answer",
+    "concurrent": "runs something alongside the answer",
     "io.open": "opens a file",
     "linecache": "reads a file",
-    "multiprocessing": "runs something beside the answer",
+    "multiprocessing": "runs something alongside the answer",
     "numpy.fromfile": "reads a file",
     "numpy.genfromtxt": "reads a file",
     "numpy.load": "reads a file",
     "numpy.loadtxt": "reads a file",
     "numpy.memmap": "reads a file",
-    "operator.attrgetter": "computes the name of what it takes",
-    "operator.methodcaller": "computes the name of what it calls",
-    "os": "reaches the machine",
+    "operator.attrgetter": "computes the name of an attribute",
+    "operator.methodcaller": "computes the name of a method",
+    "os": "accesses the operating system",
     "pathlib": "works on files",
     "pickle": "reads or writes objects",
     "shutil": "works on files",
@@ -94,37 +94,37 @@ SUSPICIOUS_IN_ANSWERS = {
     "socket": "opens a connection",
     "subprocess": "runs another program",
     "sys.path": "changes where Python looks for modules",
-    "threading": "runs something beside the answer",
+    "threading": "runs something alongside the answer",
     "torch.load": "reads a file",
     "typing.ForwardRef": "runs text as code",
     "typing.get_type_hints": "runs text as code",
     "urllib": "opens a connection",
 }
 SUSPICIOUS_ATTRIBUTES = {  # attributes, of any object
-    "DisableTorchFunction": "goes past torch's functions",
-    "DisableTorchFunctionSubclass": "goes past torch's functions",
+    "DisableTorchFunction": "bypasses torch's functions",
+    "DisableTorchFunctionSubclass": "bypasses torch's functions",
     "__base__": "walks through classes",
     "__bases__": "walks through classes",
-    "__builtins__": "reaches Python's built-in functions",
+    "__builtins__": "accesses Python's built-ins directly",
     "__closure__": "looks inside a function",
     "__code__": "looks inside a function",
-    "__file__": "asks where a file is",
+    "__file__": "looks up the path of a file",
     "__globals__": "looks inside a function",
-    "__loader__": "imports by name",
+    "__loader__": "imports a module by name",
     "__mro__": "walks through classes",
-    "__path__": "asks where a file is",
-    "__spec__": "imports by name",
+    "__path__": "looks up the path of a file",
+    "__spec__": "imports a module by name",
     "__subclasses__": "walks through classes",
     "__wrapped__": "looks inside a function",
     "co_code": "looks inside a function",
     "co_consts": "looks inside a function",
-    "f_back": "walks through the calls of the process",
-    "f_globals": "walks through the calls of the process",
-    "f_locals": "walks through the calls of the process",
-    "gi_frame": "walks through the calls of the process",
-    "tb_frame": "walks through the calls of the process",
+    "f_back": "inspects the call stack",
+    "f_globals": "inspects the call stack",
+    "f_locals": "inspects the call stack",
+    "gi_frame": "inspects the call stack",
+    "tb_frame": "inspects the call stack",
 }
-# Attributes that may be honest in a cell of the student's own.
+# Attributes that may be honest in a cell that a student added.
 SUSPICIOUS_ATTRIBUTES_IN_ANSWERS = {
     "read_bytes": "reads a file",
     "read_text": "reads a file",
@@ -148,7 +148,7 @@ def match_rule(reference: Reference, *, in_answer: bool) -> tuple[Level, str] | 
     root, *parts = reference.path.split(".")
     match reference.kind:
         case "text":
-            return "suspicious", "names the place of a library's files"
+            return "suspicious", "names the location of a library's files"
         case "length":
             return "suspicious", "is too long to be read to its end"
         case "magic":
@@ -159,7 +159,7 @@ def match_rule(reference: Reference, *, in_answer: bool) -> tuple[Level, str] | 
             settings = reference.path.startswith("torch.backends.")
             return ("notice" if settings else "suspicious"), f"changes {root} while it runs"
         case "computed" if root in WATCHED_LIBRARIES:
-            return ("suspicious" if root == "builtins" else soft), f"computes the name of what it takes from {root}"
+            return ("suspicious" if root == "builtins" else soft), f"computes the name of what it uses from {root}"
     inside = next((SUSPICIOUS_ATTRIBUTES[part] for part in parts if part in SUSPICIOUS_ATTRIBUTES), None)
     if inside is not None:
         return "suspicious", inside
@@ -174,12 +174,12 @@ def match_rule(reference: Reference, *, in_answer: bool) -> tuple[Level, str] | 
 
 
 def _by_path(reference: Reference, soft: Level) -> tuple[Level, str] | None:
-    """Judge by the tables. To import a module, and not to use it, is mild."""
+    """Judge by the tables. Importing a module without using it is only worth a notice."""
     path = reference.path
     if path == DISPLAY_MODULE or path.startswith(DISPLAY_MODULE + ".") or path == "IPython":
         return None
     if path.startswith(CHECKS_MODULE + ".") and path.split(".")[2] not in attnlib.checks.__all__:
-        return "suspicious", "names the machinery that grades"
+        return "suspicious", "refers to the grading system"
     parts = path.split(".")
     for n in range(1, min(len(parts), 3) + 1):  # no path in the tables is longer
         name = ".".join(parts[:n])
@@ -192,9 +192,9 @@ def _by_path(reference: Reference, soft: Level) -> tuple[Level, str] | None:
 
 
 def _by_library(root: str, parts: list[str], soft: Level) -> tuple[Level, str] | None:
-    """Judge the use of what a library keeps to itself, and of the dictionary of all that it has."""
+    """Judge the use of a library's private parts, and of the dictionary of everything in it."""
     if root in WATCHED_LIBRARIES and "__dict__" in parts:
-        return soft, f"reaches all that {root} has"
+        return soft, f"accesses everything in {root}"
     if root in ("attnlib", "numpy", "torch") and any(part.startswith("_") and part[1:2] != "_" for part in parts):
-        return soft, f"uses a part that {root} keeps to itself"
+        return soft, f"uses a private part of {root}"
     return None

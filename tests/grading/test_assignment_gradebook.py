@@ -151,10 +151,10 @@ def test_an_unknown_notebook_is_left_out(ours, notebooks, caplog):
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (lambda cells: cells.pop(1), "unknown or twice: none; missing: check-one"),
-        (lambda cells: cells.append(cells[1]), "unknown or twice: check-one; missing: none"),
-        (lambda cells: cells[1].metadata.nbgrader.update(grade_id="x"), "unknown or twice: x; missing: check-one"),
-        (lambda cells: cells.pop(0), "unknown or twice: none; missing: answer-one"),
+        (lambda cells: cells.pop(1), "Unknown or duplicate: none; missing: check-one"),
+        (lambda cells: cells.append(cells[1]), "Unknown or duplicate: check-one; missing: none"),
+        (lambda cells: cells[1].metadata.nbgrader.update(grade_id="x"), "Unknown or duplicate: x; missing: check-one"),
+        (lambda cells: cells.pop(0), "Unknown or duplicate: none; missing: answer-one"),
     ],
 )
 def test_cells_that_are_not_the_gradebooks_are_refused_and_nothing_is_written(ours, edit, said):

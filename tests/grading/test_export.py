@@ -178,7 +178,7 @@ def test_notes_that_cannot_be_written_as_they_are_stay_away(tmp_path, old, new):
 def test_a_difference_in_the_points_and_waiting_answers_are_said(tmp_path):
     found = changes([row("ada", 1, to_read=2, points=29.0)], NAME, book(tmp_path))
     assert found.warnings[:2] == (
-        "Canvas gives 7.00 points for this, but here it is 29.00: set it in Canvas.",
+        "Canvas gives 7.00 points for this assignment, but here it is worth 29.00. Change it in Canvas.",
         "2 answers are still to be marked by hand; until then, those without a mark count as 0.",
     )
     assert written(found)[1][-1] == "7.00", "an import must not change what the assignment counts for"

@@ -173,8 +173,8 @@ def test_a_stray_file_among_the_outcomes_is_told_and_left_out(course, name, caps
     stray.write_text("{")
     assert scores(course) == {"ada": 4.25, "ben": 5.5}
     assert capsys.readouterr().err == (
-        f"warning: {stray} is not the outcome of a submission, so it was left out. Run the assignment again, or, if "
-        "that does not renew it, remove it\n"
+        f"warning: {stray} is not the outcome of a submission, so it was left out. Run the assignment again. If "
+        "that does not replace the file, remove it\n"
     )
     assert stray.read_text() == "{"
 

@@ -1,1 +1,1 @@
-"""What runs inside the box. It is copied there; nothing that it holds, or can reach, is a secret."""
+"""The code that runs inside the box. It is copied there, and nothing that it contains or can reach is secret."""

@@ -1,6 +1,6 @@
-"""The student's side of a check: look what a name stands for, call it on inputs, and send back raw answers.
+"""The student's side of a check: look up what a name stands for, call it on inputs, and send back raw answers.
 
-The inputs and a number that is used once are all it has. Whether an answer is right is decided elsewhere.
+It has only the inputs and a number that is used once. Whether an answer is right is decided elsewhere.
 """
 
 import os
@@ -21,7 +21,7 @@ CONVENTIONS = (conventions.call_function, conventions.call_module, kv_cache.call
 CONVENTION_BY_NAME = {call.__name__: call for call in CONVENTIONS}
 MAX_ANSWER_TEXT = 300  # characters
 
-call_submission.LIBRARY_PREFIXES += (f"{Path(__file__).parents[3]}{os.sep}",)  # no line of ours is to blame
+call_submission.LIBRARY_PREFIXES += (f"{Path(__file__).parents[3]}{os.sep}",)  # our own lines are never to blame
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class _CallSpec:
     plain: bool
 
     def outputs_of(self, case: Case) -> tuple[str, ...]:
-        """Return the names of what comes back, which each case brings along."""
+        """Return the names of the results, which come with each case."""
         return case.outputs or ()
 
 
@@ -74,7 +74,7 @@ class Answers:
         return conventions.has_argument(self._implementation, name)
 
     def _call(self, wanted: dict[str, Any], nonce: str) -> None:
-        """Answer case after case, so that what was answered before a crash is there."""
+        """Answer one case after another, so that the answers before a crash are kept."""
         exercise = _CallSpec(CONVENTION_BY_NAME[wanted["call"]], wanted["plain"])
         with forbidding(wanted["forbidden"]):
             for number, sent in wanted["cases"]:

@@ -14,7 +14,7 @@ from grading.sandbox.inside.frames import LENGTH, pack
 from grading.sandbox.inside.parts import install
 from grading.sandbox.inside.solver_guard import import_late_modules
 
-CHUNK = 16_000  # characters of printed text that are gathered before they are sent
+CHUNK = 16_000  # characters of printed text to collect before sending them
 
 
 class CellRunner:
@@ -33,7 +33,7 @@ class CellRunner:
         sys.stdout, sys.stderr = _Stream(self, "stdout"), _Stream(self, "stderr")
 
     def serve(self) -> None:
-        """Do what the grader asks, one thing after another. An interrupt counts only while student code runs."""
+        """Do what the grader asks, one thing after another. Interrupts count only while student code runs."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         while message := self._next():
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -55,7 +55,7 @@ class CellRunner:
 
     def _next(self) -> dict[str, Any] | None:
         head = self._read(LENGTH.size)
-        return json.loads(self._read(LENGTH.unpack(head)[0])) if head else None  # from the grader: it is sound
+        return json.loads(self._read(LENGTH.unpack(head)[0])) if head else None  # the grader's messages can be trusted
 
     def _read(self, size: int) -> bytes:
         parts = []
@@ -84,7 +84,7 @@ class CellRunner:
         self._send_output(output)
 
     def print(self, name: str, text: str) -> None:
-        """Take in printed text; small pieces are sent together."""
+        """Collect printed text, so that small pieces are sent together."""
         self.printed.append((name, text))
         self.waiting += len(text)
         if self.waiting > CHUNK:
@@ -116,7 +116,7 @@ class CellRunner:
         self.send({"output": output})
 
     def _send_written(self) -> None:
-        """Send what did not come through Python's own streams: of child processes, and of libraries in C."""
+        """Send what did not come through Python's own streams, but from child processes or C libraries."""
         os.lseek(self.written, 0, os.SEEK_SET)
         text = os.read(self.written, self.most).decode("utf-8", "replace")
         os.ftruncate(self.written, 0)
@@ -126,7 +126,7 @@ class CellRunner:
 
 
 def _catch_what_goes_past_python() -> int:
-    """Let the process's own output go into a file that has no name, and leave it nothing to read."""
+    """Redirect the process's own output into a nameless file, and leave it nothing to read."""
     with tempfile.TemporaryFile() as written, open(os.devnull, "rb") as nothing:
         for file, target in ((nothing, 0), (written, 1), (written, 2)):
             os.dup2(file.fileno(), target)

@@ -1,4 +1,4 @@
-"""What stands for ``attnlib.checks`` in the box: an assignment's checks are answered outside, where the answers are.
+"""The stand-in for ``attnlib.checks`` in the box. An assignment's checks are answered outside, where the answers are.
 
 A notebook imports the names and may call them; nothing is examined here, because nothing is known here.
 """
@@ -18,7 +18,7 @@ class CheckFailed(AssertionError):  # noqa: N818 (notebooks import it by this na
 
 
 class NotExamined:
-    """In place of a report."""
+    """Stands in for a report."""
 
     passed, score, mistake = False, 0.0, None
 

@@ -1,6 +1,6 @@
-"""What messages between the grader and the box hold: values as JSON, arrays as a type, a shape and raw bytes.
+"""Encode values for messages between the grader and the box: as JSON, with arrays as a type, a shape and raw bytes.
 
-Both sides use it, and the grader trusts nothing that it reads: what is not as it should be is a
+Both sides use it, and the grader trusts nothing that it reads. Anything malformed raises a
 :class:`~grading.sandbox.inside.frames.MessageError`.
 """
 
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from grading.sandbox.inside.frames import MessageError
 
-MAX_ARRAY_BYTES = 4_000_000  # bytes of one array; the largest of any exercise has some thousand
+MAX_ARRAY_BYTES = 4_000_000  # bytes of one array; the largest of any exercise has a few thousand
 MAX_DIMENSIONS = 16
 ARRAY, TUPLE, DICT, FUNCTION = "array", "tuple", "dict", "function"
 ARRAY_DTYPES = {"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"}
 
 
 def encode(x: Any) -> Any:
-    """Return a value as JSON: arrays with their order in memory, tuples, and dictionaries with names."""
+    """Return a value in a form that JSON can express; arrays keep their memory layout."""
     if isinstance(x, np.generic):
         x = np.asarray(x)
     if isinstance(x, np.ndarray):
@@ -46,7 +46,7 @@ def encode(x: Any) -> Any:
 
 
 def decode(x: Any) -> Any:
-    """Return the value that was encoded. It imports what it is told to, so it is for messages of the grader alone."""
+    """Return the value that was encoded. It imports what it is told to, so use it only for the grader's messages."""
     if isinstance(x, list):
         return [decode(value) for value in x]
     if not isinstance(x, dict):
@@ -65,7 +65,7 @@ def decode(x: Any) -> Any:
 
 
 def array(x: Any) -> NDArray[Any]:
-    """Return an encoded array, once its type, its shape and its size are known to be sound."""
+    """Return an encoded array, after checking its type, shape and size."""
     parts = x.get(ARRAY) if isinstance(x, dict) else None
     if not isinstance(parts, list) or len(parts) != 4:
         raise MessageError("no array")
@@ -89,6 +89,6 @@ def array(x: Any) -> NDArray[Any]:
 
 
 def _are_sizes(numbers: Any) -> bool:
-    """Tell whether this is a list of whole numbers, no longer and none larger than an array's shape may be."""
+    """Tell whether this is a list of integers whose length and values are allowed in an array's shape."""
     few = isinstance(numbers, list) and len(numbers) <= MAX_DIMENSIONS
     return few and all(type(n) is int and 0 <= n <= MAX_ARRAY_BYTES for n in numbers)

@@ -35,7 +35,7 @@ def serve_submission(
             lifeline.sendall(b"up")
         runner.serve()
     except BaseException:
-        traceback.print_exc(file=sys.__stderr__)  # the grader shows it when a box does not work
+        traceback.print_exc(file=sys.__stderr__)  # the grader shows this if a box does not work
     finally:
         os._exit(0)
 
@@ -51,7 +51,7 @@ def _isolate(wanted: dict[str, Any]) -> None:
 
 
 def _reopen_files() -> None:
-    """Open again each file that the server holds open: a file position that all forks share could carry a message."""
+    """Reopen each file that the server holds open, since a file position shared by all forks could carry messages."""
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):  # one of them was the listing itself, which is closed now
             if int(name) > 2 and stat.S_ISREG(os.fstat(int(name)).st_mode):
@@ -63,7 +63,7 @@ def _reopen_files() -> None:
 def _limit(wanted: dict[str, Any], *, sandboxed: bool) -> None:
     limits = dict(wanted["limits"])
     if not sandboxed:
-        limits.pop("NPROC", None)  # it would count all processes of whoever grades
+        limits.pop("NPROC", None)  # it would count all processes of the user who grades
     if addresses := isolation.address_space():
         limits["AS"] = addresses + wanted["memory"]
     isolation.set_limits(limits)

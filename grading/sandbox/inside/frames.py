@@ -1,6 +1,6 @@
-"""Messages between the grader and the box: JSON of bounded size, its length in front.
+"""Messages between the grader and the box: JSON of bounded size, preceded by its length.
 
-Both sides use it, and the grader trusts nothing that it reads: what is not as it should be is a :class:`MessageError`.
+Both sides use it, and the grader trusts nothing that it reads. Anything malformed raises a :class:`MessageError`.
 """
 
 import json
@@ -8,22 +8,22 @@ import struct
 from typing import Any
 
 LENGTH = struct.Struct(">I")
-MAX_MESSAGE_BYTES = 16_000_000  # of one message
-MAX_MESSAGE_VALUES = 30_000  # of one message: lists within lists take twenty times the room of their text
+MAX_MESSAGE_BYTES = 16_000_000  # for one message
+MAX_MESSAGE_VALUES = 30_000  # nested lists take twenty times as much memory as their text
 
 
 class MessageError(ValueError):
-    """What came is no message as it should be."""
+    """A message is malformed."""
 
 
 def pack(message: Any) -> bytes:
-    """Return a message as bytes, its length in front."""
+    """Return a message as bytes, preceded by its length."""
     body = json.dumps(message).encode()
     return LENGTH.pack(len(body)) + body
 
 
 def unpack(body: bytes) -> dict[str, Any]:
-    """Return the message in these bytes, which come without their length."""
+    """Return the message in these bytes, from which the length has been removed."""
     try:
         message = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -32,7 +32,7 @@ def unpack(body: bytes) -> dict[str, Any]:
         raise MessageError("a message has to be an object")
     if len(body) > 2 * MAX_MESSAGE_VALUES and _has_more_values(
         message, MAX_MESSAGE_VALUES
-    ):  # each value takes two bytes at least
+    ):  # each value takes at least two bytes
         raise MessageError(f"a message of more than {MAX_MESSAGE_VALUES} values")
     return message
 

@@ -1,7 +1,7 @@
-"""The isolation of one submission: namespaces, mounts, limits, capabilities and system calls, by calls of the kernel.
+"""The isolation of one submission: namespaces, mounts, limits, capabilities and system calls, set by kernel calls.
 
 Bubblewrap makes the sandbox around all submissions. The functions here isolate one submission from the others, and take
-from it what the process that prepared it still had.
+away the rights that were only needed to prepare it.
 """
 
 import ctypes
@@ -17,9 +17,9 @@ from grading.sandbox.inside import seccomp
 NEWNS, NEWUTS, NEWIPC = 0x20000, 0x4000000, 0x8000000
 NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
 RDONLY, NOSUID, NODEV, NOEXEC, REMOUNT, BIND, REC, PRIVATE, DETACH = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18, 2
-# Whoever may write to a device may set its time as well, and all boxes see that, unless it is mounted to be read.
+# Anyone who may write to a device may also set its times, which all boxes would see, unless it is mounted read-only.
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
-MAX_TERMINALS = 16  # that a submission may have open: the kernel has 4096 for all of the machine
+MAX_TERMINALS = 16  # how many a submission may open; the kernel has 4096 for the whole machine
 PROC_FILES = ("cpuinfo", "filesystems", "meminfo", "stat", "version")  # files in /proc
 SET_DUMPABLE, SET_SECCOMP, CAPBSET_DROP, SET_NO_NEW_PRIVS, CAP_AMBIENT = 4, 22, 24, 38, 47
 CAPABILITIES_VERSION = 0x20080522
@@ -44,9 +44,9 @@ def _bind(source: str, place: str) -> None:
 
 
 def enter_user_namespace() -> None:
-    """Go on, as an ordinary user, in namespaces of users and processes of one's own, from where others can be made.
+    """As an ordinary user, enter new user and process namespaces, from which further ones can be made.
 
-    It is a fork that goes on, as the first process there; what it was forked from waits for its end, and ends as it.
+    A fork continues as the first process there. Its parent waits for it, and exits with the same status.
     """
     user, group = os.getuid(), os.getgid()
     _do(libc.unshare(NEWUSER | NEWPID), "unshare users and processes")
@@ -56,15 +56,15 @@ def enter_user_namespace() -> None:
 
 
 def open_pid_namespace() -> int:
-    """Return a file that stands for the process namespace that this process is in."""
+    """Return a file descriptor for the process namespace of this process."""
     return os.open("/proc/self/ns/pid", os.O_RDONLY)
 
 
 def fork_into_pid_namespace(own: int) -> int:
     """Fork a process that is the first of a new process namespace, as :func:`os.fork` does.
 
-    When it ends, everything in the namespace ends, and no process in there can signal it unless it wants to be.
-    ``own`` stands for the caller's namespace (see :func:`open_pid_namespace`), where its later children belong again.
+    When it ends, everything in the namespace ends. No process in there can send it a signal that it does not handle.
+    ``own`` is the caller's namespace (see :func:`open_pid_namespace`), in which its later children are made again.
     """
     _do(libc.unshare(NEWPID), "unshare processes")
     child = -1
@@ -77,9 +77,9 @@ def fork_into_pid_namespace(own: int) -> int:
 
 
 def unshare_namespaces(folders: Mapping[str, int], uid: int, kept: Sequence[str] = ()) -> None:
-    """Enter namespaces of one's own, with an empty folder of so many bytes in place of each of ``folders``.
+    """Enter new namespaces, in which an empty folder of limited size replaces each of ``folders``.
 
-    What is to be ``kept`` of them, such as an environment of Python's that lies in /tmp, is shown in them again.
+    What is to be ``kept`` of them, such as a Python environment in /tmp, is shown in them again.
     """
     _do(libc.unshare(NEWNS | NEWNET | NEWIPC | NEWUTS), "unshare")
     _mount(None, "/", REC | PRIVATE)
@@ -94,20 +94,21 @@ def unshare_namespaces(folders: Mapping[str, int], uid: int, kept: Sequence[str]
     for device in filter(os.path.ismount, DEVICES):
         flags = os.statvfs(device).f_flag & (NOSUID | NODEV | NOEXEC)
         _mount(None, device, BIND | REMOUNT | RDONLY | flags)
-    if os.getuid() == 0:  # for an ordinary user the kernel makes no others
+    if os.getuid() == 0:  # the kernel gives an ordinary user no others
         _mount("devpts", "/dev/pts", NOSUID, f"newinstance,ptmxmode=0666,mode=600,max={MAX_TERMINALS}")
 
 
 @cache
 def machine_files() -> dict[str, bytes]:
-    """Return what /proc says of the machine and libraries ask for, as it was when this was called first."""
+    """Return what /proc says about the machine and libraries need, as it was at the first call."""
     return {name: Path("/proc", name).read_bytes() for name in PROC_FILES if Path("/proc", name).is_file()}
 
 
 def mount_private_proc() -> None:
-    """Show the processes of this namespace in /proc, and of the machine only what :func:`machine_files` returns.
+    """Show in /proc the processes of this namespace and, about the machine, only what :func:`machine_files` returns.
 
-    What else the kernel shows there is the same for all, and changes with what others do: something empty covers it.
+    Everything else there is shared by all submissions and changes with what others do, so it is covered with something
+    empty.
     """
     said = machine_files()
     _mount("proc", "/proc", NOSUID | NODEV)
@@ -124,12 +125,12 @@ def mount_private_proc() -> None:
 
 
 def become_user(uid: int) -> None:
-    """Be an ordinary user in a user namespace, for good: limits on processes do not bind root."""
+    """Become an ordinary user in a user namespace, for good, because limits on processes do not apply to root."""
     if os.getuid() == 0:
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
-        _do(libc.prctl(SET_DUMPABLE, 1, 0, 0, 0), "dumpable")  # without it /proc/self belongs to root still
+        _do(libc.prctl(SET_DUMPABLE, 1, 0, 0, 0), "dumpable")  # otherwise /proc/self would still belong to root
     user, group = os.getuid(), os.getgid()
     _do(libc.unshare(NEWUSER), "unshare the user")
     _map(user, group)
@@ -142,7 +143,7 @@ def _map(uid: int, gid: int) -> None:
 
 
 def set_limits(limits: Mapping[str, int]) -> None:
-    """Set limits, by the kernel's names (``"NPROC"``): none can be raised again."""
+    """Set limits by the kernel's names, such as ``"NPROC"``. None of them can be raised again."""
     for name, most in limits.items():
         number = getattr(resource, f"RLIMIT_{name}", None)
         if number is not None:
@@ -152,7 +153,7 @@ def set_limits(limits: Mapping[str, int]) -> None:
 
 
 def address_space() -> int:
-    """Return how many bytes of addresses this process has taken, 0 where the system does not say."""
+    """Return how many bytes of address space this process uses, or 0 if the system does not say."""
     try:
         with open("/proc/self/statm", encoding="ascii") as stream:
             return int(stream.read().split()[0]) * resource.getpagesize()
@@ -161,18 +162,18 @@ def address_space() -> int:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability, and the way to get any by running a program."""
+    """Give up every capability, and the possibility of gaining any by running a program."""
     _do(libc.prctl(SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no new privileges")
     for capability in range(64):
         if libc.prctl(CAPBSET_DROP, capability, 0, 0, 0) != 0:
-            break  # the first number that is none, or none may be dropped any more
+            break  # there is no capability with this number, or no more may be dropped
     libc.prctl(CAP_AMBIENT, 4, 0, 0, 0)
     header = (ctypes.c_uint32 * 2)(CAPABILITIES_VERSION, 0)
     _do(libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
 
 
 def install_seccomp_filter() -> None:
-    """Refuse the system calls that are not on the list, see :mod:`grading.sandbox.inside.syscalls`, for good."""
+    """Refuse, for good, all system calls that are not listed in :mod:`grading.sandbox.inside.syscalls`."""
     program = seccomp.program(platform.machine())
     buffer = ctypes.create_string_buffer(program, len(program))
 

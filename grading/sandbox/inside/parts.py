@@ -1,6 +1,6 @@
-"""What of attnlib was held back, and is put in its place once it answers no question any more.
+"""Put the withheld parts of attnlib in their places once they no longer answer any question.
 
-A stand-in becomes what it stands for: the same object gets the real code, so that every reference to it is good.
+A stand-in becomes the real thing: the same object gets the real code, so that every reference to it stays valid.
 """
 
 import functools

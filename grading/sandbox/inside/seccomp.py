@@ -1,7 +1,7 @@
 """Compiles the list of allowed system calls into a program that the kernel runs before each call of a process.
 
-The program is for the classic Berkeley packet filter, whose conditional jumps reach 255 instructions. It searches the
-number of the call in halves, and takes its long jumps by an instruction whose distance has 32 bits.
+The program is for the classic Berkeley packet filter, whose conditional jumps reach 255 instructions. It finds the
+number of the call by binary search, and makes long jumps with an instruction whose distance has 32 bits.
 """
 
 import struct
@@ -12,20 +12,20 @@ from grading.sandbox.inside.syscalls import ALLOWED, CHECKED, ENOSYS, MACHINES, 
 ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 LOAD, EQUAL, AT_LEAST, AND, SKIP, RETURN = 0x20, 0x15, 0x35, 0x54, 0x05, 0x06
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000
-NUMBER_OFFSET, MACHINE_OFFSET, ARGUMENTS_OFFSET = 0, 4, 16  # where they lie in what the program is shown
+NUMBER_OFFSET, MACHINE_OFFSET, ARGUMENTS_OFFSET = 0, 4, 16  # their offsets in the data that the program is given
 
-Line = tuple[int, int, int, int]  # instruction, lines to skip where it is true, and where it is not, operand
+Line = tuple[int, int, int, int]  # instruction, lines to skip if true, lines to skip if false, operand
 REFUSED: list[Line] = [(RETURN, 0, 0, REFUSE | ENOSYS)]
 
 
 def program(machine: str) -> bytes:
-    """Return the filter for a kind of machine, as the kernel takes it."""
+    """Return the filter for a kind of machine, in the kernel's format."""
     lines = [(LOAD, 0, 0, MACHINE_OFFSET), (EQUAL, 1, 0, ARCHITECTURE[machine]), *REFUSED, (LOAD, 0, 0, NUMBER_OFFSET)]
     return b"".join(struct.pack("HBBI", *line) for line in [*lines, *_search(_ranges(machine))])
 
 
 def _ranges(machine: str) -> list[tuple[int, list[Line]]]:
-    """Return what to do with calls, from which number on: the last range has no end."""
+    """Return what to do with calls from each number on. The last range has no end."""
     at = MACHINES.index(machine)
     what: dict[int, list[Line]] = {}
     for numbers in ALLOWED.values():
@@ -49,7 +49,7 @@ def _checked(check: Check) -> list[Line]:
 
 
 def _search(ranges: list[tuple[int, list[Line]]]) -> list[Line]:
-    """Return lines that find the range of a number, and do what is to be done there."""
+    """Return lines that find the range of a number, and act accordingly."""
     if len(ranges) == 1:
         return ranges[0][1]
     middle = len(ranges) // 2

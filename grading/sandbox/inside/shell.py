@@ -26,7 +26,7 @@ BACKEND = "module://matplotlib_inline.backend_inline"
 MAX_TRACEBACK_LENGTH = 20_000  # characters
 Sink = Callable[[dict[str, Any]], None]
 
-# One of everything that is slow the first time: an error, an expression, a figure, a tensor.
+# One of everything that is slow the first time, such as an error, an expression, a figure and a tensor.
 WARM_UP_CELLS = [
     "1/0",
     "1 +",
@@ -53,7 +53,7 @@ class _Publisher(DisplayPublisher):
     shell: "Shell"
 
     def publish(self, data: Any, metadata: Any = None, **options: Any) -> None:  # type: ignore[override]
-        """Send one display, or the new content of an earlier one."""
+        """Send a display, or new content for an earlier one."""
         kind = "update_display_data" if options.get("update") else "display_data"
         name = (options.get("transient") or {}).get("display_id")
         self.shell.sink({"output_type": kind, "data": _as_text(data), "metadata": {}, "display_id": name})
@@ -77,13 +77,13 @@ class _Hook(DisplayHook):
             return self.shell.source.rstrip().endswith(";")
 
     def start_displayhook(self) -> None:
-        """There is no prompt to be written."""
+        """Write no prompt."""
 
     write_output_prompt = start_displayhook
     finish_displayhook = start_displayhook
 
     def write_format_data(self, format_dict: Mapping[str, Any], md_dict: Any = None) -> None:
-        """Send the value in every form it comes in."""
+        """Send the value in every format that it offers."""
         self.shell.sink({"output_type": "execute_result", "data": _as_text(format_dict), "metadata": {}})
 
 
@@ -96,9 +96,10 @@ class Shell(InteractiveShell):
     source = ""
 
     def run_through(self, source: str) -> None:
-        """Run a cell. Where it calls a part of attnlib that is withheld, go on with the statement after that.
+        """Run a cell. If it calls a withheld part of attnlib, continue with the next statement.
 
-        A comparison with attnlib's own function works at home. Here it must not keep what follows from being defined.
+        A comparison with attnlib's own function works at home. Here its failure must not keep later names from being
+        defined.
         """
         error = self.run_cell(source, store_history=False).error_in_exec  # type: ignore[no-untyped-call]
         if not isinstance(error, Withheld):
@@ -116,7 +117,7 @@ class Shell(InteractiveShell):
                     self.showtraceback()
 
     def enable_gui(self, gui: Any = None) -> None:
-        """There is no screen."""
+        """Do nothing, as there is no screen."""
 
     def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
         lines = stb if isinstance(stb, list) else [str(stb)]
@@ -136,13 +137,13 @@ def _said(error: Any) -> str:
 
 
 def _as_text(data: Mapping[str, Any]) -> dict[str, str]:
-    """Return a bundle of text alone: pictures in base64."""
+    """Return a bundle that holds only text, with pictures in base64."""
     texts = {str(kind): base64.b64encode(x).decode() if isinstance(x, bytes) else x for kind, x in data.items()}
     return {kind: x for kind, x in texts.items() if isinstance(x, str)}
 
 
 def warmed() -> Shell:
-    """Return a shell in which everything slow has happened once, and nothing of that is left to be seen."""
+    """Return a shell in which everything slow has happened once, without leaving a trace."""
     os.environ["MPLBACKEND"] = BACKEND
     import torch
 
@@ -152,19 +153,19 @@ def warmed() -> Shell:
             __import__(name)
     config = Config({"HistoryManager": {"enabled": False}, "Shell": {"colors": "Linux"}})
     shell: Shell = Shell.instance(config=config)
-    shell.InteractiveTB.set_mode("Plain")  # the others read the sources of all that is imported
+    shell.InteractiveTB.set_mode("Plain")  # the other modes read the sources of all imported modules
     quiet = io.StringIO()
     with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
         for source in WARM_UP_CELLS:
             shell.run_cell(source, store_history=False)  # type: ignore[no-untyped-call]
-    gc.freeze()  # to reset it is to collect garbage, of which there is none among what was imported
+    gc.freeze()  # resetting collects garbage, and there is none among the imported modules
     shell.reset(new_session=False)  # type: ignore[no-untyped-call]
     _ask_nobody()
     return shell
 
 
 def _ask_nobody() -> None:
-    """Have everything that waits for a person fail at once."""
+    """Make everything that would wait for a person fail at once."""
 
     def nobody(*_: object, **__: object) -> str:
         raise EOFError("input() cannot be used here: while a notebook is graded, nobody is there to answer")

@@ -1,10 +1,11 @@
-"""While a graded cell is answered, the functions that would solve its exercise by themselves raise.
+"""While a graded cell is answered, functions that would solve its exercise by themselves raise an exception.
 
-A Python function gets other code for that time, so that it raises by whatever name or reference it is called, also by
-one that was taken before. Of a class, all functions in its body get it. What torch has in C is replaced in its
-dispatcher, which every call goes through: from Python, from TorchScript, from within other operators, while gradients
-are worked out, and in all threads. A function in C of any other module is replaced in that module. This keeps nobody
-out who means to get past it: it makes sure that a shortcut is not taken unawares, or without a trace in the source.
+A Python function gets different code for that time, so that it raises whatever name or reference it is called by, even
+one that was saved before. In a class, all functions of its body get it. What torch has in C is replaced in its
+dispatcher, which every call goes through: from Python, from TorchScript, from other operators, while gradients are
+computed, and in all threads. A C function of any other module is replaced in that module. This does not stop anybody
+who is determined to get past it. It makes sure that nobody takes a shortcut by accident, or without leaving a trace in
+the source.
 """
 
 import sys
@@ -16,11 +17,11 @@ from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NoReturn
 
-# What the process imports before any student's code runs. A function is stopped only where its module is there when a
-# graded cell is answered: one that is imported meanwhile would go unnoticed.
+# What the process imports before any student's code runs. A function is stopped only if its module has been imported
+# before a graded cell is answered; one that is imported meanwhile would go unnoticed.
 PRELOAD = ("attnlib.heads", "attnlib.numpy", "attnlib.torch", "attnlib.triton")
-# What takes too long to be imported for everybody: it is for those whose cells have this word in them. For anybody else
-# it cannot be imported at all while a graded cell is answered.
+# What takes too long to import for everybody. It is imported for students whose cells contain this word. For others, it
+# cannot be imported at all while a graded cell is answered.
 LATE_MODULES = {
     "scipy.spatial.distance": "scipy",
     "scipy.special": "scipy",
@@ -28,7 +29,7 @@ LATE_MODULES = {
     "sklearn.utils.extmath": "sklearn",
     "torch.nn.attention.flex_attention": "flex_attention",
 }
-# torch's operators that do the work of a function, beside those of its own name.
+# The torch operators that do the work of a function, in addition to the one of the same name.
 OPERATORS_BY_FUNCTION = {
     "cdist": ("_cdist_forward", "_euclidean_dist"),
     "log_softmax": ("_log_softmax", "special_log_softmax", "_sparse_log_softmax"),
@@ -41,7 +42,7 @@ OPERATORS_BY_FUNCTION = {
     "softmax": ("_softmax", "_safe_softmax", "_masked_softmax", "_sparse_softmax", "special_softmax"),
     "TransformerEncoderLayer": ("_transformer_encoder_layer_fwd",),
 }
-# The places in the dispatcher that hold an operator's code, on a machine without another device.
+# The dispatch keys that hold an operator's code on a machine without a GPU or the like.
 DISPATCH_KEYS = (
     *("CPU", "SparseCPU", "SparseCsrCPU", "MkldnnCPU", "NestedTensorCPU", "AutogradCPU", "AutocastCPU"),
     *("CompositeImplicitAutograd", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional"),
@@ -51,11 +52,11 @@ GUARD_FILE, REASON_PLACEHOLDER = "<guard>", "the reason"
 
 
 class Forbidden(RuntimeError):  # noqa: N818 (students read this name in their feedback)
-    """An answer called what would solve its exercise."""
+    """An answer called a function that would solve its exercise."""
 
 
 class Withheld(RuntimeError):  # noqa: N818 (students read this name in their feedback)
-    """A cell called a part of attnlib that answers a question which is still to be asked."""
+    """A cell called a part of attnlib that answers a question that has not been asked yet."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
@@ -65,19 +66,19 @@ class Withheld(RuntimeError):  # noqa: N818 (students read this name in their fe
 
 
 def import_late_modules(source: str) -> None:
-    """Import the late modules that a cell speaks of, so that what they have to forbid is there to be stopped."""
+    """Import the late modules that a cell mentions, so that their forbidden functions can be stopped."""
     for module, word in LATE_MODULES.items():
         if word in source and module not in sys.modules:
-            with suppress(Exception):  # it is not installed, or the student has put something in its place
+            with suppress(Exception):  # it is not installed, or the student has replaced it
                 import_module(module)
 
 
 @contextmanager
 def forbidding(names: Sequence[str]) -> Iterator[None]:
-    """Let the functions and classes of these names, such as ``"torch.Tensor.softmax"``, raise while this is open.
+    """Make the functions and classes of these names, such as ``"torch.Tensor.softmax"``, raise within this context.
 
-    A name whose module has not been imported is left out; a late module that is not there cannot be imported meanwhile.
-    Calls may be nested; afterwards all is as it was before.
+    A name whose module has not been imported is left out, and a late module that has not been imported cannot be
+    imported meanwhile. Calls may be nested, and afterwards everything is restored.
 
     Raises:
         Forbidden: one of them was called.
@@ -106,7 +107,7 @@ def forbidding(names: Sequence[str]) -> Iterator[None]:
 
 
 def _find(name: str) -> tuple[Any, Any]:
-    """Return what holds the thing of that name, and the thing itself, or None for it. Nothing is imported."""
+    """Return what contains the object of that name, and the object, or None if it is missing. Nothing is imported."""
     parts = name.split(".")
     modules = [n for n in range(1, len(parts)) if sys.modules.get(".".join(parts[:n]))]
     if not modules:
@@ -130,7 +131,7 @@ def _functions(found: Any) -> list[FunctionType]:
 
 
 def _stop(function: FunctionType, reason: str, stack: ExitStack) -> None:
-    """Give a function code that raises, until the stack is closed."""
+    """Give a function code that raises an exception, until the stack is closed."""
     before = function.__code__
     code = _raising(len(before.co_freevars))
     constants = tuple(reason if constant == REASON_PLACEHOLDER else constant for constant in code.co_consts)
@@ -140,15 +141,15 @@ def _stop(function: FunctionType, reason: str, stack: ExitStack) -> None:
 
 @cache
 def _raising(free: int) -> CodeType:
-    """Return code that raises for any arguments, of a function with that many variables from around it.
+    """Return code that raises an exception, for a function with ``free`` closure variables and any arguments.
 
-    It runs among the globals of the function that it is given to, so it imports what it raises. Python takes code
-    only with as many such variables as the function had.
+    It runs with the globals of the function that it is given to, so it imports the exception. Python accepts only code
+    with as many closure variables as the function has.
     """
     variables = ", ".join(f"variable{n}" for n in range(free))
     body = f"({variables}); from {__name__} import Forbidden; raise Forbidden({REASON_PLACEHOLDER!r})"
     code = compile(f"def outer({variables}):\n def refused(*args, **options): {body}", GUARD_FILE, "exec")
-    for _ in range(2):  # the code of a function is a constant of the code around it
+    for _ in range(2):  # the code of an inner function is a constant of the outer code
         (code,) = (constant for constant in code.co_consts if isinstance(constant, CodeType))
     return code
 
@@ -161,20 +162,20 @@ def _refusal(reason: str) -> Any:
 
 
 def _dispatch_to_refusals(reasons: Mapping[str, str], stack: ExitStack) -> None:
-    """Have torch's operators of these names, where there are any, raise until the stack is closed."""
-    import torch  # there already, or no name of torch would have been found
+    """Make torch's operators of these names, if there are any, raise an exception until the stack is closed."""
+    import torch  # it has been imported already, or no torch name would have been found
 
     library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     stack.callback(library._destroy)
     has_code = torch._C._dispatch_has_kernel_for_dispatch_key
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch says that an operator gets other code
+        warnings.simplefilter("ignore")  # torch warns that an operator's code is replaced
         for name, reason in reasons.items():
             operator = getattr(torch.ops.aten, name, None)
             for overload in operator.overloads() if operator else ():
                 full = f"aten::{name}" if overload == "default" else f"aten::{name}.{overload}"
                 if not torch._C._dispatch_has_kernel(full):
-                    continue  # TorchScript alone has it
+                    continue  # only TorchScript has it
                 for key in DISPATCH_KEYS:
                     if has_code(full, key):
                         library.impl(full, _refusal(reason), key)

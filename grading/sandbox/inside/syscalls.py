@@ -1,10 +1,10 @@
 """The system calls that a submission may make, by name, with their numbers on x86_64 and on aarch64.
 
-What is not listed here is refused, also what later kernels bring: it answers ENOSYS, as on a kernel that does not have
-it, so that libraries fall back on something else. The lists hold what Python, NumPy, torch, matplotlib, IPython and the
-C library need, in other versions than ours too. They leave out what acts on anything but the submission's own
-processes, memory and files, and what would let two submissions that run at the same time exchange anything: locks,
-leases and notices on files that both see, and questions about the page cache or the machine.
+All other calls are refused, including any that later kernels add. They answer ENOSYS, as on a kernel that does not have
+them, so that libraries fall back on something else. The lists contain what Python, NumPy, torch, matplotlib, IPython
+and the C library need, in other versions as well as ours. They leave out whatever acts on anything but the submission's
+own processes, memory and files, and whatever would let two submissions that run at the same time exchange anything,
+such as locks, leases and notifications on files that both see, and queries about the page cache or the machine.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ ENOSYS, ENETUNREACH = 38, 101
 MACHINES = ("x86_64", "aarch64")
 ANY_BIT = 0xFFFFFFFF
 
-SyscallNumbers = tuple[int | None, int | None]  # on each of MACHINES; None where it has no such call
+SyscallNumbers = tuple[int | None, int | None]  # for each of MACHINES; None if it has no such call
 
 # fmt: off
 ALLOWED: dict[str, SyscallNumbers] = {
@@ -33,7 +33,7 @@ ALLOWED: dict[str, SyscallNumbers] = {
     "statfs": (137, 43), "fstatfs": (138, 44), "getxattr": (191, 8), "lgetxattr": (192, 9), "fgetxattr": (193, 10),
     "getxattrat": (464, 464), "listxattr": (194, 11), "llistxattr": (195, 12), "flistxattr": (196, 13),
     "listxattrat": (465, 465), "sendfile": (40, 71),
-    # descriptors, and to wait for them
+    # descriptors, and waiting for them
     "dup": (32, 23), "dup2": (33, None), "dup3": (292, 24), "pipe": (22, None), "pipe2": (293, 59), "poll": (7, None),
     "ppoll": (271, 73), "select": (23, None), "pselect6": (270, 72), "epoll_create": (213, None),
     "epoll_create1": (291, 20), "epoll_ctl": (233, 21), "epoll_wait": (232, None), "epoll_pwait": (281, 22),
@@ -63,10 +63,10 @@ ALLOWED: dict[str, SyscallNumbers] = {
     "gettimeofday": (96, 169), "time": (201, None), "alarm": (37, None), "getitimer": (36, 102),
     "setitimer": (38, 103), "timer_create": (222, 107), "timer_settime": (223, 110), "timer_gettime": (224, 108),
     "timer_getoverrun": (225, 109), "timer_delete": (226, 111),
-    # who and where one is
+    # the identity of the process and the machine
     "getuid": (102, 174), "geteuid": (107, 175), "getgid": (104, 176), "getegid": (108, 177), "getresuid": (118, 148),
     "getresgid": (120, 150), "getgroups": (115, 158), "uname": (63, 160), "getrandom": (318, 278),
-    # sockets, which can be of one's own machine alone
+    # sockets, which can only be local
     "bind": (49, 200), "listen": (50, 201), "accept": (43, 202), "accept4": (288, 242), "connect": (42, 203),
     "shutdown": (48, 210), "getsockname": (51, 204), "getpeername": (52, 205), "sendto": (44, 206),
     "recvfrom": (45, 207), "sendmsg": (46, 211), "recvmsg": (47, 212), "sendmmsg": (307, 269), "recvmmsg": (299, 243),
@@ -77,15 +77,15 @@ ALLOWED: dict[str, SyscallNumbers] = {
 
 @dataclass(frozen=True)
 class Check:
-    """A call that is allowed where one of its arguments is as it has to be.
+    """A call that is allowed only if one of its arguments has certain values.
 
     Attributes:
         numbers: those of the call.
-        argument: which one it is, counted from 0; its lower 32 bits are looked at, as the kernel does here.
-        values: what it may be.
+        argument: which one is checked, counted from 0. Only its lower 32 bits are compared, as in the kernel.
+        values: the allowed values.
         mask: the bits of it that are compared.
-        error: how the call is answered otherwise; 0 says that it succeeded, although nothing was done.
-        or_null: another argument; where that is a null pointer, the call is allowed whatever the first is.
+        error: the error that the call returns otherwise; with 0 it pretends to succeed, although nothing was done.
+        or_null: another argument. If that is a null pointer, the call is allowed in any case.
     """
 
     numbers: SyscallNumbers
@@ -98,36 +98,38 @@ class Check:
 
 NEW_NAMESPACES = 0x7E020000  # any CLONE_NEW…
 AF_UNIX = 1
-THE_CALLER = 0  # in place of a process's number
+THE_CALLER = 0  # stands for a process ID
 # TCGETS, TCSETS, TCSETSW, TCSETSF, TCSBRK, TCXONC, TCFLSH, TIOCSCTTY, TIOCGPGRP, TIOCSPGRP, TIOCGWINSZ, TIOCSWINSZ,
 # FIONREAD, FIONBIO, TIOCNOTTY, TIOCGSID, TIOCGPTPEER, FIONCLEX, FIOCLEX, TIOCGPTN, TIOCSPTLCK, and TCGETS2, TCSETS2,
-# TCSETSW2, TCSETSF2 of newer C libraries. Not TIOCSTI and TIOCLINUX, which type for others.
+# TCSETSW2, TCSETSF2 of newer C libraries. TIOCSTI and TIOCLINUX, which type for others, are not allowed.
 IOCTL_REQUESTS = (
     *(0x5401, 0x5402, 0x5403, 0x5404, 0x5409, 0x540A, 0x540B, 0x540E, 0x540F, 0x5410, 0x5413, 0x5414),
     *(0x541B, 0x5421, 0x5422, 0x5429, 0x5441, 0x5450, 0x5451, 0x80045430, 0x40045431),
     *(0x802C542A, 0x402C542B, 0x402C542C, 0x402C542D),
 )
-# F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_GETPIPE_SZ. Not locks, leases, notices or signals.
+# F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC, F_GETPIPE_SZ. Locks, leases, notifications and signals
+# are not allowed.
 FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030, 1032)
 # PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ,
 # PR_SET_TIMERSLACK, PR_GET_TIMERSLACK, PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_SET_THP_DISABLE,
 # PR_GET_THP_DISABLE, PR_SVE_GET_VL, PR_GET_SPECULATION_CTRL, PR_GET_TAGGED_ADDR_CTRL, PR_SET_VMA
 PRCTL_OPTIONS = (1, 2, 3, 15, 16, 21, 23, 29, 30, 38, 39, 41, 42, 51, 52, 56, 0x53564D41)
 # MADV_NORMAL, RANDOM, SEQUENTIAL, WILLNEED, DONTNEED, FREE, REMOVE, DONTFORK, DOFORK, HUGEPAGE, NOHUGEPAGE, DONTDUMP,
-# DODUMP, WIPEONFORK, KEEPONFORK, POPULATE_READ, POPULATE_WRITE, COLLAPSE, GUARD_INSTALL, GUARD_REMOVE. Not MERGEABLE,
-# COLD and PAGEOUT, whose effects others can measure.
+# DODUMP, WIPEONFORK, KEEPONFORK, POPULATE_READ, POPULATE_WRITE, COLLAPSE, GUARD_INSTALL, GUARD_REMOVE. MERGEABLE, COLD
+# and PAGEOUT, whose effects others can measure, are not allowed.
 MADVISE_ADVICE = (0, 1, 2, 3, 4, 8, 9, 10, 11, 14, 15, 16, 17, 18, 19, 22, 23, 25, 102, 103)
-# All but SIGCHLD. With SIG_IGN or SA_NOCLDWAIT for it, Linux drops the processor time of children that end: nobody
-# would have used it. Both lie in memory, where the filter cannot look, so that setting this signal's action does
-# nothing at all. It succeeds nevertheless, for what installs a handler and can do without, such as torch's DataLoader
-# and bash. Only a shell whose `wait` needs the handler, as dash's does, waits until its time is over.
+# All signals except SIGCHLD. With SIG_IGN or SA_NOCLDWAIT for it, Linux does not count the processor time of children
+# that end. Both values are in memory, where the filter cannot look, so setting this signal's action does nothing at
+# all. The call succeeds nevertheless, for programs that install a handler and can do without it, such as torch's
+# DataLoader and bash. Only a shell whose `wait` needs the handler, like dash's, waits until its time is up.
 SIGCHLD = 17
 SIGNALS = tuple(number for number in range(1, 65) if number != SIGCHLD)
-# SO_REUSEADDR, SO_KEEPALIVE, SO_LINGER, SO_PASSCRED, SO_RCVTIMEO, SO_SNDTIMEO. Not buffers, and not filters.
+# SO_REUSEADDR, SO_KEEPALIVE, SO_LINGER, SO_PASSCRED, SO_RCVTIMEO, SO_SNDTIMEO. Buffers and filters are not allowed.
 SOCKET_OPTIONS = (2, 9, 13, 16, 20, 21)
 
 CHECKED: dict[str, Check] = {
-    "clone": Check((56, 220), 0, (0,), mask=NEW_NAMESPACES),  # clone3 has its flags in memory; libraries fall back
+    # clone3 has its flags in memory, so it is refused, and libraries fall back on clone
+    "clone": Check((56, 220), 0, (0,), mask=NEW_NAMESPACES),
     "ioctl": Check((16, 29), 1, IOCTL_REQUESTS),
     "fcntl": Check((72, 25), 1, FCNTL_COMMANDS),
     "prctl": Check((157, 167), 0, PRCTL_OPTIONS),

@@ -71,8 +71,8 @@ def _pairs(query, key, w_query, w_key):
 @MISTAKES.add(
     "rows and columns are swapped",
     hint="Row i of the scores belongs to query i. How many rows should the first case have?",
-    more="The first case has one query and three keys. To which of the two did you give the new axis of size 1, and "
-    "which axis of the sum is then the first?",
+    more="The first case has one query and three keys. Which of the two did you give the new axis of size 1, and which "
+    "axis of the sum then comes first?",
     section=LOOK_BACK,
 )
 def transposed(query, key, w_query, w_key, v):
@@ -83,18 +83,22 @@ def transposed(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "nothing is squashed",
     hint="The score is a small network with one hidden layer. What happens in that layer after the sum?",
-    more="For the chapter's second word the sums are -1 and 1, and tanh 1 is 0.762. Which numbers meet v in yours?",
+    more="For the chapter's second word the sums are -1 and 1, and tanh 1 is 0.762. Which numbers do you multiply by "
+    "v?",
     section=LOOK_BACK,
 )
 def no_tanh(query, key, w_query, w_key, v):
-    """The sums meet v directly: the tanh is missing. Without it every query ranks the keys in the same order."""
+    """The sums are multiplied by v directly: the tanh is missing.
+
+    Without it every query ranks the keys in the same order.
+    """
     return _pairs(query, key, w_query, w_key) @ v
 
 
 @MISTAKES.add(
     "v is not used",
     hint="Which argument does your result not depend on?",
-    more="Call your function with v and with twice v. By which factor should the scores grow?",
+    more="Call your function with v and with twice v. By what factor should the scores grow?",
     section=LOOK_BACK,
 )
 def no_v(query, key, w_query, w_key, v):
@@ -116,7 +120,7 @@ def not_summed(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "the mean instead of the sum",
-    hint="Work the second word of the chapter by hand: 2 times 0.762 twice is 3.046, not 1.523.",
+    hint="Work the second word of the chapter by hand: the two products are 1.523 each, and their sum is 3.046.",
     more="Your numbers are all too small, by the same factor. How many hidden numbers are there?",
     section=LOOK_BACK,
 )
@@ -127,8 +131,8 @@ def mean(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "the scores are scaled",
-    hint="By what are your scores divided, and where does the formula say so?",
-    more="For the second word of the chapter the score is 3.046. By which factor is yours smaller?",
+    hint="What are your scores divided by, and where does the formula say so?",
+    more="For the second word of the chapter the score is 3.046. By what factor is yours smaller?",
     section=LOOK_BACK,
 )
 def scaled(query, key, w_query, w_key, v):
@@ -143,18 +147,21 @@ def scaled(query, key, w_query, w_key, v):
     section=LOOK_BACK,
 )
 def tanh_last(query, key, w_query, w_key, v):
-    """The sums meet v first, and the tanh comes last, so no score is beyond 1. It is the other way round."""
+    """The sums are multiplied by v first, and the tanh comes last, so no score exceeds 1. Take the tanh first."""
     return np.tanh(_pairs(query, key, w_query, w_key) @ v)
 
 
 @MISTAKES.add(
     "v is inside the tanh",
     hint="What is squashed: the sums, or the sums times v?",
-    more="For the second word of the chapter the squashed numbers are -0.762 and 0.762. Which are they in yours?",
+    more="For the second word of the chapter the squashed numbers are -0.762 and 0.762. What are yours?",
     section=LOOK_BACK,
 )
 def v_inside(query, key, w_query, w_key, v):
-    """The sums are multiplied by v, then squashed, then added up. They are squashed first, and then meet v."""
+    """The sums are multiplied by v, then squashed, then added up.
+
+    They should be squashed first, and then multiplied by v.
+    """
     return np.tanh(_pairs(query, key, w_query, w_key) * v).sum(-1)
 
 
@@ -193,12 +200,12 @@ def subtracted(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "a dot product of the projections",
-    hint="That is another score. Which arguments and which function does yours not use?",
+    hint="That is a different score. Which arguments and which function does yours not use?",
     more="For the second word of the chapter the sums are -1 and 1. Where do these two numbers appear in yours?",
     section=LOOK_BACK,
 )
 def dot_of_projections(query, key, w_query, w_key, v):
-    """The projected query and key meet in a dot product. Here they are added, squashed, and read off with v."""
+    """The projected query and key meet in a dot product. Here they should be added, squashed, and multiplied by v."""
     return query @ w_query @ (key @ w_key).swapaxes(-1, -2)
 
 
@@ -239,7 +246,7 @@ def weights_swapped(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "the query's weight for both sides",
     hint="Which of the five arguments does your function not use?",
-    more="Call your function with two different `w_key`. Do the scores differ? Should they?",
+    more="Call your function with two different values of `w_key`. Do the scores differ? Should they?",
     section=LOOK_BACK,
 )
 def query_weights_for_both(query, key, w_query, w_key, v):
@@ -250,7 +257,7 @@ def query_weights_for_both(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "the keys' weight for both sides",
     hint="Which of the five arguments does your function not use?",
-    more="Call your function with two different `w_query`. Do the scores differ? Should they?",
+    more="Call your function with two different values of `w_query`. Do the scores differ? Should they?",
     section=LOOK_BACK,
 )
 def key_weights_for_both(query, key, w_query, w_key, v):
@@ -260,7 +267,7 @@ def key_weights_for_both(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "the query's weights are used by columns",
-    hint="A query meets the first axis of its weights. Which one does it meet in yours?",
+    hint="A query is multiplied along the first axis of its weights. Which axis do you use?",
     more="Write down the shapes of the query, of `w_query` and of their product. With equal widths no error warns you.",
     section=LOOK_BACK,
 )
@@ -271,7 +278,7 @@ def query_weights_transposed(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "the keys' weights are used by columns",
-    hint="A key meets the first axis of its weights. Which one does it meet in yours?",
+    hint="A key is multiplied along the first axis of its weights. Which axis do you use?",
     more="Write down the shapes of the keys, of `w_key` and of their product. With equal widths no error warns you.",
     section=LOOK_BACK,
 )
@@ -282,7 +289,7 @@ def key_weights_transposed(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "both weights are used by columns",
-    hint="A vector meets the first axis of its weights. Which one does it meet in yours?",
+    hint="A vector is multiplied along the first axis of its weights. Which axis do you use?",
     more="These weights do not have the layout of `rnn_cell`. Compare their shapes in the two tasks.",
     section=LOOK_BACK,
 )
@@ -306,24 +313,27 @@ def pairwise(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "each query meets one key only, in each batch",
     hint="Every query should meet every key. Which of your axes stands for the queries, and which for the keys?",
-    more="Write the two shapes under each other, aligned at the right end, for a batch of 2 with 3 queries and 5 keys. "
-    "Which sizes meet?",
+    more="Write the two shapes one below the other, aligned on the right, for a batch of 2 with 3 queries and 5 keys. "
+    "Which sizes line up?",
     section=THREE_WORDS,
 )
 def axes_from_front(query, key, w_query, w_key, v):
-    """For matrices every query meets every key. With a batch in front, your new axes or loops meet its sequences."""
+    """For matrices every query meets every key.
+
+    With a batch in front, your new axes or loops run over its sequences.
+    """
     return np.tanh((query @ w_query)[:, None, :] + (key @ w_key)[None, :, :]) @ v
 
 
 @MISTAKES.add(
     "joined in the wrong order",
     hint="You lay two vectors end to end, and two weights. Does the same part come first in both?",
-    more="Write down which rows of the joined weights meet the numbers of the query. The total width hides a wrong "
-    "order.",
+    more="Write down which rows of the joined weights multiply the numbers of the query. The total width is right even "
+    "in the wrong order.",
     section=LOOK_BACK,
 )
 def joined_wrongly(query, key, w_query, w_key, v):
-    """The vectors are joined in one order and the weights in the other, so each meets the other's weights."""
+    """The vectors are joined in one order and the weights in the other, so each gets the other's weights."""
     shape = (*query.shape[:-1], key.shape[-2])
     q = np.broadcast_to(query[..., :, None, :], (*shape, query.shape[-1]))
     k = np.broadcast_to(key[..., None, :, :], (*shape, key.shape[-1]))
@@ -344,8 +354,8 @@ def sigmoid(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "cut off at 0 (ReLU)",
     hint="Which function does the formula put around the sum?",
-    more="For the second word of the chapter the sums are -1 and 1, and what meets v is -0.762 and 0.762. What is it "
-    "in yours?",
+    more="For the second word of the chapter the sums are -1 and 1, and v multiplies -0.762 and 0.762. What does it "
+    "multiply in yours?",
     section=LOOK_BACK,
 )
 def relu(query, key, w_query, w_key, v):
@@ -401,8 +411,8 @@ def overflow_upwards(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "scaled by the width of the queries",
-    hint="By what are your scores divided, and where does the formula say so?",
-    more="For the second word of the chapter the score is 3.046. By which factor is yours smaller?",
+    hint="What are your scores divided by, and where does the formula say so?",
+    more="For the second word of the chapter the score is 3.046. By what factor is yours smaller?",
     section=LOOK_BACK,
 )
 def scaled_by_query_width(query, key, w_query, w_key, v):
@@ -412,8 +422,8 @@ def scaled_by_query_width(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "scaled by the width of the keys",
-    hint="By what are your scores divided, and where does the formula say so?",
-    more="For the second word of the chapter the score is 3.046. By which factor is yours smaller?",
+    hint="What are your scores divided by, and where does the formula say so?",
+    more="For the second word of the chapter the score is 3.046. By what factor is yours smaller?",
     section=LOOK_BACK,
 )
 def scaled_by_key_width(query, key, w_query, w_key, v):
@@ -424,7 +434,7 @@ def scaled_by_key_width(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "one dimension of size 1 is left over",
     hint="The scores are a table of T rows and S columns. Which extra axis do yours have?",
-    more="You read off one number with a column. What is its width, and is that axis needed afterwards?",
+    more="You multiply by a column to get one number. How wide is that column, and is its axis needed afterwards?",
     section=LOOK_BACK,
 )
 def column_left(query, key, w_query, w_key, v):
@@ -483,7 +493,7 @@ def only_query_squashed(query, key, w_query, w_key, v):
     section=LOOK_BACK,
 )
 def roles_swapped(query, key, w_query, w_key, v):
-    """The keys go through the query's weights and own the rows of the scores. Both are the queries' place."""
+    """The keys go through the query's weights and own the rows of the scores. Both places belong to the queries."""
     return np.tanh(_pairs(key, query, w_query, w_key)) @ v
 
 
@@ -516,15 +526,15 @@ def key_with_key(query, key, w_query, w_key, v):
     section=THREE_WORDS,
 )
 def bare_sum(query, key, w_query, w_key, v):
-    """The sums are added up as they are. They should be squashed, and then read off with v."""
+    """The sums are added up as they are. They should be squashed, and then multiplied by v."""
     return _pairs(query, key, w_query, w_key).sum(-1)
 
 
 @MISTAKES.add(
     "joined in the wrong order, the query first",
     hint="You lay two vectors end to end, and two weights. Does the same part come first in both?",
-    more="Write down which rows of the joined weights meet the numbers of the key. The total width hides a wrong "
-    "order.",
+    more="Write down which rows of the joined weights multiply the numbers of the key. The total width is right even "
+    "in the wrong order.",
     section=LOOK_BACK,
 )
 def joined_wrongly_query_first(query, key, w_query, w_key, v):
@@ -558,9 +568,9 @@ def key_minus_query(query, key, w_query, w_key, v):
 
 
 @MISTAKES.add(
-    "a mean in the place of v",
+    "a mean in place of v",
     hint="Which argument does your result not depend on?",
-    more="Call your function with v and with twice v. By which factor should the scores grow?",
+    more="Call your function with v and with twice v. By what factor should the scores grow?",
     section=LOOK_BACK,
 )
 def mean_of_hidden(query, key, w_query, w_key, v):
@@ -571,17 +581,19 @@ def mean_of_hidden(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "multiplied, and nothing squashed",
     hint="Which operation joins the two projections, and what comes before v?",
-    more="For the chapter's second word the sums are -1 and 1, and tanh 1 is 0.762. Which numbers meet v in yours?",
+    more="For the chapter's second word the sums are -1 and 1, and tanh 1 is 0.762. Which numbers do you multiply by "
+    "v?",
     section=THREE_WORDS,
 )
 def multiplied_no_tanh(query, key, w_query, w_key, v):
-    """The projected query and key are multiplied number by number, and meet v at once: no sum, and no tanh."""
+    """The projected query and key are multiplied number by number, and go straight to v: no sum, and no tanh."""
     return ((query @ w_query)[..., :, None, :] * (key @ w_key)[..., None, :, :]) @ v
 
 
 @MISTAKES.add(
     "nothing is squashed, and the table is transposed",
-    hint="What happens to the sums before they meet v, and to whom does a row of scores belong?",
+    hint="What happens to the sums before they are multiplied by v, and does a row of scores belong to a query or to a "
+    "key?",
     more="For the chapter's second word the sums are -1 and 1, and tanh 1 is 0.762. When your numbers are right, "
     "compare the shape: one query and three keys make one row.",
     section=LOOK_BACK,
@@ -593,13 +605,16 @@ def no_tanh_transposed(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "the new axes are right only for one batch",
-    hint="How many dimensions can come before the queries? In your new axes, from which end do you count?",
+    hint="How many dimensions can come before the queries? From which end do you count your new axes?",
     more="Write down the shapes after your new axes, for matrices without a batch. Where should the axis of size 1 "
     "stand, counted from the right end?",
     section=LOOK_BACK,
 )
 def axes_for_one_batch(query, key, w_query, w_key, v):
-    """With one dimension in front the scores are right. With none, or with two, your new axes are elsewhere."""
+    """With one dimension in front the scores are right.
+
+    With none, or with two, your new axes are in the wrong place.
+    """
     return np.tanh((query @ w_query)[:, :, None] + (key @ w_key)[:, None]) @ v
 
 
@@ -642,8 +657,8 @@ def reshaped_table(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "query and key are squashed, then multiplied",
     hint="The score is named after an operation. Which one joins the two projections, and is it before the tanh?",
-    more="For the chapter's second word the projections are (-1, 0) and (0, 1). Their sum is (-1, 1), and its tanh "
-    "meets v. What meets v in yours?",
+    more="For the chapter's second word the projections are (-1, 0) and (0, 1). Their sum is (-1, 1), and its tanh is "
+    "multiplied by v. What do you multiply by v?",
     section=LOOK_BACK,
 )
 def product_of_squashed(query, key, w_query, w_key, v):
@@ -694,25 +709,25 @@ def first_query_alone(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "the hidden numbers and v are summed apart",
-    hint="Each hidden number has a number of v of its own. Do the two meet before the sum in yours?",
+    hint="Each hidden number has its own number in v. Do you multiply the two before you add?",
     more="Exchange the two numbers of v in the first case. Do your scores change? They should: v says how much each "
     "hidden number counts.",
     section=LOOK_BACK,
 )
 def sums_multiplied(query, key, w_query, w_key, v):
-    """The sum of the hidden numbers is multiplied by the sum of v. Each number meets its own part of v first."""
+    """The sum of the hidden numbers is multiplied by the sum of v. Multiply each number by its own entry of v first."""
     return np.tanh(_pairs(query, key, w_query, w_key)).sum(-1) * v.sum()
 
 
 @MISTAKES.add(
     "the mean of the hidden numbers times the sum of v",
-    hint="Each hidden number has a number of v of its own. Do the two meet before the sum in yours?",
+    hint="Each hidden number has its own number in v. Do you multiply the two before you add?",
     more="Exchange the two numbers of v in the first case. Do your scores change? They should: v says how much each "
     "hidden number counts.",
     section=LOOK_BACK,
 )
 def mean_times_v(query, key, w_query, w_key, v):
-    """The hidden numbers are averaged before they meet v, so all of them count the same."""
+    """The hidden numbers are averaged before they are multiplied by v, so all of them count the same."""
     return np.tanh(_pairs(query, key, w_query, w_key)).mean(-1) * v.sum()
 
 

@@ -146,7 +146,7 @@ def asks_again(y, state, memory, params, *, mask=None):
 @MISTAKES.add(
     "asks with the input",
     hint="Who asks the memory: the last output word, or the state of the decoder?",
-    more="Look at the shape of the query's matrix. The width of which vector is its number of rows?",
+    more="Look at the shape of the query's matrix. Which vector's width is its number of rows?",
     section=LOOK_BACK,
 )
 def asks_with_input(y, state, memory, params, *, mask=None):
@@ -181,12 +181,15 @@ def reversed_sign(y, state, memory, params, *, mask=None):
 
 @MISTAKES.add(
     "the projected keys are averaged",
-    hint="The projection is for comparing. What is it that is mixed?",
+    hint="The projection is for comparing. What should be mixed?",
     more="The context has the width of the memory's rows. Which width do the projected rows have?",
     section=LOOK_BACK,
 )
 def averages_projected_keys(y, state, memory, params, *, mask=None):
-    """The weights are right, but they average the projected rows of the memory. The rows themselves are averaged."""
+    """The weights are right, but they average the projected rows of the memory.
+
+    The rows themselves should be averaged.
+    """
     return step(y, state, memory, params, mask, mix=lambda a, m: mix(a, m @ params["w_key"]))
 
 
@@ -196,7 +199,7 @@ def averages_projected_keys(y, state, memory, params, *, mask=None):
 @MISTAKES.add(
     "[c; y] instead of [y; c]",
     hint="In which order does the cell read its input and the context?",
-    more="The first D_y columns of the input matrix are for the input y. What meets them in your line?",
+    more="The first D_y columns of the input matrix are for the input y. What do they multiply in your line?",
     section=LOOK_BACK,
 )
 def context_first(y, state, memory, params, *, mask=None):
@@ -211,7 +214,7 @@ def context_first(y, state, memory, params, *, mask=None):
     section=LOOK_BACK,
 )
 def no_context_in_cell(y, state, memory, params, *, mask=None):
-    """The context is right, but the cell reads only the input y. The context is part of what it reads."""
+    """The context is right, but the cell reads only the input y. It should read the context as well."""
     return step(y, state, memory, params, mask, enter=lambda y, c: join(y, 0 * c))
 
 
@@ -222,15 +225,15 @@ def no_context_in_cell(y, state, memory, params, *, mask=None):
     section=LOOK_BACK,
 )
 def no_input_in_cell(y, state, memory, params, *, mask=None):
-    """The cell reads the context alone. It reads the input y as well, and first."""
+    """The cell reads the context alone. It should read the input y as well, and first."""
     return step(y, state, memory, params, mask, enter=lambda y, c: join(0 * y, c))
 
 
 @MISTAKES.add(
     "the cell reads the old state twice",
     hint="What does the cell read next to y?",
-    more="The old state has its own matrix in the cell. Which vector should meet the last D_m columns of the other "
-    "one?",
+    more="The old state has its own matrix in the cell. Which vector should the last D_m columns of the other one "
+    "multiply?",
     section=LOOK_BACK,
 )
 def state_for_context(y, state, memory, params, *, mask=None):
@@ -245,7 +248,10 @@ def state_for_context(y, state, memory, params, *, mask=None):
     section=LOOK_BACK,
 )
 def last_row_in_cell(y, state, memory, params, *, mask=None):
-    """The context is right, but the cell reads the memory's last row, as without attention. It reads the context."""
+    """The context is right, but the cell reads the memory's last row, as without attention.
+
+    It should read the context.
+    """
     return step(y, state, memory, params, mask, enter=lambda y, c: join(y, memory[..., -1, :]))
 
 
@@ -256,7 +262,7 @@ def last_row_in_cell(y, state, memory, params, *, mask=None):
     section=LOOK_BACK,
 )
 def mean_in_cell(y, state, memory, params, *, mask=None):
-    """The context is right, but the cell reads the plain mean of the memory. It reads the context."""
+    """The context is right, but the cell reads the plain mean of the memory. It should read the context."""
     return step(y, state, memory, params, mask, enter=lambda y, c: join(y, memory.mean(axis=-2)))
 
 

@@ -129,7 +129,8 @@ SCORE_MISTAKES = (
         "swapped-projections",
         "the two projections are swapped",
         says=(
-            "The state goes through the keys' matrix, and the memory through the query's. It is the other way round."
+            "The state goes through the keys' matrix, and the memory through the query's. It should be the other way "
+            "round."
         ),
         hint="Which of the two matrices belongs to the state, and which to the memory?",
         more=(
@@ -163,7 +164,7 @@ SCORE_MISTAKES = (
     StepMistake(
         "query-not-projected",
         "the query is not projected",
-        says="The state is added as it is. It goes through a matrix of its own first.",
+        says="The state is added as it is. It should go through a matrix of its own first.",
         hint="The state and the memory may have different widths. What brings the state into the space of the sum?",
         more="Count the matrices in your score. There should be two, one for each side, before anything is added.",
         pieces={"additive": lambda q, m, p: np.tanh(rows(q) + m @ p["w_key"]) @ p["v"]},
@@ -171,7 +172,7 @@ SCORE_MISTAKES = (
     StepMistake(
         "keys-not-projected",
         "the keys are not projected",
-        says="The rows of the memory are added as they are. They go through a matrix of their own first.",
+        says="The rows of the memory are added as they are. They should go through a matrix of their own first.",
         hint="The state and the memory may have different widths. What brings the memory into the space of the sum?",
         more="Count the matrices in your score. There should be two, one for each side, before anything is added.",
         pieces={"additive": lambda q, m, p: np.tanh(rows(q @ p["w_query"]) + m) @ p["v"]},
@@ -179,7 +180,7 @@ SCORE_MISTAKES = (
     StepMistake(
         "query-matrix-transposed",
         "the query's matrix is transposed",
-        says="The query's matrix is transposed before it is used. It is stored so that a row vector fits as it is.",
+        says="The query's matrix is transposed before it is used. It is stored in such a way that a row vector fits.",
         hint="Vectors are rows here. On which side of its matrix is the state?",
         more=(
             "The query's matrix has one row for each number of the state. Compare its shape with the one that you use."
@@ -213,8 +214,9 @@ SCORE_MISTAKES = (
     StepMistake(
         "no-tanh",
         "the tanh is missing in the score",
-        says="The sum goes straight to v, without the tanh. Then the state moves all scores alike, to no effect.",
-        hint="Between the sum of the two projections and the vector v there is one more thing. Which?",
+        says="The sum goes straight to v, without the tanh. The state then shifts all scores equally, which has no "
+        "effect.",
+        hint="What else comes between the sum of the two projections and the vector v?",
         more=(
             "Without it, the query adds the same number to every score. Work out what a softmax makes of "
             "that: do your weights change with the state?"
@@ -258,7 +260,7 @@ SCORE_MISTAKES = (
         "no-v",
         "v is left out",
         says="The hidden numbers are added up as they are. Each has its own weight, learned, in the vector v.",
-        hint="What makes one number of the hidden ones: a plain sum, or a sum with weights of its own?",
+        hint="What turns the hidden numbers into one: a plain sum, or a weighted sum?",
         more=(
             "In the example worked by hand, *Nov* has the hidden numbers -0.762 and 0.762. What is their plain sum, "
             "and what is the score?"
@@ -269,7 +271,7 @@ SCORE_MISTAKES = (
     StepMistake(
         "v-inside-tanh",
         "v is inside the tanh",
-        says="The sums are multiplied by v and then squashed. They are squashed first.",
+        says="The sums are multiplied by v and then squashed. They should be squashed first.",
         hint="Which comes first, the tanh or the product with v?",
         more="In the example worked by hand, the tanh is taken of -1 and 1 for *Nov*. Which numbers do you take it of?",
         section=THREE_WORDS,
@@ -278,7 +280,7 @@ SCORE_MISTAKES = (
     StepMistake(
         "product-score",
         "multiplied, not added",
-        says="The two projections are multiplied number by number. They are added.",
+        says="The two projections are multiplied number by number. They should be added.",
         hint="Why is this score called additive?",
         more=(
             "In the example worked by hand, the two sides are (-1, 0) and (1, 0) for the first word. What goes into "
@@ -290,7 +292,7 @@ SCORE_MISTAKES = (
     StepMistake(
         "difference-score",
         "the keys are subtracted from the query",
-        says="The projected memory is subtracted from the projected state. They are added.",
+        says="The projected memory is subtracted from the projected state. They should be added.",
         hint="Why is this score called additive?",
         more=(
             "In the example worked by hand, the two sides are (-1, 0) and (1, 0) for the first word. What goes into "
@@ -302,7 +304,7 @@ SCORE_MISTAKES = (
     StepMistake(
         "keys-minus-query",
         "the query is subtracted from the keys",
-        says="The projected state is subtracted from the projected memory. They are added.",
+        says="The projected state is subtracted from the projected memory. They should be added.",
         hint="Why is this score called additive?",
         more="In the example worked by hand, the two sides are (-1, 0) and (0, 1) for *Nov*. What goes into the tanh?",
         section=THREE_WORDS,
@@ -311,7 +313,8 @@ SCORE_MISTAKES = (
     StepMistake(
         "dot-of-projections",
         "a dot product of the projections",
-        says="The score is the dot product of the two projections. They are added, squashed, and read off with v.",
+        says="The score is the dot product of the two projections. They should be added, squashed, and multiplied by "
+        "v.",
         hint="What is done with the two projections: are they multiplied, or added and squashed?",
         more="The vector v does not occur in your score. Where does it appear in the formula?",
         pieces={"additive": lambda q, m, p: np.multiply(*project(q, m, p)).sum(axis=-1)},
@@ -324,8 +327,8 @@ SCORE_MISTAKES = (
         ),
         hint="A scale belongs to dot products. Is there one in the additive score?",
         more=(
-            "Feed the state of the example worked by hand to your score, and compare with 0, 3.046 and 1.523. By "
-            "which factor do you differ?"
+            "Feed the state of the example worked by hand to your score, and compare with 0, 3.046 and 1.523. By what "
+            "factor do you differ?"
         ),
         section=THREE_WORDS,
         pieces={"additive": lambda q, m, p: additive(q, m, p) / len(p["v"]) ** 0.5},
@@ -336,8 +339,8 @@ SCORE_MISTAKES = (
         says="The scores are divided by the root of the state's width. The additive score is not scaled.",
         hint="A scale belongs to dot products. Is there one in the additive score?",
         more=(
-            "Feed the state of the example worked by hand to your score, and compare with 0, 3.046 and 1.523. By "
-            "which factor do you differ?"
+            "Feed the state of the example worked by hand to your score, and compare with 0, 3.046 and 1.523. By what "
+            "factor do you differ?"
         ),
         section=THREE_WORDS,
         pieces={"additive": lambda q, m, p: additive(q, m, p) / q.shape[-1] ** 0.5},
@@ -348,8 +351,8 @@ SCORE_MISTAKES = (
         says="The scores are divided by the root of the memory's width. The additive score is not scaled.",
         hint="A scale belongs to dot products. Is there one in the additive score?",
         more=(
-            "Feed the state of the example worked by hand to your score, and compare with 0, 3.046 and 1.523. By "
-            "which factor do you differ?"
+            "Feed the state of the example worked by hand to your score, and compare with 0, 3.046 and 1.523. By what "
+            "factor do you differ?"
         ),
         section=THREE_WORDS,
         pieces={"additive": lambda q, m, p: additive(q, m, p) / m.shape[-1] ** 0.5},
@@ -357,7 +360,7 @@ SCORE_MISTAKES = (
     StepMistake(
         "keys-alone",
         "the state has no say in the weights",
-        says="Every state gets the same weights: it is not added to the keys inside the tanh, where it could choose.",
+        says="Every state gets the same weights: it is not added to the keys inside the tanh, where it would matter.",
         hint="Change the state and keep the memory. Should the weights change?",
         more=(
             "Look at what goes into the tanh: it should be the sum of both projections. What is added outside "
@@ -371,10 +374,11 @@ SCORE_MISTAKES = (
         says=(
             "With one sentence the step is right. With more, states and rows lack an axis of size 1 in the right place."
         ),
-        hint="The memory has an axis for its rows. What does an array without it need, to meet them all?",
+        hint="The memory has an axis for its rows. What does an array without that axis need, to be combined with all "
+        "of them?",
         more=(
-            "Write the shapes of a product or a sum under each other, for 3 sentences of 5 tokens. Which size "
-            "is under which?"
+            "Write the shapes of a product or a sum one below the other, for 3 sentences of 5 tokens. Which sizes line "
+            "up?"
         ),
         pieces={"additive": lambda q, m, p: np.tanh(q @ p["w_query"] + m @ p["w_key"]) @ p["v"]},
     ),
@@ -384,7 +388,7 @@ WEIGHT_MISTAKES = (
     StepMistake(
         "softmax-over-batch",
         "the softmax runs over the batch",
-        says="The sentences of the batch compete for each place. It is the rows of one memory that compete.",
+        says="The sentences of the batch compete for each place. The rows of one memory should compete.",
         hint="Who competes with whom: the rows of one memory, or the sentences of the batch?",
         more=(
             "Add up your weights along each axis in turn. Every sentence should have a sum of 1 over its own tokens."
@@ -405,7 +409,7 @@ WEIGHT_MISTAKES = (
         "softmax-from-front",
         "the softmax axis is counted from the front",
         says="With one batch dimension axis 1 is the last one. With two, or with none, it is not.",
-        hint="Which number of an axis means the last one, however many there are?",
+        hint="Which axis number means the last one, however many there are?",
         more="With a batch in front axis 1 is the last. Which one is it with two batch dimensions, and with none?",
         section=SOFTMAX,
         pieces={"weigh": lambda e, mask: attnlib.softmax(fill_masked(e, mask), 1)},
@@ -439,13 +443,13 @@ WEIGHT_MISTAKES = (
         "the weights are not normalised",
         says="The exponentials of the scores are used as weights, but nothing makes them sum to 1.",
         hint="What has to be true of the sum of the weights, and which division makes it so?",
-        more="In the chapter the exponentials of the three words are divided by something, by hand. By what?",
+        more="In the chapter the exponentials of the three words are divided by a number, by hand. Which one?",
         pieces={"weigh": lambda e, mask: np.exp(fill_masked(e, mask))},
     ),
     StepMistake(
         "divided-by-sum",
         "divided by the sum, without the exponential",
-        says="The scores are divided by their sum as they are. Their exponentials are.",
+        says="The scores themselves are divided by their sum. It should be their exponentials.",
         hint="Scores may be negative. What makes them positive before they are divided by their sum?",
         more="A score of 0 is a score like any other. What is its weight in yours, and what is its exponential?",
         pieces={"weigh": lambda e, mask: fill_masked(e, mask, 0) / fill_masked(e, mask, 0).sum(-1)[..., None]},
@@ -515,7 +519,7 @@ CONTEXT_MISTAKES = (
         says=(
             "The weights are right, but the rows of the memory are added without them. Multiply each row by its weight."
         ),
-        hint="Each row of the memory has a weight. Where does yours come in when the rows are added?",
+        hint="Each row of the memory has a weight. Where does it come in when you add the rows?",
         more="A weighted mean lies between the rows of the memory, never beyond them. Does yours?",
         pieces={"mix": lambda a, m: m.sum(axis=-2)},
     ),
@@ -523,7 +527,7 @@ CONTEXT_MISTAKES = (
         "plain-mean",
         "the plain mean of the memory",
         says="The weights are right, but the context is the plain mean of the memory. It should be the weighted mean.",
-        hint="Each row of the memory has a weight. Where does yours come in when the rows are averaged?",
+        hint="Each row of the memory has a weight. Where does it come in when you average the rows?",
         more="Where one weight is nearly 1, the context is nearly that row. Is yours, or is it always the same?",
         pieces={"mix": lambda a, m: m.mean(axis=-2)},
     ),
@@ -532,13 +536,14 @@ CONTEXT_MISTAKES = (
         "averaged twice",
         says="The weighted rows are averaged where they should be added, so the context is S times too small.",
         hint="The weights sum to 1. Does their weighted sum have to be divided by anything?",
-        more="By which number would your context have to be multiplied, and how many rows does the memory have?",
+        more="What number would your context have to be multiplied by, and how many rows does the memory have?",
         pieces={"mix": lambda a, m: mix(a, m) / m.shape[-2]},
     ),
     StepMistake(
         "best-row",
         "the context is the best row alone",
-        says="The weights are right, but the context is the row with the largest one. It is a mixture of all rows.",
+        says="The weights are right, but the context is the row with the largest one. It should be a mixture of all "
+        "rows.",
         hint="The second-best row has a weight too. What is it for?",
         more="Imagine two rows with a weight of 0.5 each. Where should the context lie?",
         pieces={"mix": lambda a, m: mix(np.eye(a.shape[-1])[a.argmax(-1)], m)},
@@ -547,7 +552,8 @@ CONTEXT_MISTAKES = (
         "last-row",
         "the context is the last row of the memory",
         says=(
-            "The weights are right, but the context is the memory's last row, as without attention. It is a mixture."
+            "The weights are right, but the context is the memory's last row, as without attention. It should be a "
+            "mixture."
         ),
         hint="A network without attention has one vector for the whole sentence. What does yours have?",
         more="Change the first row of the memory and leave everything else as it is. Should the context change?",
@@ -578,7 +584,8 @@ CONTEXT_MISTAKES = (
         "summed-over-batch",
         "the weighted sum runs over the batch",
         says=(
-            "With one sentence alone the first axis holds its rows. In a batch it holds the sentences, and is added up."
+            "With one sentence alone the first axis holds its rows. In a batch it holds the sentences, which you then "
+            "add up."
         ),
         hint="The context of a sentence is made of the rows of its own memory. Along which axis do they lie?",
         more=(
@@ -601,7 +608,7 @@ CELL_MISTAKES = (
     StepMistake(
         "residual",
         "the old state is added to the new one",
-        says="The cell's result is added to the old state. It replaces the old state.",
+        says="The cell's result is added to the old state. It should replace the old state.",
         hint="The tanh is the last step of this cell. What do you add after it?",
         more="A state of this cell lies between -1 and 1. Does yours?",
         section=RECURRENCE,
@@ -610,10 +617,8 @@ CELL_MISTAKES = (
     StepMistake(
         "no-recurrence",
         "the cell forgets the old state",
-        says=(
-            "The new state does not depend on the old one. The old state enters the cell too, through its own matrix."
-        ),
-        hint="A cell reads two things. Which of them is the past?",
+        says="The new state does not depend on the old one. It should enter the cell too, through its own matrix.",
+        hint="A cell reads two things. Which of them carries the past?",
         more="Change the old state and keep the rest of the cell's input. Should the new state change?",
         section=RECURRENCE,
         pieces={"cell": lambda x, s, p: cell(x, 0 * s, p)},
@@ -622,7 +627,7 @@ CELL_MISTAKES = (
         "no-hidden-side",
         "the whole side of the old state is missing in the cell",
         says="The old state and its bias are missing in the cell. The new state is made from both sides.",
-        hint="A cell reads two things, each with a matrix and a bias of its own. Which of them is the past?",
+        hint="A cell reads two things, each with a matrix and a bias of its own. Which of them carries the past?",
         more="Count the terms inside your tanh. There should be two products and two biases.",
         section=RECURRENCE,
         pieces={"cell": lambda x, s, p: np.tanh(x @ p["w_ih"].T + p["b_ih"])},
@@ -630,7 +635,7 @@ CELL_MISTAKES = (
     StepMistake(
         "linear-cell",
         "the cell has no tanh",
-        says="The cell adds everything up and stops there. A tanh comes last.",
+        says="The cell adds everything up and stops there. A tanh should come last.",
         hint="What keeps a state between -1 and 1?",
         more="Print the largest number of your new state. What does the last operation of the cell allow?",
         section=RECURRENCE,
@@ -657,7 +662,7 @@ CELL_MISTAKES = (
     StepMistake(
         "no-bias",
         "the cell has no bias",
-        says="Both biases of the cell are left out. They are added inside the tanh.",
+        says="Both biases of the cell are left out. They should be added inside the tanh.",
         hint="Which of the parameters did you not use?",
         more=(
             "In the chapter's example the biases are 0, so that nothing is missed there. Cross off every name "
@@ -669,7 +674,7 @@ CELL_MISTAKES = (
     StepMistake(
         "no-b-hh",
         "one bias is left out (b_hh)",
-        says="The bias of the old state's side is left out. Both biases are added inside the tanh.",
+        says="The bias of the old state's side is left out. Both biases belong inside the tanh.",
         hint="How many biases does the cell have?",
         more=(
             "In the chapter's example the biases are 0, so that nothing is missed there. Cross off every name "
@@ -681,7 +686,7 @@ CELL_MISTAKES = (
     StepMistake(
         "no-b-ih",
         "one bias is left out (b_ih)",
-        says="The bias of the input's side is left out. Both biases are added inside the tanh.",
+        says="The bias of the input's side is left out. Both biases belong inside the tanh.",
         hint="How many biases does the cell have?",
         more=(
             "In the chapter's example the biases are 0, so that nothing is missed there. Cross off every name "
@@ -717,8 +722,8 @@ CELL_MISTAKES = (
         says="The matrix of the input is not transposed. Both matrices of the cell have one row for each result.",
         hint="The cell's matrices are stored as torch stores them. Which of their two axes belongs to the result?",
         more=(
-            "The matrix has a row for each number of the state, a column for each number that comes in. Which "
-            "of the two meets your vector?"
+            "The matrix has a row for each number of the state, a column for each number that comes in. Which of the "
+            "two should line up with your vector?"
         ),
         section=RECURRENCE,
         pieces={"cell": lambda x, s, p: cell(x, s, {**p, "w_ih": p["w_ih"].T})},
@@ -729,8 +734,8 @@ CELL_MISTAKES = (
         says="The matrices of the cell are not transposed. Both have one row for each result.",
         hint="The cell's matrices are stored as torch stores them. Which of their two axes belongs to the result?",
         more=(
-            "The first matrix has a row for each number of the state, a column for each number that comes in. "
-            "Which of the two meets your vector?"
+            "The first matrix has a row for each number of the state, a column for each number that comes in. Which of "
+            "the two should line up with your vector?"
         ),
         section=RECURRENCE,
         pieces={"cell": lambda x, s, p: cell(x, s, {**p, "w_ih": p["w_ih"].T, "w_hh": p["w_hh"].T})},
@@ -759,14 +764,15 @@ RESULT_MISTAKES = (
         "the weights keep an axis of length 1",
         says="The weights come back as (B, 1, S): the axis of the one query is still there. It should be (B, S).",
         hint="How many weights does one sentence have, and how many axes does that take?",
-        more="The axis was there so that the state could meet all rows. When is it no longer needed?",
+        more="The axis was there so that the state could be combined with all rows. When is it no longer needed?",
         run=change_results(lambda state, context, weights: (state, context, weights[..., None, :])),
     ),
     StepMistake(
         "weights-as-column",
         "the weights keep a last axis of length 1",
         says=(
-            "The weights come back as (B, S, 1): an axis that let them multiply rows is still there. They are (B, S)."
+            "The weights come back as (B, S, 1): an axis that let them multiply rows is still there. They should be "
+            "(B, S)."
         ),
         hint="How many weights does one sentence have, and how many axes does that take?",
         more="The axis was there so that a weight could multiply a whole row. When is it no longer needed?",
@@ -777,7 +783,7 @@ RESULT_MISTAKES = (
         "two results keep an axis of length 1",
         says="Two results come back with the axis of the one query, as (B, 1, ...). That axis should be gone.",
         hint="There is one query for each sentence. Is its axis still there in your results?",
-        more="The axis was there so that the state could meet all rows. When is it no longer needed?",
+        more="The axis was there so that the state could be combined with all rows. When is it no longer needed?",
         run=change_results(lambda state, context, weights: (state, context[..., None, :], weights[..., None, :])),
     ),
     StepMistake(
@@ -810,8 +816,8 @@ MASK_MISTAKES = (
     StepMistake(
         "mask-ignored",
         "the mask is not used",
-        says="A mask is accepted, and everything is attended to all the same.",
-        hint="Your function takes a mask. Where does it meet the scores?",
+        says="A mask is accepted, but it has no effect: everything is attended to.",
+        hint="Your function takes a mask. Where is it applied to the scores?",
         more="Look at the weights where the mask is False. What should be there?",
         section=WEIGHTS_OF_ZERO,
         run=ignore_mask,

@@ -63,9 +63,9 @@ def transposed(query, key, weight):
 
 @MISTAKES.add(
     "the weight is used the wrong way round",
-    hint="The query meets the rows of the weight. Which side of the weight does it meet in yours?",
-    more="Write the shapes under your product: the width of the queries has to meet the first size of the weight. "
-    "With equal widths no error tells you.",
+    hint="The rows of the weight belong to the query. Which side of the weight do you multiply by it?",
+    more="Write the shapes under your product: the width of the queries has to line up with the first size of the "
+    "weight. With equal widths no error tells you.",
     section=OTHER_ORDER,
 )
 def weight_transposed(query, key, weight):
@@ -81,7 +81,7 @@ def weight_transposed(query, key, weight):
     section=OTHER_ORDER,
 )
 def roles_swapped(query, key, weight):
-    """The keys meet the rows of the weight and own the rows of the scores. Both are the queries' place."""
+    """The keys multiply the rows of the weight and own the rows of the scores. Both places belong to the queries."""
     return _general(key, query, weight)
 
 
@@ -98,7 +98,7 @@ def no_weight(query, key, weight):
 
 @MISTAKES.add(
     "the scores are scaled",
-    hint="By what are your scores divided, and where does the formula say so?",
+    hint="What are your scores divided by, and where does the formula say so?",
     more="Work the first case by hand: query times weight is (-1, 6, 2). Which score does it get with the first key?",
     section=OTHER_ORDER,
 )
@@ -109,7 +109,7 @@ def scaled(query, key, weight):
 
 @MISTAKES.add(
     "scaled by the width of the queries",
-    hint="By what are your scores divided, and where does the formula say so?",
+    hint="What are your scores divided by, and where does the formula say so?",
     more="Work the first case by hand: query times weight is (-1, 6, 2). Which score does it get with the first key?",
     section=OTHER_ORDER,
 )
@@ -143,7 +143,7 @@ def squashed(query, key, weight):
 @MISTAKES.add(
     "the projected query is squashed",
     hint="Of the three scores in the chapter, which one has a tanh?",
-    more="In the first case query times weight is (-1, 6, 2). What meets the keys in yours?",
+    more="In the first case query times weight is (-1, 6, 2). What do you multiply the keys by?",
     section=OTHER_ORDER,
 )
 def query_squashed(query, key, weight):
@@ -175,8 +175,8 @@ def pairwise(query, key, weight):
 
 @MISTAKES.add(
     "the mean instead of the sum",
-    hint="Work the first case by hand: -1 times 3, 6 times 0 and 2 times 1. What do they make together?",
-    more="Your numbers are all too small, by the same factor. Which width is it?",
+    hint="Work the first case by hand: -1 times 3, 6 times 0 and 2 times 1. What do they add up to?",
+    more="Your numbers are all too small, by the same factor. Which width is that factor?",
     section=OTHER_ORDER,
 )
 def mean(query, key, weight):
@@ -187,11 +187,11 @@ def mean(query, key, weight):
 @MISTAKES.add(
     "the weight is used on both sides",
     hint="How often does the weight appear in the formula?",
-    more="With equal widths, put in a weight that doubles every vector. By which factor should the scores grow?",
+    more="With equal widths, put in a weight that doubles every vector. By what factor should the scores grow?",
     section=OTHER_ORDER,
 )
 def both_projected(query, key, weight):
-    """Query and key both go through the weight. It is between them once."""
+    """Query and key both go through the weight. It belongs between them, once."""
     return query @ weight @ (key @ weight).swapaxes(-1, -2)
 
 
@@ -257,7 +257,7 @@ def outer_batches(query, key, weight):
     section=OTHER_ORDER,
 )
 def cosines(query, key, weight):
-    """The lengths of the projected query and of the key were divided away. This score keeps them."""
+    """The lengths of the projected query and of the key were divided out. This score keeps them."""
     return attnlib.cosine(query @ weight, key)
 
 
@@ -274,8 +274,8 @@ def scaled_weights(query, key, weight):
 
 @MISTAKES.add(
     "scaled dot products, without the weight",
-    hint="That is another score. Which argument is not used in yours, and what do your scores have that the formula "
-    "does not?",
+    hint="That is a different score. Which argument is not used in yours, and what do your scores have that the "
+    "formula does not?",
     more="With equal widths, put in a weight of zeros. What should all scores be, and what are yours?",
     section=OTHER_ORDER,
 )
@@ -286,7 +286,7 @@ def no_weight_scaled(query, key, weight):
 
 @MISTAKES.add(
     "the weight the wrong way round, and scaled",
-    hint="Which side of the weight does the query meet, and by what are your scores divided?",
+    hint="Which side of the weight do you multiply by the query, and what are your scores divided by?",
     more="Work the first case by hand: query times weight is (-1, 6, 2). Which score does it get with the first key?",
     section=OTHER_ORDER,
 )
@@ -298,22 +298,22 @@ def weight_transposed_scaled(query, key, weight):
 @MISTAKES.add(
     "the keys are not used",
     hint="Which of your three arguments does your result not depend on?",
-    more="In the first case query times weight is (-1, 6, 2). What should it meet before there is a score?",
+    more="In the first case query times weight is (-1, 6, 2). What must it be multiplied by to give a score?",
     section=OTHER_ORDER,
 )
 def no_key(query, key, weight):
-    """This is the query times the weight, not a score yet. It still has to meet every key."""
+    """This is the query times the weight, not a score yet. It still has to be multiplied by every key."""
     return query @ weight
 
 
 @MISTAKES.add(
     "the weight on one side, and its transpose on the other",
     hint="How often does the weight appear in the formula?",
-    more="With equal widths, put in a weight that doubles every vector. By which factor should the scores grow?",
+    more="With equal widths, put in a weight that doubles every vector. By what factor should the scores grow?",
     section=OTHER_ORDER,
 )
 def both_projected_apart(query, key, weight):
-    """The query goes through the weight, and the key through its transpose. The weight is between them once."""
+    """The query goes through the weight, and the key through its transpose. The weight belongs between them, once."""
     return query @ weight @ (key @ weight.T).swapaxes(-1, -2)
 
 

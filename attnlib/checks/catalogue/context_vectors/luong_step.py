@@ -204,7 +204,7 @@ def goes_on_with_old_state(y, state, memory, params, *, score="dot", mask=None):
     section=OTHER_ORDER,
 )
 def merges_old_state(y, state, memory, params, *, score="dot", mask=None):
-    """The new state asks the memory, but the old one is merged with what was found. The new one is."""
+    """The new state asks the memory, but the old one is merged with what was found. It should be the new one."""
     return step(y, state, memory, params, mask, score=score, merge=lambda c, s, p: merge(c, state, p))
 
 
@@ -215,7 +215,7 @@ def merges_old_state(y, state, memory, params, *, score="dot", mask=None):
     section=OTHER_ORDER,
 )
 def no_cell(y, state, memory, params, *, score="dot", mask=None):
-    """The state that came in is used throughout, and the input y is never read. The cell runs first."""
+    """The state that came in is used throughout, and the input y is never read. The cell should run first."""
     return step(y, state, memory, params, mask, score=score, cell=lambda x, s, p: s)
 
 
@@ -251,7 +251,10 @@ def cell_runs_at_the_end(y, state, memory, params, *, score="dot", mask=None):
     section=RECURRENCE,
 )
 def cell_arguments_swapped(y, state, memory, params, *, score="dot", mask=None):
-    """The state meets the input's matrix, and the input the state's. Where the widths differ, they do not fit."""
+    """The state is multiplied by the input's matrix, and the input by the state's.
+
+    They fit only if the widths agree.
+    """
     return step(y, state, memory, params, mask, score=score, cell=lambda x, s, p: cell(s, x, p))
 
 
@@ -262,7 +265,7 @@ def cell_arguments_swapped(y, state, memory, params, *, score="dot", mask=None):
     section=RECURRENCE,
 )
 def no_input_in_cell(y, state, memory, params, *, score="dot", mask=None):
-    """The cell reads the old state alone. It reads the input y as well."""
+    """The cell reads the old state alone. It should read the input y as well."""
     return step(0 * y, state, memory, params, mask, score=score)
 
 
@@ -282,7 +285,7 @@ def width(query, memory):
 @MISTAKES.add(
     "the dot products are scaled",
     hint="Does this paper's dot score have a factor?",
-    more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By which number do yours differ?",
+    more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By what factor do yours differ?",
     section=OTHER_ORDER,
 )
 def dot_scaled(y, state, memory, params, *, score="dot", mask=None):
@@ -293,7 +296,7 @@ def dot_scaled(y, state, memory, params, *, score="dot", mask=None):
 @MISTAKES.add(
     "all scores are scaled",
     hint="Do the scores of this paper have a factor?",
-    more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By which number do yours differ?",
+    more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By what factor do yours differ?",
     section=OTHER_ORDER,
 )
 def all_scaled(y, state, memory, params, *, score="dot", mask=None):
@@ -304,7 +307,7 @@ def all_scaled(y, state, memory, params, *, score="dot", mask=None):
 @MISTAKES.add(
     "all scores are scaled by the width of the memory",
     hint="Do the scores of this paper have a factor?",
-    more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By which number do yours differ?",
+    more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By what factor do yours differ?",
     section=OTHER_ORDER,
 )
 def all_scaled_by_memory(y, state, memory, params, *, score="dot", mask=None):
@@ -339,7 +342,7 @@ def no_query_axis(y, state, memory, params, *, score="dot", mask=None):
 @MISTAKES.add(
     "dot and general are scaled",
     hint="Do the scores of this paper have a factor?",
-    more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By which number do yours differ?",
+    more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By what factor do yours differ?",
     section=OTHER_ORDER,
 )
 def products_scaled(y, state, memory, params, *, score="dot", mask=None):
@@ -350,7 +353,7 @@ def products_scaled(y, state, memory, params, *, score="dot", mask=None):
 @MISTAKES.add(
     "the dot products are divided by the width",
     hint="Does this paper's dot score have a factor?",
-    more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By which number do yours differ?",
+    more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By what factor do yours differ?",
     section=OTHER_ORDER,
 )
 def dot_mean(y, state, memory, params, *, score="dot", mask=None):
@@ -386,13 +389,13 @@ def reversed_sign(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "general with its matrix transposed",
-    hint="The matrix is between state and memory. Which of the two meets its rows?",
+    hint="The matrix is between state and memory. Which of the two do its rows belong to?",
     more="The matrix has D_s rows and D_m columns. What is the shape of the vector that comes out when the state goes "
     "through it?",
     section=OTHER_ORDER,
 )
 def general_transposed(y, state, memory, params, *, score="dot", mask=None):
-    """In the general score the matrix is used transposed. The state meets its rows, the memory its columns."""
+    """In the general score the matrix is used transposed. Its rows belong to the state, its columns to the memory."""
     turned = {**params, "weight": params["weight"].T} if "weight" in params else params
     return step(y, state, memory, params, mask, score=score, general=lambda q, m, p: general(q, m, turned))
 
@@ -482,7 +485,7 @@ def concat_is_general(y, state, memory, params, *, score="dot", mask=None):
 
 
 @MISTAKES.add(
-    "it is dot, whatever the call asks for",
+    "always dot, whatever the call asks for",
     hint="Your function is told which score to use. Where does it check that?",
     more="Call your function with each of the three names on the same inputs. Should the weights be the same?",
     section=OTHER_ORDER,
@@ -493,7 +496,7 @@ def always_dot(y, state, memory, params, *, score="dot", mask=None):
 
 
 @MISTAKES.add(
-    "it is general, whatever the call asks for",
+    "always general, whatever the call asks for",
     hint="Your function is told which score to use. Where does it check that?",
     more="Call your function with each of the three names on the same inputs. Should the weights be the same?",
     section=OTHER_ORDER,
@@ -504,7 +507,7 @@ def always_general(y, state, memory, params, *, score="dot", mask=None):
 
 
 @MISTAKES.add(
-    "it is concat, whatever the call asks for",
+    "always concat, whatever the call asks for",
     hint="Your function is told which score to use. Where does it check that?",
     more="Call your function with each of the three names on the same inputs. Should the weights be the same?",
     section=OTHER_ORDER,
@@ -532,7 +535,7 @@ def score_from_params(y, state, memory, params, *, score="dot", mask=None):
 @MISTAKES.add(
     "[s; c] instead of [c; s]",
     hint="In which order are context and state before they are merged?",
-    more="The first D_m rows of the merging matrix are for the context. What meets them in your line?",
+    more="The first D_m rows of the merging matrix are for the context. What do they multiply in your line?",
     section=OTHER_ORDER,
 )
 def state_first(y, state, memory, params, *, score="dot", mask=None):
@@ -579,7 +582,7 @@ def sigmoid_merge(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "the context is returned in place of h~",
-    hint="From what does Luong's decoder predict the next word?",
+    hint="What does Luong's decoder predict the next word from?",
     more="One array in params is for merging. Is it used?",
     section=OTHER_ORDER,
 )
@@ -595,7 +598,7 @@ def returns_context(y, state, memory, params, *, score="dot", mask=None):
     section=OTHER_ORDER,
 )
 def returns_joined(y, state, memory, params, *, score="dot", mask=None):
-    """The second result is [c; s] as it is. It goes through a matrix and a tanh first."""
+    """The second result is [c; s] as it is. It should go through a matrix and a tanh first."""
     return step(y, state, memory, params, mask, score=score, merge=lambda c, s, p: join(c, s))
 
 
@@ -612,34 +615,34 @@ def tanh_of_joined(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "the state is missing in h~",
-    hint="Of what two things is h~ made?",
-    more="The merging matrix has D_m + D_s rows. Which of them meet nothing in yours?",
+    hint="What two things is h~ made of?",
+    more="The merging matrix has D_m + D_s rows. Which of them does your code never use?",
     section=OTHER_ORDER,
 )
 def merges_context_alone(y, state, memory, params, *, score="dot", mask=None):
-    """Only the context enters h~. The new state is next to it."""
+    """Only the context enters h~. The new state belongs next to it."""
     return step(y, state, memory, params, mask, score=score, merge=lambda c, s, p: merge(c, 0 * s, p))
 
 
 @MISTAKES.add(
     "the context is missing in h~",
-    hint="Of what two things is h~ made?",
-    more="The merging matrix has D_m + D_s rows. Which of them meet nothing in yours?",
+    hint="What two things is h~ made of?",
+    more="The merging matrix has D_m + D_s rows. Which of them does your code never use?",
     section=OTHER_ORDER,
 )
 def merges_state_alone(y, state, memory, params, *, score="dot", mask=None):
-    """Only the new state enters h~, so that nothing of the memory reaches the word. The context is next to it."""
+    """Only the new state enters h~, so nothing of the memory reaches the word. The context belongs next to it."""
     return step(y, state, memory, params, mask, score=score, merge=lambda c, s, p: merge(0 * c, s, p))
 
 
 @MISTAKES.add(
     "the input is merged in the state's place",
-    hint="Of what two things is h~ made?",
-    more="The merging matrix has D_m + D_s rows. The width of which vector is the second number?",
+    hint="What two things is h~ made of?",
+    more="The merging matrix has D_m + D_s rows. Which vector's width is the second number?",
     section=OTHER_ORDER,
 )
 def merges_input(y, state, memory, params, *, score="dot", mask=None):
-    """The context is joined with the input y. It is joined with the new state."""
+    """The context is joined with the input y. It should be joined with the new state."""
     return step(y, state, memory, params, mask, score=score, merge=lambda c, s, p: merge(c, y, p))
 
 
@@ -657,7 +660,7 @@ def w_c_transposed(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "h~ is returned as the state",
-    hint="From what does the next step start: the cell's state, or h~?",
+    hint="What does the next step start from: the cell's state, or h~?",
     more="The state that comes in and the one that goes out have the same width. Do they in yours?",
     section=OTHER_ORDER,
 )
@@ -694,12 +697,15 @@ def asks_with_old_state_and_no_tanh(y, state, memory, params, *, score="dot", ma
 
 @MISTAKES.add(
     "asks with the old state, and returns the context",
-    hint="Which state is the query, and from what does Luong's decoder predict?",
+    hint="Which state is the query, and what does Luong's decoder predict from?",
     more="Begin with the weights of the three words, by hand. Then see which array in params you have not used.",
     section=OTHER_ORDER,
 )
 def asks_with_old_state_and_returns_context(y, state, memory, params, *, score="dot", mask=None):
-    """The old state asks, and the context comes back, as in Bahdanau's step. Here the new one asks, for h~."""
+    """The old state asks, and the context comes back, as in Bahdanau's step.
+
+    The new state should ask, and h~ should come back.
+    """
     return step(y, state, memory, params, mask, score=score, ask=with_old_state, merge=context_alone)
 
 
@@ -749,7 +755,7 @@ def scaled_and_no_tanh(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "scaled dot products, and the context returned",
-    hint="Does the dot score have a factor, and from what does Luong's decoder predict?",
+    hint="Does the dot score have a factor, and what does Luong's decoder predict from?",
     more="Begin with the weights of the three words, by hand. Then see which array in params you have not used.",
     section=OTHER_ORDER,
 )

@@ -196,7 +196,7 @@ def state_bias_twice(x, h, w_ih, w_hh, b_ih, b_hh):
 
 @MISTAKES.add(
     "the biases come after the tanh",
-    hint="The result should lie between -1 and 1. What can push yours beyond?",
+    hint="The result should lie between -1 and 1. What can push yours beyond that range?",
     more="In the first case the first sum inside the tanh is 0.8, with both biases in it. What is inside yours?",
     section=RECURRENCE,
 )
@@ -253,7 +253,8 @@ def sigmoid(x, h, w_ih, w_hh, b_ih, b_hh):
 @MISTAKES.add(
     "cut off at 0 (ReLU)",
     hint="Can a state be negative? And can it grow beyond 1?",
-    more="In the first case the second sum is -0.2. Which function of it does the formula ask for, and what is it?",
+    more="In the first case the second sum is -0.2. Which function of it does the formula ask for, and what is its "
+    "value?",
     section=RECURRENCE,
 )
 def relu(x, h, w_ih, w_hh, b_ih, b_hh):
@@ -319,11 +320,12 @@ def state_unweighted(x, h, w_ih, w_hh, b_ih, b_hh):
 @MISTAKES.add(
     "input and state are joined in the wrong order",
     hint="You lay two vectors side by side, and two weights. Does the same part come first in both?",
-    more="Write down which columns of the joined weight meet the numbers of `x`. The total width hides a wrong order.",
+    more="Write down which columns of the joined weight multiply the numbers of `x`. The total width is right even in "
+    "the wrong order.",
     section=RECURRENCE,
 )
 def joined_wrongly(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The vectors are joined in one order and the weights in the other, so each meets the other's weights."""
+    """The vectors are joined in one order and the weights in the other, so each gets the other's weights."""
     return np.tanh(np.concatenate([h, x], -1) @ np.concatenate([w_ih, w_hh], 1).T + b_ih + b_hh)
 
 
@@ -341,7 +343,7 @@ def one_vector_only(x, h, w_ih, w_hh, b_ih, b_hh):
 @MISTAKES.add(
     "right for a batch, wrong with more dimensions in front",
     hint="Follow an array of three dimensions through every line. Which of its axes changes places, and which should?",
-    more="Does a line of yours reverse all axes, or count them from the front? Which axis was meant?",
+    more="Does one of your lines reverse all axes, or count them from the front? Which axis was meant?",
     section=RECURRENCE,
 )
 def turned_round(x, h, w_ih, w_hh, b_ih, b_hh):
@@ -415,7 +417,7 @@ def no_biases_no_tanh(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def no_tanh_transposed(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The sum is not squashed, and in it the state meets the columns of `w_hh`, where it should meet the rows."""
+    """The sum is not squashed, and the state meets the columns of `w_hh`, where it should meet the rows."""
     return _sum(x, h, w_ih, w_hh.T, b_ih, b_hh)
 
 
@@ -444,7 +446,8 @@ def columns_of_a_batch(x, h, w_ih, w_hh, b_ih, b_hh):
 @MISTAKES.add(
     "state and input are joined in the wrong order",
     hint="You lay two vectors side by side, and two weights. Does the same part come first in both?",
-    more="Write down which columns of the joined weight meet the numbers of `h`. The total width hides a wrong order.",
+    more="Write down which columns of the joined weight multiply the numbers of `h`. The total width is right even in "
+    "the wrong order.",
     section=RECURRENCE,
 )
 def joined_wrongly_input_first(x, h, w_ih, w_hh, b_ih, b_hh):
@@ -482,7 +485,10 @@ def old_state(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def bare_state(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The old state is added to the sum without its weights and without its bias. It has both, as the input has."""
+    """The old state is added to the sum without its weights and without its bias.
+
+    It should have both, as the input does.
+    """
     return np.tanh(x @ w_ih.T + b_ih + h)
 
 

@@ -129,7 +129,7 @@ def all_true(T, S=None, *, q_offset=0):
 
 @MISTAKES.add(
     "ones and zeros instead of True and False",
-    hint="What is the dtype of your result, and which dtype tells attention to forbid?",
+    hint="What is the dtype of your result, and which dtype tells attention what to forbid?",
     more="Attention adds a mask of numbers to the scores. Added to a score, a 1 makes a weight larger, and a 0 forbids "
     "nothing. A comparison gives True and False by itself.",
     section=POLARITY,
@@ -214,7 +214,10 @@ def transposed(T, S=None, *, q_offset=0):
     section=ALIGN,
 )
 def bottom_right(T, S=None, *, q_offset=0):
-    """Your triangle ends in the bottom right corner, and the offset comes on top. Only `q_offset` should move it."""
+    """Your triangle ends in the bottom right corner, and the offset is added to that.
+
+    Only `q_offset` should move it.
+    """
     return attnlib.causal_mask(T, S, q_offset=q_offset + (T if S is None else S) - T)
 
 
@@ -226,7 +229,7 @@ def bottom_right(T, S=None, *, q_offset=0):
     section=ALIGN,
 )
 def bottom_right_always(T, S=None, *, q_offset=0):
-    """The last query always meets the last key. It is `q_offset` that says where the first query is."""
+    """The last query is always aligned with the last key. It is `q_offset` that says where the first query is."""
     return attnlib.causal_mask(T, S, q_offset=(T if S is None else S) - T)
 
 
@@ -290,7 +293,7 @@ def offset_size(T, S=None, *, q_offset=0):
 @MISTAKES.add(
     "one offset too many",
     hint="With an offset of 1, at which position is the first query: at 1, or at 2?",
-    more="For one query, 6 keys and an offset of 4, count the keys up to and with position 4.",
+    more="For one query, 6 keys and an offset of 4, count the keys up to and including position 4.",
     section=ALIGN,
 )
 def offset_plus_one(T, S=None, *, q_offset=0):
@@ -324,22 +327,22 @@ def with_heads(T, S=None, *, q_offset=0):
 @MISTAKES.add(
     "S is missing, and None is used as a size",
     hint="S may be left out. Which number does it stand for then?",
-    more="Look at the line that raises. S is None there: what should have been put in its place before?",
+    more="Look at the line that raises the error. S is None there: what should have replaced it before that line?",
     section=KINDS,
 )
 def none_as_size(T, S=None, *, q_offset=0):
-    """Where S is left out it is None, which is not a size. There are as many keys as queries then."""
+    """If S is left out, it is None, which is not a size. There are then as many keys as queries."""
     return np.tril(np.ones((T, S), dtype=bool), q_offset)
 
 
 @MISTAKES.add(
     "S is missing, and None is used as a number of keys",
     hint="S may be left out. Which number does it stand for then?",
-    more="Look at the line that raises. S is None there: what should have been put in its place before?",
+    more="Look at the line that raises the error. S is None there: what should have replaced it before that line?",
     section=KINDS,
 )
 def none_as_positions(T, S=None, *, q_offset=0):
-    """Where S is left out it is None, which cannot be counted up to. There are as many keys as queries then."""
+    """If S is left out, it is None, which cannot be counted up to. There are then as many keys as queries."""
     return np.arange(S)[None, :] <= np.arange(T)[:, None] + q_offset
 
 

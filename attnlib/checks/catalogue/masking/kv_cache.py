@@ -174,7 +174,7 @@ def along_width(cache, key, value):
 
 
 @MISTAKES.add(
-    "joined along the width, so that the length stands still",
+    "joined along the width, so that the length does not change",
     hint="Which dimension grows when a word is added: positions, or the numbers of one key?",
     more="Print the shapes before and after the second chunk. For (B, H, T, D) it is T that grows.",
     section=CACHE,
@@ -187,7 +187,7 @@ def along_width_as_read(cache, key, value):
 
 
 @MISTAKES.add(
-    "joined along the first dimension, so that the length stands still",
+    "joined along the first dimension, so that the length does not change",
     hint="Which dimension grows when a word is added: positions, or sequences of the batch?",
     more="Print the shapes before and after the second chunk. For (B, H, T, D) it is T that grows.",
     section=CACHE,
@@ -200,9 +200,9 @@ def along_batch_as_read(cache, key, value):
 
 
 @MISTAKES.add(
-    "joined along axis 1, so that the length stands still",
-    hint="Which number of an axis means the positions, whether or not there are heads?",
-    more="For (B, H, T, D) axis 1 is the heads. Count from the end instead: at which place are the positions there?",
+    "joined along axis 1, so that the length does not change",
+    hint="Which axis number means the positions, whether or not there are heads?",
+    more="For (B, H, T, D) axis 1 is the heads. Count from the end instead: where are the positions then?",
     section=CACHE,
 )
 def along_axis_one_as_read(cache, key, value):
@@ -213,7 +213,7 @@ def along_axis_one_as_read(cache, key, value):
 
 
 @MISTAKES.add(
-    "joined along the heads, so that the length stands still",
+    "joined along the heads, so that the length does not change",
     hint="Which dimension grows when a word is added: positions, or heads?",
     more="Print the shapes before and after the second chunk. For (B, H, T, D) it is T that grows.",
     section=CACHE,
@@ -238,9 +238,9 @@ def along_heads(cache, key, value):
 
 @MISTAKES.add(
     "joined along axis 1",
-    hint="Which number of an axis means the positions, whether or not there are heads?",
-    more="For (B, H, T, D) axis 1 is the heads, and for (B, T, D) the positions. Count from the end instead: at which "
-    "place are the positions there?",
+    hint="Which axis number means the positions, whether or not there are heads?",
+    more="For (B, H, T, D) axis 1 is the heads, and for (B, T, D) the positions. Count from the end instead: where are "
+    "the positions then?",
     section=CACHE,
 )
 def along_axis_one(cache, key, value):
@@ -261,19 +261,20 @@ def along_batch(cache, key, value):
 
 @MISTAKES.add(
     "the position is counted from the front",
-    hint="Which number of an axis means the positions, however many dimensions are in front?",
+    hint="Which axis number means the positions, however many dimensions are in front?",
     more="For (B, H, T, D) axis 2 is the positions. What is axis 2 for (B, T, D)? Count from the end instead.",
     section=CACHE,
 )
 def along_axis_two(cache, key, value):
-    """With batch and heads axis 2 is the position. With fewer dimensions it is another one, or none at all."""
+    """With batch and heads axis 2 is the position. With fewer dimensions it is a different one, or does not exist."""
     return _kept(cache, key, value, axis=2)
 
 
 @MISTAKES.add(
     "chunks are stacked, not joined",
     hint="Should the result have one dimension more than a chunk?",
-    more="Print the number of dimensions of what comes back. Attention wants keys of (..., S, D), as long as the text.",
+    more="Print the number of dimensions of what comes back. Attention wants keys of shape (..., S, D), as long as the "
+    "text.",
     section=CACHE,
 )
 def stacked(cache, key, value):
@@ -394,7 +395,7 @@ def length_of_chunk(cache, key, value):
     section=ALIGN,
 )
 def length_before(cache, key, value):
-    """The length is that from before the call: the new chunk is kept, but not counted yet."""
+    """The length is the one from before the call: the new chunk is kept, but not counted yet."""
     before = 0 if cache.keys is None else cache.keys.shape[-2]
     result = _kept(cache, key, value)
     cache.length = before
@@ -417,7 +418,8 @@ def length_fixed(cache, key, value):
 @MISTAKES.add(
     "the first chunk is not counted",
     hint="What is the length after the prompt alone? Which line should have changed it?",
-    more="There seem to be two paths through your method: for an empty cache, and for the others. Which counts?",
+    more="There seem to be two paths through your method: for an empty cache, and for the others. Which of them "
+    "updates the length?",
     section=ALIGN,
 )
 def first_not_counted(cache, key, value):
@@ -465,7 +467,7 @@ def values_twice(cache, key, value):
 
 @MISTAKES.add(
     "only the keys are kept",
-    hint="The weights of the newest query belong to all words so far. What are they multiplied with?",
+    hint="The weights of the newest query belong to all words so far. What are they multiplied by?",
     more="Print the shapes of both arrays after the second chunk. They should be equally long.",
     section=CACHE,
 )
@@ -477,7 +479,7 @@ def values_forgotten(cache, key, value):
 
 @MISTAKES.add(
     "only the values are kept",
-    hint="The newest query has a score with every word so far. With what does it make that score?",
+    hint="The newest query has a score with every word so far. What does it compute that score with?",
     more="Print the shapes of both arrays after the second chunk. They should be equally long.",
     section=CACHE,
 )
@@ -557,7 +559,7 @@ def first_token(cache, key, value):
     section=CACHE,
 )
 def long_chunk_resets(cache, key, value):
-    """A chunk of more than one token replaces what was kept. A chunk of any length is added at the end."""
+    """A chunk of more than one token replaces what was kept. A chunk of any length should be added at the end."""
     if key.shape[-2] > 1:
         cache.keys = cache.values = None
         cache.length = 0
@@ -690,7 +692,8 @@ def calls_after_first(cache, key, value):
 @MISTAKES.add(
     "zeros are at the beginning",
     hint="Count the positions that come back after the very first chunk. What is the first of them?",
-    more="Print the keys after the first chunk of the smallest case. A key of zeros has the score 0, and a weight.",
+    more="Print the keys after the first chunk of the smallest case. A key of zeros has a score of 0, which still gets "
+    "a weight.",
     section=CACHE,
 )
 def starts_with_zeros(cache, key, value):
@@ -735,7 +738,7 @@ def later_counted_not_kept(cache, key, value):
     section=CACHE,
 )
 def repeats_skipped(cache, key, value):
-    """A chunk equal to the last one is not kept. Every token counts, also one that is equal to the token before it."""
+    """A chunk equal to the last one is not kept. Every token counts, even one equal to the token before it."""
     last = cache.keys is not None and cache.keys[..., -key.shape[-2] :, :]
     return (cache.keys, cache.values) if np.array_equal(last, key) else _kept(cache, key, value)
 

@@ -124,7 +124,7 @@ def _filled(query, key, value, mask, number):
     section=POLARITY,
 )
 def inverted(query, key, value, mask):
-    """Your queries see exactly what is forbidden. True means “may attend”: hidden is what has False."""
+    """Your queries see exactly what is forbidden. True means “may attend”, and False hides a key."""
     return _attend(_scores(query, key), value, ~mask)
 
 
@@ -148,7 +148,7 @@ def ignored(query, key, value, mask):
     section=BY_HAND,
 )
 def scores_zeroed(query, key, value, mask):
-    """A score of 0 is a score like another: its exponential is 1, and so the forbidden key gets a share."""
+    """A score of 0 is a score like any other: its exponential is 1, and so the forbidden key gets a share."""
     weights = attnlib.softmax(_scores(query, key) * mask)
     return weights @ value, weights
 
@@ -157,7 +157,7 @@ def scores_zeroed(query, key, value, mask):
     "the weights are set to 0 after the softmax",
     hint="What do the weights of one query sum to now? Which forbidden scores are in the sum that divided them?",
     more="Work out one row by hand, first with the mask before the softmax, then after it. The other weights differ: "
-    "by which factor?",
+    "by what factor?",
     section=NOT_AFTER,
 )
 def weights_zeroed(query, key, value, mask):
@@ -168,26 +168,29 @@ def weights_zeroed(query, key, value, mask):
 
 @MISTAKES.add(
     "minus infinity in the weights",
-    hint="What are weights multiplied with? Which number says that nothing is taken?",
+    hint="What are weights multiplied by? Which weight means that nothing is taken?",
     more="Print the weights of the smallest case. Minus infinity is for scores: its exponential is 0. At which step "
     "does it have to be put in?",
     section=NOT_AFTER,
 )
 def infinite_weights(query, key, value, mask):
-    """The weights of forbidden keys were set to minus infinity, after the softmax. It is scores that are masked."""
+    """The weights of forbidden keys were set to minus infinity, after the softmax. Scores should be masked instead."""
     weights = np.where(mask, attnlib.softmax(_scores(query, key)), -np.inf)
     return weights @ value, weights
 
 
 @MISTAKES.add(
     "a low number in the weights",
-    hint="What are weights multiplied with? Which number says that nothing is taken?",
+    hint="What are weights multiplied by? Which weight means that nothing is taken?",
     more="Print the weights of the smallest case. A low number is for scores: its exponential is almost 0. At which "
     "step does it have to be put in?",
     section=NOT_AFTER,
 )
 def low_weights(query, key, value, mask):
-    """The weights of forbidden keys were set to a number like -1e9, after the softmax. It is scores that are masked."""
+    """The weights of forbidden keys were set to a number like -1e9, after the softmax.
+
+    Scores should be masked instead.
+    """
     weights = np.where(mask, attnlib.softmax(_scores(query, key)), -1e9)
     return weights @ value, weights
 
@@ -195,12 +198,12 @@ def low_weights(query, key, value, mask):
 @MISTAKES.add(
     "a causal mask in place of the one that is given",
     hint="Which keys does the mask let the first query of the smallest case see? Which of them got a weight?",
-    more="Compare the mask with your weights: the zeros of the weights should be where the mask is False. From where "
-    "does your code take what it hides?",
+    more="Compare the mask with your weights: the zeros of the weights should be where the mask is False. How does "
+    "your code decide what to hide?",
     section=BY_HAND,
 )
 def always_causal(query, key, value, mask):
-    """Each query sees itself and what is before it, whatever the mask says. What may be seen is in the mask alone."""
+    """Each query sees itself and what is before it, whatever the mask says. The mask alone says what may be seen."""
     scores = _scores(query, key)
     return _attend(scores, value, np.tri(*scores.shape[-2:], dtype=bool))
 
@@ -240,7 +243,7 @@ def renormalised(query, key, value, mask):
     section=NOT_AFTER,
 )
 def renormalised_safely(query, key, value, mask):
-    """The forbidden score is masked too late. If it is far the largest, all allowed exponentials are 0 by then."""
+    """The forbidden score is masked too late. If it is by far the largest, all allowed exponentials are 0 by then."""
     weights = attnlib.softmax(_scores(query, key)) * mask
     total = weights.sum(axis=-1, keepdims=True)
     weights = weights / np.where(total == 0, 1, total)
@@ -254,7 +257,7 @@ def renormalised_safely(query, key, value, mask):
     section=POLARITY,
 )
 def added(query, key, value, mask):
-    """Adding the mask gives the allowed keys one point more. Nothing is hidden: a forbidden key needs the weight 0."""
+    """Adding the mask gives the allowed keys one point more. Nothing is hidden: a forbidden key needs a weight of 0."""
     weights = attnlib.softmax(_scores(query, key) + mask)
     return weights @ value, weights
 
@@ -343,7 +346,7 @@ def nan_rows(query, key, value, mask):
 
 @MISTAKES.add(
     "the weights of an empty row are still nan",
-    hint="You return two arrays. Which of them was fixed, and from which was it made?",
+    hint="You return two arrays. Which of them did you fix, and which of the two is made from the other?",
     more="Print the weights of the query that may look at nothing. If they are right, the context is right by itself.",
     section=EMPTY,
 )
@@ -355,7 +358,7 @@ def context_mended(query, key, value, mask):
 
 @MISTAKES.add(
     "the context of an empty row is still nan",
-    hint="You return two arrays. Which of them was fixed, and which was made before?",
+    hint="You return two arrays. Which of them did you fix, and which was computed before that?",
     more="Follow the row of that query through your lines: where are its weights fixed, and where are they used?",
     section=EMPTY,
 )
@@ -397,7 +400,10 @@ def transposed(query, key, value, mask):
     section=NOT_AFTER,
 )
 def values_zeroed(query, key, value, mask):
-    """The forbidden values count as 0, but their weights are spent all the same. It is the scores that are masked."""
+    """The forbidden values count as 0, but their weights are spent all the same.
+
+    The scores should be masked instead.
+    """
     weights = attnlib.softmax(_scores(query, key))
     return (weights * mask) @ value, weights
 
@@ -431,7 +437,7 @@ def context_unmasked(query, key, value, mask):
     section=SOFTMAX,
 )
 def softmax_over_queries(query, key, value, mask):
-    """The softmax made the queries compete for each key. It is the keys that compete for each query."""
+    """The softmax made the queries compete for each key. The keys should compete for each query."""
     weights = attnlib.softmax(np.where(mask, _scores(query, key), -np.inf), axis=-2)
     return weights @ value, weights
 
@@ -456,7 +462,7 @@ def softmax_over_all(query, key, value, mask):
     section=SOFTMAX,
 )
 def softmax_from_front(query, key, value, mask):
-    """For a matrix axis 1 is the last one. With a batch in front it is another, and the wrong weights sum to 1."""
+    """For a matrix axis 1 is the last one. With a batch in front it is not, and the wrong weights sum to 1."""
     weights = attnlib.softmax(np.where(mask, _scores(query, key), -np.inf), axis=1)
     return weights @ value, weights
 
@@ -523,8 +529,8 @@ def uniform(query, key, value, mask):
 
 @MISTAKES.add(
     "the scores are not scaled",
-    hint="By what is the dot product divided before the softmax, and how does that depend on the width D?",
-    more="The mask is fine. Compare your scores with those on paper for keys of width 4: there is a factor.",
+    hint="What is the dot product divided by before the softmax, and how does that depend on the width D?",
+    more="The mask is fine. Compare your scores with those on paper for keys of width 4: they differ by a factor.",
     section=SCALE,
 )
 def no_scale(query, key, value, mask):
@@ -535,7 +541,7 @@ def no_scale(query, key, value, mask):
 @MISTAKES.add(
     "divided by D, not by its square root",
     hint="With components of variance 1, the dot product has variance D. What is its standard deviation?",
-    more="The mask is fine. Compare your scores with those on paper for keys of width 4: there is a factor.",
+    more="The mask is fine. Compare your scores with those on paper for keys of width 4: they differ by a factor.",
     section=SCALE,
 )
 def scaled_by_width(query, key, value, mask):
@@ -546,7 +552,7 @@ def scaled_by_width(query, key, value, mask):
 @MISTAKES.add(
     "multiplied by the square root of D",
     hint="The factor is there to keep scores small. Does yours make them larger or smaller?",
-    more="The mask is fine. Compare your scores with those on paper for keys of width 4: there is a factor.",
+    more="The mask is fine. Compare your scores with those on paper for keys of width 4: they differ by a factor.",
     section=SCALE,
 )
 def multiplied_by_root(query, key, value, mask):
@@ -594,14 +600,14 @@ def scaled_by_value_width(query, key, value, mask):
     section=SCALE,
 )
 def scaled_after_softmax(query, key, value, mask):
-    """The weights are divided by the root of the width. It is the scores, before the softmax, that are scaled."""
+    """The weights are divided by the root of the width. It is the scores, before the softmax, that should be scaled."""
     weights = _attend(attnlib.dot(query, key), value, mask)[1] / query.shape[-1] ** 0.5
     return weights @ value, weights
 
 
 @MISTAKES.add(
     "keys are averaged instead of values",
-    hint="The keys decide how much. What is it that is mixed?",
+    hint="The keys decide how much. What should be mixed?",
     more="Look at the width of your context. It should be that of the values.",
     section=WEIGHTED_SUM,
 )
@@ -692,7 +698,7 @@ def first_mask(query, key, value, mask):
     section=KINDS,
 )
 def dimensions_after_first(query, key, value, mask):
-    """Missing dimensions are put behind the mask's first one. So its rows are laid over sequences, not over queries."""
+    """Missing dimensions are put after the mask's first one. So its rows are laid over sequences, not over queries."""
     scores = _scores(query, key)
     while mask.ndim < scores.ndim:
         mask = np.expand_dims(mask, 1)
@@ -740,7 +746,7 @@ def mean_context(query, key, value, mask):
 
 @MISTAKES.add(
     "the softmax overflows",
-    hint="Does your softmax subtract the maximum of each row, and the maximum of which scores?",
+    hint="Does your softmax subtract a maximum from each row? Which scores is it the maximum of?",
     more="Print the exponentials of the case with large scores. Are there infinities, or a row of zeros?",
     section=OVERFLOW,
 )
@@ -831,7 +837,10 @@ def any_row(query, key, value, mask):
     section=BY_HAND,
 )
 def plus_infinity(query, key, value, mask):
-    """A row with a forbidden key is nan from end to end. The score there should be minus infinity, not plus or nan."""
+    """A row with a forbidden key is nan from end to end.
+
+    The score there should be minus infinity, not plus infinity or nan.
+    """
     return _filled(query, key, value, mask, np.inf)
 
 
@@ -839,7 +848,7 @@ def plus_infinity(query, key, value, mask):
     "the overflow is painted over",
     hint="Which of the scores is the largest, and what weight did it get from you?",
     more="Print the exponentials of the case with large scores. Infinity over infinity is nan as well, and that row "
-    "had something to attend.",
+    "had something to attend to.",
     section=OVERFLOW,
 )
 def overflow_painted_over(query, key, value, mask):
@@ -887,7 +896,7 @@ def no_keepdims(query, key, value, mask):
     section=SOFTMAX,
 )
 def no_keepdims_at_all(query, key, value, mask):
-    """Each row needs its own maximum and its own sum. Both came out as a row, and so they meet the columns."""
+    """Each row needs its own maximum and its own sum. Both came out as a row, so they line up with the columns."""
     scores = np.where(mask, _scores(query, key), -np.inf)
     e = np.exp(scores - scores.max(axis=-1))
     weights = e / e.sum(axis=-1)
@@ -901,7 +910,7 @@ def no_keepdims_at_all(query, key, value, mask):
     section=SCALE,
 )
 def width_from_front(query, key, value, mask):
-    """For a matrix shape[1] is the width. With a batch in front it is another size."""
+    """For a matrix shape[1] is the width. With a batch in front it is a different size."""
     return _attend(attnlib.dot(query, key) / query.shape[1] ** 0.5, value, mask)
 
 
@@ -917,7 +926,7 @@ def full_transpose(query, key, value, mask):
 
 
 @MISTAKES.add(
-    "0 after the softmax, and at the wrong places",
+    "0 after the softmax, and in the wrong places",
     hint="Which places does the mask allow? And what do the weights of one query sum to now?",
     more="Two things need to be changed: what True stands for, and the place of the mask between scores and softmax.",
     section=NOT_AFTER,
@@ -930,7 +939,7 @@ def weights_zeroed_inverted(query, key, value, mask):
 
 @MISTAKES.add(
     "0 after the softmax, and no scale",
-    hint="What do the weights of one query sum to now? And by what should the dot products have been divided?",
+    hint="What do the weights of one query sum to now? And what should the dot products have been divided by?",
     more="Two things need to be changed: the place of the mask between scores and softmax, and the scale of the "
     "scores.",
     section=NOT_AFTER,
@@ -955,7 +964,7 @@ def multiplied(query, key, value, mask):
 
 @MISTAKES.add(
     "only 10 is subtracted",
-    hint="By which factor does the weight fall if 10 is taken from a score? Is it 0?",
+    hint="By what factor does the weight fall if 10 is taken from a score? Does it reach 0?",
     more="Print the weights of the smallest case with many digits. Are there zeros where the mask is False?",
     section=FINITE,
 )
@@ -966,7 +975,7 @@ def lowered_by_ten(query, key, value, mask):
 
 
 @MISTAKES.add(
-    "the other places get one point more",
+    "forbidden keys get one point more",
     hint="Which keys does your mask favour? And does it hide any?",
     more="Two things need to be changed: what True stands for, and by how much a forbidden score has to fall.",
     section=POLARITY,

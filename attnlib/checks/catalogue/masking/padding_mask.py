@@ -62,7 +62,7 @@ def inverted(lengths, S):
     section=KINDS,
 )
 def one_too_many(lengths, S):
-    """Each sentence keeps one entry of padding: position `length` is already behind the last word."""
+    """Each sentence keeps one entry of padding: position `length` already comes after the last word."""
     lengths, position = _places(lengths, S)
     return position <= lengths
 
@@ -71,11 +71,11 @@ def one_too_many(lengths, S):
     "True comes after the last word",
     hint="May anyone look at the first word of a sentence? What does your mask say there?",
     more="Two things need to be changed. Here True means “may attend”; and the first entry of padding is at position "
-    "`length`, not behind it.",
+    "`length`, not after it.",
     section=POLARITY,
 )
 def inverted_behind(lengths, S):
-    """Your mask is True at the padding, but for its first entry. True is at the real words, and only there."""
+    """Your mask is True at the padding, except for its first entry. It should be True at the real words only."""
     lengths, position = _places(lengths, S)
     return position > lengths
 
@@ -87,7 +87,7 @@ def inverted_behind(lengths, S):
     section=SIDE,
 )
 def left_padding_inverted(lengths, S):
-    """Your mask is True where padding would be if it were on the left. The words come first, and they are True."""
+    """Your mask is True where padding would be if it were on the left. The words come first, and should be True."""
     lengths, position = _places(lengths, S)
     return position < S - lengths
 
@@ -237,7 +237,7 @@ def added(lengths, S):
     section=POLARITY,
 )
 def numbers_inverted(lengths, S):
-    """Your mask holds numbers, with 1 at the padding. Booleans are needed, and True is at the real words."""
+    """Your mask holds numbers, with 1 at the padding. Booleans are needed, with True at the real words."""
     return (~attnlib.padding_mask(lengths, S)).astype(float)
 
 
@@ -260,7 +260,7 @@ def left_padding(lengths, S):
     section=KINDS,
 )
 def size_ignored(lengths, S):
-    """Your mask is as wide as the longest sentence. The keys are S, even if no sentence is that long."""
+    """Your mask is as wide as the longest sentence. There are S keys, even if no sentence is that long."""
     return attnlib.padding_mask(lengths, max(max(lengths), 0))
 
 
@@ -355,7 +355,7 @@ def array_alone(lengths, S):
     section=KINDS,
 )
 def never_empty(lengths, S):
-    """A sentence of length 0 was given one word. Its row is all False: attention will answer 0 for it."""
+    """A sentence of length 0 was given one word. Its row should be all False: attention then returns 0 for it."""
     return attnlib.padding_mask(np.maximum(lengths, 1), S)
 
 

@@ -95,7 +95,7 @@ def averaged(x):
 
 
 @MISTAKES.add(
-    "the heads are below each other",
+    "the heads are stacked one below the other",
     hint="How many rows does your result have, and how many words are there?",
     more="With 3 heads and 4 words you have 12 rows. There should be one row for each word, and all heads in it.",
     section=CATCH_IT,

@@ -155,7 +155,7 @@ def stripes(steps):
     section=SPLITTING,
 )
 def stripes_both_ways(steps):
-    """Head 0 got columns 0, H, 2H and so on, and was merged so again.
+    """Head 0 got columns 0, H, 2H and so on, and was merged the same way.
 
     With given matrices a head is a block of columns.
     """
@@ -166,7 +166,7 @@ def stripes_both_ways(steps):
 @MISTAKES.add(
     "the heads are interleaved when merging",
     hint="After merging, what is in the first D columns: head 0, or one number of every head?",
-    more="w_o has one band of D rows for each head. Which rows of w_o does head 0 meet in yours?",
+    more="w_o has one band of D rows for each head. Which rows of w_o do you multiply by head 0?",
     section=OUTPUT_PROJECTION,
 )
 def merged_in_stripes(steps):
@@ -188,13 +188,14 @@ def width_for_number(steps):
 
 @MISTAKES.add(
     "the rows of a head are scrambled",
-    hint="Number the entries of a small table and print head 0. Every number is in the right head: in the right row?",
+    hint="Number the entries of a small table and print head 0. Every number is in the right head. Is it in the right "
+    "row?",
     more="Once a table is transposed, its rows are components. The pieces that a reshape cuts are then components as "
     "well, and one more change of places is needed to make them words again.",
     section=SPLITTING,
 )
 def transposed_and_reshaped(steps):
-    """The table was transposed and then reshaped to (H, T, D), so each head has the right numbers in wrong places."""
+    """The table was transposed and then reshaped to (H, T, D), so the numbers of a head are in the wrong places."""
 
     def split(x, num_heads):
         return x.swapaxes(-1, -2).reshape(*x.shape[:-2], num_heads, x.shape[-2], -1)
@@ -221,8 +222,8 @@ def overlapping(steps):
 @MISTAKES.add(
     "the matrices are cut across their rows",
     hint="Compare your matrix of head 0 with the first D columns of w_q. Where do they differ?",
-    more="A matrix lies in memory row after row. The columns of one head are not next to each other there, so a "
-    "single reshape cannot gather them. What is missing for the matrices is the same that is missing for words.",
+    more="A matrix lies in memory row after row. The columns of one head are not next to each other there, so a single "
+    "reshape cannot gather them. The matrices need the same extra step as the words.",
     section=SPLITTING,
 )
 def matrices_reshaped(steps):
@@ -242,8 +243,8 @@ def matrices_reshaped(steps):
 @MISTAKES.add(
     "the heads attend to each other, not the words",
     hint="Print the shape of your scores. For each word it should say how it attends to other words: does it?",
-    more="With 5 queries, 7 keys and 2 heads there should be 2 tables of 5 times 7 scores. The last two axes are "
-    "those that are multiplied: which are they in yours?",
+    more="With 5 queries, 7 keys and 2 heads there should be 2 tables of 5 times 7 scores. The last two axes are those "
+    "that are multiplied: which are the last two in yours?",
     section=SPLITTING,
 )
 def heads_attend(steps):
@@ -302,7 +303,7 @@ def one_head_scaled_by_its_part(steps):
 @MISTAKES.add(
     "the words are cut, not what the matrices make of them",
     hint="Which comes first, the matrix or the splitting?",
-    more="Every head should see the whole word: its columns of w_q meet all E components. How many components does "
+    more="Every head should see the whole word: its columns of w_q multiply all E components. How many components does "
     "your head 0 see?",
     section=SPLITTING,
 )
@@ -367,7 +368,7 @@ def needs_a_matrix(steps):
     "a batch gets its axes mixed up",
     hint="Follow an array of three dimensions through every line. Which of its axes changes places, and which should?",
     more="Write down the shape of every array for a batch of 2, with 5 words and 3 heads of width 4. Where does the 2 "
-    "first get into a place where it should not be?",
+    "first end up in the wrong place?",
     section=MULTI_HEAD,
 )
 def transposed_with_batch(steps):
@@ -494,31 +495,31 @@ def one_matrix(steps):
 
 @MISTAKES.add(
     "the matrices of queries and keys are exchanged",
-    hint="Which of the inputs meets w_q, and which w_k?",
+    hint="Which of the inputs is multiplied by w_q, and which by w_k?",
     more="Read your projections aloud: the query goes through the matrix of the queries. Do the names agree?",
     section=MULTI_HEAD,
 )
 def w_q_and_w_k_exchanged(steps):
-    """The queries go through w_k and the keys through w_q. It is the other way round."""
+    """The queries go through w_k and the keys through w_q. It should be the other way round."""
     return steps.with_other(w_q=steps.w_k, w_k=steps.w_q)
 
 
 @MISTAKES.add(
     "the matrices of keys and values are exchanged",
-    hint="Which of the inputs meets w_k, and which w_v?",
+    hint="Which of the inputs is multiplied by w_k, and which by w_v?",
     more="Read your projections aloud: the key goes through the matrix of the keys. Do the names agree?",
     section=MULTI_HEAD,
 )
 def w_k_and_w_v_exchanged(steps):
-    """The keys go through w_v and the values through w_k. It is the other way round."""
+    """The keys go through w_v and the values through w_k. It should be the other way round."""
     return steps.with_other(w_k=steps.w_v, w_v=steps.w_k)
 
 
 @MISTAKES.add(
     "the matrices are transposed",
-    hint="A word is a row here. On which side of it is the matrix, and which axis of the matrix does it meet?",
+    hint="A word is a row here. On which side of it is the matrix, and which axis of the matrix does it line up with?",
     more="torch's Linear keeps its matrix as (width out, width in) and transposes it. In this task `w_q` is (E, H*D): "
-    "its rows belong to what comes in. What does your product add up over?",
+    "its rows belong to what comes in. What does your product sum over?",
     section=MULTI_HEAD,
 )
 def matrices_transposed(steps):
@@ -528,9 +529,9 @@ def matrices_transposed(steps):
 
 @MISTAKES.add(
     "all four matrices are transposed",
-    hint="A word is a row here. On which side of it is the matrix, and which axis of the matrix does it meet?",
+    hint="A word is a row here. On which side of it is the matrix, and which axis of the matrix does it line up with?",
     more="torch's Linear keeps its matrix as (width out, width in) and transposes it. In this task the rows of each "
-    "matrix belong to what comes in. What does your product add up over?",
+    "matrix belong to what comes in. What does your product sum over?",
     section=MULTI_HEAD,
 )
 def all_transposed(steps):
@@ -540,8 +541,8 @@ def all_transposed(steps):
 
 @MISTAKES.add(
     "the output matrix is transposed",
-    hint="Which axis of w_o meets the merged heads: its rows or its columns?",
-    more="w_o is (H*D_v, E_out): a band of rows for each head. With your product the heads meet its columns.",
+    hint="Which axis of w_o should the merged heads line up with: its rows or its columns?",
+    more="w_o is (H*D_v, E_out): a band of rows for each head. In your product the heads line up with its columns.",
     section=OUTPUT_PROJECTION,
 )
 def w_o_transposed(steps):
@@ -568,7 +569,7 @@ def no_w_o(steps):
     section=MULTI_HEAD,
 )
 def no_projections(steps):
-    """The words themselves are split. First they go through w_q, w_k and w_v."""
+    """The words themselves are split. They should go through w_q, w_k and w_v first."""
     return steps.merge(*steps.attend(*steps.split(steps.query, steps.key, steps.value)))
 
 
@@ -579,14 +580,14 @@ def no_projections(steps):
     section=MULTI_HEAD,
 )
 def values_not_projected(steps):
-    """What is averaged are the values as they came. First they go through w_v."""
+    """The values are averaged as they came. They should go through w_v first."""
     return steps.merge(*steps.attend(*steps.split(steps.query @ steps.w_q, steps.key @ steps.w_k, steps.value)))
 
 
 @MISTAKES.add(
     "the values are made of the keys",
     hint="Which of the three inputs do you never use?",
-    more="Keys and values are often the same words, but they need not be. What meets w_v?",
+    more="Keys and values are often the same words, but they need not be. What do you multiply by w_v?",
     section=MULTI_HEAD,
 )
 def values_from_key(steps):
@@ -597,7 +598,7 @@ def values_from_key(steps):
 @MISTAKES.add(
     "the keys are made of the values",
     hint="Which of the three inputs do you never use?",
-    more="Keys and values are often the same words, but they need not be. What meets w_k?",
+    more="Keys and values are often the same words, but they need not be. What do you multiply by w_k?",
     section=MULTI_HEAD,
 )
 def keys_from_value(steps):
@@ -645,9 +646,9 @@ def keys_ask(steps):
 
 @MISTAKES.add(
     "the scores are not scaled",
-    hint="By what are dot products divided before the softmax?",
+    hint="What are dot products divided by before the softmax?",
     more="A dot product of two vectors of width 64 with components of variance 1 has a standard deviation of 8. What "
-    "should it be divided by, and by what in a head of width D?",
+    "should it be divided by, and what would that be in a head of width D?",
     section=SCALE,
 )
 def no_scale(steps):
@@ -658,8 +659,8 @@ def no_scale(steps):
 @MISTAKES.add(
     "scaled by the width of all heads",
     hint="Over how many products does the dot product in one head sum?",
-    more="With 2 heads of width 4, a dot product in a head sums over 4 products, not over 8. Which width does your "
-    "root hold?",
+    more="With 2 heads of width 4, a dot product in a head sums over 4 products, not over 8. Which width is under your "
+    "root?",
     section=SCALE,
 )
 def scaled_by_all_heads(steps):
@@ -951,11 +952,11 @@ def averages_keys(steps):
 @MISTAKES.add(
     "the heads are in reverse order",
     hint="Which head comes first after merging?",
-    more="Head 0 belongs to the first D rows of w_o. Which rows does it meet in yours?",
+    more="Head 0 belongs to the first D rows of w_o. Which rows is it multiplied by in yours?",
     section=OUTPUT_PROJECTION,
 )
 def reversed_heads(steps):
-    """The last head comes first after merging, so that each head meets another head's rows of w_o."""
+    """The last head comes first after merging, so each head is multiplied by another head's rows of w_o."""
     context, weights = steps.attend(*steps.heads())
     return steps.merge(context[..., ::-1, :, :], weights)
 
@@ -967,7 +968,7 @@ def reversed_heads(steps):
     section=OUTPUT_PROJECTION,
 )
 def mean_of_heads(steps):
-    """What the heads write is averaged. It is added: the result is H times as large as yours."""
+    """What the heads write is averaged. It should be added: the result is H times as large as yours."""
     return steps.changed_by(lambda out: out / steps.num_heads)
 
 
@@ -1047,8 +1048,8 @@ def changes_the_query(steps):
 @MISTAKES.add(
     "the later keys are hidden, although the task does not ask for it",
     hint="Which keys may the first query attend to, by the formula of the task?",
-    more="Print the weights of one head. All that are above the diagonal are 0: which line has made them so, and what "
-    "is it for?",
+    more="Print the weights of one head. All weights above the diagonal are 0: which line makes them 0, and what is it "
+    "for?",
     section=MULTI_HEAD,
 )
 def causal_unasked(steps):
@@ -1211,7 +1212,7 @@ def empty_is_nan(steps):
     section=MULTI_HEAD,
 )
 def empty_is_uniform(steps):
-    """A query that may attend to nothing attends to everything alike. Its weights and its result should be 0."""
+    """A query that may attend to nothing attends to everything equally. Its weights and its result should be 0."""
     return steps.merge(*steps.attend(*steps.heads(), fill=-1e9))
 
 

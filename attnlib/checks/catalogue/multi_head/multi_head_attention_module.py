@@ -287,7 +287,7 @@ def input_biases_ignored(steps):
 
 @MISTAKES.add(
     "the weights are used without a transpose",
-    hint="A layer's weight has the shape (width out, width in). Which of its axes should meet the input?",
+    hint="A layer's weight has the shape (width out, width in). Which of its axes should line up with the input?",
     more="Compare what your module makes of one word with what a linear layer of torch makes of it.",
     section=MULTI_HEAD,
 )
@@ -305,7 +305,8 @@ def weights_not_transposed(steps):
 
 @MISTAKES.add(
     "the weight of the output is used without a transpose",
-    hint="A layer's weight has the shape (width out, width in). Which of its axes should meet the merged heads?",
+    hint="A layer's weight has the shape (width out, width in). Which of its axes should line up with the merged "
+    "heads?",
     more="Send one row through out_proj, and compare with what your own line makes of it.",
     section=MULTI_HEAD,
 )
@@ -424,7 +425,7 @@ def sequence_first(steps):
     section=MULTI_HEAD,
 )
 def softmax_over_sentences(steps):
-    """The softmax runs over the batch, so that each sentence depends on the others. It is the keys that compete."""
+    """The softmax runs over the batch, so that each sentence depends on the others. The keys should compete instead."""
     return steps.normalised_by(lambda scores: attnlib.softmax(scores, axis=0))
 
 
@@ -434,8 +435,8 @@ def softmax_over_sentences(steps):
 @MISTAKES.add(
     "scaled by embed_dim",
     hint="Over how many products does the dot product in one head sum?",
-    more="With embed_dim 8 and 2 heads, a dot product in a head sums over 4 products, not over 8. Which width does "
-    "your root hold?",
+    more="With embed_dim 8 and 2 heads, a dot product in a head sums over 4 products, not over 8. Which width is under "
+    "your root?",
     section=SCALE,
 )
 def scaled_by_embed_dim(steps):
@@ -512,7 +513,7 @@ def transposed_weights(steps):
 
 
 @MISTAKES.add(
-    "the axes of the weights are in another order",
+    "the axes of the weights are in a different order",
     hint="Does the axis of the heads come before or after that of the queries?",
     more="The shape should be (B, H, T, S): for each head one table of T rows.",
     section=MULTI_HEAD,
@@ -565,12 +566,15 @@ class always_returned(attnlib.numpy.MultiHeadAttention):
 
 @MISTAKES.add(
     "the weights are returned only when they are not requested",
-    hint="Read the line that looks at `need_weights` aloud: when do the weights come?",
+    hint="Read the line that looks at `need_weights` aloud: when does your module return weights?",
     more="Call your module with `need_weights=True` and with False. Which of the two gives a pair?",
     section=MULTI_HEAD,
 )
 class returned_if_unasked(attnlib.numpy.MultiHeadAttention):
-    """With `need_weights` the output comes alone, and without it the weights come too. It is the other way round."""
+    """With `need_weights` the output comes alone, and without it the weights come too.
+
+    It should be the other way round.
+    """
 
     def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, need_weights=False, **others):
         """Attend."""
@@ -579,13 +583,13 @@ class returned_if_unasked(attnlib.numpy.MultiHeadAttention):
 
 
 @MISTAKES.add(
-    "the weights never come",
+    "the weights are never returned",
     hint="What should be returned with `need_weights=True`?",
     more="With a request for weights, the caller expects a pair: the output, and one table for each head.",
     section=MULTI_HEAD,
 )
 class never_returned(attnlib.numpy.MultiHeadAttention):
-    """You return only the output, even with `need_weights`. Then the caller also wants the weights."""
+    """You return only the output, even with `need_weights`, which asks for the weights as well."""
 
     def forward(self, query, key=None, value=None, attn_mask=None, *, is_causal=False, need_weights=False, **others):
         """Attend."""

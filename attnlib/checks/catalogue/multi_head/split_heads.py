@@ -205,7 +205,7 @@ def batch_into_words(x, num_heads):
 def transposed(x, num_heads):
     """Each head has the right numbers, but its rows are components and its columns words.
 
-    It should be the other way.
+    It should be the other way round.
     """
     return attnlib.split_heads(x, num_heads).swapaxes(-1, -2)
 
@@ -213,7 +213,7 @@ def transposed(x, num_heads):
 @MISTAKES.add(
     "the heads are the last axis",
     hint="In which order are the axes at the end: words, heads, components? And in which order should they be?",
-    more="Label the three last axes of your result. The one that counts the heads belongs before the other two.",
+    more="Label the last three axes of your result. The one that counts the heads belongs before the other two.",
     section=SPLITTING,
 )
 def heads_last(x, num_heads):
@@ -229,7 +229,7 @@ def heads_last(x, num_heads):
     section=SPLITTING,
 )
 def transposed_and_reshaped(x, num_heads):
-    """Each head has the right numbers in wrong places: a transposed table was reshaped as if its rows were words."""
+    """The numbers of a head are in the wrong places: a transposed table was reshaped as if its rows were words."""
     return x.swapaxes(-1, -2).reshape(*x.shape[:-2], num_heads, x.shape[-2], -1)
 
 

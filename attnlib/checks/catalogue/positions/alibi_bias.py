@@ -77,7 +77,7 @@ def positive(H, T, S, *, q_offset=0):
     section=ALIBI,
 )
 def signed(H, T, S, *, q_offset=0):
-    """Keys after the query get a positive number. Here the distance counts alike on both sides, without a sign."""
+    """Keys after the query get a positive number. Here the distance counts equally on both sides, without a sign."""
     return _by(-attnlib.alibi_slopes(H), _apart(T, S, q_offset))
 
 
@@ -88,7 +88,10 @@ def signed(H, T, S, *, q_offset=0):
     section=ALIBI,
 )
 def signed_reversed(H, T, S, *, q_offset=0):
-    """Keys before the query get a positive number, more with distance. The distance has no sign, the bias a minus."""
+    """Keys before the query get a positive number, more with distance.
+
+    The distance should have no sign, and the bias a minus.
+    """
     return _by(attnlib.alibi_slopes(H), _apart(T, S, q_offset))
 
 
@@ -99,7 +102,7 @@ def signed_reversed(H, T, S, *, q_offset=0):
     section=ALIBI,
 )
 def one_side(H, T, S, *, q_offset=0):
-    """The bias is 0 for all keys after the query. Distance counts alike on both sides."""
+    """The bias is 0 for all keys after the query. Distance counts equally on both sides."""
     return _by(-attnlib.alibi_slopes(H), np.maximum(_apart(T, S, q_offset), 0))
 
 
@@ -111,7 +114,7 @@ def one_side(H, T, S, *, q_offset=0):
     section=ALIBI,
 )
 def other_side(H, T, S, *, q_offset=0):
-    """The bias is 0 for all keys before the query. Distance counts alike on both sides."""
+    """The bias is 0 for all keys before the query. Distance counts equally on both sides."""
     return _by(-attnlib.alibi_slopes(H), np.maximum(-_apart(T, S, q_offset), 0))
 
 
@@ -174,7 +177,7 @@ def halving(H, T, S, *, q_offset=0):
 
 @MISTAKES.add(
     "heads are counted from 0",
-    hint="With which h does the first head begin, and what is 2 to the power of 0?",
+    hint="Which h does the first head have, and what is 2 to the power of 0?",
     more="With 2 heads the slopes are 1/16 and 1/256. Is your first slope 1?",
     section=ALIBI,
 )
@@ -218,7 +221,7 @@ def exponent_as_slope(H, T, S, *, q_offset=0):
 
 @MISTAKES.add(
     "powers of e, not of 2",
-    hint="Which number is taken to a power in the formula for the slope?",
+    hint="Which number is raised to a power in the formula for the slope?",
     more="With 2 heads the slopes are 1/16 and 1/256. Is your first one 0.018?",
     section=ALIBI,
 )
@@ -273,7 +276,7 @@ def one_slope(H, T, S, *, q_offset=0):
 
 @MISTAKES.add(
     "the slopes are missing",
-    hint="By what is the distance multiplied, and does it depend on the head?",
+    hint="What is the distance multiplied by, and does that depend on the head?",
     more="With 2 heads one step costs 1/16 in the first and 1/256 in the second. What does it cost in yours?",
     section=ALIBI,
 )
@@ -361,7 +364,7 @@ def exponentials(H, T, S, *, q_offset=0):
 
 @MISTAKES.add(
     "the first slope is right, and then each is halved",
-    hint="From one head to the next, by which factor does the slope fall?",
+    hint="From one head to the next, by what factor does the slope fall?",
     more="With 4 heads the slopes are 1/4, 1/16, 1/64 and 1/256. Divide each of yours by the one before.",
     section=ALIBI,
 )
@@ -373,7 +376,7 @@ def halved_from_first(H, T, S, *, q_offset=0):
 @MISTAKES.add(
     "H + 1 where H is meant",
     hint="What is the slope of the last head, for any power of two?",
-    more="With 2 heads the slopes are 1/16 and 1/256. By which number is your exponent divided?",
+    more="With 2 heads the slopes are 1/16 and 1/256. What number is your exponent divided by?",
     section=ALIBI,
 )
 def heads_plus_one(H, T, S, *, q_offset=0):
@@ -475,7 +478,7 @@ def further_each(H, T, S, *, q_offset=0):
 
 @MISTAKES.add(
     "the further heads repeat slopes",
-    hint="The further heads take every other slope of twice as many heads. With which of them do you begin, and is it "
+    hint="The further heads take every other slope of twice as many heads. Which of them do you begin with, and is it "
     "new?",
     more="For 3 heads the slopes are 1/16, 1/256 and 1/4. Is your last one a slope that you had before?",
     section=ALIBI,

@@ -140,7 +140,7 @@ def mirrored(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def reflected(x, cos, sin, *, interleaved=False):
-    """Lengths are kept, but this is a mirror, not a turn: at angle 0 the second component changes its sign."""
+    """Lengths are kept, but this is a reflection, not a turn: at angle 0 the second component changes its sign."""
     return _by(lambda a, b, c, s: (a * c + b * s, a * s - b * c), x, cos, sin, interleaved)
 
 
@@ -204,7 +204,7 @@ def written_as_neighbours(x, cos, sin, *, interleaved=False):
     "neighbours are read, halves are written",
     hint="Which two components make the first pair, and where do you put what becomes of them?",
     more="In the first case the pairs are (10, -5) and (20, 5). Look at the step that takes the vector apart, and at "
-    "the one that joins it. They have to fit each other.",
+    "the one that joins it. The two have to match.",
     section=PAIRS,
 )
 def read_as_neighbours(x, cos, sin, *, interleaved=False):
@@ -287,7 +287,7 @@ def partners_in_halves(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "only the first components are turned",
-    hint="A turn changes both components of a pair. Which of your two is as it was?",
+    hint="A turn changes both components of a pair. Which of yours stayed as it was?",
     more="In the first case the pair (10, -5) becomes (11, 2). Compute the 2 on paper.",
     section=ROPE,
 )
@@ -298,7 +298,7 @@ def first_alone(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "only the second components are turned",
-    hint="A turn changes both components of a pair. Which of your two is as it was?",
+    hint="A turn changes both components of a pair. Which of yours stayed as it was?",
     more="In the first case the pair (10, -5) becomes (11, 2). Compute the 11 on paper.",
     section=ROPE,
 )
@@ -314,7 +314,7 @@ def second_alone(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def own_partner(x, cos, sin, *, interleaved=False):
-    """Each component is added to itself: x cos + x sin. With the sine goes its partner, once with a minus sign."""
+    """Each component is added to itself: x cos + x sin. The sine belongs to its partner, once with a minus sign."""
     return _by(lambda a, b, c, s: (a * c + a * s, b * c + b * s), x, cos, sin, interleaved)
 
 
@@ -393,7 +393,10 @@ def read_exchanged(x, cos, sin, *, interleaved=False):
     section=PAIRS,
 )
 def backwards_neighbours(x, cos, sin, *, interleaved=False):
-    """You turn components 0 and 1 together, and backwards. It should be k and k + D/2, and the minus comes first."""
+    """You turn components 0 and 1 together, and backwards.
+
+    It should be k and k + D/2, with the minus in the first line.
+    """
     return _by(_rotate, x, cos, -sin, not interleaved)
 
 
@@ -487,7 +490,7 @@ def residual(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "turned twice",
-    hint="By which angle is the vector at position 1 turned: once or twice the speed of its hand?",
+    hint="By what angle is the vector at position 1 turned: once or twice the speed of its hand?",
     more="In the first case the pair (10, -5) becomes (11, 2). Turn that by the same angle again: is it what you get?",
     section=ROPE,
 )
@@ -558,7 +561,7 @@ def columns_reversed(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def not_joined(x, cos, sin, *, interleaved=False):
-    """You return the first and the second components as two arrays. They have to be joined to one."""
+    """You return the first and the second components as two arrays. They have to be joined into one."""
     a, b, _ = _read(x, cos.shape[-1], interleaved)
     return _rotate(a, b, cos, sin)
 
@@ -566,8 +569,8 @@ def not_joined(x, cos, sin, *, interleaved=False):
 @MISTAKES.add(
     "the tables get an axis too many",
     hint="The tables are (T, D/2). Which axes of x do they have to line up with?",
-    more="Print the shapes of one half of x and of the table that you multiply it by, and write them below each other, "
-    "aligned at the right.",
+    more="Print the shapes of one half of x and of the table that you multiply it by, and write them one below the "
+    "other, aligned on the right.",
     section=ROPE,
 )
 def extra_axis(x, cos, sin, *, interleaved=False):
@@ -595,7 +598,7 @@ def unpacks_shape(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def sliced_from_front(x, cos, sin, *, interleaved=False):
-    """You take the second axis apart. With a batch in front that is T, not D: count from the end."""
+    """You split the second axis. With a batch in front that is T, not D: count from the end."""
     width = cos.shape[-1]
     turned, rest = x[:, : 2 * width], x[:, 2 * width :]
     a, b = (turned[:, 0::2], turned[:, 1::2]) if interleaved else (turned[:, :width], turned[:, width:])
@@ -623,7 +626,7 @@ def joined_along_axis_1(x, cos, sin, *, interleaved=False):
     section=PAIRS,
 )
 def rest_lost(x, cos, sin, *, interleaved=False):
-    """With smaller tables only the turned components are returned. The others pass as they are, after them."""
+    """With smaller tables only the turned components are returned. The others should follow, unchanged."""
     return _by(_rotate, x[..., : 2 * cos.shape[-1]], cos, sin, interleaved)
 
 
@@ -634,7 +637,7 @@ def rest_lost(x, cos, sin, *, interleaved=False):
     section=PAIRS,
 )
 def rest_zero(x, cos, sin, *, interleaved=False):
-    """With smaller tables the components in no pair come out as 0. They should pass as they are."""
+    """With smaller tables the components in no pair come out as 0. They should pass through unchanged."""
     a, b, rest = _read(x, cos.shape[-1], interleaved)
     return _write(_rotate(a, b, cos, sin), 0 * rest, interleaved)
 
@@ -646,7 +649,7 @@ def rest_zero(x, cos, sin, *, interleaved=False):
     section=PAIRS,
 )
 def rest_first(x, cos, sin, *, interleaved=False):
-    """With smaller tables the components in no pair were put in front. They belong behind, where they were."""
+    """With smaller tables the components in no pair were put in front. They belong at the end, where they were."""
     a, b, rest = _read(x, cos.shape[-1], interleaved)
     return np.concatenate([rest, _write(_rotate(a, b, cos, sin), rest[..., :0], interleaved)], axis=-1)
 
@@ -670,7 +673,7 @@ def last_turned(x, cos, sin, *, interleaved=False):
     section=PAIRS,
 )
 def partner_from_middle(x, cos, sin, *, interleaved=False):
-    """With smaller tables you pair k with k + D/2. The turned part is a vector by itself: k and k + width."""
+    """With smaller tables you pair k with k + D/2. Pair k with k + width instead: only that part is turned."""
     if interleaved:
         return attnlib.apply_rope(x, cos, sin, interleaved=True)
     width, middle, y = cos.shape[-1], x.shape[-1] // 2, x.copy()
@@ -698,13 +701,13 @@ def width_from_vector(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def second_repeats_first(x, cos, sin, *, interleaved=False):
-    """Your second component is a cos plus b sin. There the two change places: b with the cosine, a with the sine."""
+    """Your second component is a cos plus b sin. It should be b with the cosine and a with the sine."""
     return _by(lambda a, b, c, s: (a * c - b * s, a * c + b * s), x, cos, sin, interleaved)
 
 
 @MISTAKES.add(
     "one half is read twice",
-    hint="Print the two parts into which you take the vector apart. Are they different?",
+    hint="Print the two parts into which you split the vector. Are they different?",
     more="In the first case the pairs are (10, -5) and (20, 5). Look at where your second part begins.",
     section=ROPE,
 )
@@ -830,10 +833,10 @@ def two_axes_in_front(x, cos, sin, *, interleaved=False):
 
 
 @MISTAKES.add(
-    "tables for another order of the axes",
+    "tables for a different order of the axes",
     hint="Which axes of x do the rows and the columns of the tables belong to?",
-    more="Here x is (..., T, D), with heads in front of T. Write the shapes of one half of x and of your tables below "
-    "each other, aligned at the right.",
+    more="Here x is (..., T, D), with heads in front of T. Write the shapes of one half of x and of your tables one "
+    "below the other, aligned on the right.",
     section=ROPE,
 )
 def sequence_before_heads(x, cos, sin, *, interleaved=False):

@@ -61,14 +61,17 @@ def _apart(one, other):
 
 
 @MISTAKES.add(
-    "unchanged instead of shuffled alike",
+    "unchanged instead of shuffled the same way",
     hint="Shuffled words go in. In which order should the vectors come out, for a function that treats all rows alike?",
     more="Take a function that doubles each number, and two rows that change places. Should its two results be equal, "
     "or should they change places as well?",
     section=SET,
 )
 def invariance(f, x, order):
-    """You ask whether the shuffle changes nothing: that is invariance. Equivariance: the result is shuffled alike."""
+    """You ask whether the shuffle changes nothing: that is invariance.
+
+    Equivariance means that the result is shuffled in the same way.
+    """
     return _apart(f(x[order]), f(x))
 
 
@@ -98,7 +101,7 @@ def inverse_before(f, x, order):
 @MISTAKES.add(
     "both are shuffled by the inverse",
     hint="Which row should come first in the shuffled words: row order[0], or the row whose entry in order is 0?",
-    more="In the first case order is 2, 0, 1, so the shuffled words begin with row 2. With which do yours begin?",
+    more="In the first case order is 2, 0, 1, so the shuffled words begin with row 2. What do yours begin with?",
     section=SET,
 )
 def inverse_twice(f, x, order):
@@ -114,7 +117,7 @@ def inverse_twice(f, x, order):
     section=SET,
 )
 def output_alone(f, x, order):
-    """You compare f(x) with its own rows in another order. The words should be shuffled before f as well."""
+    """You compare f(x) with its own rows in a different order. The words should be shuffled before f as well."""
     return _apart(f(x), f(x)[order])
 
 
@@ -320,7 +323,7 @@ def for_each_row(f, x, order):
 
 @MISTAKES.add(
     "a share instead of the difference itself",
-    hint="By what do you divide, and does the task ask for it?",
+    hint="What do you divide by, and does the task ask for it?",
     more="In the first case the largest difference is 2. What do you get?",
     section=SET,
 )

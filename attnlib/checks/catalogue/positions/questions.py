@@ -8,7 +8,8 @@ QUESTIONS: tuple[Question, ...] = (
         name="why-slow-hands",
         right="C",
         why={
-            "A": "Every hand gives numbers between -1 and 1, the fast ones too. Slowness changes nothing about size.",
+            "A": "Every hand gives numbers between -1 and 1, the fast ones too. The speed of a hand does not change "
+            "its size.",
             "B": "The width is a choice, and any number of hands fills it, whatever their speeds. Copies of the fast "
             "hand would fill it as well. Compare the tips of hand 0 that were printed, at 0 and at 44.",
             "C": "44 steps are almost exactly 7 turns of the fastest hand, so it points nearly where it was. The "
@@ -30,8 +31,8 @@ QUESTIONS: tuple[Question, ...] = (
             "positions cancel.",
             "B": "What you measured says something else: look again at the two numbers that were printed for 1000 "
             "steps.",
-            "C": "Positions with positions alone do depend on the distance only. But a score contains more than that: "
-            "multiply out the sum of a word and a position with another such sum, with a matrix in between.",
+            "C": "The positions-with-positions term does depend only on the distance. But a score contains more than "
+            "that: multiply out the sum of a word and a position with another such sum, with a matrix in between.",
             "D": "The dot product of two sinusoids is symmetric, and that of two turned vectors is not. But the "
             "question "
             "is what happens when both positions move on together.",

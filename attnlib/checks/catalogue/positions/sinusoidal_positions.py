@@ -147,7 +147,7 @@ def column_for_hand(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def next_hand(T, D, *, base=10000.0, interleaved=True):
-    """The cosine next to each sine belongs to the next hand. Both of a pair should be of the same angle."""
+    """The cosine next to each sine belongs to the next hand. Both should be taken of the same angle."""
     omega = _omega(D, base)
     return _lay(np.sin(_angle(T, omega)), np.cos(_angle(T, omega * base ** (-2 / D))), interleaved)
 
@@ -166,7 +166,7 @@ def reaches_base(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "half-split, and the last hand is too slow",
-    hint="Where is each cosine, and by which number is the exponent divided?",
+    hint="Where is each cosine, and what number is the exponent divided by?",
     more="The row of position 0 should be 0, 1, 0, 1. And for D = 4 the second hand has the speed 0.01. Many programs "
     "differ from the formula of this task in both.",
     section=LAYOUTS,
@@ -189,7 +189,7 @@ def width_minus_one(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "all hands are one too slow",
-    hint="With which k does the first hand begin, and what is anything to the power of 0?",
+    hint="Which k does the first hand have, and what is anything to the power of 0?",
     more="The fastest hand turns by one radian a step: the table has sin 1 = 0.841 in its second row, first column. "
     "Print your exponents.",
     section=CLOCKS,
@@ -263,7 +263,7 @@ def evenly_spaced(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def product(T, D, *, base=10000.0, interleaved=True):
-    """You divide by the base times 2k/D, which is 0 for the first hand. It is the base to the power of 2k/D."""
+    """You divide by the base times 2k/D, which is 0 for the first hand. It should be the base to the power of 2k/D."""
     return _hands(_angle(T, 1 / (base * np.arange(0, D, 2) / D)), interleaved)
 
 
@@ -738,7 +738,7 @@ def speed_outside(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "speed and position are added",
-    hint="A hand that makes a step of some size, i times: how far has it turned?",
+    hint="If a hand makes a step of some size i times, how far has it turned?",
     more="At position 0 all hands point to twelve: 0, 1, 0, 1. What is your angle there?",
     section=CLOCKS,
 )
@@ -801,7 +801,7 @@ def swapped_from_one(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def swapped_half_exponent(T, D, *, base=10000.0, interleaved=True):
-    """The cosine comes before the sine, and the exponent is k/D. The sine comes first, and the exponent is 2k/D."""
+    """The cosine comes before the sine, and the exponent is k/D. The sine should come first, with the exponent 2k/D."""
     angle = _angle(T, np.sqrt(_omega(D, base)))
     return _lay(np.cos(angle), np.sin(angle), interleaved)
 
@@ -813,7 +813,10 @@ def swapped_half_exponent(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def swapped_double_exponent(T, D, *, base=10000.0, interleaved=True):
-    """The cosine comes before the sine, and the exponent is 4k/D. The sine comes first, and the exponent is 2k/D."""
+    """The cosine comes before the sine, and the exponent is 4k/D.
+
+    The sine should come first, with the exponent 2k/D.
+    """
     angle = _angle(T, _omega(D, base) ** 2)
     return _lay(np.cos(angle), np.sin(angle), interleaved)
 
@@ -837,7 +840,10 @@ def from_one_half_exponent(T, D, *, base=10000.0, interleaved=True):
     section=LAYOUTS,
 )
 def halves_faster(T, D, *, base=10000.0, interleaved=True):
-    """All sines come first, and the hands get faster. Each cosine belongs next to its sine, and hands get slower."""
+    """All sines come first, and the hands get faster.
+
+    Each cosine belongs next to its sine, and hands should slow down.
+    """
     return _hands(_angle(T, 1 / _omega(D, base)), False)
 
 
@@ -849,7 +855,10 @@ def halves_faster(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def swapped_faster(T, D, *, base=10000.0, interleaved=True):
-    """The cosine comes before the sine, and the hands get faster. The sine comes first, and hands get slower."""
+    """The cosine comes before the sine, and the hands get faster.
+
+    The sine should come first, and hands should get slower.
+    """
     angle = _angle(T, 1 / _omega(D, base))
     return _lay(np.cos(angle), np.sin(angle), interleaved)
 
@@ -861,7 +870,7 @@ def swapped_faster(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def added_up(T, D, *, base=10000.0, interleaved=True):
-    """You add the sine and the cosine of each angle, so the table is half as wide. They are two columns."""
+    """You add the sine and the cosine of each angle, so the table is half as wide. They should be two columns."""
     angle = _angle(T, _omega(D, base))
     return np.sin(angle) + np.cos(angle)
 

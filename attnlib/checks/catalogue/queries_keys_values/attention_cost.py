@@ -66,12 +66,15 @@ def widths_multiplied(T, S, D, D_v):
 
 @MISTAKES.add(
     "both products have the width of the keys",
-    hint="How wide is what the weights are multiplied with?",
+    hint="How wide is what the weights are multiplied by?",
     more="For one entry of the output, one component of all values is added up. How many such entries does a row have?",
     section=MATRICES,
 )
 def width_of_keys_twice(T, S, D, D_v):
-    """You count D multiplications for each pair in both products. The second mixes values, of another width."""
+    """You count D multiplications for each pair in both products.
+
+    The second mixes values, which have a different width.
+    """
     return 2 * T * S * D, T * S
 
 

@@ -45,12 +45,12 @@ def sizes(query, key, value):
 
 @MISTAKES.add(
     "the scores are transposed",
-    hint="A row of the scores belongs to one of them, query or key. To which?",
+    hint="Does a row of the scores belong to a query or to a key?",
     more="Two guests stand at the door and each scores all five inside. Draw that table: how many rows does it have?",
     section=TWO,
 )
 def scores_transposed(query, key, value):
-    """Your table of scores has a row for each key. It has a row for each query, and a column for each key."""
+    """Your table of scores has a row for each key. It should have a row for each query, and a column for each key."""
     leading, T, S, _, D_v = sizes(query, key, value)
     return (*leading, S, T), (*leading, T, D_v)
 
@@ -122,19 +122,22 @@ def output_as_wide_as_keys(query, key, value):
     section=TWO,
 )
 def row_for_each_key(query, key, value):
-    """Your output has as many rows as there are values. It has a row for each query: each gets one average."""
+    """Your output has as many rows as there are values. It should have one for each query: each gets one average."""
     leading, T, S, _, D_v = sizes(query, key, value)
     return (*leading, T, S), (*leading, S, D_v)
 
 
 @MISTAKES.add(
     "the output keeps all values apart",
-    hint="What happens to the S values after they have got their weights?",
+    hint="What happens to the S values once they have their weights?",
     more="A weighted sum of five presents is one present. Which of your dimensions should it sum away?",
     section=MATRICES,
 )
 def values_kept_apart(query, key, value):
-    """Your output holds every weighted value by itself. They are added up, and the dimension of the keys goes away."""
+    """Your output holds every weighted value by itself.
+
+    They should be added up, and the dimension of the keys should go away.
+    """
     leading, T, S, _, D_v = sizes(query, key, value)
     return (*leading, T, S), (*leading, T, S, D_v)
 
@@ -146,19 +149,20 @@ def values_kept_apart(query, key, value):
     section=SHAPES,
 )
 def output_transposed(query, key, value):
-    """Your output has a column for each query. In this course every vector is a row: queries are below each other."""
+    """Your output has a column for each query. In this course every vector is a row: with one query below the other."""
     leading, T, S, _, D_v = sizes(query, key, value)
     return (*leading, T, S), (*leading, D_v, T)
 
 
 @MISTAKES.add(
     "the output has the shape of the scores",
-    hint="Between the scores and the output there is one more product. With what?",
-    more="The weights have the shape of the scores. Then they meet the values: write both shapes side by side.",
+    hint="One more product comes between the scores and the output. What is multiplied there?",
+    more="The weights have the shape of the scores. Then they are multiplied by the values: write both shapes side by "
+    "side.",
     section=SHAPES,
 )
 def output_like_scores(query, key, value):
-    """Your output has the shape of the weights. They are multiplied by the values, which leaves another width."""
+    """Your output has the shape of the weights. They are multiplied by the values, which gives a different width."""
     leading, T, S, _, _ = sizes(query, key, value)
     return (*leading, T, S), (*leading, T, S)
 
@@ -189,11 +193,11 @@ def leading_lost(query, key, value):
 @MISTAKES.add(
     "sizes are counted from the front",
     hint="Which index of a shape means the last one, however many there are?",
-    more="For a batch of 32 sentences, write down what is at the places 0 and 1 of the shape.",
+    more="For a batch of 32 sentences, write down what is at the indices 0 and 1 of the shape.",
     section=SHAPES,
 )
 def from_the_front(query, key, value):
-    """For two dimensions the places 0 and 1 are right. With a batch in front something else is there."""
+    """For two dimensions the indices 0 and 1 are right. With a batch in front something else is there."""
     return (query[0], key[0]), (query[0], value[1])
 
 

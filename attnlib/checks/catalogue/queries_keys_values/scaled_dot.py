@@ -136,8 +136,8 @@ def always_eight(query, key, *, scale=None):
 @MISTAKES.add(
     "rows and columns are swapped",
     hint="Row i of the scores belongs to query i. How many rows should the first case have?",
-    more="Write the shape of query and key under each other, and under them the shape of your result. Which of your "
-    "two factors comes first in the product?",
+    more="Write the shapes of query and key one below the other, and below them the shape of your result. Which of "
+    "your two factors comes first in the product?",
     section=TWO,
 )
 def transposed(query, key, *, scale=None):
@@ -159,7 +159,7 @@ def no_transpose(query, key, *, scale=None):
 
 @MISTAKES.add(
     "the keys are reshaped, not transposed",
-    hint="Does each key stay together in your array, or are the numbers read off in another order?",
+    hint="Does each key stay together in your array, or are the numbers read in a different order?",
     more="Print the keys before and after. The first key, a row before, should be the first column now.",
     section=SHAPES,
 )

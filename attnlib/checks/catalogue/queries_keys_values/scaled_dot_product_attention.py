@@ -184,7 +184,7 @@ MISTAKES = Mistakes(wrap=with_all_options)
 
 @MISTAKES.add(
     "the scores are not scaled",
-    hint="By what is the dot product divided before the softmax, and how does that depend on the width D?",
+    hint="What is the dot product divided by before the softmax, and how does that depend on the width D?",
     more="Take the chapter's example. The first row of dot products is 2, 4, 4. What goes into your softmax?",
     section=SQUARE_ROOT,
 )
@@ -388,7 +388,7 @@ def width_over_queries(query, key, value, *, scale, **options):
 
 @MISTAKES.add(
     "not scaled, and the weights are not normalised",
-    hint="Two divisions are missing: one before the exponential, one after it. By what does each of them divide?",
+    hint="Two divisions are missing: one before the exponential, one after it. What does each of them divide by?",
     more="Print what goes into the exponential, and the sum of each row of weights.",
     section=HAND,
 )
@@ -411,7 +411,7 @@ def softmax_over_all(query, key, value, **options):
 @MISTAKES.add(
     "the softmax is missing",
     hint="What turns scores, which may be negative, into weights that sum to 1?",
-    more="Print what you multiply with the values. Weights are positive, and each row sums to 1.",
+    more="Print what you multiply the values by. Weights are positive, and each row sums to 1.",
     section=HAND,
 )
 def no_softmax(query, key, value, **options):
@@ -525,7 +525,10 @@ def hard_with_ties(query, key, value, **options):
     section=LOOKUP,
 )
 def mean_of_weighted(query, key, value, **options):
-    """The weighted values are averaged by a mean. They are added up: the weights make an average of them already."""
+    """The weighted values are averaged by a mean.
+
+    They should be added up: the weights make an average of them already.
+    """
     return attend(query, key, value / value.shape[-2], **options)
 
 
@@ -579,7 +582,7 @@ def scaled_cosines(query, key, value, *, scale, **options):
 @MISTAKES.add(
     "the keys ask, the queries answer",
     hint="A row of the scores belongs to a query. Which of your two factors comes first?",
-    more="Write the shapes of both factors under each other, and the shape of the table they make. Which factor "
+    more="Write the shapes of both factors one below the other, and the shape of the table they make. Which factor "
     "supplies the rows?",
     section=TWO,
 )
@@ -651,7 +654,7 @@ def averages_keys(query, key, value, **options):
     section=PARTS,
 )
 def averages_queries(query, key, value, **options):
-    """The weights are used to mix the queries. It is the values that are mixed."""
+    """The weights are used to mix the queries. They should mix the values."""
     return attend(query, key, query, **options)
 
 
@@ -679,7 +682,7 @@ def key_and_value_swapped(query, key, value, **options):
 
 @MISTAKES.add(
     "the weights are transposed before they mix",
-    hint="Row i of the weights belongs to query i. Whose row meets the first value in your product?",
+    hint="Row i of the weights belongs to query i. What does row i of your first factor belong to?",
     more="Print the shapes of both factors of your last product. The weights are T by S, the values S by D_v.",
     section=SHAPES,
 )
@@ -910,7 +913,7 @@ def mask_inverted(query, key, value, *, attn_mask, **options):
     section=TRUE,
 )
 def bool_added(query, key, value, *, attn_mask, **options):
-    """The boolean mask is added like numbers: allowed scores grow by 1, and nothing is forbidden."""
+    """The boolean mask is added as if it held numbers: allowed scores grow by 1, and nothing is forbidden."""
     bias = None if attn_mask is None else attn_mask.astype(query.dtype)
     return attend(query, key, value, attn_mask=bias, **options)
 
@@ -953,7 +956,7 @@ def masked_after_softmax(query, key, value, **options):
     section=TRUE,
 )
 def float_as_bool(query, key, value, *, attn_mask, **options):
-    """Numbers other than 0 are taken for True. A mask of floating point numbers is added to the scores."""
+    """Numbers other than 0 are taken for True. A mask of floating point numbers should be added to the scores."""
     allowed = None if attn_mask is None else attn_mask.astype(bool)
     return attend(query, key, value, attn_mask=allowed, **options)
 
@@ -965,7 +968,7 @@ def float_as_bool(query, key, value, *, attn_mask, **options):
     section=TRUE,
 )
 def float_ignored(query, key, value, *, attn_mask, **options):
-    """A boolean mask is applied, one of floating point numbers is not. It is added to the scores."""
+    """A boolean mask is applied, one of floating point numbers is not. It should be added to the scores."""
     ignored = attn_mask is None or attn_mask.dtype != bool
     return attend(query, key, value, attn_mask=None if ignored else attn_mask, **options)
 
@@ -977,7 +980,7 @@ def float_ignored(query, key, value, *, attn_mask, **options):
     section=MASK,
 )
 def float_multiplied(query, key, value, *, attn_mask, **options):
-    """The scores are multiplied by a mask of floating point numbers. It is added to them."""
+    """The scores are multiplied by a mask of floating point numbers. It should be added to them."""
 
     def mask(scores, **masks):
         return masked(scores * attn_mask, **masks)
@@ -994,7 +997,7 @@ def float_multiplied(query, key, value, *, attn_mask, **options):
     section=ORDER,
 )
 def mask_scaled(query, key, value, *, scale, **options):
-    """A mask of numbers is added before the division, so it is divided as well. It is added to the scaled scores."""
+    """A mask of numbers is added before the division, so it is divided as well. Add it to the scaled scores."""
 
     def mask(scores, **masks):
         return masked(scores, **masks) * factor(query, scale)
@@ -1159,12 +1162,13 @@ def causal_inverted(query, key, value, **options):
 
 @MISTAKES.add(
     "the causal mask is aligned at the end",
-    hint="If there are more keys than queries, which key does the first query meet: the first, or a later one?",
+    hint="If there are more keys than queries, which key should the first query be aligned with: the first, or a later "
+    "one?",
     more="With 3 queries and 5 keys, write the causal table on paper: the first row has one place that is allowed.",
     section=ALIGNED,
 )
 def causal_at_the_end(query, key, value, *, q_offset, **options):
-    """The last query is at the last key. It is the first query that is at the first key, without an offset."""
+    """The last query is aligned with the last key. Without an offset, the first should be aligned with the first."""
     return attend(query, key, value, q_offset=q_offset + key.shape[-2] - query.shape[-2], **options)
 
 
@@ -1214,7 +1218,7 @@ def mask_alone(query, key, value, *, attn_mask, is_causal, **options):
     section=ALIGNED,
 )
 def offset_ignored(query, key, value, *, q_offset, **options):
-    """The output is the same for every q_offset. It moves the queries along the keys."""
+    """The output is the same for every q_offset. It should move the queries along the keys."""
     return attend(query, key, value, **options)
 
 
@@ -1236,7 +1240,10 @@ def offset_backwards(query, key, value, *, q_offset, **options):
     section=ALIGNED,
 )
 def offset_backwards_nan(query, key, value, *, q_offset, **options):
-    """The offset moves the queries towards the start, where there is nothing to see. It moves them to later keys."""
+    """The offset moves the queries towards the start, where there is nothing to see.
+
+    It should move them to later keys.
+    """
     soften = plain if q_offset and options["is_causal"] else attnlib.softmax
     return attend(query, key, value, q_offset=-q_offset, soften=soften, **options)
 
@@ -1356,7 +1363,7 @@ def last_key_lost(query, key, value, *, return_weights, **options):
 @MISTAKES.add(
     "the later keys are hidden, although the task does not ask for it",
     hint="Which keys may the first query attend to, by the formula of the task?",
-    more="Print the weights. All that are above the diagonal are 0: which line has made them so, and what is it for?",
+    more="Print the weights. All weights above the diagonal are 0: which line makes them 0, and what is it for?",
     section=MATRICES,
 )
 def causal_unasked(query, key, value, *, is_causal, **options):
@@ -1416,8 +1423,8 @@ def copies_dropped(query, key, value, **options):
 @MISTAKES.add(
     "the values lack the axis of the queries",
     hint="In the product of weights and values, what are the axes of each, counted from the end?",
-    more="For a batch of 5, write the shapes of your two factors below each other, aligned at the right. Which axis of "
-    "the values is below the queries of the weights?",
+    more="For a batch of 5, write the shapes of your two factors one below the other, aligned on the right. Which axis "
+    "of the values is below the queries of the weights?",
     section=SHAPES,
 )
 def values_without_queries(query, key, value, *, return_weights, **options):

@@ -81,8 +81,8 @@ def no_scale(query, key, value):
 @MISTAKES.add(
     "divided by D, not by its square root",
     hint="With components of variance 1, the dot product has variance D. What is its standard deviation?",
-    more="In the first case the width is 4, so the dot product 2 log 3 is divided by 2. By what do you divide it? "
-    "Also check whether you divide twice.",
+    more="In the first case the width is 4, so the dot product 2 log 3 is divided by 2. What do you divide it by? Also "
+    "check whether you divide twice.",
     section=SCALE,
 )
 def scaled_by_width(query, key, value):
@@ -115,8 +115,8 @@ def multiplied_by_width(query, key, value):
 
 @MISTAKES.add(
     "divided by half the width",
-    hint="Say the width is 9. By which number do you divide, and what is the square root of 9?",
-    more="In the first case the width is 4, and half of it is its square root, by accident. Take another width. A "
+    hint="Say the width is 9. What number do you divide by, and what is the square root of 9?",
+    more="In the first case the width is 4, and half of it is its square root, by accident. Take a different width. A "
     "power binds more tightly than a fraction: in which order is your exponent worked out?",
     section=SCALE,
 )
@@ -127,7 +127,7 @@ def half_the_width(query, key, value):
 
 @MISTAKES.add(
     "divided by twice the width",
-    hint="Say the width is 9. By which number do you divide, and what is the square root of 9?",
+    hint="Say the width is 9. What number do you divide by, and what is the square root of 9?",
     more="In the first case the width is 4, and you divide by 8. A power binds more tightly than a fraction, and two "
     "divisions in a row both divide: in which order is your line worked out?",
     section=SCALE,
@@ -164,8 +164,8 @@ def fourth_root(query, key, value):
 @MISTAKES.add(
     "divided by a fixed number (8)",
     hint="Your number is the root of 64. Which width do the vectors here have?",
-    more="Published models often have D = 64, so that the root is 8. The width of the vectors at hand is in their "
-    "shape: at which place?",
+    more="Published models often have D = 64, so that the root is 8. The width of your own vectors is in their shape: "
+    "at which index?",
     section=SCALE,
 )
 def always_eight(query, key, value):
@@ -290,7 +290,7 @@ def softmax_over_queries(query, key, value):
 
 @MISTAKES.add(
     "not scaled, and the columns sum to 1",
-    hint="By what are the scores divided, and along which axis do the weights of one query lie?",
+    hint="What are the scores divided by, and along which axis do the weights of one query lie?",
     more="In the first case the scores should be log 3 and 0, and the two weights of the one query should sum to 1. "
     "Print your scores first, fix them, and then look at the axis of the softmax.",
     section=ATTENTION,
@@ -330,7 +330,7 @@ def softmax_over_all(query, key, value):
     "the softmax is missing",
     hint="What turns scores, which may be negative, into weights that sum to 1?",
     more="Work the first case by hand: the scores are log 3 and 0, and the weights 3/4 and 1/4. You have the scores. "
-    "Which function of yours makes the one from the other?",
+    "Which of your functions turns the scores into the weights?",
     section=SOFTMAX,
 )
 def no_softmax(query, key, value):
@@ -445,8 +445,8 @@ def reversed_sign(query, key, value):
 @MISTAKES.add(
     "all or nothing (argmax)",
     hint="The second-best key still gets a share: which function gives it one?",
-    more="In the first case the weights are 3/4 and 1/4. Yours are 1 and 0. Its exponential is three times as large, "
-    "not infinitely much larger.",
+    more="In the first case the weights are 3/4 and 1/4. Yours are 1 and 0. The exponential of log 3 is three times "
+    "that of 0, not infinitely larger.",
     section=SOFTMAX,
 )
 def hard(query, key, value):
@@ -567,19 +567,19 @@ def averages_keys(query, key, value):
 
 @MISTAKES.add(
     "not scaled, and keys are averaged",
-    hint="By what are the scores divided, and what is it that is mixed?",
+    hint="What are the scores divided by, and what should be mixed?",
     more="In the first case the scores are log 3 and 0, and the context is 3/4 of the value 8. Print your scores "
     "first, fix them, and then see which array your last product uses.",
     section=ATTENTION,
 )
 def no_scale_averages_keys(query, key, value):
-    """The scores are not scaled, and the weights average the keys. It is the values that are mixed."""
+    """The scores are not scaled, and the weights average the keys. The values should be mixed."""
     return _attend(attnlib.dot(query, key), key)
 
 
 @MISTAKES.add(
     "queries are averaged instead of values",
-    hint="What is it that is mixed: what asks, or what is handed over?",
+    hint="What should be mixed: what asks, or what is handed over?",
     more="The last product has the weights on the left, (T, S). What is on the right must have S rows, one for "
     "each key. Which of the three arrays has been left out so far?",
     section=WEIGHTED_SUM,
@@ -615,13 +615,13 @@ def key_with_key(query, key, value):
 
 @MISTAKES.add(
     "queries against values",
-    hint="With what is a query compared: with what a key promises, or with what is handed over?",
+    hint="What is a query compared with: what a key promises, or what is handed over?",
     more="In the first case a query has width 4 and a value width 1, so the two do not even fit. Only keys and "
     "queries have the same width in general.",
     section=SCORES,
 )
 def query_with_value(query, key, value):
-    """The queries are compared with the values. It is the keys that they are compared with."""
+    """The queries are compared with the values. They should be compared with the keys."""
     return _attend(query @ value.swapaxes(-1, -2) / query.shape[-1] ** 0.5, value)
 
 
@@ -633,7 +633,7 @@ def query_with_value(query, key, value):
     section=WEIGHTED_SUM,
 )
 def keys_for_values(query, key, value):
-    """The queries are compared with the values, and the keys are averaged. It is the other way round."""
+    """The queries are compared with the values, and the keys are averaged. It should be the other way round."""
     return _attend(query @ value.swapaxes(-1, -2) / query.shape[-1] ** 0.5, key)
 
 
@@ -669,7 +669,7 @@ def not_transposed(query, key, value):
     section=SCORES,
 )
 def query_transposed(query, key, value):
-    """The queries were turned into columns, and the keys left as rows. It is the other way round."""
+    """The queries were turned into columns, and the keys left as rows. It should be the other way round."""
     return _attend(query.swapaxes(-1, -2) @ key / query.shape[-1] ** 0.5, value)
 
 
@@ -701,8 +701,8 @@ def reshaped(query, key, value):
 @MISTAKES.add(
     "cosines as scores",
     hint="Which similarity does the task ask for, and which one divides by the lengths of the vectors?",
-    more="In the first case the first key is much longer than the second, and the query meets it with log 3. Print "
-    "your scores: is there one beyond 1?",
+    more="In the first case the first key is much longer than the second, and its score is log 3. Print your scores: "
+    "is any of them beyond 1?",
     section=SCORES,
 )
 def cosine_scores(query, key, value):
@@ -866,7 +866,7 @@ def swapped_results(query, key, value):
 
 @MISTAKES.add(
     "not scaled, and the results in the wrong order",
-    hint="By what are the scores divided, and which of the two arrays does the task ask for first?",
+    hint="What are the scores divided by, and which of the two arrays does the task ask for first?",
     more="In the first case the weights are 3/4 and 1/4, and the context is 6. The docstring says which of them "
     "comes first. Then print your scores: log 3 and 0 are right.",
     section=ATTENTION,
@@ -960,7 +960,7 @@ def outer_batches(query, key, value):
     section=SCORES,
 )
 def einsum_of_matrices(query, key, value):
-    """The letters of the einsum allow for two dimensions and no more, so a batch in front has no place."""
+    """The letters of the einsum allow for two dimensions and no more, so there is no room for a batch in front."""
     return _attend(np.einsum("td,sd->ts", query, key) / query.shape[-1] ** 0.5, value)
 
 
@@ -1074,11 +1074,14 @@ def mask_added(query, key, value, *, score=attnlib.scaled_dot, mask=None):
     "nothing to attend to gives nan",
     hint="What is the sum of the exponentials, where all scores of a row are minus infinity?",
     more="For such a query there is nothing to choose from: its weights and its context should be 0. Where is the "
-    "division that makes nan, and what could be below it instead of 0?",
+    "division that makes nan, and what could it divide by instead of 0?",
     section=OVERFLOW,
 )
 def empty_row_nan(query, key, value, *, score=attnlib.scaled_dot, mask=None):
-    """A query that may attend to nothing got nan: all its scores are minus infinity, and 0/0 is nan. 0 is right."""
+    """A query that may attend to nothing got nan: all its scores are minus infinity, and 0/0 is nan.
+
+    It should get 0.
+    """
     scores = score(query, key)
     scores = scores if mask is None else np.where(mask, scores, -np.inf)
     weights = _normalised(scores, scores.max(axis=-1, keepdims=True))
@@ -1089,8 +1092,8 @@ def empty_row_nan(query, key, value, *, score=attnlib.scaled_dot, mask=None):
     "nothing to attend to gives equal weights",
     hint="A query that may attend to nothing: what should its weights be?",
     more="All scores of that row are the same very negative number, so all differences are 0, and the softmax makes "
-    "equal weights: the query sees everything that was hidden from it. Set such rows to 0 afterwards, or choose "
-    "another number.",
+    "equal weights: the query sees everything that was hidden from it. Set such rows to 0 afterwards, or choose a "
+    "different number.",
     section=SOFTMAX,
 )
 def empty_row_uniform(query, key, value, *, score=attnlib.scaled_dot, mask=None):
@@ -1164,7 +1167,7 @@ def whole_root(query, key, value):
 
 
 @MISTAKES.add(
-    "the weights of each sequence meet the values of every other",
+    "the weights of each sequence average the values of every other",
     hint="How many contexts should a batch of 2 have: 2, or 4?",
     more="Print the shape of your context for a batch of 2. The 2 is there twice: some products pair all leading "
     "dimensions, and others go through both batches side by side.",

@@ -60,8 +60,8 @@ def _norm(x, axis=-1):
 @MISTAKES.add(
     "a dot product, not a cosine",
     hint="Make the query twice as long. Which of your numbers change, and should they?",
-    more="In the first case [3, 4] meets [6, 8], which points the same way, so the cosine is 1. You have 50. By which "
-    "two lengths does it have to be divided?",
+    more="In the first case [3, 4] meets [6, 8], which points the same way, so the cosine is 1. You have 50. Which two "
+    "lengths does it have to be divided by?",
     section=COSINE,
 )
 def no_normalisation(query, key):
@@ -77,7 +77,7 @@ def no_normalisation(query, key):
     section=COSINE,
 )
 def query_only(query, key):
-    """The length of the queries was divided away, but that of the keys still counts."""
+    """The length of the queries was divided out, but that of the keys still counts."""
     return attnlib.dot(query / _norm(query), key)
 
 
@@ -89,7 +89,7 @@ def query_only(query, key):
     section=COSINE,
 )
 def key_only(query, key):
-    """The length of the keys was divided away, but that of the queries still counts."""
+    """The length of the keys was divided out, but that of the queries still counts."""
     return attnlib.dot(query, key / _norm(key))
 
 
@@ -185,14 +185,17 @@ def norm_of_all(query, key):
     section=COSINE,
 )
 def norm_of_scores(query, key):
-    """Each row of scores was divided by its own length. It is the vectors whose lengths have to be divided away."""
+    """Each row of scores was divided by its own length.
+
+    It is the lengths of the vectors that have to be divided out.
+    """
     scores = attnlib.dot(query, key)
     return scores / _norm(scores)
 
 
 @MISTAKES.add(
     "divided by the squared length",
-    hint="A vector of length 5 has a sum of squares of 25. By which of the two do you divide?",
+    hint="A vector of length 5 has a sum of squares of 25. Which of the two do you divide by?",
     more="In the first case you have 0.02 where 1 is expected: 50 was divided by 25 and by 100. What turns 25 into 5?",
     section=COSINE,
 )
@@ -204,8 +207,8 @@ def squared_norm(query, key):
 @MISTAKES.add(
     "one square root too many",
     hint="Is your number for [3, 4] and [6, 8] divided by 50, or by the root of 50?",
-    more="The lengths of [3, 4] and [6, 8] are 5 and 10, and the roots are in them already. Their product divides as "
-    "it is.",
+    more="The lengths of [3, 4] and [6, 8] are 5 and 10, with the roots already taken. Divide by their product as it "
+    "is.",
     section=COSINE,
 )
 def root_of_product(query, key):
@@ -274,7 +277,7 @@ def largest_component(query, key):
 
 @MISTAKES.add(
     "the zero vector gives nan",
-    hint="By what do you divide a vector of length 0? What could you divide it by instead?",
+    hint="What do you divide a vector of length 0 by? What could you divide it by instead?",
     more="A dot product with the zero vector is 0 already. If that 0 were divided by any other number than 0, say 1, "
     "the result would be what the task asks for. Where could you exchange the length 0 for such a number?",
     section=COSINE,
@@ -366,15 +369,15 @@ def lengths_in_two_columns(query, key):
     section=COSINE,
 )
 def large_epsilon(query, key):
-    """The number that guards against division by zero is not small next to a short vector, and bends its cosine."""
+    """The number that guards against division by zero is not small next to a short vector, and distorts its cosine."""
     return attnlib.dot(query / np.sqrt(_norm(query) ** 2 + 1e-6), key / np.sqrt(_norm(key) ** 2 + 1e-6))
 
 
 @MISTAKES.add(
     "the distance instead of the similarity",
     hint="A vector compared with itself: what is its cosine?",
-    more="In the first case [3, 4] and [6, 8] point the same way. You have 0, and the cosine is 1. From what did you "
-    "subtract it?",
+    more="In the first case [3, 4] and [6, 8] point the same way. You have 0, and the cosine is 1. What did you "
+    "subtract it from?",
     section=COSINE,
 )
 def cosine_distance(query, key):
@@ -398,7 +401,7 @@ def angle(query, key):
     "moved to lie between 0 and 1",
     hint="Two vectors at right angles: what is their cosine, and what do you have?",
     more="In the first case [3, 4] and [-4, 3] are at right angles. You have 0.5, and the cosine is 0. A cosine may be "
-    "negative; leave the step out that prevents it.",
+    "negative; leave out the step that prevents it.",
     section=COSINE,
 )
 def moved(query, key):
@@ -445,12 +448,15 @@ def squared(query, key):
 @MISTAKES.add(
     "centred first (a correlation)",
     hint="What do you subtract from the vectors, and does the formula subtract anything?",
-    more="The query [3, 4] becomes [-0.5, 0.5] in your function, which points in quite another direction. Use the "
+    more="The query [3, 4] becomes [-0.5, 0.5] in your function, which points in quite a different direction. Use the "
     "vectors as they came.",
     section=COSINE,
 )
 def correlation(query, key):
-    """Each vector lost the mean of its components, which turns it. That makes a correlation, not a cosine."""
+    """Each vector lost the mean of its components, which changes its direction.
+
+    That makes a correlation, not a cosine.
+    """
     return attnlib.cosine(query - query.mean(-1, keepdims=True), key - key.mean(-1, keepdims=True))
 
 
@@ -462,15 +468,15 @@ def correlation(query, key):
     section=COSINE,
 )
 def scaled(query, key):
-    """The cosines were divided by the square root of the width as well. Only the two lengths divide."""
+    """The cosines were divided by the square root of the width as well. Divide only by the two lengths."""
     return attnlib.cosine(query, key) / query.shape[-1] ** 0.5
 
 
 @MISTAKES.add(
     "divided by the root of the width, not by the lengths",
     hint="Make the query twice as long. Which of your numbers change, and should they?",
-    more="The width of [3, 4] is 2, how many numbers it has. Its length is 5, how long the arrow is. Which of the two "
-    "does the formula divide by?",
+    more="The width of [3, 4] is 2, because it has two components. Its length is 5, because the arrow is 5 long. Which "
+    "of the two does the formula divide by?",
     section=COSINE,
 )
 def scaled_dot(query, key):
@@ -615,7 +621,7 @@ def two_components(query, key):
     "lengths below 1 count as 1",
     hint="Which lengths does your guard against division by zero change? Which should it change?",
     more="A vector of length 0.5 has a direction, so it has to be divided by 0.5. Only a length of exactly 0 needs to "
-    "be exchanged for another number.",
+    "be replaced by another number.",
     section=COSINE,
 )
 def at_least_one(query, key):

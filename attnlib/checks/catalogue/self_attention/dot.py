@@ -60,12 +60,12 @@ def transposed(query, key):
 @MISTAKES.add(
     "normalised to cosines",
     hint="Which of the two, dot product or cosine, changes when a vector gets longer?",
-    more="Work the first case by hand: 1*3 + 2*0 is 3. Yours is less than 1. By what was it divided, and does the "
+    more="Work the first case by hand: 1*3 + 2*0 is 3. Yours is less than 1. What was it divided by, and does the "
     "formula of the task divide by anything?",
     section=DOT,
 )
 def cosines(query, key):
-    """These are cosines: the lengths of the vectors were divided away. The dot product keeps them."""
+    """These are cosines: the lengths of the vectors were divided out. The dot product keeps them."""
     return attnlib.cosine(query, key)
 
 
@@ -197,7 +197,7 @@ def not_transposed(query, key):
     section=SCORES,
 )
 def query_transposed(query, key):
-    """The queries were turned into columns, and the keys left as rows. It is the other way round."""
+    """The queries were turned into columns, and the keys left as rows. It should be the other way round."""
     return query.swapaxes(-1, -2) @ key
 
 
@@ -258,7 +258,7 @@ def full_transpose(query, key):
     section=SCORES,
 )
 def einsum_of_matrices(query, key):
-    """The letters of the einsum allow for two dimensions and no more, so a batch in front has no place."""
+    """The letters of the einsum allow for two dimensions and no more, so there is no room for a batch in front."""
     return np.einsum("td,sd->ts", query, key)
 
 
@@ -266,7 +266,7 @@ def einsum_of_matrices(query, key):
     "an einsum only for a batch",
     hint="Your letters name one dimension for the batch. What stands for those in front, however many there are?",
     more="Three dots in front of the letters mean any number of further dimensions, including none. With a letter for "
-    "the batch a single matrix has no place.",
+    "the batch there is no room for a single matrix.",
     section=SCORES,
 )
 def einsum_of_batches(query, key):
@@ -347,7 +347,7 @@ def absolute(query, key):
 
 
 @MISTAKES.add(
-    "the sizes of the components",
+    "absolute values of the components",
     hint="Two components of opposite sign disagree. What should they add to the score?",
     more="Take the query [1, 2] and the key [-2, 1] by hand: -2 + 2 is 0. Yours is 4. Which step lost the minus sign "
     "before the products were added?",
@@ -395,13 +395,13 @@ def squared(query, key):
 
 @MISTAKES.add(
     "the components are added, not multiplied",
-    hint="What do you do with the two first components of a pair: add them or multiply them?",
+    hint="What do you do with the first components of the two vectors: add them or multiply them?",
     more="Take the query [1, 2] and the key [3, 0] by hand, as a dot product: 1*3 + 2*0 is 3. Yours is 6, the sum of "
     "all four numbers.",
     section=DOT,
 )
 def added(query, key):
-    """The components of a query and a key were added to each other. A dot product multiplies them, and adds that up."""
+    """The components of a query and a key were added to each other. A dot product adds up their products."""
     return (query[..., :, None, :] + key[..., None, :, :]).sum(-1)
 
 
@@ -418,7 +418,7 @@ def centred(query, key):
 
 @MISTAKES.add(
     "the last component is left out",
-    hint="Count the products in one of your sums: are there as many as components?",
+    hint="Count the products in one of your sums: are there as many as there are components?",
     more="For the query [1, 2] and the key [0, 4] the score is 8. Yours is 0, so the second component was never "
     "reached. Where does your loop, or your slice, end?",
     section=DOT,
@@ -430,7 +430,7 @@ def without_last_component(query, key):
 
 @MISTAKES.add(
     "the first component is left out",
-    hint="Count the products in one of your sums: are there as many as components?",
+    hint="Count the products in one of your sums: are there as many as there are components?",
     more="For the query [1, 2] and the key [3, 0] the score is 3. Yours is 0, so the first component was never "
     "counted. Where does your loop, or your slice, begin?",
     section=DOT,
@@ -481,8 +481,8 @@ def squared_distance(query, key):
 @MISTAKES.add(
     "distances instead of products",
     hint="Is your score larger or smaller when two vectors are alike?",
-    more="For the query [1, 2] and the key [3, 0] you have the root of 4 + 4, the distance of the two. The dot product "
-    "is the sum of the products of the components: 3 + 0.",
+    more="For the query [1, 2] and the key [3, 0] you have the root of 4 + 4, the distance between the two. The dot "
+    "product is the sum of the products of the components: 3 + 0.",
     section=DOT,
 )
 def distance(query, key):
@@ -522,8 +522,8 @@ EXERCISE = Exercise(
     outputs={"scores": ("T", "S")},
     rubric={NUMBERS: 3, BATCHES: 2, UNCHANGED: 1},
     section=DOT,
-    advice="Take one query (1, 2) and two keys, and write the table of scores on paper: which shape has "
-    "it, and which number is where?",
+    advice="Take one query (1, 2) and two keys, and write the table of scores on paper: what shape does it have, and "
+    "which number is where?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     solved_by=("attnlib.scaled_dot", "attnlib.general", "sklearn.metrics.pairwise.linear_kernel"),

@@ -70,7 +70,10 @@ def no_minus(query, key, bandwidth=1.0):
     section=SIMILARITIES,
 )
 def no_half(query, key, bandwidth=1.0):
-    """The squared distances are divided by the squared bandwidth, but not by 2. All scores are twice too large."""
+    """The squared distances are divided by the squared bandwidth, but not by 2.
+
+    All scores are twice as large as they should be.
+    """
     return -_squares(query, key) / bandwidth**2
 
 
@@ -129,7 +132,10 @@ def absolute_differences(query, key, bandwidth=1.0):
     section=SIMILARITIES,
 )
 def squared_after_sum(query, key, bandwidth=1.0):
-    """The differences were added up first and squared then. Each difference is squared by itself, and then added."""
+    """The differences were added up first and then squared.
+
+    Each difference should be squared by itself, and then added.
+    """
     return -((query[..., :, None, :] - key[..., None, :, :]).sum(-1) ** 2) / (2 * bandwidth**2)
 
 
@@ -141,7 +147,7 @@ def squared_after_sum(query, key, bandwidth=1.0):
     section=SIMILARITIES,
 )
 def mean(query, key, bandwidth=1.0):
-    """The squared differences were averaged over the components. They are added up."""
+    """The squared differences were averaged over the components. They should be added up."""
     return attnlib.gaussian(query, key, bandwidth=bandwidth) / query.shape[-1]
 
 
@@ -245,8 +251,8 @@ def bandwidth_ignored(query, key, bandwidth=1.0):
 @MISTAKES.add(
     "the bandwidth multiplies instead of dividing",
     hint="With a larger bandwidth, should far keys count more or less?",
-    more="A key at distance 5, with bandwidth 5, scores -1/2, and you have a number in the hundreds. After a "
-    "division, a factor without brackets is multiplied: which part of your line belongs in the denominator as a whole?",
+    more="A key at distance 5, with bandwidth 5, scores -1/2, and you have a number in the hundreds. Without brackets, "
+    "a factor after a division multiplies: which part of your line belongs in the denominator as a whole?",
     section=SIMILARITIES,
 )
 def bandwidth_multiplies(query, key, bandwidth=1.0):
@@ -351,26 +357,26 @@ def negative_distances(query, key, bandwidth=1.0):
 
 
 @MISTAKES.add(
-    "the mixed term has the wrong sign",
-    hint="Multiply out the square of a difference. Which sign does the mixed term have?",
+    "the cross term has the wrong sign",
+    hint="Multiply out the square of a difference. Which sign does the cross term have?",
     more="The squared distance of a vector from itself is 0. In your function it is four times its squared length: try "
     "the first key of the first case. Then look at the law of cosines in the chapter.",
     section=DOT,
 )
 def plus_in_the_middle(query, key, bandwidth=1.0):
-    """You multiplied out the square, but added the dot product. That is the distance to minus the key."""
+    """You multiplied out the square, but added the dot product. That gives the distance to the negative of the key."""
     return attnlib.gaussian(query, -key, bandwidth=bandwidth)
 
 
 @MISTAKES.add(
-    "the mixed term is not doubled",
-    hint="Multiply out the square of a difference. How often does the mixed term occur?",
+    "the cross term is not doubled",
+    hint="Multiply out the square of a difference. How often does the cross term occur?",
     more="The squared distance of a vector from itself is 0: its squared length, plus the same again, minus what? Try "
     "the first key of the first case, and look at the law of cosines in the chapter.",
     section=DOT,
 )
 def single_mixed_term(query, key, bandwidth=1.0):
-    """You multiplied out the square, but the dot product is subtracted once. It occurs twice."""
+    """You multiplied out the square, but the dot product is subtracted once. It should occur twice."""
     return attnlib.gaussian(query, key, bandwidth=bandwidth) - attnlib.dot(query, key) / (2 * bandwidth**2)
 
 
@@ -399,7 +405,7 @@ def no_length_of_query(query, key, bandwidth=1.0):
 
 
 @MISTAKES.add(
-    "the mixed term is missing",
+    "the cross term is missing",
     hint="Multiply out the square of a difference. There are three terms: which of them do you have?",
     more="The squared distance of a vector from itself is 0. In your function it is twice its squared length. Look at "
     "the law of cosines in the chapter.",
@@ -411,14 +417,14 @@ def no_mixed_term(query, key, bandwidth=1.0):
 
 
 @MISTAKES.add(
-    "the two vectors are subtracted by their lengths",
+    "the lengths are subtracted, not the vectors",
     hint="Two vectors of the same length can be far apart. What is the distance of [3, 4] and [4, 3] in your function?",
-    more="First the difference of the two vectors, component by component, then its length. You took the two lengths "
-    "first and subtracted these.",
+    more="First take the difference of the two vectors, component by component, then its length. You took the two "
+    "lengths first and subtracted these.",
     section=SIMILARITIES,
 )
 def difference_of_lengths(query, key, bandwidth=1.0):
-    """The lengths of the vectors were compared. It is the vectors that are subtracted, and the length comes after."""
+    """The lengths of the vectors were compared. The vectors should be subtracted first, and the length taken then."""
     q, k = np.sqrt(_squared_norm(query)), np.sqrt(_squared_norm(key))
     return -((q[..., :, None] - k[..., None, :]) ** 2) / (2 * bandwidth**2)
 
@@ -478,7 +484,7 @@ def summed_over_keys(query, key, bandwidth=1.0):
     section=SCORES,
 )
 def summed_over_queries(query, key, bandwidth=1.0):
-    """The squares were added up over the queries. It is the components that are added up, for each pair by itself."""
+    """The squares were added up over the queries. The components should be added up, for each pair by itself."""
     return -((query[..., :, None, :] - key[..., None, :, :]) ** 2).sum(-3) / (2 * bandwidth**2)
 
 
@@ -498,7 +504,7 @@ def summed_over_all(query, key, bandwidth=1.0):
     "the axis of the sum is counted from the front",
     hint="Which number of an axis means the last one, however many there are?",
     more="For matrices the differences have the shape (T, S, D), and axis 2 is the last. With a batch in front it is "
-    "another one. Which number fits both?",
+    "not. Which number fits both?",
     section=SCORES,
 )
 def sum_from_front(query, key, bandwidth=1.0):
@@ -629,7 +635,7 @@ def bandwidth_beside_dot(query, key, bandwidth=1.0):
 
 @MISTAKES.add(
     "the bandwidth divides twice",
-    hint="With bandwidth 5, by which number do you divide the squared distance in all?",
+    hint="With bandwidth 5, what do you divide the squared distance by in all?",
     more="A key at distance 5, with bandwidth 5, scores -1/2. If you have divided the vectors or the differences by "
     "the bandwidth already, what is left to divide by?",
     section=SIMILARITIES,
@@ -687,7 +693,7 @@ def lengths_not_squared(query, key, bandwidth=1.0):
     section=SIMILARITIES,
 )
 def lengths_exchanged(query, key, bandwidth=1.0):
-    """The squared lengths of the queries lie along the columns, those of the keys along the rows: the wrong way."""
+    """The squared lengths of the queries lie along the columns, those of the keys along the rows. Swap them."""
     lengths = _squared_norm(query)[..., None, :] + _squared_norm(key)[..., :, None]
     return -(lengths - 2 * attnlib.dot(query, key)) / (2 * bandwidth**2)
 

@@ -8,8 +8,9 @@ QUESTIONS: tuple[Question, ...] = (
         name="shift-or-stretch",
         right="B",
         why={
-            "A": "The division by the sum makes the weights sum to 1, before and after. It does not keep the single "
-            "weights as they were: compare the ratio of two weights for the scores 0 and 1, and for 0 and 3.",
+            "A": "The division by the sum makes the weights sum to 1, before and after. It does not keep the "
+            "individual weights as they were: compare the ratio of two weights for the scores 0 and 1, and for 0 and "
+            "3.",
             "B": "The ratio of two weights is e to the difference of their scores. A shift leaves every difference as "
             "it is; three times the scores means three times the difference, so the ratio is raised to the third "
             "power.",

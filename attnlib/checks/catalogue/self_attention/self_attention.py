@@ -75,8 +75,8 @@ def transposed_in_sum(x):
 @MISTAKES.add(
     "the context is made with rows and columns mixed",
     hint="Which of the two is on the left in the weighted sum?",
-    more="Words times weights does not fit, (T, D) by (T, T), except for as many words as components. Each row of the "
-    "context is made from a row of the weights: which array has to be on the left?",
+    more="Words times weights does not fit, (T, D) by (T, T), unless there are as many words as components. Each row "
+    "of the context is made from a row of the weights: which array has to be on the left?",
     section=WEIGHTED_SUM,
 )
 def words_first(x):
@@ -107,7 +107,7 @@ def symmetric_weights(x):
     section=ATTENTION,
 )
 def diagonal_masked(x):
-    """Every word attends to all others, but not to itself. In self-attention it may, and mostly does."""
+    """Every word attends to all others, but not to itself. In self-attention it may, and usually does."""
     return attnlib.self_attention(x, mask=~np.eye(x.shape[-2], dtype=bool))
 
 
@@ -157,13 +157,13 @@ def diagonal_removed(x):
 
 @MISTAKES.add(
     "a word's score with itself is set to 0",
-    hint="Does the formula treat a word's score with itself in another way?",
+    hint="Does the formula treat a word's score with itself differently?",
     more="In the case with two words, each scores log 3 with itself and 0 with the other. Print your scores just "
     "before the softmax: the diagonal is gone.",
     section=ATTENTION,
 )
 def diagonal_scores_zero(x):
-    """The scores of words with themselves were set to 0. They are scores like the others, and mostly the largest."""
+    """The scores of words with themselves were set to 0. They are scores like the others, and usually the largest."""
     scores = attnlib.scaled_dot(x, x) * (1 - np.eye(x.shape[-2], dtype=x.dtype))
     weights = attnlib.softmax(scores)
     return weights @ x, weights
@@ -171,7 +171,7 @@ def diagonal_scores_zero(x):
 
 @MISTAKES.add(
     "a word may not attend to itself, and no scale",
-    hint="Does the formula leave anyone out, and by what are the scores divided?",
+    hint="Does the formula leave anyone out, and what are the scores divided by?",
     more="In the case with two words, each scores log 3 with itself and 0 with the other. Print your scores just "
     "before the softmax: fix the scale first, then look at the diagonal.",
     section=ATTENTION,
@@ -195,7 +195,7 @@ def causal(x):
 
 @MISTAKES.add(
     "later words are hidden, and no scale",
-    hint="Does the formula look at the order of the words, and by what are the scores divided?",
+    hint="Does the formula look at the order of the words, and what are the scores divided by?",
     more="The first row of your weights has a single 1, where the first of two words should give 3/4 to itself and "
     "1/4 to the other. Leave the mask out first, and then compare the scores with log 3 and 0.",
     section=ATTENTION,
@@ -259,7 +259,7 @@ def residual(x):
 
 @MISTAKES.add(
     "the words are added, and the scores are not scaled",
-    hint="By what are the scores divided, and is the context the average alone?",
+    hint="What are the scores divided by, and is the context the average alone?",
     more="Print your scores just before the softmax, in the case with two words: they should be log 3 and 0. Fix "
     "these first. Then the context of the first word is 3/4 of itself and 1/4 of the other, and nothing else.",
     section=ATTENTION,
@@ -314,7 +314,7 @@ def last_word_asks(x):
     section=COSINE,
 )
 def unit_words(x):
-    """The words were brought to length 1 first, and these were compared and averaged. The words count as they are."""
+    """The words were brought to length 1 first, and then compared and averaged. The words count as they are."""
     unit = x / np.linalg.norm(x, axis=-1, keepdims=True)
     return attnlib.self_attention(unit)
 

@@ -101,7 +101,7 @@ def shift_by_mean(x, axis=-1):
 
 
 @MISTAKES.add(
-    "the largest size is subtracted, not the largest score",
+    "the largest absolute value is subtracted, not the largest score",
     hint="Of the scores -3 and -5, which is the largest, and which has the largest absolute value?",
     more="Shift the row [-1000, -1001] as your function does: both end up near -2000, and both exponentials are 0. "
     "Look at what happens to the scores before their maximum is taken: does the sign survive?",
@@ -141,7 +141,7 @@ def shift_by_mean_of_all(x, axis=-1):
 
 @MISTAKES.add(
     "only the numerator is shifted",
-    hint="A shift cancels in the fraction only where both halves have it.",
+    hint="A shift cancels in the fraction only if both numerator and denominator have it.",
     more="Take the row [0, 1]. Write down the numerator and the denominator in your function. Which of the two was "
     "made from the shifted scores, and which from the others?",
     section=OVERFLOW,
@@ -153,7 +153,7 @@ def shifted_above_only(x, axis=-1):
 
 @MISTAKES.add(
     "only the denominator is shifted",
-    hint="A shift cancels in the fraction only where both halves have it.",
+    hint="A shift cancels in the fraction only if both numerator and denominator have it.",
     more="Take the row [0, 1]. Write down the numerator and the denominator in your function. Which of the two was "
     "made from the shifted scores, and which from the others?",
     section=OVERFLOW,
@@ -236,7 +236,10 @@ def first_axis(x, axis=-1):
     section=SOFTMAX,
 )
 def axis_one(x, axis=-1):
-    """Axis 1 is the last one of a table. A single row has no such axis, and in a stack of tables it is another one."""
+    """Axis 1 is the last one of a table.
+
+    A single row has no such axis, and in a stack of tables it is a different one.
+    """
     e = np.exp(x - x.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
 
@@ -339,7 +342,7 @@ def no_keepdims(x, axis=-1):
     section=SOFTMAX,
 )
 def not_moved_back(x, axis=-1):
-    """The weights are right, but their axes are in another order than those of the scores."""
+    """The weights are right, but their axes are in a different order from those of the scores."""
     return softmax(np.moveaxis(x, axis, -1))
 
 
@@ -436,7 +439,7 @@ def squares(x, axis=-1):
 @MISTAKES.add(
     "absolute values instead of exponentials",
     hint="Which of the scores -3 and 1 should get the larger weight?",
-    more="The size of -3 is larger than that of 1, but the score is smaller. Look for a function that is always "
+    more="In absolute value -3 is larger than 1, but as a score it is smaller. Look for a function that is always "
     "positive and keeps the order of the scores.",
     section=SOFTMAX,
 )
@@ -546,7 +549,7 @@ def exponential_minus_one(x, axis=-1):
 @MISTAKES.add(
     "divided by the largest instead of the sum",
     hint="Your largest weight is always 1. What should the whole row come to?",
-    more="For [0, log 3] the exponentials are 1 and 3. You divide both by 3. By what do they have to be divided to "
+    more="For [0, log 3] the exponentials are 1 and 3. You divide both by 3. What do they have to be divided by to "
     "become shares of 1?",
     section=SOFTMAX,
 )
@@ -572,8 +575,8 @@ def divided_by_mean(x, axis=-1):
 @MISTAKES.add(
     "divided by the Euclidean length",
     hint="The squares of your weights sum to 1. What should sum to 1?",
-    more="For [0, log 3] the exponentials are 1 and 3. You divide by the root of 1 + 9. By what do they have to be "
-    "divided to become shares of 1?",
+    more="For [0, log 3] the exponentials are 1 and 3. You divide by the root of 1 + 9. What do they have to be "
+    "divided by to become shares of 1?",
     section=SOFTMAX,
 )
 def divided_by_length(x, axis=-1):
@@ -625,7 +628,7 @@ def exponential_of_sum(x, axis=-1):
     section=SOFTMAX,
 )
 def softmax_of_sizes(x, axis=-1):
-    """The softmax was taken of the sizes of the scores. So a very negative score gets a large weight."""
+    """The softmax was taken of the absolute values of the scores. So a very negative score gets a large weight."""
     return softmax(np.abs(x), axis)
 
 
@@ -731,7 +734,7 @@ def exponential_twice(x, axis=-1):
     "the standard deviation divides the scores",
     hint="The softmax of [0, 1] and that of [0, 10] differ. With a standardisation they do not.",
     more="Only a shift leaves a softmax as it is; a division does not. Which of the two, the mean or the standard "
-    "deviation, is subtracted, and which divides? Leave the one out that divides.",
+    "deviation, is subtracted, and which divides? Leave out the one that divides.",
     section=SOFTMAX,
 )
 def standardised(x, axis=-1):
@@ -754,8 +757,8 @@ def scaled(x, axis=-1):
 @MISTAKES.add(
     "the weights are added up along the row",
     hint="Which of your weights is always 1, and should it be?",
-    more="Print your exponentials beside your sum: one number per row, or one per score? A running total has another "
-    "number at every place.",
+    more="Print your exponentials beside your sum: one number per row, or one per score? A running total has a "
+    "different number at every place.",
     section=SOFTMAX,
 )
 def running_total(x, axis=-1):

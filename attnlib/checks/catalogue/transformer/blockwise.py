@@ -74,7 +74,7 @@ def carried(of_blocks, factors=lambda rise: (np.exp(-rise), np.exp(-rise)), divi
     "it, and ask whether they are two arrays, or one array with two names.",
 )
 def blocks_never_rescaled(query, key, value, *, scale=None, size):
-    """The blocks are added as they are, though each is measured against the maximum that was known at its time.
+    """The blocks are added as they are, though each is measured against the maximum that was known at the time.
 
     An assignment or a slice of a NumPy array is another name for the same numbers, not a copy. What is written into
     one of them is seen in the other.

@@ -124,8 +124,8 @@ def _highest(scores, maximum):
 @MISTAKES.add(
     "the total is not rescaled",
     hint="Which two sums were measured against the old maximum? Did you scale down both?",
-    more="In the example of the chapter the maximum rises from log 2 to log 8. By what is the old total of 16 "
-    "multiplied?",
+    more="In the example of the chapter the maximum rises from log 2 to log 8. What is the old total of 16 multiplied "
+    "by?",
     section=IN_BLOCKS,
 )
 def total_not_rescaled(scores, value, total, norm, maximum):
@@ -137,8 +137,8 @@ def total_not_rescaled(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the norm is not rescaled",
     hint="Which two sums were measured against the old maximum? Did you scale down both?",
-    more="In the example of the chapter the maximum rises from log 2 to log 8. By what is the old norm of 1.5 "
-    "multiplied?",
+    more="In the example of the chapter the maximum rises from log 2 to log 8. What is the old norm of 1.5 multiplied "
+    "by?",
     section=IN_BLOCKS,
 )
 def norm_not_rescaled(scores, value, total, norm, maximum):
@@ -150,8 +150,8 @@ def norm_not_rescaled(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "nothing is rescaled",
     hint="When the maximum rises, what is wrong with the sums so far?",
-    more="In the example of the chapter the maximum rises from log 2 to log 8. By what are the old norm and the old "
-    "total multiplied?",
+    more="In the example of the chapter the maximum rises from log 2 to log 8. What are the old norm and the old total "
+    "multiplied by?",
     section=IN_BLOCKS,
 )
 def nothing_rescaled(scores, value, total, norm, maximum):
@@ -178,8 +178,8 @@ def maximum_overwritten(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "rescaled only if the maximum of every query rises",
     hint="Can the maximum rise for one query and stay as it is for another?",
-    more="Give your function two queries, and let a larger score arrive for the first alone. By what are the old sums "
-    "of the first multiplied?",
+    more="Give your function two queries, and let a larger score arrive for the first alone. What are the old sums of "
+    "the first multiplied by?",
     section=IN_BLOCKS,
 )
 def rescaled_if_all_rise(scores, value, total, norm, maximum):
@@ -206,7 +206,7 @@ def rescaled_upwards(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the old sums are scaled down twice",
     hint="How often does the factor occur in front of each old sum?",
-    more="In the example of the chapter the factor is 1/4. By what were your old sums multiplied?",
+    more="In the example of the chapter the factor is 1/4. What were your old sums multiplied by?",
     section=INVARIANT,
 )
 def shrunk_twice(scores, value, total, norm, maximum):
@@ -232,7 +232,7 @@ def shrink_without_exp(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the new block is rescaled as well",
     hint="Against which maximum were the exponentials of the new block measured?",
-    more="Write the two terms of the new norm below each other. Which of them was measured against the old maximum?",
+    more="Write the two terms of the new norm one below the other. Which of them was measured against the old maximum?",
     section=IN_BLOCKS,
 )
 def everything_rescaled(scores, value, total, norm, maximum):
@@ -314,7 +314,7 @@ def no_common_measure(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "the old sums get the factor of the block",
-    hint="From which maximum to which are the old sums brought?",
+    hint="The old sums go from being measured against one maximum to another. Which two?",
     more="In the example of the chapter the old sums are measured against log 2, and the new maximum is log 8. What is "
     "your exponent?",
     section=IN_BLOCKS,
@@ -333,7 +333,7 @@ def factor_of_the_block(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "the new block is not shifted",
-    hint="Against what are the exponentials of the new block measured?",
+    hint="What are the exponentials of the new block measured against?",
     more="In the example of the chapter the second block has the exponentials 5 and 8. Measured against the new "
     "maximum they are 5/8 and 1. What are yours?",
     section=IN_BLOCKS,
@@ -349,8 +349,8 @@ def block_not_shifted(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the new block is measured against its own maximum",
     hint="What if the largest score came in an earlier block?",
-    more="Give your function a block whose scores all lie below the maximum so far. Which exponentials should be 1 "
-    "then: any of this block?",
+    more="Give your function a block whose scores all lie below the maximum so far. Should any exponential of this "
+    "block be 1 then?",
     section=INVARIANT,
 )
 def shifted_by_its_own(scores, value, total, norm, maximum):
@@ -404,7 +404,7 @@ def smaller_maximum(scores, value, total, norm, maximum):
     section=ONE_PASS,
 )
 def scaled_by_value_width(scores, value, total, norm, maximum):
-    """The scores are divided by a root once more. They come as they are to go into the softmax."""
+    """The scores are divided by a root once more. They arrive ready for the softmax."""
     return _step(scores / value.shape[-1] ** 0.5, value, total, norm, maximum)
 
 
@@ -415,7 +415,7 @@ def scaled_by_value_width(scores, value, total, norm, maximum):
     section=ONE_PASS,
 )
 def scaled_by_block_size(scores, value, total, norm, maximum):
-    """The scores are divided by a root once more. They come as they are to go into the softmax."""
+    """The scores are divided by a root once more. They arrive ready for the softmax."""
     return _step(scores / scores.shape[-1] ** 0.5, value, total, norm, maximum)
 
 
@@ -626,7 +626,7 @@ def values_forgotten(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "the values are not weighted",
-    hint="By what is each value of the block multiplied before it is added?",
+    hint="What is each value of the block multiplied by before it is added?",
     more="In the example of the chapter the value 0 is multiplied by 5/8 and the value 4 by 1. What are your factors?",
     section=INVARIANT,
 )
@@ -639,9 +639,9 @@ def values_not_weighted(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "scores instead of exponentials",
-    hint="By what is each value of the block multiplied: by its score, or by what the softmax makes of it?",
-    more="In the example of the chapter the value 4 is multiplied by 1, since its score is the maximum. By what do you "
-    "multiply it?",
+    hint="What is each value of the block multiplied by: its score, or what the softmax makes of it?",
+    more="In the example of the chapter the value 4 is multiplied by 1, since its score is the maximum. What do you "
+    "multiply it by?",
     section=INVARIANT,
 )
 def scores_as_weights(scores, value, total, norm, maximum):
@@ -707,8 +707,7 @@ def sum_over_all(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "the factor of the total has lost its axis",
-    hint="The total has one dimension more than the norm. Under which of its numbers should the factor of a query "
-    "stand?",
+    hint="The total has one dimension more than the norm. Which of its numbers should the factor of a query multiply?",
     more="Print the shapes of the factor and of the total. To multiply whole rows, the factor has to be a column.",
     section=INVARIANT,
 )
@@ -872,7 +871,7 @@ def quotient_of_exponentials(scores, value, total, norm, maximum):
     section=ONE_PASS,
 )
 def axis_from_front(scores, value, total, norm, maximum):
-    """For one block axis 1 runs over the keys. With a batch in front it is another axis."""
+    """For one block axis 1 runs over the keys. With a batch in front it is a different axis."""
     highest = np.maximum(maximum, scores.max(axis=1))
     e = np.exp(scores - highest[..., None])
     shrink = np.exp(maximum - highest)

@@ -125,7 +125,7 @@ def no_scale_backwards(grad, query, key, value):
 
 @MISTAKES.add(
     "the scores are not scaled on the way forward",
-    hint="You need the weights of the forward pass once more. By what were its scores divided?",
+    hint="You need the weights of the forward pass once more. What were its scores divided by?",
     more="Print your weights for the example worked by hand. They should be 3/4 and 1/4.",
     section=BACKWARD,
 )
@@ -136,7 +136,7 @@ def no_scale_forwards(grad, query, key, value):
 
 @MISTAKES.add(
     "there is no scale at all",
-    hint="By what are the scores divided in scaled dot-product attention?",
+    hint="What are the scores divided by in scaled dot-product attention?",
     more="Print your weights for the example worked by hand. They should be 3/4 and 1/4. The same factor is needed "
     "again on the way back.",
     section=BACKWARD,
@@ -149,8 +149,8 @@ def no_scale(grad, query, key, value):
 
 @MISTAKES.add(
     "divided by D, not by its root",
-    hint="By what are the scores divided in scaled dot-product attention: by the width, or by its root?",
-    more="In the example worked by hand the width is 4. By which number did you divide?",
+    hint="What are the scores divided by in scaled dot-product attention: the width, or its root?",
+    more="In the example worked by hand the width is 4. What number did you divide by?",
     section=BACKWARD,
 )
 def scaled_by_width(grad, query, key, value):
@@ -258,8 +258,8 @@ def scaled_by_keys(grad, query, key, value):
 @MISTAKES.add(
     "nothing is subtracted in the softmax",
     hint="What does the sum of each row of dS have to be?",
-    more="Raise all scores of a row by the same amount: the weights stay. So what must the gradient of the scores sum "
-    "to? Does yours?",
+    more="Raise all scores of a row by the same amount: the weights stay the same. So what must the gradient of the "
+    "scores sum to? Does yours?",
     section=SOFTMAX,
 )
 def no_subtraction(grad, query, key, value):
@@ -378,7 +378,7 @@ def average_without_axis(grad, query, key, value):
 
 @MISTAKES.add(
     "the average is divided by the number of keys",
-    hint="The weights sum to 1. By what does a weighted average still have to be divided?",
+    hint="The weights sum to 1. Does a weighted average still have to be divided by anything?",
     more="For the example worked by hand the average is 5. What is yours?",
     section=SOFTMAX,
 )
@@ -528,7 +528,7 @@ def no_softmax(grad, query, key, value):
 @MISTAKES.add(
     "only the last query counts for keys and values",
     hint="Each key is seen by every query. From how many queries does your gradient of a key come?",
-    more="If you loop over the queries: what becomes of what the query before has contributed? Try two queries.",
+    more="If you loop over the queries: what happens to the contributions of earlier queries? Try two queries.",
     section=PRODUCT,
 )
 def last_query_alone(grad, query, key, value):
@@ -541,7 +541,7 @@ def last_query_alone(grad, query, key, value):
 @MISTAKES.add(
     "the weights are not transposed for the values",
     hint="A value is corrected by all the queries that looked at it. Along which axis of the weights do they lie?",
-    more="Write the shapes of the product for dV below each other: what has to come out is one row for each key.",
+    more="Write the shapes of the product for dV one below the other: what has to come out is one row for each key.",
     section=PRODUCT,
 )
 def weights_not_transposed(grad, query, key, value):
@@ -556,7 +556,7 @@ def weights_not_transposed(grad, query, key, value):
 @MISTAKES.add(
     "dS is not transposed for the keys",
     hint="A key is corrected by all the queries. Along which axis of dS do they lie?",
-    more="Write the shapes of the product for dK below each other: what has to come out is one row for each key.",
+    more="Write the shapes of the product for dK one below the other: what has to come out is one row for each key.",
     section=PRODUCT,
 )
 def scores_not_transposed(grad, query, key, value):
@@ -572,7 +572,7 @@ def scores_not_transposed(grad, query, key, value):
 @MISTAKES.add(
     "dS is transposed for the queries",
     hint="A query is corrected by all its keys. Along which axis of dS do they lie?",
-    more="Write the shapes of the product for dQ below each other: what has to come out is one row for each query.",
+    more="Write the shapes of the product for dQ one below the other: what has to come out is one row for each query.",
     section=PRODUCT,
 )
 def scores_transposed_for_query(grad, query, key, value):
@@ -601,7 +601,7 @@ def transposes_swapped(grad, query, key, value):
 @MISTAKES.add(
     "the keys are transposed on the way back",
     hint="On the way forward the keys were transposed. What undoes a product: the same matrix, or its transpose?",
-    more="Write the shapes of the product for dQ below each other: what has to come out is as wide as a query.",
+    more="Write the shapes of the product for dQ one below the other: what has to come out is as wide as a query.",
     section=PRODUCT,
 )
 def keys_transposed(grad, query, key, value):
@@ -617,8 +617,8 @@ def keys_transposed(grad, query, key, value):
 @MISTAKES.add(
     "the values are not transposed for dP",
     hint="The weight of a key should grow if its value points where the output should go. Which dot product says so?",
-    more="Write the shapes of the product for dP below each other: what has to come out is a row for each query and a "
-    "column for each key.",
+    more="Write the shapes of the product for dP one below the other: what has to come out is a row for each query and "
+    "a column for each key.",
     section=PRODUCT,
 )
 def values_not_transposed(grad, query, key, value):
@@ -655,9 +655,9 @@ def keys_for_values(grad, query, key, value):
     section=PRODUCT,
 )
 def queries_for_queries(grad, query, key, value):
-    """For the gradient of the queries dS meets the queries themselves.
+    """For the gradient of the queries dS is multiplied by the queries themselves.
 
-    It should meet the keys, with which they were multiplied.
+    It should be multiplied by the keys, as the queries were.
     """
     ds = _through(_weights(query, key), grad @ _swap(value))
     _, d_key, d_value = _gradients(grad, query, key, value)
@@ -672,9 +672,9 @@ def queries_for_queries(grad, query, key, value):
     section=PRODUCT,
 )
 def keys_for_keys(grad, query, key, value):
-    """For the gradient of the keys dS meets the keys themselves.
+    """For the gradient of the keys dS is multiplied by the keys themselves.
 
-    It should meet the queries, with which they were multiplied.
+    It should be multiplied by the queries, as the keys were.
     """
     ds = _through(_weights(query, key), grad @ _swap(value))
     d_query, _, d_value = _gradients(grad, query, key, value)
@@ -683,15 +683,15 @@ def keys_for_keys(grad, query, key, value):
 
 @MISTAKES.add(
     "dQ is made with the queries, dK with the keys",
-    hint="The score is a product of a query and a key. With which of the two does its gradient reach the query?",
+    hint="The score is a product of a query and a key. Which of the two appears in the gradient of the query?",
     more="For a product of two numbers: the derivative by the first is the second. Which array should be in the "
     "line of dQ?",
     section=PRODUCT,
 )
 def factors_swapped(grad, query, key, value):
-    """Each of the two gets its own vectors back.
+    """Each of the two gradients is made from its own vectors.
 
-    The gradient of the queries is a product with the keys, and that of the keys a product with the queries.
+    That of the queries should be a product with the keys, and that of the keys a product with the queries.
     """
     p, c = _weights(query, key), query.shape[-1] ** -0.5
     ds = _through(p, grad @ _swap(value))
@@ -797,7 +797,7 @@ def values_first(grad, query, key, value):
 @MISTAKES.add(
     "the gradients of keys and values are swapped",
     hint="In which order are the inputs given, and in which order does the task ask for the results?",
-    more="There are S keys and S values, but a value has another width. How wide is your second result?",
+    more="There are S keys and S values, but a value has a different width. How wide is your second result?",
     section=BACKWARD,
 )
 def keys_last(grad, query, key, value):
@@ -872,7 +872,7 @@ def full_transpose(grad, query, key, value):
 def axis_from_front(grad, query, key, value):
     """For a table axis 1 runs along the rows.
 
-    With a batch in front it is another axis, and the wrong numbers are averaged.
+    With a batch in front it is a different axis, and the wrong numbers are averaged.
     """
     return _gradients(grad, query, key, value, back=lambda p, dp: p * (dp - (p * dp).sum(axis=1, keepdims=True)))
 

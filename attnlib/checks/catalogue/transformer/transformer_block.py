@@ -31,7 +31,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
         "a batch of 4 sequences (T=5, E=6, 2 heads, 9 wide inside)", NUMBERS, given(rng, plain, 4, 5), setup=plain
     )
     one = sized(rng, (8, 4, 3), 1, 7)
-    one[0]["weights"]["linear1.bias"][0] += 12.0  # a bend that goes no higher than 6 shows
+    one[0]["weights"]["linear1.bias"][0] += 12.0  # this exposes an activation that goes no higher than 6
     yield Case("one sequence (T=7, E=8, 4 heads, 3 wide inside)", SIZES, *one)
     yield Case("sequences of one token (B=3, E=10, 5 heads)", SIZES, *sized(rng, (10, 5, 7), 3, 1))
     yield Case("vectors in float32", SIZES, *sized(rng, (6, 3, 11), 2, 4, np.float32))
@@ -204,7 +204,7 @@ def norm_on_the_branch(block, x, attend):
 
 @MISTAKES.add(
     "the first half is post-norm, the second pre-norm",
-    hint="Write both halves below each other. Do they have the same form?",
+    hint="Write both halves one below the other. Do they have the same form?",
     more="In one half the sum goes through a norm and in the other it does not. Which of the two keeps the stream as "
     "it is?",
     section=PRE_OR_POST,
@@ -219,7 +219,7 @@ def post_then_pre(block, x, attend):
 
 @MISTAKES.add(
     "the first half is pre-norm, the second post-norm",
-    hint="Write both halves below each other. Do they have the same form?",
+    hint="Write both halves one below the other. Do they have the same form?",
     more="In one half the sum goes through a norm and in the other it does not. Which of the two keeps the stream as "
     "it is?",
     section=PRE_OR_POST,
@@ -406,7 +406,7 @@ def post_norm_without_residuals(block, x, attend):
 @MISTAKES.add(
     "the normalised copy is added, in both halves",
     hint="Did you give the normalised rows the same name as the stream?",
-    more="Two arrays are around in each half: the stream, and its normalised copy. Which of them goes into the part, "
+    more="There are two arrays in each half: the stream, and its normalised copy. Which of them goes into the part, "
     "and which into the sum?",
     section=RESIDUAL,
 )
@@ -641,7 +641,7 @@ def queries_not_normalised(block, x, attend):
 
 
 @MISTAKES.add(
-    "the bend between the two linear layers is missing",
+    "the activation between the two linear layers is missing",
     hint="Two matrices in a row are one matrix. What is between them in the formula?",
     more="Find a number inside your feed-forward layer that is negative just before the second linear layer. Should "
     "there be one?",
@@ -655,12 +655,12 @@ def no_activation(block, x, attend):
 
 @MISTAKES.add(
     "gelu instead of relu",
-    hint="What does the bend of this task do with a negative number: make it small, or make it 0?",
-    more="Put the number -1 through your bend by hand. What should come out?",
+    hint="What does the activation function of this task do with a negative number: make it small, or make it 0?",
+    more="Put the number -1 through your activation function by hand. What should come out?",
     section=JOBS,
 )
 def gelu(block, x, attend):
-    """The bend is the smooth one of BERT and GPT, which lets a little of a negative number through.
+    """The activation is the smooth one of BERT and GPT, which lets a little of a negative number through.
 
     The task asks for the one with a corner, max(0, u).
     """
@@ -670,18 +670,18 @@ def gelu(block, x, attend):
 
 
 def _inside(block, x, attend):
-    """What the first linear layer makes, before the bend."""
+    """What the first linear layer makes, before the activation."""
     return block.linear1(block.norm2(_first_half(block, x, attend)))
 
 
 @MISTAKES.add(
     "silu instead of relu",
-    hint="What does the bend of this task do with a negative number: make it small, or make it 0?",
-    more="Put the number -1 through your bend by hand. What should come out?",
+    hint="What does the activation function of this task do with a negative number: make it small, or make it 0?",
+    more="Put the number -1 through your activation function by hand. What should come out?",
     section=JOBS,
 )
 def silu(block, x, attend):
-    """The bend multiplies each number by its sigmoid, which lets a little of a negative number through.
+    """The activation multiplies each number by its sigmoid, which lets a little of a negative number through.
 
     The task asks for the one with a corner, max(0, u).
     """
@@ -691,12 +691,12 @@ def silu(block, x, attend):
 
 @MISTAKES.add(
     "sigmoid instead of relu",
-    hint="What does the bend of this task do with a large positive number?",
-    more="Put the numbers -1 and 3 through your bend by hand. 0 and 3 should come out.",
+    hint="What does the activation function of this task do with a large positive number?",
+    more="Put the numbers -1 and 3 through your activation function by hand. 0 and 3 should come out.",
     section=JOBS,
 )
 def sigmoid(block, x, attend):
-    """The bend squeezes every number between 0 and 1.
+    """The activation squeezes every number between 0 and 1.
 
     The task asks for max(0, u), which leaves positive numbers as they are.
     """
@@ -706,12 +706,12 @@ def sigmoid(block, x, attend):
 
 @MISTAKES.add(
     "tanh instead of relu",
-    hint="What does the bend of this task do with a large positive number?",
-    more="Put the numbers -1 and 3 through your bend by hand. 0 and 3 should come out.",
+    hint="What does the activation function of this task do with a large positive number?",
+    more="Put the numbers -1 and 3 through your activation function by hand. 0 and 3 should come out.",
     section=JOBS,
 )
 def tanh(block, x, attend):
-    """The bend squeezes every number between -1 and 1.
+    """The activation squeezes every number between -1 and 1.
 
     The task asks for max(0, u), which leaves positive numbers as they are.
     """
@@ -721,24 +721,24 @@ def tanh(block, x, attend):
 
 @MISTAKES.add(
     "leaky relu instead of relu",
-    hint="What does the bend of this task do with a negative number: make it small, or make it 0?",
-    more="Put the number -1 through your bend by hand. What should come out?",
+    hint="What does the activation function of this task do with a negative number: make it small, or make it 0?",
+    more="Put the number -1 through your activation function by hand. What should come out?",
     section=JOBS,
 )
 def leaky_relu(block, x, attend):
-    """Your bend leaves a hundredth of every negative number. The task asks for max(0, u), which makes it 0."""
+    """Your activation leaves a hundredth of every negative number. The task asks for max(0, u), which makes it 0."""
     inside = _inside(block, x, attend)
     return _first_half(block, x, attend) + block.linear2(np.where(inside > 0, inside, 0.01 * inside))
 
 
 @MISTAKES.add(
     "the approximate gelu instead of relu",
-    hint="What does the bend of this task do with a negative number: make it small, or make it 0?",
-    more="Put the number -1 through your bend by hand. What should come out?",
+    hint="What does the activation function of this task do with a negative number: make it small, or make it 0?",
+    more="Put the number -1 through your activation function by hand. What should come out?",
     section=JOBS,
 )
 def gelu_by_tanh(block, x, attend):
-    """The bend is the smooth one of GPT-2, which lets a little of a negative number through.
+    """The activation is the smooth one of GPT-2, which lets a little of a negative number through.
 
     The task asks for the one with a corner, max(0, u).
     """
@@ -749,14 +749,14 @@ def gelu_by_tanh(block, x, attend):
 
 
 @MISTAKES.add(
-    "the bend comes after the second linear layer",
-    hint="Where are the vectors wide: before the bend, or after it?",
+    "the activation comes after the second linear layer",
+    hint="Where are the vectors wide: before the activation, or after it?",
     more="Print the shapes inside your feed-forward layer in order, and mark where negative numbers are cut off. The "
     "cut belongs where the rows are ff_dim wide.",
     section=JOBS,
 )
 def activation_at_the_end(block, x, attend):
-    """The bend comes after the second linear layer, so the block can only ever add positive numbers.
+    """The activation comes after the second linear layer, so the block can only ever add positive numbers.
 
     It belongs between the two linear layers.
     """
@@ -765,13 +765,13 @@ def activation_at_the_end(block, x, attend):
 
 
 @MISTAKES.add(
-    "a second bend after the second linear layer",
+    "a second activation after the second linear layer",
     hint="May what the feed-forward layer adds to the stream be negative?",
     more="Count the places where negative numbers are cut off in your block. The formula has one.",
     section=JOBS,
 )
 def activation_twice(block, x, attend):
-    """The bend comes after each of the two linear layers.
+    """The activation comes after each of the two linear layers.
 
     After the second there should be none, so that the layer can also subtract from the stream.
     """
@@ -780,20 +780,20 @@ def activation_twice(block, x, attend):
 
 
 @MISTAKES.add(
-    "the bend comes before the first linear layer",
-    hint="Where are the vectors wide: before the bend, or after it?",
+    "the activation comes before the first linear layer",
+    hint="Where are the vectors wide: before the activation, or after it?",
     more="Print the shapes inside your feed-forward layer in order, and mark where negative numbers are cut off. The "
     "cut belongs where the rows are ff_dim wide.",
     section=JOBS,
 )
 def activation_first(block, x, attend):
-    """Negative numbers are cut off before the first linear layer. The bend belongs between the two linear layers."""
+    """Negative numbers are cut off before the first linear layer. ReLU belongs between the two linear layers."""
     x = _first_half(block, x, attend)
     return x + block.linear2(block.linear1(np.maximum(block.norm2(x), 0)))
 
 
 @MISTAKES.add(
-    "the stream itself is bent",
+    "the activation is applied to the stream itself",
     hint="May a number in the stream be negative?",
     more="Negative numbers may be in the input. Are there any in your output?",
     section=RESIDUAL,
@@ -804,13 +804,13 @@ def activation_on_the_stream(block, x, attend):
 
 
 @MISTAKES.add(
-    "attention's result is bent",
-    hint="The block has two parts. In which of them is there a bend?",
+    "the activation is applied to attention's result",
+    hint="The block has two parts. Which of them has an activation function?",
     more="May attention subtract something from the stream? Look for negative numbers in what it adds.",
     section=JOBS,
 )
 def activation_on_attention(block, x, attend):
-    """Negative numbers are cut off in what attention adds. The bend belongs in the feed-forward layer alone."""
+    """Negative numbers are cut off in what attention adds. That belongs in the feed-forward layer alone."""
     return _finish(block, x + np.maximum(attend(block.norm1(x)), 0))
 
 
@@ -1019,7 +1019,7 @@ def eps_outside(block, x, attend):
 
 @MISTAKES.add(
     "divided by the variance, not by its root",
-    hint="The row (1, 5) has the variance 4. By what are its distances from the mean divided?",
+    hint="The row (1, 5) has the variance 4. What are its distances from the mean divided by?",
     more="After the norm a row should have variance 1. Normalise the row (1, 5) by hand, and look.",
     section=LAYER_NORM,
 )
@@ -1082,7 +1082,7 @@ def rms_norm_without_shift(block, x, attend):
 
 @MISTAKES.add(
     "eps is a millionth",
-    hint="What does your norm add to the variance, and what does the norm of torch add if you do not say?",
+    hint="What does your norm add to the variance, and what does the norm of torch add if you do not say otherwise?",
     more="Rows that hardly vary show it. Print the variance of such a row beside your eps.",
     section=LAYER_NORM,
 )
@@ -1096,7 +1096,7 @@ def eps_of_a_millionth(block, x, attend):
 
 @MISTAKES.add(
     "eps is a trillionth, as in BERT",
-    hint="What does your norm add to the variance, and what does the norm of torch add if you do not say?",
+    hint="What does your norm add to the variance, and what does the norm of torch add if you do not say otherwise?",
     more="Rows that hardly vary show it. Print the variance of such a row beside your eps.",
     section=LAYER_NORM,
 )
@@ -1164,7 +1164,7 @@ def one_head(block, x, attend):
 
 @MISTAKES.add(
     "the scores are not scaled",
-    hint="By what is a dot product divided before the softmax?",
+    hint="What is a dot product divided by before the softmax?",
     more="Compare the weights of your attention with those of the library's on the same rows. Are yours sharper?",
     section=BLOCK,
 )
@@ -1291,7 +1291,7 @@ def order_ignored(block, x, attend):
 
 @MISTAKES.add(
     "the masks are ignored",
-    hint="Your block takes a mask. Does it hand it on to its attention?",
+    hint="Your block takes a mask. Does it pass the mask on to its attention?",
     more="Call your block with a mask and without. Does anything change?",
     section=BLOCK,
 )
