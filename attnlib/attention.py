@@ -89,7 +89,7 @@ def attention(
 def self_attention(
     x: ArrayT, *, score: Score[ArrayT] = scaled_dot, mask: ArrayT | None = None
 ) -> tuple[ArrayT, ArrayT]:
-    r"""Let every position of one sequence attend to every position of it, without parameters.
+    r"""Let every position of a sequence attend to all positions, itself included, without parameters.
 
     .. math:: \alpha_{ij} = \operatorname{softmax}_j(\mathrm{score}(x_i, x_j)), \qquad a_i = \sum_j \alpha_{ij} x_j
 

@@ -160,7 +160,7 @@ def test_without_numbers_or_functions_it_says_what_to_fill_in(capsys):
 def test_predictions_are_not_judged_by_a_wrong_mask(capsys):
     upside_down = {"left_padding_mask": lambda lengths, S: ~attnlib.padding_mask(lengths, S)}
     text = said(capsys, "sides-run", empty_on_the_right=0, empty_on_the_left=2, **upside_down)
-    assert "padding on the left: the mask is not right yet" in text
+    assert "padding on the left: the mask is not correct yet" in text
     assert text.count("as you predicted") == 1
     assert "but you predicted" not in text
 
