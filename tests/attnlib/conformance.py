@@ -130,6 +130,8 @@ def tiles(array):
         "causal, later": ({"is_causal": True, "q_offset": 300}, j <= i + 300, {}),
         "causal, earlier": ({"is_causal": True, "q_offset": -20}, j <= i - 20, {}),
         "window": ({"window": (40, 7), "q_offset": 300}, (j >= i + 260) & (j <= i + 307), {}),
+        "window, random mask": ({"window": (3, 2), "attn_mask": some}, some & (j >= i - 3) & (j <= i + 2), {}),
+        "window past all keys": ({"window": (2, 0), "q_offset": 400}, (j >= i + 398) & (j <= i + 400), {}),
         "window open to the right": ({"window": (3, None)}, j >= i - 3, {}),
         "random mask with empty rows": ({"attn_mask": some}, some, {}),
         "nothing in the first tile": ({"attn_mask": late}, late, {}),
@@ -142,7 +144,9 @@ def tiles(array):
             queries = q if size == "small" else np.abs(q)
             expected, lse = at_once(queries, keys, v, allowed, **more)
             options = {n: array(x) if isinstance(x, np.ndarray) else x for n, x in options.items()}
-            ours = sdpa(array(queries), array(keys), array(v), **options, return_lse=True)
+            arrays = array(queries), array(keys), array(v)
+            same(sdpa(*arrays, **options), expected)
+            ours = sdpa(*arrays, **options, return_lse=True)
             same(ours[0], expected)
             same(ours[1], lse)
 

@@ -236,8 +236,8 @@ TORCH = [
     Mutant(
         "a plain call forgets causality",
         "_torch_plain.py",
-        "if is_causal:\n            return",
-        "if False:\n            return",
+        "elif is_causal:\n            out",
+        "elif False:\n            out",
         "torch",
     ),
     fused(
@@ -259,7 +259,7 @@ TORCH = [
         "return self.left is None and self.right == 0",
         "torch",
     ),
-    fused("causal although the scale is negative", "is_causal() and spec.scale > 0", "is_causal()"),
+    fused("causal although the scale is negative", "True if spec.scale > 0 else False", "True"),
     Mutant(
         "causal although there is a window",
         "_spec.py",
