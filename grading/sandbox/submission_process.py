@@ -83,11 +83,17 @@ class SubmissionProcess:
             if answer.get("done") is True:
                 self.cut = answer.get("cut") is True
                 if late:
-                    late.alive = True
+                    late.alive = not self._has_children()
                     raise late
                 return
             if answer.get("interrupted") is not True:
                 yield answer
+
+    def _has_children(self) -> bool:
+        """Tell whether the submission has other processes, which would use up the time of the next cell."""
+        with suppress(psutil.Error):
+            return self._process is not None and bool(self._process.children())
+        return True
 
     def _too_long(self, span: Span) -> StoppedError:
         if self.time.whole.left() <= 0:

@@ -156,7 +156,7 @@ def test_an_unwritten_layer_is_met_with_a_friendly_word(capsys):
     run("count-run", **COUNTS, MultiHeadAttention=found["MultiHeadAttention"])
     assert "cannot be counted yet" in capsys.readouterr().out
     run("challenge", "challenge-run", MultiHeadAttention=found["MultiHeadAttention"])
-    assert "write MultiHeadAttention and then moved first" in capsys.readouterr().out
+    assert "first write MultiHeadAttention and moved" in capsys.readouterr().out
 
 
 def test_the_challenge_agrees_with_torch(capsys):

@@ -81,6 +81,16 @@ def test_the_processor_time_of_children_that_the_kernel_is_told_to_drop_counts(h
     assert (verdict, "1 seconds of processor time" in reason) == ("timeout", True), reason
 
 
+@pytest.mark.slow
+def test_what_a_stopped_cell_leaves_running_takes_no_time_from_the_next_cell(host):
+    """Its main process sleeps, so it can be interrupted at once, and lives on."""
+    forks = START + "if not os.fork():\n" + BUSY.format(seconds=600) + "time.sleep(600)"
+    works = START + "end = time.process_time() + 0.7\nwhile time.process_time() < end: pass\nprint('done')"
+    result = run(host, forks, works, limits=PATIENT)
+    assert list(result.stops) == [0]
+    assert text(result, 1) == "done\n"
+
+
 WAITERS = {  # what installs an action for SIGCHLD, and waits for its children by other means
     "torch": "from torch.utils.data import DataLoader; print([len(x) for x in DataLoader(range(6), 3, num_workers=1)])",
     "bash": "import subprocess; subprocess.run(['bash', '-c', 'sleep 0.1 & wait; echo [3, 3]'], stdout=1, check=True)",
