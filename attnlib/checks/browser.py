@@ -22,7 +22,8 @@ IN_A_BROWSER = {
 }
 WITHOUT_TORCH = {
     "absent": "PyTorch is not installed here.",
-    "remedy": "run make torch in the folder of the course, or pip install 'attnlib[torch]', and restart the kernel.",
+    "remedy": "to include it, run make torch in the folder of the course, or pip install 'attnlib[torch]', and restart "
+    "the kernel.",
 }
 
 

@@ -40,7 +40,7 @@ def describe_difference(exercise: Exercise, case: Case, answer: Answer, expected
     """Return one short sentence about the first thing that is wrong in ``answer``."""
     if answer.error is not None:
         if answer.error.endswith("among its parameters"):
-            return "your class has different parameters from the weights that it is given"
+            return "the parameters of your class do not match the weights that it is given"
         missing = re.search(r"unexpected keyword argument '(\w+)'", answer.error) if answer.line is None else None
         if missing:
             return f"your function has no argument {missing[1]}"
@@ -149,9 +149,9 @@ def _weights(name: str, got: NDArray[Any], want: NDArray[Any]) -> str | None:
     if np.all(off < 1e-3):
         return None
     if got.ndim > 1 and np.allclose(got.sum(axis=-2), 1, atol=1e-4):
-        return f"the columns of {name} sum to 1, the rows do not"
+        return f"the columns of {name} sum to 1, but the rows do not"
     if np.allclose(got.sum(), 1, atol=1e-4):
-        return f"all of {name} together sums to 1, but every row should sum to 1"
+        return f"all the numbers in {name} together sum to 1, but every row should sum to 1"
     return f"the rows of {name} do not sum to 1 (one sums to {sums.flat[int(off.argmax())]:.4g})"
 
 

@@ -33,8 +33,8 @@ def _torch_broadcast(found: re.Match[str], line: str) -> str:
 def _product(found: re.Match[str], line: str) -> str:
     left, right = found.group("left", "right")
     return (
-        f"a matrix product does not fit: the array on the left has {left} columns and the one on the right has "
-        f"{right} rows, but the two numbers have to be equal. Should you transpose one of the two, or swap them?"
+        f"two arrays cannot be multiplied as matrices: the one on the left has {left} columns and the one on the right "
+        f"has {right} rows, but the two numbers have to be equal. Should you transpose one of the two, or swap them?"
     )
 
 

@@ -265,7 +265,7 @@ def test_decoding_with_the_library_and_with_the_solutions_is_the_full_pass(capsy
         text = said(capsys, "decode", **namespace)
         assert text.rstrip().endswith("the same")
         assert "not the same" not in text
-        assert "scores computed: 61; without a cache, with every word computed again at each step: 371" in text
+        assert "scores per sentence: 61; without a cache, with every word recomputed at each step: 371" in text
 
 
 def test_decoding_with_a_wrong_mask_is_not_the_same(capsys):

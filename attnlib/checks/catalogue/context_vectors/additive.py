@@ -83,8 +83,8 @@ def transposed(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "nothing is squashed",
     hint="The score is a small network with one hidden layer. What happens in that layer after the sum?",
-    more="For the chapter's second word the sums are -1 and 1, and tanh 1 is 0.762. Which numbers do you multiply by "
-    "v?",
+    more="For the second word of the chapter's example the sums are -1 and 1, and tanh 1 is 0.762. Which numbers do "
+    "you multiply by v?",
     section=LOOK_BACK,
 )
 def no_tanh(query, key, w_query, w_key, v):
@@ -120,7 +120,8 @@ def not_summed(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "the mean instead of the sum",
-    hint="Work the second word of the chapter by hand: the two products are 1.523 each, and their sum is 3.046.",
+    hint="Work the second word of the chapter's example by hand: the two products are 1.523 each, and their sum is "
+    "3.046.",
     more="Your numbers are all too small, by the same factor. How many hidden numbers are there?",
     section=LOOK_BACK,
 )
@@ -132,7 +133,7 @@ def mean(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "the scores are scaled",
     hint="What are your scores divided by, and where does the formula say so?",
-    more="For the second word of the chapter the score is 3.046. By what factor is yours smaller?",
+    more="For the second word of the chapter's example the score is 3.046. By what factor is yours smaller?",
     section=LOOK_BACK,
 )
 def scaled(query, key, w_query, w_key, v):
@@ -142,8 +143,8 @@ def scaled(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "v comes before the tanh",
-    hint="What is the last thing that happens to the hidden numbers: are they squashed, or read off?",
-    more="For the second word of the chapter the score is 3.046. Can a tanh ever give that?",
+    hint="What is the last thing that happens to the hidden numbers: are they squashed, or multiplied by v?",
+    more="For the second word of the chapter's example the score is 3.046. Can a tanh ever give that?",
     section=LOOK_BACK,
 )
 def tanh_last(query, key, w_query, w_key, v):
@@ -154,7 +155,7 @@ def tanh_last(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "v is inside the tanh",
     hint="What is squashed: the sums, or the sums times v?",
-    more="For the second word of the chapter the squashed numbers are -0.762 and 0.762. What are yours?",
+    more="For the second word of the chapter's example the squashed numbers are -0.762 and 0.762. What are yours?",
     section=LOOK_BACK,
 )
 def v_inside(query, key, w_query, w_key, v):
@@ -168,7 +169,8 @@ def v_inside(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "query and key are squashed one by one",
     hint="How many times is tanh applied for one pair, and to what?",
-    more="For the third word of the chapter the sum is (0, 1). Which numbers go into a tanh in your function?",
+    more="For the third word of the chapter's example the sum is (0, 1). Which numbers go into a tanh in your "
+    "function?",
     section=LOOK_BACK,
 )
 def squashed_apart(query, key, w_query, w_key, v):
@@ -179,7 +181,8 @@ def squashed_apart(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "multiplied instead of added",
     hint="The score is named after an operation. Which one joins the two projections?",
-    more="For the chapter's first word the projections are (-1, 0) and (1, 0), and their sum is (0, 0). What is yours?",
+    more="For the first word of the chapter's example the projections are (-1, 0) and (1, 0), and their sum is "
+    "(0, 0). What is yours?",
     section=LOOK_BACK,
 )
 def multiplied(query, key, w_query, w_key, v):
@@ -190,7 +193,8 @@ def multiplied(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "subtracted instead of added",
     hint="The score is named after an operation. Which one joins the two projections?",
-    more="For the chapter's first word the projections are (-1, 0) and (1, 0), and their sum is (0, 0). What is yours?",
+    more="For the first word of the chapter's example the projections are (-1, 0) and (1, 0), and their sum is "
+    "(0, 0). What is yours?",
     section=LOOK_BACK,
 )
 def subtracted(query, key, w_query, w_key, v):
@@ -201,7 +205,8 @@ def subtracted(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "a dot product of the projections",
     hint="That is a different score. Which arguments and which function does yours not use?",
-    more="For the second word of the chapter the sums are -1 and 1. Where do these two numbers appear in yours?",
+    more="For the second word of the chapter's example the sums are -1 and 1. Where do these two numbers appear in "
+    "yours?",
     section=LOOK_BACK,
 )
 def dot_of_projections(query, key, w_query, w_key, v):
@@ -239,7 +244,10 @@ def no_key(query, key, w_query, w_key, v):
     section=LOOK_BACK,
 )
 def weights_swapped(query, key, w_query, w_key, v):
-    """The query goes through the keys' weights, and the keys go through the query's. It is the other way round."""
+    """The query goes through the keys' weights, and the keys go through the query's.
+
+    It should be the other way round.
+    """
     return np.tanh(_pairs(query, key, w_key, w_query)) @ v
 
 
@@ -327,7 +335,7 @@ def axes_from_front(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "joined in the wrong order",
-    hint="You lay two vectors end to end, and two weights. Does the same part come first in both?",
+    hint="You join two vectors, and you join two weights. Does the same part come first in both?",
     more="Write down which rows of the joined weights multiply the numbers of the query. The total width is right even "
     "in the wrong order.",
     section=LOOK_BACK,
@@ -343,7 +351,7 @@ def joined_wrongly(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "squashed by a sigmoid",
     hint="What should a sum of 0 become: 0, or one half?",
-    more="For the first word of the chapter both sums are 0. What is its score, and what is yours?",
+    more="For the first word of the chapter's example both sums are 0. What is its score, and what is yours?",
     section=LOOK_BACK,
 )
 def sigmoid(query, key, w_query, w_key, v):
@@ -354,8 +362,8 @@ def sigmoid(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "cut off at 0 (ReLU)",
     hint="Which function does the formula put around the sum?",
-    more="For the second word of the chapter the sums are -1 and 1, and v multiplies -0.762 and 0.762. What does it "
-    "multiply in yours?",
+    more="For the second word of the chapter's example the sums are -1 and 1, and v multiplies -0.762 and 0.762. What "
+    "does it multiply in yours?",
     section=LOOK_BACK,
 )
 def relu(query, key, w_query, w_key, v):
@@ -366,7 +374,7 @@ def relu(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "already a softmax",
     hint="Scores may be negative and need not sum to anything. Which step comes later?",
-    more="The three scores of the chapter are 0, 3.046 and 1.523. What do yours sum to?",
+    more="The three scores in the chapter's example are 0, 3.046 and 1.523. What do yours sum to?",
     section=LOOK_BACK,
 )
 def weights(query, key, w_query, w_key, v):
@@ -377,7 +385,7 @@ def weights(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "the sign is reversed",
     hint="In the chapter the second word fits best. Which one has the largest score in yours?",
-    more="The three scores of the chapter are 0, 3.046 and 1.523. Where does yours get its minus sign from?",
+    more="The three scores in the chapter's example are 0, 3.046 and 1.523. Where does yours get its minus sign from?",
     section=THREE_WORDS,
 )
 def reversed_sign(query, key, w_query, w_key, v):
@@ -412,7 +420,7 @@ def overflow_upwards(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "scaled by the width of the queries",
     hint="What are your scores divided by, and where does the formula say so?",
-    more="For the second word of the chapter the score is 3.046. By what factor is yours smaller?",
+    more="For the second word of the chapter's example the score is 3.046. By what factor is yours smaller?",
     section=LOOK_BACK,
 )
 def scaled_by_query_width(query, key, w_query, w_key, v):
@@ -423,7 +431,7 @@ def scaled_by_query_width(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "scaled by the width of the keys",
     hint="What are your scores divided by, and where does the formula say so?",
-    more="For the second word of the chapter the score is 3.046. By what factor is yours smaller?",
+    more="For the second word of the chapter's example the score is 3.046. By what factor is yours smaller?",
     section=LOOK_BACK,
 )
 def scaled_by_key_width(query, key, w_query, w_key, v):
@@ -478,7 +486,7 @@ def query_not_projected(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "only the query is squashed",
     hint="Look where the bracket of your tanh closes.",
-    more="For the second word of the chapter the sums are -1 and 1. Do these two numbers go into your tanh?",
+    more="For the second word of the chapter's example the sums are -1 and 1. Do these two numbers go into your tanh?",
     section=LOOK_BACK,
 )
 def only_query_squashed(query, key, w_query, w_key, v):
@@ -493,7 +501,10 @@ def only_query_squashed(query, key, w_query, w_key, v):
     section=LOOK_BACK,
 )
 def roles_swapped(query, key, w_query, w_key, v):
-    """The keys go through the query's weights and own the rows of the scores. Both places belong to the queries."""
+    """The keys go through the query's weights, and each of them has a row of scores.
+
+    Both places belong to the queries.
+    """
     return np.tanh(_pairs(key, query, w_query, w_key)) @ v
 
 
@@ -522,7 +533,7 @@ def key_with_key(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "neither tanh nor v",
     hint="Which two steps are missing between the sum and the score?",
-    more="For the second word of the chapter the sums are -1 and 1. Which two steps turn them into 3.046?",
+    more="For the second word of the chapter's example the sums are -1 and 1. Which two steps turn them into 3.046?",
     section=THREE_WORDS,
 )
 def bare_sum(query, key, w_query, w_key, v):
@@ -532,7 +543,7 @@ def bare_sum(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "joined in the wrong order, the query first",
-    hint="You lay two vectors end to end, and two weights. Does the same part come first in both?",
+    hint="You join two vectors, and you join two weights. Does the same part come first in both?",
     more="Write down which rows of the joined weights multiply the numbers of the key. The total width is right even "
     "in the wrong order.",
     section=LOOK_BACK,
@@ -548,7 +559,7 @@ def joined_wrongly_query_first(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "only the keys are squashed",
     hint="Look where the bracket of your tanh opens.",
-    more="For the second word of the chapter the sums are -1 and 1. Do these two numbers go into your tanh?",
+    more="For the second word of the chapter's example the sums are -1 and 1. Do these two numbers go into your tanh?",
     section=LOOK_BACK,
 )
 def only_key_squashed(query, key, w_query, w_key, v):
@@ -559,7 +570,8 @@ def only_key_squashed(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "the query is taken away from the keys",
     hint="The score is named after an operation. Which one joins the two projections?",
-    more="For the chapter's first word the projections are (-1, 0) and (1, 0), and their sum is (0, 0). What is yours?",
+    more="For the first word of the chapter's example the projections are (-1, 0) and (1, 0), and their sum is "
+    "(0, 0). What is yours?",
     section=LOOK_BACK,
 )
 def key_minus_query(query, key, w_query, w_key, v):
@@ -581,8 +593,8 @@ def mean_of_hidden(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "multiplied, and nothing squashed",
     hint="Which operation joins the two projections, and what comes before v?",
-    more="For the chapter's second word the sums are -1 and 1, and tanh 1 is 0.762. Which numbers do you multiply by "
-    "v?",
+    more="For the second word of the chapter's example the sums are -1 and 1, and tanh 1 is 0.762. Which numbers do "
+    "you multiply by v?",
     section=THREE_WORDS,
 )
 def multiplied_no_tanh(query, key, w_query, w_key, v):
@@ -594,8 +606,8 @@ def multiplied_no_tanh(query, key, w_query, w_key, v):
     "nothing is squashed, and the table is transposed",
     hint="What happens to the sums before they are multiplied by v, and does a row of scores belong to a query or to a "
     "key?",
-    more="For the chapter's second word the sums are -1 and 1, and tanh 1 is 0.762. When your numbers are right, "
-    "compare the shape: one query and three keys make one row.",
+    more="For the second word of the chapter's example the sums are -1 and 1, and tanh 1 is 0.762. When your numbers "
+    "are right, compare the shape: one query and three keys make one row.",
     section=LOOK_BACK,
 )
 def no_tanh_transposed(query, key, w_query, w_key, v):
@@ -606,8 +618,8 @@ def no_tanh_transposed(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "the new axes are right only for one batch",
     hint="How many dimensions can come before the queries? From which end do you count your new axes?",
-    more="Write down the shapes after your new axes, for matrices without a batch. Where should the axis of size 1 "
-    "stand, counted from the right end?",
+    more="Write down the shapes after you add your new axes, for matrices without a batch. Where should the axis of "
+    "size 1 be, counted from the right end?",
     section=LOOK_BACK,
 )
 def axes_for_one_batch(query, key, w_query, w_key, v):
@@ -657,8 +669,8 @@ def reshaped_table(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "query and key are squashed, then multiplied",
     hint="The score is named after an operation. Which one joins the two projections, and is it before the tanh?",
-    more="For the chapter's second word the projections are (-1, 0) and (0, 1). Their sum is (-1, 1), and its tanh is "
-    "multiplied by v. What do you multiply by v?",
+    more="For the second word of the chapter's example the projections are (-1, 0) and (0, 1). Their sum is (-1, 1), "
+    "and its tanh is multiplied by v. What do you multiply by v?",
     section=LOOK_BACK,
 )
 def product_of_squashed(query, key, w_query, w_key, v):
@@ -668,9 +680,9 @@ def product_of_squashed(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "nan where query and key nearly cancel",
-    hint="On a computer, what is the tanh of 40, and what is left of a difference that came before it?",
+    hint="On a computer, what is the tanh of 40, and what is that of 39? Can you still tell the two apart?",
     more="Projections of 40 and -39 have the sum 1, and tanh 1 is 0.762. Which numbers does your function compute on "
-    "the way? When is the sum made: before a tanh, or after it?",
+    "the way? Do you add before the tanh, or after it?",
     section=LOOK_BACK,
 )
 def addition_theorem(query, key, w_query, w_key, v):
@@ -687,7 +699,7 @@ def addition_theorem(query, key, w_query, w_key, v):
     section=THREE_WORDS,
 )
 def tiled_pairs(query, key, w_query, w_key, v):
-    """Queries and keys are repeated alike, so the rows are not all pairs, or not in the order of the table."""
+    """Queries and keys are repeated alike, so pairs are missing from the rows, or not in the order of the table."""
     t, s = query.shape[-2], key.shape[-2]
     q = np.concatenate([query @ w_query] * s, axis=-2)
     k = np.concatenate([key @ w_key] * t, axis=-2)

@@ -113,7 +113,10 @@ def step(
     section=LOOK_BACK,
 )
 def asks_with_new_state(y, state, memory, params, *, mask=None):
-    """The cell runs before the memory is asked, and its new state asks. Here the old state asks, before the cell."""
+    """The cell runs before the memory is asked, and its new state asks.
+
+    The old state should ask, before the cell runs.
+    """
     return step(y, state, memory, params, mask, ask=after_the_cell)
 
 
@@ -137,7 +140,7 @@ def cell_runs_twice(y, state, memory, params, *, mask=None):
     section=LOOK_BACK,
 )
 def asks_again(y, state, memory, params, *, mask=None):
-    """The state is right, but the context and the weights that come back were asked for by the new state."""
+    """The state is right, but the context and the weights that come back were computed with the new state."""
     new = step(y, state, memory, params, mask)[0]
     weights = weigh(additive(new, memory, params), mask)
     return new, mix(weights, memory), weights
@@ -150,7 +153,7 @@ def asks_again(y, state, memory, params, *, mask=None):
     section=LOOK_BACK,
 )
 def asks_with_input(y, state, memory, params, *, mask=None):
-    """The input y is used as the query. The query is the decoder's last state."""
+    """The input y is used as the query. The query should be the decoder's last state."""
     return step(y, state, memory, params, mask, additive=lambda q, m, p: additive(y, m, p))
 
 
@@ -161,7 +164,7 @@ def asks_with_input(y, state, memory, params, *, mask=None):
     section=OTHER_ORDER,
 )
 def dot_score(y, state, memory, params, *, mask=None):
-    """The score is the dot product of the state and a row of the memory. Here it is the additive one."""
+    """The score is the dot product of the state and a row of the memory. It should be the additive score."""
     return step(y, state, memory, params, mask, additive=lambda q, m, p: (rows(q) * m).sum(axis=-1))
 
 
@@ -182,7 +185,7 @@ def reversed_sign(y, state, memory, params, *, mask=None):
 @MISTAKES.add(
     "the projected keys are averaged",
     hint="The projection is for comparing. What should be mixed?",
-    more="The context has the width of the memory's rows. Which width do the projected rows have?",
+    more="The context has the width of the memory's rows. What width do the projected rows have?",
     section=LOOK_BACK,
 )
 def averages_projected_keys(y, state, memory, params, *, mask=None):
@@ -268,7 +271,7 @@ def mean_in_cell(y, state, memory, params, *, mask=None):
 
 @MISTAKES.add(
     "the query is a vector, where a table is expected",
-    hint="The score takes a table of queries. How many queries are there, and which shape does yours have?",
+    hint="The score takes a table of queries. How many queries are there, and what shape does yours have?",
     more="Without a new axis the sentences of a batch are taken for the queries. Print the shape of your scores for 3 "
     "sentences of 5 tokens.",
     section=LOOK_BACK,

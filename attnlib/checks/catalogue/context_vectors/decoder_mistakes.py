@@ -206,8 +206,8 @@ SCORE_MISTAKES = (
         says="The two matrices of the score are transposed, as those of the cell are. They are stored ready for use.",
         hint="Vectors are rows here. On which side of its matrix is a vector?",
         more=(
-            "The cell's matrices are stored as torch stores them, those of the score are not. Compare the "
-            "shapes in the task."
+            "The cell's matrices are stored as torch stores them; those of the score are not. Compare the shapes in "
+            "the task."
         ),
         pieces={"additive": lambda q, m, p: additive(q, m, {**p, "w_query": p["w_query"].T, "w_key": p["w_key"].T})},
     ),
@@ -427,7 +427,7 @@ WEIGHT_MISTAKES = (
         "the softmax is missing",
         says="The scores themselves are used as weights. They may be negative, and nothing makes them sum to 1.",
         hint="What turns scores, which may be negative, into weights that sum to 1?",
-        more="Add up the three numbers that weigh the three words of the chapter. What should the sum be?",
+        more="Add up the three weights of the chapter's example. What should the sum be?",
         pieces={"weigh": lambda e, mask: fill_masked(e, mask, 0)},
     ),
     StepMistake(
@@ -494,7 +494,7 @@ WEIGHT_MISTAKES = (
     StepMistake(
         "global-shift",
         "the softmax uses one maximum for the whole batch",
-        says="One maximum for the whole batch moves a sentence of much smaller scores so far down that it is 0/0.",
+        says="One maximum for the whole batch shifts a sentence of much smaller scores so far down that it gives 0/0.",
         hint="Every sentence needs its own maximum in the softmax. Fix it there, and this is fixed too.",
         more="Try your softmax alone on two rows, one around 3000 and one around -3000. Which row is lost?",
         section=OVERFLOW,
@@ -506,7 +506,8 @@ WEIGHT_MISTAKES = (
         says="The first two results are right, but the third holds the scores before the softmax, not the weights.",
         hint="Which of your arrays has rows that sum to 1?",
         more=(
-            "The other two results are right, so the weights were there. Compare the name in the last line with theirs."
+            "The other two results are right, so the weights were there. Compare the name in your return line with the "
+            "name of the weights."
         ),
         run=return_scores,
     ),
@@ -617,7 +618,7 @@ CELL_MISTAKES = (
     StepMistake(
         "no-recurrence",
         "the cell forgets the old state",
-        says="The new state does not depend on the old one. It should enter the cell too, through its own matrix.",
+        says="The new state does not depend on the old one, which should enter the cell too, through its own matrix.",
         hint="A cell reads two things. Which of them carries the past?",
         more="Change the old state and keep the rest of the cell's input. Should the new state change?",
         section=RECURRENCE,
@@ -626,7 +627,7 @@ CELL_MISTAKES = (
     StepMistake(
         "no-hidden-side",
         "the whole side of the old state is missing in the cell",
-        says="The old state and its bias are missing in the cell. The new state is made from both sides.",
+        says="The old state and its bias are missing in the cell. The new state should be made from both sides.",
         hint="A cell reads two things, each with a matrix and a bias of its own. Which of them carries the past?",
         more="Count the terms inside your tanh. There should be two products and two biases.",
         section=RECURRENCE,
@@ -665,8 +666,8 @@ CELL_MISTAKES = (
         says="Both biases of the cell are left out. They should be added inside the tanh.",
         hint="Which of the parameters did you not use?",
         more=(
-            "In the chapter's example the biases are 0, so that nothing is missed there. Cross off every name "
-            "in params that you have used."
+            "In the chapter's example the biases are 0, so leaving them out makes no difference there. Cross off every "
+            "name in params that you have used."
         ),
         section=RECURRENCE,
         pieces={"cell": cell_without_bias},
@@ -677,8 +678,8 @@ CELL_MISTAKES = (
         says="The bias of the old state's side is left out. Both biases belong inside the tanh.",
         hint="How many biases does the cell have?",
         more=(
-            "In the chapter's example the biases are 0, so that nothing is missed there. Cross off every name "
-            "in params that you have used."
+            "In the chapter's example the biases are 0, so leaving them out makes no difference there. Cross off every "
+            "name in params that you have used."
         ),
         section=RECURRENCE,
         pieces={"cell": lambda x, s, p: np.tanh(pre_activation(x, s, p) - p["b_hh"])},
@@ -689,8 +690,8 @@ CELL_MISTAKES = (
         says="The bias of the input's side is left out. Both biases belong inside the tanh.",
         hint="How many biases does the cell have?",
         more=(
-            "In the chapter's example the biases are 0, so that nothing is missed there. Cross off every name "
-            "in params that you have used."
+            "In the chapter's example the biases are 0, so leaving them out makes no difference there. Cross off every "
+            "name in params that you have used."
         ),
         section=RECURRENCE,
         pieces={"cell": lambda x, s, p: np.tanh(pre_activation(x, s, p) - p["b_ih"])},
@@ -722,8 +723,8 @@ CELL_MISTAKES = (
         says="The matrix of the input is not transposed. Both matrices of the cell have one row for each result.",
         hint="The cell's matrices are stored as torch stores them. Which of their two axes belongs to the result?",
         more=(
-            "The matrix has a row for each number of the state, a column for each number that comes in. Which of the "
-            "two should line up with your vector?"
+            "The matrix has a row for each number of the state and a column for each number that comes in. Which of "
+            "the two should line up with your vector?"
         ),
         section=RECURRENCE,
         pieces={"cell": lambda x, s, p: cell(x, s, {**p, "w_ih": p["w_ih"].T})},
@@ -734,8 +735,8 @@ CELL_MISTAKES = (
         says="The matrices of the cell are not transposed. Both have one row for each result.",
         hint="The cell's matrices are stored as torch stores them. Which of their two axes belongs to the result?",
         more=(
-            "The first matrix has a row for each number of the state, a column for each number that comes in. Which of "
-            "the two should line up with your vector?"
+            "The first matrix has a row for each number of the state and a column for each number that comes in. Which "
+            "of the two should line up with your vector?"
         ),
         section=RECURRENCE,
         pieces={"cell": lambda x, s, p: cell(x, s, {**p, "w_ih": p["w_ih"].T, "w_hh": p["w_hh"].T})},
@@ -762,7 +763,7 @@ RESULT_MISTAKES = (
     StepMistake(
         "weights-with-query-axis",
         "the weights keep an axis of length 1",
-        says="The weights come back as (B, 1, S): the axis of the one query is still there. It should be (B, S).",
+        says="The weights come back as (B, 1, S): the axis of the one query is still there. They should be (B, S).",
         hint="How many weights does one sentence have, and how many axes does that take?",
         more="The axis was there so that the state could be combined with all rows. When is it no longer needed?",
         run=change_results(lambda state, context, weights: (state, context, weights[..., None, :])),
@@ -790,7 +791,7 @@ RESULT_MISTAKES = (
         "squeezed",
         "axes of length 1 are removed, whichever they are",
         says=(
-            "A squeeze without an axis takes away the batch where it is one sentence, or the tokens where there is one."
+            "A squeeze without an axis also removes the batch axis for one sentence, and the token axis for one token."
         ),
         hint="With a batch of one sentence, which axes have length 1, and which of them should stay?",
         more=(
@@ -804,8 +805,8 @@ RESULT_MISTAKES = (
         says="The new state is written into the array of the old one, which is the caller's. Make a new array.",
         hint="Who else may still need the old state?",
         more=(
-            "Look for a line that assigns into an array, or an operator that changes its left side. A new "
-            "array costs nothing."
+            "Look for a line that assigns into an array, or an operator that changes its left side. A new array costs "
+            "little."
         ),
         section=RECURRENCE,
         run=write_into_state,
@@ -904,7 +905,7 @@ def order_mistakes(step: Step, section: Section, names: tuple[str, str, str]) ->
         mistake = StepMistake(
             id="-".join(["order", *came]).replace("~", ""),
             title="the results are in the wrong order",
-            says=f"All three are right, but they come back as {', '.join(came)}. The order is {', '.join(names)}.",
+            says=f"All three are right, but they come back as {', '.join(came)}, not as {', '.join(names)}.",
             hint="Compare your return line with the one in the task.",
             more="Write down the widths of the three results in the order in which they come back.",
             run=change_results(lambda *results, order=order: tuple(results[i] for i in order)),

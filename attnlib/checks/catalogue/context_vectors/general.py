@@ -81,7 +81,10 @@ def weight_transposed(query, key, weight):
     section=OTHER_ORDER,
 )
 def roles_swapped(query, key, weight):
-    """The keys multiply the rows of the weight and own the rows of the scores. Both places belong to the queries."""
+    """The keys multiply the rows of the weight, and each of them has a row of scores.
+
+    Both places belong to the queries.
+    """
     return _general(key, query, weight)
 
 
@@ -136,7 +139,7 @@ def weights(query, key, weight):
     section=OTHER_ORDER,
 )
 def squashed(query, key, weight):
-    """The scores go through a tanh. That belongs to the additive score: this one is products and sums alone."""
+    """The scores go through a tanh. That belongs to the additive score: this one consists only of products and sums."""
     return np.tanh(_general(query, key, weight))
 
 
@@ -165,7 +168,8 @@ def no_sum(query, key, weight):
 @MISTAKES.add(
     "each query meets one key only",
     hint="Every query should meet every key. How many scores do 3 queries and 5 keys make?",
-    more="Query number 1 meets key number 1 in yours, number 2 meets number 2. Which two sizes should the table have?",
+    more="In yours, query number 1 meets key number 1, and number 2 meets number 2. Which two sizes should the table "
+    "have?",
     section=OTHER_ORDER,
 )
 def pairwise(query, key, weight):

@@ -284,34 +284,34 @@ def width(query, memory):
 
 @MISTAKES.add(
     "the dot products are scaled",
-    hint="Does this paper's dot score have a factor?",
+    hint="Does Luong's dot score have a factor?",
     more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By what factor do yours differ?",
     section=OTHER_ORDER,
 )
 def dot_scaled(y, state, memory, params, *, score="dot", mask=None):
-    """The dot products are divided by the root of the width. That came two years later; here they stay as they are."""
+    """The dot products are divided by the root of the width. That came two years later; Luong's are not scaled."""
     return step(y, state, memory, params, mask, score=score, dot=scaled(dot, width))
 
 
 @MISTAKES.add(
     "all scores are scaled",
-    hint="Do the scores of this paper have a factor?",
+    hint="Do Luong's scores have a factor?",
     more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By what factor do yours differ?",
     section=OTHER_ORDER,
 )
 def all_scaled(y, state, memory, params, *, score="dot", mask=None):
-    """Every score is divided by the root of the state's width. Here all three scores stay as they are."""
+    """Every score is divided by the root of the state's width. In this decoder no score is scaled."""
     return step(y, state, memory, params, mask, score=score, pick=scaled_pick)
 
 
 @MISTAKES.add(
     "all scores are scaled by the width of the memory",
-    hint="Do the scores of this paper have a factor?",
+    hint="Do Luong's scores have a factor?",
     more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By what factor do yours differ?",
     section=OTHER_ORDER,
 )
 def all_scaled_by_memory(y, state, memory, params, *, score="dot", mask=None):
-    """Every score is divided by the root of the memory's width. Here all three scores stay as they are."""
+    """Every score is divided by the root of the memory's width. In this decoder no score is scaled."""
 
     def pick_scaled(q, m, p, score, **scores):
         return pick(q, m, p, score, **scores) / m.shape[-1] ** 0.5
@@ -321,7 +321,7 @@ def all_scaled_by_memory(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "the query is a vector, where a table is expected",
-    hint="The score takes a table of queries. How many queries are there, and which shape does yours have?",
+    hint="The score takes a table of queries. How many queries are there, and what shape does yours have?",
     more="Without a new axis the sentences of a batch are taken for the queries. Print the shape of your scores for 3 "
     "sentences of 5 tokens.",
     section=OTHER_ORDER,
@@ -341,18 +341,18 @@ def no_query_axis(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "dot and general are scaled",
-    hint="Do the scores of this paper have a factor?",
+    hint="Do Luong's scores have a factor?",
     more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By what factor do yours differ?",
     section=OTHER_ORDER,
 )
 def products_scaled(y, state, memory, params, *, score="dot", mask=None):
-    """Dot and general are divided by the root of a width. Here both stay as they are."""
+    """Dot and general are divided by the root of a width. Neither should be scaled."""
     return step(y, state, memory, params, mask, score=score, dot=scaled(dot, width), general=scaled(general, width))
 
 
 @MISTAKES.add(
     "the dot products are divided by the width",
-    hint="Does this paper's dot score have a factor?",
+    hint="Does Luong's dot score have a factor?",
     more="In the chapter the dot scores of the three words are -0.762, 0.762 and 0. By what factor do yours differ?",
     section=OTHER_ORDER,
 )
@@ -368,7 +368,7 @@ def dot_mean(y, state, memory, params, *, score="dot", mask=None):
     section=OTHER_ORDER,
 )
 def cosine_score(y, state, memory, params, *, score="dot", mask=None):
-    """The dot score divides by the lengths of the vectors. The task asks for a plain dot product."""
+    """Your dot score divides by the lengths of the vectors. The task asks for a plain dot product."""
 
     def cosine(q, m, p):
         return dot(q, m, p) / (np.linalg.norm(rows(q), axis=-1) * np.linalg.norm(m, axis=-1))
@@ -413,23 +413,23 @@ def general_is_dot(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "general is scaled",
-    hint="Does this paper's general score have a factor?",
+    hint="Does Luong's general score have a factor?",
     more="In the chapter's example the matrix is 3 times the identity. Are your general scores 3 times the dot scores?",
     section=OTHER_ORDER,
 )
 def general_scaled(y, state, memory, params, *, score="dot", mask=None):
-    """The general score is divided by the root of the state's width. It stays as it is."""
+    """The general score is divided by the root of the state's width. It should not be scaled."""
     return step(y, state, memory, params, mask, score=score, general=scaled(general, width))
 
 
 @MISTAKES.add(
     "general is scaled by the width of the memory",
-    hint="Does this paper's general score have a factor?",
+    hint="Does Luong's general score have a factor?",
     more="In the chapter's example the matrix is 3 times the identity. Are your general scores 3 times the dot scores?",
     section=OTHER_ORDER,
 )
 def general_scaled_by_memory(y, state, memory, params, *, score="dot", mask=None):
-    """The general score is divided by the root of the memory's width. It stays as it is."""
+    """The general score is divided by the root of the memory's width. It should not be scaled."""
     by_memory = scaled(general, lambda q, m: m.shape[-1])
     return step(y, state, memory, params, mask, score=score, general=by_memory)
 
@@ -442,7 +442,10 @@ def general_scaled_by_memory(y, state, memory, params, *, score="dot", mask=None
     section=OTHER_ORDER,
 )
 def general_with_tanh(y, state, memory, params, *, score="dot", mask=None):
-    """The projected state is squashed before it meets the memory. In the general score nothing is squashed."""
+    """The projected state is squashed before it is multiplied by the memory.
+
+    In the general score nothing is squashed.
+    """
 
     def squashed(q, m, p):
         return dot(np.tanh(q @ p["weight"]), m, p)
@@ -520,11 +523,12 @@ def always_concat(y, state, memory, params, *, score="dot", mask=None):
 @MISTAKES.add(
     "the score is guessed from params",
     hint="Your function is told which score to use. Where does it check that?",
-    more="The parameters of all three scores may be there at once, as in the chapter's example. Who decides then?",
+    more="The parameters of all three scores may be there at once, as in the chapter's example. Which one do you use "
+    "then?",
     section=OTHER_ORDER,
 )
 def score_from_params(y, state, memory, params, *, score="dot", mask=None):
-    """Which score is used depends on what is in params. The name of the score decides."""
+    """Which score is used depends on what is in params. The name of the score should decide."""
     guess = "general" if "weight" in params else "concat" if "v" in params else "dot"
     return step(y, state, memory, params, mask, score=guess)
 
@@ -534,7 +538,7 @@ def score_from_params(y, state, memory, params, *, score="dot", mask=None):
 
 @MISTAKES.add(
     "[s; c] instead of [c; s]",
-    hint="In which order are context and state before they are merged?",
+    hint="In which order are context and state joined before they are merged?",
     more="The first D_m rows of the merging matrix are for the context. What do they multiply in your line?",
     section=OTHER_ORDER,
 )
@@ -546,7 +550,7 @@ def state_first(y, state, memory, params, *, score="dot", mask=None):
 @MISTAKES.add(
     "the tanh is missing in h~",
     hint="What is the last operation in the formula of h~?",
-    more="Print the largest number of your second result. Can it be larger than 1?",
+    more="Print the largest number of your second result. Should it ever exceed 1?",
     section=OTHER_ORDER,
 )
 def no_tanh_in_merge(y, state, memory, params, *, score="dot", mask=None):
@@ -557,7 +561,7 @@ def no_tanh_in_merge(y, state, memory, params, *, score="dot", mask=None):
 @MISTAKES.add(
     "the tanh in h~ comes too early",
     hint="Which comes first: the product with the matrix, or the tanh?",
-    more="Print the largest number of your second result. Can it be larger than 1?",
+    more="Print the largest number of your second result. Should it ever exceed 1?",
     section=OTHER_ORDER,
 )
 def tanh_before_merge(y, state, memory, params, *, score="dot", mask=None):
@@ -649,7 +653,8 @@ def merges_input(y, state, memory, params, *, score="dot", mask=None):
 @MISTAKES.add(
     "the merging matrix is transposed",
     hint="Vectors are rows here. On which side of the merging matrix is the joined vector?",
-    more="The cell's matrices are stored as torch stores them, the merging one is not. Compare the shapes in the task.",
+    more="The cell's matrices are stored as torch stores them; the merging matrix is not. Compare the shapes in the "
+    "task.",
     section=OTHER_ORDER,
 )
 def w_c_transposed(y, state, memory, params, *, score="dot", mask=None):

@@ -8,9 +8,9 @@ QUESTIONS: tuple[Question, ...] = (
         name="bottleneck",
         right="C",
         why={
-            "A": "On paper a real number has endless digits. But what is read back out of a state is limited: the "
-            "chapter measures how many digits a state of 64 and one of 256 numbers give back. Is that as many as you "
-            "like?",
+            "A": "On paper a real number has infinitely many digits. But what is read back out of a state is limited: "
+            "the chapter measures how many digits a state of 64 and one of 256 numbers give back. Is that as many as "
+            "you like?",
             "B": "The chapter measures a state of 64 and one of 256 numbers, both between -1 and 1. Do they give "
             "back the same number of digits?",
             "C": "More width does give more room, as the chapter measures. But whatever the width, some sentence is "
@@ -24,7 +24,7 @@ QUESTIONS: tuple[Question, ...] = (
         name="order-of-steps",
         right="A",
         why={
-            "A": "The cell has run already, so the context goes past it: context and new state are mixed, and the "
+            "A": "The cell has run already, so the context bypasses it: context and new state are mixed, and the "
             "output is predicted from the mixture. That is Luong's decoder.",
             "B": "The cell of step t has made the new state, and the context was found by asking with that state. "
             "For it to go into the same cell, it would have to exist before itself.",

@@ -90,7 +90,7 @@ def state_weights_transposed(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def input_weights_transposed(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The input meets the columns of `w_ih`, where it should meet the rows: each row belongs to one output."""
+    """The input is multiplied by the columns of `w_ih` instead of the rows: each row belongs to one output."""
     return np.tanh(_sum(x, h, w_ih.T, w_hh, b_ih, b_hh))
 
 
@@ -102,7 +102,7 @@ def input_weights_transposed(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def both_weights_transposed(x, h, w_ih, w_hh, b_ih, b_hh):
-    """Input and state meet the columns of their weights. In this layout each row belongs to one output."""
+    """Input and state are multiplied by the columns of their weights. In this layout each row belongs to one output."""
     return np.tanh(_sum(x, h, w_ih.T, w_hh.T, b_ih, b_hh))
 
 
@@ -119,7 +119,7 @@ def no_state(x, h, w_ih, w_hh, b_ih, b_hh):
 
 @MISTAKES.add(
     "this is a layer without a state",
-    hint="Two of the six arguments, and the state, are missing from your sum. Which?",
+    hint="Three of the six arguments are missing from your sum. Which?",
     more="Call your function twice, with two different states. Do the results differ? Should they?",
     section=RECURRENCE,
 )
@@ -264,7 +264,7 @@ def relu(x, h, w_ih, w_hh, b_ih, b_hh):
 
 @MISTAKES.add(
     "the two weights have changed places",
-    hint="i stands for input, h for the hidden state. Which of the two does `w_ih` weigh?",
+    hint="i stands for input, h for the hidden state. Which of the two does `w_ih` multiply?",
     more="Write down the widths that each weight connects. With different widths, only one pairing fits.",
     section=RECURRENCE,
 )
@@ -319,7 +319,7 @@ def state_unweighted(x, h, w_ih, w_hh, b_ih, b_hh):
 
 @MISTAKES.add(
     "input and state are joined in the wrong order",
-    hint="You lay two vectors side by side, and two weights. Does the same part come first in both?",
+    hint="You join two vectors, and you join two weights. Does the same part come first in both?",
     more="Write down which columns of the joined weight multiply the numbers of `x`. The total width is right even in "
     "the wrong order.",
     section=RECURRENCE,
@@ -377,7 +377,7 @@ def overflow_upwards(x, h, w_ih, w_hh, b_ih, b_hh):
 
 @MISTAKES.add(
     "changes the state it was given",
-    hint="Some operators make a new array, others write into the one they are given. Which of yours write?",
+    hint="Some operators make a new array; others write into the one they are given. Which of yours write?",
     more="Print the old state before and after the call. Which line changes it?",
     section=RECURRENCE,
 )
@@ -394,7 +394,7 @@ def overwrites_state(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def no_biases_transposed(x, h, w_ih, w_hh, b_ih, b_hh):
-    """Both biases are missing, and the state meets the columns of `w_hh`, where it should meet the rows."""
+    """Both biases are missing, and the state is multiplied by the columns of `w_hh`, not the rows."""
     return np.tanh(_sum(x, h, w_ih, w_hh.T, 0, 0))
 
 
@@ -417,7 +417,7 @@ def no_biases_no_tanh(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def no_tanh_transposed(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The sum is not squashed, and the state meets the columns of `w_hh`, where it should meet the rows."""
+    """The sum is not squashed, and the state is multiplied by the columns of `w_hh`, not the rows."""
     return _sum(x, h, w_ih, w_hh.T, b_ih, b_hh)
 
 
@@ -445,7 +445,7 @@ def columns_of_a_batch(x, h, w_ih, w_hh, b_ih, b_hh):
 
 @MISTAKES.add(
     "state and input are joined in the wrong order",
-    hint="You lay two vectors side by side, and two weights. Does the same part come first in both?",
+    hint="You join two vectors, and you join two weights. Does the same part come first in both?",
     more="Write down which columns of the joined weight multiply the numbers of `h`. The total width is right even in "
     "the wrong order.",
     section=RECURRENCE,
@@ -510,7 +510,7 @@ def state_bias_outside(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def no_state_bias_transposed(x, h, w_ih, w_hh, b_ih, b_hh):
-    """The state's bias is missing, and the state meets the columns of `w_hh`, where it should meet the rows."""
+    """The state's bias is missing, and the state is multiplied by the columns of `w_hh`, not the rows."""
     return np.tanh(_sum(x, h, w_ih, w_hh.T, b_ih, 0))
 
 
@@ -532,19 +532,19 @@ def no_state_bias_no_tanh(x, h, w_ih, w_hh, b_ih, b_hh):
     section=RECURRENCE,
 )
 def state_weights_left(x, h, w_ih, w_hh, b_ih, b_hh):
-    """`w_hh` stands to the left, as in the papers, where vectors are columns. That is right for one vector alone."""
+    """`w_hh` is to the left, as in the papers, where vectors are columns. That is right for one vector alone."""
     return np.tanh(x @ w_ih.T + b_ih + w_hh @ h + b_hh)
 
 
 @MISTAKES.add(
     "a batch is joined along the wrong axis",
-    hint="Along which axis do you lay input and state side by side? For one vector there is only one.",
-    more="Write down the shape of the joined array for a batch of 5, a width of 3 and a state of 4. Which of its sizes "
-    "should be 7?",
+    hint="Along which axis do you join input and state? A single vector has only one.",
+    more="Write down the shape of the joined array for a batch of 5, an input of width 3 and a state of width 4. "
+    "Which of its sizes should be 7?",
     section=RECURRENCE,
 )
 def joined_along_the_batch(x, h, w_ih, w_hh, b_ih, b_hh):
-    """Input and state are joined along the first axis, which for one vector is right. For a batch it is the last."""
+    """Input and state are joined along the first axis, which is right for one vector. For a batch use the last axis."""
     return np.tanh(np.concatenate([x, h]) @ np.concatenate([w_ih, w_hh], 1).T + b_ih + b_hh)
 
 

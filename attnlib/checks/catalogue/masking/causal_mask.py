@@ -142,7 +142,7 @@ def numbers(T, S=None, *, q_offset=0):
 @MISTAKES.add(
     "ones where it is forbidden",
     hint="What is the dtype of your result, and what does a 1 in it stand for?",
-    more="Two things need to be changed: the kind of the entries, and which of them are above the diagonal.",
+    more="Two things need to be changed: the dtype of the entries, and the side of the diagonal that is marked.",
     section=POLARITY,
 )
 def numbers_inverted(T, S=None, *, q_offset=0):
@@ -152,8 +152,8 @@ def numbers_inverted(T, S=None, *, q_offset=0):
 
 @MISTAKES.add(
     "zeros and minus infinity instead of True and False",
-    hint="Which kind of mask does the task ask for: one that is added, or one that says yes and no?",
-    more="Your mask is one step too far ahead. The step before it asks of every pair whether the key lies in the past.",
+    hint="Which kind of mask does the task ask for: one that is added, or one that says yes or no?",
+    more="Your mask goes one step too far. The step before it asks, for every pair, whether the key lies in the past.",
     section=POLARITY,
 )
 def added(T, S=None, *, q_offset=0):
@@ -224,8 +224,8 @@ def bottom_right(T, S=None, *, q_offset=0):
 @MISTAKES.add(
     "lined up at the end, whatever the offset",
     hint="Who decides where the first query is: the two sizes, or the offset?",
-    more="For 2 queries and 5 keys without an offset, the first query is at position 0. With an offset of 1 it stands "
-    "at position 1. Count the True entries in the first row for both.",
+    more="For 2 queries and 5 keys without an offset, the first query is at position 0. With an offset of 1 it is at "
+    "position 1. Count the True entries in the first row for both.",
     section=ALIGN,
 )
 def bottom_right_always(T, S=None, *, q_offset=0):
@@ -253,7 +253,7 @@ def offset_ignored(T, S=None, *, q_offset=0):
     section=ALIGN,
 )
 def offset_reversed(T, S=None, *, q_offset=0):
-    """A positive offset takes keys away. It puts the queries further back in the text, so that they see more of it."""
+    """A positive offset takes keys away. It should put the queries later in the text, so that they see more of it."""
     return attnlib.causal_mask(T, S, q_offset=-q_offset)
 
 
@@ -342,7 +342,7 @@ def none_as_size(T, S=None, *, q_offset=0):
     section=KINDS,
 )
 def none_as_positions(T, S=None, *, q_offset=0):
-    """If S is left out, it is None, which cannot be counted up to. There are then as many keys as queries."""
+    """If S is left out, it is None, which is not a number. There are then as many keys as queries."""
     return np.arange(S)[None, :] <= np.arange(T)[:, None] + q_offset
 
 
@@ -371,8 +371,8 @@ def bottom_right_without_offset(T, S=None, *, q_offset=0):
 @MISTAKES.add(
     "the end of a slice becomes negative",
     hint="With an offset of -2, up to which index does your slice for the first query go?",
-    more="A negative end counts from the back, so -1 means all but the last. How many keys may a query see that is "
-    "before the first key?",
+    more="A negative end counts from the back, so -1 means all but the last. How many keys may a query before the "
+    "first key see?",
     section=ALIGN,
 )
 def negative_slice(T, S=None, *, q_offset=0):

@@ -137,7 +137,7 @@ def returns_nothing(cache, key, value):
 @MISTAKES.add(
     "nothing comes back the first time",
     hint="What does the method return when it is called for the first time? Is there a return on that path?",
-    more="There seem to be two paths through your method. Follow the one of an empty cache to its end.",
+    more="There seem to be two paths through your method. Follow the one for an empty cache to its end.",
     section=CACHE,
 )
 def returns_nothing_at_first(cache, key, value):
@@ -273,8 +273,8 @@ def along_axis_two(cache, key, value):
 @MISTAKES.add(
     "chunks are stacked, not joined",
     hint="Should the result have one dimension more than a chunk?",
-    more="Print the number of dimensions of what comes back. Attention wants keys of shape (..., S, D), as long as the "
-    "text.",
+    more="Print the number of dimensions of what comes back. Attention wants keys of shape (..., S, D), where S is the "
+    "length of the text.",
     section=CACHE,
 )
 def stacked(cache, key, value):
@@ -418,7 +418,7 @@ def length_fixed(cache, key, value):
 @MISTAKES.add(
     "the first chunk is not counted",
     hint="What is the length after the prompt alone? Which line should have changed it?",
-    more="There seem to be two paths through your method: for an empty cache, and for the others. Which of them "
+    more="There seem to be two paths through your method: one for an empty cache and one for any other. Which of them "
     "updates the length?",
     section=ALIGN,
 )
@@ -437,7 +437,7 @@ def first_not_counted(cache, key, value):
     section=CACHE,
 )
 def swapped(cache, key, value):
-    """What comes back first are the values. The task asks for the keys first, then the values."""
+    """The values come back first. The task asks for the keys first, then the values."""
     return _kept(cache, key, value)[::-1]
 
 
@@ -504,8 +504,8 @@ def newest_twice(cache, key, value):
 @MISTAKES.add(
     "the first chunk is kept twice",
     hint="Count the positions that come back after the very first chunk. How many were put in?",
-    more="There seem to be two paths through your method: for an empty cache, and for the others. Does the first of "
-    "them run into the second?",
+    more="There seem to be two paths through your method: one for an empty cache and one for any other. Does the first "
+    "of them run into the second?",
     section=CACHE,
 )
 def first_twice(cache, key, value):
@@ -524,7 +524,7 @@ def first_twice(cache, key, value):
     section=CACHE,
 )
 def all_twice(cache, key, value):
-    """Each chunk is added two times, and so each word counts twice."""
+    """Each chunk is added twice, so each word counts twice."""
     cache.keys, cache.values = _joined(_joined(cache.keys, key), key), _joined(_joined(cache.values, value), value)
     cache.length = cache.keys.shape[-2]
     return cache.keys, cache.values
@@ -537,7 +537,7 @@ def all_twice(cache, key, value):
     section=CACHE,
 )
 def last_token(cache, key, value):
-    """Of a chunk with several tokens only the last one is kept. A prompt comes as one chunk, and all of it counts."""
+    """Only the last token of a chunk is kept. A prompt comes as one chunk, and all of it counts."""
     return _kept(cache, key[..., -1:, :], value[..., -1:, :])
 
 
@@ -548,7 +548,7 @@ def last_token(cache, key, value):
     section=CACHE,
 )
 def first_token(cache, key, value):
-    """Of a chunk with several tokens only the first one is kept. A prompt comes as one chunk, and all of it counts."""
+    """Only the first token of a chunk is kept. A prompt comes as one chunk, and all of it counts."""
     return _kept(cache, key[..., :1, :], value[..., :1, :])
 
 
@@ -650,8 +650,8 @@ def nothing_kept(cache, key, value):
 @MISTAKES.add(
     "lists of chunks come back",
     hint="What does attention need: a list of chunks, or one array with all positions?",
-    more="Keeping the chunks in a list is fine. Before you return them they have to become one array, along the "
-    "positions.",
+    more="Keeping the chunks in a list is fine. Before you return them, they have to be joined into one array, along "
+    "the positions.",
     section=CACHE,
 )
 def lists(cache, key, value):
@@ -697,7 +697,10 @@ def calls_after_first(cache, key, value):
     section=CACHE,
 )
 def starts_with_zeros(cache, key, value):
-    """The cache starts with zeros as long as the first chunk, and they stay. An empty cache holds nothing at all."""
+    """The cache starts with as many positions of zeros as the first chunk has, and they stay.
+
+    An empty cache holds nothing at all.
+    """
     cache.keys = np.zeros_like(key) if cache.keys is None else cache.keys
     cache.values = np.zeros_like(value) if cache.values is None else cache.values
     return _kept(cache, key, value)

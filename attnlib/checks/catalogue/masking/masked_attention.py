@@ -253,7 +253,8 @@ def renormalised_safely(query, key, value, mask):
 @MISTAKES.add(
     "True and False are added as 1 and 0",
     hint="By how much does your mask lower a forbidden score? By how much does it have to?",
-    more="One point more is a factor of e in the weight. Print the weights: are there zeros where the mask is False?",
+    more="Adding 1 to a score only multiplies its exponential by e. Print the weights: are there zeros where the mask "
+    "is False?",
     section=POLARITY,
 )
 def added(query, key, value, mask):
@@ -302,7 +303,10 @@ def filled_with_minus_hundred(query, key, value, mask):
     section=FINITE,
 )
 def lowered_by_a_hundred(query, key, value, mask):
-    """A number like 100 or 10 000 is subtracted from a forbidden score. A score that is larger by more still wins."""
+    """A number like 100 or 10 000 is subtracted from a forbidden score.
+
+    A score that is larger by more than that still wins.
+    """
     weights = _naive(_scores(query, key) - 1e4 * ~mask)
     return weights @ value, weights
 
@@ -376,7 +380,10 @@ def weights_mended(query, key, value, mask):
     section=NOT_AFTER,
 )
 def zero_times_infinity(query, key, value, mask):
-    """The weights of allowed keys are nan as well. 0 times infinity is nan, 0/0 is, and so is all that follows."""
+    """The weights of allowed keys are nan as well.
+
+    Both 0 times infinity and 0/0 are nan, and so is all that follows.
+    """
     with np.errstate(invalid="ignore"):
         weights = _naive(_scores(query, key) + (1 - mask) * -np.inf)
     return weights @ value, weights
@@ -389,13 +396,13 @@ def zero_times_infinity(query, key, value, mask):
     section=KINDS,
 )
 def transposed(query, key, value, mask):
-    """The mask was transposed: its rows became keys. It has the form of the scores already, (..., T, S)."""
+    """The mask was transposed: its rows became keys. It already lines up with the scores, (..., T, S)."""
     return _attend(_scores(query, key), value, np.swapaxes(mask, -1, -2))
 
 
 @MISTAKES.add(
     "the mask works on the values alone",
-    hint="Do the weights that you return sum to 1, and are they 0 where it is forbidden?",
+    hint="Do the weights that you return sum to 1, and are they 0 where the mask is False?",
     more="A value of zeros with a weight is not the same as a value without one. Work out one row by hand.",
     section=NOT_AFTER,
 )
@@ -411,7 +418,7 @@ def values_zeroed(query, key, value, mask):
 @MISTAKES.add(
     "the weights come from before the mask",
     hint="You compute two kinds of weights. Which of them made the context, and which do you return?",
-    more="Multiply the weights that you return with the values by hand. Is it the context that you return?",
+    more="On paper, multiply the values by the weights that you return. Do you get the context that you return?",
     section=BY_HAND,
 )
 def weights_unmasked(query, key, value, mask):
@@ -422,7 +429,7 @@ def weights_unmasked(query, key, value, mask):
 @MISTAKES.add(
     "the context comes from before the mask",
     hint="You compute two kinds of weights. Which of them made the context, and which do you return?",
-    more="Multiply the weights that you return with the values by hand. Is it the context that you return?",
+    more="On paper, multiply the values by the weights that you return. Do you get the context that you return?",
     section=BY_HAND,
 )
 def context_unmasked(query, key, value, mask):
@@ -457,7 +464,7 @@ def softmax_over_all(query, key, value, mask):
 
 @MISTAKES.add(
     "the softmax runs along axis 1",
-    hint="Which number of an axis means the last one, however many there are?",
+    hint="Which axis number means the last one, however many there are?",
     more="Write down the shape of the scores for a batch with heads. Which of the four is axis 1?",
     section=SOFTMAX,
 )
@@ -523,7 +530,10 @@ def hard(query, key, value, mask):
     section=WEIGHTED_SUM,
 )
 def uniform(query, key, value, mask):
-    """The allowed values are averaged with equal weights, whatever the query. Its scores decide how each counts."""
+    """The allowed values are averaged with equal weights, whatever the query.
+
+    Its scores decide how much each counts.
+    """
     return _attend(0 * _scores(query, key), value, mask)
 
 
@@ -556,14 +566,14 @@ def scaled_by_width(query, key, value, mask):
     section=SCALE,
 )
 def multiplied_by_root(query, key, value, mask):
-    """The scores are multiplied by the root of the width, where they should be divided by it."""
+    """The scores are multiplied by the root of the width, but they should be divided by it."""
     return _attend(attnlib.dot(query, key) * query.shape[-1] ** 0.5, value, mask)
 
 
 @MISTAKES.add(
     "scaled by the number of keys",
     hint="Which of the two is the width of a vector: the last size of its array, or the one before?",
-    more="The mask is fine. Divide by the width of a key. How many numbers does one key have?",
+    more="The mask is fine. Divide by the root of the width of a key. How many numbers does one key have?",
     section=SCALE,
 )
 def scaled_by_keys(query, key, value, mask):
@@ -574,7 +584,7 @@ def scaled_by_keys(query, key, value, mask):
 @MISTAKES.add(
     "scaled by the number of queries",
     hint="Which of the two is the width of a vector: the last size of its array, or the one before?",
-    more="The mask is fine. Divide by the width of a key. How many numbers does one key have?",
+    more="The mask is fine. Divide by the root of the width of a key. How many numbers does one key have?",
     section=SCALE,
 )
 def scaled_by_queries(query, key, value, mask):
@@ -585,7 +595,7 @@ def scaled_by_queries(query, key, value, mask):
 @MISTAKES.add(
     "scaled by the width of the values",
     hint="The scores are dot products of queries and keys. Does the width of the values enter there?",
-    more="The mask is fine. Divide by the width of a key. How many numbers does one key have?",
+    more="The mask is fine. Divide by the root of the width of a key. How many numbers does one key have?",
     section=SCALE,
 )
 def scaled_by_value_width(query, key, value, mask):
@@ -607,7 +617,7 @@ def scaled_after_softmax(query, key, value, mask):
 
 @MISTAKES.add(
     "keys are averaged instead of values",
-    hint="The keys decide how much. What should be mixed?",
+    hint="The keys determine the weights. Which vectors should the weights mix?",
     more="Look at the width of your context. It should be that of the values.",
     section=WEIGHTED_SUM,
 )
@@ -731,8 +741,8 @@ def last_key_allowed(query, key, value, mask):
 
 
 @MISTAKES.add(
-    "an invented row of equal weights where all is hidden",
-    hint="Here you average nothing. What is a sum over nothing?",
+    "a mean of all values where everything is hidden",
+    hint="Here there is nothing to average. What is a sum without any terms?",
     more="Print the weights of the query that may look at nothing, and the context that comes with them. Both should "
     "be 0.",
     section=EMPTY,
@@ -791,7 +801,7 @@ def global_shift(query, key, value, mask):
 
 @MISTAKES.add(
     "changes the mask it was given",
-    hint="Some operators make a new array, others write into the one they are given. Which of yours write into the "
+    hint="Some operators make a new array; others write into the one they are given. Which of yours write into the "
     "mask?",
     more="Print the mask before and after a call. The next layer will use the same mask again.",
     section=POLARITY,
@@ -806,7 +816,7 @@ def writes_into_mask(query, key, value, mask):
 
 @MISTAKES.add(
     "changes the query it was given",
-    hint="Some operators make a new array, others write into the one they are given. Which of yours write into the "
+    hint="Some operators make a new array; others write into the one they are given. Which of yours write into the "
     "query?",
     more="Print the query before and after a call. The division is right; where does its result go?",
     section=SCALE,
@@ -825,7 +835,10 @@ def writes_into_query(query, key, value, mask):
     section=KINDS,
 )
 def any_row(query, key, value, mask):
-    """The rows of the mask were merged: a key that one query may see is open to every query. Each row counts alone."""
+    """The rows of the mask were merged: a key that one query may see is open to every query.
+
+    Each query has its own row.
+    """
     return _attend(_scores(query, key), value, mask.any(axis=-2, keepdims=True) if mask.ndim > 1 else mask)
 
 
@@ -846,7 +859,7 @@ def plus_infinity(query, key, value, mask):
 
 @MISTAKES.add(
     "the overflow is painted over",
-    hint="Which of the scores is the largest, and what weight did it get from you?",
+    hint="Which of the scores is the largest, and what weight does your code give it?",
     more="Print the exponentials of the case with large scores. Infinity over infinity is nan as well, and that row "
     "had something to attend to.",
     section=OVERFLOW,
@@ -1083,7 +1096,7 @@ def not_all_is_empty(query, key, value, mask):
     section=KINDS,
 )
 def lengths_from_the_mask(query, key, value, mask):
-    """You count the allowed keys of a query, and let it see that many from the first on. The mask says which."""
+    """You count the allowed keys of a query, and let it see that many from the first on. The mask says which ones."""
     scores = _scores(query, key)
     counts = np.broadcast_to(mask, scores.shape).sum(axis=-1, keepdims=True)
     return _attend(scores, value, np.arange(scores.shape[-1]) < counts)
@@ -1097,7 +1110,7 @@ def lengths_from_the_mask(query, key, value, mask):
     section=KINDS,
 )
 def room_before_the_last_two(query, key, value, mask):
-    """You insert new dimensions before the mask's last two. They are missing at the very front."""
+    """You insert new dimensions before the mask's last two. They belong at the very front."""
     scores = _scores(query, key)
     while mask.ndim < scores.ndim:
         mask = np.expand_dims(mask, -3)

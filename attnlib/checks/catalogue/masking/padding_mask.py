@@ -221,8 +221,8 @@ def numbers(lengths, S):
 
 @MISTAKES.add(
     "zeros and minus infinity instead of True and False",
-    hint="Which kind of mask does the task ask for: one that is added, or one that says yes and no?",
-    more="Your mask is one step too far ahead. The step before it asks of every position whether there is a word.",
+    hint="Which kind of mask does the task ask for: one that is added, or one that says yes or no?",
+    more="Your mask goes one step too far. The step before it asks, for every position, whether there is a word.",
     section=POLARITY,
 )
 def added(lengths, S):
@@ -233,7 +233,7 @@ def added(lengths, S):
 @MISTAKES.add(
     "ones at the padding",
     hint="What is the dtype of your result, and what does a 1 in it stand for?",
-    more="Two things need to be changed: the kind of the entries, and which of them are at the words.",
+    more="Two things need to be changed: the dtype of the entries, and which places are marked.",
     section=POLARITY,
 )
 def numbers_inverted(lengths, S):
@@ -366,7 +366,10 @@ def never_empty(lengths, S):
     section=KINDS,
 )
 def reshaped(lengths, S):
-    """The table had a row for each position, and you split it into rows differently, so the sentences are mixed up."""
+    """Your table has a row for each position.
+
+    A reshape only cuts it up in new places, so the sentences are mixed up.
+    """
     lengths = np.asarray(lengths)
     return (np.arange(S)[:, None] < lengths).reshape(len(lengths), 1, 1, S)
 
@@ -427,8 +430,7 @@ EXERCISE = Exercise(
     rubric={NUMBERS: 3, LISTS: 1, EDGES: 1},
     section=KINDS,
     advice="Print the shape of your mask first: is it (B, 1, 1, S)? Then print the row of the first sentence and "
-    "count: "
-    "as many True as it has words, all of them in front.",
+    "count: there should be as many True entries as words, all at the front.",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     backends=("numpy",),

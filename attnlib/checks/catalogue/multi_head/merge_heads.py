@@ -75,7 +75,7 @@ def not_joined(x):
 @MISTAKES.add(
     "the heads are added",
     hint="How wide is your result, and how wide should it be?",
-    more="Adding loses who said what. Merging keeps every number: as many come out as went in.",
+    more="A sum no longer shows what each head said. Merging keeps every number: as many come out as went in.",
     section=CATCH_IT,
 )
 def added(x):
@@ -86,7 +86,7 @@ def added(x):
 @MISTAKES.add(
     "the heads are averaged",
     hint="How wide is your result, and how wide should it be?",
-    more="An average loses who said what. Merging keeps every number: as many come out as went in.",
+    more="An average no longer shows what each head said. Merging keeps every number: as many come out as went in.",
     section=CATCH_IT,
 )
 def averaged(x):
@@ -97,7 +97,7 @@ def averaged(x):
 @MISTAKES.add(
     "the heads are stacked one below the other",
     hint="How many rows does your result have, and how many words are there?",
-    more="With 3 heads and 4 words you have 12 rows. There should be one row for each word, and all heads in it.",
+    more="With 3 heads and 4 words you have 12 rows. There should be one row for each word, with all heads in it.",
     section=CATCH_IT,
 )
 def below_each_other(x):
@@ -201,7 +201,7 @@ def batch_into_words(x):
     section=CATCH_IT,
 )
 def outer_swapped(x):
-    """Heads and components change places, and words stay in between. It is heads and words that change places."""
+    """Heads and components change places, and words stay in between. Heads and words should change places instead."""
     return x.swapaxes(-3, -1).reshape(*x.shape[:-3], x.shape[-2], -1)
 
 
@@ -212,14 +212,15 @@ def outer_swapped(x):
     section=CATCH_IT,
 )
 def inner_swapped(x):
-    """Words and components change places, and the heads stay in front. It is heads and words that change places."""
+    """Words and components change places, and the heads stay in front. Heads and words should change places instead."""
     return x.swapaxes(-1, -2).reshape(*x.shape[:-3], x.shape[-2], -1)
 
 
 @MISTAKES.add(
     "the result is transposed",
     hint="Does a row of your result belong to a word or to a component?",
-    more="Your numbers are right, but rows and columns are swapped. Words go down, and components to the right.",
+    more="Your numbers are right, but rows and columns are swapped. Each row should be a word, and each column a "
+    "component.",
     section=CATCH_IT,
 )
 def transposed(x):

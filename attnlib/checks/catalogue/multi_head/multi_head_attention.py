@@ -102,14 +102,15 @@ def given(
 def reshape_alone(steps):
     """Words and heads were not swapped when splitting, so a row of a head holds pieces of different words.
 
-    The shapes are right, and the numbers mean nothing.
+    The shapes are right, but the numbers mean nothing.
     """
     return steps.split_by(_reshaped)
 
 
 @MISTAKES.add(
     "split and merged by one reshape",
-    hint="Merging undoes your splitting, but that proves little. Shuffle the words: is the result the same, shuffled?",
+    hint="Merging undoes your splitting, but that proves little. Shuffle the words: does the result stay the same, "
+    "only shuffled in the same way?",
     more="Two wrong steps can undo each other. Test the splitting by itself: which words should a row of a head come "
     "from, and which do they come from in yours?",
     section=CATCH_IT,
@@ -191,7 +192,7 @@ def width_for_number(steps):
     hint="Number the entries of a small table and print head 0. Every number is in the right head. Is it in the right "
     "row?",
     more="Once a table is transposed, its rows are components. The pieces that a reshape cuts are then components as "
-    "well, and one more change of places is needed to make them words again.",
+    "well, and another swap of axes is needed to turn them back into words.",
     section=SPLITTING,
 )
 def transposed_and_reshaped(steps):
@@ -210,7 +211,7 @@ def transposed_and_reshaped(steps):
     section=SPLITTING,
 )
 def overlapping(steps):
-    """Each head begins one column after the one before, so that they share columns. A head begins where one ends."""
+    """Each head begins one column after the one before, so they share columns. It should begin where that one ends."""
 
     def split(x, num_heads):
         width = x.shape[-1] // num_heads
@@ -227,7 +228,7 @@ def overlapping(steps):
     section=SPLITTING,
 )
 def matrices_reshaped(steps):
-    """The matrices were reshaped to (H, E, D) at once, so that head 0 got their first rows.
+    """The matrices were reshaped directly to (H, E, D), so head 0 got their first rows.
 
     It should get their first columns.
     """
@@ -256,7 +257,7 @@ def heads_attend(steps):
 
 @MISTAKES.add(
     "queries and keys are taken to be equally many",
-    hint="How many keys are there, and how many queries? Need the two be equal?",
+    hint="How many keys are there, and how many queries? Do they have to be equal?",
     more="There are T queries and S keys and values. Look at each reshape: whose rows does it get, and whose length "
     "does it use?",
     section=MULTI_HEAD,
@@ -433,7 +434,7 @@ def columns_from_front(steps):
 
 @MISTAKES.add(
     "the axis of the softmax is counted from the front",
-    hint="Which number of an axis means the last one, however many there are?",
+    hint="Which axis number means the last one, however many there are?",
     more="Without a batch the scores are (H, T, S), and axis 2 counts keys. What does axis 2 count with a batch?",
     section=MULTI_HEAD,
 )
@@ -463,7 +464,7 @@ def swapped_from_front(steps):
 @MISTAKES.add(
     "the keys go through the matrix of the queries",
     hint="Four matrices come in. Which of them do you never use?",
-    more="With one matrix for both, a word always matches words like itself. What would w_k have been for?",
+    more="With one matrix for both, a word always matches words like itself. What is w_k for, then?",
     section=MULTI_HEAD,
 )
 def keys_by_w_q(steps):
@@ -474,7 +475,8 @@ def keys_by_w_q(steps):
 @MISTAKES.add(
     "the values go through the matrix of the keys",
     hint="Four matrices come in. Which of them do you never use?",
-    more="The keys decide how much, the values say what. Which matrix makes values, and where is it in your code?",
+    more="The keys decide how much each word counts, the values what it contributes. Which matrix makes values, and "
+    "where is it in your code?",
     section=MULTI_HEAD,
 )
 def values_by_w_k(steps):
@@ -580,7 +582,7 @@ def no_projections(steps):
     section=MULTI_HEAD,
 )
 def values_not_projected(steps):
-    """The values are averaged as they came. They should go through w_v first."""
+    """The values are averaged without being projected. They should go through w_v first."""
     return steps.merge(*steps.attend(*steps.split(steps.query @ steps.w_q, steps.key @ steps.w_k, steps.value)))
 
 
@@ -609,7 +611,7 @@ def keys_from_value(steps):
 @MISTAKES.add(
     "only the query is used",
     hint="Which of the three inputs do you never use?",
-    more="Here the queries may come from one sequence, and keys and values from another, of another length.",
+    more="Here the queries may come from one sequence, and keys and values from a second one of a different length.",
     section=MULTI_HEAD,
 )
 def query_alone(steps):
@@ -624,7 +626,7 @@ def query_alone(steps):
     section=MULTI_HEAD,
 )
 def query_and_key_exchanged(steps):
-    """The keys ask and the queries answer. There should be one row of the result for each query."""
+    """You use the keys as queries and the queries as keys. There should be one row of the result for each query."""
     return steps.with_other(query=steps.key, key=steps.query)
 
 
@@ -708,7 +710,8 @@ def scaled_by_width(steps):
 @MISTAKES.add(
     "always divided by 8",
     hint="Where does the 8 come from, and what would it be for heads of width 9?",
-    more="In the paper the heads have width 64, whose root is 8. Yours have other widths: read it off the arrays.",
+    more="In the paper the heads have width 64, whose root is 8. Yours have other widths: read the width off the "
+    "arrays.",
     section=SCALE,
 )
 def always_eight(steps):
@@ -810,7 +813,7 @@ def values_cut_like_keys(steps):
     section=SCALE,
 )
 def multiplied_by_root(steps):
-    """The scores are multiplied by the root of the width, where they should be divided by it."""
+    """The scores are multiplied by the root of the width, but they should be divided by it."""
     return steps.scaled_by((steps.width()) ** -0.5)
 
 
@@ -837,7 +840,7 @@ def scaled_after_softmax(steps):
     section=MULTI_HEAD,
 )
 def softmax_over_queries(steps):
-    """The softmax made the queries compete for each key. It is the keys that compete for each query."""
+    """The softmax made the queries compete for each key. The keys should compete for each query."""
     return steps.normalised_by(lambda scores: attnlib.softmax(scores, axis=-2))
 
 
@@ -851,7 +854,7 @@ def softmax_over_queries(steps):
 def softmax_over_heads(steps):
     """The softmax runs over the heads, so they share each key among them.
 
-    Every head has weights of its own, and the keys compete in it.
+    Every head has weights of its own, and in each the keys should compete.
     """
     return steps.normalised_by(lambda scores: attnlib.softmax(scores, axis=-3))
 
@@ -916,7 +919,8 @@ def reversed_sign(steps):
 
 @MISTAKES.add(
     "the softmax overflows",
-    hint="Which number is safe to subtract from all scores of a row, and changes nothing?",
+    hint="Which number can you subtract from all scores of a row so that nothing overflows and the weights stay the "
+    "same?",
     more="The exponential of 1000 is too large for a float. After the shift the largest score of a row should be 0.",
     section=MULTI_HEAD,
 )
@@ -939,7 +943,7 @@ def global_shift(steps):
 
 @MISTAKES.add(
     "the keys are averaged instead of the values",
-    hint="The keys decide how much. What is it that is mixed?",
+    hint="The keys determine the weights. Which vectors should the weights mix?",
     more="Which array do you multiply the weights by: the one made with w_k, or the one made with w_v?",
     section=MULTI_HEAD,
 )
@@ -964,11 +968,12 @@ def reversed_heads(steps):
 @MISTAKES.add(
     "the result is divided by the number of heads",
     hint="Merging and w_o add what the heads write. Does anything divide it?",
-    more="In the chapter, concatenating and multiplying by w_o is the same as a sum over heads. Is it a sum or a mean?",
+    more="In the chapter, concatenating and multiplying by w_o is the same as a sum over heads. Is yours a sum or a "
+    "mean?",
     section=OUTPUT_PROJECTION,
 )
 def mean_of_heads(steps):
-    """What the heads write is averaged. It should be added: the result is H times as large as yours."""
+    """What the heads write is averaged. It should be added: the right result is H times as large as yours."""
     return steps.changed_by(lambda out: out / steps.num_heads)
 
 
@@ -1031,7 +1036,7 @@ def with_weights(steps):
 
 @MISTAKES.add(
     "the query is changed",
-    hint="Some operators make a new array, others write into the one they are given. Which of yours write?",
+    hint="Some operators make a new array; others write into the one they are given. Which of yours write?",
     more="Print `query` before and after the call. It belongs to the caller.",
     section=MULTI_HEAD,
 )
@@ -1053,7 +1058,7 @@ def changes_the_query(steps):
     section=MULTI_HEAD,
 )
 def causal_unasked(steps):
-    """Each query sees only the keys up to its own position. That is for language models; here it may see all."""
+    """Each query sees only the keys up to its own position. That is for language models; here it may see them all."""
     return steps.with_other(is_causal=True)
 
 
@@ -1167,8 +1172,8 @@ def anti_causal(steps):
 @MISTAKES.add(
     "the causal rule is counted from the end",
     hint="With 5 queries and 7 keys, which keys may query 0 attend to?",
-    more="Query i may attend to key j only if j is at most i, both counted from the start. Yours lets the last query "
-    "see exactly the last key.",
+    more="Query i may attend to key j only if j is at most i, both counted from the start. With 5 queries and 7 keys, "
+    "yours lets query 0 see three keys.",
     section=MULTI_HEAD,
 )
 def causal_from_the_end(steps):
@@ -1220,7 +1225,7 @@ def empty_is_uniform(steps):
     "nothing to attend to, and everything is seen",
     hint="What does a softmax make of a row to which the same number is added everywhere?",
     more="Adding -1e9 to all scores of a row is a shift, and a softmax does not notice shifts. Which weights should a "
-    "query have that may attend to nothing?",
+    "query get if it may attend to nothing?",
     section=MULTI_HEAD,
 )
 def empty_is_unmasked(steps):

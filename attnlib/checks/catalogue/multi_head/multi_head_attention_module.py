@@ -183,7 +183,7 @@ MISTAKES = Mistakes(wrap=as_module)
     section=COUNTING,
 )
 class no_biases(attnlib.numpy.MultiHeadAttention):
-    """The four projections are made without biases. Each of them adds one, of E numbers."""
+    """The four projections are made without biases. Each of them should have one, of E numbers."""
 
     def __init__(self, embed_dim, num_heads):
         super().__init__(embed_dim, num_heads, bias=False)
@@ -197,7 +197,7 @@ class no_biases(attnlib.numpy.MultiHeadAttention):
     section=COUNTING,
 )
 class no_input_biases(attnlib.numpy.MultiHeadAttention):
-    """The layers for queries, keys and values are made without biases. Each of them adds one, of E numbers."""
+    """The layers for queries, keys and values are made without biases. Each of them should have one, of E numbers."""
 
     def __init__(self, embed_dim, num_heads):
         super().__init__(embed_dim, num_heads)
@@ -206,7 +206,7 @@ class no_input_biases(attnlib.numpy.MultiHeadAttention):
 
 @MISTAKES.add(
     "there is no output projection",
-    hint="There are four projections, and yours has three. Where do numbers of different heads meet?",
+    hint="There should be four projections, and your module has three. Where do numbers of different heads meet?",
     more="Read the names of the parameters in the task. After merging, one layer is still to come.",
     section=OUTPUT_PROJECTION,
 )
@@ -225,9 +225,9 @@ class no_output_layer(attnlib.numpy.MultiHeadAttention):
     section=COUNTING,
 )
 class narrow_layers(attnlib.numpy.MultiHeadAttention):
-    """Queries, keys and values of width D are made, enough for one head.
+    """Your layers make queries, keys and values of width D, enough for one head.
 
-    One layer makes those of all heads, side by side, E numbers in all.
+    Each layer should make those of all heads, side by side: E numbers in all.
     """
 
     def __init__(self, embed_dim, num_heads):
@@ -244,7 +244,7 @@ class narrow_layers(attnlib.numpy.MultiHeadAttention):
     section=COUNTING,
 )
 class layers_of_pieces(attnlib.numpy.MultiHeadAttention):
-    """The layers go from D numbers to D. A layer sees the whole word, E numbers, and serves all heads at once."""
+    """The layers go from D numbers to D. A layer should see the whole word, E numbers, and serve all heads at once."""
 
     def __init__(self, embed_dim, num_heads):
         super().__init__(embed_dim, num_heads)
@@ -335,7 +335,7 @@ def output_bias_twice(steps):
 
 @MISTAKES.add(
     "the value is the query where none is given",
-    hint="If `key` is given and `value` is not, which of the two others is averaged?",
+    hint="If `key` is given and `value` is not, which of the other two should be averaged?",
     more="There must be as many values as keys. For which default is that certain?",
     section=MULTI_HEAD,
 )
@@ -392,7 +392,10 @@ class keeps_the_first_call(attnlib.numpy.MultiHeadAttention):
     section=MULTI_HEAD,
 )
 class all_demanded(attnlib.numpy.MultiHeadAttention):
-    """The module cannot be called with a query alone. Then key and value are the query, as in self-attention."""
+    """The module cannot be called with a query alone.
+
+    The query should then serve as key and value too, as in self-attention.
+    """
 
     def forward(self, query, key, value, attn_mask=None, *, is_causal=False, need_weights=False):  # type: ignore[override]
         """Attend."""

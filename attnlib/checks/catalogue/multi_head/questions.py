@@ -8,13 +8,14 @@ QUESTIONS: tuple[Question, ...] = (
         name="wider-or-more",
         right="C",
         why={
-            "A": "A vector of 60 numbers has room for three contents of 20. Room is not what is missing: look at how "
-            "these 60 numbers come about.",
+            "A": "A vector of 60 numbers has room for three results of 20 numbers each. Space is not the problem: look "
+            "at how the 60 numbers are computed.",
             "B": "Softmax weights need not be sharp: a head may give three words a third each. Ask what comes out "
-            "then, and whether the three contents can be read from it.",
+            "then, and whether you could still tell the three apart.",
             "C": "However wide its vector is, all of its numbers are averaged with the same row of weights. Three "
-            "heads have three rows, so what they bring home stays apart.",
-            "D": "Count again: three heads of width 20 cut the same matrices that one head of width 60 uses whole.",
+            "heads have three rows, so what they bring home stays separate.",
+            "D": "Count again: three heads of width 20 divide up the same matrices that one head of width 60 uses "
+            "whole.",
         },
         section=ONE_AVERAGE,
     ),
@@ -24,8 +25,8 @@ QUESTIONS: tuple[Question, ...] = (
         why={
             "A": "The number of heads does not appear in the shapes of the four matrices. Write them down for 8 heads "
             "and for 16: which of them becomes larger?",
-            "B": "A head is 512/16 = 32 wide now, so its scores are divided by the root of 32, where it was the root "
-            "of 64. And there are 16 tables of weights, where there were 8.",
+            "B": "A head is 512/16 = 32 wide now, so its scores are divided by the root of 32, no longer by that of "
+            "64. And there are 16 tables of weights instead of 8.",
             "C": "This is the root that many tutorials print. Over how many products does a dot product inside one "
             "head sum, with 16 heads?",
             "D": "The heads are merged side by side. How wide is one of them with 16 heads, and how wide are all "

@@ -102,7 +102,7 @@ def swapped_from_front(x, num_heads):
 
 @MISTAKES.add(
     "the heads come before the batch",
-    hint="In the shape (..., H, T, D): where is the batch, and where do yours put it?",
+    hint="In the shape (..., H, T, D): where is the batch, and where do you put it?",
     more="With a batch of 2 and 3 heads the result should begin with 2. Compare with the shape of yours, and see "
     "where the pieces are put together: along which axis, counted from which end?",
     section=SPLITTING,
@@ -148,7 +148,7 @@ def no_room_for_a_batch(x, num_heads):
     section=SPLITTING,
 )
 def batch_from_front(x, num_heads):
-    """The first axis is taken for the batch, and all between it and the width for the words.
+    """The first axis is taken for the batch, and everything between it and the width for the words.
 
     Without a batch, or with two leading axes, that is wrong.
     """
@@ -223,7 +223,7 @@ def heads_last(x, num_heads):
 
 @MISTAKES.add(
     "transposed first, then cut wrongly",
-    hint="Print head 0 for the numbered table. Every number of it is in the right head: is it in the right row?",
+    hint="Print head 0 for the numbered table. Each of its numbers is in the right head. Is each in the right row?",
     more="After the transposition a row holds one component of all words, so the pieces that a reshape cuts are "
     "components, not words. Which shape would fit them, and what is left to do then?",
     section=SPLITTING,
@@ -240,7 +240,7 @@ def transposed_and_reshaped(x, num_heads):
     section=SPLITTING,
 )
 def overlapping(x, num_heads):
-    """Each head begins one column after the one before, so that they share columns. A head begins where one ends."""
+    """Each head begins one column after the one before, so they share columns. It should begin where that one ends."""
     width = x.shape[-1] // num_heads
     return np.stack([x[..., h : h + width] for h in range(num_heads)], axis=-3)
 
@@ -271,7 +271,7 @@ def pieces(x, num_heads):
 @MISTAKES.add(
     "nothing is split",
     hint="Compare the shape that goes in with the one that comes out.",
-    more="A new axis is needed, for the heads: one axis more comes out than went in.",
+    more="The heads need a new axis, so one more axis should come out than went in.",
     section=CATCH_IT,
 )
 def unchanged_input(x, num_heads):

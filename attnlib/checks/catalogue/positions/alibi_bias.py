@@ -72,7 +72,7 @@ def positive(H, T, S, *, q_offset=0):
 
 @MISTAKES.add(
     "keys after the query are favoured",
-    hint="What is the distance of position 1 and position 4? And of position 4 and position 1?",
+    hint="What is the distance from position 1 to position 4? And from position 4 to position 1?",
     more="In the first row of the first case, which key has the largest number? It should be key 0, with a 0.",
     section=ALIBI,
 )
@@ -83,14 +83,14 @@ def signed(H, T, S, *, q_offset=0):
 
 @MISTAKES.add(
     "keys before the query are favoured",
-    hint="What is the distance of position 1 and position 4? And of position 4 and position 1?",
+    hint="What is the distance from position 1 to position 4? And from position 4 to position 1?",
     more="In the last row of the first case, which key has the largest number? It should be key 2, with a 0.",
     section=ALIBI,
 )
 def signed_reversed(H, T, S, *, q_offset=0):
-    """Keys before the query get a positive number, more with distance.
+    """Keys before the query get a positive number, which grows with distance.
 
-    The distance should have no sign, and the bias a minus.
+    The distance should have no sign, and the bias should have a minus.
     """
     return _by(attnlib.alibi_slopes(H), _apart(T, S, q_offset))
 
@@ -353,12 +353,15 @@ def share_of_length(H, T, S, *, q_offset=0):
 
 @MISTAKES.add(
     "the bias is turned into a factor",
-    hint="Are the numbers of the table added to the scores, or multiplied with the weights?",
+    hint="Are the numbers of the table added to the scores, or multiplied by the weights?",
     more="At distance 0 the bias is 0. Is it 1 in your table?",
     section=ALIBI,
 )
 def exponentials(H, T, S, *, q_offset=0):
-    """You took the exponential of the bias. It is added to the scores before the softmax, which does that itself."""
+    """You took the exponential of the bias.
+
+    It is added to the scores before the softmax, which takes exponentials itself.
+    """
     return np.exp(_bias(attnlib.alibi_slopes(H), T, S, q_offset))
 
 
@@ -426,7 +429,7 @@ def offset_on_keys(H, T, S, *, q_offset=0):
     section=ALIBI,
 )
 def offset_on_distance(H, T, S, *, q_offset=0):
-    """The offset is added after the sign was dropped. The query moves first, then the distance is taken."""
+    """The offset is added after the sign was dropped. First move the query, then take the distance."""
     return _by(-attnlib.alibi_slopes(H), np.abs(_apart(T, S, 0)) + float(q_offset))
 
 
@@ -478,13 +481,16 @@ def further_each(H, T, S, *, q_offset=0):
 
 @MISTAKES.add(
     "the further heads repeat slopes",
-    hint="The further heads take every other slope of twice as many heads. Which of them do you begin with, and is it "
-    "new?",
+    hint="The further heads take every other slope from those for twice as many heads. Which of them do you begin "
+    "with, and is it new?",
     more="For 3 heads the slopes are 1/16, 1/256 and 1/4. Is your last one a slope that you had before?",
     section=ALIBI,
 )
 def further_from_second(H, T, S, *, q_offset=0):
-    """The further slopes are ones you had before. Of those for twice as many heads, take the 1st, the 3rd and so on."""
+    """The further slopes repeat ones that you already have.
+
+    Of those for twice as many heads, take the 1st, the 3rd and so on.
+    """
     power = _below(H)
     return _bias(np.concatenate([_for_two(power), _for_two(2 * power)[1::2][: H - power]]), T, S, q_offset)
 
@@ -541,7 +547,7 @@ def whole_exponent(H, T, S, *, q_offset=0):
     "the distance is measured from the last query",
     hint="Are any two rows of your table the same? Should they be?",
     more="With a causal mask, the softmax would hide this, because each row is only shifted. Without the mask, every "
-    "query favours the keys at the end. A query has bias 0 for the key at its own position.",
+    "query favours the keys near the last query. A query has bias 0 for the key at its own position.",
     section=ALIBI,
 )
 def from_the_last_query(H, T, S, *, q_offset=0):

@@ -123,7 +123,7 @@ def both_minus(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "the second component has the wrong sign",
-    hint="With an angle of 0 nothing should change. What does yours do with the second of a pair?",
+    hint="With an angle of 0 nothing should change. What does your function do to the second of a pair?",
     more="Put cosine 1 and sine 0 into your two lines. Both components should come out as they went in.",
     section=ROPE,
 )
@@ -134,7 +134,7 @@ def mirrored(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "mirrored where it should be turned",
-    hint="With an angle of 0 nothing should change. What does yours do with the second of a pair?",
+    hint="With an angle of 0 nothing should change. What does your function do to the second of a pair?",
     more="Put cosine 1 and sine 0 into your two lines. Both components should come out as they went in. Then see "
     "which of the two sines has the minus.",
     section=ROPE,
@@ -145,19 +145,19 @@ def reflected(x, cos, sin, *, interleaved=False):
 
 
 @MISTAKES.add(
-    "the sign of the sine's partner is wrong in the second component",
+    "the cosine has the wrong sign in the second component",
     hint="Put cosine 1 and sine 0 into your second line. Does b come out?",
     more="In the second component, which of the two products has a minus sign in yours, and should it?",
     section=ROPE,
 )
 def second_line_minus(x, cos, sin, *, interleaved=False):
-    """Your second component is a sin minus b cos. Both are added there: at angle 0 it has to be b."""
+    """Your second component is a sin minus b cos. The two should be added: at angle 0 it has to be b."""
     return _by(lambda a, b, c, s: (a * c - b * s, a * s - b * c), x, cos, sin, interleaved)
 
 
 @MISTAKES.add(
     "sine and cosine are exchanged",
-    hint="With an angle of 0 nothing should change. What does yours do there?",
+    hint="With an angle of 0 nothing should change. What does your function do there?",
     more="At angle 0 the cosine is 1 and the sine 0. Which of the two has to go with the component itself?",
     section=ROPE,
 )
@@ -242,11 +242,11 @@ def halves_written_as_neighbours(x, cos, sin, *, interleaved=False):
 @MISTAKES.add(
     "the tables are spread for the other layout",
     hint="Both components of a pair are turned by one angle. Write under each component the angle it gets.",
-    more="With tables (c0, c1) and halves as pairs, components 0 and 2 need c0. Which entries do they get from you?",
+    more="With tables (c0, c1) and halves as pairs, components 0 and 2 need c0. Which entries do they get in yours?",
     section=PAIRS,
 )
 def spread_alternating(x, cos, sin, *, interleaved=False):
-    """Partners are halves, but each angle is given to two neighbours. Component k and k + D/2 need the same one."""
+    """Partners are halves, but each angle is given to two neighbours. Components k and k + D/2 need the same one."""
     return _full(x, cos, sin, not interleaved, not interleaved)
 
 
@@ -276,7 +276,7 @@ def tiled_for_neighbours(x, cos, sin, *, interleaved=False):
 @MISTAKES.add(
     "with interleaved=True the partners are still halves",
     hint="With interleaved=True, which component is mixed with component 0?",
-    more="The angles are in their places. Write the partner of each component under the vector: it should be its "
+    more="The angles are in the right places. Write the partner of each component under the vector: it should be its "
     "neighbour, with a minus sign for the first of each pair.",
     section=PAIRS,
 )
@@ -366,7 +366,7 @@ def other_after_the_one(x, cos, sin, *, interleaved=False):
 @MISTAKES.add(
     "the two parts are joined in the wrong order",
     hint="Where should the first components of all pairs be in the result?",
-    more="In the first case the result begins with 11. At which place do you have it?",
+    more="In the first case the result begins with 11. Where is it in yours?",
     section=ROPE,
 )
 def joined_reversed(x, cos, sin, *, interleaved=False):
@@ -407,7 +407,7 @@ def backwards_neighbours(x, cos, sin, *, interleaved=False):
     section=PAIRS,
 )
 def no_minus_neighbours(x, cos, sin, *, interleaved=False):
-    """You mix components 0 and 1, and both are added. It should be k and k + D/2, and one of the two is subtracted."""
+    """You mix components 0 and 1, and add both products. It should be k and k + D/2, with one product subtracted."""
     return _by(lambda a, b, c, s: (a * c + b * s, b * c + a * s), x, cos, sin, not interleaved)
 
 
@@ -436,7 +436,7 @@ def not_exchanged(x, cos, sin, *, interleaved=False):
 @MISTAKES.add(
     "nothing but the cosine",
     hint="Does the first component of the result depend on the second of the input?",
-    more="Turn the pair (1, 0) by a quarter. It should become (0, 1). What do you get?",
+    more="Turn the pair (1, 0) by a quarter turn. It should become (0, 1). What do you get?",
     section=ROPE,
 )
 def cosine_alone(x, cos, sin, *, interleaved=False):
@@ -447,7 +447,7 @@ def cosine_alone(x, cos, sin, *, interleaved=False):
 @MISTAKES.add(
     "multiplied component by component",
     hint="Does the first component of the result depend on the second of the input?",
-    more="Turn the pair (1, 0) by a quarter. It should become (0, 1). What do you get?",
+    more="Turn the pair (1, 0) by a quarter turn. It should become (0, 1). What do you get?",
     section=ROPE,
 )
 def elementwise(x, cos, sin, *, interleaved=False):
@@ -491,7 +491,8 @@ def residual(x, cos, sin, *, interleaved=False):
 @MISTAKES.add(
     "turned twice",
     hint="By what angle is the vector at position 1 turned: once or twice the speed of its hand?",
-    more="In the first case the pair (10, -5) becomes (11, 2). Turn that by the same angle again: is it what you get?",
+    more="In the first case the pair (10, -5) becomes (11, 2). Turn that by the same angle again: is that what you "
+    "get?",
     section=ROPE,
 )
 def twice(x, cos, sin, *, interleaved=False):
@@ -517,7 +518,7 @@ def cosine_of_cosine(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def first_row_for_all(x, cos, sin, *, interleaved=False):
-    """Every position is turned by the angles of the first one. Each has a row of the tables of its own."""
+    """Every position is turned by the angles of the first one. Each has its own row of the tables."""
     return _by(_rotate, x, cos[:1], sin[:1], interleaved)
 
 
@@ -528,7 +529,7 @@ def first_row_for_all(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def first_column_for_all(x, cos, sin, *, interleaved=False):
-    """All pairs of a vector are turned by the angle of the first pair. Each has a column of the tables of its own."""
+    """All pairs of a vector are turned by the angle of the first pair. Each has its own column of the tables."""
     return _by(lambda a, b, c, s: _rotate(a, b, c[:, :1], s[:, :1]), x, cos, sin, interleaved)
 
 
@@ -644,7 +645,7 @@ def rest_zero(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "the rest of the width comes first",
-    hint="Which components are turned when the tables are small: the first ones. Where are they in the result?",
+    hint="When the tables are small, the first components are turned. Where are they in the result?",
     more="A component in no pair should be where it was before. Compare the last one before and after.",
     section=PAIRS,
 )
@@ -689,7 +690,10 @@ def partner_from_middle(x, cos, sin, *, interleaved=False):
     section=PAIRS,
 )
 def width_from_vector(x, cos, sin, *, interleaved=False):
-    """You turn the whole width. With smaller tables the shapes do not fit: only 2 * width components are turned."""
+    """You turn the whole width.
+
+    With smaller tables the shapes do not fit: only 2 * width components should be turned.
+    """
     return _by(lambda a, b, c, s: _rotate(a, b, cos, sin), x, np.zeros(x.shape[-1] // 2), sin, interleaved)
 
 
@@ -740,12 +744,12 @@ def second_without_sine(x, cos, sin, *, interleaved=False):
 
 @MISTAKES.add(
     "the sine is never used",
-    hint="With an angle of 0 nothing should change. What does yours do there?",
+    hint="With an angle of 0 nothing should change. What does your function do there?",
     more="Which table goes with the partner in your two lines, and which should?",
     section=ROPE,
 )
 def cosine_for_sine(x, cos, sin, *, interleaved=False):
-    """The cosine is in all four places. The partner of each component is multiplied by the sine."""
+    """The cosine is in all four places. The partner of each component should be multiplied by the sine."""
     return _by(_rotate, x, cos, cos, interleaved)
 
 
@@ -756,7 +760,7 @@ def cosine_for_sine(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def sine_for_cosine(x, cos, sin, *, interleaved=False):
-    """The sine is in all four places. Each component itself is multiplied by the cosine."""
+    """The sine is in all four places. Each component itself should be multiplied by the cosine."""
     return _by(_rotate, x, sin, sin, interleaved)
 
 
@@ -913,14 +917,14 @@ def tables_exchanged_neighbours(x, cos, sin, *, interleaved=False):
     section=ROPE,
 )
 def last_row_for_all(x, cos, sin, *, interleaved=False):
-    """Every position is turned by the angles of the last one. Each has a row of the tables of its own."""
+    """Every position is turned by the angles of the last one. Each has its own row of the tables."""
     return _by(_rotate, x, cos[-1:], sin[-1:], interleaved)
 
 
 @MISTAKES.add(
     "multiplied component by component, sine first",
     hint="Does the first component of the result depend on the second of the input?",
-    more="Turn the pair (1, 0) by a quarter. It should become (0, 1). What do you get?",
+    more="Turn the pair (1, 0) by a quarter turn. It should become (0, 1). What do you get?",
     section=ROPE,
 )
 def elementwise_sine_first(x, cos, sin, *, interleaved=False):

@@ -162,7 +162,7 @@ def always_zero(f, x, order):
     section=SET,
 )
 def columns(f, x, order):
-    """You shuffle the components of the words. It is the words, the rows, that change places."""
+    """You shuffle the components of the words. It is the words, the rows, that should change places."""
     return _apart(f(x[:, order]), f(x)[:, order])
 
 
@@ -223,7 +223,7 @@ def root_mean_square(f, x, order):
 
 @MISTAKES.add(
     "negative differences do not count",
-    hint="What is larger: a difference of -2, or one of 1?",
+    hint="Which is larger in size: a difference of -2, or one of 1?",
     more="In the first case the differences of the two sides are -2, 1 and 1. Which size is the largest?",
     section=SET,
 )
@@ -246,7 +246,7 @@ def signed_other(f, x, order):
 
 @MISTAKES.add(
     "the difference of the largest numbers",
-    hint="What comes first: the difference of two numbers at the same place, or the search for the largest?",
+    hint="Which comes first: the difference of two numbers at the same place, or the search for the largest?",
     more="Two arrays may have the same largest number and be quite different. Subtract place by place first.",
     section=SET,
 )
@@ -362,13 +362,13 @@ def for_each_column(f, x, order):
     section=SET,
 )
 def sorted_first(f, x, order):
-    """You compare sorted numbers, so any order of the same numbers has gap 0. Compare row with row instead."""
+    """You compare sorted numbers, so any order of the same numbers gives a gap of 0. Compare row with row instead."""
     return float(np.abs(np.sort(f(x[order]), axis=0) - np.sort(f(x), axis=0)).max())
 
 
 @MISTAKES.add(
     "the largest difference minus the smallest",
-    hint="In the first case the differences are between -1 and 2. Which one is the largest in size?",
+    hint="In the first case the differences are -2, 1 and 1. Which one is the largest in size?",
     more="The distance between the largest and the smallest difference is a different number. Drop the signs first, "
     "then take the largest.",
     section=SET,

@@ -13,9 +13,8 @@ QUESTIONS: tuple[Question, ...] = (
             "B": "The width is a choice, and any number of hands fills it, whatever their speeds. Copies of the fast "
             "hand would fill it as well. Compare the tips of hand 0 that were printed, at 0 and at 44.",
             "C": "44 steps are almost exactly 7 turns of the fastest hand, so it points nearly where it was. The "
-            "slower "
-            "hands are far from a whole turn there, and tell the rounds apart: as the hour hand does for the minute "
-            "hand.",
+            "slower hands are far from a whole turn there, and tell the fast one's turns apart, as an hour hand does "
+            "for a minute hand.",
             "D": "A sine that repeats is not wrong: each position still has its own two numbers. Ask instead which "
             "other positions have almost the same two.",
         },
@@ -25,10 +24,9 @@ QUESTIONS: tuple[Question, ...] = (
         name="added-or-turned",
         right="A",
         why={
-            "A": "With sinusoids added, the score has four terms, and the trained matrices are between them: words "
-            "with "
-            "positions, positions with positions. Only turning queries and keys, after the matrices, lets the absolute "
-            "positions cancel.",
+            "A": "With sinusoids added, the score has four terms, such as words with positions and positions with "
+            "positions, and each contains the trained matrices. Only turning queries and keys, after the matrices, "
+            "lets the absolute positions cancel.",
             "B": "What you measured says something else: look again at the two numbers that were printed for 1000 "
             "steps.",
             "C": "The positions-with-positions term does depend only on the distance. But a score contains more than "
@@ -48,7 +46,7 @@ QUESTIONS: tuple[Question, ...] = (
             "trained with the other: each of its columns has learned which other one it is turned with.",
             "C": "A turn keeps the length of every vector, in either layout. Lengths cannot tell you.",
             "D": "At distance 0 query and key are turned alike, and the dot product is that of the unturned vectors, "
-            "whatever the pairs. With distance the angles differ, and other pairs give other scores.",
+            "whatever the pairs. At any other distance the angles differ, and other pairs give other scores.",
         },
         section=PAIRS,
     ),

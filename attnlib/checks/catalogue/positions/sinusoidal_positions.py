@@ -98,7 +98,7 @@ def halves_swapped(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def half_exponent(T, D, *, base=10000.0, interleaved=True):
-    """Hand k has the exponent k/D in your table. It should be 2k/D, so that the slowest comes near the base."""
+    """Hand k has the exponent k/D in your table. It should be 2k/D, so that the slowest speed comes near 1/base."""
     return _hands(_angle(T, np.sqrt(_omega(D, base))), interleaved)
 
 
@@ -141,7 +141,7 @@ def column_for_hand(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "the cosine takes the speed of the next hand",
-    hint="Sine and cosine of a pair: are they taken of the same angle?",
+    hint="Are the sine and the cosine of a pair taken of the same angle?",
     more="Square the two numbers of a pair and add them up. For one angle the sum is 1. Look at the exponent in the "
     "line that makes the cosines.",
     section=CLOCKS,
@@ -160,7 +160,7 @@ def next_hand(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def reaches_base(T, D, *, base=10000.0, interleaved=True):
-    """Your hands are spread so that the last has exactly the speed 1/base. With 2k/D it stays just short of that."""
+    """Your hands are spread so that the last has exactly the speed 1/base. With 2k/D it is faster than that."""
     return _hands(_angle(T, base ** (-np.arange(0, D, 2) / (D - 2))), interleaved)
 
 
@@ -235,8 +235,8 @@ def reversed_hands(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "all hands turn at the same speed",
-    hint="How many different numbers are there in a row? A clock needs slow hands as well. Was "
-    "something divided with whole numbers?",
+    hint="How many different numbers are there in a row? A clock needs slow hands as well. Did some division round to "
+    "a whole number?",
     more="For D = 4 the exponents of the two hands are 0 and one half. Print yours, and look at how they are divided.",
     section=CLOCKS,
 )
@@ -274,7 +274,10 @@ def product(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def brackets_missing(T, D, *, base=10000.0, interleaved=True):
-    """The speed is a power of the base with exponent 2k, divided by D. It is the exponent that is divided by D."""
+    """The speed is a power of the base with exponent 2k, divided by D.
+
+    It is the exponent that should be divided by D.
+    """
     return _hands(_angle(T, base ** (-np.arange(0.0, D, 2)) / D), interleaved)
 
 
@@ -291,18 +294,18 @@ def brackets_missing_below(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "the exponent is not divided by D",
-    hint="Is the last hand slower than the base allows? What does the width D do in the exponent?",
+    hint="Is your last hand slower than 1/base? What does the width D do in the exponent?",
     more="For D = 4 the second hand should turn by 0.01 radian a step. Print your speeds and the exponents.",
     section=CLOCKS,
 )
 def width_missing(T, D, *, base=10000.0, interleaved=True):
-    """The exponent is 2k in your table, so all hands but the first stand still. It should be 2k/D."""
+    """The exponent is 2k in your table, so all hands but the first practically stand still. It should be 2k/D."""
     return _hands(_angle(T, base ** (-np.arange(0.0, D, 2))), interleaved)
 
 
 @MISTAKES.add(
     "the wrong logarithm",
-    hint="The exponential function undoes one logarithm alone: to which base?",
+    hint="The exponential function undoes only one logarithm: the one to which base?",
     more="For D = 4 the second hand should turn by 0.01 radian a step. Follow it through the logarithm: ln 10000 is "
     "9.21, and the logarithm to base 10 is 4.",
     section=CLOCKS,
@@ -514,14 +517,14 @@ def backwards(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def alternating_rows(T, D, *, base=10000.0, interleaved=True):
-    """Even positions have sines, odd ones cosines. It is the columns that alternate, not the positions."""
+    """Even positions have sines, odd ones cosines. It is the columns that should alternate, not the positions."""
     angle = np.repeat(_angle(T, _omega(D, base)), 2, axis=1)
     return np.where(np.arange(T)[:, None] % 2 == 0, np.sin(angle), np.cos(angle))
 
 
 @MISTAKES.add(
     "angles taken for degrees",
-    hint="In which unit do the sine of a program and the formula of this task measure angles?",
+    hint="In which unit do sine functions and the formula of this task measure angles?",
     more="After one step the sine of the fastest hand is 0.841. Is yours 0.017?",
     section=CLOCKS,
 )
@@ -532,7 +535,7 @@ def degrees(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "angles converted to degrees",
-    hint="In which unit do the sine of a program and the formula of this task measure angles?",
+    hint="In which unit do sine functions and the formula of this task measure angles?",
     more="After one step the sine of the fastest hand is 0.841, the sine of one radian. No conversion is needed.",
     section=CLOCKS,
 )
@@ -628,7 +631,7 @@ def reshaped(T, D, *, base=10000.0, interleaved=True):
     section=LAYOUTS,
 )
 def stacked_in_front(T, D, *, base=10000.0, interleaved=True):
-    """All sines fill the upper rows and all cosines the lower ones. Each row should hold both, of one position."""
+    """All sines fill the upper rows and all cosines the lower ones. Each row should hold both for one position."""
     angle = _angle(T, _omega(D, base))
     return np.stack([np.sin(angle), np.cos(angle)]).reshape(T, D)
 
@@ -702,7 +705,7 @@ def share_of_last(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "a logarithm to base 2",
-    hint="The exponential function undoes one logarithm alone: to which base?",
+    hint="The exponential function undoes only one logarithm: the one to which base?",
     more="For D = 4 the second hand should turn by 0.01 radian a step. The natural logarithm of 10000 is 9.21; which "
     "one do you use?",
     section=CLOCKS,
@@ -823,7 +826,7 @@ def swapped_double_exponent(T, D, *, base=10000.0, interleaved=True):
 
 @MISTAKES.add(
     "counted from 1, and the hands slow down half as fast",
-    hint="Where is the first row, and is your exponent 2k/D or k/D?",
+    hint="At which position is your first row, and is your exponent 2k/D or k/D?",
     more="The first row should be 0, 1, 0, 1. And for D = 4 the second hand turns by 0.01 radian a step.",
     section=CLOCKS,
 )
@@ -882,7 +885,7 @@ def added_up(T, D, *, base=10000.0, interleaved=True):
     section=LAYOUTS,
 )
 def sines_twice(T, D, *, base=10000.0, interleaved=True):
-    """The sines of all hands are in the row twice. The cosines are missing, each next to its sine."""
+    """The sines of all hands are in the row twice. The cosines are missing: each belongs next to its sine."""
     sin = np.sin(_angle(T, _omega(D, base)))
     return _lay(sin, sin, False)
 
@@ -894,7 +897,7 @@ def sines_twice(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def base_1000(T, D, *, base=10000.0, interleaved=True):
-    """A zero of the base is missing: unless told otherwise it is 10000."""
+    """A zero is missing from the base: unless another is given, it is 10000."""
     return _hands(_angle(T, _omega(D, 1000.0 if base == 10000.0 else base)), interleaved)
 
 

@@ -81,11 +81,14 @@ def width_of_keys_twice(T, S, D, D_v):
 @MISTAKES.add(
     "both products have the width of the values",
     hint="How wide are the vectors that are compared?",
-    more="For one score, two vectors are multiplied component by component. Which width do these two have?",
+    more="For one score, two vectors are multiplied component by component. What width do these two have?",
     section=MATRICES,
 )
 def width_of_values_twice(T, S, D, D_v):
-    """You count D_v multiplications for each pair in both products. In the first it is queries and keys that meet."""
+    """You count D_v multiplications for each pair in both products.
+
+    The first multiplies queries by keys, of width D.
+    """
     return 2 * T * S * D_v, T * S
 
 
@@ -268,8 +271,8 @@ def additions_of_scores(T, S, D, D_v):
 @MISTAKES.add(
     "additions are counted too, one fewer than products",
     hint="What does the task ask for: multiplications, or all operations?",
-    more="You are right that a dot product of width 8 takes 8 products and 7 sums. Which of the two does the task ask "
-    "for?",
+    more="You are right that a dot product of width 8 takes 8 multiplications and 7 additions. Which of the two does "
+    "the task ask for?",
     section=COST,
 )
 def exact_operations(T, S, D, D_v):
@@ -291,7 +294,7 @@ def with_square_projections(T, S, D, D_v):
 @MISTAKES.add(
     "keys and values are multiplied first",
     hint="Which step comes between the two products, and what does it need?",
-    more="The softmax needs the whole table of scores. Can any value be used before it is there?",
+    more="The softmax needs the whole table of scores. Can any value be used before that table exists?",
     section=COST,
 )
 def keys_and_values_first(T, S, D, D_v):
@@ -346,8 +349,8 @@ def bytes_in_float64(T, S, D, D_v):
 @MISTAKES.add(
     "the second product uses the width of the keys",
     hint="When the weights are multiplied by the values, what shape does the table of weights have?",
-    more="The output has T rows and D_v columns, and each of its numbers is a sum over the keys. How often do you "
-    "count each value?",
+    more="The output has T rows and D_v columns, and each of its numbers is a sum over the keys. How many "
+    "multiplications is that in all?",
     section=SHAPES,
 )
 def values_times_width(T, S, D, D_v):

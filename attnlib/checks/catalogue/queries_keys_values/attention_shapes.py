@@ -62,7 +62,10 @@ def scores_transposed(query, key, value):
     section=TWO,
 )
 def square_scores(query, key, value):
-    """You take as many columns as rows. There is a column for each key, and keys may be more or fewer than queries."""
+    """You take as many columns as rows.
+
+    There is a column for each key, and there may be more or fewer keys than queries.
+    """
     leading, T, _, _, D_v = sizes(query, key, value)
     return (*leading, T, T), (*leading, T, D_v)
 
@@ -70,7 +73,7 @@ def square_scores(query, key, value):
 @MISTAKES.add(
     "the scores have a row and a column for each key",
     hint="Who asks, and how many of them are there?",
-    more="Two guests at the door, five inside: which of your two sizes is not one of the guests at the door?",
+    more="Two guests at the door, five inside: which of your two sizes should be the number of guests at the door?",
     section=TWO,
 )
 def keys_by_keys(query, key, value):
@@ -149,7 +152,7 @@ def values_kept_apart(query, key, value):
     section=SHAPES,
 )
 def output_transposed(query, key, value):
-    """Your output has a column for each query. In this course every vector is a row: with one query below the other."""
+    """Your output has a column for each query. In this course every vector is a row, with one query below the other."""
     leading, T, S, _, D_v = sizes(query, key, value)
     return (*leading, T, S), (*leading, D_v, T)
 
@@ -208,7 +211,7 @@ def from_the_front(query, key, value):
     section=SHAPES,
 )
 def one_leading_dimension(query, key, value):
-    """Of everything that comes first you keep the first number. There may be any number of leading dimensions."""
+    """You keep only the first of the leading sizes. There may be any number of leading dimensions."""
     leading, T, S, _, D_v = sizes(query, key, value)
     return (*leading[:1], T, S), (*leading[:1], T, D_v)
 
@@ -243,7 +246,10 @@ def scores_alone(query, key, value):
     section=SHAPES,
 )
 def output_alone(query, key, value):
-    """You return only the shape of the output. The task asks for the shape of the scores too, and for that first."""
+    """You return only the shape of the output.
+
+    The task asks for the shape of the scores too, and for that one first.
+    """
     return attention_shapes(query, key, value)[1]
 
 
@@ -314,8 +320,9 @@ EXERCISE = Exercise(
     outputs={"scores": (), "output": ()},
     rubric={MATRIX: 3, BATCHES: 2},
     section=SHAPES,
-    advice="Draw the two guests at the door and the five inside. Name the sizes by letters, T, S, D and D_v, and write "
-    "the shapes of Q, of K turned on its side, and of V in a row. Which letters meet and vanish in each product?",
+    advice="Draw the two guests at the door and the five inside. Label the sizes with the letters T, S, D and D_v, "
+    "and write the shapes of Q, of K turned on its side, and of V in a row. Which letters meet and vanish in each "
+    "product?",
     inputs=inputs,
     mistakes=tuple(MISTAKES),
     plain=True,

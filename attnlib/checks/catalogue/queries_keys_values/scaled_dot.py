@@ -56,8 +56,8 @@ def times(query, key, scale, default):
 @MISTAKES.add(
     "the scores are not scaled",
     hint="What is a dot product divided by, if no scale is given?",
-    more="Compare your first score of the chapter's example with the 2 of its table of dot products. It should be "
-    "smaller by the root of 3.",
+    more="In the chapter's example the first dot product is 2. The first score is that number divided by the root of "
+    "3. Print yours.",
     section=SQUARE_ROOT,
 )
 def no_scale(query, key, *, scale=None):
@@ -125,7 +125,8 @@ def scaled_by_queries(query, key, *, scale=None):
 @MISTAKES.add(
     "always divided by 8",
     hint="Where does the 8 come from, and what would it be for vectors of width 9?",
-    more="In the paper the width is 64, and its root is 8. Your inputs have other widths: read it off the arrays.",
+    more="In the paper the width is 64, and its root is 8. Your inputs have other widths: read the width off the "
+    "arrays.",
     section=DIVISOR,
 )
 def always_eight(query, key, *, scale=None):
@@ -216,7 +217,7 @@ def weights(query, key, *, scale=None):
 @MISTAKES.add(
     "the products are not added up",
     hint="One number for each pair of vectors: which axis has to be summed away?",
-    more="Print the shape of your result. It has one letter too many: which one?",
+    more="Print the shape of your result. It has one size too many: which one?",
     section=HAND,
 )
 def no_sum(query, key, *, scale=None):
@@ -338,7 +339,7 @@ def outer_batches(query, key, *, scale=None):
 
 @MISTAKES.add(
     "changes the array it was given",
-    hint="Some operators make a new array, others write into the one they are given. Which of yours write?",
+    hint="Some operators make a new array; others write into the one they are given. Which of yours write?",
     more="Print the query before and after the call. The line that scales it is the one to look at.",
     section=HAND,
 )
@@ -363,7 +364,7 @@ def in_place_key(query, key, *, scale=None):
 @MISTAKES.add(
     "always divided by the root of 3",
     hint="Where does the 3 come from, and what would it be for vectors of width 5?",
-    more="In the chapter's example the width is 3. Your inputs have other widths: read it off the arguments.",
+    more="In the chapter's example the width is 3. Your inputs have other widths: read the width off the arguments.",
     section=DIVISOR,
 )
 def always_root_of_three(query, key, *, scale=None):
@@ -374,11 +375,14 @@ def always_root_of_three(query, key, *, scale=None):
 @MISTAKES.add(
     "the root is rounded down to a whole number",
     hint="What is the square root of 3 in your code?",
-    more="For a width of 4 or 9 your divisor is right, for the others it is too small. Print it for a width of 3.",
+    more="For a width of 4 or 9 your divisor is right; for most others it is too small. Print it for a width of 3.",
     section=SQUARE_ROOT,
 )
 def whole_root(query, key, *, scale=None):
-    """You divide by a whole number. The square root of the width has digits after the point, and they count."""
+    """You divide by a whole number.
+
+    The square root of the width usually has digits after the decimal point, and they count.
+    """
     return times(query, key, scale, 1 / int(query.shape[-1] ** 0.5))
 
 

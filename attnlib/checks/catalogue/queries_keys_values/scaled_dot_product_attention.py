@@ -196,7 +196,7 @@ def no_scale(query, key, value, *, scale, **options):
 @MISTAKES.add(
     "divided by D, not by its square root",
     hint="With components of variance 1, the dot product has variance D. What is its standard deviation?",
-    more="For D = 4 the divisor is 2, for D = 100 it is 10. Print yours. Or do you scale twice, in two places?",
+    more="For D = 4 the divisor is 2, and for D = 100 it is 10. Print yours. Or do you scale twice, in two places?",
     section=SQUARE_ROOT,
 )
 def scaled_by_width(query, key, value, *, scale, **options):
@@ -229,7 +229,8 @@ def fourth_root(query, key, value, *, scale, **options):
 @MISTAKES.add(
     "always divided by 8",
     hint="Where does the 8 come from, and what would it be for vectors of width 9?",
-    more="In the paper the width is 64, and its root is 8. Your inputs have other widths: read it off the arrays.",
+    more="In the paper the width is 64, and its root is 8. Your inputs have other widths: read the width off the "
+    "arrays.",
     section=DIVISOR,
 )
 def always_eight(query, key, value, *, scale, **options):
@@ -455,7 +456,8 @@ def shifted_not_normalised(query, key, value, **options):
 @MISTAKES.add(
     "a dimension was lost in the softmax",
     hint="Print the shape of the sum beside that of the exponentials. Is each sum next to its own row?",
-    more="A sum along an axis has one dimension less. With as many queries as keys nothing crashes, and it is wrong.",
+    more="A sum along an axis has one dimension less. With as many queries as keys nothing crashes, but the result is "
+    "wrong.",
     section=SOFTMAX,
 )
 def no_keepdims(query, key, value, **options):
@@ -525,10 +527,7 @@ def hard_with_ties(query, key, value, **options):
     section=LOOKUP,
 )
 def mean_of_weighted(query, key, value, **options):
-    """The weighted values are averaged by a mean.
-
-    They should be added up: the weights make an average of them already.
-    """
+    """You take the mean of the weighted values. They should be added up: the weights already make that an average."""
     return attend(query, key, value / value.shape[-2], **options)
 
 
@@ -638,7 +637,7 @@ def key_with_key(query, key, value, **options):
 
 @MISTAKES.add(
     "keys are averaged instead of values",
-    hint="The keys decide how much. What is it that is mixed?",
+    hint="The keys determine the weights. Which vectors should the weights mix?",
     more="At the party, everybody would take home name tags. Which array holds the presents?",
     section=PARTS,
 )
@@ -649,7 +648,7 @@ def averages_keys(query, key, value, **options):
 
 @MISTAKES.add(
     "queries are averaged instead of values",
-    hint="What does each query take home: something of those who ask, or of those who are asked?",
+    hint="What does each query take home: something from those who ask, or from those who are asked?",
     more="At the party, everybody would take home slips. Which array holds the presents?",
     section=PARTS,
 )
@@ -660,7 +659,7 @@ def averages_queries(query, key, value, **options):
 
 @MISTAKES.add(
     "the values are compared",
-    hint="Who is compared with the query: what a guest is found by, or what a guest hands over?",
+    hint="What is compared with the query: what a guest is found by, or what a guest hands over?",
     more="Change the values in a call of your own, and print the weights. They should stay as they are.",
     section=PARTS,
 )
@@ -710,7 +709,7 @@ def returns_weights(query, key, value, *, return_weights, **options):
     section=MATRICES,
 )
 def returns_scores(query, key, value, *, scale, return_weights, **options):
-    """You return the scores. They go through a softmax, and the weights it gives average the values."""
+    """You return the scores. They still have to go through a softmax, and the resulting weights average the values."""
     scores = attnlib.dot(query, key) * factor(query, scale)
     return (scores, attnlib.softmax(scores)) if return_weights else scores
 
@@ -744,7 +743,7 @@ def query_added(query, key, value, **options):
 
 @MISTAKES.add(
     "the softmax axis is counted from the front",
-    hint="Which number of an axis means the last one, however many there are?",
+    hint="Which axis number means the last one, however many there are?",
     more="Write down the shape of the scores for a batch of 2. Which letter is where your axis points?",
     section=SHAPES,
 )
@@ -835,7 +834,7 @@ def maximum_at_least_zero(query, key, value, **options):
 
 @MISTAKES.add(
     "nan is painted over",
-    hint="Which key has the largest score in that row, and which weight did it get from you?",
+    hint="Which key has the largest score in that row, and what weight did it get from you?",
     more="Replacing nan hides the overflow. Find the line where the infinity was made.",
     section=OVERFLOW,
 )
@@ -858,7 +857,7 @@ def cut_off(query, key, value, **options):
 
 @MISTAKES.add(
     "changes the array it was given",
-    hint="Some operators make a new array, others write into the one they are given. Which of yours write?",
+    hint="Some operators make a new array; others write into the one they are given. Which of yours write?",
     more="Print the query before and after the call. The line that scales it is the one to look at.",
     section=HAND,
 )
@@ -968,7 +967,7 @@ def float_as_bool(query, key, value, *, attn_mask, **options):
     section=TRUE,
 )
 def float_ignored(query, key, value, *, attn_mask, **options):
-    """A boolean mask is applied, one of floating point numbers is not. It should be added to the scores."""
+    """A boolean mask is applied, but one of floating point numbers is not. It should be added to the scores."""
     ignored = attn_mask is None or attn_mask.dtype != bool
     return attend(query, key, value, attn_mask=None if ignored else attn_mask, **options)
 
@@ -1035,7 +1034,7 @@ def causal_ignored(query, key, value, *, is_causal, **options):
 
 @MISTAKES.add(
     "what comes later gets a score of 0",
-    hint="Which weight does a score of 0 lead to?",
+    hint="What weight does a score of 0 lead to?",
     more="Print the first row of the weights. There should be a single 1 in it.",
     section=COMBINED,
 )
@@ -1192,7 +1191,8 @@ def mask_or_causal(query, key, value, **options):
 @MISTAKES.add(
     "is_causal replaces the mask",
     hint="What happens to the mask if the caller passes both?",
-    more="Forbid the first key to everybody, and ask for is_causal too. Does the second query look at the first key?",
+    more="Pass a mask that forbids the first key to every query, and is_causal too. Does the second query look at the "
+    "first key?",
     section=COMBINED,
 )
 def causal_alone(query, key, value, *, attn_mask, is_causal, **options):
@@ -1229,7 +1229,7 @@ def offset_ignored(query, key, value, *, q_offset, **options):
     section=ALIGNED,
 )
 def offset_backwards(query, key, value, *, q_offset, **options):
-    """The offset moves the queries towards the start. It says how far after the first key the first query is."""
+    """The offset moves the queries towards the start. It should say how far after the first key the first query is."""
     return attend(query, key, value, q_offset=-q_offset, **options)
 
 
@@ -1374,7 +1374,7 @@ def causal_unasked(query, key, value, *, is_causal, **options):
 @MISTAKES.add(
     "always divided by the root of 3",
     hint="Where does the 3 come from, and what would it be for vectors of width 5?",
-    more="In the chapter's example the width is 3. Your inputs have other widths: read it off the arguments.",
+    more="In the chapter's example the width is 3. Your inputs have other widths: read the width off the arguments.",
     section=DIVISOR,
 )
 def always_root_of_three(query, key, value, *, scale, **options):
@@ -1461,7 +1461,7 @@ EXERCISE = Exercise(
     },
     section=MATRICES,
     advice="Take the chapter's example and its table of every step. Print your scores, your weights and your output "
-    "one after the other, with their shapes. Which of them is the first that the book does not have?",
+    "one after the other, with their shapes. Which is the first to differ from the book?",
     inputs=inputs,
     mistakes=(*MISTAKES, *blockwise.MISTAKES),
     ungraded_options=("attn_mask", "is_causal", "q_offset", "return_weights"),

@@ -68,7 +68,7 @@ def _normalised(scores, shift):
 
 @MISTAKES.add(
     "the scores are not scaled",
-    hint="By what is the dot product divided before the softmax, and how does that depend on the width D?",
+    hint="What is the dot product divided by before the softmax, and how does that depend on the width D?",
     more="In the first case the width is 4 and the dot products are 2 log 3 and 0, but the scores are log 3 and 0, "
     "and the weights 3/4 and 1/4. Print your scores just before the softmax.",
     section=SCALE,
@@ -117,7 +117,7 @@ def multiplied_by_width(query, key, value):
     "divided by half the width",
     hint="Say the width is 9. What number do you divide by, and what is the square root of 9?",
     more="In the first case the width is 4, and half of it is its square root, by accident. Take a different width. A "
-    "power binds more tightly than a fraction: in which order is your exponent worked out?",
+    "power binds more tightly than a division: in which order is your expression evaluated?",
     section=SCALE,
 )
 def half_the_width(query, key, value):
@@ -128,8 +128,8 @@ def half_the_width(query, key, value):
 @MISTAKES.add(
     "divided by twice the width",
     hint="Say the width is 9. What number do you divide by, and what is the square root of 9?",
-    more="In the first case the width is 4, and you divide by 8. A power binds more tightly than a fraction, and two "
-    "divisions in a row both divide: in which order is your line worked out?",
+    more="In the first case the width is 4, and you divide by 8. A power binds more tightly than a division, and two "
+    "divisions in a row both divide: in which order is your expression evaluated?",
     section=SCALE,
 )
 def twice_the_width(query, key, value):
@@ -163,7 +163,7 @@ def fourth_root(query, key, value):
 
 @MISTAKES.add(
     "divided by a fixed number (8)",
-    hint="Your number is the root of 64. Which width do the vectors here have?",
+    hint="Your number is the root of 64. What width do the vectors here have?",
     more="Published models often have D = 64, so that the root is 8. The width of your own vectors is in their shape: "
     "at which index?",
     section=SCALE,
@@ -200,8 +200,8 @@ def divided_by_keys(query, key, value):
 @MISTAKES.add(
     "scaled by the number of queries",
     hint="Which of the two is the width of a vector: shape[-1] or shape[-2]?",
-    more="In the first case there is one query of width 4, so you divide by 1. Which place of the shape of the "
-    "queries is the width, and which place does len look at?",
+    more="In the first case there is one query of width 4, so you divide by 1. Which entry of the queries' shape is "
+    "the width, and which one does len return?",
     section=SCALE,
 )
 def scaled_by_queries(query, key, value):
@@ -555,7 +555,7 @@ def nan_to_num(query, key, value):
 
 @MISTAKES.add(
     "keys are averaged instead of values",
-    hint="The keys decide how much. What is it that is mixed?",
+    hint="The keys determine the weights. Which vectors should the weights mix?",
     more="In the first case the context is 3/4 of the value 8, which is 6. Print the shape of yours: it has the width "
     "of the keys. Which array does your last product use?",
     section=WEIGHTED_SUM,
@@ -579,7 +579,7 @@ def no_scale_averages_keys(query, key, value):
 
 @MISTAKES.add(
     "queries are averaged instead of values",
-    hint="What should be mixed: what asks, or what is handed over?",
+    hint="Which vectors should be mixed: those that ask, or those that are handed over?",
     more="The last product has the weights on the left, (T, S). What is on the right must have S rows, one for "
     "each key. Which of the three arrays has been left out so far?",
     section=WEIGHTED_SUM,
@@ -615,7 +615,8 @@ def key_with_key(query, key, value):
 
 @MISTAKES.add(
     "queries against values",
-    hint="What is a query compared with: what a key promises, or what is handed over?",
+    hint="Which array should the queries be compared with: the one that decides the weights, or the one that is "
+    "averaged?",
     more="In the first case a query has width 4 and a value width 1, so the two do not even fit. Only keys and "
     "queries have the same width in general.",
     section=SCORES,
@@ -657,7 +658,7 @@ def keys_first(query, key, value):
     section=SCORES,
 )
 def not_transposed(query, key, value):
-    """The shapes of queries and keys do not fit into a matrix product. The keys have to be columns."""
+    """The shapes of queries and keys do not match in a matrix product. The keys have to be columns."""
     return _attend(query @ key / query.shape[-1] ** 0.5, value)
 
 
@@ -677,7 +678,7 @@ def query_transposed(query, key, value):
     "the values are transposed",
     hint="Write the shapes of the weights and of the values side by side. Do they fit as they are?",
     more="The weights are (T, S) and the values (S, D_v): the two S are side by side already. The keys had to be "
-    "transposed for their product, the values need not be.",
+    "transposed for their product; the values need not be.",
     section=WEIGHTED_SUM,
 )
 def values_transposed(query, key, value):
@@ -725,7 +726,7 @@ def scaled_cosine_scores(query, key, value):
 @MISTAKES.add(
     "distances as scores",
     hint="Which similarity does the task ask for: a product of two vectors, or their distance?",
-    more="The scores of the first case are log 3 and 0. Print yours: they are negative half squared distances. The "
+    more="The scores of the first case are log 3 and 0. Print yours: they are minus half the squared distances. The "
     "formula of the task starts from the dot product.",
     section=SCORES,
 )
@@ -792,7 +793,7 @@ def mean_of_values(query, key, value):
     "scores are returned as weights",
     hint="Which of your two arrays has rows that sum to 1?",
     more="In the first case the weights are 3/4 and 1/4, and you return log 3 and 0. The context was made with the "
-    "right ones: which name do they have in your function?",
+    "right ones: what name do they have in your function?",
     section=SOFTMAX,
 )
 def returns_scores(query, key, value):
@@ -805,7 +806,7 @@ def returns_scores(query, key, value):
     "dot products are returned as weights",
     hint="Which of your arrays has rows that sum to 1?",
     more="In the first case the weights are 3/4 and 1/4, and you return 2 log 3 and 0, the dot products. The context "
-    "was made with the right ones: which name do they have in your function?",
+    "was made with the right ones: what name do they have in your function?",
     section=SOFTMAX,
 )
 def returns_dot_products(query, key, value):
@@ -854,8 +855,8 @@ def context_transposed(query, key, value):
 @MISTAKES.add(
     "the results are in the wrong order",
     hint="Compare your return line with the one in the task.",
-    more="The docstring says what is returned, and in which order: the averages of the values come first, what they "
-    "were weighted with comes second.",
+    more="The docstring says what is returned, and in which order: the averages of the values come first, and what "
+    "they were weighted with comes second.",
     section=ATTENTION,
 )
 def swapped_results(query, key, value):
@@ -906,7 +907,7 @@ def weights_only(query, key, value):
 
 @MISTAKES.add(
     "the softmax axis is counted from the front",
-    hint="Which number of an axis means the last one, however many there are?",
+    hint="Which axis number means the last one, however many there are?",
     more="For a batch of shape (2, 3, 5), axis 1 has the 3 queries, and the keys lie along the last axis. Counted "
     "from the end, it has the same number for matrices and batches.",
     section=SOFTMAX,
@@ -967,7 +968,7 @@ def einsum_of_matrices(query, key, value):
 @MISTAKES.add(
     "two dimensions are taken for granted",
     hint="Your code takes a shape apart into two numbers. What if there is a batch in front?",
-    more="You need one number of the shape alone, the width. Pick it out by its place, counted from the end, instead "
+    more="You need only one number from the shape, the width. Pick it out by its place, counted from the end, instead "
     "of giving a name to every number.",
     section=SCALE,
 )
@@ -980,7 +981,7 @@ def two_dimensions(query, key, value):
 @MISTAKES.add(
     "three dimensions are taken for granted",
     hint="Your code takes a shape apart into three numbers. What if there is no batch in front?",
-    more="You need one number of the shape alone, the width. Pick it out by its place, counted from the end, instead "
+    more="You need only one number from the shape, the width. Pick it out by its place, counted from the end, instead "
     "of giving a name to every number.",
     section=SCALE,
 )
@@ -992,7 +993,7 @@ def three_dimensions(query, key, value):
 
 @MISTAKES.add(
     "changes the arrays it was given",
-    hint="Some operators make a new array, others write into the one they are given. Which of yours write?",
+    hint="Some operators make a new array; others write into the one they are given. Which of yours write?",
     more="Print the query before and after a call of your function. Then look for an operator that ends in an equals "
     "sign, such as the one for dividing. A second call with the same arrays would scale them again.",
     section=SCALE,

@@ -155,7 +155,7 @@ def norm_of_key_columns(query, key):
 
 @MISTAKES.add(
     "the axis of the norm is counted from the front",
-    hint="Which number of an axis means the last one, however many there are?",
+    hint="Which axis number means the last one, however many there are?",
     more="For a batch of shape (2, 3, 4), axis 1 has the 3 queries, and the components of a vector lie along the "
     "last axis. Counted from the end, it has the same number for matrices and batches.",
     section=COSINE,
@@ -254,7 +254,7 @@ def l1_norm(query, key):
 @MISTAKES.add(
     "the wrong length (plain sum)",
     hint="The vector [-4, 3] has length 5, not -1.",
-    more="A sum of components can be negative or 0, a length cannot. Which two steps make a length from the "
+    more="A sum of components can be negative, but a length cannot. Which two steps make a length from the "
     "components? The formula is in the task.",
     section=COSINE,
 )
@@ -449,11 +449,11 @@ def squared(query, key):
     "centred first (a correlation)",
     hint="What do you subtract from the vectors, and does the formula subtract anything?",
     more="The query [3, 4] becomes [-0.5, 0.5] in your function, which points in quite a different direction. Use the "
-    "vectors as they came.",
+    "vectors as they are.",
     section=COSINE,
 )
 def correlation(query, key):
-    """Each vector lost the mean of its components, which changes its direction.
+    """You subtract from each vector the mean of its components, which changes its direction.
 
     That makes a correlation, not a cosine.
     """
@@ -528,7 +528,7 @@ def absolute(query, key):
     section=SCORES,
 )
 def not_transposed(query, key):
-    """The shapes (T, D) and (S, D) do not fit into a matrix product. The keys have to be columns."""
+    """The shapes (T, D) and (S, D) do not match in a matrix product. The keys have to be columns."""
     return query @ key / (_norm(query) * _norm(key).swapaxes(-1, -2))
 
 
@@ -540,7 +540,7 @@ def not_transposed(query, key):
     section=SCORES,
 )
 def directions_not_transposed(query, key):
-    """The unit vectors do not fit into a matrix product as they are. Those of the keys have to be columns."""
+    """As they are, the unit vectors cannot be multiplied as matrices. Those of the keys have to be columns."""
     return (query / _norm(query)) @ (key / _norm(key))
 
 
@@ -582,7 +582,7 @@ def outer_batches(query, key):
 
 @MISTAKES.add(
     "changes the arrays it was given",
-    hint="Some operators make a new array, others write into the one they are given. Which of yours write?",
+    hint="Some operators make a new array; others write into the one they are given. Which of yours write?",
     more="Print the query before and after a call of your function. Then look for an operator that ends in an equals "
     "sign, such as the one for dividing, or for an argument that says where to write.",
     section=COSINE,
@@ -636,7 +636,10 @@ def at_least_one(query, key):
     section=COSINE,
 )
 def zero_sum(query, key):
-    """A vector such as [2, -2] gets the cosine 0 with everything. Only a vector all of whose components are 0 does."""
+    """A vector such as [2, -2] gets the cosine 0 with everything.
+
+    Only a vector all of whose components are 0 should.
+    """
     nonzero = (query.sum(-1) != 0)[..., :, None] & (key.sum(-1) != 0)[..., None, :]
     return np.where(nonzero, attnlib.cosine(query, key), 0.0)
 

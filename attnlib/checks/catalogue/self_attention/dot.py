@@ -185,7 +185,7 @@ def row_by_row(query, key):
     section=SCORES,
 )
 def not_transposed(query, key):
-    """The shapes (T, D) and (S, D) do not fit into a matrix product. The keys have to be columns."""
+    """The shapes (T, D) and (S, D) do not match in a matrix product. The keys have to be columns."""
     return query @ key
 
 
@@ -314,7 +314,7 @@ def outer_batches(query, key):
     "the first sequence of the batch for all",
     hint="Change the second sequence of a batch: do its scores change?",
     more="Look at how you treat the dimension in front: somewhere its first entry is taken, or a loop stops after one "
-    "turn. Every sequence has keys of its own.",
+    "iteration. Every sequence has keys of its own.",
     section=SCORES,
 )
 def first_of_the_batch(query, key):
@@ -408,11 +408,14 @@ def added(query, key):
 @MISTAKES.add(
     "the vectors are centred first",
     hint="What do you subtract from the vectors, and does the formula subtract anything?",
-    more="The query [1, 2] becomes [-0.5, 0.5] in your function. Use the vectors as they came.",
+    more="The query [1, 2] becomes [-0.5, 0.5] in your function. Use the vectors as they are.",
     section=DOT,
 )
 def centred(query, key):
-    """Each vector lost the mean of its components. That makes a covariance, not a dot product."""
+    """You subtract from each vector the mean of its components.
+
+    That gives a covariance (times D), not a dot product.
+    """
     return attnlib.dot(query - query.mean(-1, keepdims=True), key - key.mean(-1, keepdims=True))
 
 
@@ -492,7 +495,7 @@ def distance(query, key):
 
 @MISTAKES.add(
     "changes the arrays it was given",
-    hint="Some operators make a new array, others write into the one they are given. Which of yours write?",
+    hint="Some operators make a new array; others write into the one they are given. Which of yours write?",
     more="Print the query before and after a call of your function. Then look for an operator that ends in an equals "
     "sign, or for an argument that says where to write.",
     section=SCORES,

@@ -159,7 +159,10 @@ def mean(query, key, bandwidth=1.0):
     section=SIMILARITIES,
 )
 def scaled(query, key, bandwidth=1.0):
-    """The scores were divided by the root of the width too. That belongs to dot products; here the bandwidth scales."""
+    """The scores were divided by the root of the width too.
+
+    That belongs to dot products; here the bandwidth sets the scale.
+    """
     return attnlib.gaussian(query, key, bandwidth=bandwidth) / query.shape[-1] ** 0.5
 
 
@@ -388,7 +391,7 @@ def single_mixed_term(query, key, bandwidth=1.0):
     section=SIMILARITIES,
 )
 def no_length_of_key(query, key, bandwidth=1.0):
-    """You multiplied out the square and left out the squared length of the key. So long keys seem near."""
+    """You multiplied out the square and left out the squared length of the key. As a result, long keys seem near."""
     return -(_squared_norm(query)[..., :, None] - 2 * attnlib.dot(query, key)) / (2 * bandwidth**2)
 
 
@@ -400,7 +403,10 @@ def no_length_of_key(query, key, bandwidth=1.0):
     section=SIMILARITIES,
 )
 def no_length_of_query(query, key, bandwidth=1.0):
-    """You multiplied out the square and left out the squared length of the query. So scores can be above 0."""
+    """You multiplied out the square and left out the squared length of the query.
+
+    As a result, scores can be above 0.
+    """
     return -(_squared_norm(key)[..., None, :] - 2 * attnlib.dot(query, key)) / (2 * bandwidth**2)
 
 
@@ -418,13 +424,14 @@ def no_mixed_term(query, key, bandwidth=1.0):
 
 @MISTAKES.add(
     "the lengths are subtracted, not the vectors",
-    hint="Two vectors of the same length can be far apart. What is the distance of [3, 4] and [4, 3] in your function?",
+    hint="Two vectors of the same length can be far apart. What is the distance between [3, 4] and [4, 3] in your "
+    "function?",
     more="First take the difference of the two vectors, component by component, then its length. You took the two "
     "lengths first and subtracted these.",
     section=SIMILARITIES,
 )
 def difference_of_lengths(query, key, bandwidth=1.0):
-    """The lengths of the vectors were compared. The vectors should be subtracted first, and the length taken then."""
+    """The lengths of the vectors were compared. The vectors should be subtracted first, and then the length taken."""
     q, k = np.sqrt(_squared_norm(query)), np.sqrt(_squared_norm(key))
     return -((q[..., :, None] - k[..., None, :]) ** 2) / (2 * bandwidth**2)
 
@@ -445,7 +452,7 @@ def dot_product(query, key, bandwidth=1.0):
     "rows and columns are swapped",
     hint="Row i of the scores belongs to query i.",
     more="In the first case there is one query and there are three keys, so the table has one row and three columns. "
-    "Distances are the same both ways, but the table has a shape: which of the two arrays got the new axis where?",
+    "Distances are the same both ways, but the table has a shape: where did each of the two arrays get its new axis?",
     section=SCORES,
 )
 def transposed(query, key, bandwidth=1.0):
@@ -502,7 +509,7 @@ def summed_over_all(query, key, bandwidth=1.0):
 
 @MISTAKES.add(
     "the axis of the sum is counted from the front",
-    hint="Which number of an axis means the last one, however many there are?",
+    hint="Which axis number means the last one, however many there are?",
     more="For matrices the differences have the shape (T, S, D), and axis 2 is the last. With a batch in front it is "
     "not. Which number fits both?",
     section=SCORES,
@@ -515,8 +522,8 @@ def sum_from_front(query, key, bandwidth=1.0):
 @MISTAKES.add(
     "only row i with row i",
     hint="How many scores should 3 queries and 5 keys have?",
-    more="A difference of the two arrays as they are pairs row i with row i, and works only where the shapes happen to "
-    "fit. Every query meets every key: which two axes does that need side by side?",
+    more="Subtracting the arrays directly pairs row i with row i, and works only where the shapes happen to fit. "
+    "Every query meets every key: which two axes does that need side by side?",
     section=SCORES,
 )
 def row_by_row(query, key, bandwidth=1.0):
@@ -574,7 +581,7 @@ def squeezed(query, key, bandwidth=1.0):
 
 @MISTAKES.add(
     "changes the arrays it was given",
-    hint="Some operators make a new array, others write into the one they are given. Which of yours write?",
+    hint="Some operators make a new array; others write into the one they are given. Which of yours write?",
     more="Print the query before and after a call with bandwidth 2. Then look for an operator that ends in an equals "
     "sign, such as the one for dividing.",
     section=SIMILARITIES,
@@ -589,11 +596,11 @@ def in_place(query, key, bandwidth=1.0):
 @MISTAKES.add(
     "the scores are rounded down",
     hint="What is 25 divided by 2, and what does your operator return?",
-    more="Python has two operators for division. Which one throws away everything after the decimal point?",
+    more="Python has two operators for division. Which one rounds down to a whole number?",
     section=SIMILARITIES,
 )
 def floor_division(query, key, bandwidth=1.0):
-    """The division drops everything after the decimal point."""
+    """The division rounds down to a whole number: -0.5 becomes -1."""
     return -_squares(query, key) // (2 * bandwidth**2)
 
 

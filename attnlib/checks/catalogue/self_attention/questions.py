@@ -28,7 +28,7 @@ QUESTIONS: tuple[Question, ...] = (
             "A": "A dot product is a sum of products with the components themselves. Try the query (1, 0) and the key "
             "(0, 1), and move both by (1, 1): what are the two dot products?",
             "B": "The angle between two arrows is measured at the origin, and moving both tips does not move the "
-            "origin. Try (1, 0) and (0, 1), moved by (1, 1): is the angle still a right one?",
+            "origin. Try (1, 0) and (0, 1), moved by (1, 1): is the angle still a right angle?",
             "C": "It uses the difference of the two vectors alone, and in the difference the common part cancels. The "
             "dot product and the cosine measure from the origin, so they change.",
             "D": "New components need not mean new scores. Write down what each of the three computes, with q + c and "

@@ -75,8 +75,8 @@ def transposed_in_sum(x):
 @MISTAKES.add(
     "the context is made with rows and columns mixed",
     hint="Which of the two is on the left in the weighted sum?",
-    more="Words times weights does not fit, (T, D) by (T, T), unless there are as many words as components. Each row "
-    "of the context is made from a row of the weights: which array has to be on the left?",
+    more="The product of words and weights, (T, D) by (T, T), fits only if there are as many words as components. "
+    "Each row of the context is made from a row of the weights: which array has to be on the left?",
     section=WEIGHTED_SUM,
 )
 def words_first(x):
@@ -88,8 +88,8 @@ def words_first(x):
 @MISTAKES.add(
     "the average of rows and columns",
     hint="Does each row of your weights sum to 1?",
-    more="The scores are symmetric, the weights need not be: each row is divided by its own sum. Print the weights "
-    "before and after you make them symmetric.",
+    more="The scores are symmetric; the weights need not be, since each row is divided by its own sum. Print the "
+    "weights before and after you make them symmetric.",
     section=WEIGHTED_SUM,
 )
 def symmetric_weights(x):
@@ -114,8 +114,8 @@ def diagonal_masked(x):
 @MISTAKES.add(
     "a word's score with itself is made very small",
     hint="Does the formula leave any pair of words out?",
-    more="The diagonal of your weights is 0, except for a single word. Every word may attend to itself here, and in "
-    "the first case it gives itself 3/4.",
+    more="The diagonal of your weights is 0, unless there is only one word. Every word may attend to itself here, and "
+    "in the first case it gives itself 3/4.",
     section=ATTENTION,
 )
 def diagonal_very_small(x):
@@ -128,12 +128,12 @@ def diagonal_very_small(x):
 @MISTAKES.add(
     "a word's score with itself is minus infinity",
     hint="Does the formula leave any pair of words out?",
-    more="The diagonal of your weights is 0, and a single word gets nan. Every word may attend to itself here, and "
-    "in the first case it gives itself 3/4.",
+    more="The diagonal of your weights is 0, and a sentence of one word gets nan. Every word may attend to itself "
+    "here, and in the first case it gives itself 3/4.",
     section=ATTENTION,
 )
 def diagonal_infinite(x):
-    """Every word attends to all others, but not to itself. A single word has nothing left, and gets nan."""
+    """Every word attends to all others, but not to itself. If there is only one, it has nothing left, and gets nan."""
     scores = np.where(np.eye(x.shape[-2], dtype=bool), -np.inf, attnlib.scaled_dot(x, x))
     with np.errstate(invalid="ignore"):
         e = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -248,7 +248,8 @@ def half_of_the_scores(x):
     "the words themselves are added",
     hint="Is the context of a word the average alone, or the average plus the word?",
     more="The weights are right. In the case with two words, the context of the first is 3/4 of itself and 1/4 of the "
-    "other. Yours has one more of itself. Adding the word is a step of a transformer block, around attention.",
+    "other. Yours also contains the whole word itself. Adding the word is a step of a transformer block, around "
+    "attention.",
     section=WEIGHTED_SUM,
 )
 def residual(x):
@@ -308,13 +309,16 @@ def last_word_asks(x):
 
 @MISTAKES.add(
     "words of length 1",
-    hint="Is it the words themselves that are averaged, and in their full length?",
+    hint="Do you average the words themselves, at their full length?",
     more="You divide each word by its length before you begin. Compare the lengths of the rows of your context with "
-    "those of the words: the cosine divides lengths away, the dot product keeps them, and so does the average.",
+    "those of the words: the cosine divides by the lengths; the dot product keeps them, and so does the average.",
     section=COSINE,
 )
 def unit_words(x):
-    """The words were brought to length 1 first, and then compared and averaged. The words count as they are."""
+    """The words were brought to length 1 first, and then compared and averaged.
+
+    The words should be used as they are.
+    """
     unit = x / np.linalg.norm(x, axis=-1, keepdims=True)
     return attnlib.self_attention(unit)
 
@@ -322,12 +326,12 @@ def unit_words(x):
 @MISTAKES.add(
     "the words are centred first",
     hint="What do you subtract from the words, and does the formula subtract anything?",
-    more="In the case with two words at right angles, the score of the two is 0. Print yours. The mean of the words "
-    "should stay in them.",
+    more="In the case with two words at right angles, the score of the two is 0. Print yours. The mean should not be "
+    "subtracted.",
     section=ATTENTION,
 )
 def centred(x):
-    """The mean word was subtracted from every word first. The words count as they are."""
+    """The mean word was subtracted from every word first. The words should be used as they are."""
     return attnlib.self_attention(x - x.mean(-2, keepdims=True))
 
 
@@ -372,7 +376,7 @@ def words_scaled(x):
 
 @MISTAKES.add(
     "the words are divided in place",
-    hint="How many names does the one array have in your function?",
+    hint="How many names does the same array have in your function?",
     more="Query, key and value are the same array here. An operator that divides the queries in place divides the keys "
     "and the values as well, and the caller's array. Which line writes into what it was given?",
     section=ATTENTION,
@@ -385,7 +389,7 @@ def scaled_in_place(x):
 
 @MISTAKES.add(
     "changes the words it was given",
-    hint="Some operators make a new array, others write into the one they are given. Which of yours write?",
+    hint="Some operators make a new array; others write into the one they are given. Which of yours write?",
     more="Print the words before and after a call of your function. Then look for an assignment into the array that "
     "came in, or for an operator that ends in an equals sign.",
     section=ATTENTION,
@@ -399,7 +403,7 @@ def overwritten(x):
 
 @MISTAKES.add(
     "the mask is transposed",
-    hint="Row i of a mask belongs to the word that asks. Does it in yours?",
+    hint="Row i of a mask belongs to word i, the one that asks. Does it in yours?",
     more="Print a row of the mask above the same row of your weights. The zeros should be below False. Compare with "
     "the column of the mask instead.",
     section=ATTENTION,

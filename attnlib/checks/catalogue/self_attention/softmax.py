@@ -25,7 +25,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     table = rng.normal(size=(3, 5))
     yield Case("the row log 1, log 2, log 5", NUMBERS, {"x": np.log([1.0, 2.0, 5.0])})
     yield Case("a table of 3 rows and 5 columns", NUMBERS, {"x": table})
-    yield Case("one single score", NUMBERS, {"x": rng.normal(size=(1, 1))})
+    yield Case("a single score", NUMBERS, {"x": rng.normal(size=(1, 1))})
     yield Case("a table in float32", NUMBERS, {"x": rng.normal(size=(5, 2)).astype(np.float32)})
     ties = rng.permuted([[2.0, 0.5, 2.0, -1.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, -3.0, -3.0]], axis=1)
     yield Case("scores, some of them repeated", NUMBERS, {"x": ties})
@@ -536,13 +536,16 @@ def base_ten(x, axis=-1):
 
 @MISTAKES.add(
     "exp minus 1",
-    hint="Which weight does a score of 0 get from you, and which should it?",
+    hint="What weight does your function give a score of 0, and what should it give?",
     more="The first score of the first case is 0, and its exponential is 1. Find the place where your function has 0 "
     "for it: a function with a similar name computes exp and then subtracts 1.",
     section=SOFTMAX,
 )
 def exponential_minus_one(x, axis=-1):
-    """This is the exponential minus 1: 0 for a score of 0, and negative below. The task asks for the exponential."""
+    """This is the exponential minus 1, which is 0 for a score of 0 and negative for lower scores.
+
+    The task asks for the exponential.
+    """
     return np.expm1(x) / np.expm1(x).sum(axis=axis, keepdims=True)
 
 
@@ -634,7 +637,7 @@ def softmax_of_sizes(x, axis=-1):
 
 @MISTAKES.add(
     "each score is left out of its own sum",
-    hint="Which exponentials are in the sum under a score: those of the others, or all of them?",
+    hint="For one weight, which exponentials are in the denominator: those of the other scores, or all of them?",
     more="For two equal scores each weight should be 1/2. What is it in yours, and which term of the sum is missing?",
     section=SOFTMAX,
 )
@@ -685,8 +688,8 @@ def upside_down(x, axis=-1):
 @MISTAKES.add(
     "all or nothing (argmax)",
     hint="Softmax means a soft maximum: the second-best score still gets a share.",
-    more="For [0, log 3] you give everything to the second. How much more is its exponential than the other: "
-    "infinitely much, or three times as much?",
+    more="For [0, log 3] you give everything to the second. Compare its exponential with the other: is it infinitely "
+    "larger, or three times as large?",
     section=SOFTMAX,
 )
 def argmax(x, axis=-1):
@@ -732,7 +735,7 @@ def exponential_twice(x, axis=-1):
 
 @MISTAKES.add(
     "the standard deviation divides the scores",
-    hint="The softmax of [0, 1] and that of [0, 10] differ. With a standardisation they do not.",
+    hint="The softmax of [0, 1] and that of [0, 10] differ. After standardisation they do not.",
     more="Only a shift leaves a softmax as it is; a division does not. Which of the two, the mean or the standard "
     "deviation, is subtracted, and which divides? Leave out the one that divides.",
     section=SOFTMAX,
@@ -768,7 +771,7 @@ def running_total(x, axis=-1):
 
 @MISTAKES.add(
     "changes the array it was given",
-    hint="Some operators make a new array, others write into the one they are given. Which of yours write?",
+    hint="Some operators make a new array; others write into the one they are given. Which of yours write?",
     more="Print the scores before and after a call of your function. Then look for an operator that ends in an equals "
     "sign, such as the one for subtracting, or for an argument that says where to write.",
     section=OVERFLOW,

@@ -127,7 +127,7 @@ def blocks_rescaled_upwards(query, key, value, *, scale=None, size):
 
 @MISTAKES.add(
     "divided in every block",
-    hint="How often is the numerator divided by the denominator: once for each block, or once?",
+    hint="How often is the numerator divided by the denominator: once for each block, or once in all?",
     more="After the first block your numerator is an average already. The next block adds a sum to it. What would have "
     "to be added to an average?",
 )

@@ -124,8 +124,7 @@ def _highest(scores, maximum):
 @MISTAKES.add(
     "the total is not rescaled",
     hint="Which two sums were measured against the old maximum? Did you scale down both?",
-    more="In the example of the chapter the maximum rises from log 2 to log 8. What is the old total of 16 multiplied "
-    "by?",
+    more="In the chapter's example the maximum rises from log 2 to log 8. What is the old total of 16 multiplied by?",
     section=IN_BLOCKS,
 )
 def total_not_rescaled(scores, value, total, norm, maximum):
@@ -137,8 +136,7 @@ def total_not_rescaled(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the norm is not rescaled",
     hint="Which two sums were measured against the old maximum? Did you scale down both?",
-    more="In the example of the chapter the maximum rises from log 2 to log 8. What is the old norm of 1.5 multiplied "
-    "by?",
+    more="In the chapter's example the maximum rises from log 2 to log 8. What is the old norm of 1.5 multiplied by?",
     section=IN_BLOCKS,
 )
 def norm_not_rescaled(scores, value, total, norm, maximum):
@@ -150,7 +148,7 @@ def norm_not_rescaled(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "nothing is rescaled",
     hint="When the maximum rises, what is wrong with the sums so far?",
-    more="In the example of the chapter the maximum rises from log 2 to log 8. What are the old norm and the old total "
+    more="In the chapter's example the maximum rises from log 2 to log 8. What are the old norm and the old total "
     "multiplied by?",
     section=IN_BLOCKS,
 )
@@ -206,19 +204,18 @@ def rescaled_upwards(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the old sums are scaled down twice",
     hint="How often does the factor occur in front of each old sum?",
-    more="In the example of the chapter the factor is 1/4. What were your old sums multiplied by?",
+    more="In the chapter's example the factor is 1/4. What were your old sums multiplied by?",
     section=INVARIANT,
 )
 def shrunk_twice(scores, value, total, norm, maximum):
-    """The factor for the old sums is squared, or used two times. Once is enough."""
+    """The factor for the old sums is squared, or used twice. Once is enough."""
     return _step(scores, value, total, norm, maximum, shrink=np.exp(2 * (maximum - _highest(scores, maximum))))
 
 
 @MISTAKES.add(
     "rescaled by the difference, not by its exponential",
     hint="The old sums are sums of exponentials. What turns a difference of exponents into a factor?",
-    more="In the example of the chapter the maximum rises from log 2 to log 8. The factor is one quarter. What is "
-    "yours?",
+    more="In the chapter's example the maximum rises from log 2 to log 8. The factor is one quarter. What is yours?",
     section=IN_BLOCKS,
 )
 def shrink_without_exp(scores, value, total, norm, maximum):
@@ -281,14 +278,13 @@ def total_forgotten(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "rescaled by the ratio of the norms",
     hint="What has changed for the old sums: how many terms there are, or what they are measured against?",
-    more="In the example of the chapter the factor for the old sums is one quarter. From which two numbers does it "
-    "come?",
+    more="In the chapter's example the factor for the old sums is one quarter. From which two numbers does it come?",
     section=IN_BLOCKS,
 )
 def ratio_of_norms(scores, value, total, norm, maximum):
     """The old total is multiplied by the old norm over the new one.
 
-    It is scaled by the change of the maximum; the division by the norm comes once, after the last block.
+    It should be scaled by the change in the maximum; the division by the norm comes once, after the last block.
     """
     _, new_norm, highest = _step(scores, value, total, norm, maximum)
     e = np.exp(scores - highest[..., None])
@@ -298,8 +294,8 @@ def ratio_of_norms(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "old and new are never brought to one measure",
     hint="What are the old sums measured against, and what are the new ones? Can they be added like that?",
-    more="In the example of the chapter the old sums are measured against log 2 and the block against log 8. Which of "
-    "the two stays as it is?",
+    more="In the chapter's example the old sums are measured against log 2 and the block against log 8. Which of the "
+    "two stays as it is?",
     section=IN_BLOCKS,
 )
 def no_common_measure(scores, value, total, norm, maximum):
@@ -315,8 +311,8 @@ def no_common_measure(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the old sums get the factor of the block",
     hint="The old sums go from being measured against one maximum to another. Which two?",
-    more="In the example of the chapter the old sums are measured against log 2, and the new maximum is log 8. What is "
-    "your exponent?",
+    more="In the chapter's example the old sums are measured against log 2, and the new maximum is log 8. What is your "
+    "exponent?",
     section=IN_BLOCKS,
 )
 def factor_of_the_block(scores, value, total, norm, maximum):
@@ -334,8 +330,8 @@ def factor_of_the_block(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the new block is not shifted",
     hint="What are the exponentials of the new block measured against?",
-    more="In the example of the chapter the second block has the exponentials 5 and 8. Measured against the new "
-    "maximum they are 5/8 and 1. What are yours?",
+    more="In the chapter's example the second block has the exponentials 5 and 8. Measured against the new maximum "
+    "they are 5/8 and 1. What are yours?",
     section=IN_BLOCKS,
 )
 def block_not_shifted(scores, value, total, norm, maximum):
@@ -393,7 +389,7 @@ def maximum_of_the_block(scores, value, total, norm, maximum):
     section=INVARIANT,
 )
 def smaller_maximum(scores, value, total, norm, maximum):
-    """Of the old maximum and that of the block the smaller one is taken. The larger one is the largest score so far."""
+    """You take the smaller of the old maximum and the block's. The larger one is the largest score so far."""
     return _step(scores, value, total, norm, maximum, highest=np.minimum(maximum, scores.max(axis=-1)))
 
 
@@ -422,7 +418,7 @@ def scaled_by_block_size(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the maximum is never updated",
     hint="What does the next block have to know about this one?",
-    more="Compare the third result with the third of the state that came in. When should they differ?",
+    more="Compare the third result with the third array of the state that came in. When should they differ?",
     section=INVARIANT,
 )
 def old_maximum_returned(scores, value, total, norm, maximum):
@@ -491,19 +487,19 @@ def one_maximum_for_everything(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the maximum never falls below 0",
     hint="Before the first block the maximum is -inf. What is the largest of some negative scores?",
-    more="Give your function a first block with the scores -3 and -1 by hand. What is its maximum?",
+    more="Give your function a first block with the scores -3 and -1. What is its maximum?",
     section=ONE_PASS,
 )
 def at_least_zero(scores, value, total, norm, maximum):
-    """A 0 takes part in the search for the maximum. Only scores do: when all are negative, so is the largest."""
+    """A 0 takes part in the search for the maximum. Only scores should: when all are negative, so is the largest."""
     return _step(scores, value, total, norm, maximum, highest=np.maximum(_highest(scores, maximum), 0))
 
 
 @MISTAKES.add(
     "no maximum is subtracted",
     hint="What is the maximum for, in a softmax?",
-    more="In the example of the chapter the second block has the exponentials 5 and 8. Measured against the new "
-    "maximum they are 5/8 and 1. What are yours?",
+    more="In the chapter's example the second block has the exponentials 5 and 8. Measured against the new maximum "
+    "they are 5/8 and 1. What are yours?",
     section=ONE_PASS,
 )
 def no_shift(scores, value, total, norm, maximum):
@@ -524,7 +520,7 @@ def no_shift(scores, value, total, norm, maximum):
 def exponent_reversed(scores, value, total, norm, maximum):
     """The scores are subtracted from the maximum, so the smallest score gets the largest share.
 
-    It is the maximum that is subtracted from the scores.
+    The maximum should be subtracted from the scores.
     """
     highest = _highest(scores, maximum)
     return _step(scores, value, total, norm, maximum, e=np.exp(highest[..., None] - scores))
@@ -536,8 +532,8 @@ def exponent_reversed(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the total is divided by the norm",
     hint="When is the division made: after each block, or once at the end?",
-    more="In the example of the chapter the total after the first block is 16, and the norm 1.5. What would your "
-    "function return?",
+    more="In the chapter's example the total after the first block is 16, and the norm 1.5. What would your function "
+    "return?",
     section=IN_BLOCKS,
 )
 def normalised_total(scores, value, total, norm, maximum):
@@ -566,8 +562,8 @@ def softmax_of_the_block(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "an average is carried instead of the sum",
     hint="Is the total that comes in divided already? What comes in first, and what does the task ask for?",
-    more="In the example of the chapter the total after the first block is 16, and the norm 1.5. What would "
-    "your function return?",
+    more="In the chapter's example the total after the first block is 16, and the norm 1.5. What would your function "
+    "return?",
     section=IN_BLOCKS,
 )
 def running_average(scores, value, total, norm, maximum):
@@ -582,14 +578,14 @@ def running_average(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "the logarithm of the norm is returned",
-    hint="What does the next block multiply with its factor: a sum, or a logarithm?",
-    more="In the example of the chapter the norm after the second block is 2. What is yours?",
+    hint="What will the next block multiply by its factor: a sum, or a logarithm?",
+    more="In the chapter's example the norm after the second block is 2. What is yours?",
     section=ONE_PASS,
 )
 def logarithm_of_the_norm(scores, value, total, norm, maximum):
     """Instead of the norm you return the logarithm of the sum of all exponentials.
 
-    The state asks for the sum itself, measured against the maximum.
+    The state should hold the sum itself, measured against the maximum.
     """
     total, norm, highest = _step(scores, value, total, norm, maximum)
     return total, highest + np.log(norm), highest
@@ -613,7 +609,7 @@ def softmax_of_the_block_in_both(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the values are forgotten",
     hint="Which of the two sums contains the values?",
-    more="In the example of the chapter the second block adds 4 to the total. What do you add?",
+    more="In the chapter's example the second block adds 4 to the total. What do you add?",
     section=INVARIANT,
 )
 def values_forgotten(scores, value, total, norm, maximum):
@@ -627,7 +623,7 @@ def values_forgotten(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the values are not weighted",
     hint="What is each value of the block multiplied by before it is added?",
-    more="In the example of the chapter the value 0 is multiplied by 5/8 and the value 4 by 1. What are your factors?",
+    more="In the chapter's example the value 0 is multiplied by 5/8 and the value 4 by 1. What are your factors?",
     section=INVARIANT,
 )
 def values_not_weighted(scores, value, total, norm, maximum):
@@ -640,7 +636,7 @@ def values_not_weighted(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "scores instead of exponentials",
     hint="What is each value of the block multiplied by: its score, or what the softmax makes of it?",
-    more="In the example of the chapter the value 4 is multiplied by 1, since its score is the maximum. What do you "
+    more="In the chapter's example the value 4 is multiplied by 1, since its score is the maximum. What do you "
     "multiply it by?",
     section=INVARIANT,
 )
@@ -653,7 +649,7 @@ def scores_as_weights(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the norm counts the keys",
     hint="What is summed in the norm: ones, or exponentials?",
-    more="In the example of the chapter the norm after the second block is 2. What is yours?",
+    more="In the chapter's example the norm after the second block is 2. What is yours?",
     section=INVARIANT,
 )
 def norm_counts(scores, value, total, norm, maximum):
@@ -666,11 +662,11 @@ def norm_counts(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the norm takes the mean",
     hint="What is the norm: the sum of the exponentials, or their mean?",
-    more="In the example of the chapter the norm after the second block is 2. What is yours?",
+    more="In the chapter's example the norm after the second block is 2. What is yours?",
     section=INVARIANT,
 )
 def norm_of_means(scores, value, total, norm, maximum):
-    """The norm grows by the mean of the exponentials. It should grow by their sum, since all blocks go into one."""
+    """The norm grows by the mean of the exponentials. It should grow by their sum, since all blocks go into one sum."""
     new_total, new_norm, highest = _step(scores, value, total, norm, maximum)
     e = np.exp(scores - highest[..., None])
     return new_total, new_norm - e.sum(-1) + e.mean(-1), highest
@@ -840,7 +836,7 @@ def nan_at_first(scores, value, total, norm, maximum):
     section=INVARIANT,
 )
 def first_block_lost(scores, value, total, norm, maximum):
-    """For every later block your step is right. From the first one nothing gets into the sums."""
+    """For every later block your step is right. Nothing from the first one gets into the sums."""
     new_total, new_norm, highest = _step(scores, value, total, norm, maximum)
     empty = np.isneginf(maximum)
     return np.where(empty[..., None], total, new_total), np.where(empty, norm, new_norm), highest
@@ -866,8 +862,8 @@ def quotient_of_exponentials(scores, value, total, norm, maximum):
 
 @MISTAKES.add(
     "the axis is counted from the front",
-    hint="Which number of an axis means the last one, however many there are?",
-    more="For a batch of blocks the axes have other numbers than for one block. Count from the end.",
+    hint="Which axis number means the last one, however many there are?",
+    more="In a batch of blocks, the axes are numbered differently. Count from the end.",
     section=ONE_PASS,
 )
 def axis_from_front(scores, value, total, norm, maximum):
@@ -881,7 +877,7 @@ def axis_from_front(scores, value, total, norm, maximum):
 @MISTAKES.add(
     "the new axis is put in from the front",
     hint="A maximum for each query becomes a column. Where is the new axis, however many dimensions are in front?",
-    more="For a batch of blocks the axes have other numbers than for one block. Count from the end.",
+    more="In a batch of blocks, the axes are numbered differently. Count from the end.",
     section=ONE_PASS,
 )
 def new_axis_from_front(scores, value, total, norm, maximum):

@@ -24,7 +24,7 @@ QUESTIONS: tuple[Question, ...] = (
         right="B",
         why={
             "A": "With ones, a row of dP holds the sums of the components of the values. These differ from key to key, "
-            "so dS is not zero, and a factor that is missing in dQ shows.",
+            "so dS is not zero, and a factor missing from dQ would show up.",
             "B": "With ones, all columns of dO are alike, so a mistake that mixes up columns changes nothing. A random "
             "dO tells them apart.",
             "C": "Think of a row of dP for ones: the sum of each value. Is its weighted average zero? If it is not, "

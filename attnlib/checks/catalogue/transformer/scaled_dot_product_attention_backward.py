@@ -130,7 +130,7 @@ def no_scale_backwards(grad, query, key, value):
     section=BACKWARD,
 )
 def no_scale_forwards(grad, query, key, value):
-    """The weights that you compute once more come from unscaled scores, so they are not those of the forward pass."""
+    """The weights that you recompute come from unscaled scores, so they are not those of the forward pass."""
     return _gradients(grad, query, key, value, weights=lambda q, k: _weights(q, k, 1.0))
 
 
@@ -154,7 +154,7 @@ def no_scale(grad, query, key, value):
     section=BACKWARD,
 )
 def scaled_by_width(grad, query, key, value):
-    """The factor c is one over the width, where it should be one over the root of the width."""
+    """The factor c is one over the width, but it should be one over the root of the width."""
     c = 1 / query.shape[-1]
     root = c * query.shape[-1] ** 0.5
     return _gradients(grad, query, key, value, weights=lambda q, k: _weights(q, k, c), scales=(root, root))
@@ -167,7 +167,7 @@ def scaled_by_width(grad, query, key, value):
     section=BACKWARD,
 )
 def scaled_upwards(grad, query, key, value):
-    """The factor c is the root of the width, where it should be one over it."""
+    """The factor c is the root of the width, but it should be one over that root."""
     c = query.shape[-1] ** 0.5
     return _gradients(grad, query, key, value, weights=lambda q, k: _weights(q, k, c), scales=(c * c, c * c))
 
@@ -179,7 +179,7 @@ def scaled_upwards(grad, query, key, value):
     section=BACKWARD,
 )
 def scale_twice(grad, query, key, value):
-    """The gradients of queries and keys are multiplied by c two times. The scores were multiplied once."""
+    """The gradients of queries and keys are multiplied by c twice. The scores were multiplied once."""
     c = query.shape[-1] ** -0.5
     return _gradients(grad, query, key, value, scales=(c, c))
 
@@ -192,10 +192,7 @@ def scale_twice(grad, query, key, value):
     section=BACKWARD,
 )
 def scale_twice_for_key(grad, query, key, value):
-    """The gradient of the keys is multiplied by c two times, that of the queries once.
-
-    The scores were multiplied once.
-    """
+    """The gradient of the keys is multiplied by c twice, that of the queries once. The scores were multiplied once."""
     return _gradients(grad, query, key, value, scales=(1, query.shape[-1] ** -0.5))
 
 
@@ -263,7 +260,7 @@ def scaled_by_keys(grad, query, key, value):
     section=SOFTMAX,
 )
 def no_subtraction(grad, query, key, value):
-    """You multiply by the weights, as you should, but the weighted average of the row has to be subtracted before."""
+    """You multiply by the weights, as you should, but the weighted average of the row has to be subtracted first."""
     return _gradients(grad, query, key, value, back=lambda p, dp: p * dp)
 
 
@@ -317,7 +314,7 @@ def plain_sum(grad, query, key, value):
 
 @MISTAKES.add(
     "the average is subtracted without the weight in front",
-    hint="In the formula of dS, what is inside of the bracket, and what is outside?",
+    hint="In the formula of dS, what is inside the bracket, and what is outside?",
     more="A key with weight 0 gets no gradient. Does it get one in your formula?",
     section=SOFTMAX,
 )
@@ -367,7 +364,8 @@ def average_over_all(grad, query, key, value):
 
 @MISTAKES.add(
     "the average has lost its axis",
-    hint="Under which numbers of the table should the average of a row be, and where does NumPy put it?",
+    hint="From which numbers of the table should the average of a row be subtracted, and from which does NumPy "
+    "subtract it?",
     more="Print the shape of the average. To be subtracted from the rows of a table with T rows it has to be a column.",
     section=SOFTMAX,
 )
@@ -410,7 +408,7 @@ def average_added(grad, query, key, value):
 def difference_reversed(grad, query, key, value):
     """The gradient of the weight is subtracted from the average.
 
-    It should be the other way round, so both signs of queries and keys are wrong.
+    It should be the other way round, so the gradients of queries and keys both have the wrong sign.
     """
     return _gradients(grad, query, key, value, back=lambda p, dp: -_through(p, dp))
 
@@ -422,7 +420,7 @@ def difference_reversed(grad, query, key, value):
     section=SOFTMAX,
 )
 def softmax_twice(grad, query, key, value):
-    """The rule of the softmax is applied two times. There is one softmax on the way, so once is enough."""
+    """The softmax rule is applied twice. There is one softmax on the way, so once is enough."""
     return _gradients(grad, query, key, value, back=lambda p, dp: _through(p, _through(p, dp)))
 
 
@@ -486,7 +484,7 @@ def no_scale_and_swapped(grad, query, key, value):
     section=BACKWARD,
 )
 def softmax_over_queries(grad, query, key, value):
-    """The weights that you compute once more sum to 1 along the wrong axis: they are not those of the forward pass."""
+    """The weights that you recompute sum to 1 along the wrong axis: they are not those of the forward pass."""
 
     def weights(query, key):
         return attnlib.softmax(query @ _swap(key) / query.shape[-1] ** 0.5, axis=-2)
@@ -640,7 +638,7 @@ def values_not_transposed(grad, query, key, value):
 def keys_for_values(grad, query, key, value):
     """The gradient of the weights is a product with the keys.
 
-    The weights were multiplied with the values, so it is those that come back.
+    The weights were multiplied by the values, so the product should contain the values.
     """
     p, c = _weights(query, key), query.shape[-1] ** -0.5
     ds = _through(p, grad @ _swap(key))
@@ -684,8 +682,8 @@ def keys_for_keys(grad, query, key, value):
 @MISTAKES.add(
     "dQ is made with the queries, dK with the keys",
     hint="The score is a product of a query and a key. Which of the two appears in the gradient of the query?",
-    more="For a product of two numbers: the derivative by the first is the second. Which array should be in the "
-    "line of dQ?",
+    more="In a product of two numbers, the derivative with respect to the first is the second. Which array should be "
+    "in the line of dQ?",
     section=PRODUCT,
 )
 def factors_swapped(grad, query, key, value):
@@ -720,7 +718,7 @@ def values_for_upstream(grad, query, key, value):
 def scores_for_weights(grad, query, key, value):
     """The gradient of the values is made with the table dS.
 
-    The values were averaged with the weights P, so that is the table that comes back.
+    The values were averaged with the weights P, so P is the table to use.
     """
     d_query, d_key, _ = _gradients(grad, query, key, value)
     return d_query, d_key, _swap(_through(_weights(query, key), grad @ _swap(value))) @ grad
@@ -865,8 +863,8 @@ def full_transpose(grad, query, key, value):
 
 @MISTAKES.add(
     "the average is taken along the second axis from the front",
-    hint="Which number of an axis means the last one, however many there are?",
-    more="For a batch of tables the axes have other numbers than for one table. Count from the end.",
+    hint="Which axis number means the last one, however many there are?",
+    more="In a batch of tables, the axes are numbered differently. Count from the end.",
     section=SOFTMAX,
 )
 def axis_from_front(grad, query, key, value):
@@ -880,7 +878,7 @@ def axis_from_front(grad, query, key, value):
 @MISTAKES.add(
     "the width is counted from the front",
     hint="Which index of a shape means the last one, however many there are?",
-    more="For a batch of tables the axes have other numbers than for one table. Count from the end.",
+    more="In a batch of tables, the axes are numbered differently. Count from the end.",
     section=BACKWARD,
 )
 def width_from_front(grad, query, key, value):

@@ -53,7 +53,7 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     post = given(rng, plain, 4, 5)
     post["weights"]["norm1.weight"] *= 20.0  # so that eps hardly matters in the second norm either
     yield Case("norm='post'", MORE, post, setup={**plain, "norm": "post"})
-    yield Case("norm='pre' said aloud", MORE, given(rng, plain, 3, 4), setup={**plain, "norm": "pre"})
+    yield Case("norm='pre' given explicitly", MORE, given(rng, plain, 3, 4), setup={**plain, "norm": "pre"})
     mask = np.array([[1, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1]], bool)
     yield Case("a mask of True and False", MORE, given(rng, plain, 3, 4), {"attn_mask": mask}, setup=plain)
     yield Case("the causal rule", MORE, given(rng, plain, 3, 4), {"is_causal": True}, setup=plain)
@@ -210,7 +210,7 @@ def norm_on_the_branch(block, x, attend):
     section=PRE_OR_POST,
 )
 def post_then_pre(block, x, attend):
-    """In the first half the sum is normalised, in the second what the part reads.
+    """You normalise the sum in the first half, and what the part reads in the second.
 
     In a pre-norm block both halves have the second form.
     """
@@ -225,7 +225,7 @@ def post_then_pre(block, x, attend):
     section=PRE_OR_POST,
 )
 def pre_then_post(block, x, attend):
-    """In the first half what the part reads is normalised, in the second the sum is.
+    """You normalise what the part reads in the first half, and the sum in the second.
 
     In a pre-norm block both halves have the first form.
     """
@@ -258,7 +258,7 @@ def norm_before_and_after(block, x, attend):
 def norm_around_the_parts(block, x, attend):
     """What each part reads is normalised, and what it made is normalised as well before it is added.
 
-    What a part made is added as it is.
+    What a part made should be added as it is.
     """
     x = x + block.norm1(attend(block.norm1(x)))
     return x + block.norm2(_feed_forward(block, block.norm2(x)))
@@ -359,7 +359,7 @@ def parallel_with_one_norm(block, x, attend):
 def no_first_residual(block, x, attend):
     """After attention the stream holds only what attention made.
 
-    The input should still be in it: the result is added, it replaces nothing.
+    The result should be added to the input, not replace it.
     """
     return _finish(block, attend(block.norm1(x)))
 
@@ -372,7 +372,7 @@ def no_first_residual(block, x, attend):
     section=NO_PLUS,
 )
 def no_second_residual(block, x, attend):
-    """The block returns what the feed-forward layer made, alone. It should be added to the stream."""
+    """The block returns only what the feed-forward layer made. That should be added to the stream."""
     x = _first_half(block, x, attend)
     return _feed_forward(block, block.norm2(x))
 
@@ -525,7 +525,8 @@ def input_added_twice(block, x, attend):
 @MISTAKES.add(
     "the two norms are swapped",
     hint="Which norm belongs to attention, and which to the feed-forward layer?",
-    more="Both norms have a gain and a shift of their own, so it matters which is which. The first one comes first.",
+    more="Both norms have a gain and a shift of their own, so it matters which is which. The first belongs to the part "
+    "that comes first.",
     section=BLOCK,
 )
 def norms_swapped(block, x, attend):
@@ -642,7 +643,7 @@ def queries_not_normalised(block, x, attend):
 
 @MISTAKES.add(
     "the activation between the two linear layers is missing",
-    hint="Two matrices in a row are one matrix. What is between them in the formula?",
+    hint="Two matrices in a row amount to one. What is between them in the formula?",
     more="Find a number inside your feed-forward layer that is negative just before the second linear layer. Should "
     "there be one?",
     section=JOBS,
@@ -756,7 +757,7 @@ def gelu_by_tanh(block, x, attend):
     section=JOBS,
 )
 def activation_at_the_end(block, x, attend):
-    """The activation comes after the second linear layer, so the block can only ever add positive numbers.
+    """The activation comes after the second linear layer, so the feed-forward layer can never subtract from the stream.
 
     It belongs between the two linear layers.
     """
@@ -943,21 +944,21 @@ def norm_over_everything(block, x, attend):
 
 @MISTAKES.add(
     "gain and shift of the norms are missing",
-    hint="What may the model learn about a component after it was normalised?",
+    hint="What can the model learn to do with a component after it is normalised?",
     more="Which of the loaded parameters can be changed without your output changing?",
     section=LAYER_NORM,
 )
 def norms_without_gain_and_shift(block, x, attend):
     """The rows are brought to mean 0 and variance 1, and that is all.
 
-    Then each component is multiplied by its gain, and its shift is added.
+    After that, each component should be multiplied by its gain, and its shift added.
     """
     return _with_norm(block, x, attend, _standard)
 
 
 @MISTAKES.add(
     "the gain of the norms is missing",
-    hint="What may the model learn about a component after it was normalised?",
+    hint="What can the model learn to do with a component after it is normalised?",
     more="Which of the loaded parameters can be changed without your output changing?",
     section=LAYER_NORM,
 )
@@ -968,7 +969,7 @@ def norms_without_gain(block, x, attend):
 
 @MISTAKES.add(
     "the shift of the norms is missing",
-    hint="What may the model learn about a component after it was normalised?",
+    hint="What can the model learn to do with a component after it is normalised?",
     more="Which of the loaded parameters can be changed without your output changing?",
     section=LAYER_NORM,
 )
@@ -1082,7 +1083,7 @@ def rms_norm_without_shift(block, x, attend):
 
 @MISTAKES.add(
     "eps is a millionth",
-    hint="What does your norm add to the variance, and what does the norm of torch add if you do not say otherwise?",
+    hint="What does your norm add to the variance, and what does torch's layer norm add by default?",
     more="Rows that hardly vary show it. Print the variance of such a row beside your eps.",
     section=LAYER_NORM,
 )
@@ -1096,7 +1097,7 @@ def eps_of_a_millionth(block, x, attend):
 
 @MISTAKES.add(
     "eps is a trillionth, as in BERT",
-    hint="What does your norm add to the variance, and what does the norm of torch add if you do not say otherwise?",
+    hint="What does your norm add to the variance, and what does torch's layer norm add by default?",
     more="Rows that hardly vary show it. Print the variance of such a row beside your eps.",
     section=LAYER_NORM,
 )
@@ -1128,7 +1129,7 @@ def only_centred(block, x, attend):
 def unit_length(block, x, attend):
     """The centred rows are brought to length 1.
 
-    Layer norm brings them to variance 1, which is longer by the root of the width.
+    Layer norm brings them to variance 1, which makes them longer by a factor: the root of the width.
     """
 
     def norm(layer, y):
@@ -1165,7 +1166,7 @@ def one_head(block, x, attend):
 @MISTAKES.add(
     "the scores are not scaled",
     hint="What is a dot product divided by before the softmax?",
-    more="Compare the weights of your attention with those of the library's on the same rows. Are yours sharper?",
+    more="Compare the weights of your attention with the library's on the same rows. Are yours sharper?",
     section=BLOCK,
 )
 def scores_not_scaled(block, x, attend):
@@ -1179,13 +1180,13 @@ def scores_not_scaled(block, x, attend):
 @MISTAKES.add(
     "the scores are scaled by the width of the model",
     hint="How many products does one score sum up: as many as the model is wide, or as a head is wide?",
-    more="Compare the weights of your attention with those of the library's on the same rows. Are yours flatter?",
+    more="Compare the weights of your attention with the library's on the same rows. Are yours flatter?",
     section=BLOCK,
 )
 def scaled_by_embed_dim(block, x, attend):
     """In your attention the scores are divided by the root of the width of the model.
 
-    A score is made of one head, so it is the width of a head that counts.
+    A score comes from one head, so it is the width of a head that counts.
     """
     width = x.shape[-1]
     return _finish(block, x + _attend_by_hand(block, block.norm1(x), lambda s, d: attnlib.softmax(s / width**0.5)))
