@@ -17,7 +17,7 @@ from attnlib._spec import WindowSpec
 from attnlib.masks import combine_masks, window_mask
 
 MAX_SCORES = 2**18  # in a block, 1 MiB of float32: fewer make matrix products slow, and more do not fit into the cache
-MAX_ROWS = 256  # queries in a block under a window: with more, more scores would be computed only to be masked
+MAX_ROWS = 256  # queries in a block, or in a call of torch's kernel, under a window: more would reach too many keys
 GPU_FACTOR = 64  # times as many scores on a GPU, where launching an operation takes as long as computing many scores
 WHOLE_AXIS = slice(None)
 Index = int | slice

@@ -23,7 +23,7 @@ from attnlib._arrays import (
 )
 
 Lengths = Sequence[int] | Array
-FEW_KEYS = 16  # with fewer, torch's CPU kernel needs a mask to return nan where it should: see attnlib._torch
+FEW_KEYS = 16  # with fewer, torch's CPU kernel needs a mask to return nan where it should: see attnlib._torch_fused
 
 
 def check_lengths(lengths: Lengths, most: int, letter: str, like: Array | None = None) -> Array:

@@ -3,6 +3,8 @@
 Dimensions: B batch, H heads, T queries, S keys, D width of queries and keys, D_v of values.
 """
 
+from itertools import repeat
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -17,6 +19,7 @@ from attnlib._torch_tracing import is_traced
 from attnlib.masks import combine_masks
 
 GPU_ROWS_FACTOR = 8  # times as many queries in a block on a GPU, where launching a kernel takes long
+MAX_OFFSET = 2**61  # under a window: a block's own offset may be larger, but must not exceed 2**62
 
 
 def can_fuse(key: Tensor, spec: AttentionSpec) -> bool:
@@ -31,18 +34,44 @@ def can_fuse(key: Tensor, spec: AttentionSpec) -> bool:
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec) -> Tensor:
-    """Return the context, for any leading dimensions. The mask has passed :func:`mask_for_kernel`."""
-    if prefer_row_blocks(query, key, spec):
-        return _attend_by_rows(query, key, value, spec)
-    mask, dropout_p, scale = spec.mask, spec.dropout_p, spec.scale
-    causal = is_causal_alone(spec)
-    if not causal and not spec.window.is_unlimited():
-        mask = mask_within_window(mask, query.shape[-2], key.shape[-2], spec.window, query)
-    if mask is None and needs_mask(key):
-        mask, causal = zero_mask(query, key, causal), False
+    """Return the context, for any leading dimensions. The mask has passed :func:`mask_for_kernel`.
+
+    Leading dimensions are reshaped to (B, H): only for those does torch have a fused kernel.
+    """
     if query.ndim == key.ndim == value.ndim == 4 and query.shape[:2] == key.shape[:2] == value.shape[:2]:
-        return _call_kernel(query, key, value, mask, dropout_p, causal, scale)
-    return _flattened(query, key, value, mask, dropout_p, causal, scale)
+        return _attend(query, key, value, spec, grouped=False)
+    grouped = is_grouped(query, key)
+    lead = batch_shape(query, key, value)
+    *batch, H = lead or (1,)
+    mask = spec.mask
+    if mask is not None and mask.ndim > 3 and len(batch) > 1:
+        mask = flatten_batch(mask.expand(*batch, H, *mask.shape[-2:]), batch, H)
+    q = flatten_batch(query, batch, H)
+    k, v = (flatten_batch(x, batch, x.shape[-3] if grouped else H) for x in (key, value))
+    out = _attend(q, k, v, spec._replace(mask=mask), grouped)
+    return out.reshape(*lead, *out.shape[-2:])
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec, grouped: bool) -> Tensor:
+    """Return the context for four dimensions."""
+    kernel = _attend_by_rows if prefer_row_blocks(query, key, spec) else _call_kernel
+    return kernel(query, key, value, spec, grouped)
+
+
+def prefer_row_blocks(query: Tensor, key: Tensor, spec: AttentionSpec) -> bool:
+    """Tell whether to call the kernel for some queries at a time, each time with only the keys in their reach.
+
+    Under a window, this leaves out most scores, and a call never needs a mask (T, S).
+    """
+    T, S, offset = query.shape[-2], key.shape[-2], spec.window.offset
+    if spec.window.is_unlimited() or is_traced() or not type(T) is type(S) is type(offset) is int:
+        return False
+    return T > 0 and max(T, S) > max_rows(query) and abs(offset) <= MAX_OFFSET and not is_causal_alone(spec)
+
+
+def max_rows(query: Tensor) -> int:
+    """Return the maximum number of queries in a block under a window."""
+    return MAX_ROWS if query.is_cpu else MAX_ROWS * GPU_ROWS_FACTOR
 
 
 def is_causal_alone(spec: AttentionSpec) -> bool:
@@ -52,38 +81,42 @@ def is_causal_alone(spec: AttentionSpec) -> bool:
     return True if spec.scale > 0 else False  # noqa: SIM210 (a bool, even if the scale is symbolic)
 
 
-def prefer_row_blocks(query: Tensor, key: Tensor, spec: AttentionSpec) -> bool:
-    """Tell whether to call the kernel for some queries at a time, which needs no mask (T, S) for a long window."""
-    T, window = query.shape[-2], spec.window
-    if window.is_unlimited() or is_traced() or type(T) is not int or type(window.offset) is not int:
-        return False
-    return max_rows(query) < T and not is_causal_alone(spec)
-
-
-def max_rows(query: Tensor) -> int:
-    """Return the maximum number of queries in a block under a window."""
-    return MAX_ROWS if query.is_cpu else MAX_ROWS * GPU_ROWS_FACTOR
-
-
-def _attend_by_rows(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec) -> Tensor:
-    """Return the context from some queries at a time, and from the keys that these can reach."""
+def _attend_by_rows(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec, grouped: bool) -> Tensor:
+    """Return the context from blocks of queries. Autograd needs less time and memory for a split than for slices."""
+    T, S, rows = query.shape[-2], key.shape[-2], max_rows(query)
+    masks = repeat(spec.mask) if spec.mask is None or spec.mask.shape[-2] == 1 else torch.split(spec.mask, rows, -2)
+    blocks = zip(torch.split(query, rows, -2), masks, row_blocks(T, S, spec.window, rows), strict=False)
     found = []
-    for queries, keys, window in row_blocks(query.shape[-2], key.shape[-2], spec.window, max_rows(query)):
+    for q, rows_of_mask, (_, keys, window) in blocks:
         excluded = None
-        if keys.stop == keys.start:  # the kernel needs a key, even if a mask excludes it
+        if keys.start == keys.stop:  # the kernel needs a key, even if a mask excludes it
             keys, window, excluded = slice(0, 1), WindowSpec(), key.new_zeros(1, 1, dtype=torch.bool)
-        mask = combine_masks(_part_of_mask(spec.mask, queries, keys), excluded)
-        block = spec._replace(mask=mask, window=window)
-        found.append(attend(query[..., queries, :], key[..., keys, :], value[..., keys, :], block))
+        mask = combine_masks(_of_keys(rows_of_mask, keys), excluded)
+        block = AttentionSpec(spec.scale, mask, window, dropout_p=spec.dropout_p)
+        found.append(_call_kernel(q, key[..., keys, :], value[..., keys, :], block, grouped))
     return torch.cat(found, dim=-2)
 
 
-def _part_of_mask(mask: Tensor | None, queries: slice, keys: slice) -> Tensor | None:
-    """Return a view of a mask for some queries and keys; an axis of size 1 serves all of them."""
-    if mask is None:
-        return None
-    mask = mask if mask.shape[-2] == 1 else mask[..., queries, :]
-    return mask if mask.shape[-1] == 1 else mask[..., keys]
+def _of_keys(mask: Tensor | None, keys: slice) -> Tensor | None:
+    """Return the part of a mask for some keys."""
+    if mask is None or mask.shape[-1] == 1:
+        return mask
+    return mask[..., keys] if mask.is_cpu else mask[..., keys].clone()  # kernels for GPUs may need it aligned in memory
+
+
+def _call_kernel(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec, grouped: bool) -> Tensor:
+    """Call the kernel for four dimensions. A second derivative of the result raises an error that says what to do."""
+    mask, causal = spec.mask, is_causal_alone(spec)
+    if not causal and not spec.window.is_unlimited():
+        mask = mask_within_window(mask, query.shape[-2], key.shape[-2], spec.window, query)
+    if mask is None and needs_mask(key):
+        mask, causal = zero_mask(query, key, causal), False
+    out = F.scaled_dot_product_attention(
+        query, key, value, mask, spec.dropout_p, causal, scale=spec.scale, enable_gqa=grouped
+    )
+    if out.requires_grad and not is_traced():
+        explain_second_derivative(out)
+    return out
 
 
 def mask_for_kernel(mask: Tensor | None, query: Tensor) -> Tensor | None:
@@ -115,35 +148,3 @@ def zero_mask(query: Tensor, key: Tensor, causal: bool) -> Tensor:
         return query.new_zeros(1, 1)
     T, S = query.shape[-2], key.shape[-2]
     return query.new_full((T, S), -torch.inf).triu(1)
-
-
-def _flattened(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, causal: bool, scale: float
-) -> Tensor:
-    """Reshape any leading dimensions to (B, H): only for those does torch have a fused kernel."""
-    grouped = is_grouped(query, key)
-    lead = batch_shape(query, key, value)
-    *batch, H = lead or (1,)
-    if mask is not None and mask.ndim > 3 and len(batch) > 1:
-        mask = flatten_batch(mask.expand(*batch, H, *mask.shape[-2:]), batch, H)
-    q = flatten_batch(query, batch, H)
-    k, v = (flatten_batch(x, batch, x.shape[-3] if grouped else H) for x in (key, value))
-    out = _call_kernel(q, k, v, mask, dropout_p, causal, scale, grouped)
-    return out.reshape(*lead, *out.shape[-2:])
-
-
-def _call_kernel(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    dropout_p: float,
-    causal: bool,
-    scale: float,
-    grouped: bool = False,
-) -> Tensor:
-    """Return the kernel's result for four dimensions, which knows what to say about a second derivative."""
-    out = F.scaled_dot_product_attention(query, key, value, mask, dropout_p, causal, scale=scale, enable_gqa=grouped)
-    if out.requires_grad and not is_traced():
-        explain_second_derivative(out)
-    return out

@@ -1,7 +1,7 @@
 """A second derivative of torch's fused kernels, which have none, raises an error that says what to do.
 
-Torch's own error names an internal function. It is raised long after the call, so that nothing but a hook on the
-recorded operation can put a better one in its place.
+Torch's own error names an internal function, and is raised long after the call. A hook on the recorded operation puts a
+better one in its place, but not under torch.func, where there is no recorded operation to watch.
 """
 
 import torch

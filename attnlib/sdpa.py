@@ -96,9 +96,10 @@ def scaled_dot_product_attention(
     torch's fused kernels have no second derivatives. If you need them, pass ``return_weights=True`` and ignore the
     weights, or call this function under ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)``.
 
-    With NumPy and torch, the T x S scores are not all held at once unless weights are returned. In torch, with a
-    softcap or log-sums, they are also held where autograd differentiates through dropout or the mask, and under
-    torch.func or a compiler.
+    With NumPy and torch, the T x S scores are not all held at once unless weights are returned. In torch, there are
+    exceptions: torch's kernel for the CPU holds them with dropout, if D differs from D_v, or if the mask requires a
+    gradient; and with a softcap or log-sums, they are held where autograd differentiates through dropout or the mask,
+    and under torch.func or a compiler.
 
     Libraries align queries and keys differently when T differs from S: torch, JAX and Keras let query i see the keys
     j <= i (``q_offset=0``); flash-attn aligns the ends (``q_offset=S - T``). With a cache of P earlier keys, pass

@@ -83,17 +83,17 @@ class SubmissionProcess:
             if answer.get("done") is True:
                 self.cut = answer.get("cut") is True
                 if late:
-                    late.alive = not self._has_children()
+                    late.alive = not self._has_running_children()
                     raise late
                 return
             if answer.get("interrupted") is not True:
                 yield answer
 
-    def _has_children(self) -> bool:
-        """Tell whether the submission has other processes, which would use up the time of the next cell."""
+    def _has_running_children(self) -> bool:
+        """Tell whether processes that the submission has started are running: they use up the next cell's time."""
         with suppress(psutil.Error):
-            return self._process is not None and bool(self._process.children())
-        return True
+            return self._process is not None and any(map(_is_running, self._process.children(recursive=True)))
+        return False
 
     def _too_long(self, span: Span) -> StoppedError:
         if self.time.whole.left() <= 0:
@@ -202,3 +202,10 @@ class SubmissionProcess:
 
     def _too_much_memory(self) -> StoppedError:
         return StoppedError(Verdict.OUT_OF_MEMORY, f"took more than {self.limits.memory / 1e9:.2g} GB of memory.")
+
+
+def _is_running(process: psutil.Process) -> bool:
+    """Tell whether a process computes. One that has ended, waits or sleeps does not."""
+    with suppress(psutil.Error):
+        return bool(process.status() == psutil.STATUS_RUNNING)
+    return False

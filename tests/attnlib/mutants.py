@@ -269,8 +269,8 @@ TORCH = [
     ),
     fused(
         "a mask of all queries beside some of them",
-        "mask if mask.shape[-2] == 1 else mask[..., queries, :]",
-        "mask if mask.shape[-2] == 1 else mask[..., : queries.stop - queries.start, :]",
+        "torch.split(spec.mask, rows, -2)",
+        "torch.split(spec.mask.flip(-2), rows, -2)",
     ),
     fused("a block past all keys sees the first one", "key.new_zeros(1, 1", "key.new_ones(1, 1"),
     Mutant(
@@ -283,8 +283,8 @@ TORCH = [
     unfused("no scale", "scores = _scaled(query, spec.scale) @", "scores = query @"),
     fused(
         "the scale forgotten by the fused operation",
-        "mask, dropout_p, causal, scale=scale, enable_gqa=",
-        "mask, dropout_p, causal, enable_gqa=",
+        "spec.dropout_p, causal, scale=spec.scale, enable_gqa=",
+        "spec.dropout_p, causal, enable_gqa=",
     ),
     unfused("softcap without its factor", "spec.softcap * torch.tanh(", "torch.tanh("),
     unfused(

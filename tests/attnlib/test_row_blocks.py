@@ -74,16 +74,38 @@ def test_gradients_are_those_of_one_call_with_a_mask(rng, case):
         torch.testing.assert_close(found, expected)
 
 
-class Masks(TorchFunctionMode):
-    """Record the size of each mask that torch's kernel receives."""
+@pytest.mark.parametrize("shape", [(2, 5), (3, 1, 2, 5), (3, 4, 2, 5), ()])
+@pytest.mark.parametrize("length", [1, 3, 9])
+@pytest.mark.usefixtures("four_rows")
+def test_few_queries_and_any_leading_dimensions(rng, shape, length):
+    arrays = [rng.standard_normal((*shape, n, width)) for n, width in ((length, D), (S, D), (S, D_V))]
+    allowed = rng.random((length, S)) < 0.7
+    options = {"window": (2, 1), "q_offset": S - length}
+    found = sdpa(*map(torch.tensor, (*arrays, allowed)), **options)
+    np.testing.assert_allclose(found.numpy(), attend(*arrays, allowed, **options).context, rtol=1e-12, atol=1e-13)
+
+
+def test_no_queries_and_no_keys_within_reach_of_any():
+    q, k = torch.ones(2, 0, D), torch.ones(2, 1000, D, requires_grad=True)
+    assert sdpa(q, k, k, window=(1, 1)).shape == (2, 0, D)
+    q = torch.ones(2, 600, D)
+    out = sdpa(q, k, k, window=(1, 1), q_offset=5000)
+    out.sum().backward()
+    assert not out.any()
+    assert not k.grad.any()
+
+
+class Calls(TorchFunctionMode):
+    """Record how many entries the mask has in each call of torch's kernel, and how many keys there are."""
 
     def __init__(self):
         super().__init__()
-        self.sizes = []
+        self.masks, self.keys = [], []
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         if function is F.scaled_dot_product_attention:
-            self.sizes.append(0 if args[3] is None else args[3].numel())
+            self.masks.append(0 if args[3] is None else args[3].numel())
+            self.keys.append(args[1].shape[-2])
         return function(*args, **(kwargs or {}))
 
 
@@ -94,12 +116,16 @@ class Masks(TorchFunctionMode):
         (1000, 1000, {"is_causal": True, "q_offset": 5}),
         (500, 1100, {"is_causal": True, "q_offset": 600}),
         (700, 1000, {"window": (30, 20), "q_offset": 100}),
+        (1, 2000, {"window": (40, 0), "q_offset": 1999}),
+        (20, 2000, {"window": (40, 0), "q_offset": 1980}),
     ],
 )
-def test_no_mask_of_all_pairs_is_made(queries, keys, options):
+def test_keys_out_of_reach_are_left_out_and_no_mask_of_all_pairs_is_made(queries, keys, options):
     q, k, v = (torch.ones(1, 1, n, 3) for n in (queries, keys, keys))
-    with Masks() as masks:
+    with Calls() as calls:
         sdpa(q, k, v, **options)
-    widest = fused.MAX_ROWS + sum(options["window"]) if "window" in options else keys
-    assert len(masks.sizes) == -(-queries // fused.MAX_ROWS)
-    assert 0 < max(masks.sizes) <= fused.MAX_ROWS * widest
+    rows = min(queries, fused.MAX_ROWS)
+    assert len(calls.keys) == -(-queries // fused.MAX_ROWS)
+    assert max(calls.masks) <= rows * max(calls.keys)
+    if "window" in options:
+        assert max(calls.keys) <= rows + sum(options["window"])

@@ -91,6 +91,17 @@ def test_what_a_stopped_cell_leaves_running_takes_no_time_from_the_next_cell(hos
     assert text(result, 1) == "done\n"
 
 
+@pytest.mark.slow
+def test_a_process_that_waits_or_has_ended_is_no_reason_to_run_a_notebook_again(host):
+    begins = "import subprocess\nones = [subprocess.Popen(['true']), subprocess.Popen(['sleep', '600'])]\nx = 1"
+    result = run(host, begins, "while True: pass", "x += 1; print(x)", limits=PATIENT)
+    assert list(result.stops) == [1]
+    assert result.again == ""
+    assert text(result, 2) == "2\n"
+    later = run(host, begins, "while True: pass", "print(len([one.poll() for one in ones]))", limits=PATIENT)
+    assert text(later, 2) == "2\n"
+
+
 WAITERS = {  # what installs an action for SIGCHLD, and waits for its children by other means
     "torch": "from torch.utils.data import DataLoader; print([len(x) for x in DataLoader(range(6), 3, num_workers=1)])",
     "bash": "import subprocess; subprocess.run(['bash', '-c', 'sleep 0.1 & wait; echo [3, 3]'], stdout=1, check=True)",
