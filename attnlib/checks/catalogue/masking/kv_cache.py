@@ -650,8 +650,8 @@ def nothing_kept(cache, key, value):
 @MISTAKES.add(
     "lists of chunks come back",
     hint="What does attention need: a list of chunks, or one array with all positions?",
-    more="Keeping the chunks in a list is fine. Before you return them, they have to be joined into one array, along "
-    "the positions.",
+    more="Keeping the chunks in a list is fine. They have to be joined into one array, along the positions, before you "
+    "return them.",
     section=CACHE,
 )
 def lists(cache, key, value):
