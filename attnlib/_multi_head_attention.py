@@ -224,7 +224,7 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         context, *weights = result if need_weights else (result,)
         if self.ablated:
             context = _zero_heads(context, self.ablated)
-        out = self.out_proj(merge(context))
+        out = self._output_of("out_proj", merge(context), self.embed_dim)
         return (out, *weights) if need_weights else out
 
     if TYPE_CHECKING:
@@ -303,15 +303,18 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         return self._project("k_proj", key, self.num_kv_heads), self._project("v_proj", value, self.num_kv_heads)
 
     def _project(self, name: str, x: Array, heads: int) -> Array:
-        """Return the projection of x, split into heads. The layer may have been replaced, so its output is checked."""
+        """Return the projection of x, split into heads."""
+        return split(self._output_of(name, x, heads * self.head_dim), heads)
+
+    def _output_of(self, name: str, x: Array, width: int) -> Array:
+        """Return what a projection makes of x. The layer may have been replaced, so its output is checked."""
         out = getattr(self, name)(x)
-        wanted = (*x.shape[:-1], heads * self.head_dim)
-        if out.shape != wanted:
-            raise ValueError(
-                f"{name} turned shape {shape(x)} into {shape(out)}, but {wanted} is needed: {heads} heads of "
-                f"D={self.head_dim}"
-            )
-        return split(out, heads)
+        wanted = (*x.shape[:-1], width)
+        if getattr(out, "shape", None) == wanted:
+            return out
+        came = shape(out) if hasattr(out, "shape") else f"a {type(out).__name__}"
+        heads = "embed_dim" if name == "out_proj" else f"{width // self.head_dim} heads of D={self.head_dim}"
+        raise ValueError(f"{name} turned shape {shape(x)} into {came}, but {wanted} is needed: {heads}")
 
     def _check_cache(self, cache: KVCache | None, q: Array, k: Array, attn_mask: Array | None) -> int:
         """Return how many positions the cache holds, after checking whatever could fail once these are added."""

@@ -88,8 +88,8 @@ def scaled_dot_product_attention(
     counts if the mask, the causal rule and the window all allow it.
 
     nan and inf: a query's context is nan if the query, or a key or value that it may attend to, contains nan, or if one
-    of its scores is inf (in half precision on a CPU, torch's kernel may give that score a weight of 0 instead; in code
-    compiled by torch.compile, a query that contains nan may get the context 0 if there are fewer than 16 keys). A score
+    of its scores is inf (in half precision on a CPU, torch's kernel may return the context 0 instead; in code compiled
+    by torch.compile or traced by torch.jit.trace, so may a query that contains nan, with fewer than 16 keys). A score
     of -inf next to finite ones gives a weight of 0. Keys and values that are masked out should be finite: otherwise the
     context may be nan, because 0 times nan is nan.
 

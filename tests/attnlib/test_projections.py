@@ -110,3 +110,16 @@ def test_numpys_layers_refuse_it_too(x):
     attend.k_proj = attnlib.numpy.Linear(E, E - W)
     with pytest.raises(ValueError, match=rf"k_proj turned .* into .*{E - W}\).* is needed: {HEADS} heads of D={W}"):
         attend(np.asarray(x))
+
+
+@pytest.mark.parametrize("width", [1, W])
+def test_an_output_of_another_width_is_not_broadcast(attend, x, width):
+    attend.out_proj = nn.Linear(E, width)
+    with pytest.raises(ValueError, match=rf"out_proj turned .* into \({B}, {T}, {width}\).* is needed: embed_dim"):
+        attend(x)
+
+
+def test_a_projection_that_returns_no_array_is_named(attend, x):
+    attend.v_proj = nn.LSTM(E, E, batch_first=True)
+    with pytest.raises(ValueError, match=r"v_proj turned .* into a tuple"):
+        attend(x)
