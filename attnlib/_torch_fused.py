@@ -63,10 +63,12 @@ def prefer_row_blocks(query: Tensor, key: Tensor, spec: AttentionSpec) -> bool:
 
     Under a window, this leaves out most scores, and a call never needs a mask (T, S).
     """
-    T, S, offset = query.shape[-2], key.shape[-2], spec.window.offset
-    if spec.window.is_unlimited() or is_traced() or not type(T) is type(S) is type(offset) is int:
+    if spec.window.is_unlimited() or is_causal_alone(spec) or is_traced():
         return False
-    return T > 0 and max(T, S) > max_rows(query) and abs(offset) <= MAX_OFFSET and not is_causal_alone(spec)
+    T, S, offset = query.shape[-2], key.shape[-2], spec.window.offset
+    if not type(T) is type(S) is type(offset) is int:
+        return False
+    return T > 0 and max(T, S) > max_rows(query) and abs(offset) <= MAX_OFFSET
 
 
 def max_rows(query: Tensor) -> int:
