@@ -216,6 +216,16 @@ def namespace_and_device(like: Array | None) -> tuple[ModuleType, Any]:
     return namespace(like), device_of(like)
 
 
+def integer_indices(name: str, x: Array) -> Array:
+    """Return integers of any dtype as int64, which torch's tables need; TypeError if they are not integers."""
+    if not hasattr(x, "dtype"):
+        raise TypeError(f"{name} is a {type(x).__name__}, but an array of integers is needed")
+    xp, _ = namespace_and_device(x)
+    if not xp.isdtype(x.dtype, "integral"):
+        raise TypeError(f"{name} has dtype {x.dtype}, but integers are needed")
+    return xp.astype(x, xp.int64, copy=False)
+
+
 def device_of(x: Array) -> Any:
     """Return the device for new arrays that are combined with ``x``; None leaves the choice to the library.
 

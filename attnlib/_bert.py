@@ -5,7 +5,7 @@ Dimensions: B batch, T tokens, H heads, E width of the vectors (embed_dim).
 
 from typing import TYPE_CHECKING, Any, Generic, Literal, overload
 
-from attnlib._arrays import Array, check_int, namespace_and_device, shape
+from attnlib._arrays import Array, check_int, integer_indices, shape
 from attnlib._types import A
 
 
@@ -90,8 +90,8 @@ class BertEncoder(Generic[A]):
         need_weights: bool = False,
     ) -> Any:
         """Turn tokens into states: see the class."""
-        ids = _integers(ids=ids)
-        types = ids * 0 if token_types is None else _integers(token_types=token_types)
+        ids = integer_indices("ids", ids)
+        types = ids * 0 if token_types is None else integer_indices("token_types", token_types)
         if ids.ndim != 2:
             raise ValueError(f"ids has shape {shape(ids)}, but (B, T) is needed")
         if tuple(types.shape) != tuple(ids.shape):
@@ -103,14 +103,3 @@ class BertEncoder(Generic[A]):
 
     if TYPE_CHECKING:
         __call__ = forward
-
-
-def _integers(**indices: Array) -> Array:
-    """Return integers of any dtype as int64, which torch's tables need."""
-    ((name, x),) = indices.items()
-    if not hasattr(x, "dtype"):
-        raise TypeError(f"{name} is a {type(x).__name__}, but an array of integers is needed")
-    xp, _ = namespace_and_device(x)
-    if not xp.isdtype(x.dtype, "integral"):
-        raise TypeError(f"{name} has dtype {x.dtype}, but integers are needed")
-    return xp.astype(x, xp.int64, copy=False)

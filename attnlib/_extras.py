@@ -11,6 +11,7 @@ EXTRAS = {  # as in pyproject.toml, with the names that Python imports
     "cycler": "plot",
     "safetensors": "minilm",
     "tokenizers": "minilm",
+    "ml_dtypes": "hf",
     "tqdm": "checks",
 }
 
@@ -48,5 +49,6 @@ def require(user: str, *libraries: str) -> None:
 
 def _missing(user: str, library: str) -> ModuleNotFoundError:
     package = library.replace("_", "-")
-    text = f"{user} needs {package}, which is not installed: run pip install 'attnlib[{EXTRAS[library]}]'"
+    extra = "hf" if user == "attnlib.hf" else EXTRAS[library]
+    text = f"{user} needs {package}, which is not installed: run pip install 'attnlib[{extra}]'"
     return ModuleNotFoundError(text, name=library)

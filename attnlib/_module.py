@@ -5,16 +5,39 @@ They compute and do not train. Parameters are float32 to begin with and take the
 Dimensions: E width in, F width out, V entries of a table.
 """
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from attnlib import swiglu
 from attnlib._arrays import Array, array_namespace, is_torch, refuse_subclass, shape
 from attnlib._types import Stored
+from attnlib.rms_norm import rms_norm
 
 Floats = NDArray[np.floating[Any]]
+
+
+_SKIP_INIT: ContextVar[bool] = ContextVar("_SKIP_INIT", default=False)
+
+
+@contextmanager
+def skip_init() -> Iterator[None]:
+    """Create layers whose large parameters are 0, which takes no time, because they will be replaced."""
+    token = _SKIP_INIT.set(True)
+    try:
+        yield
+    finally:
+        _SKIP_INIT.reset(token)
+
+
+def _drawn(draw: Callable[[], NDArray[np.float64]], size: tuple[int, ...]) -> Floats:
+    """Return the float32 parameters that are drawn, or zeros under :func:`skip_init`."""
+    return np.zeros(size, np.float32) if _SKIP_INIT.get() else draw().astype(np.float32)
 
 
 class Module:
@@ -144,9 +167,11 @@ class Linear(Module):
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
-        reach = in_features**-0.5
-        self.weight: Floats = np.random.uniform(-reach, reach, (out_features, in_features)).astype(np.float32)
-        self.bias: Floats | None = np.random.uniform(-reach, reach, out_features).astype(np.float32) if bias else None
+        reach, size = in_features**-0.5, (out_features, in_features)
+        self.weight: Floats = _drawn(lambda: np.random.uniform(-reach, reach, size), size)
+        self.bias: Floats | None = None
+        if bias:
+            self.bias = _drawn(lambda: np.random.uniform(-reach, reach, out_features), (out_features,))
 
     def forward(self, x: Floats) -> Floats:
         """Return ``(..., F)`` for ``(..., E)``."""
@@ -202,6 +227,36 @@ class LayerNorm(Module):
         __call__ = forward
 
 
+class RMSNorm(Module):
+    """``x / sqrt(mean(x**2) + eps) * weight`` over the last dimension: weight ``(E,)``.
+
+    Args:
+        width: E.
+        eps: a small number that is added to the mean of the squares.
+
+    Returns:
+        From the call, ``(..., E)``, computed in at least float32.
+
+    Raises:
+        TypeError: the array is of another library or dtype than the weight.
+        ValueError: the array is not E wide.
+
+    Source:
+        Zhang and Sennrich (2019), "Root Mean Square Layer Normalization".
+    """
+
+    def __init__(self, width: int, eps: float = 1e-6) -> None:
+        self.weight: Floats = np.ones(width, np.float32)
+        self.eps = eps
+
+    def forward(self, x: Floats) -> Floats:
+        """Return the normalised ``(..., E)``."""
+        return rms_norm(x, self.weight, eps=self.eps)
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
 class Embedding(Module):
     """A table with a vector for every index: weight ``(V, E)``.
 
@@ -221,7 +276,8 @@ class Embedding(Module):
     """
 
     def __init__(self, num_embeddings: int, embedding_dim: int) -> None:
-        self.weight: Floats = np.random.standard_normal((num_embeddings, embedding_dim)).astype(np.float32)
+        size = (num_embeddings, embedding_dim)
+        self.weight: Floats = _drawn(lambda: np.random.standard_normal(size), size)
 
     def forward(self, index: NDArray[np.integer[Any]]) -> Floats:
         """Return ``(..., E)`` for indices ``(...)``."""
@@ -256,6 +312,19 @@ class Dropout(Module):
 def relu(x: Floats) -> Floats:
     """Return x where it is positive, and 0 elsewhere."""
     return np.maximum(x, 0)
+
+
+def silu(x: Floats) -> Floats:
+    """Return ``x / (1 + exp(-x))`` for every number, computed in at least float32."""
+    work = x.astype(np.result_type(x.dtype, np.float32), copy=False)
+    return swiglu.silu(work, np).astype(x.dtype, copy=False)
+
+
+def gelu_tanh(x: Floats) -> Floats:
+    r"""Return the approximation of gelu that GPT-2 uses: ``x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 * x**3)))``."""
+    work = x.astype(np.result_type(x.dtype, np.float32), copy=False)
+    inner = math.sqrt(2 / math.pi) * (work + 0.044715 * work * work * work)
+    return (0.5 * work * (1 + np.tanh(inner))).astype(x.dtype, copy=False)
 
 
 def _as_numpy(x: Array) -> Floats:

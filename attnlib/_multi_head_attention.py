@@ -38,7 +38,7 @@ from attnlib._types import A
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.heads import merge, split
 from attnlib.masks import combine_masks
-from attnlib.positions import apply_rope, rope_tables
+from attnlib.positions import RopeScaling, apply_rope, rope_tables
 from attnlib.sdpa import scaled_dot_product_attention
 
 RopeTables = tuple[A, A]  # the cosines and the sines of rotary positions
@@ -69,6 +69,11 @@ class AttentionSettings(TypedDict, Generic[A], total=False):
     softcap: float | None
     scale: float | None
     attn_bias: Callable[..., A] | None
+    head_dim: int | None
+    out_bias: bool | None
+    qk_norm: bool
+    norm_eps: float
+    rope_scaling: RopeScaling | None
 
 
 class AcceptsRopeTables:
@@ -111,6 +116,13 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         attn_bias: a function of the positions that is added to the scores. It is called as
             ``attn_bias(H, T, S, q_offset=..., like=query)`` and returns an array that broadcasts to ``(B, H, T, S)``.
             It can be :func:`attnlib.alibi_bias`, for example, or a module with parameters.
+        head_dim: D, the width of a head; ``None`` means ``E / H``.
+        out_bias: whether the last projection adds a bias; ``None`` means what ``bias`` says.
+        qk_norm: whether each head's queries and keys are normalized, before they are rotated, by an RMS norm with a
+            weight for each component: ``q_norm`` and ``k_norm``.
+        norm_eps: a small number that these norms add to the mean square.
+        rope_scaling: how the rotary frequencies are lowered for texts longer than those of the training, see
+            :class:`attnlib.RopeScaling`; ``None`` leaves them unchanged.
 
     Returns:
         From the call, ``(B, T, E)``, or that and the weights ``(B, H, T, S)`` with ``need_weights``. ``key`` is the
@@ -121,18 +133,20 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         positions other than the default ones; queries and keys share it.
 
     Raises:
-        ValueError: ``num_heads`` does not divide E, ``num_kv_heads`` does not divide H, a head's width is odd with
-            ``rope``, or a call gets an array of the wrong rank or width, one whose batch differs from the query's, or
+        ValueError: ``num_heads`` does not divide E and ``head_dim`` is not given, ``num_kv_heads`` does not divide H, a
+            head's width is odd with ``rope``, or a call gets an array of the wrong rank or width, one whose batch differs from the query's, or
             ``rope_tables`` without ``rope``.
         TypeError: an argument is not a whole number, ``rope`` is not a number, or a call gets an array whose library
             or dtype differs from that of the parameters.
 
     Source:
         Vaswani et al. (2017), "Attention Is All You Need", section 3.2.2; grouped queries: Ainslie et al. (2023);
-        attention sinks: Xiao et al. (2023), "Efficient Streaming Language Models with Attention Sinks".
+        attention sinks: Xiao et al. (2023), "Efficient Streaming Language Models with Attention Sinks"; normalized
+        queries and keys: Henry et al. (2020), "Query-Key Normalization for Transformers".
     """
 
     Linear: Any
+    RMSNorm: Any
     training: bool
 
     @explain_torch_names
@@ -150,28 +164,36 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         softcap: float | None = None,
         scale: float | None = None,
         attn_bias: Callable[..., A] | None = None,
+        head_dim: int | None = None,
+        out_bias: bool | None = None,
+        qk_norm: bool = False,
+        norm_eps: float = 1e-6,
+        rope_scaling: RopeScaling | None = None,
     ) -> None:
         super().__init__()
         self.embed_dim = embed_dim = check_int("embed_dim", embed_dim, 1)
         self.num_heads = num_heads = check_int("num_heads", num_heads, 1)
         self.num_kv_heads = num_heads if num_kv_heads is None else check_int("num_kv_heads", num_kv_heads, 1)
-        if embed_dim % num_heads:
+        if head_dim is None and embed_dim % num_heads:
             raise ValueError(f"num_heads={num_heads} does not divide embed_dim={embed_dim}")
         if num_heads % self.num_kv_heads:
             raise ValueError(f"num_kv_heads={num_kv_heads} does not divide num_heads={num_heads}")
-        self.head_dim = embed_dim // num_heads
+        self.head_dim = embed_dim // num_heads if head_dim is None else check_int("head_dim", head_dim, 1)
         self.dropout, self.rope = check_probability("dropout", dropout), _rope_base(rope)
         if self.rope is not None and self.head_dim % 2:
-            raise ValueError(f"rope rotates pairs, but a head is {embed_dim}/{num_heads} = {self.head_dim} wide")
+            raise ValueError(f"rope rotates pairs, but a head is {self.head_dim} wide")
+        self.rope_scaling = rope_scaling
         self.window, self.num_sink_tokens = check_window(window), check_int("num_sink_tokens", num_sink_tokens, 0)
         self.softcap, self.attn_bias = check_softcap(softcap), attn_bias
         self.scale = check_scale(scale, self.head_dim)
         self.ablated: tuple[int, ...] = ()
-        kv_dim = self.num_kv_heads * self.head_dim
-        self.q_proj = self.Linear(embed_dim, embed_dim, bias=bias)
+        q_dim, kv_dim = num_heads * self.head_dim, self.num_kv_heads * self.head_dim
+        self.q_proj = self.Linear(embed_dim, q_dim, bias=bias)
         self.k_proj = self.Linear(embed_dim, kv_dim, bias=bias)
         self.v_proj = self.Linear(embed_dim, kv_dim, bias=bias)
-        self.out_proj = self.Linear(embed_dim, embed_dim, bias=bias)
+        self.out_proj = self.Linear(q_dim, embed_dim, bias=bias if out_bias is None else out_bias)
+        self.q_norm = self.RMSNorm(self.head_dim, eps=norm_eps) if qk_norm else None
+        self.k_norm = self.RMSNorm(self.head_dim, eps=norm_eps) if qk_norm else None
 
     # fmt: off
     @overload
@@ -206,6 +228,7 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         key = query if key is None else key
         value = key if value is None else value
         q = self._project("q_proj", query, self.num_heads)  # (B, H, T, D)
+        q = q if self.q_norm is None else self.q_norm(q)
         if isinstance(cache, MemoryCache):
             k, v = cache.project_once(key, value, self._project_keys_and_values)  # (B, H_kv, S, D)
             cache = None
@@ -300,7 +323,8 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
             )
 
     def _project_keys_and_values(self, key: Array, value: Array) -> tuple[Array, Array]:
-        return self._project("k_proj", key, self.num_kv_heads), self._project("v_proj", value, self.num_kv_heads)
+        k, v = self._project("k_proj", key, self.num_kv_heads), self._project("v_proj", value, self.num_kv_heads)
+        return k if self.k_norm is None else self.k_norm(k), v
 
     def _project(self, name: str, x: Array, heads: int) -> Array:
         """Return the projection of x, split into heads."""
@@ -342,7 +366,7 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         refuse_nested("query", x, rope=True)
         xp, device = namespace_and_device(x)
         positions = xp.arange(x.shape[-2], dtype=at_least_float32(xp, x.dtype), device=device) + offset
-        return rope_tables(positions, self.head_dim, base=base)
+        return rope_tables(positions, self.head_dim, base=base, scaling=self.rope_scaling)
 
 
 def _zero_heads(context: Array, heads: tuple[int, ...]) -> Array:

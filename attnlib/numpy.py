@@ -15,15 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlib import _bert, _learned_positions, _module, _multi_head_attention, _transformer_block, _transformer_stack
+from attnlib import _bert, _causal_lm, _learned_positions, _module, _multi_head_attention, _transformer_block, _transformer_stack
+from attnlib._causal_lm import CausalLMConfig
 from attnlib._gelu import gelu
-from attnlib._module import Dropout, Embedding, LayerNorm, Linear, Module, ModuleList
+from attnlib._module import Dropout, Embedding, LayerNorm, Linear, Module, ModuleList, RMSNorm
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.sliding_window_cache import SlidingWindowCache
 from attnlib.static_cache import StaticCache
 
 __all__ = [
     "BertEncoder",
+    "CausalLM",
+    "CausalLMConfig",
     "Decoder",
     "DecoderBlock",
     "Dropout",
@@ -37,6 +40,7 @@ __all__ = [
     "Module",
     "ModuleList",
     "MultiHeadAttention",
+    "RMSNorm",
     "SlidingWindowCache",
     "StaticCache",
     "TransformerBlock",
@@ -46,8 +50,11 @@ __all__ = [
 class _Parts(Module):
     """What the layers are built from."""
 
-    Linear, LayerNorm, Dropout, ModuleList = Linear, LayerNorm, Dropout, ModuleList
-    ACTIVATIONS = {"relu": _module.relu, "gelu": gelu}  # noqa: RUF012
+    Linear, LayerNorm, RMSNorm, Dropout, ModuleList = Linear, LayerNorm, RMSNorm, Dropout, ModuleList
+    NORMS = {"layer_norm": LayerNorm, "rms_norm": RMSNorm}  # noqa: RUF012
+    ACTIVATIONS = {  # noqa: RUF012
+        "relu": _module.relu, "gelu": gelu, "gelu_tanh": _module.gelu_tanh, "silu": _module.silu,
+    }  # fmt: skip
 
     def new_parameter(self, shape: tuple[int, ...], spread: float) -> _module.Floats:
         return (spread * np.random.standard_normal(shape)).astype(np.float32)
@@ -84,3 +91,17 @@ class LearnedPositions(_learned_positions.LearnedPositions[NDArray[Any]], _Parts
 class BertEncoder(_bert.BertEncoder[NDArray[Any]], _Parts):
     __doc__ = _bert.BertEncoder.__doc__
     Embedding, LearnedPositions, Encoder = Embedding, LearnedPositions, Encoder
+
+
+class FeedForward(_causal_lm.FeedForward[NDArray[Any]], _Parts):
+    __doc__ = _causal_lm.FeedForward.__doc__
+
+
+class CausalLMLayer(_causal_lm.CausalLMLayer[NDArray[Any]], _Parts):
+    __doc__ = _causal_lm.CausalLMLayer.__doc__
+    Attention, FeedForward = MultiHeadAttention, FeedForward
+
+
+class CausalLM(_causal_lm.CausalLM[NDArray[Any]], _Parts):
+    __doc__ = _causal_lm.CausalLM.__doc__
+    Embedding, Layer = Embedding, CausalLMLayer

@@ -12,7 +12,7 @@ Dimensions: T queries, S keys, D width, H heads. Query i is at position ``i + q_
 import math
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, SupportsFloat
+from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
@@ -81,8 +81,51 @@ def sinusoidal_positions(
     return xp.astype(table, dtype)
 
 
+class RopeScaling(NamedTuple):
+    r"""Lower frequencies for RoPE, with which a model reads texts that are longer than those it was first trained on.
+
+    .. math:: \omega' = \Bigl(\frac{1 - g}{\text{factor}} + g\Bigr)\, \omega, \qquad
+              g = \operatorname{clip}\Bigl(\frac{L \omega / 2\pi - \text{low}}{\text{high} - \text{low}},
+              \; 0,\; 1\Bigr)
+
+    L is ``original_length``. A pair that turns more than ``high`` times within L positions keeps its frequency, one
+    that turns less than ``low`` times gets the frequency divided by ``factor``, and those between get a mixture.
+
+    Attributes:
+        factor: by how much low frequencies are divided.
+        low_freq_factor: low, in turns.
+        high_freq_factor: high, in turns.
+        original_length: L, in positions.
+
+    Source:
+        Llama Team (2024), "The Llama 3 Herd of Models"; the formula is that of the authors' program.
+
+    Example:
+        >>> _, sin = rope_tables([1], 4, base=100.0, scaling=RopeScaling(8.0, original_length=128))
+        >>> np.arcsin(sin).round(4)  # 1 turns 20 times; 0.1 turns 2.04 times: g = 0.346
+        array([[1.    , 0.0428]])
+    """
+
+    factor: float
+    low_freq_factor: float = 1.0
+    high_freq_factor: float = 4.0
+    original_length: int = 8192
+
+    def scaled(self, frequencies: ArrayT) -> ArrayT:
+        """Return the lowered frequencies, of the same shape."""
+        xp, _ = namespace_and_device(frequencies)
+        turns = frequencies * (self.original_length / (2 * math.pi))
+        share = (turns - self.low_freq_factor) / (self.high_freq_factor - self.low_freq_factor)
+        kept = xp.clip(share, 0.0, 1.0)
+        return ((1 - kept) / self.factor + kept) * frequencies
+
+
 def rope_tables(
-    positions: ArrayT | Sequence[SupportsFloat | Sequence[SupportsFloat]], D: int, *, base: float = 10000.0
+    positions: ArrayT | Sequence[SupportsFloat | Sequence[SupportsFloat]],
+    D: int,
+    *,
+    base: float = 10000.0,
+    scaling: RopeScaling | None = None,
 ) -> tuple[ArrayT, ArrayT]:
     r"""Tabulate the cosines and sines of the angles by which RoPE rotates each position.
 
@@ -93,6 +136,7 @@ def rope_tables(
         positions: ``(..., T)``, the positions t, whole or not: an array of integers or floats, or a list.
         D: the number of components of a vector to rotate, even: its width, or less to leave the rest unchanged.
         base: the larger it is, the more slowly the slowest pair rotates.
+        scaling: how the frequencies are lowered for long texts, see :class:`RopeScaling`.
 
     Returns:
         ``(cos, sin)``, each ``(..., T, D/2)``, in the library and on the device of ``positions`` (NumPy for a list).
@@ -120,7 +164,7 @@ def rope_tables(
     dtype = checked.dtype
     if not xp.isdtype(dtype, "real floating"):
         dtype = xp.__array_namespace_info__().default_dtypes(device=device)["real floating"]
-    angles = _angles(checked, D, base, xp)
+    angles = _angles(checked, D, base, xp, scaling)
     return xp.astype(xp.cos(angles), dtype), xp.astype(xp.sin(angles), dtype)
 
 
@@ -325,7 +369,7 @@ def _floats_like(like: Array | None) -> tuple[ModuleType, Any, Any]:
     return xp, like.dtype, device
 
 
-def _angles(positions: Array, D: int, base: float, xp: ModuleType) -> Array:
+def _angles(positions: Array, D: int, base: float, xp: ModuleType, scaling: RopeScaling | None = None) -> Array:
     """Return position times frequency, (..., T) to (..., T, D/2), in float64."""
     if check_int("D", D, 0) % 2:
         raise ValueError(f"D is {D}, but an even number is needed: sines and cosines come in pairs")
@@ -335,7 +379,10 @@ def _angles(positions: Array, D: int, base: float, xp: ModuleType) -> Array:
     device = device_of(positions)
     dtype = widest_float(xp, device)
     exponents = xp.arange(0, D, 2, dtype=dtype, device=device) / D  # 2k/D
-    return xp.astype(positions, dtype)[..., None] * base**-exponents
+    frequencies = base**-exponents
+    if scaling is not None:
+        frequencies = scaling.scaled(frequencies)
+    return xp.astype(positions, dtype)[..., None] * frequencies
 
 
 def _checked_positions(positions: Array | list[Any]) -> Array:

@@ -10,18 +10,23 @@ Example:
     ((3, 5, 8), (3, 2, 5, 5))
 """
 
-from attnlib import _bert, _learned_positions, _multi_head_attention, _transformer_block, _transformer_stack
+from attnlib import _bert, _causal_lm, _learned_positions, _multi_head_attention, _transformer_block, _transformer_stack
+from attnlib._causal_lm import CausalLMConfig
 from attnlib._extras import explain_missing
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.sliding_window_cache import SlidingWindowCache
 from attnlib.static_cache import StaticCache
 
 with explain_missing("attnlib.torch"):
+    from functools import partial
+
     import torch.nn.functional as F
     from torch import Tensor, empty, nn
 
 __all__ = [
     "BertEncoder",
+    "CausalLM",
+    "CausalLMConfig",
     "Decoder",
     "DecoderBlock",
     "Encoder",
@@ -38,8 +43,11 @@ __all__ = [
 class _Parts(nn.Module):
     """What the layers are built from."""
 
-    Linear, LayerNorm, Dropout, ModuleList = nn.Linear, nn.LayerNorm, nn.Dropout, nn.ModuleList
-    ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}  # noqa: RUF012
+    Linear, LayerNorm, RMSNorm, Dropout, ModuleList = nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.Dropout, nn.ModuleList
+    NORMS = {"layer_norm": nn.LayerNorm, "rms_norm": nn.RMSNorm}  # noqa: RUF012
+    ACTIVATIONS = {  # noqa: RUF012
+        "relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh"), "silu": F.silu,
+    }  # fmt: skip
 
     def new_parameter(self, shape: tuple[int, ...], spread: float) -> nn.Parameter:
         return nn.Parameter(nn.init.normal_(empty(shape), std=spread))
@@ -76,3 +84,17 @@ class LearnedPositions(_learned_positions.LearnedPositions[Tensor], _Parts):
 class BertEncoder(_bert.BertEncoder[Tensor], _Parts):
     __doc__ = _bert.BertEncoder.__doc__
     Embedding, LearnedPositions, Encoder = nn.Embedding, LearnedPositions, Encoder
+
+
+class FeedForward(_causal_lm.FeedForward[Tensor], _Parts):
+    __doc__ = _causal_lm.FeedForward.__doc__
+
+
+class CausalLMLayer(_causal_lm.CausalLMLayer[Tensor], _Parts):
+    __doc__ = _causal_lm.CausalLMLayer.__doc__
+    Attention, FeedForward = MultiHeadAttention, FeedForward
+
+
+class CausalLM(_causal_lm.CausalLM[Tensor], _Parts):
+    __doc__ = _causal_lm.CausalLM.__doc__
+    Embedding, Layer = nn.Embedding, CausalLMLayer

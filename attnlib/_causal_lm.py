@@ -1,0 +1,309 @@
+"""A language model that predicts the next token, written once: :mod:`attnlib.numpy` and :mod:`attnlib.torch` make
+classes of it.
+
+Dimensions: B batch, T tokens, S tokens so far, H heads, D width per head, E width of the vectors (embed_dim), V tokens
+in the vocabulary.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic
+
+from attnlib._arrays import (
+    Array,
+    at_least_float32,
+    check_int,
+    integer_indices,
+    namespace_and_device,
+    shape,
+)
+from attnlib._multi_head_attention import RopeTables
+from attnlib._types import A
+from attnlib.cache import KVCache
+from attnlib.positions import RopeScaling, rope_tables
+from attnlib.sliding_window_cache import SlidingWindowCache
+
+NORMS = ("rms_norm", "layer_norm")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalLMConfig:
+    """The sizes and variants of a :class:`CausalLM`. The defaults are those of Llama.
+
+    Attributes:
+        vocab_size: V.
+        embed_dim: E.
+        num_layers: the number of layers.
+        num_heads: H, the heads of the queries.
+        ff_dim: the width of the hidden layer between the projections of a feed-forward layer.
+        num_kv_heads: the heads of keys and values; ``None`` means H.
+        head_dim: D; ``None`` means ``E / H``.
+        norm: ``"rms_norm"`` or ``"layer_norm"``.
+        norm_eps: a small number that the norms add to the mean square or the variance.
+        post_norm: whether there is also a norm after each part of a layer, before it is added (Gemma 2).
+        qk_norm: whether each head's queries and keys are normalized (Qwen 3).
+        activation: ``"silu"``, ``"gelu"``, ``"gelu_tanh"`` or ``"relu"``.
+        gated: whether the activation is a gate, by which a second projection is multiplied (SwiGLU, GeGLU).
+        qkv_bias: whether the projections to queries, keys and values add a bias.
+        out_bias: whether the projection of the contexts adds a bias.
+        ff_bias: whether the projections of a feed-forward layer add a bias.
+        rope_base: the base of rotary positions; ``None`` for none.
+        rope_scaling: how the rotary frequencies are lowered (Llama 3.1); ``None`` leaves them unchanged.
+        max_positions: the number of learned positions; ``None`` for none.
+        windows: for each layer, the number of positions before its own that a query may attend to, or ``None`` for all
+            of them; ``None`` alone means that no layer has a window.
+        scale: the factor by which dot products are multiplied; ``None`` means ``1 / sqrt(D)``.
+        attn_softcap: the softcap of the attention scores; ``None`` for none.
+        logit_softcap: the same for the logits.
+        embed_scale: the factor by which the embeddings are multiplied.
+        tied: whether the logits are computed with the embeddings' weights.
+    """
+
+    vocab_size: int
+    embed_dim: int
+    num_layers: int
+    num_heads: int
+    ff_dim: int
+    num_kv_heads: int | None = None
+    head_dim: int | None = None
+    norm: str = "rms_norm"
+    norm_eps: float = 1e-5
+    post_norm: bool = False
+    qk_norm: bool = False
+    activation: str = "silu"
+    gated: bool = True
+    qkv_bias: bool = False
+    out_bias: bool = False
+    ff_bias: bool = False
+    rope_base: float | None = 10000.0
+    rope_scaling: RopeScaling | None = None
+    max_positions: int | None = None
+    windows: tuple[int | None, ...] | None = None
+    scale: float | None = None
+    attn_softcap: float | None = None
+    logit_softcap: float | None = None
+    embed_scale: float = 1.0
+    tied: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "embed_dim", "num_layers", "num_heads", "ff_dim"):
+            check_int(name, getattr(self, name), 1)
+        if self.norm not in NORMS:
+            raise ValueError(f"norm is {self.norm!r}, but one of {', '.join(NORMS)} is needed")
+        if self.windows is not None and len(self.windows) != self.num_layers:
+            raise ValueError(f"windows has {len(self.windows)} entries, but there are {self.num_layers} layers")
+
+
+class FeedForward(Generic[A]):
+    """Transform each position on its own: by two projections with an activation between, or three with a gate.
+
+    Args:
+        config: the sizes and variants.
+
+    Returns:
+        From the call, ``(..., E)`` for ``(..., E)``.
+
+    Source:
+        Shazeer (2020), "GLU Variants Improve Transformer".
+    """
+
+    Linear: Any
+    ACTIVATIONS: Any
+
+    def __init__(self, config: CausalLMConfig) -> None:
+        super().__init__()
+        E, hidden, bias = config.embed_dim, config.ff_dim, config.ff_bias
+        self.activation = config.activation
+        if self.activation not in self.ACTIVATIONS:
+            known = ", ".join(map(repr, self.ACTIVATIONS))
+            raise ValueError(f"activation is {self.activation!r}, but one of {known} is needed")
+        self.gate_proj = self.Linear(E, hidden, bias=bias) if config.gated else None
+        self.up_proj = self.Linear(E, hidden, bias=bias)
+        self.down_proj = self.Linear(hidden, E, bias=bias)
+
+    def forward(self, x: A) -> A:
+        """Transform the vectors: see the class."""
+        activation = self.ACTIVATIONS[self.activation]
+        if self.gate_proj is None:
+            return self.down_proj(activation(self.up_proj(x)))
+        return self.down_proj(activation(self.gate_proj(x)) * self.up_proj(x))
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+class CausalLMLayer(Generic[A]):
+    r"""One layer: attend to the positions up to its own, then transform each on its own; add both to the input.
+
+    .. math:: x' = x + \operatorname{Attn}(\operatorname{norm}_1 x), \qquad
+              y = x' + \operatorname{FF}(\operatorname{norm}_2 x')
+
+    Args:
+        config: the sizes and variants.
+        index: the layer's number, which decides its window.
+
+    Returns:
+        From the call, ``(B, T, E)``, or that and the weights ``(B, H, T, S)`` with ``need_weights``.
+
+    Source:
+        Touvron et al. (2023), "LLaMA: Open and Efficient Foundation Language Models", section 2.2.
+    """
+
+    Attention: Any
+    FeedForward: Any
+    NORMS: Any
+
+    def __init__(self, config: CausalLMConfig, index: int) -> None:
+        super().__init__()
+        left = None if config.windows is None else config.windows[index]
+        self.self_attn = self.Attention(
+            config.embed_dim, config.num_heads, num_kv_heads=config.num_kv_heads, head_dim=config.head_dim,
+            bias=config.qkv_bias, out_bias=config.out_bias, qk_norm=config.qk_norm, norm_eps=config.norm_eps,
+            rope=config.rope_base, rope_scaling=config.rope_scaling, scale=config.scale, softcap=config.attn_softcap,
+            window=None if left is None else (left, None),
+        )  # fmt: skip
+        self.ff = self.FeedForward(config)
+        new_norm = self.NORMS[config.norm]
+        self.norm1, self.norm2, *post = (
+            new_norm(config.embed_dim, eps=config.norm_eps) for _ in range(4 if config.post_norm else 2)
+        )
+        self.post_norm1, self.post_norm2 = post or (None, None)
+
+    def forward(
+        self,
+        x: Array,
+        attn_mask: Array | None = None,
+        *,
+        cache: KVCache | None = None,
+        rope_tables: RopeTables[Array] | None = None,
+        need_weights: bool = False,
+    ) -> Any:
+        """Transform a sequence: see the class."""
+        context = self.self_attn(
+            self.norm1(x), None, None, attn_mask, is_causal=True, cache=cache, rope_tables=rope_tables,
+            need_weights=need_weights,
+        )  # fmt: skip
+        context, *weights = context if need_weights else (context,)
+        x = x + (context if self.post_norm1 is None else self.post_norm1(context))
+        hidden = self.ff(self.norm2(x))
+        x = x + (hidden if self.post_norm2 is None else self.post_norm2(hidden))
+        return (x, *weights) if need_weights else x
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+class CausalLM(Generic[A]):
+    r"""A decoder-only language model: for each position, one logit for each token that could come next.
+
+    .. math:: x^0_t = W_{w_t}, \qquad x^{n+1} = \operatorname{Layer}_n(x^n), \qquad
+              \text{logits}_t = U \operatorname{norm}(x^N_t)
+
+    with the embeddings W and, where ``tied``, U = W. The parts are ``embed_tokens``, ``layers``, ``norm`` and, unless
+    tied, ``lm_head``, as in transformers' ``LlamaForCausalLM``.
+
+    Args:
+        config: the sizes and variants.
+
+    Returns:
+        From the call with tokens ``(B, T)``, the logits ``(B, T, V)``; with ``need_weights`` also a list of the weights
+        ``(B, H, T, S)`` of all layers. ``attn_mask`` broadcasts to ``(B, H, T, S)`` and restricts the causal attention
+        further: :func:`attnlib.padding_mask` excludes padding. ``positions`` ``(T,)`` or ``(B, T)`` are those of the
+        tokens; ``None`` means that they continue where the cache ends. ``cache`` is a list with one cache for each
+        layer, which :meth:`new_cache` returns. ``logits_to_keep`` is the number of last positions whose logits are
+        computed; ``None`` means all.
+
+    Raises:
+        TypeError: the tokens are not integers.
+        ValueError: the tokens do not have shape ``(B, T)``, or, in NumPy, a token is not in the vocabulary; a position
+            is beyond the last learned one; or ``cache`` does not hold one cache for each layer.
+
+    Source:
+        Radford et al. (2018), "Improving Language Understanding by Generative Pre-Training"; Touvron et al. (2023),
+        "LLaMA: Open and Efficient Foundation Language Models", section 2.2.
+    """
+
+    Linear: Any
+    Embedding: Any
+    ModuleList: Any
+    Layer: Any
+    NORMS: Any
+
+    def __init__(self, config: CausalLMConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embed_tokens = self.Embedding(config.vocab_size, config.embed_dim)
+        learned = config.max_positions
+        self.embed_positions = None if learned is None else self.Embedding(learned, config.embed_dim)
+        self.layers = self.ModuleList([self.Layer(config, n) for n in range(config.num_layers)])
+        self.norm = self.NORMS[config.norm](config.embed_dim, eps=config.norm_eps)
+        self.lm_head = None if config.tied else self.Linear(config.embed_dim, config.vocab_size, bias=False)
+
+    def new_cache(self) -> list[KVCache]:
+        """Return an empty cache for every layer, which keeps no more positions than the layer's window needs."""
+        windows = self.config.windows or (None,) * len(self.layers)
+        return [KVCache() if left is None else SlidingWindowCache(left) for left in windows]
+
+    def forward(
+        self,
+        tokens: Array,
+        attn_mask: Array | None = None,
+        *,
+        positions: Array | None = None,
+        cache: Sequence[KVCache] | None = None,
+        logits_to_keep: int | None = None,
+        need_weights: bool = False,
+    ) -> Any:
+        """Predict the next token at each position: see the class."""
+        tokens = integer_indices("tokens", tokens)
+        if tokens.ndim != 2:
+            raise ValueError(f"tokens has shape {shape(tokens)}, but (B, T) is needed: one text is tokens[None, :]")
+        if cache is not None and len(cache) != len(self.layers):
+            raise ValueError(f"cache holds {len(cache)}, but there are {len(self.layers)} layers: use new_cache()")
+        positions = self._positions(tokens, positions, cache)
+        x = self.embed_tokens(tokens)  # (B, T, E)
+        if self.config.embed_scale != 1:
+            xp, device = namespace_and_device(x)
+            x = x * xp.asarray(self.config.embed_scale, dtype=x.dtype, device=device)
+        if self.embed_positions is not None:
+            x = x + self.embed_positions(positions)
+        tables, weights = self._rope_tables(positions, x), []
+        for layer, own in zip(self.layers, cache or [None] * len(self.layers), strict=True):
+            x = layer(x, attn_mask, cache=own, rope_tables=tables, need_weights=need_weights)
+            if need_weights:
+                x, w = x
+                weights.append(w)
+        logits = self._logits(x if logits_to_keep is None else x[:, -logits_to_keep:])
+        return (logits, weights) if need_weights else logits
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+    def _positions(self, tokens: Array, positions: Array | None, cache: Sequence[KVCache] | None) -> Array:
+        """Return the positions of the tokens, ``(T,)`` or ``(B, T)``."""
+        if positions is not None:
+            return integer_indices("positions", positions)
+        xp, device = namespace_and_device(tokens)
+        return xp.arange(tokens.shape[-1], device=device) + (0 if cache is None else cache[0].length)
+
+    def _rope_tables(self, positions: Array, x: Array) -> RopeTables[Array] | None:
+        """Return the rotary tables of the positions, which all layers share."""
+        base = self.config.rope_base
+        if base is None:
+            return None
+        xp, _ = namespace_and_device(x)
+        positions = xp.astype(positions, at_least_float32(xp, x.dtype))
+        if positions.ndim == 2:
+            positions = positions[:, None, :]  # (B, 1, T), the same for all heads
+        D = self.config.head_dim or self.config.embed_dim // self.config.num_heads
+        return rope_tables(positions, D, base=base, scaling=self.config.rope_scaling)
+
+    def _logits(self, x: Array) -> Array:
+        """Return the logits (B, T, V) for the states (B, T, E) of the last layer."""
+        x = self.norm(x)
+        logits = x @ self.embed_tokens.weight.T if self.lm_head is None else self.lm_head(x)
+        cap = self.config.logit_softcap
+        if cap is None:
+            return logits
+        xp, _ = namespace_and_device(logits)
+        return xp.tanh(logits / cap) * cap
