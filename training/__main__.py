@@ -1,0 +1,51 @@
+"""Train the course's language model: ``python -m training``. A run that was stopped resumes where it was."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from attnlib.torch import CausalLMConfig
+from training.corpus import read_corpus, require_version
+from training.export import export
+from training.loop import Settings, train
+from training.vocabulary import VOCAB_SIZE, encode_modules, train_tokenizer
+
+CONFIG = CausalLMConfig(
+    vocab_size=VOCAB_SIZE, embed_dim=192, num_layers=6, num_heads=6, num_kv_heads=2, ff_dim=512, norm_eps=1e-5
+)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Read the text, make the tokenizer, train the model, and write it in the layout of a Llama checkpoint."""
+    options = _parser().parse_args(arguments)
+    corpus = read_corpus(options.stdlib)
+    if not options.any_version:
+        try:
+            require_version(corpus)
+        except ValueError as error:
+            sys.exit(f"error: {error}")
+    options.folder.mkdir(parents=True, exist_ok=True)
+    words = options.folder / "tokenizer.json"
+    if not words.is_file():
+        train_tokenizer(corpus.learned.values()).save(str(words))
+    tokenizer = Tokenizer.from_file(str(words))
+    learned, held_out = (encode_modules(tokenizer, part.values()) for part in (corpus.learned, corpus.held_out))
+    print(f"{len(learned):,} tokens to learn from, {len(held_out):,} held out")
+    settings = Settings(steps=options.steps, threads=options.threads)
+    export(train(CONFIG, learned, held_out, settings, options.folder), tokenizer, options.folder / "model")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("_build/training"), help="for checkpoint, log and model")
+    parser.add_argument("--steps", type=int, default=3000, help="of 4096 tokens each (%(default)s)")
+    parser.add_argument("--threads", type=int, default=2, help="which decide how sums are rounded (%(default)s)")
+    parser.add_argument("--stdlib", type=Path, help="the folder of Python's standard library; default: this Python's")
+    parser.add_argument("--any-version", action="store_true", help="train on another version's library")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

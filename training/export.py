@@ -1,0 +1,58 @@
+"""The trained model as a folder in the layout of a Llama checkpoint, which attnlib.hf and transformers load."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+
+from attnlib.torch import CausalLM, CausalLMConfig
+from training.vocabulary import END
+
+# Our names for the parts of a layer, and transformers' names.
+NAMES = {
+    ".out_proj.": ".o_proj.",
+    ".ff.": ".mlp.",
+    ".norm1.": ".input_layernorm.",
+    ".norm2.": ".post_attention_layernorm.",
+}
+
+
+def export(model: CausalLM, tokenizer: Tokenizer, folder: Path) -> None:
+    """Write ``config.json``, ``tokenizer.json`` and, in float16, ``model.safetensors``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    end = tokenizer.token_to_id(END)
+    (folder / "config.json").write_text(json.dumps(_settings(model.config, end), indent=2) + "\n", "utf-8")
+    tokenizer.save(str(folder / "tokenizer.json"))
+    state = {_renamed(name): x.detach().to(torch.float16).contiguous() for name, x in model.state_dict().items()}
+    save_file(state, folder / "model.safetensors", {"format": "pt"})
+
+
+def _settings(config: CausalLMConfig, end: int) -> dict[str, Any]:
+    return {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "vocab_size": config.vocab_size,
+        "hidden_size": config.embed_dim,
+        "num_hidden_layers": config.num_layers,
+        "num_attention_heads": config.num_heads,
+        "num_key_value_heads": config.num_kv_heads,
+        "head_dim": config.head_dim or config.embed_dim // config.num_heads,
+        "intermediate_size": config.ff_dim,
+        "hidden_act": config.activation,
+        "rms_norm_eps": config.norm_eps,
+        "rope_theta": config.rope_base,
+        "max_position_embeddings": 512,
+        "tie_word_embeddings": config.tied,
+        "bos_token_id": end,
+        "eos_token_id": end,
+        "torch_dtype": "float16",
+    }
+
+
+def _renamed(name: str) -> str:
+    for ours, theirs in NAMES.items():
+        name = name.replace(ours, theirs)
+    return f"model.{name}"
