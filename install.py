@@ -25,7 +25,7 @@ SIZE = {  # of the environment, with PyTorch's CPU build
     "torch": "1.4 GB",
     "grading": "1.6 GB",
     "book": "2.0 GB",
-    "test": "3.3 GB",
+    "test": "3.4 GB",
     "bench": "3.4 GB",
 }
 

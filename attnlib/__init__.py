@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 
 from attnlib.attention import attention, self_attention
 from attnlib.cells import gru_cell, rnn_cell
+from attnlib.generation import generate
 from attnlib.heads import merge_heads, multi_head_attention, split_heads
 from attnlib.masks import causal_mask, combine_masks, padding_mask, window_mask
 from attnlib.positions import (
+    RopeScaling,
     alibi_bias,
     alibi_slopes,
     apply_rope,
@@ -30,16 +32,21 @@ from attnlib.positions import (
     sinusoidal_positions,
 )
 from attnlib.recurrent import encode
+from attnlib.rms_norm import rms_norm
 from attnlib.rollout import attention_rollout
+from attnlib.sampling import sampling_probabilities
 from attnlib.sdpa import scaled_dot_product_attention, scaled_dot_product_attention_backward
 from attnlib.seq2seq import bahdanau_step, luong_step
 from attnlib.similarity import additive, cosine, dot, gaussian, general, scaled_dot
 from attnlib.softmax import softmax
+from attnlib.speculative import generate_speculatively
+from attnlib.swiglu import swiglu
 from attnlib.weights import load_weights
 
 __version__ = "0.6.0"
 
 __all__ = [
+    "RopeScaling",
     "additive",
     "alibi_bias",
     "alibi_slopes",
@@ -54,6 +61,8 @@ __all__ = [
     "encode",
     "gaussian",
     "general",
+    "generate",
+    "generate_speculatively",
     "gru_cell",
     "load_weights",
     "luong_step",
@@ -61,8 +70,10 @@ __all__ = [
     "multi_head_attention",
     "padding_mask",
     "relative_buckets",
+    "rms_norm",
     "rnn_cell",
     "rope_tables",
+    "sampling_probabilities",
     "scaled_dot",
     "scaled_dot_product_attention",
     "scaled_dot_product_attention_backward",
@@ -70,14 +81,16 @@ __all__ = [
     "sinusoidal_positions",
     "softmax",
     "split_heads",
+    "swiglu",
     "window_mask",
 ]
 
-LAZY_MODULES = ("checks", "embeddings", "minilm", "numpy", "plotting", "torch", "triton")
+LAZY_MODULES = ("checks", "embeddings", "hf", "minilm", "numpy", "plotting", "torch", "triton")
 
 if TYPE_CHECKING:  # a type checker that sees a __getattr__ accepts every misspelt name
     from attnlib import checks as checks
     from attnlib import embeddings as embeddings
+    from attnlib import hf as hf
     from attnlib import minilm as minilm
     from attnlib import numpy as numpy
     from attnlib import plotting as plotting

@@ -1,19 +1,22 @@
-"""A language model that predicts the next token, written once: :mod:`attnlib.numpy` and :mod:`attnlib.torch` make
-classes of it.
+"""A language model, written once: :mod:`attnlib.numpy` and :mod:`attnlib.torch` make classes of it.
 
 Dimensions: B batch, T tokens, S tokens so far, H heads, D width per head, E width of the vectors (embed_dim), V tokens
 in the vocabulary.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, Unpack, overload
 
 from attnlib._arrays import (
     Array,
     at_least_float32,
+    check_bool,
+    check_float,
     check_int,
     integer_indices,
+    is_torch,
     namespace_and_device,
     shape,
 )
@@ -88,8 +91,15 @@ class CausalLMConfig:
     def __post_init__(self) -> None:
         for name in ("vocab_size", "embed_dim", "num_layers", "num_heads", "ff_dim"):
             check_int(name, getattr(self, name), 1)
+        for name in ("post_norm", "qk_norm", "gated", "qkv_bias", "out_bias", "ff_bias", "tied"):
+            check_bool(name, getattr(self, name))
+        for name in ("norm_eps", "rope_base", "scale", "attn_softcap", "logit_softcap", "embed_scale"):
+            if (value := getattr(self, name)) is not None and not 0 < check_float(name, value) < math.inf:
+                raise ValueError(f"{name} is {value}, but a positive number is needed")
         if self.norm not in NORMS:
-            raise ValueError(f"norm is {self.norm!r}, but one of {', '.join(NORMS)} is needed")
+            raise ValueError(f"norm is {self.norm!r}, but {' or '.join(map(repr, NORMS))} is needed")
+        if self.max_positions is not None:
+            check_int("max_positions", self.max_positions, 1)
         if self.windows is not None and len(self.windows) != self.num_layers:
             raise ValueError(f"windows has {len(self.windows)} entries, but there are {self.num_layers} layers")
 
@@ -164,10 +174,10 @@ class CausalLMLayer(Generic[A]):
         )  # fmt: skip
         self.ff = self.FeedForward(config)
         new_norm = self.NORMS[config.norm]
-        self.norm1, self.norm2, *post = (
-            new_norm(config.embed_dim, eps=config.norm_eps) for _ in range(4 if config.post_norm else 2)
+        self.norm1, self.norm2 = (new_norm(config.embed_dim, eps=config.norm_eps) for _ in range(2))
+        self.post_norm1, self.post_norm2 = (
+            new_norm(config.embed_dim, eps=config.norm_eps) if config.post_norm else None for _ in range(2)
         )
-        self.post_norm1, self.post_norm2 = post or (None, None)
 
     def forward(
         self,
@@ -193,6 +203,14 @@ class CausalLMLayer(Generic[A]):
         __call__ = forward
 
 
+class CausalLMOptions(TypedDict, Generic[A], total=False):
+    """Arguments of a language model's call that do not affect the number of results."""
+
+    positions: A | None
+    cache: Sequence[KVCache] | None  # a list, of which type checkers would not accept a list[StaticCache]
+    logits_to_keep: int | None
+
+
 class CausalLM(Generic[A]):
     r"""A decoder-only language model: for each position, one logit for each token that could come next.
 
@@ -210,17 +228,28 @@ class CausalLM(Generic[A]):
         ``(B, H, T, S)`` of all layers. ``attn_mask`` broadcasts to ``(B, H, T, S)`` and restricts the causal attention
         further: :func:`attnlib.padding_mask` excludes padding. ``positions`` ``(T,)`` or ``(B, T)`` are those of the
         tokens; ``None`` means that they continue where the cache ends. ``cache`` is a list with one cache for each
-        layer, which :meth:`new_cache` returns. ``logits_to_keep`` is the number of last positions whose logits are
+        layer, which ``new_cache`` returns. ``logits_to_keep`` is the number of last positions whose logits are
         computed; ``None`` means all.
 
     Raises:
-        TypeError: the tokens are not integers.
-        ValueError: the tokens do not have shape ``(B, T)``, or, in NumPy, a token is not in the vocabulary; a position
-            is beyond the last learned one; or ``cache`` does not hold one cache for each layer.
+        TypeError: the tokens or positions are not integers, or ``cache`` is not a list.
+        ValueError: the tokens do not have shape ``(B, T)`` or, in NumPy, a token is not in the vocabulary; the
+            positions have another shape, or more learned ones are needed than there are; ``cache`` does not hold one
+            cache for each layer; or ``logits_to_keep`` is below 1.
 
     Source:
         Radford et al. (2018), "Improving Language Understanding by Generative Pre-Training"; Touvron et al. (2023),
         "LLaMA: Open and Efficient Foundation Language Models", section 2.2.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnlib.numpy import CausalLM, CausalLMConfig
+        >>> model = CausalLM(CausalLMConfig(vocab_size=7, embed_dim=8, num_layers=3, num_heads=2, ff_dim=12))
+        >>> tokens, cache = np.array([[3, 1, 4, 1, 5]]), model.new_cache()
+        >>> logits = model(tokens)
+        >>> first, rest = model(tokens[:, :2], cache=cache), model(tokens[:, 2:], cache=cache)
+        >>> logits.shape, bool(np.allclose(logits[:, 2:], rest, atol=1e-6))
+        ((1, 5, 7), True)
     """
 
     Linear: Any
@@ -228,6 +257,7 @@ class CausalLM(Generic[A]):
     ModuleList: Any
     Layer: Any
     NORMS: Any
+    parameters: Any  # a method of the modules of either library
 
     def __init__(self, config: CausalLMConfig) -> None:
         super().__init__()
@@ -244,6 +274,18 @@ class CausalLM(Generic[A]):
         windows = self.config.windows or (None,) * len(self.layers)
         return [KVCache() if left is None else SlidingWindowCache(left) for left in windows]
 
+    # fmt: off
+    @overload
+    def forward(self, tokens: A, attn_mask: A | None = ..., *, need_weights: Literal[False] = ...,
+                **options: Unpack[CausalLMOptions[A]]) -> A: ...
+    @overload
+    def forward(self, tokens: A, attn_mask: A | None = ..., *, need_weights: Literal[True],
+                **options: Unpack[CausalLMOptions[A]]) -> tuple[A, list[A]]: ...
+    @overload
+    def forward(self, tokens: A, attn_mask: A | None = ..., *, need_weights: bool,
+                **options: Unpack[CausalLMOptions[A]]) -> A | tuple[A, list[A]]: ...
+    # fmt: on
+
     def forward(
         self,
         tokens: Array,
@@ -258,33 +300,56 @@ class CausalLM(Generic[A]):
         tokens = integer_indices("tokens", tokens)
         if tokens.ndim != 2:
             raise ValueError(f"tokens has shape {shape(tokens)}, but (B, T) is needed: one text is tokens[None, :]")
-        if cache is not None and len(cache) != len(self.layers):
-            raise ValueError(f"cache holds {len(cache)}, but there are {len(self.layers)} layers: use new_cache()")
+        caches = self._checked_caches(cache)
+        kept = slice(None) if logits_to_keep is None else slice(-check_int("logits_to_keep", logits_to_keep, 1), None)
         positions = self._positions(tokens, positions, cache)
-        x = self.embed_tokens(tokens)  # (B, T, E)
-        if self.config.embed_scale != 1:
-            xp, device = namespace_and_device(x)
-            x = x * xp.asarray(self.config.embed_scale, dtype=x.dtype, device=device)
-        if self.embed_positions is not None:
-            x = x + self.embed_positions(positions)
+        x = self._embed(tokens, positions)  # (B, T, E)
         tables, weights = self._rope_tables(positions, x), []
-        for layer, own in zip(self.layers, cache or [None] * len(self.layers), strict=True):
+        for layer, own in zip(self.layers, caches, strict=True):
             x = layer(x, attn_mask, cache=own, rope_tables=tables, need_weights=need_weights)
             if need_weights:
                 x, w = x
                 weights.append(w)
-        logits = self._logits(x if logits_to_keep is None else x[:, -logits_to_keep:])
+        logits = self._logits(x[:, kept])
         return (logits, weights) if need_weights else logits
 
     if TYPE_CHECKING:
         __call__ = forward
 
+    def _checked_caches(self, cache: Sequence[KVCache] | None) -> Sequence[KVCache | None]:
+        """Return the cache of each layer, or None for each."""
+        if cache is None:
+            return [None] * len(self.layers)
+        if not isinstance(cache, list):
+            raise TypeError(f"cache is a {type(cache).__name__}, but a list is needed, one for each layer: new_cache()")
+        if len(cache) != len(self.layers):
+            raise ValueError(f"cache holds {len(cache)}, but there are {len(self.layers)} layers: use new_cache()")
+        return cache
+
     def _positions(self, tokens: Array, positions: Array | None, cache: Sequence[KVCache] | None) -> Array:
         """Return the positions of the tokens, ``(T,)`` or ``(B, T)``."""
+        B, T = tokens.shape
         if positions is not None:
-            return integer_indices("positions", positions)
+            positions = integer_indices("positions", positions)
+            if tuple(positions.shape) not in ((T,), (B, T)):
+                raise ValueError(f"positions has shape {shape(positions)}, but {(T,)} or {(B, T)} is needed")
+            return positions
+        start, learned = 0 if cache is None else cache[0].length, self.config.max_positions
+        if learned is not None and not is_torch(start) and start + T > learned:
+            raise ValueError(
+                f"the text has {start + T} tokens, but the model has only {learned} learned positions: use a shorter "
+                "text, or generate fewer tokens"
+            )
         xp, device = namespace_and_device(tokens)
-        return xp.arange(tokens.shape[-1], device=device) + (0 if cache is None else cache[0].length)
+        return xp.arange(T, device=device) + start
+
+    def _embed(self, tokens: Array, positions: Array) -> Array:
+        """Return the vectors (B, T, E) of the tokens, with those of the positions added if there are any."""
+        x = self.embed_tokens(tokens)
+        if self.config.embed_scale != 1:
+            xp, device = namespace_and_device(x)
+            x = x * xp.asarray(self.config.embed_scale, dtype=x.dtype, device=device)
+        return x if self.embed_positions is None else x + self.embed_positions(positions)
 
     def _rope_tables(self, positions: Array, x: Array) -> RopeTables[Array] | None:
         """Return the rotary tables of the positions, which all layers share."""

@@ -40,15 +40,19 @@ def _library(error: ImportError) -> str:
     return (error.name or "").partition(".")[0]
 
 
-def require(user: str, *libraries: str) -> None:
-    """Raise ModuleNotFoundError unless all these libraries are installed, without importing any of them."""
+def require(user: str, *libraries: str, extra: str | None = None) -> None:
+    """Raise ModuleNotFoundError unless all these libraries are installed, without importing any of them.
+
+    ``extra`` is the one that installs them all, if it is not the one in EXTRAS.
+    """
     for library in libraries:
         if find_spec(library) is None:
-            raise _missing(user, library)
+            raise _missing(user, library, extra)
 
 
-def _missing(user: str, library: str) -> ModuleNotFoundError:
-    package = library.replace("_", "-")
-    extra = "hf" if user == "attnlib.hf" else EXTRAS[library]
-    text = f"{user} needs {package}, which is not installed: run pip install 'attnlib[{extra}]'"
+def _missing(user: str, library: str, extra: str | None = None) -> ModuleNotFoundError:
+    text = (
+        f"{user} needs {library.replace('_', '-')}, which is not installed: "
+        f"run pip install 'attnlib[{extra or EXTRAS[library]}]'"
+    )
     return ModuleNotFoundError(text, name=library)

@@ -9,25 +9,24 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from attnlib import swiglu
 from attnlib._arrays import Array, array_namespace, is_torch, refuse_subclass, shape
 from attnlib._types import Stored
 from attnlib.rms_norm import rms_norm
 
 Floats = NDArray[np.floating[Any]]
 
-
 _SKIP_INIT: ContextVar[bool] = ContextVar("_SKIP_INIT", default=False)
 
 
 @contextmanager
 def skip_init() -> Iterator[None]:
-    """Create layers whose large parameters are 0, which takes no time, because they will be replaced."""
+    """Create layers whose large parameters take neither time nor memory, because others will replace them."""
     token = _SKIP_INIT.set(True)
     try:
         yield
@@ -35,9 +34,10 @@ def skip_init() -> Iterator[None]:
         _SKIP_INIT.reset(token)
 
 
-def _drawn(draw: Callable[[], NDArray[np.float64]], size: tuple[int, ...]) -> Floats:
-    """Return the float32 parameters that are drawn, or zeros under :func:`skip_init`."""
-    return np.zeros(size, np.float32) if _SKIP_INIT.get() else draw().astype(np.float32)
+def _drawn(draw: Callable[..., Any], size: tuple[int, ...]) -> Floats:
+    """Return float32 parameters that are drawn at random, or, under :func:`skip_init`, a view of a single 0."""
+    drawn: Floats = np.broadcast_to(np.float32(0), size) if _SKIP_INIT.get() else draw(size=size).astype(np.float32)
+    return drawn
 
 
 class Module:
@@ -167,11 +167,9 @@ class Linear(Module):
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
-        reach, size = in_features**-0.5, (out_features, in_features)
-        self.weight: Floats = _drawn(lambda: np.random.uniform(-reach, reach, size), size)
-        self.bias: Floats | None = None
-        if bias:
-            self.bias = _drawn(lambda: np.random.uniform(-reach, reach, out_features), (out_features,))
+        draw = partial(np.random.uniform, -(in_features**-0.5), in_features**-0.5)
+        self.weight: Floats = _drawn(draw, (out_features, in_features))
+        self.bias: Floats | None = _drawn(draw, (out_features,)) if bias else None
 
     def forward(self, x: Floats) -> Floats:
         """Return ``(..., F)`` for ``(..., E)``."""
@@ -276,8 +274,7 @@ class Embedding(Module):
     """
 
     def __init__(self, num_embeddings: int, embedding_dim: int) -> None:
-        size = (num_embeddings, embedding_dim)
-        self.weight: Floats = _drawn(lambda: np.random.standard_normal(size), size)
+        self.weight: Floats = _drawn(np.random.standard_normal, (num_embeddings, embedding_dim))
 
     def forward(self, index: NDArray[np.integer[Any]]) -> Floats:
         """Return ``(..., E)`` for indices ``(...)``."""
@@ -312,12 +309,6 @@ class Dropout(Module):
 def relu(x: Floats) -> Floats:
     """Return x where it is positive, and 0 elsewhere."""
     return np.maximum(x, 0)
-
-
-def silu(x: Floats) -> Floats:
-    """Return ``x / (1 + exp(-x))`` for every number, computed in at least float32."""
-    work = x.astype(np.result_type(x.dtype, np.float32), copy=False)
-    return swiglu.silu(work, np).astype(x.dtype, copy=False)
 
 
 def gelu_tanh(x: Floats) -> Floats:

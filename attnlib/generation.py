@@ -1,21 +1,24 @@
 """From logits to text: choose a token, append it, and ask the model again.
 
-Dimensions: B batch, T tokens of the prompt, V tokens in the vocabulary.
+Dimensions: T tokens of the prompt, V tokens in the vocabulary.
 """
 
+import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-import sys
-
-from attnlib._arrays import Array, array_namespace, check_float, check_int, is_torch, namespace_and_device, shape
-from attnlib._types import ArrayT
+from attnlib._arrays import Array, check_int, is_torch, namespace_and_device, shape
+from attnlib._types import Index
 from attnlib.cache import KVCache
-from attnlib.softmax import softmax
+from attnlib.sampling import SamplingSettings, draw, sampling_probabilities
+
+Prompt = Sequence[int] | Index
+Stop = Collection[int] | Callable[[list[int]], bool]
+IsEnd = Callable[[list[int]], bool]
 
 
 class GeneratedToken(NamedTuple):
@@ -28,111 +31,6 @@ class GeneratedToken(NamedTuple):
 
     token: int
     probabilities: NDArray[np.float64]
-
-
-def sampling_probabilities(
-    logits: ArrayT,
-    *,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    min_p: float | None = None,
-) -> ArrayT:
-    r"""Turn logits into the distribution from which the next token is drawn.
-
-    .. math:: p = \operatorname{softmax}(z / \tau)
-
-    Then tokens are excluded in three steps, after each of which the rest are scaled so that they sum to 1 again:
-    ``top_k`` keeps the k most probable, ``top_p`` the smallest set of the most probable whose probabilities sum to at
-    least ``top_p``, and ``min_p`` those with at least ``min_p`` times the largest probability. Tokens that are exactly
-    as probable as the last one kept by ``top_k`` are kept as well; among those for ``top_p``, lower numbers come first.
-
-    Args:
-        logits: z, ``(..., V)``.
-        temperature: :math:`\tau`; 0 means that the most probable token gets probability 1, the first of several.
-        top_k: how many tokens are kept; ``None`` means all.
-        top_p: how much probability is kept; ``None`` means all.
-        min_p: how probable a token must be, relative to the most probable one; ``None`` means 0.
-
-    Returns:
-        Probabilities ``(..., V)``, with the dtype of ``logits``.
-
-    Raises:
-        TypeError: ``logits`` is not a floating point array, or an argument is not a number.
-        ValueError: ``logits`` has no dimension or V = 0, ``temperature`` is negative, ``top_k`` is below 1, or
-            ``top_p`` or ``min_p`` is not a probability.
-
-    Source:
-        top-k: Fan, Lewis and Dauphin (2018), "Hierarchical Neural Story Generation"; top-p: Holtzman et al. (2020),
-        "The Curious Case of Neural Text Degeneration"; min-p: Nguyen et al. (2024), "Turning Up the Heat: Min-p
-        Sampling for Creative and Coherent LLM Outputs".
-
-    Example:
-        >>> logits = np.log(np.array([0.5, 0.25, 0.15, 0.1]))
-        >>> sampling_probabilities(logits, top_k=2).round(3)
-        array([0.667, 0.333, 0.   , 0.   ])
-        >>> sampling_probabilities(logits, top_p=0.8).round(3)
-        array([0.556, 0.278, 0.167, 0.   ])
-        >>> sampling_probabilities(logits, min_p=0.4).round(3)
-        array([0.667, 0.333, 0.   , 0.   ])
-    """
-    xp = array_namespace(logits=logits)
-    if logits.ndim == 0 or logits.shape[-1] == 0:
-        raise ValueError(f"logits has shape {shape(logits)}, but (..., V) is needed, with V of at least 1")
-    settings = SamplingSettings.checked(temperature, top_k, top_p, min_p)
-    if settings.temperature == 0:
-        V = logits.shape[-1]
-        best = xp.argmax(logits, axis=-1)[..., None] == xp.arange(V, device=logits.device)
-        return xp.astype(best, logits.dtype)
-    p = softmax(logits / settings.temperature)
-    if settings.top_k is not None and settings.top_k < p.shape[-1]:
-        least = xp.sort(p, axis=-1)[..., -settings.top_k, None]
-        p = _keep(p, p >= least)
-    if settings.top_p is not None:
-        p = _keep(p, _nucleus(p, settings.top_p))
-    if settings.min_p is not None:
-        p = _keep(p, p >= settings.min_p * xp.max(p, axis=-1, keepdims=True))
-    return p
-
-
-class SamplingSettings(NamedTuple):
-    """How a token is chosen, after the numbers have been checked: see :func:`sampling_probabilities`."""
-
-    temperature: float
-    top_k: int | None
-    top_p: float | None
-    min_p: float | None
-
-    @classmethod
-    def checked(cls, temperature: float, top_k: int | None, top_p: float | None, min_p: float | None) -> Self:
-        """Return the settings, or raise an error that names what cannot be."""
-        temperature = check_float("temperature", temperature)
-        if not 0 <= temperature < float("inf"):
-            raise ValueError(f"temperature is {temperature}, but a number of at least 0 is needed")
-        shares = {}
-        for name, value in (("top_p", top_p), ("min_p", min_p)):
-            shares[name] = None if value is None else check_float(name, value)
-            if value is not None and not 0 <= shares[name] <= 1:
-                raise ValueError(f"{name} is {value}, but a probability from 0 to 1 is needed")
-        return cls(temperature, None if top_k is None else check_int("top_k", top_k, 1), **shares)
-
-
-def _nucleus(p: Array, top_p: float) -> Array:
-    """Tell of each token whether those that are more probable sum to less than top_p."""
-    xp = array_namespace(p=p)
-    order = xp.argsort(-p, axis=-1, stable=True)
-    decreasing = xp.take_along_axis(p, order, axis=-1)
-    cumulative_sum = getattr(xp, "cumulative_sum", None) or xp.cumsum  # NumPy 2.0 has only the latter
-    before = cumulative_sum(decreasing, axis=-1) - decreasing
-    kept = (before < top_p) | (xp.arange(p.shape[-1], device=p.device) == 0)  # at least one
-    return xp.take_along_axis(kept, xp.argsort(order, axis=-1), axis=-1)
-
-
-def _keep(p: Array, kept: Array) -> Array:
-    """Return the probabilities of some tokens, scaled to sum to 1, and 0 for the others."""
-    xp = array_namespace(p=p)
-    p = xp.where(kept, p, xp.zeros_like(p))
-    return p / xp.sum(p, axis=-1, keepdims=True)
 
 
 class LanguageModel(Protocol):
@@ -148,12 +46,9 @@ class LanguageModel(Protocol):
         """Yield the parameters, whose library and device the tokens have."""
 
 
-Stop = Collection[int] | Callable[[Sequence[int]], bool]
-
-
 def generate(
     model: LanguageModel,
-    tokens: Sequence[int],
+    tokens: Prompt,
     *,
     max_new_tokens: int,
     temperature: float = 1.0,
@@ -163,30 +58,33 @@ def generate(
     seed: int | None = None,
     stop: Stop = (),
 ) -> Iterator[GeneratedToken]:
-    """Continue a text: yield one token after the other, each as soon as it has been chosen.
+    """Continue a text: yield one token after another, each as soon as it has been chosen.
 
-    The model reads the prompt once and then, with a cache, only each new token.
+    The model reads the prompt once, and then only each new token, because a cache keeps the keys and values of the
+    tokens before. NumPy draws the tokens on the CPU, so torch's random numbers are left alone, and the same seed gives
+    the same text with either library, as long as their logits agree.
 
     Args:
         model: such as :class:`attnlib.numpy.CausalLM` or :class:`attnlib.torch.CausalLM`.
-        tokens: the prompt: T numbers, at least one; or an array ``(T,)``.
+        tokens: the prompt, T whole numbers ``(T,)`` with T of at least 1: a list, an array or a tensor.
         max_new_tokens: how many tokens are generated at most.
-        temperature: as in :func:`sampling_probabilities`, as are ``top_k``, ``top_p`` and ``min_p``; 0 always takes the
-            most probable token.
-        top_k: how many tokens are kept.
-        top_p: how much probability is kept.
+        temperature: as in :func:`~attnlib.sampling_probabilities`; 0 always takes the most probable token.
+        top_k: how many tokens to keep, as in :func:`~attnlib.sampling_probabilities`.
+        top_p: how much probability to keep.
         min_p: how probable a token must be, relative to the most probable one.
         seed: a whole number, with which the same model writes the same text again; ``None`` for a different text each
             time.
-        stop: tokens after which the text ends, or a function that is called with the list of generated tokens and
-            returns whether it ends. The last token is yielded.
+        stop: tokens after which the text ends, or a function that is called with the list of all tokens generated so
+            far, and returns whether the text ends. The last token is yielded, too.
 
     Returns:
-        An iterator of :class:`GeneratedToken`. It is checked right away, and computes when it is iterated over.
+        An iterator of :class:`~attnlib.generation.GeneratedToken`, each with its probabilities ``(V,)``. The arguments
+        are checked immediately; the model runs when you iterate.
 
     Raises:
-        TypeError: a token or setting is not a number.
-        ValueError: the prompt is empty, a token is not in the vocabulary, or a setting is out of range.
+        TypeError: a token or a setting is not a number, or ``stop`` is neither a collection nor a function.
+        ValueError: the prompt is empty, a token is not in the vocabulary, a setting is out of range, or, while
+            iterating, logits are nan or infinite.
 
     Source:
         Radford et al. (2019), "Language Models are Unsupervised Multitask Learners"; the cache: Shazeer (2019), "Fast
@@ -200,22 +98,22 @@ def generate(
         (5, True)
     """
     settings = SamplingSettings.checked(temperature, top_k, top_p, min_p)
-    prompt = check_prompt(tokens, getattr(getattr(model, "config", None), "vocab_size", None))
+    prompt = check_prompt(tokens, vocab_size(model))
     count = check_int("max_new_tokens", max_new_tokens, 0)
-    return _generate(model, prompt, count, settings, np.random.default_rng(seed), stop)
+    return _generate(model, prompt, count, settings, random_numbers(seed), check_stop(stop))
 
 
 def _generate(
-    model: LanguageModel, prompt: list[int], count: int, settings: SamplingSettings, rng: np.random.Generator, stop: Stop
+    model: LanguageModel, read: list[int], count: int, settings: SamplingSettings, rng: np.random.Generator, end: IsEnd
 ) -> Iterator[GeneratedToken]:
-    cache, read, written = model.new_cache(), prompt, list[int]()
+    cache, written = model.new_cache(), list[int]()
     for _ in range(count):
         (logits,) = next_logits(model, read, cache, 1)
         p = sampling_probabilities(logits, **settings._asdict())
         token = draw(p, rng)
-        yield GeneratedToken(token, p)
         written.append(token)
-        if stop(written) if callable(stop) else token in stop:
+        yield GeneratedToken(token, p)
+        if end(written):
             return
         read = [token]
 
@@ -228,26 +126,50 @@ def next_logits(model: LanguageModel, tokens: list[int], cache: list[KVCache], l
     with _inference_mode(like):
         logits = model(xp.asarray([tokens], device=device), cache=cache, logits_to_keep=last)[0]
     if is_torch(logits):
-        logits = logits.double().cpu().numpy()
+        logits = logits.cpu().double().numpy()  # first to the CPU: not every device has float64
+    if not np.isfinite(logits.max(axis=-1)).all():
+        raise ValueError(
+            f"the largest logit is {logits.max()}, but a finite number is needed: check the model's parameters for "
+            "nan, or use a dtype with a larger range, such as float32"
+        )
     return np.asarray(logits, np.float64)
 
 
-def draw(probabilities: NDArray[np.float64], rng: np.random.Generator) -> int:
-    """Draw a token: the first at which the sum of the probabilities exceeds a random number."""
-    sums = np.cumsum(probabilities)
-    return int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
+def vocab_size(model: LanguageModel) -> int | None:
+    """Return the size of a model's vocabulary, or None if the model has no ``config`` that tells."""
+    return getattr(getattr(model, "config", None), "vocab_size", None)
 
 
-def check_prompt(tokens: Sequence[int], vocab_size: int | None) -> list[int]:
+def check_prompt(tokens: Prompt, size: int | None) -> list[int]:
     """Return the tokens of a prompt as a list, after checking that there are some and the model knows them."""
     if getattr(tokens, "ndim", 1) != 1:
-        raise ValueError(f"tokens has shape {shape(tokens)}, but (T,) is needed: one text")
+        raise ValueError(f"tokens has shape {shape(tokens)}, but (T,) is needed: one text, tokens[0] of a batch")
+    if isinstance(tokens, (str, bytes)) or not hasattr(tokens, "__iter__"):
+        raise TypeError(f"tokens is {tokens!r}, but whole numbers are needed, such as tokenizer.encode(text).ids")
     prompt = [check_int("token", token, 0) for token in (tokens.tolist() if hasattr(tokens, "tolist") else tokens)]
     if not prompt:
         raise ValueError("tokens is empty, but a model needs at least one to continue: begin with its start token")
-    if vocab_size is not None and max(prompt) >= vocab_size:
-        raise ValueError(f"token {max(prompt)} is not in the vocabulary, which has tokens 0 to {vocab_size - 1}")
+    if size is not None and max(prompt) >= size:
+        raise ValueError(f"token {max(prompt)} is not in the vocabulary, whose tokens are 0 to {size - 1}")
     return prompt
+
+
+def check_stop(stop: Stop) -> IsEnd:
+    """Return a function that tells of the generated tokens whether the text ends."""
+    if callable(stop):
+        return stop
+    if isinstance(stop, (str, bytes)) or not hasattr(stop, "__iter__"):
+        raise TypeError(
+            f"stop is {stop!r}, but tokens such as [2], or a function of the generated tokens, is needed: for a text, "
+            "pass a function that decodes the tokens and looks for it"
+        )
+    last = {check_int("a token of stop", token, 0) for token in stop}
+    return lambda written: written[-1] in last
+
+
+def random_numbers(seed: int | None) -> np.random.Generator:
+    """Return a generator of random numbers, after checking the seed."""
+    return np.random.default_rng(None if seed is None else check_int("seed", seed, 0))
 
 
 def _inference_mode(like: Array) -> AbstractContextManager[Any]:

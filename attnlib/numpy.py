@@ -15,13 +15,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlib import _bert, _causal_lm, _learned_positions, _module, _multi_head_attention, _transformer_block, _transformer_stack
+from attnlib import (
+    _bert,
+    _causal_lm,
+    _learned_positions,
+    _module,
+    _multi_head_attention,
+    _transformer_block,
+    _transformer_stack,
+)
 from attnlib._causal_lm import CausalLMConfig
 from attnlib._gelu import gelu
 from attnlib._module import Dropout, Embedding, LayerNorm, Linear, Module, ModuleList, RMSNorm
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.sliding_window_cache import SlidingWindowCache
 from attnlib.static_cache import StaticCache
+from attnlib.swiglu import silu
 
 __all__ = [
     "BertEncoder",
@@ -53,7 +62,7 @@ class _Parts(Module):
     Linear, LayerNorm, RMSNorm, Dropout, ModuleList = Linear, LayerNorm, RMSNorm, Dropout, ModuleList
     NORMS = {"layer_norm": LayerNorm, "rms_norm": RMSNorm}  # noqa: RUF012
     ACTIVATIONS = {  # noqa: RUF012
-        "relu": _module.relu, "gelu": gelu, "gelu_tanh": _module.gelu_tanh, "silu": _module.silu,
+        "relu": _module.relu, "gelu": gelu, "gelu_tanh": _module.gelu_tanh, "silu": silu,
     }  # fmt: skip
 
     def new_parameter(self, shape: tuple[int, ...], spread: float) -> _module.Floats:

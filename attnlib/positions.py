@@ -11,8 +11,9 @@ Dimensions: T queries, S keys, D width, H heads. Query i is at position ``i + q_
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, NamedTuple, SupportsFloat
+from typing import Any, SupportsFloat
 
 import numpy as np
 
@@ -81,7 +82,8 @@ def sinusoidal_positions(
     return xp.astype(table, dtype)
 
 
-class RopeScaling(NamedTuple):
+@dataclass(frozen=True)
+class RopeScaling:
     r"""Lower frequencies for RoPE, with which a model reads texts that are longer than those it was first trained on.
 
     .. math:: \omega' = \Bigl(\frac{1 - g}{\text{factor}} + g\Bigr)\, \omega, \qquad
@@ -97,6 +99,11 @@ class RopeScaling(NamedTuple):
         high_freq_factor: high, in turns.
         original_length: L, in positions.
 
+    Raises:
+        TypeError: a number is not one, or ``original_length`` is not whole.
+        ValueError: ``factor`` or ``original_length`` is below 1, ``low_freq_factor`` is not positive, or
+            ``high_freq_factor`` is not greater.
+
     Source:
         Llama Team (2024), "The Llama 3 Herd of Models"; the formula is that of the authors' program.
 
@@ -110,6 +117,15 @@ class RopeScaling(NamedTuple):
     low_freq_factor: float = 1.0
     high_freq_factor: float = 4.0
     original_length: int = 8192
+
+    def __post_init__(self) -> None:
+        check_int("original_length", self.original_length, 1)
+        if not 1 <= check_float("factor", self.factor) < math.inf:
+            raise ValueError(f"factor is {self.factor}, but a number of at least 1 is needed")
+        low = check_float("low_freq_factor", self.low_freq_factor)
+        high = check_float("high_freq_factor", self.high_freq_factor)
+        if not 0 < low < high < math.inf:
+            raise ValueError(f"low_freq_factor is {low} and high_freq_factor {high}, but 0 < low < high is needed")
 
     def scaled(self, frequencies: ArrayT) -> ArrayT:
         """Return the lowered frequencies, of the same shape."""

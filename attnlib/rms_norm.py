@@ -25,7 +25,7 @@ def rms_norm(x: ArrayT, weight: ArrayT | None = None, *, eps: float = 1e-6) -> A
     Raises:
         TypeError: an argument is not a floating point array, ``weight`` differs from ``x`` in library or dtype, or
             ``eps`` is not a number.
-        ValueError: ``x`` has no dimension, or ``weight`` is not ``(E,)``.
+        ValueError: ``x`` has no dimension, ``weight`` is not ``(E,)``, or ``eps`` is negative.
 
     Source:
         Zhang and Sennrich (2019), "Root Mean Square Layer Normalization", eq. 4.
@@ -43,6 +43,8 @@ def rms_norm(x: ArrayT, weight: ArrayT | None = None, *, eps: float = 1e-6) -> A
     if weight is not None and tuple(weight.shape) != tuple(x.shape[-1:]):
         raise ValueError(f"weight has shape {shape(weight)}, but x has {shape(x)}: ({x.shape[-1]},) is needed")
     eps = check_float("eps", eps)
+    if not eps >= 0:
+        raise ValueError(f"eps is {eps}, but a number of at least 0 is needed")
     work = xp.astype(x, at_least_float32(xp, x.dtype), copy=False)
     y = work / xp.sqrt(xp.mean(work * work, axis=-1, keepdims=True) + eps)
     if weight is not None:

@@ -1,9 +1,9 @@
 """Speculative decoding: a small model writes a draft, and a large one checks several tokens at once.
 
-Dimensions: K tokens of a draft, V tokens in the vocabulary.
+Dimensions: T tokens of the prompt, K tokens of a draft, V tokens in the vocabulary.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -13,13 +13,16 @@ from attnlib._arrays import check_int
 from attnlib.cache import KVCache
 from attnlib.generation import (
     LanguageModel,
-    SamplingSettings,
+    Prompt,
     Stop,
     check_prompt,
-    draw,
+    check_stop,
     next_logits,
-    sampling_probabilities,
+    random_numbers,
+    vocab_size,
 )
+from attnlib.sampling import SamplingSettings, draw, sampling_probabilities
+from attnlib.sliding_window_cache import SlidingWindowCache
 
 Distribution = NDArray[np.float64]
 
@@ -29,7 +32,7 @@ class SpeculativeToken(NamedTuple):
 
     Attributes:
         token: its number in the vocabulary.
-        probabilities: ``(V,)``, the large model's distribution.
+        probabilities: ``(V,)``, the large model's distribution, as float64.
         drafted: whether it comes from the draft.
     """
 
@@ -41,7 +44,7 @@ class SpeculativeToken(NamedTuple):
 def generate_speculatively(
     model: LanguageModel,
     draft_model: LanguageModel,
-    tokens: Sequence[int],
+    tokens: Prompt,
     *,
     max_new_tokens: int,
     num_draft_tokens: int = 4,
@@ -55,59 +58,85 @@ def generate_speculatively(
     r"""Continue a text with the distribution of one model, while a smaller model does most of the writing.
 
     The draft model writes K tokens, each drawn from its distribution q. The model reads them all in one call, which
-    gives its distribution p at each. A token x is accepted with probability :math:`\min(1, p_x / q_x)`; at the first
-    that is not, a token is drawn from what p has beyond q, scaled to sum to 1. So each token has distribution p exactly:
+    gives its distribution p at each of them. A token x is accepted with probability :math:`\min(1, p_x / q_x)`; instead
+    of the first one that is rejected, a token is drawn from the part of p that exceeds q, scaled to sum to 1. So each
+    token has exactly the distribution p:
 
     .. math:: q_x \min(1, p_x / q_x) + \Bigl(1 - \sum_y \min(p_y, q_y)\Bigr)
               \frac{\max(p_x - q_x, 0)}{\sum_y \max(p_y - q_y, 0)} = p_x
 
-    If all K are accepted, one more is drawn from p after the last, which the same call has given.
+    If all K are accepted, one more token is drawn from p after the last of them, which the same call has given.
 
     Args:
         model: the model whose distribution the text has.
         draft_model: a faster model with the same vocabulary.
-        tokens: the prompt, as for :func:`attnlib.generation.generate`.
+        tokens: the prompt ``(T,)``, as for :func:`~attnlib.generate`.
         max_new_tokens: how many tokens are generated at most.
         num_draft_tokens: K.
-        temperature: applied to both models, as are ``top_k``, ``top_p`` and ``min_p``.
-        top_k: how many tokens are kept.
-        top_p: how much probability is kept.
+        temperature: as for :func:`~attnlib.generate`; it and the next three settings apply to both models.
+        top_k: how many tokens to keep.
+        top_p: how much probability to keep.
         min_p: how probable a token must be, relative to the most probable one.
         seed: a whole number, with which the same models write the same text again.
-        stop: as for :func:`attnlib.generation.generate`.
+        stop: as for :func:`~attnlib.generate`.
 
     Returns:
-        An iterator of :class:`SpeculativeToken`.
+        An iterator of :class:`~attnlib.speculative.SpeculativeToken`, each with its probabilities ``(V,)``. The
+        arguments are checked immediately; the models run when you iterate. All keys and values are kept, even those of
+        layers with a window, because a rejected draft has to be taken back.
 
     Raises:
-        TypeError: a token or setting is not a number.
-        ValueError: as for :func:`attnlib.generation.generate`; the vocabularies differ in size; or a layer has a window
-            (its cache has forgotten the positions to which a rejected draft has to return).
+        TypeError: as for :func:`~attnlib.generate`, or ``num_draft_tokens`` is not a whole number.
+        ValueError: as for :func:`~attnlib.generate`, ``num_draft_tokens`` is below 1, or the vocabularies differ in
+            size.
 
     Source:
         Leviathan, Kalman and Matias (2023), "Fast Inference from Transformers via Speculative Decoding", algorithm 1.
+
+    Example:
+        >>> from attnlib.numpy import CausalLM, CausalLMConfig
+        >>> sizes = {"vocab_size": 7, "embed_dim": 8, "num_heads": 2, "ff_dim": 12}
+        >>> model, draft_model = (CausalLM(CausalLMConfig(num_layers=n, **sizes)) for n in (3, 1))
+        >>> text = list(generate_speculatively(model, draft_model, [3, 1, 4], max_new_tokens=5, seed=0))
+        >>> len(text), text[0].probabilities.shape
+        (5, (7,))
     """
     settings = SamplingSettings.checked(temperature, top_k, top_p, min_p)
-    sizes = [getattr(getattr(one, "config", None), "vocab_size", None) for one in (model, draft_model)]
+    sizes = vocab_size(model), vocab_size(draft_model)
     if sizes[0] != sizes[1]:
-        raise ValueError(f"model has a vocabulary of {sizes[0]} tokens and draft_model of {sizes[1]}: they must agree")
-    for one in (model, draft_model):
-        if any(type(cache) is not KVCache for cache in one.new_cache()):
-            raise ValueError("a layer has a window, and its cache cannot take a rejected draft back: use generate")
-    prompt = check_prompt(tokens, sizes[0])
+        raise ValueError(
+            f"model has a vocabulary of {sizes[0]} tokens, but draft_model one of {sizes[1]}: use a draft model with "
+            "the same tokenizer"
+        )
+    prompt, end, rng = check_prompt(tokens, sizes[0]), check_stop(stop), random_numbers(seed)
     count, K = check_int("max_new_tokens", max_new_tokens, 0), check_int("num_draft_tokens", num_draft_tokens, 1)
-    target, drafter = _Reader(model, settings), _Reader(draft_model, settings)
-    return _until_stop(_generate(target, drafter, prompt, K, np.random.default_rng(seed)), count, stop)
+
+    def text() -> Iterator[SpeculativeToken]:
+        target, drafter, written = _Reader(model, settings), _Reader(draft_model, settings), list[int]()
+        while len(written) < count:
+            length = min(K, count - len(written) - 1)  # one token more than the draft may come out
+            for one in _round(target, drafter, prompt + written, length, rng):
+                written.append(one.token)
+                yield one
+                if end(written):
+                    return
+
+    return text()
 
 
 class _Reader:
     """A model with its cache, which can go back to an earlier position."""
 
     def __init__(self, model: LanguageModel, settings: SamplingSettings) -> None:
-        self.model, self.settings, self.cache = model, settings, model.new_cache()
+        self.model, self.settings = model, settings
+        # A SlidingWindowCache has forgotten positions that are needed again after a rejected draft.
+        self.cache = [KVCache() if isinstance(one, SlidingWindowCache) else one for one in model.new_cache()]
 
     def distributions(self, text: list[int], last: int) -> list[Distribution]:
-        """Return the distributions of the tokens after the last few positions of a text."""
+        """Return the distributions of the next token after each of the last few positions of a text.
+
+        The text may differ from that of the previous call only in these positions and those that were not read.
+        """
         known = min(self.cache[0].length, len(text) - last)
         for one in self.cache:
             one.truncate(known)
@@ -115,32 +144,19 @@ class _Reader:
         return list(sampling_probabilities(logits, **self.settings._asdict()))
 
 
-def _generate(
+def _round(
     target: _Reader, drafter: _Reader, text: list[int], K: int, rng: np.random.Generator
 ) -> Iterator[SpeculativeToken]:
-    while True:
-        draft, q = list[int](), list[Distribution]()
-        for _ in range(K):
-            q += drafter.distributions(text + draft, 1)
-            draft.append(draw(q[-1], rng))
-        p = target.distributions(text + draft, K + 1)
-        accepted = 0
-        while accepted < K and rng.random() * q[accepted][draft[accepted]] < p[accepted][draft[accepted]]:
-            yield SpeculativeToken(draft[accepted], p[accepted], drafted=True)
-            accepted += 1
-        last = p[accepted]
-        remaining = np.maximum(last - q[accepted], 0) if accepted < K else last
-        token = draw(remaining, rng)
-        yield SpeculativeToken(token, last, drafted=False)
-        text = [*text, *draft[:accepted], token]
-
-
-def _until_stop(tokens: Iterator[SpeculativeToken], count: int, stop: Stop) -> Iterator[SpeculativeToken]:
-    """Yield tokens up to a number of them, or the one after which the text ends."""
-    written: list[int] = []
-    while len(written) < count:
-        one = next(tokens)
-        yield one
-        written.append(one.token)
-        if stop(written) if callable(stop) else one.token in stop:
+    """Yield the tokens of one draft that are accepted, and the one that follows them."""
+    draft, q = list[int](), list[Distribution]()
+    for _ in range(K):
+        q += drafter.distributions(text + draft, 1)
+        draft.append(draw(q[-1], rng))
+    p = target.distributions(text + draft, K + 1)
+    for n, x in enumerate(draft):
+        if rng.random() * q[n][x] >= p[n][x]:
+            beyond = np.maximum(p[n] - q[n], 0)
+            yield SpeculativeToken(draw(beyond if beyond.any() else p[n], rng), p[n], drafted=False)
             return
+        yield SpeculativeToken(x, p[n], drafted=True)
+    yield SpeculativeToken(draw(p[K], rng), p[K], drafted=False)

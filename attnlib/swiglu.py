@@ -1,7 +1,5 @@
 """The activation of the feed-forward layers in today's language models."""
 
-from types import ModuleType
-
 from attnlib._arrays import Array, array_namespace, at_least_float32, shape
 from attnlib._types import ArrayT
 
@@ -37,11 +35,13 @@ def swiglu(gate: ArrayT, up: ArrayT) -> ArrayT:
     if tuple(gate.shape) != tuple(up.shape):
         raise ValueError(f"gate has shape {shape(gate)} and up {shape(up)}: they must be equal")
     work = at_least_float32(xp, gate.dtype)
-    y = silu(xp.astype(gate, work, copy=False), xp) * xp.astype(up, work, copy=False)
+    y = silu(xp.astype(gate, work, copy=False)) * xp.astype(up, work, copy=False)
     return xp.astype(y, gate.dtype, copy=False)
 
 
-def silu(x: Array, xp: ModuleType) -> Array:
-    """Return x / (1 + exp(-x)) for every number, in a form in which nothing overflows."""
-    e = xp.exp(-xp.abs(x))
-    return xp.where(x < 0, x * e, x) / (1 + e)
+def silu(x: Array) -> Array:
+    """Return x / (1 + exp(-x)) for every number, computed in at least float32, in a form in which nothing overflows."""
+    xp = array_namespace(x=x)
+    work = xp.astype(x, at_least_float32(xp, x.dtype), copy=False)
+    e = xp.exp(-xp.abs(work))
+    return xp.astype(xp.where(work < 0, work * e, work) / (1 + e), x.dtype, copy=False)

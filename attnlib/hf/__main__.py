@@ -10,12 +10,16 @@ from attnlib.hf import load
 def main(arguments: list[str] | None = None) -> None:
     """Print what the model writes as it writes it, and then how fast it was."""
     options = _parser().parse_args(arguments)
-    sampling = {name: getattr(options, name) for name in ("temperature", "top_k", "top_p", "min_p", "seed")}
     try:
-        loaded = load(options.folder, backend=options.backend, dtype=options.dtype, device=options.device)
-        pieces = loaded.generate(options.prompt, max_new_tokens=options.max_new_tokens, **sampling)
-    except (OSError, KeyError, ValueError, ModuleNotFoundError) as error:
-        sys.exit(f"error: {error}")
+        _write(options)
+    except (ImportError, OSError, LookupError, TypeError, ValueError) as error:
+        sys.exit(f"error: {error.args[0] if isinstance(error, KeyError) else error}")
+
+
+def _write(options: argparse.Namespace) -> None:
+    sampling = {name: getattr(options, name) for name in ("temperature", "top_k", "top_p", "min_p", "seed")}
+    loaded = load(options.folder, backend=options.backend, dtype=options.dtype, device=options.device)
+    pieces = loaded.generate(options.prompt, max_new_tokens=options.max_new_tokens, **sampling)
     print(options.prompt, end="", flush=True)
     times = [time.perf_counter()]
     for piece in pieces:
@@ -24,7 +28,7 @@ def main(arguments: list[str] | None = None) -> None:
     print()
     if len(times) > 2:
         rate = (len(times) - 2) / (times[-1] - times[1])
-        print(f"first token after {times[1] - times[0]:.2f} s, then {rate:.1f} tokens per second", file=sys.stderr)
+        print(f"first piece after {times[1] - times[0]:.2f} s, then {rate:.1f} pieces per second", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:

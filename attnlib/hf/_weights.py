@@ -1,51 +1,49 @@
 """From the parameters of a checkpoint of transformers to those of a :class:`~attnlib.torch.CausalLM`."""
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from attnlib._arrays import Array
 from attnlib._causal_lm import CausalLMConfig
-from attnlib._extras import explain_missing
+from attnlib.hf._files import weight_files
 
-WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+Parameters = Iterator[tuple[str, Array]]
 
-# Our names for theirs; the first pattern that matches counts. An empty name means that the tensor is not needed.
-LLAMA_NAMES = {
-    r"(?:model\.)?layers\.(\d+)\.self_attn\.o_proj\.": r"layers.\1.self_attn.out_proj.",
-    r"(?:model\.)?layers\.(\d+)\.mlp\.": r"layers.\1.ff.",
-    r"(?:model\.)?layers\.(\d+)\.input_layernorm\.": r"layers.\1.norm1.",
-    r"(?:model\.)?layers\.(\d+)\.post_attention_layernorm\.": r"layers.\1.norm2.",
-    r".*rotary_emb\.inv_freq$": "",
-    r"model\.": "",
+# Our names for theirs, without PREFIX: a pattern matches the beginning of a name, and what follows it is kept. None
+# means that the tensor is not needed.
+PREFIX = re.compile(r"(?:model|transformer)\.")
+LLAMA_NAMES: dict[str, str | None] = {
+    r"layers\.(\d+)\.self_attn\.o_proj\.": r"layers.\1.self_attn.out_proj.",
+    r"layers\.(\d+)\.mlp\.": r"layers.\1.ff.",
+    r"layers\.(\d+)\.input_layernorm\.": r"layers.\1.norm1.",
+    r"layers\.(\d+)\.post_attention_layernorm\.": r"layers.\1.norm2.",
+    r".*rotary_emb\.inv_freq$": None,
 }
-GEMMA_NAMES = {
-    r"(?:model\.)?layers\.(\d+)\.post_attention_layernorm\.": r"layers.\1.post_norm1.",
-    r"(?:model\.)?layers\.(\d+)\.pre_feedforward_layernorm\.": r"layers.\1.norm2.",
-    r"(?:model\.)?layers\.(\d+)\.post_feedforward_layernorm\.": r"layers.\1.post_norm2.",
-    **{theirs: ours for theirs, ours in LLAMA_NAMES.items() if "post_attention" not in theirs},
+GEMMA_NAMES = LLAMA_NAMES | {
+    r"layers\.(\d+)\.post_attention_layernorm\.": r"layers.\1.post_norm1.",
+    r"layers\.(\d+)\.pre_feedforward_layernorm\.": r"layers.\1.norm2.",
+    r"layers\.(\d+)\.post_feedforward_layernorm\.": r"layers.\1.post_norm2.",
 }
-GPT2_NAMES = {
-    r".*\.attn\.(?:masked_)?bias$": "",  # the causal mask, which some files contain
-    r"(?:transformer\.)?wte\.": "embed_tokens.",
-    r"(?:transformer\.)?wpe\.": "embed_positions.",
-    r"(?:transformer\.)?ln_f\.": "norm.",
-    r"(?:transformer\.)?h\.(\d+)\.ln_([12])\.": r"layers.\1.norm\2.",
-    r"(?:transformer\.)?h\.(\d+)\.attn\.c_attn\.": r"layers.\1.self_attn.qkv.",
-    r"(?:transformer\.)?h\.(\d+)\.attn\.c_proj\.": r"layers.\1.self_attn.out_proj.",
-    r"(?:transformer\.)?h\.(\d+)\.mlp\.c_fc\.": r"layers.\1.ff.up_proj.",
-    r"(?:transformer\.)?h\.(\d+)\.mlp\.c_proj\.": r"layers.\1.ff.down_proj.",
+GPT2_NAMES: dict[str, str | None] = {
+    r".*\.attn\.(?:masked_)?bias$": None,  # the causal mask, which some files contain
+    r"wte\.": "embed_tokens.",
+    r"wpe\.": "embed_positions.",
+    r"ln_f\.": "norm.",
+    r"h\.(\d+)\.ln_([12])\.": r"layers.\1.norm\2.",
+    r"h\.(\d+)\.attn\.c_attn\.": r"layers.\1.self_attn.qkv.",
+    r"h\.(\d+)\.attn\.c_proj\.": r"layers.\1.self_attn.out_proj.",
+    r"h\.(\d+)\.mlp\.c_fc\.": r"layers.\1.ff.up_proj.",
+    r"h\.(\d+)\.mlp\.c_proj\.": r"layers.\1.ff.down_proj.",
 }
-NAMES = {"gemma2": GEMMA_NAMES, "gpt2": GPT2_NAMES}
+NAMES: dict[str, dict[str, str | None]] = {"gemma2": GEMMA_NAMES, "gpt2": GPT2_NAMES}
 
 
-def read_weights(folder: Path, family: str, config: CausalLMConfig, framework: str) -> Iterator[tuple[str, Array]]:
+def read_weights(folder: Path, family: str, config: CausalLMConfig, framework: str) -> Parameters:
     """Yield the parameters of a checkpoint under the names that a CausalLM gives them.
 
-    Each file is mapped into memory, so that only the tensor at hand is read.
+    Each file is mapped into memory, and a tensor is read when it is its turn: once.
 
     Args:
         folder: where the ``.safetensors`` files are.
@@ -58,64 +56,59 @@ def read_weights(folder: Path, family: str, config: CausalLMConfig, framework: s
 
     Raises:
         FileNotFoundError: a file is missing.
-        ValueError: the index names a file outside the folder.
+        ValueError: the index names a file outside the folder, or a file is not in the format of safetensors.
     """
-    with explain_missing("attnlib.hf"):
-        safe_open = import_module("safetensors").safe_open
-        if framework == "numpy":
-            import_module("ml_dtypes")  # gives NumPy the dtype bfloat16
-    convert = CONVERSIONS.get(family, _unchanged)
-    for path in _files(folder):
-        with safe_open(path, framework) as file:
+    if framework == "numpy":
+        import_module("ml_dtypes")  # gives NumPy the dtype bfloat16
+    names, convert = NAMES.get(family, LLAMA_NAMES), CONVERSIONS.get(family, _unchanged)
+    for path in weight_files(folder):
+        for theirs, tensor in _tensors(path, framework):
+            ours = _renamed(theirs, names)
+            if ours is not None and not (ours == "lm_head.weight" and config.tied):
+                yield from convert(ours, tensor())
+
+
+def _tensors(path: Path, framework: str) -> Iterator[tuple[str, Callable[[], Array]]]:
+    """Yield the name of each tensor in a file, and a function that reads it."""
+    library = import_module("safetensors")
+    try:
+        with library.safe_open(path, framework) as file:
             for name in file.keys():  # noqa: SIM118 (it is not a mapping)
-                ours = _renamed(name, NAMES.get(family, LLAMA_NAMES))
-                if ours and not (ours == "lm_head.weight" and config.tied):
-                    yield from convert(ours, file.get_tensor(name))
+                yield name, lambda name=name: file.get_tensor(name)  # type: ignore[misc]
+    except library.SafetensorError as error:
+        raise ValueError(f"{path} cannot be read, perhaps because a download broke off: {error}") from None
 
 
-def _files(folder: Path) -> list[Path]:
-    """Return the files that together contain all parameters."""
-    index = folder / INDEX
-    names = {WEIGHTS}
-    if index.is_file():
-        names = set(json.loads(index.read_text("utf-8"))["weight_map"].values())
-    for name in names:
-        if Path(name).name != name:
-            raise ValueError(f"{index} names {name!r}, but only files in the same folder are read")
-        if not (folder / name).is_file():
-            raise FileNotFoundError(f"{folder} has no file {name}: weights are read from .safetensors files")
-    return [folder / name for name in sorted(names)]
-
-
-def _renamed(name: str, names: dict[str, str]) -> str:
+def _renamed(name: str, names: dict[str, str | None]) -> str | None:
+    """Return our name for a tensor, or None if it is not needed."""
+    name = PREFIX.sub("", name, count=1) if PREFIX.match(name) else name
     for theirs, ours in names.items():
         if found := re.match(theirs, name):
-            return found.expand(ours) + name[found.end() :] if ours or theirs == r"model\." else ""
+            return None if ours is None else found.expand(ours) + name[found.end() :]
     return name
 
 
-Conversion = Callable[[str, Any], Iterator[tuple[str, Any]]]
-
-
-def _unchanged(name: str, x: Array) -> Iterator[tuple[str, Array]]:
+def _unchanged(name: str, x: Array) -> Parameters:
     yield name, x
 
 
-def _from_gemma(name: str, x: Array) -> Iterator[tuple[str, Array]]:
-    """Yield a parameter; Gemma's norms multiply by 1 plus their weight."""
-    yield name, x + 1 if "norm" in name else x
+def _from_gemma(name: str, x: Array) -> Parameters:
+    """Yield a parameter. Gemma's norms multiply by 1 plus their weight, which half precision would round."""
+    if "norm" in name:
+        x = 1 + (x.astype("float32") if hasattr(x, "astype") else x.float())
+    yield name, x
 
 
-def _from_gpt2(name: str, x: Array) -> Iterator[tuple[str, Array]]:
-    """Yield a parameter; GPT-2's projections are transposed, and those to queries, keys and values are one."""
-    is_projection = name.startswith("layers.") and name.endswith("weight") and x.ndim == 2
+def _from_gpt2(name: str, x: Array) -> Parameters:
+    """Yield a parameter. GPT-2's projections are transposed, and those to queries, keys and values are one."""
+    is_projection = name.startswith("layers.") and x.ndim == 2
     x = x.T if is_projection else x
     if ".qkv." not in name:
         yield name, x
         return
     width = x.shape[0] // 3
-    for n, part in enumerate("qkv"):
-        yield name.replace("qkv", f"{part}_proj"), x[n * width : (n + 1) * width]
+    for part, rows in (("q", x[:width]), ("k", x[width : 2 * width]), ("v", x[2 * width :])):
+        yield name.replace("qkv", f"{part}_proj"), rows
 
 
-CONVERSIONS: dict[str, Conversion] = {"gemma2": _from_gemma, "gpt2": _from_gpt2}
+CONVERSIONS: dict[str, Callable[[str, Array], Parameters]] = {"gemma2": _from_gemma, "gpt2": _from_gpt2}

@@ -199,6 +199,8 @@ ATTENTION = Call(attnlib.attention, PAIR | {"value": (B, S, D_V)}, ((B, T, D_V),
 QKV = PAIR | {"value": (B, S, D_V)}
 SDPA = Call(attnlib.scaled_dot_product_attention, QKV, ((B, T, D_V),))
 SDPA_BACKWARD = Call(attnlib.scaled_dot_product_attention_backward, {"grad": (B, T, D_V)} | QKV, tuple(QKV.values()))
+SCALING = attnlib.RopeScaling(8.0, original_length=41)
+SAMPLING = {"temperature": 0.7, "top_k": 5, "top_p": 0.9, "min_p": 0.05}
 CALLS = SIMILARITIES | {
     "softmax": Call(attnlib.softmax, {"x": (B, T, S)}, ((B, T, S),)),
     "attention": ATTENTION,
@@ -226,8 +228,18 @@ CALLS = SIMILARITIES | {
     "merge_heads": Call(attnlib.merge_heads, {"x": (B, H, T, D)}, ((B, T, H * D),)),
     "multi_head_attention": Call(attnlib.multi_head_attention, HEADED, ((B, T, D_A),), {"num_heads": H}),
     "rope_tables": Call(attnlib.rope_tables, {"positions": (B, 1, T)}, ((B, 1, T, D_K),) * 2, {"D": 2 * D_K}),
+    "rope_tables_scaled": Call(
+        attnlib.rope_tables, {"positions": (B, 1, T)}, ((B, 1, T, D_K),) * 2, {"D": 2 * D_K, "scaling": SCALING}
+    ),
     "apply_rope": ROPE,
     "apply_rope_interleaved": ROPE._replace(options={"interleaved": True}),
+    "rms_norm": Call(attnlib.rms_norm, {"x": (B, T, D)}, ((B, T, D),)),
+    "rms_norm_with_weight": Call(attnlib.rms_norm, {"x": (B, T, D), "weight": (D,)}, ((B, T, D),), {"eps": 0.1}),
+    "swiglu": Call(attnlib.swiglu, {"gate": (B, T, D), "up": (B, T, D)}, ((B, T, D),)),
+    "sampling_probabilities": Call(attnlib.sampling_probabilities, {"logits": (B, T, D)}, ((B, T, D),)),
+    "sampling_probabilities_with_all_options": Call(
+        attnlib.sampling_probabilities, {"logits": (B, T, D)}, ((B, T, D),), SAMPLING
+    ),
     **{f"luong_step_{score}": luong_call(score, more) for score, more in LUONG.items()},
 }
 

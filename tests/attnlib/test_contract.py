@@ -67,6 +67,38 @@ def sdpa(
     """Too many parameters for a line."""
 
 
+def generate(
+    model,
+    tokens,
+    *,
+    max_new_tokens,
+    temperature=1.0,
+    top_k=None,
+    top_p=None,
+    min_p=None,
+    seed=None,
+    stop=(),
+):
+    """The same."""
+
+
+def generate_speculatively(
+    model,
+    draft_model,
+    tokens,
+    *,
+    max_new_tokens,
+    num_draft_tokens=4,
+    temperature=1.0,
+    top_k=None,
+    top_p=None,
+    min_p=None,
+    seed=None,
+    stop=(),
+):
+    """The same."""
+
+
 def sdpa_backward(
     grad,
     query,
@@ -103,7 +135,12 @@ SIGNATURES = {
     "padding_mask": lambda lengths, S: ...,
     "combine_masks": lambda *masks: ...,
     "sinusoidal_positions": lambda T, D, *, base=10000.0, interleaved=True, like=None: ...,
-    "rope_tables": lambda positions, D, *, base=10000.0: ...,
+    "rope_tables": lambda positions, D, *, base=10000.0, scaling=None: ...,
+    "rms_norm": lambda x, weight=None, *, eps=1e-6: ...,
+    "swiglu": lambda gate, up: ...,
+    "sampling_probabilities": lambda logits, *, temperature=1.0, top_k=None, top_p=None, min_p=None: ...,
+    "generate": generate,
+    "generate_speculatively": generate_speculatively,
     "apply_rope": lambda x, cos, sin, *, interleaved=False: ...,
     "alibi_slopes": lambda H, *, like=None: ...,
     "alibi_bias": lambda H, T, S, *, q_offset=0, like=None: ...,
@@ -522,7 +559,8 @@ def test_calls_on_numpy_arrays_do_not_import_torch():
         for call in CALLS.values()
         if hasattr(attnlib, call.function.__name__)
     )
-    assert in_a_fresh_python(f"import sys, numpy, attnlib; {calls}; {HEAVY}") == "[]\n"
+    start = "import sys, numpy, attnlib; from attnlib import RopeScaling"
+    assert in_a_fresh_python(f"{start}; {calls}; {HEAVY}") == "[]\n"
 
 
 # Documentation

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import attnlib
+import attnlib.hf
 import attnlib.minilm
 from attnlib._extras import EXTRAS, explain_missing
 from attnlib.checks import examine
@@ -20,12 +21,15 @@ WITHOUT = """
 import json, sys
 sys.modules |= dict.fromkeys(sys.argv[1:])
 import attnlib, attnlib.checks, attnlib.checks.__main__, attnlib.embeddings, attnlib.minilm, attnlib.numpy
+import attnlib.hf.__main__
 
 tried = {
     "attnlib.torch": lambda: attnlib.torch,
     "attnlib.plotting": lambda: attnlib.plotting,
     "attnlib.minilm": lambda: attnlib.minilm.load_minilm(),
     "attnlib.minilm in torch": lambda: attnlib.minilm.load_minilm(backend="torch"),
+    "attnlib.hf": lambda: attnlib.hf.load("nowhere"),
+    "attnlib.hf from the shell": lambda: attnlib.hf.__main__.main(["nowhere", "a prompt"]),
     "a check in torch": lambda: attnlib.checks.examine("softmax", attnlib.softmax, backend="torch"),
     "a report": lambda: attnlib.checks.__main__.main(["report", "softmax"]),
 }
@@ -45,6 +49,10 @@ NEEDED = {
     "attnlib.minilm": "attnlib.minilm needs safetensors, which is not installed: run pip install 'attnlib[minilm]'",
     "attnlib.minilm in torch": (
         "attnlib.minilm needs safetensors, which is not installed: run pip install 'attnlib[minilm]'"
+    ),
+    "attnlib.hf": "attnlib.hf needs safetensors, which is not installed: run pip install 'attnlib[hf]'",
+    "attnlib.hf from the shell": (
+        "error: attnlib.hf needs safetensors, which is not installed: run pip install 'attnlib[hf]'"
     ),
     "a check in torch": (
         "a check with backend='torch' needs torch, which is not installed: run pip install 'attnlib[torch]'"
@@ -73,8 +81,14 @@ def test_without_any_extra_each_part_says_what_it_needs():
         ("array_api_compat", "torch", "", lambda: examine("softmax", attnlib.softmax, backend="torch")),
         ("tokenizers", "minilm", "", lambda: attnlib.minilm.load_minilm()),
         ("torch", "torch", "attnlib.torch", lambda: attnlib.minilm.load_minilm(backend="torch")),
+        ("ml_dtypes", "hf", "", lambda: attnlib.hf.load("nowhere")),
+        ("tokenizers", "hf", "", lambda: attnlib.hf.load("nowhere")),
+        ("torch", "torch", "attnlib.torch", lambda: attnlib.hf.load("nowhere", backend="torch")),
     ],
-    ids=["a tensor", "a check", "a tokenizer", "a model in torch"],
+    ids=[
+        *("a tensor", "a check", "a tokenizer", "a model in torch"),
+        *("bfloat16 for a checkpoint", "a tokenizer for a checkpoint", "a checkpoint in torch"),
+    ],
 )
 def test_a_single_missing_library_is_named(monkeypatch, missing, extra, forget, use):
     monkeypatch.delattr(attnlib, forget.rpartition(".")[2], raising=False)  # "from attnlib import" looks here first

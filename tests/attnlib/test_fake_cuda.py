@@ -64,14 +64,16 @@ WITHOUT_FLOATS = {  # the functions that are not in CALLS: arrays of floats do n
     "alibi_bias": lambda x: attnlib.alibi_bias(H, T, S, q_offset=2, like=x),
     "relative_buckets": lambda x: attnlib.relative_buckets(T, S, q_offset=2, like=x),
     "load_weights": loaded,
+    "RopeScaling": lambda x: list(attnlib.rope_tables(x[0], 4, scaling=attnlib.RopeScaling(8.0))),
 }
+WITHOUT_ARRAYS = {"generate", "generate_speculatively"}  # each token that they yield is a number, for which they wait
 
 
 def test_every_public_function_is_called_here():
     def is_called(name):
         return any(what == name or what.startswith(f"{name}_") for what in CALLS | WITHOUT_FLOATS)
 
-    assert [name for name in attnlib.__all__ if not is_called(name)] == []
+    assert {name for name in attnlib.__all__ if not is_called(name)} == WITHOUT_ARRAYS
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
@@ -140,6 +142,8 @@ CACHED = ("attention with rope and grouped queries", "block", "encoder with rope
 def test_every_layer_is_called_here():
     called = {layer.name for layer in EVERY.values()} | {
         "BertEncoder",
+        "CausalLM",
+        "CausalLMConfig",
         "KVCache",
         "MemoryCache",
         "SlidingWindowCache",
@@ -158,6 +162,17 @@ def test_layers_stay_on_cuda_and_nothing_waits(layer):
             calls += [{"is_causal": True}, {"need_weights": True}, {"attn_mask": cuda(T, T, dtype=torch.bool)}]
         for options in calls:
             assert is_on_cuda(module(**inputs, **options))
+
+
+@pytest.mark.parametrize("positions", [{}, {"rope_base": None, "max_positions": T}], ids=["rope", "learned"])
+def test_a_language_model_stays_on_cuda_and_nothing_waits(positions):
+    sizes = {"vocab_size": 23, "embed_dim": E, "num_layers": 2, "num_heads": HEADS, "ff_dim": 29}
+    with fake_cuda():
+        with torch.device("cuda"):
+            model = attnlib.torch.CausalLM(attnlib.torch.CausalLMConfig(**sizes, windows=(3, None), **positions))
+        tokens = cuda(B, T, dtype=torch.int64)
+        assert is_on_cuda(model(tokens, attnlib.padding_mask(tokens[:, 0], T), need_weights=True))
+        assert is_on_cuda(model(tokens[:, :2], cache=model.new_cache(), logits_to_keep=1))
 
 
 def test_bert_stays_on_cuda():

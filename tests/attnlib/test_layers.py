@@ -77,6 +77,7 @@ def test_the_classes_are_made_as_the_design_says(layers):
         return [(p.name, p.kind, p.default) for p in inspect.signature(function).parameters.values()]
 
     options = {"window": None, "num_sink_tokens": 0, "softcap": None, "scale": None, "attn_bias": None}
+    options |= {"head_dim": None, "out_bias": None, "qk_norm": False, "norm_eps": 1e-6, "rope_scaling": None}
 
     def designed(embed_dim, num_heads, *, num_kv_heads=None, bias=True, dropout=0.0, rope=None): ...
 

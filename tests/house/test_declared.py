@@ -100,7 +100,7 @@ def test_whatever_is_imported_is_in_the_group_of_its_folder(folder):
 def test_whatever_the_library_imports_is_a_dependency_or_in_an_extra():
     project = PROJECT["project"]
     declared = {package(r) for r in sum(project["optional-dependencies"].values(), project["dependencies"])}
-    by_name = {"safetensors", "tokenizers"}  # attnlib.minilm imports these when it loads a model
+    by_name = {"ml-dtypes", "safetensors", "tokenizers"}  # attnlib.minilm and attnlib.hf import them with a model
     elsewhere = {"triton", "js"}  # from torch's CUDA build, and from the browser that Pyodide runs in
     assert packages("attnlib") | by_name == declared | elsewhere
 

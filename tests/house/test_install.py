@@ -90,7 +90,8 @@ def test_a_student_gets_no_torch_and_nobody_is_asked_for_it(install, index, caps
 def test_a_group_contains_what_the_groups_ask_for_that_it_includes(install):
     steps = ["student", "torch", "grading", "book", "test", "bench"]
     found = [set(install.requirements(step)) for step in steps]
-    assert all(less < more for less, more in pairwise(found))
+    assert all(less < more for less, more in pairwise(found[:-1]))
+    assert found[-2] <= found[-1]  # the benchmarks may need nothing that the tests do not need
     with pytest.raises(SystemExit, match=r"no dependency group 'students' .*; there are: student, torch"):
         install.main("students", "")
 

@@ -72,7 +72,7 @@ def test_its_metadata_says_what_it_is_and_what_it_needs(wheel):
     about = email.message_from_bytes(wheel.read(f"{ABOUT}/METADATA"))
     assert about["Version"] == attnlib.__version__
     assert about.get_payload(decode=True).decode().strip() == (ROOT / "README.md").read_text(encoding="utf-8").strip()
-    assert set(about.get_all("Provides-Extra")) == {"torch", "plot", "checks", "minilm"}
+    assert set(about.get_all("Provides-Extra")) == {"torch", "plot", "checks", "minilm", "hf"}
     needed = [asked for asked in about.get_all("Requires-Dist") if "extra ==" not in asked]
     assert sorted(needed) == sorted(PROJECT["dependencies"])
     assert about.get_all("Classifier") == PROJECT["classifiers"]
