@@ -10,6 +10,7 @@ from pathlib import Path
 from grading.course import FOLDER_VARIABLE, Course, GradingError, importing, log_file
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
+from grading.text import counted
 from grading.verdict import Verdict
 
 # A command imports whatever else it needs when it is called. That takes seconds, in which a box can start.
@@ -135,7 +136,7 @@ def _sample(course: Course, asked: argparse.Namespace) -> int:
     from grading.sample import write_class
 
     students = write_class(course, asked.assignment)
-    print(f"{len(students)} students in {course.folder / 'submitted'}: {', '.join(students)}")
+    print(f"{counted(len(students), 'student')} in {course.folder / 'submitted'}: {', '.join(students)}")
     print(f"Grade them with: python -m grading run {asked.assignment} --course {course.folder}")
     return 0
 
@@ -236,8 +237,8 @@ def _verify(course: Course, asked: argparse.Namespace) -> int:
         print(line)
     if found.wrong:
         raise GradingError(f"the log of {asked.assignment} does not match what was found: see the lines above")
-    agreed = f"{found.entries} entries for {found.students} students agree"
-    print(f"{agreed} with the outcomes, the gradebook and the submissions.")
+    size = f"entries: {found.entries}, students: {found.students}"
+    print(f"The log agrees with the outcomes, the gradebook and the submissions ({size}).")
     print(f"Write down the digest of this last entry elsewhere, and pass it with --known next time: {found.last}")
     return 0
 

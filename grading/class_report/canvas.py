@@ -241,12 +241,13 @@ def _warnings(rows: Sequence[Row], gradebook: Gradebook, column: int, matched: S
     ours, theirs = _score(max((row.points for row in rows), default=0.0)), gradebook.possible[column]
     if _number(ours) != _number(theirs):
         found.append(
-            f"Canvas gives {plain(theirs) or 'no'} points for this assignment, but here it is worth {ours}. "
+            f"In Canvas, this assignment is worth {plain(theirs) or 'nothing'}, but here it is worth {ours}. "
             "Change it in Canvas."
         )
     waiting = sum(row.to_read for row, _ in matched)
     if waiting:
-        found.append(f"{waiting} answers are still to be marked by hand; until then, those without a mark count as 0.")
+        they = "answer is" if waiting == 1 else "answers are"
+        found.append(f"{waiting} {they} still to be marked by hand. Until then, an answer without a mark counts as 0.")
     notes = gradebook.column(NOTES_COLUMN)
     if notes is not None and _notes(gradebook, [place for _, place in matched]) is None:
         found.append(

@@ -9,6 +9,7 @@ from math import fsum
 from statistics import correlation, fmean
 
 from grading.report import Row
+from grading.text import counted
 
 HARD, EASY = 0.30, 0.80  # the band of difficulty in which a question tells students apart well
 WEAK = 0.10  # discrimination below which a question measures something different from the others
@@ -62,7 +63,7 @@ def _item(question: str, most: float, rows: Sequence[Row]) -> Item:
     difficulty = fmean(shares) if shares else None
     discrimination, note = _discrimination(shares, [_rest(row, question) for row in read])
     if not note and len(shares) < ENOUGH:
-        note = f"not judged: {len(shares)} answers, fewer than {ENOUGH}"
+        note = f"not judged: {counted(len(shares), 'answer')}, fewer than {ENOUGH}"
     flags = _difficulty_flags(difficulty)
     if not note and discrimination is not None and discrimination < WEAK:
         flags.append("does not go with the rest")

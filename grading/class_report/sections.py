@@ -51,7 +51,7 @@ def figures(rows: Sequence[Row], alike: SimilarityReport) -> list[tuple[str, str
     found = [("Students", str(len(rows)), f"{unreadable} without a readable submission" if unreadable else "")]
     if earned:
         found += [
-            (word, f"{of(earned):.1f}", f"of {points(most)} points")
+            (word, f"{of(earned):.1f}", f"of {points(most)} {'point' if most == 1 else 'points'}")
             for word, of in (("Mean", fmean), ("Median", median))
         ]
     found.append(("Answers to read", str(waiting), "to be marked by hand" if waiting else "all are marked"))

@@ -22,6 +22,7 @@ from grading.class_report.student_code import CodeCell, NotComparableError, give
 from grading.class_report.tokens import Token, tokens
 from grading.course import Course
 from grading.outcome import plain
+from grading.text import counted
 
 GRAM = 10  # words in a run
 WINDOW = 5  # of this many runs in a row at least one is kept, so any shared GRAM + WINDOW - 1 words are found
@@ -235,5 +236,5 @@ def _lines(text: Tokenized, cell: int, starts: Sequence[int]) -> str:
     """Return the lines of a cell from the first to the last of the runs that start there."""
     first, last = text.lines[cell][min(starts)], text.lines[cell][max(starts) + GRAM - 1]
     lines = text.cells[cell].source.splitlines()[first - 1 : last]
-    more = [f"… {len(lines) - MAX_PASSAGE_LINES} more lines"] if len(lines) > MAX_PASSAGE_LINES else []
+    more = [f"… {counted(over, 'more line')}"] if (over := len(lines) - MAX_PASSAGE_LINES) > 0 else []
     return "\n".join([*(plain(line.expandtabs(4)[:MAX_LINE_LENGTH]) for line in lines[:MAX_PASSAGE_LINES]), *more])

@@ -10,6 +10,7 @@ from grading.course import Course, GradingError
 from grading.gradebook.create import open_gradebook
 from grading.gradebook.lookup import connect, shown
 from grading.run_state import lock
+from grading.text import counted
 
 ROWS_PER_BATCH = 1_000  # that are read and written at a time
 COUNTED = {
@@ -49,8 +50,8 @@ def _require_empty(target: Connection, url: str) -> None:
     for table in Base.metadata.sorted_tables:
         if table.name != "course" and (rows := target.scalar(select(func.count()).select_from(table))):
             raise GradingError(
-                f"the gradebook {shown(url)} is not empty: it has {rows} rows in {table.name!r}. Nothing was copied; "
-                f"name an empty database in ATTENTION_DB"
+                f"the gradebook {shown(url)} is not empty: it has {counted(rows, 'row')} in {table.name!r}. Nothing "
+                f"was copied; name an empty database in ATTENTION_DB"
             )
 
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from grading._untyped import NotebookNode
 from grading.repair.match_cells import TemplateCell
-from grading.repair.messages import Repair, counted, listed, printable
+from grading.repair.messages import Repair, listed, printable
 from grading.repair.parse import SubmittedCell
+from grading.text import counted
 
 IN_THE_BROWSER = "python"  # the kernel of JupyterLite, which is the same language: nothing to tell the instructor of
 

@@ -43,8 +43,3 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     """Return names for a sentence, the first few of many."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(printable(name) for name in names[:most]) + more
-
-
-def counted(n: int, noun: str) -> str:
-    """Return "1 cell", "2 cells"."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grading.repair.decode import merge_sides, unix_line_ends
-from grading.repair.messages import Repair, UnreadableError, counted, printable
+from grading.repair.messages import Repair, UnreadableError, printable
+from grading.text import counted
 
 MOST_CELLS, MAX_NOTEBOOK_TEXT = 500, 500_000  # far more than any answer needs, but not too much for a page
 MAX_JSON_VALUES = 2_000_000  # limits memory, since three bytes of JSON can take seventy
@@ -147,7 +148,7 @@ def _text(value: object) -> str | None:
 
 def _trailing(rest: str) -> Iterator[Repair]:
     if rest:
-        text = f"After the end of the notebook there were {counted(len(rest), 'character')} more; they are left out."
+        text = f"What followed the end of the notebook ({counted(len(rest), 'character')}) is left out."
         yield Repair("trailing-text", text)
 
 
@@ -168,4 +169,4 @@ def _ids(data: dict[str, Any], cells: tuple[SubmittedCell, ...]) -> Iterator[Rep
     """Say how many cells of a format with ids have none of their own."""
     ids = {cell.id for cell in cells if cell.id and _ID.fullmatch(cell.id)}
     if _has_ids(data) and (n := len(cells) - len(ids)):
-        yield Repair("cell-ids", f"{counted(n, 'cell')} had no valid id of their own.")
+        yield Repair("cell-ids", f"{counted(n, 'cell')} had no valid id of {'its' if n == 1 else 'their'} own.")

@@ -178,10 +178,15 @@ def test_notes_that_cannot_be_written_as_they_are_stay_away(tmp_path, old, new):
 def test_a_difference_in_the_points_and_waiting_answers_are_said(tmp_path):
     found = changes([row("ada", 1, to_read=2, points=29.0)], NAME, book(tmp_path))
     assert found.warnings[:2] == (
-        "Canvas gives 7.00 points for this assignment, but here it is worth 29.00. Change it in Canvas.",
-        "2 answers are still to be marked by hand; until then, those without a mark count as 0.",
+        "In Canvas, this assignment is worth 7.00, but here it is worth 29.00. Change it in Canvas.",
+        "2 answers are still to be marked by hand. Until then, an answer without a mark counts as 0.",
     )
     assert written(found)[1][-1] == "7.00", "an import must not change what the assignment counts for"
+
+
+def test_one_waiting_answer_is_told_of_in_the_singular(tmp_path):
+    found = changes([row("ada", 1, to_read=1, points=7.0)], NAME, book(tmp_path))
+    assert found.warnings[0].startswith("1 answer is still to be marked by hand.")
 
 
 @pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@A1", "＝1", "＠A", "\t=1", "\r=1"])
@@ -271,7 +276,7 @@ def course(tmp_path, monkeypatch) -> Course:
 
 def test_without_canvas_everything_is_written(course):
     said = export(course, NAME, canvas=None, out=None)
-    assert said == f"5 students, 1 questions\nTable: {course.reports(NAME) / 'grades.csv'}"
+    assert said == f"5 students, 1 question\nTable: {course.reports(NAME) / 'grades.csv'}"
     assert (course.reports(NAME) / "grades.csv").read_text().count("\n") == 6
 
 

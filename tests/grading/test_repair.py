@@ -557,6 +557,22 @@ def test_ids_are_repaired(hand_in, wrong):
     assert points(admitted) == [2, 2, 2]
 
 
+def test_one_cell_and_several_are_told_of_in_the_right_number(hand_in):
+    notebook = answered()
+    cell_of(notebook, "answer-one")["id"] = ""
+    one = [repair.text for repair in hand_in(json.dumps(notebook) + "x").repairs]
+    assert one == [
+        "What followed the end of the notebook (1 character) is left out.",
+        "1 cell had no valid id of its own.",
+    ]
+    cell_of(notebook, "words")["id"] = "ä"
+    two = [repair.text for repair in hand_in(json.dumps(notebook) + "x!").repairs]
+    assert two == [
+        "What followed the end of the notebook (2 characters) is left out.",
+        "2 cells had no valid id of their own.",
+    ]
+
+
 @pytest.mark.parametrize("kernel", [None, 3, {"name": "julia\x1b", "display_name": 3}, {"name": ["python3"]}])
 def test_the_kernel_is_the_assignments(hand_in, kernel):
     notebook = answered()
