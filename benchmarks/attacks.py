@@ -41,7 +41,7 @@ HEAD = """# Attacks
 
 `python benchmarks/attacks.py --write` made this table on {date} ({machine}).
 
-Each attack starts from an honest submission, with right or wrong answers, to a small assignment worth {full:g} points. It
+Each attack starts from an honest submission, right or wrong, to a small assignment worth {full:g} points. It
 changes this submission to earn more, or to harm the grader. The number in parentheses is what the attack earned:
 
 - **FORGED**: it earned more than the honest submission that it was made from.
