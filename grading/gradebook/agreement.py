@@ -24,8 +24,8 @@ def require_agreement(course: Course, assignment: str) -> set[str]:
     }  # that writes no grades
     if graded and not graded & known:
         raise GradingError(
-            f"{course.outcomes(assignment)} lists {counted(len(graded), 'graded submission')} to {assignment}, but the "
-            f"gradebook {shown(url)} has nothing of that, so nothing was changed. If their marks are in another "
+            f"{course.outcomes(assignment)} lists who was graded for {assignment} ({counted(len(graded), 'student')}), "
+            f"but the gradebook {shown(url)} knows none of them, so nothing was changed. If their marks are in another "
             f"gradebook, copy them into this one: `python -m grading migrate --from {_former(course)}`; or set "
             f"ATTENTION_DB to that one's address, or unset it to use the class's own. If the marks are lost, "
             f"`python -m grading run {assignment} --regrade` grades everybody again"
