@@ -88,10 +88,10 @@ def scaled_dot_product_attention(
     counts if the mask, the causal rule and the window all allow it.
 
     nan and inf: a query's context is nan if the query, or a key or value that it may attend to, contains nan, or if one
-    of its scores is inf (in half precision on a CPU, torch's kernel may return the context 0 instead; in code compiled
-    by torch.compile or traced by torch.jit.trace, so may a query that contains nan, with fewer than 16 keys). A score
-    of -inf next to finite ones gives a weight of 0. Keys and values that are masked out should be finite: otherwise the
-    context may be nan, because 0 times nan is nan.
+    of its scores is inf. (In code that torch.compile compiles or torch.jit.trace or torch.func traces, torch's kernel
+    for the CPU may return the context 0 instead: for a score of inf in half precision, and with fewer than 16 keys for
+    a query that contains nan.) A score of -inf next to finite ones gives a weight of 0. Keys and values that are masked
+    out should be finite: otherwise the context may be nan, because 0 times nan is nan.
 
     torch's fused kernels have no second derivatives. If you need them, pass ``return_weights=True`` and ignore the
     weights, or call this function under ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)``.

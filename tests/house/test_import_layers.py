@@ -23,6 +23,7 @@ LAYERS = (  # of attnlib, the lowest first: all other modules are above them, an
     (
         *("_array_api", "_numpy", "_triton", "_torch", "_torch_blocks", "_torch_fused", "_torch_recurrent"),
         *("_torch_plain", "_torch_second_derivatives", "_torch_steps", "_torch_tracing", "_torch_unfused"),
+        "_torch_lost_infinities",
     ),
     ("_dispatch",),
 )
