@@ -98,7 +98,7 @@ def same_library(one: Array, other: Array) -> bool:
 def require_same_device(first_name: str, first: Array, name: str, x: Array) -> None:
     """Raise ValueError if two arrays of one library are torch tensors on different devices."""
     if x is not first and is_torch(x) and x.device != first.device:
-        moved = "layer" if name == "weight" else name
+        moved = "layer" if name == "weight" or "." in name else name  # a parameter, such as q_proj.weight
         raise ValueError(
             f"{first_name} is on {first.device} but {name} is on {x.device}: use {moved}.to({first_name}.device)"
         )

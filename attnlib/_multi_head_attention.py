@@ -31,6 +31,7 @@ from attnlib._arrays import (
     shape,
 )
 from attnlib._attention_arguments import Window, check_scale, check_softcap, check_window
+from attnlib._layer_parts import call_part, refuse_mismatch
 from attnlib._mask_rule import MaskRule
 from attnlib._nested import refuse_nested, require_jagged_layout
 from attnlib._renamed_arguments import explain_torch_names
@@ -42,6 +43,7 @@ from attnlib.positions import apply_rope, rope_tables
 from attnlib.sdpa import scaled_dot_product_attention
 
 RopeTables = tuple[A, A]  # the cosines and the sines of rotary positions
+INPUTS = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "context"}  # what is projected by which
 
 
 class LayerOptions(TypedDict, Generic[A], total=False):
@@ -280,8 +282,7 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         for name in ("key", "value"):
             if name in inputs:
                 _refuse_mask(name, inputs[name], query)
-        own = {"weight": self.q_proj.weight} if type(self.q_proj) is self.Linear else {}  # others do their own checks
-        array_namespace(**inputs, **own)
+        array_namespace(**inputs)
         require_sequence(**inputs)
         for name, x in inputs.items():
             if x.shape[-1] != self.embed_dim:
@@ -308,7 +309,10 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
 
     def _output_of(self, name: str, x: Array, width: int) -> Array:
         """Return what a projection makes of x. The layer may have been replaced, so its output is checked."""
-        out = getattr(self, name)(x)
+        part = getattr(self, name)
+        out = call_part(name, part, INPUTS[name], x)
+        if getattr(x, "is_meta", False):  # torch multiplies it by a weight on any device
+            refuse_mismatch(name, part, INPUTS[name], x)
         wanted = (*x.shape[:-1], width)
         if getattr(out, "shape", None) == wanted:
             return out

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Unpack, overload
 
 from attnlib._arrays import Array, check_int
+from attnlib._layer_parts import call_part, refuse_mismatch
 from attnlib._multi_head_attention import AcceptsRopeTables, AttentionSettings, LayerOptions, RopeTables
 from attnlib._renamed_arguments import explain_torch_names
 from attnlib._types import A, W
@@ -129,22 +130,30 @@ class TransformerBlock(AcceptsRopeTables, Generic[A, W]):
         def attend(x: Array) -> Any:
             return self.self_attn(x, key, value, attn_mask, **options)
 
-        x, *weights = self._add(query, self.norm1, attend)
-        x, *_ = self._add(x, self.norm2, self._feed_forward)
+        x, *weights = self._add(query, "norm1", attend)
+        x, *_ = self._add(x, "norm2", self._feed_forward)
         return (x, *weights) if need_weights else x
 
     if TYPE_CHECKING:
         __call__ = forward
 
-    def _add(self, x: Array, norm: Any, part: Any) -> tuple[Array, ...]:
+    def _add(self, x: Array, norm_name: str, part: Any) -> tuple[Array, ...]:
         """Add the output of a part of the block to x, and normalise before or after; return its weights too."""
+
+        def norm(x: Array) -> Array:
+            return call_part(norm_name, getattr(self, norm_name), "query", x)
+
         result = part(norm(x) if self.norm == "pre" else x)
         out, *weights = result if isinstance(result, tuple) else (result,)
-        x = x + self.dropout(out)
-        return (x if self.norm == "pre" else norm(x), *weights)
+        total = x + self.dropout(out)
+        if total.dtype != x.dtype:
+            # A norm that was replaced may have cast x to the wider dtype of the projections.
+            refuse_mismatch("q_proj", self.self_attn.q_proj, "query", x)
+        return (total if self.norm == "pre" else norm(total), *weights)
 
     def _feed_forward(self, x: Array) -> Array:
-        return self.linear2(self.dropout(self.ACTIVATIONS[self.activation](self.linear1(x))))
+        hidden = self.ACTIVATIONS[self.activation](call_part("linear1", self.linear1, "x", x))  # (B, T, ff_dim)
+        return call_part("linear2", self.linear2, "x", self.dropout(hidden))
 
 
 class DecoderWeights(NamedTuple, Generic[A]):
@@ -237,9 +246,9 @@ class DecoderBlock(TransformerBlock[A, DecoderWeights[A]]):
             kept = None if cache is None else cache.memory
             return self.cross_attn(x, key, value, memory_mask, cache=kept, need_weights=need_weights)
 
-        x, *own = self._add(query, self.norm1, attend)
-        x, *across = self._add(x, self.norm2, cross_attend)
-        x, *_ = self._add(x, self.norm3, self._feed_forward)
+        x, *own = self._add(query, "norm1", attend)
+        x, *across = self._add(x, "norm2", cross_attend)
+        x, *_ = self._add(x, "norm3", self._feed_forward)
         return (x, DecoderWeights(*own, *across)) if need_weights else x
 
     if TYPE_CHECKING:

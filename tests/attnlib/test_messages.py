@@ -137,7 +137,7 @@ def test_devices_that_differ_are_named(place, keys):
 def test_a_layer_on_another_device_is_to_be_moved_as_a_whole():
     layer, query = of_torch.MultiHeadAttention(E, H), torch.ones(B, T, E, device="meta")
     text = message(ValueError, lambda: layer(query))
-    assert text == "query is on meta but weight is on cpu: use layer.to(query.device)"
+    assert text == "query is on meta but q_proj.weight is on cpu: use layer.to(query.device)"
     assert layer.to(query.device)(query).shape == query.shape
 
 
