@@ -1,4 +1,4 @@
-"""Attention side by side: attnlib against NumPy written plainly, against torch's kernel, and against matrix products.
+"""Attention side by side: attnlib against plain NumPy code, torch's kernel, and matrix products alone.
 
 One command, `make bench` or `python benchmarks/attention.py`, measures everything, prints a table and draws it to
 `_build/benchmarks/attention.svg`. Times are medians; both sides of every ratio are called in turn within one run.
@@ -135,7 +135,7 @@ def graphics_card() -> list[str]:
             )
             theirs = teraflops(operations, lambda x=x, c=causal: F.scaled_dot_product_attention(x, x, x, is_causal=c))
             kind = "causal" if causal else "full"
-            lines += [f"T={T} {kind}: attnlib {ours / peak:.0%} of it, torch {theirs / peak:.0%}"]
+            lines += [f"T={T} {kind}: attnlib reaches {ours / peak:.0%} of that, torch {theirs / peak:.0%}"]
     return lines
 
 
@@ -193,7 +193,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     for what in dict.fromkeys(row["what"] for row in rows):
         chosen = [row for row in rows if row["what"] == what]
         others = [name for name in chosen[0]["seconds"] if name != "attnlib"]
-        lines += [f"\n**{what}**: milliseconds of attnlib, and how many times those of ...\n"]
+        lines += [f"\n**{what}**: attnlib's milliseconds, and their ratio to those of ...\n"]
         lines += ["| " + " | ".join(["case", "threads", "attnlib ms", *others]) + " |"]
         lines += ["|---|---|" + "---:|" * (1 + len(others))]
         for row in chosen:
@@ -221,7 +221,9 @@ def drawing(rows: list[dict[str, Any]], file: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--threads", type=int, help="measure with so many threads only, and print JSON")
+    parser.add_argument(
+        "--threads", type=int, help="measure with N threads only (0 for all), and print JSON", metavar="N"
+    )
     threads = parser.parse_args().threads
     if threads is not None:
         print(json.dumps(measured(threads or None)))
@@ -232,11 +234,11 @@ def main() -> None:
         rows += json.loads(subprocess.run(command, env=timing.environment(count or None), stdout=-1, check=True).stdout)
     extra, imports = memory(), import_times()
     print(f"\n{timing.machine()}; H={H}, D={D}, float32; NumPy {np.__version__}, torch {torch.__version__}")
-    print("One thread: CPU time. All threads: time that passes.")
+    print("One thread: CPU time. All threads: elapsed time.")
     print(table(rows))
     small = [row["seconds"] for row in rows if row["what"] == "torch" and row["case"].startswith("T=16 ")]
     print(
-        "\nBeyond torch's own call at B=1 H=4 T=16 D=32:",
+        "\nOverhead on torch's own call at B=1 H=4 T=16 D=32, full and causal, on one thread and on all:",
         ", ".join(f"{1e6 * (s['attnlib'] - s['torch']):.2f} µs" for s in small),
     )
     print(
@@ -245,7 +247,7 @@ def main() -> None:
     print(f"import attnlib takes {1e3 * (imports['attnlib'] - imports['numpy']):.1f} ms more than import numpy")
     print("\n".join(graphics_card() if torch.cuda.is_available() else ["No CUDA device here."]))
     drawing(rows, OUT / "attention.svg")
-    print(f"Drawn: {OUT / 'attention.svg'}")
+    print(f"The figure is in {OUT / 'attention.svg'}")
 
 
 if __name__ == "__main__":
