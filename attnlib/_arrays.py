@@ -98,7 +98,7 @@ def same_library(one: Array, other: Array) -> bool:
 def require_same_device(first_name: str, first: Array, name: str, x: Array) -> None:
     """Raise ValueError if two arrays of one library are torch tensors on different devices."""
     if x is not first and is_torch(x) and x.device != first.device:
-        moved = "layer" if name == "weight" or "." in name else name  # a parameter, such as q_proj.weight
+        moved = "layer" if "." in name else name  # of a layer, such as q_proj.weight
         raise ValueError(
             f"{first_name} is on {first.device} but {name} is on {x.device}: use {moved}.to({first_name}.device)"
         )
@@ -211,6 +211,7 @@ def namespace_and_device(like: Array | None) -> tuple[ModuleType, Any]:
     """Return the array namespace and the device of ``like``, of whatever dtype; NumPy's if it is None."""
     if like is None:
         return np, "cpu"
+    refuse_subclass("like", like)
     if not is_array(like):
         raise TypeError(f"like must be a {ARRAY_TYPES} or None, which means NumPy, got {type(like).__name__}")
     return namespace(like), device_of(like)
@@ -395,9 +396,10 @@ def refuse_subclass(name: str, x: Array) -> None:
     if type(x) is np.ndarray or not isinstance(x, (np.ma.MaskedArray, np.matrix)):
         return
     if isinstance(x, np.ma.MaskedArray):
+        counted = ", and use attn_mask (True = may attend) to say which keys count"
         raise TypeError(
-            f"{name} is a numpy.ma.MaskedArray, whose mask would be ignored: pass {name}.filled(0), and use "
-            "attn_mask (True = may attend) to say which keys count"
+            f"{name} is a numpy.ma.MaskedArray, whose mask would be ignored: pass {name}.filled(0)"
+            f"{counted if name in ('query', 'key', 'value') else ''}"
         )
     raise TypeError(f"{name} is a numpy.matrix, but a numpy.ndarray is needed: pass np.asarray({name})")
 

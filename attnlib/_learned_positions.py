@@ -40,7 +40,7 @@ class LearnedPositions(Generic[A]):
 
     def forward(self, x: A, *, q_offset: int = 0) -> A:
         """Add the positions' vectors: see the class."""
-        array_namespace(x=x, weight=self.weight)
+        array_namespace(x=x, **{"layer.weight": self.weight})
         require_padded("learned positions", x=x)
         require_sequence(x=x)
         T, (known, width) = x.shape[-2], self.weight.shape

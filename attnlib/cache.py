@@ -16,6 +16,7 @@ from attnlib._arrays import (
     describe_type,
     is_autocast_enabled,
     is_torch,
+    refuse_subclass,
     require_sequence,
     shape,
 )
@@ -66,6 +67,8 @@ class MemoryCache:
         conditions = _conditions(key, value)
         known = self._known
         if known is None or known[0] is not key or known[1] is not value or known[2:4] != (conditions, project):
+            refuse_subclass("key", key)
+            refuse_subclass("value", value)
             self._known = known = key, value, conditions, project, project(key, value)
         return known[4]
 
@@ -166,6 +169,7 @@ class KVCache:
 
     def _checked_index(self, index: Array) -> Array:
         """Check the new order of the sequences, and return it as an index for arrays."""
+        refuse_subclass("index", index)
         if is_torch(index):
             integers = not (index.is_floating_point() or index.is_complex() or "bool" in str(index.dtype))
         else:

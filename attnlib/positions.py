@@ -27,6 +27,7 @@ from attnlib._arrays import (
     device_of,
     is_array,
     namespace_and_device,
+    refuse_subclass,
     require_same_device,
     require_sequence,
     same_library,
@@ -340,6 +341,7 @@ def _angles(positions: Array, D: int, base: float, xp: ModuleType) -> Array:
 
 def _checked_positions(positions: Array | list[Any]) -> Array:
     if isinstance(positions, (list, tuple, range)):
+    refuse_subclass("positions", positions)
         positions = _rows(positions)
     elif not is_array(positions):
         raise TypeError(
@@ -354,6 +356,8 @@ def _checked_positions(positions: Array | list[Any]) -> Array:
 
 def _rows(positions: list[Any] | tuple[Any, ...] | range) -> Array:
     try:
+    for n, row in enumerate(() if isinstance(positions, range) else positions):
+        refuse_subclass(f"positions[{n}]", row)
         return np.asarray(positions, None if len(positions) else np.int64)
     except ValueError:
         raise ValueError(f"positions is {positions!r}, but rows of equal length are needed: (..., T)") from None

@@ -141,6 +141,26 @@ def test_a_layer_on_another_device_is_to_be_moved_as_a_whole():
     assert layer.to(query.device)(query).shape == query.shape
 
 
+@pytest.mark.parametrize("name", ["weight", "w_query", "w_key", "v"])
+def test_a_parameter_of_a_function_on_another_device_is_to_be_moved_alone(name):
+    query, key = torch.ones(T, D), torch.ones(S, 2)
+    if name == "weight":
+        score, parameters = attnlib.general, {"weight": torch.ones(D, 2)}
+    else:
+        score = attnlib.additive
+        parameters = {"w_query": torch.ones(D, 3), "w_key": torch.ones(2, 3), "v": torch.ones(3)}
+    moved = parameters | {name: parameters[name].to("meta")}
+    text = message(ValueError, lambda: score(query, key, **moved))
+    assert text == f"query is on cpu but {name} is on meta: use {name}.to(query.device)"
+    assert score(query, key, **parameters).shape == (T, S)
+
+
+def test_learned_positions_on_another_device_are_to_be_moved():
+    positions, x = of_torch.LearnedPositions(S, E), torch.ones(B, T, E, device="meta")
+    text = message(ValueError, lambda: positions(x))
+    assert text == "x is on meta but layer.weight is on cpu: use layer.to(x.device)"
+
+
 def test_masks_and_tables_on_another_device_are_named():
     mask, elsewhere = torch.ones(T, S, dtype=torch.bool), torch.ones(T, S, dtype=torch.bool, device="meta")
     text = message(ValueError, lambda: attnlib.combine_masks(mask, elsewhere))
