@@ -12,7 +12,7 @@ from attnlib._types import A
 
 
 class LearnedPositions(Generic[A]):
-    """Add a vector for each position, which is learned as the vectors of words are.
+    """Add a vector for each position. These vectors are learned, as word vectors are.
 
     Args:
         num_positions: the number of positions.
