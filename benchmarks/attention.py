@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gpu
 import matplotlib.pyplot as plt
 import numpy as np
 import timing
@@ -106,37 +107,6 @@ def layer_case(T: int, need_weights: bool, clock: timing.Clock) -> dict[str, flo
     }
     with torch.inference_mode():
         return timing.in_turn(rivals, clock, seconds=40)
-
-
-def graphics_card() -> list[str]:
-    """Return, for a CUDA device, how much of the speed of its matrix products attention reaches, in bfloat16."""
-
-    def teraflops(operations: float, run: Callable[[], object]) -> float:
-        times = []
-        for _ in range(25):
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            run()
-            end.record()
-            torch.cuda.synchronize()
-            times.append(begin.elapsed_time(end))  # ms
-        return operations / sorted(times)[len(times) // 2] / 1e9
-
-    n, heads, width = 8192, 16, 128
-    a, b = (torch.randn(n, n, device="cuda", dtype=torch.bfloat16) for _ in range(2))
-    peak = teraflops(2 * n**3, lambda: a @ b)
-    lines = [f"{torch.cuda.get_device_name()}, bfloat16: {peak:.0f} Tflop/s in a product of {n} x {n} matrices"]
-    for T in (4096, 16384):
-        x = torch.randn(1, heads, T, width, device="cuda", dtype=torch.bfloat16)
-        for causal in (False, True):
-            operations = 4 * heads * T * T * width / (1 + causal)
-            ours = teraflops(
-                operations, lambda x=x, c=causal: attnlib.scaled_dot_product_attention(x, x, x, is_causal=c)
-            )
-            theirs = teraflops(operations, lambda x=x, c=causal: F.scaled_dot_product_attention(x, x, x, is_causal=c))
-            kind = "causal" if causal else "full"
-            lines += [f"T={T} {kind}: attnlib reaches {ours / peak:.0%} of that, torch {theirs / peak:.0%}"]
-    return lines
 
 
 def measured(threads: int | None) -> list[dict[str, Any]]:
@@ -245,7 +215,7 @@ def main() -> None:
         "Memory beyond input and output at T=4096:", ", ".join(f"{name} {mib:.1f} MiB" for name, mib in extra.items())
     )
     print(f"import attnlib takes {1e3 * (imports['attnlib'] - imports['numpy']):.1f} ms more than import numpy")
-    print("\n".join(graphics_card() if torch.cuda.is_available() else ["No CUDA device here."]))
+    print("\n".join(gpu.report("cuda")) if torch.cuda.is_available() else "There is no CUDA device.")
     drawing(rows, OUT / "attention.svg")
     print(f"The figure is in {OUT / 'attention.svg'}")
 
