@@ -5,6 +5,7 @@ Reading a value from a fake tensor is an error. On a GPU it would make the progr
 
 import ctypes
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -52,6 +53,18 @@ def fake_cuda() -> Iterator[None]:
     guard = nullcontext() if torch.backends.cuda.is_built() else _cuda_guard()
     with guard, torch.no_grad(), FakeTensorMode(), OnCuda():
         yield
+
+
+@contextmanager
+def waits_are_errors() -> Iterator[None]:
+    """On a real GPU, raise RuntimeError if the program waits for it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns that this mode is a prototype
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from fake_cuda import Made, fake_cuda
+from fake_cuda import Made, fake_cuda, waits_are_errors
 from oracle import attend
 from torch.nn.attention import SDPBackend, bias, sdpa_kernel
 from torch.overrides import TorchFunctionMode
@@ -155,7 +155,7 @@ def test_on_cuda_results_and_gradients_are_exact(rng, kernel, dtype, D, D_V, hea
     arrays, tensors = on_gpu(rng, dtype, (D, D_V), heads)
     with sdpa_kernel([kernel, SDPBackend.MATH]):
         out = sdpa(*tensors, enable_gqa=True, **CHUNK)
-        out.float().square().sum().backward()
+        out.double().square().sum().backward()
     tolerance = {torch.float64: 1e-10, torch.float32: 1e-3}.get(dtype, 3e-2)
     exact = attend(*arrays, enable_gqa=True, **CHUNK).context
     np.testing.assert_allclose(out.detach().double().cpu().numpy(), exact, atol=tolerance, rtol=tolerance)
@@ -208,8 +208,5 @@ def test_on_cuda_autocast_decides_the_dtype(rng):
 def test_on_cuda_nothing_waits_for_the_device(rng):
     _, tensors = on_gpu(rng, torch.bfloat16, (64, 64), HEADS)
     sdpa(*tensors, **CHUNK)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with waits_are_errors():
         sdpa(*tensors, **CHUNK)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
