@@ -22,8 +22,8 @@ def may_have_lost_infinity(
     """Tell whether a context in the kernel's result is 0 and may belong to a score of inf."""
     if out.dtype not in HALF or not out.numel() or not is_eager_on_cpu(out):
         return False
-    firsts = out.select(-1, 0)
-    if firsts.count_nonzero().item() == firsts.numel():
+    firsts = out.select(-1, 0)  # in a row that is lost, 0, or 0 times a value, which is nan if that is not finite
+    if firsts.count_nonzero().item() == firsts.numel() and torch.equal(firsts, firsts):
         return False
     return not _scores_are_finite(query.detach().to(out.dtype), key.detach().to(out.dtype), mask, scale)
 

@@ -134,6 +134,15 @@ def test_a_bias_of_inf_is_nan(typed, rng, S):
     assert np.isfinite(out[:, np.arange(T) != 3]).all()
 
 
+@pytest.mark.parametrize("special", [NAN, INF])
+@pytest.mark.parametrize("column", [0, 2])
+def test_a_score_of_inf_is_nan_in_all_columns_beside_a_value_that_is_not_finite(typed, rng, special, column):
+    backend, dtype = typed
+    arrays = qkv(rng, 5, 40)
+    arrays[1][:, 1, 2], arrays[2][:, 3, column] = INF, special
+    assert np.isnan(run(backend, *arrays, dtype=dtype)).all()
+
+
 def test_a_context_of_0_is_kept_in_half_precision(typed):
     # torch's kernel returns 0 for a score of inf too, so a 0 makes us look at the scores.
     backend, dtype = typed
