@@ -302,8 +302,12 @@ def require_mask(name: str, mask: Array, scores_shape: tuple[int, ...], like: Ar
 
 
 def _missing_axes(name: str, mask: tuple[int, ...], scores: tuple[int, ...]) -> str:
-    """Return how to insert the missing axes if this looks like one mask for each sequence of a batch, otherwise ''."""
+    """Return what to pass if this looks like one mask for each sequence of a batch, or for each of its heads, or ''."""
     missing = len(scores) - len(mask)
+    folded = len(scores) == 4 and len(mask) == 3 and mask[0] == scores[0] * scores[1]
+    if folded and broadcasts_to(mask[1:], scores[-2:]):
+        heads = f"{name}.reshape{(*scores[:2], *mask[1:])}"
+        return f". If it is torch.nn.MultiheadAttention's, for each head, pass {heads}, and ~ before it if boolean"
     if missing < 1 or not mask or mask[0] != scores[0]:
         return ""
     for kind, last in (("for the keys of each sequence", 1), ("for each sequence", 2)):

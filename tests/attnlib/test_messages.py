@@ -141,6 +141,28 @@ def test_a_layer_on_another_device_is_to_be_moved_as_a_whole():
     assert layer.to(query.device)(query).shape == query.shape
 
 
+@pytest.mark.parametrize("dtype", ["bool", "float64"])
+@pytest.mark.parametrize("keys", [T, S])
+def test_the_masks_of_all_heads_are_told_their_shape(backend, dtype, keys):
+    given = np.random.default_rng(0).random((B * H, T, keys)) < 0.6
+    given[..., 0] = False  # every query may attend to the first key
+    theirs = torch.nn.MultiheadAttention(E, H, batch_first=True, dtype=torch.float64)
+    ours = (of_torch if str(backend).startswith("torch") else of_numpy).MultiHeadAttention(E, H).double()
+    attnlib.load_weights(ours, theirs)
+    query, key = (np.random.default_rng(n).standard_normal((B, n, E)) for n in (T, keys))
+    x, memory, attn_mask = backend.array(query), backend.array(key), backend.array(given, dtype)
+    text = message(ValueError, lambda: ours(x, memory, attn_mask=attn_mask))
+    line = re.search(r"pass (.*), and ~ before it if boolean", text)[1]
+    assert line == f"attn_mask.reshape({B}, {H}, {T}, {keys})"
+    attn_mask = eval(line)
+    out = ours(x, memory, attn_mask=~attn_mask if dtype == "bool" else attn_mask)
+    tensors = torch.tensor(query), torch.tensor(key), torch.tensor(key)
+    mask = torch.tensor(given) if dtype == "bool" else torch.tensor(given, dtype=torch.float64)
+    np.testing.assert_allclose(
+        backend.numpy(out), theirs(*tensors, attn_mask=mask, need_weights=False)[0].detach(), atol=1e-12
+    )
+
+
 @pytest.mark.parametrize("name", ["weight", "w_query", "w_key", "v"])
 def test_a_parameter_of_a_function_on_another_device_is_to_be_moved_alone(name):
     query, key = torch.ones(T, D), torch.ones(S, 2)
