@@ -184,7 +184,7 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
                 need_weights: Literal[True], **options: Unpack[AttentionOptions[A]]) -> tuple[A, A]: ...
     @overload
     def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                need_weights: bool, **options: Unpack[AttentionOptions[A]]) -> Any: ...
+                need_weights: bool, **options: Unpack[AttentionOptions[A]]) -> A | tuple[A, A]: ...
     # fmt: on
 
     @explain_torch_names
@@ -278,7 +278,8 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         return {**options, "softcap": self.softcap, "scale": scale}
 
     def _check(self, query: Array, key: Array | None = None, value: Array | None = None) -> None:
-        inputs = {"query": query} | {n: x for n, x in (("key", key), ("value", value)) if x is not None}
+        given = {name: x for name, x in (("key", key), ("value", value)) if x is not None}
+        inputs = {"query": query, **given}
         for name in ("key", "value"):
             if name in inputs:
                 _refuse_mask(name, inputs[name], query)

@@ -54,14 +54,20 @@ def scaled_dot_product_attention(
 def scaled_dot_product_attention(
     query: ArrayT, key: ArrayT, value: ArrayT, attn_mask: ArrayT | None = ...,
     dropout_p: float = ..., is_causal: bool = ..., *,
-    return_weights: bool, return_lse: bool = ..., **options: Unpack[_Options],
-) -> Any: ...
+    return_weights: bool, return_lse: Literal[False] = ..., **options: Unpack[_Options],
+) -> ArrayT | tuple[ArrayT, ArrayT]: ...
 @overload
 def scaled_dot_product_attention(
     query: ArrayT, key: ArrayT, value: ArrayT, attn_mask: ArrayT | None = ...,
     dropout_p: float = ..., is_causal: bool = ..., *,
     return_weights: Literal[False] = ..., return_lse: bool, **options: Unpack[_Options],
-) -> Any: ...
+) -> ArrayT | tuple[ArrayT, ArrayT]: ...
+@overload
+def scaled_dot_product_attention(
+    query: ArrayT, key: ArrayT, value: ArrayT, attn_mask: ArrayT | None = ...,
+    dropout_p: float = ..., is_causal: bool = ..., *,
+    return_weights: bool, return_lse: bool, **options: Unpack[_Options],
+) -> ArrayT | tuple[ArrayT, ArrayT] | tuple[ArrayT, ArrayT, ArrayT]: ...
 # fmt: on
 def scaled_dot_product_attention(
     query: Array,

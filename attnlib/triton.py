@@ -43,7 +43,7 @@ def scaled_dot_product_attention(
 @overload
 def scaled_dot_product_attention(
     query: "Tensor", key: "Tensor", value: "Tensor", *, return_lse: bool, **options: Unpack[_Options],
-) -> Any: ...
+) -> "Tensor | tuple[Tensor, Tensor]": ...
 # fmt: on
 def scaled_dot_product_attention(
     query: "Tensor",
