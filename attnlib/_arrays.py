@@ -236,7 +236,7 @@ def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
     NumPy would freeze the sizes that torch.export keeps symbolic.
     """
-    result = [1] * max(map(len, shapes))
+    result = [1] * max([len(one) for one in shapes])
     for one in shapes:
         for axis in range(-len(one), 0):
             if result[axis] == 1:
