@@ -35,6 +35,7 @@ from modules import (
     attention_by_loops,
     leaves,
     library,
+    on_device,
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
@@ -145,11 +146,6 @@ def test_the_parameters_are_named_as_the_documentation_says(backend):
 def test_without_bias_the_projections_have_none(backend):
     names = Layer("MultiHeadAttention", (E, HEADS), {"bias": False}).plain(library(backend)).state_dict()
     assert set(names) == {f"{n}_proj.weight" for n in ("q", "k", "v", "out")}
-
-
-def on_device(backend, module):
-    """A module, with its parameters on the device of the backend."""
-    return module.to(backend.device) if isinstance(module, nn.Module) else module
 
 
 def test_numpy_s_integers_are_whole_numbers(backend):

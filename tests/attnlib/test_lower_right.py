@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 import attnlib._torch_lower_right as lower_right
 from attnlib import scaled_dot_product_attention as sdpa
+from attnlib._torch_second_derivatives import explain_second_derivative
 
 B, HEADS, T, S, D = 2, 6, 37, 101, 24
 CHUNK = {"is_causal": True, "q_offset": S - T}
@@ -124,6 +125,15 @@ def test_on_the_cpu_there_is_no_bias(kernels, rng):
     with Kernel() as kernel:
         sdpa(q, k, k, **CHUNK)
     assert not any(isinstance(mask, bias.CausalBias) for mask in kernel.masks)
+
+
+def test_a_second_derivative_through_views_of_the_output_says_what_to_do():
+    q = torch.ones(B, HEADS, T, D, requires_grad=True)
+    out = F.scaled_dot_product_attention(q, q, q).transpose(1, 2)[..., : D - 1]
+    explain_second_derivative(out)
+    (first,) = torch.autograd.grad(out.square().sum(), q, create_graph=True)
+    with pytest.raises(RuntimeError, match=r"return_weights=True"):
+        first.square().sum().backward()
 
 
 # CUDA, where there is one
