@@ -258,7 +258,9 @@ def may_be_nan(
     faint = (hidden & (weights < 1e-6)).any(-1)[..., None]
     idle = ~np.isfinite(q).all(-1)[..., None] & ~seen.any(-1, keepdims=True)
     lowest = (seen.any(-1) & (weights.sum(-1) == 0))[..., None]  # all scores are -inf
-    return np.broadcast_to(faint | idle | lowest, (*weights.shape[:-1], v.shape[-1]))
+    bias = options.get("attn_mask", np.zeros(1))
+    beyond = ((bias == INF) & ~seen).any(-1)[..., None]  # masked out by position, and inf minus inf is nan
+    return np.broadcast_to(faint | idle | lowest | beyond, (*weights.shape[:-1], v.shape[-1]))
 
 
 def compare_attention(draw: Draw, call: Callable[..., Any]) -> str:
