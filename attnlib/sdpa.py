@@ -97,7 +97,7 @@ def scaled_dot_product_attention(
     of its scores is inf. (In code that torch.compile compiles or torch.jit.trace or torch.func traces, torch's kernel
     for the CPU may return the context 0 instead: for a score of inf in half precision, and with fewer than 16 keys for
     a query that contains nan.) A score of -inf next to finite ones gives a weight of 0. Keys and values that are masked
-    out should be finite, and so should a bias where the causal rule or the window masks a key out: otherwise the
+    out should be finite, and no bias should be inf where the causal rule or the window masks a key out: otherwise the
     context may be nan, because 0 times nan and inf minus inf are nan.
 
     torch's fused kernels have no second derivatives. If you need them, pass ``return_weights=True`` and ignore the
