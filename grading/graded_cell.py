@@ -50,7 +50,7 @@ def read_graded_cell(cell: NotebookNode) -> GradedCell:
     asked = {"cell": cell.metadata.nbgrader.grade_id, "expression": ast.unparse(call.args[1])}
     points = float(cell.metadata.nbgrader.points)
     if options.get("points", points) != points:
-        raise _not_a_question(cell, f"the call has points={options['points']}, and the cell's metadata {points:g}")
+        raise _not_a_question(cell, f"the call says points={options['points']}, and its metadata {points:g}")
     if call.func.id == "check_choice":  # type: ignore[attr-defined]
         if name not in QUESTIONS:
             raise _not_a_question(cell, f"there is no question {name!r}")

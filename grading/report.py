@@ -58,7 +58,7 @@ class Row:
         return {question for question in self.outcome.untouched if self.scores.get(question, (0.0, 0.0))[0] == 0}
 
     def remarks(self) -> list[str]:
-        """Return all remarks, one per line: why it was stopped, the penalty, which file was graded, the mistakes."""
+        """Return all remarks, one per line: what went wrong, the penalty, which file was graded, the mistakes."""
         lateness = "" if self.outcome.lateness.endswith((IN_TIME, NO_DUE_DATE)) else self.outcome.lateness
         off = points_off(self.penalty) if self.penalty else ""
         penalty = f"{off}: handed in late" if off and off not in lateness else ""

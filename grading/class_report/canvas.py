@@ -95,8 +95,8 @@ def read(file: Path) -> Gradebook:
     header = tuple(title.strip() for title in lines[0]) if lines else ()
     if not {"ID", "Section"} <= set(header):
         raise GradingError(
-            f"{file} begins with {', '.join(map(plain, header[:6])) or 'nothing'}; a gradebook of Canvas begins with "
-            "Student, ID, SIS User ID, SIS Login ID, Section. In Canvas: Grades, Export, Export Entire Gradebook"
+            f"{file} begins with {', '.join(map(plain, header[:6])) or 'nothing'}, but a gradebook from Canvas begins "
+            "with Student, ID, SIS User ID, SIS Login ID, Section. In Canvas: Grades, Export, Export Entire Gradebook"
         )
     wide = [tuple(line + [""] * (len(header) - len(line)))[: len(header)] for line in lines[1:]]
     possible = next((i for i, line in enumerate(wide) if POINTS_POSSIBLE in line[0]), None)
@@ -112,7 +112,7 @@ def _lines(file: Path) -> list[list[str]]:
             content = stream.read(MAX_CANVAS_BYTES + 1)
         text = content.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise GradingError(f"{file} cannot be read as what Canvas exports: {error}") from None
+        raise GradingError(f"{file} cannot be read as an export of Canvas: {error}") from None
     if len(content) > MAX_CANVAS_BYTES:
         raise GradingError(
             f"{file} has more than {MAX_CANVAS_BYTES} bytes; what Canvas exports for a course has far fewer"
@@ -157,11 +157,14 @@ def _column(gradebook: Gradebook, assignment: str) -> int:
     if len(found) != 1:
         known = ", ".join(plain(gradebook.header[i]) for i in titles) or "none at all"
         raise GradingError(
-            f"Canvas' export has {len(found) or 'no'} columns for {assignment!r}, and one is needed. Give one "
+            f"Canvas' export has {len(found) or 'no'} columns for {assignment!r}, but exactly one is needed. Give one "
             f"assignment in Canvas this name, publish it, and export again. Its assignments are: {known}"
         )
     if READ_ONLY_MARK in gradebook.possible[found[0]]:
-        raise GradingError(f"nobody may change Canvas' column {plain(gradebook.header[found[0]])!r}")
+        raise GradingError(
+            f"Canvas' column {plain(gradebook.header[found[0]])!r} is read-only. Make sure that you may grade this "
+            "assignment in Canvas, and export again"
+        )
     return found[0]
 
 
@@ -193,7 +196,7 @@ def _match(rows: Sequence[Row], gradebook: Gradebook, column: int) -> tuple[list
 
 
 def _places(student: str, places: Mapping[tuple[str, str], list[tuple[str, ...]]]) -> list[tuple[str, ...]]:
-    """Return the rows of a student in Canvas: by the first of the three names by which there is any."""
+    """Return the rows of a student in Canvas, found by the first of the three names that any row has."""
     return next((places[who, student.casefold()] for who in STUDENT_COLUMNS if (who, student.casefold()) in places), [])
 
 
@@ -204,7 +207,7 @@ def _reason(row: Row, places: Sequence[tuple[str, ...]], claimed: Mapping[tuple[
     if len(places) > 1:
         return f"{len(places)} rows in Canvas have this name"
     if claimed[places[0]] > 1:
-        return "somebody else here has the same row in Canvas"
+        return "another student here has the same row in Canvas"
     if row.outcome.verdict is Verdict.INFRASTRUCTURE or not row.scores:
         return "the grader failed: run it again for this student"
     there = places[0][column].strip().upper()
@@ -251,7 +254,7 @@ def _warnings(rows: Sequence[Row], gradebook: Gradebook, column: int, matched: S
     notes = gradebook.column(NOTES_COLUMN)
     if notes is not None and _notes(gradebook, [place for _, place in matched]) is None:
         found.append(
-            f"The column {NOTES_COLUMN!r} is not written: it is read-only, or has texts that look like formulas."
+            f"The column {NOTES_COLUMN!r} is not written: it is read-only, or contains text that looks like a formula."
         )
     return found
 

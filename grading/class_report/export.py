@@ -36,7 +36,7 @@ def export(course: Course, assignment: str, *, canvas: Path | None, out: Path | 
     found = changes(graded, assignment, read(canvas))
     if found.lines:
         _write(course, file, csv_of(found))
-    where = f"For Canvas: {file}" if found.lines else "Nothing to import, and no file was written."
+    where = f"For Canvas: {file}" if found.lines else "There is nothing to import, so no file was written."
     return f"{preview(found)}\n\n{where}"
 
 

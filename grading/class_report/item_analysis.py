@@ -13,7 +13,7 @@ from grading.text import counted
 
 HARD, EASY = 0.30, 0.80  # the band of difficulty in which a question tells students apart well
 WEAK = 0.10  # discrimination below which a question measures something different from the others
-ENOUGH = 30  # with fewer answers, a good question (0.4) falls under WEAK by chance in more than one class of twenty
+ENOUGH = 30  # with fewer answers, a good question (0.4) falls below WEAK by chance in more than one class in twenty
 SHARE_TOLERANCE = 1e-9  # shares of the points that differ by less count as equal, because of rounding
 
 
@@ -66,7 +66,7 @@ def _item(question: str, most: float, rows: Sequence[Row]) -> Item:
         note = f"not judged: {counted(len(shares), 'answer')}, fewer than {ENOUGH}"
     flags = _difficulty_flags(difficulty)
     if not note and discrimination is not None and discrimination < WEAK:
-        flags.append("does not go with the rest")
+        flags.append("low discrimination")
     return Item(question, most, len(shares), difficulty, discrimination, tuple(flags), note, untried)
 
 

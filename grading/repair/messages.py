@@ -1,4 +1,4 @@
-"""What is said about a submission that is read: a repair, a refusal, and the words that both are made from."""
+"""What reading a submission reports: repairs and refusals, and the phrases that both use."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class UnreadableError(Exception):
 
 
 def printable(text: str, most: int = 60) -> str:
-    """Return text of a student's making on one line, fit for a terminal, and not too long."""
+    """Return a student's text on one line, fit for a terminal, and not too long."""
     cut = text if len(text) <= most else text[: most - 1] + "…"
     return fit_to_print(cut)
 

@@ -95,7 +95,7 @@ def test_the_login_counts_before_a_number_that_happens_to_be_the_same(tmp_path):
 def test_where_it_is_not_clear_who_is_meant_nobody_gets_the_grade(tmp_path):
     found = changes([row("ada", 1), row("1001", 2)], NAME, book(tmp_path))
     assert not found.lines
-    assert {reason for _, reason in found.left_out} == {"somebody else here has the same row in Canvas"}
+    assert {reason for _, reason in found.left_out} == {"another student here has the same row in Canvas"}
     twice = changes([row("chloe", 1)], NAME, book(tmp_path, CANVAS.replace(",ada,", ",chloe,")))
     assert twice.left_out == (("chloe", "2 rows in Canvas have this name"),)
 
@@ -210,7 +210,7 @@ def test_a_terminal_gets_no_control_characters(tmp_path):
         (CANVAS.replace("Points Possible", "Points"), "no row 'Points Possible'"),
         (CANVAS.replace("02-self-attention", "03-other"), "no columns for '02-self-attention'"),
         (CANVAS.replace("Quiz 1", "02 SELF attention"), "2 columns for '02-self-attention'"),
-        (CANVAS.replace("10.00,7.00", "10.00,(read only)"), "nobody may change"),
+        (CANVAS.replace("10.00,7.00", "10.00,(read only)"), "is read-only. Make sure"),
         ('Student,ID,Section\n"' + "x" * 200_000, "is not a CSV file"),
     ],
 )

@@ -179,7 +179,7 @@ def test_a_graded_cell_is_read_as_a_question(source, expression, backend):
         ('check("softmax", softmax)\ncheck("dot", dot)', "something else"),
         ('check("sofmax", softmax)', "no exercise 'sofmax'"),
         ('check_choice("sofmax", softmax)', "no question 'sofmax'"),
-        ('check("softmax", softmax, points=3)', "3 points"),
+        ('check("softmax", softmax, points=3)', "the call says points=3, and its metadata 4"),
         ('check("softmax", softmax, seed=0)', "options seed"),
         ('check("softmax", softmax, backend="jax")', "no such backend"),
         ("check(name, softmax)", "not a name"),

@@ -72,7 +72,7 @@ def fork_into_pid_namespace(own: int) -> int:
         child = os.fork()
     finally:
         if child:
-            _do(libc.setns(own, NEWPID), "return to the own processes")
+            _do(libc.setns(own, NEWPID), "return to the previous process namespace")
     return child
 
 
@@ -132,7 +132,7 @@ def become_user(uid: int) -> None:
         os.setresuid(uid, uid, uid)
         _do(libc.prctl(SET_DUMPABLE, 1, 0, 0, 0), "dumpable")  # otherwise /proc/self would still belong to root
     user, group = os.getuid(), os.getgid()
-    _do(libc.unshare(NEWUSER), "unshare the user")
+    _do(libc.unshare(NEWUSER), "unshare users")
     _map(user, group)
 
 
