@@ -43,7 +43,7 @@ def read_graded_cell(cell: NotebookNode) -> GradedCell:
     """Return what an autograded cell asks.
 
     Raises:
-        GradingError: it is not one call of ``check`` or ``check_choice`` with a name that is known.
+        GradingError: it is not one call of ``check`` or ``check_choice`` with a known name and known options.
     """
     call = _call(cell)
     name, options = _arguments(call, cell)
@@ -58,8 +58,11 @@ def read_graded_cell(cell: NotebookNode) -> GradedCell:
     if name not in CATALOGUE:
         raise _not_a_question(cell, f"there is no exercise {name!r}")
     backend, hints = options.get("backend", "numpy"), options.get("hint", 1)
-    if backend not in CATALOGUE[name].backends or hints not in (1, 2):
-        raise _not_a_question(cell, "the exercise has no such backend, or there is no such hint")
+    if backend not in CATALOGUE[name].backends:
+        known = " and ".join(CATALOGUE[name].backends)
+        raise _not_a_question(cell, f"the exercise has no backend {backend!r}, only {known}")
+    if hints not in (1, 2):
+        raise _not_a_question(cell, f"hint={hints!r} is neither 1 nor 2")
     return GradedCell(
         **asked, points=points, exercise=CATALOGUE[name], backend=str(backend), hints=2 if hints == 2 else 1
     )
@@ -84,7 +87,7 @@ def _arguments(call: ast.Call, cell: NotebookNode) -> tuple[str, dict[str, objec
     options: dict[str, object] = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     unknown = options.keys() - CHECK_OPTIONS[call.func.id]  # type: ignore[attr-defined]
     if unknown:
-        raise _not_a_question(cell, f"it has the options {', '.join(sorted(unknown))}")
+        raise _not_a_question(cell, f"it has options that are unknown: {', '.join(sorted(unknown))}")
     return str(ast.literal_eval(call.args[0])), options
 
 

@@ -1,7 +1,7 @@
 """Grades for Canvas: read its gradebook's export, find the students and the assignment, and write what changes.
 
 The file has the form of Canvas' own export, cut to the columns that say who a student is, the column of the assignment
-and, where there is one, the notes. Rows and columns without a change are left out, and so are all columns that Canvas
+and the notes, if there are any. Rows and columns without a change are left out, and so are all columns that Canvas
 calculates: an import cannot touch what is not in the file.
 
 Source: what Canvas itself writes and reads, lib/gradebook_exporter.rb and lib/gradebook_importer.rb of
@@ -41,7 +41,7 @@ class Gradebook:
     students: tuple[tuple[str, ...], ...]
 
     def column(self, name: str) -> int | None:
-        """Return the number of a column, or None where there is none."""
+        """Return the number of a column, or None if there is no such column."""
         return self.header.index(name) if name in self.header else None
 
 
@@ -176,7 +176,7 @@ Match = tuple[Row, tuple[str, ...]]  # a student here, and the row of the same o
 
 
 def _match(rows: Sequence[Row], gradebook: Gradebook, column: int) -> tuple[list[Match], list[tuple[str, str]]]:
-    """Return whose grade is to be written where, and whose is not, and why."""
+    """Return which grade goes to which row, and which grades are left out, and why."""
     places: defaultdict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
     for who in STUDENT_COLUMNS:
         number = gradebook.column(who)
@@ -201,7 +201,7 @@ def _places(student: str, places: Mapping[tuple[str, str], list[tuple[str, ...]]
 
 
 def _reason(row: Row, places: Sequence[tuple[str, ...]], claimed: Mapping[tuple[str, ...], int], column: int) -> str:
-    """Return why a student's grade is not written, or "" where it is."""
+    """Return why a student's grade is not written, or "" if it is."""
     if not places:
         return f"no row in Canvas has this name as {', '.join(STUDENT_COLUMNS[:-1])} or {STUDENT_COLUMNS[-1]}"
     if len(places) > 1:
@@ -215,7 +215,7 @@ def _reason(row: Row, places: Sequence[tuple[str, ...]], claimed: Mapping[tuple[
 
 
 def _notes(gradebook: Gradebook, places: Sequence[tuple[str, ...]]) -> int | None:
-    """Return the number of the column of notes, or None where there is none that can be written.
+    """Return the number of the column of notes, or None if no notes can be written.
 
     A note that must be escaped in a table would come back into Canvas escaped, so then no notes are written.
     """
@@ -273,7 +273,7 @@ def _score(value: float) -> str:
 
 
 def _number(text: str) -> Decimal | None:
-    """Read a number as Canvas does: the last comma or point is the decimal one. None where there is none."""
+    """Read a number as Canvas does: the last comma or point is the decimal one. Return None for anything else."""
     if not CANVAS_NUMBER.fullmatch(text.strip()):
         return None
     *whole, last = re.split("[.,]", text.strip())

@@ -26,11 +26,11 @@ class Item:
         points: what it can earn.
         n: how many answers count: those in readable submissions that were attempted and are not still to be marked by
             hand.
-        difficulty: the mean share of the points, 0 (nobody) to 1 (everybody); None where there is no answer.
+        difficulty: the mean share of the points, 0 (nobody) to 1 (everybody); None if there is no answer.
         discrimination: the correlation, from -1 to 1, of its score with the share of the points that the same student
-            earned on all **other** questions; None where that is undefined.
+            earned on all **other** questions; None if it is undefined.
         flags: what an instructor should look at.
-        note: why the discrimination is undefined, or was not judged; "" where there is nothing to say.
+        note: why the discrimination is undefined, or was not judged; "" if there is nothing to say.
         untried: the number of readable submissions in which it was left as it was handed out.
     """
 
@@ -82,7 +82,7 @@ def _difficulty_flags(difficulty: float | None) -> list[str]:
 
 
 def _rest(row: Row, question: str) -> float | None:
-    """Return the share of the points of all other questions that a student earned, or None where there are none."""
+    """Return the share of the points of all other questions that a student earned, or None if there are none."""
     others = [pair for name, pair in row.scores.items() if name != question and _counts(row, name)]
     most = fsum(points for _, points in others)
     return fsum(score for score, _ in others) / most if most > 0 else None

@@ -16,7 +16,7 @@ from grading.verdict import Verdict
 
 MAX_NOTEBOOK_BYTES = 20_000_000  # far more than any answer needs, but not too much to read
 MAX_ENTRIES = 10_000  # entries of a folder and its subfolders that are looked at
-MAX_FILES = 10  # notebooks that are read, to find the one that is meant
+MAX_FILES = 10  # notebooks that are read to find the right one
 
 # What browsers, systems and course sites add to a name. Repetitions are bounded, to keep hostile names from being slow.
 _COPY = r"(?:[ _-]{0,3}(?:\(\d{1,3}\)|copy(?:[ _-]?\d{1,3})?)|[ _-]\d{1,2}){0,2}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from grading.text import printable as fit_to_print
 from grading.verdict import Verdict
 
-OR_RENAME = ", or rename what was submitted: "  # before the names of what came in place of a notebook
+OR_RENAME = ", or rename what was submitted: "  # the names of what came instead of a notebook follow
 SEVERAL_FILES = "There are several files, and "  # the beginning of the repair that says which one was graded
 
 

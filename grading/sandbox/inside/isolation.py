@@ -79,7 +79,7 @@ def fork_into_pid_namespace(own: int) -> int:
 def unshare_namespaces(folders: Mapping[str, int], uid: int, kept: Sequence[str] = ()) -> None:
     """Enter new namespaces, in which an empty folder of limited size replaces each of ``folders``.
 
-    What is to be ``kept`` of them, such as a Python environment in /tmp, is shown in them again.
+    What has to be ``kept`` of them, such as a Python environment in /tmp, is shown in them again.
     """
     _do(libc.unshare(NEWNS | NEWNET | NEWIPC | NEWUTS), "unshare")
     _mount(None, "/", REC | PRIVATE)

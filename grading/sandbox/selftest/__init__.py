@@ -89,7 +89,7 @@ def _all(host: Host, canaries: Canaries) -> Iterator[AttemptResult]:
 
 
 def _escape_results(host: Host, canaries: Canaries) -> Iterator[AttemptResult]:
-    """Run all attempts to escape in one process, beside another one that lays out what they look for."""
+    """Run all attempts to escape in one process, while another one leaves things for them to find."""
     attempts = escape_attempts(canaries)
     with host.submission_process() as other, host.submission_process() as process:
         prepare(other)

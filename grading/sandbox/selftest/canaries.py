@@ -101,7 +101,7 @@ def _repository(course: Course) -> list[str]:
 
 
 def _home() -> list[str]:
-    """Return what is in the home of whoever grades, except Python itself."""
+    """Return what is in the home folder of the person who grades, except Python itself."""
     shown = [Path(sys.prefix), Path(sys.base_prefix)]
     try:
         entries = list(islice(Path.home().iterdir(), MAX_CANARIES))
@@ -117,7 +117,7 @@ def _system() -> list[str]:
 
 
 def _listener(stack: ExitStack, host: str) -> int:
-    """Listen at an address, where the machine has it, and return the port."""
+    """Listen at an address, if the machine has it, and return the port."""
     try:
         server = stack.enter_context(socket.create_server((host, 0), family=_family(host)))
     except OSError:

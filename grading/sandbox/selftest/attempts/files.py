@@ -107,7 +107,7 @@ def _moved(file: int) -> bool:
 
 
 def open_files() -> Attempts:
-    """Find open files besides the channel and those that anybody may read."""
+    """Find open files other than the channel and those that anybody may read."""
     channels = [file for file in _files() if stat.S_ISSOCK(os.fstat(file).st_mode)]
     yield "sockets", lambda: len(channels) > 1 and f"{len(channels)}, one of which is the channel"
     yield "pipes", lambda: " ".join(str(file) for file in _files() if stat.S_ISFIFO(os.fstat(file).st_mode))
