@@ -360,8 +360,8 @@ def _zero_heads(context: Array, heads: tuple[int, ...]) -> Array:
 
 def _refuse_mask(name: str, x: Array, query: Array) -> None:
     """Raise TypeError if x looks like a mask: the second argument of torch's encoders, the third of its decoders."""
-    T = getattr(query, "shape", (0, 0))[-2:][0]
-    square = getattr(x, "shape", None) == (T, T) != getattr(query, "shape", None)
+    came, wanted = (tuple(getattr(one, "shape", ())) for one in (x, query))
+    square = came != wanted and came[-2:] == wanted[-2:-1] * 2  # (..., T, T); a key as wide as that has query's shape
     if square or str(getattr(x, "dtype", "")).endswith("bool"):
         raise TypeError(
             f"{name} has shape {shape(x)} and dtype {x.dtype}, like a mask. Pass masks by name: attn_mask=mask "

@@ -6,9 +6,10 @@ Dimensions: B batch, H heads, T queries, S keys, E width of the vectors (embed_d
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Unpack, overload
 
-from attnlib._arrays import Array, check_int
+from attnlib._arrays import Array, check_int, require_mask
 from attnlib._layer_parts import call_part, refuse_mismatch
 from attnlib._multi_head_attention import AcceptsRopeTables, AttentionSettings, LayerOptions, RopeTables
+from attnlib._nested import is_nested
 from attnlib._renamed_arguments import explain_torch_names
 from attnlib._types import A, W
 from attnlib.cache import KVCache
@@ -238,6 +239,9 @@ class DecoderBlock(TransformerBlock[A, DecoderWeights[A]]):
         if key is None:
             raise ValueError("key is None, but a decoder attends to a memory (B, S, E): pass the encoder's states")
         self.cross_attn._check(query, key, value)  # before anything is added to the cache
+        if memory_mask is not None and not is_nested(query):
+            scores = (*query.shape[:-2], self.cross_attn.num_heads, query.shape[-2], key.shape[-2])
+            require_mask("memory_mask", memory_mask, scores, query)
         options = layer_options(is_causal=is_causal, cache=cache, need_weights=need_weights, rope_tables=rope_tables)
 
         def attend(x: Array) -> Any:

@@ -242,14 +242,21 @@ def test_an_argument_that_nobody_has_is_pythons_own_error(layers):
         layers.MultiHeadAttention(E, H)(states(layers, B, T, E), attention_mask=None)
 
 
+@pytest.mark.parametrize("batch", [(), (B,), (B * H,)])
 @pytest.mark.parametrize("dtype", [bool, np.float32])
-def test_a_mask_in_the_place_that_torch_gives_it_is_recognised(layers, dtype):
+def test_a_mask_in_the_place_that_torch_gives_it_is_recognised(layers, dtype, batch):
     encoder, x = layers.Encoder(E, H, 2 * E, 2), states(layers, B, T, E)
-    mask = same_mask(layers, np.tri(T).astype(dtype))
+    mask = same_mask(layers, np.broadcast_to(np.tri(T), (*batch, T, T)).astype(dtype))
     text = message(TypeError, lambda: encoder(x, mask))
-    assert f"({T}, {T})" in text
+    assert f"{T}, {T})" in text
     assert "attn_mask=mask" in text
-    encoder(x, attn_mask=mask)
+    encoder(x, attn_mask=same_mask(layers, np.tri(T).astype(dtype)))
+
+
+def test_a_mask_of_the_memory_is_called_by_its_name(layers):
+    decoder, x, memory = layers.Decoder(E, H, 2 * E, 2), states(layers, B, T, E), states(layers, B, S, E)
+    mask = same_mask(layers, np.ones((T, S + 1), bool))
+    assert f"memory_mask has shape ({T}, {S + 1})" in message(ValueError, lambda: decoder(x, memory, memory_mask=mask))
 
 
 @pytest.mark.parametrize("dtype", [bool, np.float32])
