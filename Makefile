@@ -50,6 +50,9 @@ unexport ATTENTION_DB
 # make TORCH=cpu or TORCH=cuda chooses the build of PyTorch; otherwise install.py does.
 export TORCH ?=
 
+# Thousands of processes import what is here, so its modules are compiled once, and not by each of them.
+unexport PYTHONDONTWRITEBYTECODE
+
 # One thread each: the tests and the grading run side by side, and more threads than cores are slower than fewer.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
@@ -93,18 +96,19 @@ lint: $(TESTING)
 
 # The tests that take longest come first, so that none of them is left running alone at the end.
 library: $(TESTING) ## test the library and its checks alone
-	pytest -n auto --dist worksteal tests/attnlib/test_types.py tests/checks/test_named.py tests/checks tests/attnlib
+	pytest -n auto --dist worksteal --first tests/attnlib/test_types.py --first tests/checks/test_named.py tests/checks tests/attnlib
 
 test-library: library
 
-# The tests of a file share what takes long to make, so that a file stays together; the longest comes first.
-WAITING := pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )) --dist loadfile --no-loadscope-reorder
+# The tests of a file share what takes long to make, so that a file stays together; the longest comes first. One process
+# more than processors fills the time in which others wait; each further one imports everything once more.
+WAITING := pytest -n $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )) --dist loadfile --no-loadscope-reorder
 
 test-grading: $(TESTING) $(RELEASED) | bubblewrap
-	$(WAITING) tests/grading/test_attacks.py tests/grading/test_whole_course.py tests/grading tests/exercises tests/house
+	$(WAITING) --first tests/grading/test_whole_course.py --first tests/grading/test_attacks.py tests/grading tests/exercises tests/house
 
 test-book: book $(TESTING)
-	$(WAITING) tests/book/test_browser.py tests/book
+	$(WAITING) --first tests/book/test_browser.py --first tests/book/test_explorer.py tests/book
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'

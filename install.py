@@ -5,11 +5,14 @@ is found it is taken from PyTorch's own index of CPU builds instead, if that can
 ``make TORCH=cpu`` and ``make TORCH=cuda`` choose.
 """
 
+import compileall
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tomllib
+import warnings
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -20,6 +23,9 @@ SECONDS = 5  # that the index may take to answer
 MOST = 10_000_000  # bytes of its answer
 CHOICES = ("", "cpu", "cuda")
 CUDA = "4 GB more for PyTorch's build for NVIDIA GPUs (make TORCH=cpu installs the CPU build instead)"
+# Python runs this line whenever it starts: nbformat, and with it all of Jupyter, would otherwise spend two seconds on a
+# grammar of addresses that no notebook needs.
+LEFT_OUT = "import sys; sys.modules.setdefault('rfc3987_syntax', None)\n"
 SIZE = {  # of the environment, with PyTorch's CPU build
     "student": "0.4 GB",
     "torch": "1.4 GB",
@@ -53,6 +59,10 @@ def main(group: str, build: str) -> None:
     if alone:
         install(*locked, "--no-deps", *alone)
     install("--no-deps", "--no-build-isolation", "--editable", ".")
+    packages = Path(sysconfig.get_path("purelib"))
+    (packages / "without_rfc3987_syntax.pth").write_text(LEFT_OUT, encoding="utf-8")
+    with warnings.catch_warnings(action="ignore"):  # packages have files that are not for this version of Python
+        compileall.compile_dir(packages, quiet=2, workers=0)  # on all processors, where pip takes one
 
 
 def requirements(group: str) -> list[str]:
@@ -109,7 +119,8 @@ def install(*arguments: str) -> None:
 
 def pip(*arguments: str) -> bool:
     """Let pip install something, and say whether it did. It speaks of what went wrong only."""
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile"]
+    command = [sys.executable, "-m", "pip", "install", *options, *arguments]
     return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
 
 

@@ -98,7 +98,7 @@ def same_library(one: Array, other: Array) -> bool:
 def require_same_device(first_name: str, first: Array, name: str, x: Array) -> None:
     """Raise ValueError if two arrays of one library are torch tensors on different devices."""
     if x is not first and is_torch(x) and x.device != first.device:
-        moved = "layer" if name == "weight" else name
+        moved = "layer" if "." in name else name  # of a layer, such as q_proj.weight
         raise ValueError(
             f"{first_name} is on {first.device} but {name} is on {x.device}: use {moved}.to({first_name}.device)"
         )
@@ -211,6 +211,7 @@ def namespace_and_device(like: Array | None) -> tuple[ModuleType, Any]:
     """Return the array namespace and the device of ``like``, of whatever dtype; NumPy's if it is None."""
     if like is None:
         return np, "cpu"
+    refuse_subclass("like", like)
     if not is_array(like):
         raise TypeError(f"like must be a {ARRAY_TYPES} or None, which means NumPy, got {type(like).__name__}")
     return namespace(like), device_of(like)
@@ -245,7 +246,7 @@ def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
     NumPy would freeze the sizes that torch.export keeps symbolic.
     """
-    result = [1] * max(map(len, shapes))
+    result = [1] * max([len(one) for one in shapes])
     for one in shapes:
         for axis in range(-len(one), 0):
             if result[axis] == 1:
@@ -311,8 +312,12 @@ def require_mask(name: str, mask: Array, scores_shape: tuple[int, ...], like: Ar
 
 
 def _missing_axes(name: str, mask: tuple[int, ...], scores: tuple[int, ...]) -> str:
-    """Return how to insert the missing axes if this looks like one mask for each sequence of a batch, otherwise ''."""
+    """Return what to pass if this looks like one mask for each sequence of a batch, or for each of its heads, or ''."""
     missing = len(scores) - len(mask)
+    folded = len(scores) == 4 and len(mask) == 3 and mask[0] == scores[0] * scores[1]
+    if folded and broadcasts_to(mask[1:], scores[-2:]):
+        heads = f"{name}.reshape{(*scores[:2], *mask[1:])}"
+        return f". If it is torch.nn.MultiheadAttention's, for each head, pass {heads}, and ~ before it if boolean"
     if missing < 1 or not mask or mask[0] != scores[0]:
         return ""
     for kind, last in (("for the keys of each sequence", 1), ("for each sequence", 2)):
@@ -405,9 +410,10 @@ def refuse_subclass(name: str, x: Array) -> None:
     if type(x) is np.ndarray or not isinstance(x, (np.ma.MaskedArray, np.matrix)):
         return
     if isinstance(x, np.ma.MaskedArray):
+        counted = ", and use attn_mask (True = may attend) to say which keys count"
         raise TypeError(
-            f"{name} is a numpy.ma.MaskedArray, whose mask would be ignored: pass {name}.filled(0), and use "
-            "attn_mask (True = may attend) to say which keys count"
+            f"{name} is a numpy.ma.MaskedArray, whose mask would be ignored: pass {name}.filled(0)"
+            f"{counted if name in ('query', 'key', 'value') else ''}"
         )
     raise TypeError(f"{name} is a numpy.matrix, but a numpy.ndarray is needed: pass np.asarray({name})")
 

@@ -30,8 +30,8 @@ class BertEncoder(Generic[A]):
     Returns:
         From the call with ids ``(B, T)``, the states ``(B, T, E)``; with ``need_weights`` the states and a list of the
         weights ``(B, H, T, T)`` of each layer. ``attn_mask`` broadcasts to ``(B, H, T, T)``; padding is masked by
-        ``padding_mask(lengths, T)``. ``token_types`` ``(B, T)`` says of which sentence a token is; None means the
-        first.
+        ``padding_mask(lengths, T)``. ``token_types`` ``(B, T)`` says which sentence each token belongs to; None
+        means the first.
 
     Raises:
         TypeError: the ids are not integers, or a size is not a whole number.
@@ -78,7 +78,7 @@ class BertEncoder(Generic[A]):
                 need_weights: Literal[True]) -> tuple[A, list[A]]: ...
     @overload
     def forward(self, ids: A, attn_mask: A | None = ..., *, token_types: A | None = ...,
-                need_weights: bool) -> Any: ...
+                need_weights: bool) -> A | tuple[A, list[A]]: ...
     # fmt: on
 
     def forward(

@@ -12,7 +12,7 @@ from attnlib._types import A
 
 
 class LearnedPositions(Generic[A]):
-    """Add a vector for each position, which is learned as the vectors of words are.
+    """Add a vector for each position. These vectors are learned, as word vectors are.
 
     Args:
         num_positions: the number of positions.
@@ -40,7 +40,7 @@ class LearnedPositions(Generic[A]):
 
     def forward(self, x: A, *, q_offset: int = 0) -> A:
         """Add the positions' vectors: see the class."""
-        array_namespace(x=x, weight=self.weight)
+        array_namespace(x=x, **{"layer.weight": self.weight})
         require_padded("learned positions", x=x)
         require_sequence(x=x)
         T, (known, width) = x.shape[-2], self.weight.shape

@@ -139,6 +139,7 @@ def require_same_shapes(name: str, mine: Mapping[str, Array], state: Mapping[str
     if unknown := state.keys() - mine.keys():
         raise KeyError(f"{name} has no {sorted(unknown)}, only {sorted(mine)}")
     for parameter, x in mine.items():
+        refuse_subclass(parameter, state[parameter])
         if tuple(state[parameter].shape) != tuple(x.shape):
             raise ValueError(f"{parameter} has shape {shape(state[parameter])}, but {shape(x)} is needed")
 

@@ -31,6 +31,7 @@ from attnlib._arrays import (
     shape,
 )
 from attnlib._attention_arguments import Window, check_scale, check_softcap, check_window
+from attnlib._layer_parts import call_part, refuse_mismatch
 from attnlib._mask_rule import MaskRule
 from attnlib._nested import refuse_nested, require_jagged_layout
 from attnlib._renamed_arguments import explain_torch_names
@@ -42,6 +43,7 @@ from attnlib.positions import RopeScaling, apply_rope, rope_tables
 from attnlib.sdpa import scaled_dot_product_attention
 
 RopeTables = tuple[A, A]  # the cosines and the sines of rotary positions
+INPUTS = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "context"}  # what is projected by which
 
 
 class LayerOptions(TypedDict, Generic[A], total=False):
@@ -204,7 +206,7 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
                 need_weights: Literal[True], **options: Unpack[AttentionOptions[A]]) -> tuple[A, A]: ...
     @overload
     def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                need_weights: bool, **options: Unpack[AttentionOptions[A]]) -> Any: ...
+                need_weights: bool, **options: Unpack[AttentionOptions[A]]) -> A | tuple[A, A]: ...
     # fmt: on
 
     @explain_torch_names
@@ -299,12 +301,12 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         return {**options, "softcap": self.softcap, "scale": scale}
 
     def _check(self, query: Array, key: Array | None = None, value: Array | None = None) -> None:
-        inputs = {"query": query} | {n: x for n, x in (("key", key), ("value", value)) if x is not None}
+        given = {name: x for name, x in (("key", key), ("value", value)) if x is not None}
+        inputs = {"query": query, **given}
         for name in ("key", "value"):
             if name in inputs:
                 _refuse_mask(name, inputs[name], query)
-        own = {"weight": self.q_proj.weight} if type(self.q_proj) is self.Linear else {}  # others do their own checks
-        array_namespace(**inputs, **own)
+        array_namespace(**inputs)
         require_sequence(**inputs)
         for name, x in inputs.items():
             if x.shape[-1] != self.embed_dim:
@@ -332,7 +334,10 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
 
     def _output_of(self, name: str, x: Array, width: int) -> Array:
         """Return what a projection makes of x. The layer may have been replaced, so its output is checked."""
-        out = getattr(self, name)(x)
+        part = getattr(self, name)
+        out = call_part(name, part, INPUTS[name], x)
+        if getattr(x, "is_meta", False):  # torch multiplies it by a weight on any device
+            refuse_mismatch(name, part, INPUTS[name], x)
         wanted = (*x.shape[:-1], width)
         if getattr(out, "shape", None) == wanted:
             return out
@@ -379,8 +384,8 @@ def _zero_heads(context: Array, heads: tuple[int, ...]) -> Array:
 
 def _refuse_mask(name: str, x: Array, query: Array) -> None:
     """Raise TypeError if x looks like a mask: the second argument of torch's encoders, the third of its decoders."""
-    T = getattr(query, "shape", (0, 0))[-2:][0]
-    square = getattr(x, "shape", None) == (T, T) != getattr(query, "shape", None)
+    came, wanted = (tuple(getattr(one, "shape", ())) for one in (x, query))
+    square = came != wanted and came[-2:] == wanted[-2:-1] * 2  # (..., T, T); a key as wide as that has query's shape
     if square or str(getattr(x, "dtype", "")).endswith("bool"):
         raise TypeError(
             f"{name} has shape {shape(x)} and dtype {x.dtype}, like a mask. Pass masks by name: attn_mask=mask "

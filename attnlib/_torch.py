@@ -8,6 +8,7 @@ from attnlib import _torch_fused as fused
 from attnlib import _torch_unfused as unfused
 from attnlib._blocks import mask_within_window
 from attnlib._spec import AttentionSpec
+from attnlib._torch_lost_infinities import may_have_lost_infinity
 from attnlib._torch_recurrent import encode
 from attnlib._torch_steps import binding_window, is_tracked, masked, softmax
 
@@ -28,7 +29,9 @@ def sdpa(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec) -> unfu
     mask, window = fused.mask_for_kernel(spec.mask, query), binding_window(spec.window, query, key)
     spec = AttentionSpec(spec.scale, mask, window, *spec[3:])
     if fused.can_fuse(key, spec):
-        return fused.attend(query, key, value, spec), None, None
+        out = fused.attend(query, key, value, spec)
+        if not may_have_lost_infinity(out, query, key, mask, spec.scale):
+            return out, None, None
     if blocks.prefer_blocks(query, key, value, spec):
         return blocks.attend(query, key, value, spec)
     mask = mask_within_window(mask, query.shape[-2], key.shape[-2], window, query)

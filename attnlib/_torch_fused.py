@@ -14,11 +14,13 @@ from attnlib._blocks import MAX_ROWS, mask_within_window, row_blocks
 from attnlib._head_groups import batch_shape, flatten_batch, is_grouped
 from attnlib._lengths import FEW_KEYS
 from attnlib._spec import AttentionSpec, WindowSpec
+from attnlib._torch_lower_right import attend_at_the_end, is_at_the_end
 from attnlib._torch_second_derivatives import explain_second_derivative
-from attnlib._torch_tracing import is_traced
+from attnlib._torch_tracing import are_fixed, is_traced
 from attnlib.masks import combine_masks
 
 GPU_ROWS_FACTOR = 8  # times as many queries in a block on a GPU, where launching a kernel takes long
+MAX_COMPILED_BLOCKS = 16  # in a compiled graph: every block adds to the time that compiling takes
 MAX_OFFSET = 2**61  # under a window: a block's own offset may be larger, but must not exceed 2**62
 
 
@@ -54,6 +56,8 @@ def attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec) -> Te
 
 def _attend(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec, grouped: bool) -> Tensor:
     """Return the context for four dimensions."""
+    if is_at_the_end(query, key, value, spec, grouped):
+        return attend_at_the_end(query, key, value, spec, grouped)
     kernel = _attend_by_rows if prefer_row_blocks(query, key, spec) else _call_kernel
     return kernel(query, key, value, spec, grouped)
 
@@ -63,17 +67,18 @@ def prefer_row_blocks(query: Tensor, key: Tensor, spec: AttentionSpec) -> bool:
 
     Under a window, this leaves out most scores, and a call never needs a mask (T, S).
     """
-    if spec.window.is_unlimited() or is_causal_alone(spec) or is_traced():
+    if spec.window.is_unlimited() or is_causal_alone(spec):
         return False
     T, S, offset = query.shape[-2], key.shape[-2], spec.window.offset
-    if not type(T) is type(S) is type(offset) is int:
+    if not are_fixed(T, S, offset):
         return False
     return T > 0 and max(T, S) > max_rows(query) and abs(offset) <= MAX_OFFSET
 
 
 def max_rows(query: Tensor) -> int:
     """Return the maximum number of queries in a block under a window."""
-    return MAX_ROWS if query.is_cpu else MAX_ROWS * GPU_ROWS_FACTOR
+    rows = MAX_ROWS if query.is_cpu else MAX_ROWS * GPU_ROWS_FACTOR
+    return max(rows, -(-query.shape[-2] // MAX_COMPILED_BLOCKS)) if is_traced() else rows
 
 
 def is_causal_alone(spec: AttentionSpec) -> bool:
@@ -89,12 +94,18 @@ def _attend_by_rows(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSp
     masks = repeat(spec.mask) if spec.mask is None or spec.mask.shape[-2] == 1 else torch.split(spec.mask, rows, -2)
     blocks = zip(torch.split(query, rows, -2), masks, row_blocks(T, S, spec.window, rows), strict=False)
     found = []
+    known, reached = None, None
     for q, rows_of_mask, (_, keys, window) in blocks:
         excluded = None
         if keys.start == keys.stop:  # the kernel needs a key, even if a mask excludes it
             keys, window, excluded = slice(0, 1), WindowSpec(), key.new_zeros(1, 1, dtype=torch.bool)
         mask = combine_masks(_of_keys(rows_of_mask, keys), excluded)
         block = AttentionSpec(spec.scale, mask, window, dropout_p=spec.dropout_p)
+        if not is_causal_alone(block):
+            rule = q.shape[-2], keys.stop - keys.start, window
+            if rule != known:  # all but the first and the last blocks under a window share one mask
+                known, reached = rule, mask_within_window(None, *rule, query)
+            block = block._replace(mask=combine_masks(mask, reached), window=WindowSpec())
         found.append(_call_kernel(q, key[..., keys, :], value[..., keys, :], block, grouped))
     return torch.cat(found, dim=-2)
 

@@ -16,6 +16,7 @@ from attnlib import _torch_unfused as unfused
 from attnlib._arrays import is_autocast_enabled
 from attnlib._lengths import FEW_KEYS
 from attnlib._torch_fused import zero_mask
+from attnlib._torch_lost_infinities import may_have_lost_infinity
 from attnlib._torch_second_derivatives import explain_second_derivative
 
 
@@ -49,11 +50,18 @@ def sdpa(
             out = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         else:
             out = F.scaled_dot_product_attention(query, key, value)
-        if out.requires_grad:
-            explain_second_derivative(out)
-        return out
+        return _checked(out, query, key)
     except (AttributeError, TypeError, RuntimeError):
         return None  # the checks say what is wrong, or else the general path raises the same error
+
+
+def _checked(out: Tensor, query: Tensor, key: Tensor) -> Tensor | None:
+    """Return the result of torch's kernel; None if it may contain a 0 that ought to be nan."""
+    if may_have_lost_infinity(out, query, key):
+        return None
+    if out.requires_grad:
+        explain_second_derivative(out)
+    return out
 
 
 def _with_weights(query: Tensor, key: Tensor, value: Tensor, is_causal: bool) -> tuple[Tensor, Tensor] | None:

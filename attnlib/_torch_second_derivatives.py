@@ -12,12 +12,16 @@ MESSAGE = (
     "For second derivatives, call scaled_dot_product_attention(..., return_weights=True)[0], "
     "or make the call under torch.nn.attention.sdpa_kernel(SDPBackend.MATH)"
 )
+VIEWS = ("SliceBackward0", "TransposeBackward0")  # of the kernel's output, which autograd may have recorded after it
 
 
 def explain_second_derivative(out: Tensor) -> None:
-    """Watch an output of the fused kernel for which autograd has recorded an operation."""
-    if out.grad_fn is not None:
-        out.grad_fn.register_hook(_watch_gradients)
+    """Watch an output of the fused kernel, or a view of it, for which autograd has recorded an operation."""
+    node = out.grad_fn
+    while node is not None and node.name() in VIEWS:
+        node = node.next_functions[0][0]
+    if node is not None:
+        node.register_hook(_watch_gradients)
 
 
 def _watch_gradients(gradients: tuple[Tensor | None, ...], _: tuple[Tensor, ...]) -> None:

@@ -47,6 +47,17 @@ def is_eager_on_cpu(x: Tensor) -> bool:
     return not (modes or torch._C._functorch.is_functorch_wrapped_tensor(x))
 
 
+def are_fixed(*sizes: int) -> bool:
+    """Tell whether sizes are plain numbers, which a loop may depend on: under torch.compile, they may be symbolic."""
+    if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
+        return False
+    if not torch.compiler.is_compiling():
+        return all(type(n) is int for n in sizes)
+    from torch.fx.experimental.symbolic_shapes import has_static_value
+
+    return all(has_static_value(n) for n in sizes)
+
+
 def holds(comparison: bool) -> bool:
     """Tell whether a comparison holds for all values of sizes that are symbolic; ``bool`` would fix those sizes."""
     if not is_traced():

@@ -6,8 +6,10 @@ Dimensions: B batch, H heads, T queries, S keys, E width of the vectors (embed_d
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Unpack, overload
 
-from attnlib._arrays import Array, check_int
+from attnlib._arrays import Array, check_int, require_mask
+from attnlib._layer_parts import call_part, refuse_mismatch
 from attnlib._multi_head_attention import AcceptsRopeTables, AttentionSettings, LayerOptions, RopeTables
+from attnlib._nested import is_nested
 from attnlib._renamed_arguments import explain_torch_names
 from attnlib._types import A, W
 from attnlib.cache import KVCache
@@ -106,7 +108,7 @@ class TransformerBlock(AcceptsRopeTables, Generic[A, W]):
                 need_weights: Literal[True], **options: Unpack[BlockOptions[A]]) -> tuple[A, W]: ...
     @overload
     def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                need_weights: bool, **options: Unpack[BlockOptions[A]]) -> Any: ...
+                need_weights: bool, **options: Unpack[BlockOptions[A]]) -> A | tuple[A, W]: ...
     # fmt: on
 
     @explain_torch_names
@@ -129,22 +131,30 @@ class TransformerBlock(AcceptsRopeTables, Generic[A, W]):
         def attend(x: Array) -> Any:
             return self.self_attn(x, key, value, attn_mask, **options)
 
-        x, *weights = self._add(query, self.norm1, attend)
-        x, *_ = self._add(x, self.norm2, self._feed_forward)
+        x, *weights = self._add(query, "norm1", attend)
+        x, *_ = self._add(x, "norm2", self._feed_forward)
         return (x, *weights) if need_weights else x
 
     if TYPE_CHECKING:
         __call__ = forward
 
-    def _add(self, x: Array, norm: Any, part: Any) -> tuple[Array, ...]:
+    def _add(self, x: Array, norm_name: str, part: Any) -> tuple[Array, ...]:
         """Add the output of a part of the block to x, and normalise before or after; return its weights too."""
+
+        def norm(x: Array) -> Array:
+            return call_part(norm_name, getattr(self, norm_name), "query", x)
+
         result = part(norm(x) if self.norm == "pre" else x)
         out, *weights = result if isinstance(result, tuple) else (result,)
-        x = x + self.dropout(out)
-        return (x if self.norm == "pre" else norm(x), *weights)
+        total = x + self.dropout(out)
+        if total.dtype != x.dtype:
+            # A norm that was replaced may have cast x to the wider dtype of the projections.
+            refuse_mismatch("q_proj", self.self_attn.q_proj, "query", x)
+        return (total if self.norm == "pre" else norm(total), *weights)
 
     def _feed_forward(self, x: Array) -> Array:
-        return self.linear2(self.dropout(self.ACTIVATIONS[self.activation](self.linear1(x))))
+        hidden = self.ACTIVATIONS[self.activation](call_part("linear1", self.linear1, "x", x))  # (B, T, ff_dim)
+        return call_part("linear2", self.linear2, "x", self.dropout(hidden))
 
 
 class DecoderWeights(NamedTuple, Generic[A]):
@@ -207,7 +217,8 @@ class DecoderBlock(TransformerBlock[A, DecoderWeights[A]]):
                 ) -> tuple[A, DecoderWeights[A]]: ...
     @overload
     def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                need_weights: bool, **options: Unpack[DecoderOptions[A]]) -> Any: ...
+                need_weights: bool, **options: Unpack[DecoderOptions[A]],
+                ) -> A | tuple[A, DecoderWeights[A]]: ...
     # fmt: on
 
     @explain_torch_names
@@ -228,6 +239,9 @@ class DecoderBlock(TransformerBlock[A, DecoderWeights[A]]):
         if key is None:
             raise ValueError("key is None, but a decoder attends to a memory (B, S, E): pass the encoder's states")
         self.cross_attn._check(query, key, value)  # before anything is added to the cache
+        if memory_mask is not None and not is_nested(query):
+            scores = (*query.shape[:-2], self.cross_attn.num_heads, query.shape[-2], key.shape[-2])
+            require_mask("memory_mask", memory_mask, scores, query)
         options = layer_options(is_causal=is_causal, cache=cache, need_weights=need_weights, rope_tables=rope_tables)
 
         def attend(x: Array) -> Any:
@@ -237,9 +251,9 @@ class DecoderBlock(TransformerBlock[A, DecoderWeights[A]]):
             kept = None if cache is None else cache.memory
             return self.cross_attn(x, key, value, memory_mask, cache=kept, need_weights=need_weights)
 
-        x, *own = self._add(query, self.norm1, attend)
-        x, *across = self._add(x, self.norm2, cross_attend)
-        x, *_ = self._add(x, self.norm3, self._feed_forward)
+        x, *own = self._add(query, "norm1", attend)
+        x, *across = self._add(x, "norm2", cross_attend)
+        x, *_ = self._add(x, "norm3", self._feed_forward)
         return (x, DecoderWeights(*own, *across)) if need_weights else x
 
     if TYPE_CHECKING:

@@ -6,7 +6,7 @@ Dimensions: B batch, H heads, T queries, S keys, E width of the vectors (embed_d
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
-from attnlib._arrays import Array, check_int, is_torch
+from attnlib._arrays import Array, check_int, is_torch, namespace_and_device
 from attnlib._multi_head_attention import AttentionSettings, LayerOptions, MultiHeadAttention, RopeTables
 from attnlib._renamed_arguments import explain_torch_names
 from attnlib._transformer_block import DecoderWeights, layer_options
@@ -46,8 +46,8 @@ class Encoder(Generic[A, W]):
         Pass the list to :func:`attnlib.attention_rollout`, ``weights[n][b]`` to :func:`attnlib.plotting.head_view`, or
         ``[layer[b] for layer in weights]`` to :func:`attnlib.plotting.head_grid`. ``cache`` is also a list, with one
         cache for each layer: call ``new_cache``, or write ``[StaticCache(max_cache_len) for _ in encoder.layers]``.
-        Rotary tables are computed once and shared by all layers, except with a ``StaticCache`` in torch, or if a
-        subclass of yours has a ``forward`` without ``rope_tables``. You can also pass ``rope_tables`` here.
+        Rotary tables are computed once for all layers, unless a subclass of yours has a ``forward`` without
+        ``rope_tables``. You can also pass ``rope_tables`` here.
 
     Raises:
         ValueError: ``num_layers`` is below 1, or ``cache`` does not hold one cache for each layer; otherwise as for the
@@ -93,7 +93,7 @@ class Encoder(Generic[A, W]):
                 need_weights: Literal[True], **options: Unpack[StackOptions[A]]) -> tuple[A, list[W]]: ...
     @overload
     def forward(self, query: A, key: A | None = ..., value: A | None = ..., attn_mask: A | None = ..., *,
-                need_weights: bool, **options: Unpack[StackOptions[A]]) -> Any: ...
+                need_weights: bool, **options: Unpack[StackOptions[A]]) -> A | tuple[A, list[W]]: ...
     # fmt: on
 
     @explain_torch_names
@@ -113,12 +113,13 @@ class Encoder(Generic[A, W]):
             raise TypeError(f"cache is a {type(cache).__name__}, but a list is needed, one for each layer: new_cache()")
         if cache is not None and len(cache) != len(self.layers):
             raise ValueError(f"cache holds {len(cache)}, but there are {len(self.layers)} layers: use new_cache()")
-        if "rope_tables" not in options and (key is None or isinstance(self, Decoder)):
-            options |= layer_options(rope_tables=self._shared_rope_tables(query, cache))
+        tables: Sequence[RopeTables[Array] | None] = [options.pop("rope_tables", None)] * len(self.layers)
+        if tables[0] is None and (key is None or isinstance(self, Decoder)):
+            tables = self._rope_tables(query, cache)
         x, weights = query, []
         for i, layer in enumerate(self.layers):
-            own = None if cache is None else cache[i]
-            x = layer(x, key, value, attn_mask, cache=own, need_weights=need_weights, **options)
+            own = layer_options(cache=None if cache is None else cache[i], rope_tables=tables[i], **options)
+            x = layer(x, key, value, attn_mask, need_weights=need_weights, **own)
             if need_weights:
                 x, w = x
                 weights.append(w)
@@ -128,22 +129,26 @@ class Encoder(Generic[A, W]):
     if TYPE_CHECKING:
         __call__ = forward
 
-    def _shared_rope_tables(self, query: Array, cache: list[KVCache] | None) -> RopeTables[Array] | None:
-        """Return the rotary tables that all layers share, or None if there are none or each layer must make its own."""
+    def _rope_tables(self, query: Array, cache: list[KVCache] | None) -> Sequence[RopeTables[Array] | None]:
+        """Return the rotary tables of every layer, computed together, or None for each if it must make its own."""
+        separate = [None] * len(self.layers)
         attends: list[Any] = [getattr(layer, "self_attn", None) for layer in self.layers]  # None if it was replaced
         if not all(isinstance(attend, MultiHeadAttention) for attend in attends):
-            return None
+            return separate
         if not all(getattr(layer, "accepts_rope_tables", False) for layer in (*self.layers, *attends)):
-            return None
+            return separate
         ropes = [(attend.rope, attend.head_dim) for attend in attends]
-        starts = [0] if cache is None else [getattr(one, "length", 0) for one in cache]
+        starts: list[Any] = [0] if cache is None else [getattr(one, "length", 0) for one in cache]
         if ropes[0][0] is None or any(rope != ropes[0] for rope in ropes):
-            return None
-        if any(is_torch(n) or n != starts[0] for n in starts):  # comparing tensors would wait for the device
-            return None
+            return separate
         attends[0]._check(query)
-        tables: RopeTables[Array] = attends[0]._rope_tables(query, starts[0], ropes[0][0])
-        return tables
+        if not any(is_torch(start) or start != starts[0] for start in starts):
+            return [attends[0]._rope_tables(query, starts[0], ropes[0][0])] * len(self.layers)
+        if not all(is_torch(start) and start.device == query.device for start in starts):
+            return separate
+        xp, _ = namespace_and_device(query)  # comparing tensors would wait for the device, so each layer gets its rows
+        cos, sin = attends[0]._rope_tables(query, xp.stack(starts)[:, None], ropes[0][0])  # (layers, T, D/2)
+        return [*zip(cos, sin, strict=True)]
 
 
 class Decoder(Encoder[A, DecoderWeights[A]]):

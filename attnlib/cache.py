@@ -16,6 +16,7 @@ from attnlib._arrays import (
     describe_type,
     is_autocast_enabled,
     is_torch,
+    refuse_subclass,
     require_sequence,
     shape,
 )
@@ -66,6 +67,8 @@ class MemoryCache:
         conditions = _conditions(key, value)
         known = self._known
         if known is None or known[0] is not key or known[1] is not value or known[2:4] != (conditions, project):
+            refuse_subclass("key", key)
+            refuse_subclass("value", value)
             self._known = known = key, value, conditions, project, project(key, value)
         return known[4]
 
@@ -75,12 +78,12 @@ class MemoryCache:
 
 
 class KVCache:
-    """The keys and values of all positions so far, so that a new position computes only its own.
+    """The keys and values of all positions so far, so that only those of a new position have to be computed.
 
     One cache serves one layer: its self-attention and, through ``memory``, a decoder's attention to a memory.
     ``length`` is how many positions it holds, and so the ``q_offset`` of the next query. The storage doubles when it
-    runs out, so that adding a position copies two on average. Use a cache with one model only, and do not change the
-    model's weights while you use it.
+    runs out, so that each added position costs two copies on average. Use a cache with one model only, and do not
+    change the model's weights while you use it.
 
     Attributes:
         length: S, how many positions are kept.
@@ -112,7 +115,7 @@ class KVCache:
             value: ``(..., T, D_v)``.
 
         Returns:
-            Keys ``(..., S + T, D)`` and values ``(..., S + T, D_v)``, not to be written to: they may be views of the
+            Keys ``(..., S + T, D)`` and values ``(..., S + T, D_v)``. Do not write to them: they may be views of the
             cache. Where torch records gradients they are new tensors, through which gradients flow.
 
         Raises:
@@ -166,6 +169,7 @@ class KVCache:
 
     def _checked_index(self, index: Array) -> Array:
         """Check the new order of the sequences, and return it as an index for arrays."""
+        refuse_subclass("index", index)
         if is_torch(index):
             integers = not (index.is_floating_point() or index.is_complex() or "bool" in str(index.dtype))
         else:

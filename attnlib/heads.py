@@ -114,8 +114,8 @@ def multi_head_attention(
     .. math:: \mathrm{head}_h = \operatorname{Attention}(Q W^Q_h,\; K W^K_h,\; V W^V_h), \qquad
               O = [\mathrm{head}_1; \dots; \mathrm{head}_H]\, W^O
 
-    The projections of all heads stand side by side in one matrix each: head h has the columns ``h*D`` to
-    ``(h+1)*D - 1`` of ``w_q``. (torch's ``nn.Linear`` keeps the transposes: ``w_q`` is its ``weight.T``.)
+    Each of ``w_q``, ``w_k`` and ``w_v`` holds the projections of all heads side by side: head h has the columns
+    ``h*D`` to ``(h+1)*D - 1`` of ``w_q``. (torch's ``nn.Linear`` keeps the transposes: ``w_q`` is its ``weight.T``.)
 
     Args:
         query: ``(..., T, E)``.

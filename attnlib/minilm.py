@@ -74,7 +74,7 @@ def load_minilm(
 @overload
 def load_minilm(
     folder: str | PathLike[str] | None = ..., *, backend: str, device: Device | None = ...,
-) -> "SentenceEncoder[Any]": ...
+) -> "SentenceEncoder[NDArray[Any]] | SentenceEncoder[Tensor]": ...
 # fmt: on
 def load_minilm(
     folder: str | PathLike[str] | None = None, *, backend: str = "numpy", device: Device | None = None

@@ -74,7 +74,7 @@ def heatmap(
     """Draw weights (or scores) as a table of shaded cells: a row per query, a column per key, a number in each.
 
     The stronger the shade, the larger the number; negative numbers have another colour. The shades are transparent, so
-    that the numbers, in ink, read on a light page and on a dark one.
+    that the numbers can be read on a light page and on a dark one.
 
     Args:
         weights: ``(T, S)``, NumPy or anything that NumPy can read.
@@ -437,7 +437,7 @@ def show(figure: Figure, alt: str) -> Picture:
     """Return the figure as a :class:`Picture` for the page, described by ``alt``.
 
     Raises:
-        ValueError: ``alt`` is empty: some readers would have nothing instead of a picture that is not described.
+        ValueError: ``alt`` is empty. Readers who cannot see the figure would be left with nothing.
     """
     if not alt.strip():
         raise ValueError("alt is empty, but every picture needs a description in words")

@@ -28,6 +28,7 @@ from attnlib._arrays import (
     device_of,
     is_array,
     namespace_and_device,
+    refuse_subclass,
     require_same_device,
     require_sequence,
     same_library,
@@ -55,7 +56,8 @@ def sinusoidal_positions(
         interleaved: True puts each sine next to its cosine, as in the formula and the paper; False puts all sines
             first and then all cosines, as the authors' program did.
         like: a floating point array of any shape, whose library, device and dtype the result has; None means NumPy and
-            float64, NumPy's own default. Give it when the result is added to float32: the sum would become float64.
+            float64, NumPy's own default. Pass it if you add the result to a float32 array: otherwise, the sum becomes
+            float64.
 
     Returns:
         ``(T, D)``, numbers in [-1, 1].
@@ -402,6 +404,7 @@ def _angles(positions: Array, D: int, base: float, xp: ModuleType, scaling: Rope
 
 
 def _checked_positions(positions: Array | list[Any]) -> Array:
+    refuse_subclass("positions", positions)
     if isinstance(positions, (list, tuple, range)):
         positions = _rows(positions)
     elif not is_array(positions):
@@ -416,6 +419,8 @@ def _checked_positions(positions: Array | list[Any]) -> Array:
 
 
 def _rows(positions: list[Any] | tuple[Any, ...] | range) -> Array:
+    for n, row in enumerate(() if isinstance(positions, range) else positions):
+        refuse_subclass(f"positions[{n}]", row)
     try:
         return np.asarray(positions, None if len(positions) else np.int64)
     except ValueError:

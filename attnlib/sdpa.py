@@ -54,14 +54,20 @@ def scaled_dot_product_attention(
 def scaled_dot_product_attention(
     query: ArrayT, key: ArrayT, value: ArrayT, attn_mask: ArrayT | None = ...,
     dropout_p: float = ..., is_causal: bool = ..., *,
-    return_weights: bool, return_lse: bool = ..., **options: Unpack[_Options],
-) -> Any: ...
+    return_weights: bool, return_lse: Literal[False] = ..., **options: Unpack[_Options],
+) -> ArrayT | tuple[ArrayT, ArrayT]: ...
 @overload
 def scaled_dot_product_attention(
     query: ArrayT, key: ArrayT, value: ArrayT, attn_mask: ArrayT | None = ...,
     dropout_p: float = ..., is_causal: bool = ..., *,
     return_weights: Literal[False] = ..., return_lse: bool, **options: Unpack[_Options],
-) -> Any: ...
+) -> ArrayT | tuple[ArrayT, ArrayT]: ...
+@overload
+def scaled_dot_product_attention(
+    query: ArrayT, key: ArrayT, value: ArrayT, attn_mask: ArrayT | None = ...,
+    dropout_p: float = ..., is_causal: bool = ..., *,
+    return_weights: bool, return_lse: bool, **options: Unpack[_Options],
+) -> ArrayT | tuple[ArrayT, ArrayT] | tuple[ArrayT, ArrayT, ArrayT]: ...
 # fmt: on
 def scaled_dot_product_attention(
     query: Array,
@@ -88,10 +94,11 @@ def scaled_dot_product_attention(
     counts if the mask, the causal rule and the window all allow it.
 
     nan and inf: a query's context is nan if the query, or a key or value that it may attend to, contains nan, or if one
-    of its scores is inf (in half precision on a CPU, torch's kernel may return the context 0 instead; in code compiled
-    by torch.compile or traced by torch.jit.trace, so may a query that contains nan, with fewer than 16 keys). A score
-    of -inf next to finite ones gives a weight of 0. Keys and values that are masked out should be finite: otherwise the
-    context may be nan, because 0 times nan is nan.
+    of its scores is inf. (In code that torch.compile compiles or torch.jit.trace or torch.func traces, torch's kernel
+    for the CPU may return the context 0 instead: for a score of inf in half precision, and with fewer than 16 keys for
+    a query that contains nan.) A score of -inf next to finite ones gives a weight of 0. Keys and values that are masked
+    out should be finite, and no bias should be inf where the causal rule or the window masks a key out: otherwise the
+    context may be nan, because 0 times nan and inf minus inf are nan.
 
     torch's fused kernels have no second derivatives. If you need them, pass ``return_weights=True`` and ignore the
     weights, or call this function under ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)``.

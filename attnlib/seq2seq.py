@@ -39,18 +39,18 @@ def bahdanau_step(
         c &= \sum_j \alpha_j m_j \\
         s_t &= \mathrm{cell}([y; c], s_{t-1})
 
-    The cell is a GRU where ``w_ih`` has 3 rows for each number of the state, and Elman's where it has 1. The paper's
+    The cell is a GRU if ``w_ih`` has 3 rows for each number of the state, and Elman's if it has 1. The paper's
     GRU applies the reset gate before the matrix product and swaps z with 1 - z; :func:`attnlib.gru_cell` is torch's.
 
     Args:
         y: the input, the embedding of the previous output word, ``(B, D_y)``.
         state: the decoder's last state :math:`s_{t-1}`, ``(B, D_s)``.
-        memory: the encoder's states, ``(B, S, D_m)``. For all three, leading dimensions may be any; they broadcast.
+        memory: the encoder's states, ``(B, S, D_m)``. The three may have any leading dimensions, which broadcast.
         params: arrays by name: ``w_query`` ``(D_s, D_a)``, ``w_key`` ``(D_m, D_a)``, ``v`` ``(D_a,)``, ``w_ih``
-            ``(G * D_s, D_y + D_m)``, ``w_hh`` ``(G * D_s, D_s)``, and, if wanted, ``b_ih`` and ``b_hh`` ``(G * D_s,)``.
-        mask: broadcasts to the weights ``(B, S)``; ``(B, 1, S)``, for one query, and ``(B, 1, 1, S)``, as a padding
-            mask for heads is, will do too. Boolean: True where the decoder **may attend**. Floating point: added to
-            the scores.
+            ``(G * D_s, D_y + D_m)``, ``w_hh`` ``(G * D_s, D_s)``, and optionally ``b_ih`` and ``b_hh`` ``(G * D_s,)``.
+        mask: broadcasts to the weights ``(B, S)``; ``(B, 1, S)``, for one query, and ``(B, 1, 1, S)``, the
+            shape of a padding mask for heads, are accepted too. Boolean: True where the decoder **may attend**.
+            Floating point: added to the scores.
 
     Returns:
         ``(state, context, weights)``: the next state ``(B, D_s)``, the context ``(B, D_m)``, the weights ``(B, S)``.
@@ -103,21 +103,21 @@ def luong_step(
         c &= \sum_j \alpha_j m_j, \qquad \alpha = \operatorname{softmax}(e) \\
         \tilde h &= \tanh(W_c^\top [c; s_t])
 
-    The cell is a GRU where ``w_ih`` has 3 rows for each number of the state, and Elman's where it has 1; the paper
+    The cell is a GRU if ``w_ih`` has 3 rows for each number of the state, and Elman's if it has 1; the paper
     stacks LSTMs. For the paper's input feeding, pass ``[embedding; last h~]`` as ``y``.
 
     Args:
         y: the input, ``(B, D_y)``.
         state: the decoder's last state :math:`s_{t-1}`, ``(B, D_s)``.
-        memory: the encoder's states, ``(B, S, D_m)``. For all three, leading dimensions may be any; they broadcast.
+        memory: the encoder's states, ``(B, S, D_m)``. The three may have any leading dimensions, which broadcast.
         params: arrays by name: ``w_ih`` ``(G * D_s, D_y)``, ``w_hh`` ``(G * D_s, D_s)``, ``w_c``
-            ``(D_m + D_s, D_h)``, and, if wanted, ``b_ih`` and ``b_hh`` ``(G * D_s,)``; for "general", ``weight``
+            ``(D_m + D_s, D_h)``, and optionally ``b_ih`` and ``b_hh`` ``(G * D_s,)``; for "general", ``weight``
             ``(D_s, D_m)``; for "concat", ``w_query`` ``(D_s, D_a)``, ``w_key`` ``(D_m, D_a)``, ``v`` ``(D_a,)``.
             Parameters of the other scores may be present, and are ignored.
         score: "dot" (which needs ``D_s = D_m``), "general" or "concat".
-        mask: broadcasts to the weights ``(B, S)``; ``(B, 1, S)``, for one query, and ``(B, 1, 1, S)``, as a padding
-            mask for heads is, will do too. Boolean: True where the decoder **may attend**. Floating point: added to
-            the scores.
+        mask: broadcasts to the weights ``(B, S)``; ``(B, 1, S)``, for one query, and ``(B, 1, 1, S)``, the
+            shape of a padding mask for heads, are accepted too. Boolean: True where the decoder **may attend**.
+            Floating point: added to the scores.
 
     Returns:
         ``(state, attentional, weights)``: the next state ``(B, D_s)``, h~ ``(B, D_h)``, the weights ``(B, S)``. The

@@ -1,6 +1,6 @@
 """The layers of a transformer as torch modules; :mod:`attnlib.numpy` has the same for NumPy arrays.
 
-They compute by attnlib's own functions and are used like any ``nn.Module``: trained, moved, compiled, saved.
+They use attnlib's own functions. You can train, move, compile and save them like any ``nn.Module``.
 
 Example:
     >>> import torch

@@ -43,7 +43,7 @@ def scaled_dot_product_attention(
 @overload
 def scaled_dot_product_attention(
     query: "Tensor", key: "Tensor", value: "Tensor", *, return_lse: bool, **options: Unpack[_Options],
-) -> Any: ...
+) -> "Tensor | tuple[Tensor, Tensor]": ...
 # fmt: on
 def scaled_dot_product_attention(
     query: "Tensor",
@@ -67,8 +67,9 @@ def scaled_dot_product_attention(
     a tile can reach. torch's fused kernel has neither ``softcap`` nor ``return_lse``, and needs a mask for a
     ``window``.
 
-    The kernel has no backward pass, masks or dropout. It has been run in Triton's interpreter and compiled for NVIDIA
-    GPUs, but its speed has not been measured.
+    The kernel has no backward pass, masks or dropout. On an NVIDIA H200 it takes up to twice as long as torch's kernel
+    for full and causal attention, and half as long as :func:`attnlib.scaled_dot_product_attention`, compiled, for a
+    window.
 
     Args:
         query: ``(..., H, T, D)``, a torch tensor on a GPU, in float16, bfloat16 or float32.

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
-from attnlib._arrays import Array, is_torch
+from attnlib._arrays import Array, is_torch, refuse_subclass
 from attnlib._types import Stored
 
 INPUT_PROJECTIONS = ("q_proj", "k_proj", "v_proj")
@@ -133,6 +133,7 @@ def _translated(state: Mapping[str, Array]) -> dict[str, Array]:
     """Return the state with torch's names for attention replaced by ours."""
     result: dict[str, Array] = {}
     for name, x in state.items():
+        refuse_subclass(name, x)
         name = name.replace("multihead_attn.", "cross_attn.")
         if packed := re.fullmatch(r"(.*)in_proj_(weight|bias)", name):
             E = x.shape[0] // 3

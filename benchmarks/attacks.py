@@ -1,8 +1,9 @@
 """The attacks of tests/grading/attacks on stock nbgrader and on this grader: `python benchmarks/attacks.py`.
 
-nbgrader runs as it comes, on the same notebooks, whose graded cells call the course's checks in the student's kernel.
-Nothing keeps an attack from the machine there, so only those are tried that do it no harm. All is written to a
-temporary folder. All take ten minutes; `--only 'forge-*'` tries some of them, `--write` keeps the table in attacks.md.
+Stock nbgrader gets the same notebooks and its default settings; the graded cells call the course's checks in the
+student's kernel. Since nothing protects the machine there, only harmless attacks are tried. All files are written to a
+temporary folder. A full run takes ten minutes. `--only 'forge-*'` tries some of the attacks, and `--write` keeps the
+table in attacks.md.
 """
 
 import argparse
@@ -38,12 +39,16 @@ NOT_TRIED = "not tried"
 KEPT = REPOSITORY / "benchmarks" / "attacks.md"
 HEAD = """# Attacks
 
-Made by `python benchmarks/attacks.py --write`. {date}, {machine}.
+`python benchmarks/attacks.py --write` made this table on {date} ({machine}).
 
-Each attack is an honest submission, right or wrong, that was changed, for a small assignment of {full:g} points. In
-brackets stands what it earned; *forged* is what earned more than the honest submission it was made of. *Not tried* on
-stock nbgrader is what could harm the machine there, hands in no notebook, or talks to a channel that nbgrader does not
-have. *Run stopped*: `nbgrader autograde` ended with an error, and left no mark.
+Each attack starts from an honest submission, right or wrong, to a small assignment worth {full:g} points. It
+changes this submission to earn more, or to harm the grader. The number in parentheses is what the attack earned:
+
+- **FORGED**: it earned more than the honest submission that it was made from.
+- **survived**: it did not.
+- **run stopped**: `nbgrader autograde` ended with an error and gave no mark.
+- **not tried**: on stock nbgrader, it could harm the machine, does not hand in a notebook, or uses a part of this
+  grader that nbgrader does not have.
 """
 STOCK = """c = get_config()
 c.CourseDirectory.root = {folder!r}

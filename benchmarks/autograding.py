@@ -56,7 +56,7 @@ class Asked:
 
 def side_by_side(asked: Asked) -> str:
     """Grade both classes by both contenders in turn; return the times, and whether the marks agree."""
-    lines = [("assignment", "contender", "seconds", "ms a submission", "times ours")]
+    lines = [("assignment", "contender", "seconds", "ms per submission", "times ours")]
     remarks = []
     for assignment in (NUMPY, TORCH):
         pair = _class_of_both(asked, assignment)
@@ -106,12 +106,12 @@ def _marks(mine: Contender, theirs: Contender) -> list[str]:
     ours, stocks = mine.marks(), theirs.marks()
     pairs = [(student, cell) for student, scores in ours.items() for cell in scores]
     apart = [pair for pair in pairs if not _agree(ours[pair[0]][pair[1]], stocks.get(pair[0], {}).get(pair[1]))]
-    lines = [f"{mine.assignment}: {len(pairs) - len(apart)} of {len(pairs)} scores agree, {len(ours)} students."]
+    lines = [f"{mine.assignment}: {len(pairs) - len(apart)} of {len(pairs)} scores of {len(ours)} students agree."]
     for student in dict.fromkeys(student for student, _ in apart):
         outcome = Outcome.from_json(next(mine.folder.glob(mine.done.replace("*", student))).read_bytes())
         cells = [cell for name, cell in apart if name == student]
         if not (theirs.folder / "autograded" / student).exists():
-            lines.append(f"  {student}: nbgrader could not grade it; ours: {outcome.verdict}, {outcome.reason[:70]}")
+            lines.append(f"  {student}: nbgrader could not grade this; ours: {outcome.verdict}, {outcome.reason[:70]}")
             continue
         for cell in cells:
             scores = f"ours {ours[student][cell]}, nbgrader {stocks[student].get(cell)}"
@@ -135,15 +135,15 @@ def where_time_goes(asked: Asked) -> str:
         text, whole = _told("profile_grading.py", "", assignment, str(mine.folder))
         profile = json.loads(text)
         baseline = {what: float(_told("baseline.py", json.dumps(cells))[0]) for what, cells in _cells(mine).items()}
-        once = {"Python, and what it imports": whole - profile["seconds"], **profile["once"]}
-        once["registering the assignment, in a new class"] = float((mine.folder / "registered.seconds").read_text())
-        lines = [(f"{assignment}: ms a submission, one box", "main process", "box")]
+        once = {"starting Python and importing modules": whole - profile["seconds"], **profile["once"]}
+        once["registering the assignment in a new class"] = float((mine.folder / "registered.seconds").read_text())
+        lines = [(f"{assignment}: ms per submission, one box", "main process", "box")]
         tables = [{what: 1000 * s / asked.submissions for what, s in profile[name].items()} for name in MAIN_AND_BOX]
         for what in sorted({*tables[0], *tables[1]}, key=lambda what: -max(table.get(what, 0) for table in tables)):
             lines.append((what, *(f"{table[what]:.1f}" if what in table else "" for table in tables)))
-        lines.append(("all of it", *(f"{sum(table.values()):.1f}" for table in tables)))
+        lines.append(("total", *(f"{sum(table.values()):.1f}" for table in tables)))
         lines += [(f"baseline: {what} in a bare fork", "", f"{1000 * s:.1f}") for what, s in baseline.items()]
-        seconds = [("once a run", "seconds"), *((what, f"{s:.2f}") for what, s in sorted(once.items(), key=_second))]
+        seconds = [("once per run", "seconds"), *((what, f"{s:.2f}") for what, s in sorted(once.items(), key=_second))]
         parts += [_table(lines), _table(seconds)]
     return "\n\n".join(parts)
 
@@ -191,13 +191,13 @@ def many(asked: Asked) -> str:
         found.append(contenders.run(mine, count, f"{count} submissions", memory=True))
         assert mine.graded() == count, f"{mine.graded()} of {count} are graded"
         shutil.rmtree(mine.folder)
-    lines = [("submissions", "seconds", "ms a submission", "MB, all processes", "MB, main process")]
+    lines = [("submissions", "seconds", "ms per submission", "MB, all processes", "MB, main process")]
     values = [(m.seconds, 1000 * m.seconds / n, m.family, m.own) for n, m in zip(counts, found, strict=True)]
     lines += [(str(n), *(f"{x:.1f}" for x in row)) for n, row in zip(counts, values, strict=True)]
     ratios = [large / small for small, large in zip(*values, strict=True)]
     lines.append(("ratio", *(f"{ratio:.2f}" for ratio in ratios)))
     kept = all(ratio <= MOST_RATIO for ratio in ratios[1:])
-    return f"{_table(lines)}\n\nAt most {MOST_RATIO} for each ratio but the first: {'kept' if kept else 'NOT KEPT'}."
+    return f"{_table(lines)}\n\nAll ratios but the first {'are' if kept else 'SHOULD BE'} at most {MOST_RATIO}."
 
 
 def kills(asked: Asked) -> str:
@@ -232,7 +232,7 @@ def write(part: str, text: str) -> None:
     _, closed, after = rest.partition(end)
     if not (found and closed):
         raise RuntimeError(
-            f"{README} has no pair of lines {begin.strip()} and {end.strip()}: put them where it belongs"
+            f"{README} has no pair of lines {begin.strip()} and {end.strip()}: put them where the table belongs"
         )
     README.write_text(f"{before}{begin}\n```\n{text}\n```\n\n{end}{after}", encoding="utf-8")
 
@@ -244,16 +244,18 @@ PARTS: dict[str, Callable[[Asked], str]] = {
     "kill": kills,
 }
 
+SIZED = ("stock", "profile")  # the parts whose classes have the size that --submissions gives
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=PARTS, action="append", help="measure this part (again for another one)")
-    parser.add_argument("--submissions", type=int, default=40, help="of each class (default: %(default)s)")
-    parser.add_argument("--repeats", type=int, default=3, help="of each contender (default: %(default)s)")
-    parser.add_argument("--quick", action="store_true", help="each contender once")
-    parser.add_argument("--many", type=int, default=1000, help="submissions of the large class (default: %(default)s)")
-    parser.add_argument("--killed", type=int, default=20, help="submissions of a run that is killed (%(default)s)")
-    parser.add_argument("--kills", type=int, default=30, help="how often one is killed (default: %(default)s)")
+    parser.add_argument("--only", choices=PARTS, action="append", help="measure only this part (can be repeated)")
+    parser.add_argument("--submissions", type=int, default=40, help="submissions in each class (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each contender (default: %(default)s)")
+    parser.add_argument("--quick", action="store_true", help="run each contender only once")
+    parser.add_argument("--many", type=int, default=1000, help="submissions in the large class (default: %(default)s)")
+    parser.add_argument("--killed", type=int, default=20, help="submissions in each killed run (default: %(default)s)")
+    parser.add_argument("--kills", type=int, default=30, help="number of runs that are killed (default: %(default)s)")
     parser.add_argument("--write", action="store_true", help="put the tables into benchmarks/README.md")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="autograding-") as folder:
@@ -262,7 +264,8 @@ def main() -> None:
             place = Path(folder) / part
             place.mkdir()
             asked = Asked(place, given.submissions, repeats, given.many, given.killed, given.kills)
-            head = f"{date.today()}, {timing.machine()}; one thread each, {given.submissions} submissions a class"
+            size = f", {given.submissions} submissions per class" if part in SIZED else ""
+            head = f"{date.today()}, {timing.machine()}; one thread each{size}"
             text = f"{head}\n\n{PARTS[part](asked)}"
             print(f"\n{text}", flush=True)
             if given.write:

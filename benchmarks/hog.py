@@ -1,8 +1,8 @@
-"""What honest but slow submissions lose where others keep the machine busy: `python benchmarks/hog.py`.
+"""How many points honest but slow submissions lose when others keep the machine busy: `python benchmarks/hog.py`.
 
 Twenty students hand in right answers, one of which takes half of the time that a cell has. Four more fork 31 processes
-each that never end. Two submissions are graded at a time, first on the machine as it is, and then with eight
-busy processes of somebody else's beside it. Nobody should lose a point.
+each that never end. Two submissions are graded at a time, first on the machine as it is, and then while eight
+unrelated busy processes run on it. Nobody should lose a point.
 """
 
 import argparse
@@ -48,15 +48,15 @@ def main() -> None:
         "--busy",
         type=int,
         default=8,
-        help="number of busy processes that belong to somebody else (default: %(default)s)",
+        help="number of unrelated busy processes (default: %(default)s)",
     )
     given = parser.parse_args()
     print(f"{psutil.cpu_count()} processors, load {psutil.getloadavg()[0]:.1f} before the first run")
-    print("busy beside  hogs  seconds  points lost  verdicts of the honest")
+    print("other load  hogs  seconds  points lost  verdicts of the honest submissions")
     for busy in (0, given.busy):
         for hogs in (0, HOGS):
             with TemporaryDirectory(prefix="hog-") as folder, _busy(busy):
-                print(f"{busy:11}  {hogs:4}  {_graded(Path(folder), hogs)}", flush=True)
+                print(f"{busy:10}  {hogs:4}  {_graded(Path(folder), hogs)}", flush=True)
 
 
 @contextmanager

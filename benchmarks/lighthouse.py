@@ -1,4 +1,4 @@
-"""The built book as Lighthouse sees it: `python benchmarks/lighthouse.py`, on a phone, the median of three runs.
+"""Measure the built book with Lighthouse, on an emulated phone: `python benchmarks/lighthouse.py`.
 
 The pages of `_build/html` are served compressed on this machine. Lighthouse comes from npm, into a folder that is
 removed afterwards; without Node.js there is nothing to measure with. `--write` puts the table into the README here.
@@ -45,7 +45,7 @@ BEGIN, END = "<!-- begin of lighthouse -->\n", "<!-- end of lighthouse -->\n"
 def installed(folder: Path) -> Path:
     """Put Lighthouse into a folder, and return the program."""
     if not shutil.which("npm"):
-        sys.exit("Lighthouse needs Node.js with npm, and there is no npm here")
+        sys.exit("Lighthouse needs Node.js with npm, and npm was not found: install Node.js")
     environment = os.environ | {"PUPPETEER_SKIP_DOWNLOAD": "1"}  # the browser is the system's
     command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(folder), LIGHTHOUSE]
     subprocess.run(command, env=environment, check=True)
@@ -54,7 +54,7 @@ def installed(folder: Path) -> Path:
 
 def browser() -> str:
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_COMMANDS)), None)
-    return path or sys.exit("no Chromium here: install it, or set CHROMIUM=/path/to/it")
+    return path or sys.exit("Chromium was not found: install it, or set CHROMIUM=/path/to/it")
 
 
 def measured(program: Path, address: str, chromium: str) -> dict[str, float]:

@@ -52,8 +52,8 @@ def memory() -> Iterator[tuple[str, float]]:
         "torch, log-sums, forward and backward": (
             lambda: through_autograd(sdpa, x, x, x, x, return_lse=True), 3 * out,
         ),
-        "torch, weights": (lambda: sdpa(x, x, x, return_weights=True), out + 4 * T * T),
-        "torch, weights in float16": (lambda: sdpa(half, half, half, return_weights=True), out // 2 + 2 * T * T),
+        "torch, weights (float32)": (lambda: sdpa(x, x, x, return_weights=True), out + 4 * T * T),
+        "torch, weights (float16)": (lambda: sdpa(half, half, half, return_weights=True), out // 2 + 2 * T * T),
     }  # fmt: skip
     for calls, peak in ((numpy_calls, numpy_peak), (torch_calls, torch_peak)):
         for name, (call, results) in calls.items():

@@ -1,8 +1,8 @@
 """Sentence embeddings side by side: all-MiniLM-L6-v2 on attnlib's NumPy, on attnlib's torch, and in `transformers`.
 
 All three are given the same sentences, sorted by length into batches of the same size, and are measured in turn within
-one run, so that whatever else the machine does weighs on all: with one thread, and with all, each in a process of its
-own, because NumPy's threads are fixed when it is imported. Run it with `make bench`.
+one run, so that other load on the machine affects all of them. One thread and all threads are measured in separate
+processes, because the number of NumPy's threads is fixed when NumPy is imported. Run it with `make bench`.
 """
 
 import argparse
@@ -85,7 +85,7 @@ def measure(threads: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--threads", type=int, help="measure with so many alone, 0 for all (default: one, then all)")
+    parser.add_argument("--threads", type=int, help="number of threads, 0 for all (default: first one, then all)")
     threads = parser.parse_args().threads
     if threads is not None:
         measure(threads)

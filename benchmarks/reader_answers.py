@@ -1,9 +1,9 @@
-"""How the checks judge answers that they have not seen: how many are caught, named, and refused though right.
+"""How the checks judge answers that they have not seen: how many wrong ones they name, how many right ones they refuse.
 
 Give files whose ``ANSWERS`` is a list of (exercise, backend, label, "right" or "wrong", implementation, what is wrong):
 
     python benchmarks/reader_answers.py FILE...              the figures
-    python benchmarks/reader_answers.py --list FILE...       and, for each answer, what is wrong and what it is called
+    python benchmarks/reader_answers.py --list FILE...       and, for each answer, what is wrong and what the checks say
 """
 
 import argparse
@@ -22,7 +22,9 @@ def main() -> None:
     """Examine every answer of the files, and print what came of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--list", action="store_true", help="print each answer that is wrong, or right and refused")
+    parser.add_argument(
+        "--list", action="store_true", help="print each wrong answer, and each right one that is refused"
+    )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     counted: Counter[str] = Counter()

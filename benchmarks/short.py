@@ -1,4 +1,4 @@
-"""Attention of short sequences, under masks and while decoding: attnlib against the best that one would write instead.
+"""Attention of short sequences, under masks and while decoding: attnlib against the best alternative.
 
 `python benchmarks/short.py` measures every case on one thread, in CPU time, and prints a table. In NumPy, the
 alternative is a softmax, multi-head attention or a GRU written by hand; under a boolean mask, it is also torch's
@@ -239,7 +239,7 @@ GROUPS = (short, grouped, masked, decoding, rotary, softmaxes, with_weights, rec
 def measure() -> None:
     """Measure in this process, whose libraries have one thread, and print the table."""
     cases = [case for group in GROUPS for case in group()]
-    print(f"{timing.machine()}; one thread; CPU time; median of both sides in turn\n")
+    print(f"{timing.machine()}; one thread, CPU time; medians, with both sides called in turn\n")
     print("| case | attnlib, µs | alternative, µs | ratio |\n|---|---:|---:|---:|")
     for name, ours, other in tqdm(cases, file=sys.stderr):
         found = timing.in_turn(

@@ -1,8 +1,8 @@
-"""Try the wheel of attnlib in fresh environments: with the oldest NumPy and the newest, and with each extra.
+"""Try the wheel of attnlib in fresh environments: with the oldest NumPy, the newest, and the extras checks and torch.
 
 ``python benchmarks/wheels.py 3.11 3.12`` builds the wheel, makes an environment of each kind for each of these Pythons,
-and prints what is in it and whether it works. It needs ``uv``, on PATH or in the environment, and an index of packages.
-The extra torch comes as uv finds it: UV_TORCH_BACKEND=cpu asks for PyTorch's build without CUDA.
+and prints what is in it and whether it works. It needs ``uv``, on PATH or in the environment, and a package index.
+By default, uv installs PyTorch's build with CUDA on Linux; set UV_TORCH_BACKEND=cpu for the build without it.
 """
 
 import argparse
@@ -77,7 +77,8 @@ def main() -> int:
         run("uv", "build", "--quiet", "--wheel", "--out-dir", folder, str(ROOT))
         (wheel,) = Path(folder).glob("*.whl")
         failed = [(python, kind) for python in asked.python for kind in asked.kinds if not works(wheel, python, kind)]
-    print(f"{len(asked.python) * len(asked.kinds) - len(failed)} environments work, {len(failed)} do not")
+    tried = len(asked.python) * len(asked.kinds)
+    print(f"attnlib works in {tried - len(failed)} of {tried} environments")
     return len(failed)
 
 

@@ -1,4 +1,4 @@
-"""The command line: release an assignment, grade a class, report on it, export the grades, test the sandbox."""
+"""Release an assignment, grade a class, report on it, export the grades, or test the sandbox."""
 
 import argparse
 import os
@@ -10,6 +10,7 @@ from pathlib import Path
 from grading.course import FOLDER_VARIABLE, Course, GradingError, importing, log_file
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
+from grading.text import counted
 from grading.verdict import Verdict
 
 # A command imports whatever else it needs when it is called. That takes seconds, in which a box can start.
@@ -50,14 +51,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     doctor = _command(commands, "doctor", "say what has to be repaired in each submission, and what cannot be graded")
     doctor.add_argument("--students", nargs="+", metavar="STUDENT", help="only these students: names or patterns")
-    export = _command(commands, "export", "write the grades for a spreadsheet or for Canvas, and show what is new")
-    export.add_argument("--canvas", type=Path, metavar="FILE", help="the gradebook that Canvas exported: CSV")
+    export = _command(commands, "export", "write the grades for a spreadsheet or for Canvas, and show what changes")
+    export.add_argument("--canvas", type=Path, metavar="FILE", help="the gradebook that Canvas exported, as CSV")
     export.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: next to the report)")
     verify = _command(commands, "verify", "compare the log of all gradings with the gradebook and the submissions")
     known = "the digest of the last entry, as an earlier `verify` printed it"
     verify.add_argument("--known", default="", metavar="DIGEST", help=known)
-    selftest = commands.add_parser("selftest", help="test the sandbox from inside, and look for files of a class there")
-    _take_course(selftest)
+    _class_command(commands, "selftest", "test the sandbox from inside, also for access to the files of a class")
     whole = "copy a gradebook, with all marks and comments, into the one that ATTENTION_DB names"
     migrate = _class_command(commands, "migrate", whole)
     source = "the gradebook to copy: sqlite:///FILE, or another SQLAlchemy address"
@@ -84,7 +84,7 @@ def _command(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, text: str, nargs: str | None = None
 ) -> argparse.ArgumentParser:
     command = _class_command(commands, name, text)
-    which = "a folder of solutions/" + (" (default: every one)" if nargs else "")
+    which = "its name, such as 02-self-attention" + (" (default: every assignment)" if nargs else "")
     command.add_argument("assignment", metavar="ASSIGNMENT", nargs=nargs, type=_folder, help=which)
     return command
 
@@ -135,7 +135,7 @@ def _sample(course: Course, asked: argparse.Namespace) -> int:
     from grading.sample import write_class
 
     students = write_class(course, asked.assignment)
-    print(f"{len(students)} students in {course.folder / 'submitted'}: {', '.join(students)}")
+    print(f"{counted(len(students), 'student')} in {course.folder / 'submitted'}: {', '.join(students)}")
     print(f"Grade them with: python -m grading run {asked.assignment} --course {course.folder}")
     return 0
 
@@ -236,8 +236,8 @@ def _verify(course: Course, asked: argparse.Namespace) -> int:
         print(line)
     if found.wrong:
         raise GradingError(f"the log of {asked.assignment} does not match what was found: see the lines above")
-    agreed = f"{found.entries} entries for {found.students} students agree"
-    print(f"{agreed} with the outcomes, the gradebook and the submissions.")
+    size = f"entries: {found.entries}, students: {found.students}"
+    print(f"The log agrees with the outcomes, the gradebook and the submissions ({size}).")
     print(f"Write down the digest of this last entry elsewhere, and pass it with --known next time: {found.last}")
     return 0
 

@@ -1,4 +1,4 @@
-"""What this package uses of untyped libraries, in one place, so that everything else can be checked strictly."""
+"""The parts of untyped libraries that this package uses, in one place, so that the rest can be checked strictly."""
 
 import json
 from pathlib import Path

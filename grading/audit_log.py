@@ -55,8 +55,8 @@ class AuditLog:
     def finished(self, seed: int, settled: Callable[[dict[str, Any]], bool]) -> None:
         """Record that the run is complete, and reveal its seed, if anybody was graded.
 
-        ``settled`` tells whether the result that an entry announces has been stored. Some results have not if a run was
-        killed and the next one was for other students.
+        ``settled`` tells whether the result that an entry announces has been stored. If a run was killed and the next
+        one was for other students, some results have not been stored.
         """
         said = [entry.said for entry in self.entries()[0] if entry.said]  # the last line may have been cut off
         if said and "student" in said[-1]:

@@ -1,4 +1,4 @@
-"""The same engine as two steps of nbgrader's own `autograde`, and so behind the button of its Formgrader.
+"""Runs the same engine as two steps of nbgrader's own `autograde`, and thus behind Formgrader's button.
 
 To grade a class, use `python -m grading run`, which starts its boxes once. Here one is started for each call.
 """

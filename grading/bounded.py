@@ -47,9 +47,10 @@ _starting = Lock()
 
 
 class ExceededError(Exception):
-    """The work took more than it may. The text is a predicate: "took more than 20 seconds of processor time".
+    """The work took more time or memory than it may.
 
-    ``values`` are those that had already been received.
+    The text is a predicate, such as "took more than 20 seconds of processor time". ``values`` are those that had
+    already been received.
     """
 
     def __init__(self, text: str, values: Sequence[Any] = ()) -> None:

@@ -1,4 +1,4 @@
-"""What nbgrader's exchange needs beside a feedback page before `nbgrader release_feedback` releases it."""
+"""What nbgrader's exchange needs next to a feedback page before `nbgrader release_feedback` releases it."""
 
 from pathlib import Path
 from secrets import token_hex
@@ -12,10 +12,10 @@ SECRET_BYTES = 64  # as many as nbgrader draws
 
 
 def keep_for_exchange(course: Course, assignment: str, student: str) -> None:
-    """Put a submission's timestamp and secret beside its feedback, and beside the notebooks that it is made from.
+    """Put a submission's timestamp and secret next to its feedback and the notebooks that it is made from.
 
     The timestamp is that of the submission, and is empty if there is none. A student who knows the secret can find the
-    page in the exchange. A submission that came by another way has no secret. A new one is then drawn once, so that the
+    page in the exchange. A submission that came in another way has no secret. A new one is then drawn once, so that the
     other pages can be released, and nobody can find this one.
     """
     made = (course.autograded(student, assignment), course.feedback(student, assignment))

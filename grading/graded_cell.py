@@ -43,14 +43,14 @@ def read_graded_cell(cell: NotebookNode) -> GradedCell:
     """Return what an autograded cell asks.
 
     Raises:
-        GradingError: it is not one call of ``check`` or ``check_choice`` with a name that is known.
+        GradingError: it is not one call of ``check`` or ``check_choice`` with a known name and known options.
     """
     call = _call(cell)
     name, options = _arguments(call, cell)
     asked = {"cell": cell.metadata.nbgrader.grade_id, "expression": ast.unparse(call.args[1])}
     points = float(cell.metadata.nbgrader.points)
     if options.get("points", points) != points:
-        raise _not_a_question(cell, f"the call says {options['points']} points, and the cell's metadata {points:g}")
+        raise _not_a_question(cell, f"the call says points={options['points']}, and its metadata {points:g}")
     if call.func.id == "check_choice":  # type: ignore[attr-defined]
         if name not in QUESTIONS:
             raise _not_a_question(cell, f"there is no question {name!r}")
@@ -58,8 +58,11 @@ def read_graded_cell(cell: NotebookNode) -> GradedCell:
     if name not in CATALOGUE:
         raise _not_a_question(cell, f"there is no exercise {name!r}")
     backend, hints = options.get("backend", "numpy"), options.get("hint", 1)
-    if backend not in CATALOGUE[name].backends or hints not in (1, 2):
-        raise _not_a_question(cell, "the exercise has no such backend, or there is no such hint")
+    if backend not in CATALOGUE[name].backends:
+        known = " and ".join(CATALOGUE[name].backends)
+        raise _not_a_question(cell, f"the exercise has no backend {backend!r}, only {known}")
+    if hints not in (1, 2):
+        raise _not_a_question(cell, f"hint={hints!r} is neither 1 nor 2")
     return GradedCell(
         **asked, points=points, exercise=CATALOGUE[name], backend=str(backend), hints=2 if hints == 2 else 1
     )
@@ -84,7 +87,7 @@ def _arguments(call: ast.Call, cell: NotebookNode) -> tuple[str, dict[str, objec
     options: dict[str, object] = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     unknown = options.keys() - CHECK_OPTIONS[call.func.id]  # type: ignore[attr-defined]
     if unknown:
-        raise _not_a_question(cell, f"it has the options {', '.join(sorted(unknown))}")
+        raise _not_a_question(cell, f"it has options that are unknown: {', '.join(sorted(unknown))}")
     return str(ast.literal_eval(call.args[0])), options
 
 

@@ -143,9 +143,9 @@ def _published(course: Course, files: Files, before: dict[str, str]) -> Iterator
 
 
 def _mirror(files: Files, folder: Path, *, whole: bool) -> None:
-    """Write these files into a folder, read-only.
+    """Write these files into a folder, read-only. Leave files with the same content alone.
 
-    If they are all that there is, remove any others. Keep what is the same.
+    If these files are the ``whole`` release, remove all others from the folder.
     """
     there = _read(folder)
     for path, content in files.items():

@@ -26,7 +26,7 @@ from grading.text import printable
 
 MAX_MESSAGE_LENGTH = 600  # characters of each text in an answer
 NO_ANSWER = "NoAnswer"  # the error in a cell whose probe was not answered at all
-EXECUTION_COUNT = 1  # nbgrader expects a number beside a result, but any number will do
+EXECUTION_COUNT = 1  # nbgrader expects an execution count with a result, but any number will do
 
 
 def error(name: str, reason: str) -> NotebookNode:

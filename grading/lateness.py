@@ -10,7 +10,7 @@ from grading._untyped import tqdm
 from grading.course import Course
 from grading.gradebook.assignment import AssignmentGradebook, SubmissionTime
 from grading.outcome import IN_TIME, LATENESS_CHANGED, NO_DUE_DATE, TIME_UNKNOWN, Outcome, plain
-from grading.text import points
+from grading.text import points_off
 from grading.timestamp import HandedIn, handed_in
 from grading.verdict import Verdict
 
@@ -99,4 +99,4 @@ class Known:
         return f", late by {timedelta(seconds=round(seconds))}{self._taken_off()}"
 
     def _taken_off(self) -> str:
-        return f", {points(self.time.penalty)} points off" if self.time.penalty else ", nothing taken off"
+        return f", {points_off(self.time.penalty)}" if self.time.penalty else ", nothing taken off"

@@ -17,7 +17,7 @@ STOPPED_ERROR = "Stopped"  # the error in a cell that did not finish
 MEMORY_ERRORS = ("MemoryError", "can't allocate memory", "Unable to allocate")
 UNWRITTEN_ERROR = "NotImplementedError"  # raised by an answer that has not been written
 WITHHELD_ERROR = "Withheld"  # raised by a comparison with attnlib's own function before the probe has been answered
-# A given cell with this tag takes long and earns nothing, so it is skipped while grading.
+# A cell that was handed out with this tag takes a long time and earns nothing, so it is skipped while grading.
 DEMONSTRATION_TAG = "demonstration"
 CELL_SKIPPED_NOTICE = "[Not run while grading: this cell only shows something, and earns no points.]\n"
 OUTPUT_CUT_NOTICE = "[Output cut here: the rest is not kept.]\n"

@@ -18,7 +18,7 @@ from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
 from grading.repair.messages import SEVERAL_FILES
 from grading.roster import gradable, with_submission
 from grading.run_state import RunState
-from grading.text import points
+from grading.text import points, points_off
 from grading.verdict import Verdict
 
 # The characters that begin a formula, including full-width ones, and the apostrophe, which we add ourselves.
@@ -58,9 +58,9 @@ class Row:
         return {question for question in self.outcome.untouched if self.scores.get(question, (0.0, 0.0))[0] == 0}
 
     def remarks(self) -> list[str]:
-        """Return all remarks, one per line: why it was stopped, the penalty, which file was graded, the mistakes."""
+        """Return all remarks, one per line: what went wrong, the penalty, which file was graded, the mistakes."""
         lateness = "" if self.outcome.lateness.endswith((IN_TIME, NO_DUE_DATE)) else self.outcome.lateness
-        off = f"{points(self.penalty)} points off" if self.penalty else ""
+        off = points_off(self.penalty) if self.penalty else ""
         penalty = f"{off}: handed in late" if off and off not in lateness else ""
         chosen = [flag for flag in self.outcome.flags if flag.startswith(SEVERAL_FILES)]
         return [*filter(None, [self.outcome.reason, penalty, lateness]), *chosen, *map(str, self.outcome.findings)]

@@ -1,4 +1,4 @@
-"""When a submission was handed in, according to `timestamp.txt` beside the notebooks, if that is readable."""
+"""When a submission was handed in, according to `timestamp.txt` next to the notebooks, if it is readable."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from grading._untyped import gettz, parse_utc
 from grading.safe_files import SafeFolder
 
 TIMESTAMP_FILE = "timestamp.txt"  # the name that `nbgrader collect` gives it
-LATE_MARK = "LATE"  # stands in place of a time: all that Canvas says about a late submission
+LATE_MARK = "LATE"  # replaces the time of a late submission from Canvas, which does not say more
 MAX_TIMESTAMP_BYTES = 100  # twice what a time and a time zone need
 # The zone is an offset or a name. A path is not accepted as a name, because that file would then be read.
 TIMESTAMP_PATTERN = re.compile(

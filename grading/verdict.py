@@ -32,7 +32,10 @@ class Verdict(StrEnum):
         "out-of-memory",
         "a cell needed more memory than there is, and earned nothing; the others are counted",
     )
-    TAMPERED = "tampered", "a cell wrote into the channel of its answers, and earned nothing; check it yourself"
+    TAMPERED = (
+        "tampered",
+        "a cell wrote into the channel that its answers go through, and earned nothing; check it yourself",
+    )
     UNREADABLE = "unreadable", "the file is not a notebook that can be graded; nothing was earned", False
     MISSING = "missing", "there is no notebook; nothing was earned", False
     INFRASTRUCTURE = "infrastructure", "the grader itself failed; nothing is known about this submission", False

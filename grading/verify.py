@@ -15,7 +15,7 @@ from grading.run_state import RunState, agree
 from grading.submission import asked, digest_of
 
 POINTS_TOLERANCE = 1e-4  # in points
-NAN = float("nan")  # stands for a score that is not a number, and is close to none
+NAN = float("nan")  # stands for a score that is not a number, and differs from every score
 
 
 @dataclass(frozen=True)

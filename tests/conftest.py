@@ -1,4 +1,4 @@
-"""The marks that follow from what a test asks for, and the option to run only some cases of each test."""
+"""The marks that follow from what a test asks for, and options: which files come first, and how many cases are run."""
 
 import random
 from collections import defaultdict
@@ -9,12 +9,18 @@ import pytest
 def pytest_addoption(parser):
     help = "run at most so many cases of each test, always the same ones, which `make check` does"
     parser.addoption("--cases", type=int, metavar="MOST", help=help)
+    help = (
+        "begin with the tests of this file; more than one file can be named"  # pytest forgets files of a named folder
+    )
+    parser.addoption("--first", action="append", default=[], metavar="FILE", help=help)
 
 
 def pytest_collection_modifyitems(config, items):
     for item in items:
         if "browser" in item.fixturenames:
             item.add_marker(pytest.mark.browser)
+    first = [config.rootpath / name for name in config.getoption("first")]
+    items.sort(key=lambda item: first.index(item.path) if item.path in first else len(first))
     if most := config.getoption("cases"):
         chosen = some_cases([item.nodeid for item in items], most)
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])

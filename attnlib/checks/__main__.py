@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from attnlib._extras import require
+from attnlib.checks.array_text import counted
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.confusion_matrix import confusion_matrix
 from attnlib.checks.notebook import CELL_TIMEOUT, run
@@ -62,7 +63,8 @@ def _report(names: list[str], seeds: int, parser: argparse.ArgumentParser) -> in
             results.append(confusion_matrix(name, range(seeds), bar.update))
             bar.write(f"{results[-1]}\n")
     named, tried = sum(r.named for r in results), sum(r.tried for r in results)
-    print(f"{len(results)} exercises, {total} mistakes: {named} of {tried} wrong answers named correctly")
+    size = f"{counted(len(results), 'exercise')}, {counted(total, 'mistake')}"
+    print(f"{size}: {named} of {tried} wrong answers named correctly")
     return 0 if all(r.perfect for r in results) else 1
 
 

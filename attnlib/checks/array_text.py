@@ -31,6 +31,11 @@ def format_number(value: Any, digits: int) -> str:
     return f"{value:.{digits}g}"
 
 
+def counted(n: float, noun: str) -> str:
+    """Return "1 point", "2.5 points"."""
+    return f"{n:g} {noun}" if n == 1 else f"{n:g} {noun}s"
+
+
 def zero_rounding_errors(x: NDArray[Any]) -> NDArray[Any]:
     """Return the array with 0 in place of what only rounding has left."""
     return np.where(np.abs(x) < ROUNDING_ERROR, 0.0, x) if x.dtype.kind == "f" else x

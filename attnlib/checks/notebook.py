@@ -22,6 +22,7 @@ from typing import Any
 import attnlib.checks
 from attnlib._extras import extra_for
 from attnlib.checks import browser
+from attnlib.checks.array_text import counted
 from attnlib.checks.browser import WithoutTorch
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
@@ -76,7 +77,8 @@ class Run:
         forbidden = f"; grading does not allow: {', '.join(self.forbidden)}" if self.forbidden else ""
         if not checks:
             return f"no check was run{broken}"
-        return f"{passed} of {checks} checks passed, {earned:.4g} of {points:g} points{missed}{broken}{forbidden}"
+        earnings = f"{earned:.4g} of {counted(points, 'point')}"
+        return f"{passed} of {checks} checks passed, {earnings}{missed}{broken}{forbidden}"
 
 
 def run(path: Path, seconds: int = CELL_TIMEOUT) -> Run:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attnlib.checks import report_html
+from attnlib.checks.array_text import counted
 from attnlib.checks.book_links import address, reread, section_data
 from attnlib.checks.exercise import Section
 from attnlib.checks.report import MIME_TYPE
@@ -69,7 +70,7 @@ class Choice:
 
     def headline(self) -> str:
         """One line: the verdict, the question, and what the answer earned."""
-        earned = "" if self.points is None else f" · {self.score * self.points:g} of {self.points:g} points"
+        earned = "" if self.points is None else f" · {self.score * self.points:g} of {counted(self.points, 'point')}"
         return f"{'✓' if self.passed else '✗'} {self.question.name}: {self.title}{earned}"
 
     @property

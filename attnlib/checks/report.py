@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from attnlib.checks import report_html
-from attnlib.checks.array_text import format_argument
+from attnlib.checks.array_text import counted, format_argument
 from attnlib.checks.book_links import address, reread, section_data
 from attnlib.checks.calling.call_submission import Answer
 from attnlib.checks.calling.case import Case
@@ -141,7 +141,7 @@ class Report:
     def headline(self) -> str:
         """One line: the verdict, the exercise, what is wrong, and what it earned."""
         torch = " (torch)" if self.backend == "torch" else ""
-        earned = "" if self.points is None else f" · {self.score * self.points:.3g} of {self.points:g} points"
+        earned = "" if self.points is None else f" · {self.score * self.points:.3g} of {counted(self.points, 'point')}"
         return f"{'✓' if self.passed else '✗'} {self.exercise}{torch}: {self.title}{earned}"
 
     def what(self) -> list[str]:
@@ -198,7 +198,8 @@ class Report:
     def _others(self) -> list[str]:
         if self.failure is None:
             return []
-        count = f"{self.failure.right} of {self.failure.asked} cases are right."
+        right = self.failure.right
+        count = f"{right} of {counted(self.failure.asked, 'case')} {'is' if right == 1 else 'are'} right."
         others = self.failure.others
         if not others:
             return [count]

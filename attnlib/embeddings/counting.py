@@ -1,4 +1,4 @@
-"""Word vectors made from a text by counting which words stand near which, without any training.
+"""Word vectors made from a text by counting which words occur near each other, without any training.
 
 Dimensions: V words in the vocabulary, D width of a vector.
 """
@@ -38,9 +38,9 @@ def small_town() -> list[list[str]]:
 def ppmi_vectors(
     sentences: Iterable[Sentence], width: int = 24, *, window: int = 8, min_count: int = 3, smoothing: float = 0.75
 ) -> KeyedVectors:
-    r"""Make word vectors by counting which words stand near which, without any training.
+    r"""Make word vectors by counting which words occur near each other, without any training.
 
-    A word is described by how much more often than chance it stands within ``window`` words of every other one,
+    A word is described by how much more often than by chance it occurs within ``window`` words of every other one,
 
     .. math:: M_{ab} = \max\Bigl(0, \log \frac{P(a, b)}{P(a)\, P_s(b)}\Bigr)
 
@@ -60,7 +60,7 @@ def ppmi_vectors(
 
     Raises:
         ValueError: fewer than ``width`` words occur ``min_count`` times, ``width`` or ``window`` is less than 1, or no
-            two words stand near each other.
+            two words occur near each other.
 
     Source:
         Levy, Goldberg and Dagan (2015), "Improving Distributional Similarity with Lessons Learned from Word

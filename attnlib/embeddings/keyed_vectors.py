@@ -94,7 +94,7 @@ class KeyedVectors:
             EOFError: the file ends before the V words that its header promises.
             ValueError: a line does not hold a word and D numbers, its word begins or ends with a space, the header is
                 invalid or promises fewer words than there are, a word does not fit the encoding, ``limit`` is less than
-                1, or the file is to be binary and without a header.
+                1, or both ``binary`` and ``no_header`` are set.
             TypeError: ``datatype`` is not floating point.
 
         Source:

@@ -27,7 +27,7 @@ def engine() -> Figure:
     ax.add_patch(Rectangle((5.4, 1.48), 3.8, 2.24, fill=False, edgecolor=KEY, lw=1.6, ls="--"))
     ax.text(7.3, 3.8, "box: not trusted", ha="center", va="bottom", fontsize=10)
     ax.text(1.75, 5.55, "your process: trusted", ha="center", va="bottom", fontsize=10)
-    step(0, 5.1, "1  submitted file", "a student's: bytes, and no more")
+    step(0, 5.1, "1  submitted file", "bytes from a student, nothing more")
     step(0, 4.1, "2  repair", "your cells, the student's answers", VALUE)
     step(0, 3.1, "3  probes", "inputs, drawn from a secret seed", VALUE)
     step(5.55, 3.1, "4  fork in a sandbox", "runs the cells, calls the answers", KEY)

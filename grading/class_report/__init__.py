@@ -1,1 +1,1 @@
-"""What an instructor sees of a graded class, and exports: how questions fared, what to reteach, whom to talk to."""
+"""What an instructor sees and exports of a graded class: how questions fared, what to reteach, whom to talk to."""

@@ -1,7 +1,7 @@
 """Grades for Canvas: read its gradebook's export, find the students and the assignment, and write what changes.
 
 The file has the form of Canvas' own export, cut to the columns that say who a student is, the column of the assignment
-and, where there is one, the notes. Rows and columns without a change are left out, and so are all columns that Canvas
+and the notes, if there are any. Rows and columns without a change are left out, and so are all columns that Canvas
 calculates: an import cannot touch what is not in the file.
 
 Source: what Canvas itself writes and reads, lib/gradebook_exporter.rb and lib/gradebook_importer.rb of
@@ -41,7 +41,7 @@ class Gradebook:
     students: tuple[tuple[str, ...], ...]
 
     def column(self, name: str) -> int | None:
-        """Return the number of a column, or None where there is none."""
+        """Return the number of a column, or None if there is no such column."""
         return self.header.index(name) if name in self.header else None
 
 
@@ -95,8 +95,8 @@ def read(file: Path) -> Gradebook:
     header = tuple(title.strip() for title in lines[0]) if lines else ()
     if not {"ID", "Section"} <= set(header):
         raise GradingError(
-            f"{file} begins with {', '.join(map(plain, header[:6])) or 'nothing'}; a gradebook of Canvas begins with "
-            "Student, ID, SIS User ID, SIS Login ID, Section. In Canvas: Grades, Export, Export Entire Gradebook"
+            f"{file} begins with {', '.join(map(plain, header[:6])) or 'nothing'}, but a gradebook from Canvas begins "
+            "with Student, ID, SIS User ID, SIS Login ID, Section. In Canvas: Grades, Export, Export Entire Gradebook"
         )
     wide = [tuple(line + [""] * (len(header) - len(line)))[: len(header)] for line in lines[1:]]
     possible = next((i for i, line in enumerate(wide) if POINTS_POSSIBLE in line[0]), None)
@@ -112,7 +112,7 @@ def _lines(file: Path) -> list[list[str]]:
             content = stream.read(MAX_CANVAS_BYTES + 1)
         text = content.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise GradingError(f"{file} cannot be read as what Canvas exports: {error}") from None
+        raise GradingError(f"{file} cannot be read as an export of Canvas: {error}") from None
     if len(content) > MAX_CANVAS_BYTES:
         raise GradingError(
             f"{file} has more than {MAX_CANVAS_BYTES} bytes; what Canvas exports for a course has far fewer"
@@ -157,11 +157,14 @@ def _column(gradebook: Gradebook, assignment: str) -> int:
     if len(found) != 1:
         known = ", ".join(plain(gradebook.header[i]) for i in titles) or "none at all"
         raise GradingError(
-            f"Canvas' export has {len(found) or 'no'} columns for {assignment!r}, and one is needed. Give one "
+            f"Canvas' export has {len(found) or 'no'} columns for {assignment!r}, but exactly one is needed. Give one "
             f"assignment in Canvas this name, publish it, and export again. Its assignments are: {known}"
         )
     if READ_ONLY_MARK in gradebook.possible[found[0]]:
-        raise GradingError(f"nobody may change Canvas' column {plain(gradebook.header[found[0]])!r}")
+        raise GradingError(
+            f"Canvas' column {plain(gradebook.header[found[0]])!r} is read-only. Make sure that you may grade this "
+            "assignment in Canvas, and export again"
+        )
     return found[0]
 
 
@@ -173,7 +176,7 @@ Match = tuple[Row, tuple[str, ...]]  # a student here, and the row of the same o
 
 
 def _match(rows: Sequence[Row], gradebook: Gradebook, column: int) -> tuple[list[Match], list[tuple[str, str]]]:
-    """Return whose grade is to be written where, and whose is not, and why."""
+    """Return which grade goes to which row, and which grades are left out, and why."""
     places: defaultdict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
     for who in STUDENT_COLUMNS:
         number = gradebook.column(who)
@@ -193,18 +196,18 @@ def _match(rows: Sequence[Row], gradebook: Gradebook, column: int) -> tuple[list
 
 
 def _places(student: str, places: Mapping[tuple[str, str], list[tuple[str, ...]]]) -> list[tuple[str, ...]]:
-    """Return the rows of a student in Canvas: by the first of the three names by which there is any."""
+    """Return the rows of a student in Canvas, found by the first of the three names that any row has."""
     return next((places[who, student.casefold()] for who in STUDENT_COLUMNS if (who, student.casefold()) in places), [])
 
 
 def _reason(row: Row, places: Sequence[tuple[str, ...]], claimed: Mapping[tuple[str, ...], int], column: int) -> str:
-    """Return why a student's grade is not written, or "" where it is."""
+    """Return why a student's grade is not written, or "" if it is."""
     if not places:
         return f"no row in Canvas has this name as {', '.join(STUDENT_COLUMNS[:-1])} or {STUDENT_COLUMNS[-1]}"
     if len(places) > 1:
         return f"{len(places)} rows in Canvas have this name"
     if claimed[places[0]] > 1:
-        return "somebody else here has the same row in Canvas"
+        return "another student here has the same row in Canvas"
     if row.outcome.verdict is Verdict.INFRASTRUCTURE or not row.scores:
         return "the grader failed: run it again for this student"
     there = places[0][column].strip().upper()
@@ -212,7 +215,7 @@ def _reason(row: Row, places: Sequence[tuple[str, ...]], claimed: Mapping[tuple[
 
 
 def _notes(gradebook: Gradebook, places: Sequence[tuple[str, ...]]) -> int | None:
-    """Return the number of the column of notes, or None where there is none that can be written.
+    """Return the number of the column of notes, or None if no notes can be written.
 
     A note that must be escaped in a table would come back into Canvas escaped, so then no notes are written.
     """
@@ -241,16 +244,17 @@ def _warnings(rows: Sequence[Row], gradebook: Gradebook, column: int, matched: S
     ours, theirs = _score(max((row.points for row in rows), default=0.0)), gradebook.possible[column]
     if _number(ours) != _number(theirs):
         found.append(
-            f"Canvas gives {plain(theirs) or 'no'} points for this assignment, but here it is worth {ours}. "
+            f"In Canvas, this assignment is worth {plain(theirs) or 'nothing'}, but here it is worth {ours}. "
             "Change it in Canvas."
         )
     waiting = sum(row.to_read for row, _ in matched)
     if waiting:
-        found.append(f"{waiting} answers are still to be marked by hand; until then, those without a mark count as 0.")
+        they = "answer is" if waiting == 1 else "answers are"
+        found.append(f"{waiting} {they} still to be marked by hand. Until then, an answer without a mark counts as 0.")
     notes = gradebook.column(NOTES_COLUMN)
     if notes is not None and _notes(gradebook, [place for _, place in matched]) is None:
         found.append(
-            f"The column {NOTES_COLUMN!r} is not written: it is read-only, or has texts that look like formulas."
+            f"The column {NOTES_COLUMN!r} is not written: it is read-only, or contains text that looks like a formula."
         )
     return found
 
@@ -269,7 +273,7 @@ def _score(value: float) -> str:
 
 
 def _number(text: str) -> Decimal | None:
-    """Read a number as Canvas does: the last comma or point is the decimal one. None where there is none."""
+    """Read a number as Canvas does: the last comma or point is the decimal one. Return None for anything else."""
     if not CANVAS_NUMBER.fullmatch(text.strip()):
         return None
     *whole, last = re.split("[.,]", text.strip())

@@ -1,4 +1,4 @@
-"""What the class got wrong most often: what to reteach, and where the book says it."""
+"""What the class got wrong most often: what to reteach, and which section of the book explains it."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ MISSING_ANSWER_TITLES = ("not written yet", "not answered yet")  # titles for mi
 
 @dataclass(frozen=True)
 class CommonMistake:
-    """A mistake and the students who made it. ``mistake`` is its id, or None for what no check has a name for."""
+    """A mistake and the students who made it. ``mistake`` is its id, or None if no check has a name for it."""
 
     question: str
     mistake: str | None
@@ -25,7 +25,7 @@ class CommonMistake:
 def common_mistakes(rows: Sequence[Row]) -> list[CommonMistake]:
     """Return all mistakes, the most frequent first. A student who made one twice on a question counts once.
 
-    Wrong answers without a name are one where they have the same title.
+    Wrong answers without a name count as one mistake if they have the same title.
     """
     made: defaultdict[tuple[str, str, str], dict[str, Finding]] = defaultdict(dict)
     for row in rows:
@@ -35,7 +35,7 @@ def common_mistakes(rows: Sequence[Row]) -> list[CommonMistake]:
 
 
 def _same(finding: Finding) -> tuple[str, str, str]:
-    """Return what two findings have in common when they are of one mistake."""
+    """Return a key that two findings share if they are the same mistake."""
     return finding.question, finding.mistake or "", "" if finding.mistake else finding.title
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from grading.class_report.canvas import changes, csv_of, preview, read
 from grading.course import Course, GradingError
 from grading.report import Row, cell, rows
+from grading.text import counted
 
 
 def export(course: Course, assignment: str, *, canvas: Path | None, out: Path | None) -> str:
@@ -28,14 +29,14 @@ def export(course: Course, assignment: str, *, canvas: Path | None, out: Path | 
     if canvas is None:
         file = out or folder / "grades.csv"
         _write(course, file, csv_text(graded))
-        return f"{len(graded)} students, {len(_questions(graded))} questions\nTable: {file}"
+        return f"{counted(len(graded), 'student')}, {counted(len(_questions(graded)), 'question')}\nTable: {file}"
     file = out or folder / "canvas.csv"
     if file.resolve() == canvas.resolve():
         raise GradingError(f"{file} is the export of Canvas itself: choose another file to write to")
     found = changes(graded, assignment, read(canvas))
     if found.lines:
         _write(course, file, csv_of(found))
-    where = f"For Canvas: {file}" if found.lines else "Nothing to import, and no file was written."
+    where = f"For Canvas: {file}" if found.lines else "There is nothing to import, so no file was written."
     return f"{preview(found)}\n\n{where}"
 
 

@@ -73,7 +73,7 @@ def _bar(i: int, height: float) -> Shape:
 
 
 def scatter(numbered: Sequence[tuple[int, Item]]) -> Markup:
-    """Return difficulty against discrimination: each question by its number, in a square where it is flagged.
+    """Return a plot of difficulty against discrimination: each question by its number, in a square if it is flagged.
 
     Questions without one of the two are left out.
     """

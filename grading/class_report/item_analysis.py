@@ -9,10 +9,11 @@ from math import fsum
 from statistics import correlation, fmean
 
 from grading.report import Row
+from grading.text import counted
 
 HARD, EASY = 0.30, 0.80  # the band of difficulty in which a question tells students apart well
 WEAK = 0.10  # discrimination below which a question measures something different from the others
-ENOUGH = 30  # with fewer answers, a good question (0.4) falls under WEAK by chance in more than one class of twenty
+ENOUGH = 30  # with fewer answers, a good question (0.4) falls below WEAK by chance in more than one class in twenty
 SHARE_TOLERANCE = 1e-9  # shares of the points that differ by less count as equal, because of rounding
 
 
@@ -25,11 +26,11 @@ class Item:
         points: what it can earn.
         n: how many answers count: those in readable submissions that were attempted and are not still to be marked by
             hand.
-        difficulty: the mean share of the points, 0 (nobody) to 1 (everybody); None where there is no answer.
+        difficulty: the mean share of the points, 0 (nobody) to 1 (everybody); None if there is no answer.
         discrimination: the correlation, from -1 to 1, of its score with the share of the points that the same student
-            earned on all **other** questions; None where that is undefined.
+            earned on all **other** questions; None if it is undefined.
         flags: what an instructor should look at.
-        note: why the discrimination is undefined, or was not judged; "" where there is nothing to say.
+        note: why the discrimination is undefined, or was not judged; "" if there is nothing to say.
         untried: the number of readable submissions in which it was left as it was handed out.
     """
 
@@ -62,10 +63,10 @@ def _item(question: str, most: float, rows: Sequence[Row]) -> Item:
     difficulty = fmean(shares) if shares else None
     discrimination, note = _discrimination(shares, [_rest(row, question) for row in read])
     if not note and len(shares) < ENOUGH:
-        note = f"not judged: {len(shares)} answers, fewer than {ENOUGH}"
+        note = f"not judged: {counted(len(shares), 'answer')}, fewer than {ENOUGH}"
     flags = _difficulty_flags(difficulty)
     if not note and discrimination is not None and discrimination < WEAK:
-        flags.append("does not go with the rest")
+        flags.append("low discrimination")
     return Item(question, most, len(shares), difficulty, discrimination, tuple(flags), note, untried)
 
 
@@ -81,7 +82,7 @@ def _difficulty_flags(difficulty: float | None) -> list[str]:
 
 
 def _rest(row: Row, question: str) -> float | None:
-    """Return the share of the points of all other questions that a student earned, or None where there are none."""
+    """Return the share of the points of all other questions that a student earned, or None if there are none."""
     others = [pair for name, pair in row.scores.items() if name != question and _counts(row, name)]
     most = fsum(points for _, points in others)
     return fsum(score for score, _ in others) / most if most > 0 else None

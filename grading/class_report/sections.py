@@ -51,7 +51,7 @@ def figures(rows: Sequence[Row], alike: SimilarityReport) -> list[tuple[str, str
     found = [("Students", str(len(rows)), f"{unreadable} without a readable submission" if unreadable else "")]
     if earned:
         found += [
-            (word, f"{of(earned):.1f}", f"of {points(most)} points")
+            (word, f"{of(earned):.1f}", f"of {points(most)} {'point' if most == 1 else 'points'}")
             for word, of in (("Mean", fmean), ("Median", median))
         ]
     found.append(("Answers to read", str(waiting), "to be marked by hand" if waiting else "all are marked"))
@@ -81,7 +81,7 @@ def fared(numbered: Sequence[tuple[int, Item]]) -> Plot | None:
     caption = (
         "The numbers are those in the table of questions. A square marks a question that is flagged there. If two "
         "marks would overlap, a line leads to the true place. The band is the range of difficulty that tells students "
-        f"apart well. Below the dashed line, at {WEAK:g}, a question does not go with the rest.{left_out}"
+        f"apart well. Below the dashed line, at {WEAK:g}, discrimination is low.{left_out}"
     )
     return Plot(scatter(numbered), caption)
 
@@ -109,9 +109,9 @@ def alike(found: SimilarityReport) -> str:
     if not found.pairs:
         return said
     said += (
-        "A pair is a reason to look, not a proof. Code that was given, the solution, and whatever a third of the class "
-        "wrote are ignored, and a pair has to share enough words that hardly anybody else wrote. A student who copied "
-        "only one short function is not found."
+        "A pair is a reason to look, not a proof. Code that was given, the solution, and whatever more than a third of "
+        "the class wrote are ignored, and a pair has to share enough words that hardly anybody else wrote. A student "
+        "who copied only one short function is not found."
     )
     if found.compared < MIN_COMPARED:
         said += " The class is small, so code that many would write can look like a copy."

@@ -4,8 +4,8 @@ Each submission becomes the set of its fingerprints: runs of GRAM words, of whic
 Runs that were given, or that more than a third of the class wrote, say nothing about a pair, because a small exercise
 has one obvious answer. A pair is reported only if enough words remain that hardly anybody else wrote.
 
-A missed copy costs less than a false accusation. So students who copied only one short function are not found, nor is a
-text that a third of the class shares. A pair is a reason to look, not a verdict.
+A missed copy costs less than a false accusation. So students who copied only one short function are not found, nor is
+text that more than a third of the class shares. A pair is a reason to look, not a verdict.
 
 Source: Schleimer, Wilkerson and Aiken, Winnowing: Local Algorithms for Document Fingerprinting (SIGMOD 2003).
 """
@@ -22,20 +22,21 @@ from grading.class_report.student_code import CodeCell, NotComparableError, give
 from grading.class_report.tokens import Token, tokens
 from grading.course import Course
 from grading.outcome import plain
+from grading.text import counted
 
 GRAM = 10  # words in a run
 WINDOW = 5  # of this many runs in a row at least one is kept, so any shared GRAM + WINDOW - 1 words are found
 MIN_SIMILARITY = 0.75  # the share of the smaller one's fingerprints that two submissions have in common
 MAX_AUTHORS = 10  # a run is rare if at most so many students, and at most a tenth of the class, wrote it
 MIN_DISTINCTIVE_WORDS = 80  # words in rare runs that a pair has to share
-MAX_PASSAGES = 12  # of a pair that are kept, the longest ones
+MAX_PASSAGES = 12  # of a pair; the longest are kept
 MAX_PASSAGE_LINES, MAX_LINE_LENGTH = 40, 160  # lines of a passage, and characters of a line, that are kept
 TOKENIZING_SECONDS = 10  # processor time to read the code of one submission; an honest one takes 0.02 s
 
 
 @dataclass(frozen=True)
 class Passage:
-    """What a pair shares in a cell of each: the names of the two cells, and the lines from the first to the last."""
+    """What a pair shares in two cells: their names, and the lines of each from the first shared one to the last."""
 
     words: int
     first_cell: str
@@ -51,9 +52,9 @@ class Pair:
     Attributes:
         first, second: the students.
         alike: the fingerprints they share, as a share of those that the smaller one has.
-        words: how many words they share that were neither given nor written by a third of the class.
+        words: how many words they share that were neither given nor written by more than a third of the class.
         distinctive: how many of these hardly anybody else wrote.
-        passages: where these words stand.
+        passages: where these words are.
     """
 
     first: str
@@ -90,13 +91,13 @@ def compare_submissions(course: Course, assignment: str, students: Iterable[str]
     return SimilarityReport(len(texts), tuple(left_out), tuple(_pairs(texts, given_code(course, assignment))))
 
 
-Words = tuple[Sequence[int], Sequence[int]]  # of a cell: its runs, and the line of each of its words
+Words = tuple[Sequence[int], Sequence[int]]  # the runs of a cell, and the line of each of its words
 
 
 class Tokenized:
-    """A submission: its cells, for each the runs of GRAM words by the number of their first one, and their lines.
+    """A submission: its cells and, for each, the runs of GRAM words in order, and the line of each word.
 
-    One exists for each student at the same time, so what can be recomputed from a cell's source is not kept.
+    All students' submissions are in memory together, so what can be recomputed from a cell's source is not kept.
     """
 
     def __init__(self, cells: Sequence[CodeCell], words: Iterable[Words] | None = None) -> None:
@@ -112,7 +113,7 @@ class Tokenized:
         return {run for runs in self.runs for run in runs}
 
     def covered(self, wanted: Collection[int]) -> set[tuple[int, int]]:
-        """Return the places, (cell, word), of all words that stand in one of the wanted runs."""
+        """Return the places, (cell, word), of all words that belong to one of the wanted runs."""
         starts = ((cell, i) for cell, runs in enumerate(self.runs) for i, run in enumerate(runs) if run in wanted)
         return {(cell, word) for cell, start in starts for word in range(start, start + GRAM)}
 
@@ -158,7 +159,7 @@ class _Comparison:
         return Pair(first, second, alike, words, distinctive, passages(*texts, common))
 
     def _words(self, text: Tokenized, runs: Collection[int]) -> int:
-        """Return how many words stand in one of the runs, and in no run that is ignored."""
+        """Return how many words belong to one of the runs, and to no run that is ignored."""
         return len(text.covered(runs) - text.covered(self.ignored))
 
 
@@ -212,7 +213,7 @@ def winnow(runs: Sequence[int]) -> list[int]:
 
 
 def passages(first: Tokenized, second: Tokenized, common: Collection[int]) -> tuple[Passage, ...]:
-    """Return where two submissions share runs, by the cells they stand in, the longest first."""
+    """Return where two submissions share runs, by the cells that contain them, the longest first."""
     where = {run: (cell, i) for cell, runs in enumerate(second.runs) for i, run in enumerate(runs) if run in common}
     places: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for cell, runs in enumerate(first.runs):
@@ -235,5 +236,5 @@ def _lines(text: Tokenized, cell: int, starts: Sequence[int]) -> str:
     """Return the lines of a cell from the first to the last of the runs that start there."""
     first, last = text.lines[cell][min(starts)], text.lines[cell][max(starts) + GRAM - 1]
     lines = text.cells[cell].source.splitlines()[first - 1 : last]
-    more = [f"… {len(lines) - MAX_PASSAGE_LINES} more lines"] if len(lines) > MAX_PASSAGE_LINES else []
+    more = [f"… {counted(over, 'more line')}"] if (over := len(lines) - MAX_PASSAGE_LINES) > 0 else []
     return "\n".join([*(plain(line.expandtabs(4)[:MAX_LINE_LENGTH]) for line in lines[:MAX_PASSAGE_LINES]), *more])

@@ -8,9 +8,7 @@ from typing import NamedTuple
 from grading.course import Course
 from grading.safe_files import SafeFolder
 
-MAX_EXECUTED_NOTEBOOK_BYTES = (
-    100_000_000  # of an executed notebook: the outputs of 500 cells, each cut to its allowance
-)
+MAX_EXECUTED_NOTEBOOK_BYTES = 100_000_000  # enough for the outputs of 500 cells, each cut to its limit
 MAX_CODE_LENGTH = 100_000  # characters of code from one student; twenty times a long solution
 
 

@@ -1,4 +1,4 @@
-"""How the page looks: light, dark, on paper and on a phone. Text stands out by 4.5 to 1 at least, everywhere."""
+"""How the page looks: light, dark, on paper and on a phone. The contrast of text is at least 4.5 to 1 everywhere."""
 
 CLASS_REPORT_CSS = """
 :root { color-scheme: light dark; --page: #fff; --card: #f5f7fa; --text: #1b1f23; --quiet: #57606a; --line: #d3dae2;

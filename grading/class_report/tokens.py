@@ -25,7 +25,7 @@ TOKEN_TYPES = {"comment": COMMENT, "string": STRING, "number": NUMBER, "name": N
 
 
 class Token(NamedTuple):
-    """A word, and the line it stands in, from 1 on."""
+    """A word, and the number of its line, counted from 1."""
 
     text: str
     line: int

@@ -1,11 +1,11 @@
 """The only writer of nbgrader's gradebook. Each submission is a transaction, written as a whole or not at all.
 
 What is written is what nbgrader's ``Autograde`` with ``SaveAutoGrades`` and ``AssignLatePenalties`` would write, with
-three exceptions, each where nbgrader would leave behind what belongs to an earlier submission:
+three exceptions, where nbgrader would keep something of an earlier submission:
 
-- a task waits for a person whenever it comes, even if it was marked before, as an answer in words does;
-- a person's mark on a notebook that is no longer there waits to be looked at again;
-- and such a notebook keeps neither a late penalty nor an automatic comment.
+- a task that is handed in again has to be marked again, as a written answer does;
+- a person's mark on a notebook that is no longer there has to be looked at again;
+- such a notebook keeps neither a late penalty nor an automatic comment.
 """
 
 from collections import defaultdict
@@ -42,9 +42,8 @@ from grading.gradebook.marks import clear_marks, fill_marks
 from grading.gradebook.sqlite import wait_and_lock
 from grading.outcome import plain
 
-CellRows = dict[
-    str, dict[str, Any]
-]  # the grades or comments of a submission: id of the submitted notebook -> cell -> row
+# The grades or comments of a submission: id of the submitted notebook -> cell -> row.
+CellRows = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class SubmissionTime:
 
 
 class AssignmentGradebook:
-    """nbgrader's gradebook, open for one assignment as long as a run takes: a context manager.
+    """nbgrader's gradebook, open for one assignment during a run. Use it as a context manager.
 
     Scores, comments, extra credit and flags that a person has given are never changed. The assignment has to be
     registered; its rows are only read.
@@ -76,7 +75,7 @@ class AssignmentGradebook:
         self._late = AssignLatePenalties(config=course.config(), log=log)
         self._late.init_plugin()
         self._gradebook = open_gradebook(course)
-        self._gradebook.db.remove()  # what opening it began
+        self._gradebook.db.remove()  # ends the transaction that opening it began
         wait_and_lock(self._gradebook.engine)
         with ExitStack() as opened:
             opened.callback(self._gradebook.close)
@@ -105,17 +104,18 @@ class AssignmentGradebook:
 
         Args:
             student: nbgrader's id of the student, who need not be known yet.
-            notebooks: maps the name of a notebook, without suffix, to the executed and judged notebook. One of the
-                assignment's that is not among them earns nothing, and one that is not the assignment's is left out.
-            when: the moment of submission, in UTC where it has no time zone; with ``None`` the one known stays.
-            unsandboxed: whether the student's code could do as it liked; formgrader then shows the notebooks flagged.
+            notebooks: maps the name of a notebook, without suffix, to the executed and judged notebook. A notebook of
+                the assignment that is not among them earns nothing, and any other notebook is left out.
+            when: the moment of submission, in UTC if it has no time zone; with ``None``, the known one is kept.
+            unsandboxed: whether the student's code ran without a sandbox; Formgrader then shows the notebooks as
+                flagged.
             same: whether these are the answers that were graded before: what a person has marked stays marked.
 
         Raises:
             GradingError: the cells of a notebook are not those that the gradebook knows. Nothing is written.
         """
         for name in sorted(notebooks.keys() - set(self._notebooks.values())):
-            self.log.warning("%s: %s is not a notebook of %s, left out", student, plain(name), self.assignment)
+            self.log.warning("%s: %s is not a notebook of %s, so it is left out", student, plain(name), self.assignment)
         with self._transaction() as db:
             submission = self._submission(student, when)
             grades, comments = self._rows(db, Grade, submission), self._rows(db, Comment, submission)
@@ -123,7 +123,7 @@ class AssignmentGradebook:
             for row in submission.notebooks:
                 notebook = notebooks.get(self._notebooks[row.notebook_id])
                 if notebook is None:
-                    self.log.warning("%s: no notebook %s", student, self._notebooks[row.notebook_id])
+                    self.log.warning("%s: the notebook %s is missing", student, self._notebooks[row.notebook_id])
                     clear_marks(row, grades[row.id], comments[row.id], same=same)
                 else:
                     fill_marks(notebook, grades[row.id], comments[row.id], self.log, same=same)
@@ -164,7 +164,7 @@ class AssignmentGradebook:
         }
 
     def record_time(self, student: str, when: datetime | None, notebooks: Collection[str]) -> SubmissionTime:
-        """Write when a submission came, None where that is not known, and give the penalties that follow from it.
+        """Record when a submission came, or None if that is unknown, and set the penalties that follow from it.
 
         Args:
             student: nbgrader's id of the student.
@@ -189,9 +189,9 @@ class AssignmentGradebook:
         """Make everything in the block one transaction, and forget afterwards what was read in it."""
         db = self._gradebook.db
         with self._gradebook.engine.begin() as connection:
-            # nbgrader's methods commit, each for itself. In a session that joins a transaction begun outside of it,
-            # a commit is no more than a flush, while a rollback undoes everything: the block alone commits.
-            # Without autoflush, what is half made is not written because something else is read.
+            # Each of nbgrader's methods commits. In a session that joins a transaction begun outside of it, a commit is
+            # only a flush, while a rollback undoes everything, so only the end of the block commits. Autoflush is off
+            # because it would write unfinished rows whenever something is read.
             db.configure(
                 bind=connection, join_transaction_mode="rollback_only", expire_on_commit=False, autoflush=False
             )
@@ -233,7 +233,8 @@ class AssignmentGradebook:
     def _rows(self, db: Session, kind: type[Any], submission: Any) -> CellRows:
         """Return a submission's grades or comments.
 
-        They are locked, where the database can lock rows: what a person is just giving is written before it or after.
+        If the database can lock rows, these are locked, so a mark that a person gives meanwhile is written before or
+        after.
         """
         its = select(kind).join(SubmittedNotebook).where(SubmittedNotebook.assignment_id == submission.id)
         rows: CellRows = defaultdict(dict)

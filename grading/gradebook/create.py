@@ -15,7 +15,7 @@ from grading.gradebook.sqlite import wait_and_lock
 
 
 def create_tables(url: str) -> None:
-    """Make a gradebook's tables in one transaction, where the database has none, and note which version they are."""
+    """If the database has no tables, make those of a gradebook in one transaction, and record their version."""
     engine = create_engine(url, poolclass=NullPool)
     if inspect(engine).get_table_names():
         return
@@ -27,7 +27,7 @@ def create_tables(url: str) -> None:
 
 
 def open_gradebook(course: Course) -> Gradebook:
-    """Open a class's gradebook, and make it where there is none."""
+    """Open a class's gradebook, and make it if it does not exist."""
     directory = course.config().CourseDirectory
     create_tables(directory.db_url)
     return Gradebook(directory.db_url, directory.course_id)

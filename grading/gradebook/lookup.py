@@ -1,4 +1,4 @@
-"""Whom and what a gradebook knows, asked without changing the gradebook or creating one."""
+"""Look up the students and assignments that a gradebook knows, without changing or creating it."""
 
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +11,7 @@ from grading._untyped import Assignment, SubmittedAssignment
 
 
 def connect(url: str) -> Connection | None:
-    """Return a connection to a gradebook that is there, or None; opening a file that is not would make one."""
+    """Return a connection to a gradebook, or None if it does not exist, as opening a missing file would create it."""
     parts = make_url(url)
     if parts.get_backend_name() == "sqlite":
         file = Path(parts.database or "")
@@ -39,7 +39,7 @@ def is_registered(url: str, assignment: str) -> bool:
 
 
 def submitters(url: str, assignment: str) -> set[str]:
-    """Return the students of whom a gradebook has a submission to an assignment."""
+    """Return the students who have a submission to an assignment in a gradebook."""
     connection = connect(url)
     if connection is None:
         return set()

@@ -1,4 +1,4 @@
-"""What the gradebook's rows of one submitted notebook say: the scores and comments of its cells.
+"""The scores and comments of one submitted notebook's cells, as the gradebook stores them.
 
 ``same`` says that the answers were graded before: what a person has marked then stays marked.
 """
@@ -38,12 +38,15 @@ def fill_marks(
 
 
 def _is_marked(grade: Grade) -> bool:
-    """Tell whether a person has given a mark, and nothing has come since."""
+    """Tell whether a person has given a mark, and nothing new has come since."""
     return grade.manual_score is not None and not grade.needs_manual_grade
 
 
 def _by_name(cells: Sequence[NotebookNode], known: Collection[str]) -> dict[str, NotebookNode]:
-    """Return the cells by name: each that the gradebook knows once, for a score left as it was would be another's."""
+    """Return the cells by name.
+
+    Each cell that the gradebook knows must occur once: otherwise an earlier submission's score could stay.
+    """
     names = [cell.metadata.nbgrader["grade_id"] for cell in cells]
     if sorted(names) != sorted(known):
         odd = ", ".join(sorted({plain(name) for name in names if name not in known or names.count(name) > 1}))

@@ -10,8 +10,9 @@ from grading.course import Course, GradingError
 from grading.gradebook.create import open_gradebook
 from grading.gradebook.lookup import connect, shown
 from grading.run_state import lock
+from grading.text import counted
 
-ROWS_PER_BATCH = 1_000  # that are read and written at a time
+ROWS_PER_BATCH = 1_000  # how many rows are read and written at a time
 COUNTED = {
     "marks": select(func.count(Grade.id)),
     "marks given by hand": select(func.count(Grade.manual_score)),
@@ -27,7 +28,7 @@ def migrate(course: Course, source: str) -> Mapping[str, int]:
         source: the SQLAlchemy URL of the gradebook to copy. It is only read.
 
     Raises:
-        GradingError: there is no such gradebook, it is the class's own, or the class's own holds something already.
+        GradingError: there is no such gradebook, it is the class's own, or the class's own is not empty.
     """
     target = course.config().CourseDirectory.db_url
     if source == target:
@@ -49,16 +50,16 @@ def _require_empty(target: Connection, url: str) -> None:
     for table in Base.metadata.sorted_tables:
         if table.name != "course" and (rows := target.scalar(select(func.count()).select_from(table))):
             raise GradingError(
-                f"the gradebook {shown(url)} is not empty: it has {rows} rows in {table.name!r}. Nothing was copied; "
-                f"name an empty database in ATTENTION_DB"
+                f"the gradebook {shown(url)} is not empty: it has {counted(rows, 'row')} in {table.name!r}. Nothing "
+                f"was copied; name an empty database in ATTENTION_DB"
             )
 
 
 def _take_snapshot(source: Connection) -> None:
     """Make all later reads show the current state, even if somebody enters marks meanwhile."""
-    source.rollback()  # ends what looking for the tables has begun
+    source.rollback()  # ends the transaction that looking for the tables began
     if source.dialect.name == "sqlite":
-        source.exec_driver_sql("BEGIN")  # which Python leaves out until something is written
+        source.exec_driver_sql("BEGIN")  # Python would begin none until something is written
     else:
         source.execution_options(isolation_level="REPEATABLE READ")
 
@@ -73,5 +74,5 @@ def _copy(source: Connection, target: Connection) -> None:
 
 def _counted(connection: Connection) -> dict[str, int]:
     rows = {table.name: select(func.count()).select_from(table) for table in Base.metadata.sorted_tables}
-    del rows["course"]  # which nbgrader makes with the tables
+    del rows["course"]  # nbgrader makes this row together with the tables
     return {name: connection.scalar(query) or 0 for name, query in (rows | COUNTED).items()}

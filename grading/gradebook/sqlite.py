@@ -25,4 +25,4 @@ def wait_and_lock(engine: Engine) -> None:
     def begun(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
-    engine.dispose()  # so that the connection which opening the gradebook left in the pool is made anew
+    engine.dispose()  # discards the connection that opening the gradebook left in the pool

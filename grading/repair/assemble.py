@@ -18,9 +18,9 @@ def assemble(
     template: NotebookNode,
     pictures: Pictures,
 ) -> NotebookNode:
-    """Return the template with the answers of a submission, and the student's own cells behind those they followed.
+    """Return the template with the answers of a submission, and the student's own cells after those they followed.
 
-    An answer that is not there is empty: the placeholder would be taken for what the student wrote. ``pictures`` takes
+    A missing answer becomes empty, because the placeholder would be taken for the student's own. ``pictures`` takes
     those that were pasted into an answer or a text.
     """
     notebook = deepcopy(template)
@@ -68,6 +68,6 @@ def _paste(came: SubmittedCell | None, cell: NotebookNode, pictures: Pictures) -
     if cell.cell_type == "markdown":
         cell.pop("attachments", None)
         if came and (kept := pictures.kept(came.attachments)):
-            # nbconvert looks for an attachment by the name as it stands in the address, where Jupyter quotes it.
+            # nbconvert looks an attachment up by its name in the address, which Jupyter quotes.
             named = {quoted if (quoted := quote(name)) in cell.source else name: kept[name] for name in kept}
             cell.attachments = as_node(named)

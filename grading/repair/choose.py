@@ -1,4 +1,4 @@
-"""Choose the notebook that is meant among the files that came: by its name, and by the assignment's cells in it."""
+"""Choose the right notebook among the files that came, by its name and by the assignment's cells in it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +10,14 @@ from grading.repair.messages import SEVERAL_FILES, RefusedError, Repair, Unreada
 from grading.repair.parse import ParsedNotebook, parse_notebook
 from grading.verdict import Verdict
 
-# The share of an assignment's cells by which a file of any name is known. Another assignment's notebook has up to 0.4.
+# A file of any name is accepted with more than this share of the assignment's cells. Another assignment's has up to
+# 0.4.
 MIN_SHARE_OF_CELLS = 0.5
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A file, what was read from it, and where the assignment's cells stand in it; or why it could not be read."""
+    """A file, what was read from it, and where the assignment's cells are in it; or why it could not be read."""
 
     file: CandidateFile
     submission: ParsedNotebook | None = None
@@ -31,10 +32,10 @@ class Chosen:
 
     @property
     def rank(self) -> tuple[int | bool, ...]:
-        """What the largest is taken by.
+        """The key whose largest value wins.
 
-        The file with the very name counts, unless nothing in it is answered; then the one with the most answers, the
-        name that fits best, and the newest.
+        The file with exactly the expected name counts, unless nothing in it is answered; then the one with the most
+        answers, the best name, or the newest.
         """
         exact, top = self.file.exact, not self.file.inside
         named = exact and self.answered > 0
@@ -50,10 +51,10 @@ class Chosen:
 
 
 def choose(came: CandidateFiles, name: str, expected: Sequence[TemplateCell]) -> Chosen:
-    """Return the notebook that is meant, with what was done to find it among its repairs.
+    """Return the right notebook; its repairs include what was done to find it.
 
     Raises:
-        RefusedError: none of the files is it, or it cannot be read.
+        RefusedError: none of the files is the notebook, or it cannot be read.
 
     """
     looked_into = (_look_into(file, expected) for file in came.files)
@@ -87,7 +88,7 @@ def _is_answered(source: str, expected: TemplateCell) -> bool:
 
 
 def _reading(text: str, expected: Sequence[TemplateCell]) -> ParsedNotebook:
-    """Read a notebook; of one that git could not merge, the side with more of the assignment's cells."""
+    """Read a notebook; if Git could not merge it, read the side with more of the assignment's cells."""
     try:
         return parse_notebook(text)
     except UnreadableError:
@@ -118,7 +119,7 @@ def _how_it_was_found(taken: Chosen, others: Sequence[Chosen], wanted: str) -> I
         came = printable(file.entry.rpartition("/")[2])
         yield Repair("renamed-file", f"The file is named {came}; it was treated as {wanted}.")
     if file.inside:
-        yield Repair("sub-folder", f"The file was in a folder of its own: {file.entry}.")
+        yield Repair("sub-folder", f"The file was in a subfolder: {file.entry}.")
     if others:
         left = listed([other.file.entry for other in others])
         yield Repair(
@@ -130,6 +131,10 @@ def _how_it_was_found(taken: Chosen, others: Sequence[Chosen], wanted: str) -> I
 def _why(taken: Chosen, others: Sequence[Chosen]) -> str:
     if taken.file.exact:
         return "it has the expected name"
-    if any(other.answered == taken.answered for other in others):
-        return "no other file has more answers, and it is the newest of those with equally many"
-    return "it has the most answers"
+    tied = [other.file for other in others if other.answered == taken.answered]
+    if not tied:
+        return "it has the most answers"
+    if taken.file.fits and not any(file.fits for file in tied):
+        return "no other file has more answers, and its name fits best"
+    fitting = " and a fitting name" if taken.file.fits else ""
+    return f"it is the newest of the files with the most answers{fitting}"

@@ -1,4 +1,4 @@
-"""Bytes become text, and a text in which git marked conflicts becomes two."""
+"""Turn bytes into text, and text in which Git marked conflicts into its two sides."""
 
 import json
 import re
@@ -6,7 +6,7 @@ import re
 from grading.repair.messages import Repair, UnreadableError
 
 _MARK = re.compile(r"^(<{7}|\|{7}|={7}|>{7})(?: .*)?(?:\n|\Z)", re.MULTILINE)
-_NEXT = {  # where a mark leads from where we are; any other is a line like all others
+_NEXT = {  # which side a mark leads to from the current one; any other mark is an ordinary line
     ("both", "<<<<<<<"): "ours",
     ("ours", "|||||||"): "base",
     ("ours", "======="): "theirs",
@@ -16,7 +16,7 @@ _NEXT = {  # where a mark leads from where we are; any other is a line like all 
 
 
 def decode(data: bytes) -> tuple[str, tuple[Repair, ...]]:
-    """Return the text of a file, its lines ended as on Unix."""
+    """Return the text of a file with Unix line endings, and the repairs that this took."""
     if not data:
         raise UnreadableError("is empty. Ask for the saved notebook again, as a file.")
     encoding = json.detect_encoding(data)
@@ -36,13 +36,13 @@ def decode(data: bytes) -> tuple[str, tuple[Repair, ...]]:
 
 
 def unix_line_ends(text: str) -> str:
-    """Return text with its lines ended as on Unix."""
+    """Return text with Unix line endings."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def merge_sides(text: str) -> tuple[str, str] | None:
-    """Return the first and the second side of a text that git could not merge, or None where no conflict is whole."""
-    parts: list[tuple[str, str]] = []  # whose they are, and the text
+    """Return the first and the second side of a text that Git could not merge, or None if no conflict is complete."""
+    parts: list[tuple[str, str]] = []  # the side, and its text
     place, start = "both", 0
     for mark in _MARK.finditer(text) if "<<<<<<<" in text else ():
         if following := _NEXT.get((place, mark[1])):

@@ -1,13 +1,14 @@
-"""Say in what a submission differs from the assignment, beyond its answers: each difference is repaired."""
+"""Say how a submission differs from the assignment, apart from its answers. Each difference is repaired."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from grading._untyped import NotebookNode
 from grading.repair.match_cells import TemplateCell
-from grading.repair.messages import Repair, counted, listed, printable
+from grading.repair.messages import Repair, listed, printable
 from grading.repair.parse import SubmittedCell
+from grading.text import counted
 
-IN_THE_BROWSER = "python"  # the kernel of JupyterLite, which is the same language: nothing to tell the instructor of
+IN_THE_BROWSER = "python"  # the kernel of JupyterLite: the language is the same, so it is not reported
 
 
 def another_kernel(came: object, template: NotebookNode) -> Iterator[Repair]:

@@ -1,4 +1,4 @@
-"""Find the files that may be meant, and read them: plain files of the student's own alone, none without a bound."""
+"""Find the files that may be the notebook, and read them up to a limit: only plain files of the student's own."""
 
 import os
 import re
@@ -15,24 +15,25 @@ from grading.safe_files import FILE_FLAGS, FOLDER_FLAGS, SafeFolder, UnsafeFileE
 from grading.verdict import Verdict
 
 MAX_NOTEBOOK_BYTES = 20_000_000  # far more than any answer needs, but not too much to read
-MAX_ENTRIES = 10_000  # that are looked at, of a folder and its sub-folders
-MAX_FILES = 10  # notebooks that are read, to find the one that is meant
+MAX_ENTRIES = 10_000  # entries of a folder and its subfolders that are looked at
+MAX_FILES = 10  # notebooks that are read to find the right one
 
-# What browsers, systems and course sites add to a name, bounded, since a name can be made to match in many ways.
+# What browsers, systems and course sites add to a name. Repetitions are bounded, to keep hostile names from being slow.
 _COPY = r"(?:[ _-]{0,3}(?:\(\d{1,3}\)|copy(?:[ _-]?\d{1,3})?)|[ _-]\d{1,2}){0,2}"
 _NOTEBOOK = re.compile(r"\.ipynb(?:\.json|\.txt)?\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class CandidateFile:
-    """A file that may be the notebook that is meant.
+    """A file that may be the notebook.
 
     Attributes:
-        entry: its name, printable, behind that of the sub-folder that it lay in.
-        data: its bytes; none where ``wrong`` says why it was not read.
+        entry: its name, printable, after that of its subfolder, if it was in one.
+        data: its bytes; none if ``wrong`` says why it was not read.
         fits: whether it has the name that was asked for, or what browsers and systems make of that name.
-        exact: whether it has the very name; ``inside`` whether it lay in a sub-folder.
-        changed: when it was written last, in nanoseconds since 1970.
+        exact: whether it has exactly that name.
+        inside: whether it was in a subfolder.
+        changed: when it was last written, in nanoseconds since 1970.
         wrong: why it was not read.
     """
 
@@ -52,7 +53,7 @@ class CandidateFile:
 
 @dataclass(frozen=True)
 class CandidateFiles:
-    """The files that may be meant, and the printable names of all that lies in the folder."""
+    """The files that may be the notebook, and the printable names of everything in the folder."""
 
     files: tuple[CandidateFile, ...]
     there: tuple[str, ...]
@@ -68,11 +69,11 @@ class CandidateFiles:
 
 @dataclass(frozen=True)
 class _Entry:
-    """What lies in the folder, or in a sub-folder ``parent`` of it."""
+    """An entry of the folder, or of its subfolder ``parent``."""
 
     parent: str
     name: str
-    kind: str  # "" of a plain file
+    kind: str  # "" for a plain file
     changed: int  # in nanoseconds since 1970
 
     def __str__(self) -> str:
@@ -80,7 +81,7 @@ class _Entry:
 
 
 def find_candidates(folder: Path, name: str) -> CandidateFiles:
-    """Read what may be the notebook ``name``, whatever a student, a browser or a system made of its name and place.
+    """Read the files that may be the notebook ``name``, even if they were renamed or are in a subfolder.
 
     Raises:
         RefusedError: there is no notebook at all ("missing"), or the folder cannot be opened ("unreadable").
@@ -103,13 +104,15 @@ def find_candidates(folder: Path, name: str) -> CandidateFiles:
 
 
 def missing(name: str, there: Sequence[str]) -> str:
-    """Say that a notebook did not come, and what came instead."""
-    return f"There is no file named {name}. Ask for it{OR_RENAME}{listed(there) or 'nothing'}."
+    """Return why there is no notebook, with the names of what came instead."""
+    if not there:
+        return f"There is no file named {name}, and the folder is empty. Ask for it."
+    return f"There is no file named {name}. Ask for it{OR_RENAME}{listed(there)}."
 
 
 @contextmanager
 def _opened(name: str, flags: int, folder: int) -> Iterator[int]:
-    """Open a name in an open ``folder``; the flags are such that it is no link."""
+    """Open a name in an open ``folder``, with flags that keep it from following a link."""
     file = os.open(name, flags, dir_fd=folder)
     try:
         yield file
@@ -118,7 +121,7 @@ def _opened(name: str, flags: int, folder: int) -> Iterator[int]:
 
 
 def _entries(home: int) -> Iterator[_Entry]:
-    """Yield what lies in an open folder, and then what lies in its sub-folders."""
+    """Yield the entries of an open folder, and then those of its subfolders."""
     folders = []
     with os.scandir(home) as inside:
         for item in inside:
@@ -130,7 +133,7 @@ def _entries(home: int) -> Iterator[_Entry]:
             with _opened(name, FOLDER_FLAGS, home) as folder, os.scandir(folder) as inside:
                 yield from (_entry(name, item) for item in inside)
         except OSError:
-            continue  # gone, a link by now, or closed to us: nothing in it can be handed in
+            continue  # it is gone, is a link by now, or may not be opened, so nothing in it counts
 
 
 def _entry(parent: str, item: "os.DirEntry[str]") -> _Entry:
@@ -140,7 +143,7 @@ def _entry(parent: str, item: "os.DirEntry[str]") -> _Entry:
 
 
 def _choose(entries: Sequence[_Entry], wanted: str) -> list[_Entry]:
-    """Return the notebooks to look into: those with the name that is wanted first, then the newest."""
+    """Return the notebooks to look into: first those with the wanted name, then the newest."""
     notebooks = [entry for entry in entries if not entry.kind and _NOTEBOOK.search(entry.name)]
     notebooks.sort(key=lambda entry: (entry.name == wanted, not entry.parent, _fits(entry, wanted), entry.changed))
     return notebooks[: -MAX_FILES - 1 : -1]
@@ -161,9 +164,9 @@ def _candidate(home: int, entry: _Entry, wanted: str) -> CandidateFile:
 
 
 def _read(home: int, entry: _Entry) -> tuple[bytes, str]:
-    """Read a file after its kind and size were seen on what is open: the name may lead elsewhere by now.
+    """Read a file after opening it and checking its kind and size, since its name may lead elsewhere by now.
 
-    Returns the bytes, or none and why.
+    Returns the bytes, or none and the reason.
     """
     with _opened(entry.parent or ".", FOLDER_FLAGS, home) as folder, _opened(entry.name, FILE_FLAGS, folder) as file:
         state = os.fstat(file)
@@ -185,5 +188,5 @@ def _read(home: int, entry: _Entry) -> tuple[bytes, str]:
 
 
 def _refused(verdict: Verdict, reason: str) -> RefusedError:
-    """Refuse what was not read: the digest is that of the reason, which comes out the same for the same state."""
+    """Return a refusal of what was not read. Its digest is that of the reason, so it changes only with the reason."""
     return RefusedError(verdict, reason, sha256(reason.encode()).hexdigest())

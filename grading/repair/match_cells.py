@@ -1,4 +1,4 @@
-"""Find the assignment's cells among those of a submission, whatever a student did to the others."""
+"""Find the assignment's cells in a submission, whatever the student did to the others."""
 
 import re
 from collections.abc import Sequence
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from grading._untyped import NotebookNode, is_solution
 from grading.repair.parse import SubmittedCell
 
-# What a cell binds at its top level, line by line: a student's code need not be Python.
+# Names that a cell binds at its top level, found line by line, since a student's code need not be valid Python.
 _BOUND = re.compile(r"^(?:async +)?(?:def|class) +(\w+)|^(\w+) *=(?!=)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class TemplateCell(SubmittedCell):
-    """A cell of the assignment; whether it is an answer, to be written by the student."""
+    """A cell of the assignment. ``answer`` says whether it is to be written by the student."""
 
     answer: bool
 
@@ -21,11 +21,11 @@ class TemplateCell(SubmittedCell):
         return str(self.name or self.id)
 
     def changed(self, cell: SubmittedCell) -> bool:
-        """Tell whether a student's ``cell`` changed what nobody was to change."""
+        """Tell whether a student's ``cell`` differs from a cell that must not be edited."""
         return not self.answer and cell.source.strip() != self.source.strip()
 
     def keeps(self, cell: SubmittedCell) -> bool:
-        """Tell whether what a student made of it is kept beside it: words may be an answer in the wrong place."""
+        """Tell whether the student's version is kept as well, since text may be an answer in the wrong place."""
         return self.changed(cell) and self.kind == "markdown" and bool(cell.source.strip())
 
 
@@ -39,10 +39,10 @@ def template_cells(template: NotebookNode) -> tuple[TemplateCell, ...]:
 
 
 def match_cells(cells: Sequence[SubmittedCell], expected: Sequence[TemplateCell]) -> dict[int, int]:
-    """Return where each of the assignment's cells stands in the submission, for those that are found.
+    """Return the position in the submission of each of the assignment's cells that is found.
 
-    A cell is known by the name that nbgrader gave to it, or else by its id; text and code that nobody was to change, by
-    its source; and an answer that was typed anew, by its place.
+    A cell is recognised by the name that nbgrader gave to it, or else by its id; text and code that must not be edited,
+    by its source; and a retyped answer, by its place.
     """
     found = _by_name(cells, expected)
     _by_source(found, cells, expected)
@@ -53,7 +53,7 @@ def match_cells(cells: Sequence[SubmittedCell], expected: Sequence[TemplateCell]
 
 
 def _by_name(cells: Sequence[SubmittedCell], expected: Sequence[TemplateCell]) -> dict[int, int]:
-    """Find cells by name and id: of several the last one counts, which is what Python would remember."""
+    """Find cells by name and id. If there are several, the last one counts, as it would in Python."""
     names = {cell.name: i for i, cell in enumerate(expected) if cell.name}
     ids = {cell.id: i for i, cell in enumerate(expected) if cell.id}
     claims: dict[int, list[int]] = {}
@@ -65,7 +65,7 @@ def _by_name(cells: Sequence[SubmittedCell], expected: Sequence[TemplateCell]) -
 
 
 def _by_source(found: dict[int, int], cells: Sequence[SubmittedCell], expected: Sequence[TemplateCell]) -> None:
-    """Add to ``found`` the cells that nobody was to change and that were not, one after the other."""
+    """Add to ``found`` the cells that must not be edited and were not, in order."""
     waiting: dict[str, list[int]] = {}
     for i, cell in enumerate(expected):
         if i not in found and not cell.answer:
@@ -81,8 +81,8 @@ def _by_place(
 ) -> int | None:
     """Find a cell between the neighbours that are known.
 
-    Code is recognised where it binds all the names that the assignment's cell binds, a written answer where both of its
-    neighbours are known: what else stands there is the student's own, and loses nothing by it.
+    Code is recognised if it binds all the names that the assignment's cell binds, and a written answer if both of its
+    neighbours are known. Anything else there is the student's own, and is kept as such.
     """
     before = max((j for j in found if j < i), default=-1)
     after = min((j for j in found if j > i), default=len(expected))
@@ -97,7 +97,7 @@ def _by_place(
 
 
 def _may_be(cell: SubmittedCell, wanted: TemplateCell, expected: Sequence[TemplateCell]) -> bool:
-    """Tell whether a cell may be the one that is wanted: one of its kind, not empty, and no copy of another."""
+    """Tell whether a cell may be the wanted one: it has the same kind, is not empty, and is not a copy of another."""
     source = cell.source.strip()
     others = (other.source.strip() for other in expected if other.source != wanted.source)
     return cell.kind == wanted.kind and source != "" and source not in others

@@ -1,4 +1,4 @@
-"""What is said about a submission that is read: a repair, a refusal, and the words that both are made from."""
+"""What reading a submission reports: repairs and refusals, and the phrases that both use."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from grading.text import printable as fit_to_print
 from grading.verdict import Verdict
 
-OR_RENAME = ", or rename what was submitted: "  # before the names of what came in place of a notebook
+OR_RENAME = ", or rename what was submitted: "  # the names of what came instead of a notebook follow
 SEVERAL_FILES = "There are several files, and "  # the beginning of the repair that says which one was graded
 
 
@@ -34,7 +34,7 @@ class UnreadableError(Exception):
 
 
 def printable(text: str, most: int = 60) -> str:
-    """Return text of a student's making on one line, fit for a terminal, and not too long."""
+    """Return a student's text on one line, fit for a terminal, and not too long."""
     cut = text if len(text) <= most else text[: most - 1] + "…"
     return fit_to_print(cut)
 
@@ -43,8 +43,3 @@ def listed(names: Sequence[str], most: int = 5) -> str:
     """Return names for a sentence, the first few of many."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(printable(name) for name in names[:most]) + more
-
-
-def counted(n: int, noun: str) -> str:
-    """Return "1 cell", "2 cells"."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

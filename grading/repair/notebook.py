@@ -23,10 +23,10 @@ class RepairedNotebook:
 
 
 def repair_notebook(folder: Path, name: str, template: NotebookNode) -> RepairedNotebook:
-    """Return the notebook ``name`` that came into a student's ``folder``, repaired after the assignment's ``template``.
+    """Return the notebook ``name`` from a student's ``folder``, repaired to match the assignment's ``template``.
 
-    Order, metadata, ids and all but the answers are the template's, which has to be of format 4.5 at least. The
-    student's own cells stay behind the cell that they followed. Outputs are removed.
+    Everything but the answers is the template's, including the order, metadata and ids. The template needs format 4.5
+    or newer. The student's own cells stay after the cell that they followed. Outputs are removed.
 
     Raises:
         RefusedError: there is no such notebook, or none that can be graded.

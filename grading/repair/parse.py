@@ -1,4 +1,4 @@
-"""Text becomes cells: what is taken from a notebook of any format, and all that is."""
+"""Turn the text of a notebook, in any format, into cells. Nothing else of it but the kernel's name is used."""
 
 import json
 import re
@@ -8,17 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grading.repair.decode import merge_sides, unix_line_ends
-from grading.repair.messages import Repair, UnreadableError, counted, printable
+from grading.repair.messages import Repair, UnreadableError, printable
+from grading.text import counted
 
 MOST_CELLS, MAX_NOTEBOOK_TEXT = 500, 500_000  # far more than any answer needs, but not too much for a page
 MAX_JSON_VALUES = 2_000_000  # limits memory, since three bytes of JSON can take seventy
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-# Integers as floats: there is no limit to their digits, and no number is of interest but that of the format.
+# Integers are read as floats, which may have any number of digits. Only the format's version matters.
 _DECODER = json.JSONDecoder(parse_int=float)
 _CLEARED = "Ask for it with its outputs cleared."
-_KINDS = {"code": "code", "markdown": "markdown", "heading": "markdown", "html": "markdown"}  # all else is raw
+_KINDS = {"code": "code", "markdown": "markdown", "heading": "markdown", "html": "markdown"}  # any other is raw
 _CLEANED = {
     "broken-cell": "{} had no text where text is expected; that part is left out.",
     "line-ends": "{} had Windows line endings.",
@@ -68,7 +69,7 @@ def _parse(text: str) -> tuple[dict[str, Any], str]:
     if not text.startswith("{"):
         begins = f"begins with {printable(text, 20)}" if text else "contains only whitespace"
         raise UnreadableError(f"is not a notebook: it {begins}. Ask for the .ipynb file that Jupyter saves.")
-    if (n := sum(map(text.count, "[{,"))) > MAX_JSON_VALUES:  # those within strings too: they are fewer than a flood
+    if (n := sum(map(text.count, "[{,"))) > MAX_JSON_VALUES:  # also counts those within strings
         raise UnreadableError(f"has {n} commas and brackets, more than {MAX_JSON_VALUES}. {_CLEARED}")
     try:
         data, end = _DECODER.raw_decode(text)
@@ -76,7 +77,7 @@ def _parse(text: str) -> tuple[dict[str, Any], str]:
         where = f"{error.msg}, line {error.lineno} of {text.count(chr(10)) + 1}"
         raise UnreadableError(f"is not a complete notebook ({where}); was it cut off? Ask for it again.") from None
     except RecursionError:
-        raise UnreadableError(f"is nested more deeply than any notebook, too deeply to be read. {_CLEARED}") from None
+        raise UnreadableError(f"is nested more deeply than any notebook, so it cannot be read. {_CLEARED}") from None
     return data, text[end:].strip()
 
 
@@ -89,13 +90,13 @@ def _raw_cells(data: dict[str, Any]) -> list[Any]:
         raise UnreadableError("is not a notebook: it has no list of cells. Ask for the .ipynb file that Jupyter saves.")
     if (n := sum(map(len, whole))) > MOST_CELLS:
         raise UnreadableError(
-            f"has {n} cells, more than {MOST_CELLS}. Ask for it without those that do not belong to it."
+            f"has {n} cells, more than {MOST_CELLS}. Ask for it without the cells that it does not need."
         )
     return [cell for cells in whole for cell in cells]
 
 
 def _cells(raw: list[Any]) -> tuple[tuple[SubmittedCell, ...], list[Repair]]:
-    """Return the cells, and in how many of them what had to be cleaned."""
+    """Return the cells, and for each kind of repair, how many cells needed it."""
     cells, cleaned = [], Counter[str]()
     for cell in raw:
         source, kinds = _clean(_source(cell))
@@ -121,7 +122,7 @@ def _source(cell: object) -> list[object]:
 
 
 def _clean(lines: list[object]) -> tuple[str, set[str]]:
-    """Return text that can be written, and by what kinds of repair."""
+    """Return text that can be stored, and the kinds of repair that this took."""
     texts = [line for line in lines if isinstance(line, str)]
     kinds = {"broken-cell"} if len(texts) < len(lines) else set()
     source = "".join(texts)
@@ -135,7 +136,7 @@ def _clean(lines: list[object]) -> tuple[str, set[str]]:
 
 
 def _within(data: object, *keys: str) -> Any:
-    """Return what stands under keys within keys, or None where there is no such thing."""
+    """Return the value at nested keys, or None if there is none."""
     for key in keys:
         data = data.get(key) if isinstance(data, dict) else None
     return data
@@ -147,7 +148,7 @@ def _text(value: object) -> str | None:
 
 def _trailing(rest: str) -> Iterator[Repair]:
     if rest:
-        text = f"After the end of the notebook there were {counted(len(rest), 'character')} more; they are left out."
+        text = f"What followed the end of the notebook ({counted(len(rest), 'character')}) is left out."
         yield Repair("trailing-text", text)
 
 
@@ -168,4 +169,4 @@ def _ids(data: dict[str, Any], cells: tuple[SubmittedCell, ...]) -> Iterator[Rep
     """Say how many cells of a format with ids have none of their own."""
     ids = {cell.id for cell in cells if cell.id and _ID.fullmatch(cell.id)}
     if _has_ids(data) and (n := len(cells) - len(ids)):
-        yield Repair("cell-ids", f"{counted(n, 'cell')} had no valid id of their own.")
+        yield Repair("cell-ids", f"{counted(n, 'cell')} had no valid id of {'its' if n == 1 else 'their'} own.")

@@ -1,6 +1,6 @@
-"""Pictures that were pasted into an answer: kept, within bounds, and drawn anew by a library that knows the format.
+"""Keep the pictures that were pasted into an answer, within bounds, and re-encode them.
 
-What is kept is a PNG or a JPEG that this process wrote, with nothing in it but the colours that are seen.
+What is kept is a PNG or JPEG that this process wrote, which holds only the visible colours.
 """
 
 import binascii
@@ -15,10 +15,10 @@ from PIL import Image, ImageOps
 from grading.repair.messages import Repair, listed
 
 FORMATS = {"PNG": "image/png", "JPEG": "image/jpeg"}
-MAX_PICTURES = 20  # of a notebook
-MAX_PICTURE_BYTES = 10_000_000  # of one picture as it came, and of all of a notebook as they are kept
-MAX_PIXELS = 40_000_000  # of all pictures of a notebook, as they are decoded
-MAX_PICTURE_SIDE = 2000  # pixels, to which a larger one is scaled down
+MAX_PICTURES = 20  # in a notebook
+MAX_PICTURE_BYTES = 10_000_000  # for one picture as it came, and for all those of a notebook as they are kept
+MAX_PIXELS = 40_000_000  # in all pictures of a notebook together, as they are decoded
+MAX_PICTURE_SIDE = 2000  # pixels; a larger picture is scaled down
 MAX_PICTURE_NAME = 200  # characters
 
 Attachments = dict[str, dict[str, str]]  # name -> type of media -> base64, as notebooks have it
@@ -36,12 +36,12 @@ class Pictures:
         self._left_out: list[str] = []
 
     def kept(self, attachments: object) -> Attachments:
-        """Return those attachments of a cell that are pictures, drawn anew."""
+        """Return those attachments of a cell that are pictures, re-encoded."""
         kept: Attachments = {}
         for name, media in attachments.items() if isinstance(attachments, Mapping) else ():
             try:
                 kept[name] = self._drawn(name, media)
-            except Exception as wrong:  # a decoder may raise anything on what a student made; it costs the picture
+            except Exception as wrong:  # a decoder may raise anything on a student's bytes; only the picture is lost
                 why = str(wrong) if isinstance(wrong, NoPictureError) else "it is not a complete PNG or JPEG"
                 self._left_out.append(f"{name} ({why})")
         return kept
@@ -60,7 +60,7 @@ class Pictures:
         if len(name) > MAX_PICTURE_NAME or not name.isprintable():
             raise NoPictureError("its name is not a valid file name")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a decoder could read in spite of a fault is a picture
+            warnings.simplefilter("ignore")  # a picture that could be decoded is kept, even if it has a fault
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             kind, content = self._again(_content(media))
         if self._bytes + len(content) > MAX_PICTURE_BYTES:
@@ -87,7 +87,7 @@ class Pictures:
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """Turn a photograph as its EXIF block says, or leave it as it is where that block cannot be read."""
+    """Turn a photograph as its EXIF data says, or leave it as it is if the data cannot be read."""
     try:
         return ImageOps.exif_transpose(image)
     except Exception:  # a student may have written anything there; a fault of the picture itself is raised again

@@ -122,7 +122,7 @@ def _show(path: Path) -> list[str]:
 def _program() -> str:
     """Return bubblewrap's path, or say why there can be no box."""
     if sys.platform != "linux":
-        reason = f"it is made of Linux namespaces, and this is {platform.system()}"
+        reason = f"it needs the namespaces of Linux, and this is {platform.system()}"
         raise NoSandboxError(
             f"no sandbox: {reason}. Grade in a Linux container or virtual machine. {UNSANDBOXED_WARNING}"
         )

@@ -155,7 +155,7 @@ def _send_probe(process: SubmissionProcess, probe: Probe, answered: Answered) ->
         for message in _answers(process, {"call": call, "nonce": nonce}, nonce):
             number = message.get("case")
             if type(number) is not int or number not in asked or number in answered.answers:
-                raise StoppedError(Verdict.TAMPERED, "answered what was not asked.")
+                raise StoppedError(Verdict.TAMPERED, "sent an answer that nobody asked for.")
             answered.answers[number] = message.get("answer")
 
 
@@ -176,5 +176,5 @@ def _answers(process: SubmissionProcess, message: dict[str, Any], nonce: str) ->
         if "output" in answer:
             continue  # text printed while answering, which nobody asked for
         if answer.get("nonce") != nonce:
-            raise StoppedError(Verdict.TAMPERED, "answered with a number that is not the one it was asked with.")
+            raise StoppedError(Verdict.TAMPERED, "sent an answer with the wrong number.")
         yield answer

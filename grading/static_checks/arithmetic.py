@@ -1,4 +1,4 @@
-"""The operations that an answer may use: one step of arithmetic at a time. Anything beyond may do all of its work.
+"""The operations that an answer may use: one step of arithmetic at a time. Anything else may do all of its work.
 
 The lists hold what is ordinary, so that a function nobody has thought of is flagged. Attention is among them, because
 the exercises that it solves forbid it by name.
@@ -8,9 +8,9 @@ ALLOWED_PACKAGES = """
 ? __future__ abc array_api_compat attnlib bisect builtins cmath collections contextlib copy dataclasses decimal enum
 fractions functools heapq itertools logging math matplotlib numbers numpy operator pprint random re statistics
 string sys textwrap time torch types typing typing_extensions warnings
-"""  # "?" is what is not known by name
+"""  # "?" stands for what is not known by name
 
-# Of torch: what does one step of arithmetic, makes an array, or gives it another shape or type.
+# The functions of torch that do one step of arithmetic, make an array, or change its shape or type.
 TORCH_ARITHMETIC = """
 abs add addbmm addmm addmv all allclose amax amin any arange arccos arcsin arctan arctan2 argmax argmin argsort
 as_strided as_tensor asarray atan2 atleast_1d atleast_2d atleast_3d autocast backends baddbmm bfloat16 bitwise_and

@@ -25,10 +25,10 @@ class Flag:
 
     Attributes:
         cell: the cell's id, as it was given.
-        line: of the cell's source, from 1.
-        text: the line, of printable characters only, cut to 120.
+        line: the number of the line in the cell's source, counted from 1.
+        text: the line, with printable characters only, cut to 120 of them.
         why: what is done there.
-        level: ``suspicious`` is no part of an honest answer; ``notice`` may well be.
+        level: ``suspicious`` if no honest answer contains it; ``notice`` if one may.
     """
 
     cell: str
@@ -39,14 +39,14 @@ class Flag:
 
 
 def find_flags(cells: Sequence[tuple[str, str]], forbidden: Mapping[str, Sequence[str]]) -> list[Flag]:
-    """Return what is worth a look in a submission: the suspicious first, then by cell and line, 200 at most.
+    """Return what is worth a look in a submission: at most 200 places, the suspicious ones first, by cell and line.
 
     Args:
         cells: the student's cells as (id, source), in the notebook's order: answers and the student's own cells, not
             those that were given and may not be changed.
-        forbidden: for what a check examines, in the words of the check (as a rule the name of a function), the
-            functions and classes that its exercise forbids, such as ``attnlib.softmax``. They are looked for in what is
-            examined and in all that it leads to; a cell that an answer does not use may compare with them.
+        forbidden: maps what a check examines, as the check writes it (usually the name of a function), to the functions
+            and classes that its exercise forbids, such as ``attnlib.softmax``. They are looked for in what is examined
+            and in everything that this uses; a cell that no answer uses may compare with them.
     """
     found = statements(cells)
     answers = {expression: _reachable(found, expression) for expression in forbidden}

@@ -56,10 +56,10 @@ class Reference:
 
 @dataclass
 class Statement:
-    """A statement at the top of a cell: the names that it binds or changes, those that it uses, what it refers to.
+    """A statement at the top of a cell: the names that it binds or changes, those that it uses, and its references.
 
-    ``methods`` are the methods and attributes that it gives to objects, at any depth; ``defines`` is its own name where
-    it is a plain def or class.
+    ``methods`` are the methods and attributes that it gives to objects, at any depth; ``defines`` is its own name if it
+    is a plain def or class.
     """
 
     cell: str
@@ -87,7 +87,7 @@ def statements(cells: Sequence[tuple[str, str]]) -> list[Statement]:
 
 
 def _parsed(source: str) -> tuple[str, ast.Module | None, list[Reference]]:
-    """Return a cell's source, cut to what is read; its code, or None if it cannot be parsed; what is no code in it."""
+    """Return a cell's source, cut to what is read; its code, or None if it cannot be parsed; and what is not code."""
     if len(source) > MAX_CELL_LENGTH:
         return source[:MAX_CELL_LENGTH], None, [Reference(1, "", "length")]
     tree = _tree(source)
@@ -99,10 +99,10 @@ def _parsed(source: str) -> tuple[str, ast.Module | None, list[Reference]]:
 
 def _tree(source: str) -> ast.Module | None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about the student's literals
+        warnings.simplefilter("ignore")  # such as those about invalid escapes in strings
         try:
             return ast.parse(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two where it is nested too deeply
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two if it is nested too deeply
             return None
 
 
@@ -149,7 +149,7 @@ class _Reader:
                 return self._enter(node, scope)
             case ast.ClassDef():
                 return self._enter_class(node, scope)
-            case ast.Expr(value=ast.Constant()):  # a docstring, which is no code
+            case ast.Expr(value=ast.Constant()):  # a docstring, which is not code
                 return None
             case ast.Name(id=name):
                 return self._name(node, name, scope)
@@ -169,7 +169,7 @@ class _Reader:
         self.waiting.extend((node, scope) for node in reversed(nodes))
 
     def _enter(self, function: Function, scope: Scope) -> None:
-        """Read a function's body in a scope of its own, and all else of it, such as defaults, in that around it."""
+        """Read a function's body in a scope of its own, and the rest, such as defaults, in the enclosing scope."""
         inside = scope_of(function, scope)
         self._wait([function.args], scope)
         if isinstance(function, ast.Lambda):
@@ -206,7 +206,7 @@ class _Reader:
             self._note(node, path, "value")
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> None:
-        """Read a chain of attributes once, from its end, and go on with what it is a chain of."""
+        """Read a chain of attributes once, from its end, and go on with the object that it begins with."""
         patched = not isinstance(node.ctx, ast.Load)
         self.found.methods.update([node.attr] if patched else [])
         if id(node) not in self.walked:
@@ -221,7 +221,7 @@ class _Reader:
             self._wait([base], scope)
 
     def _owner(self, base: ast.Name, scope: Scope, *, changed: bool) -> None:
-        """Note the name at the beginning of a path. What is the student's own may be changed by it."""
+        """Note the name at the beginning of a path. If it is the student's own, it may be changed here."""
         path, of_notebook = scope.resolve(base.id)
         if of_notebook:
             self.found.uses.add(base.id)

@@ -143,7 +143,7 @@ CHECKS_MODULE = "attnlib.checks"
 
 
 def match_rule(reference: Reference, *, in_answer: bool) -> tuple[Level, str] | None:
-    """Return how suspicious a reference is and why, or None. ``in_answer``: an answer leads to it."""
+    """Return how suspicious a reference is and why, or None. ``in_answer`` says whether an answer uses it."""
     soft: Level = "suspicious" if in_answer else "notice"
     root, *parts = reference.path.split(".")
     match reference.kind:

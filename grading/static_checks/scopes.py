@@ -1,4 +1,4 @@
-"""What names stand for: through imports, aliases and scopes, to the full path of a library's function.
+"""Resolve names through imports, aliases and scopes to the full path of a library's function.
 
 What a student defines is the student's own, whatever it is called. Nothing here recurses: the code may be hostile.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 UNKNOWN_NAME = "?"  # stands for what is not known by name: the result of a call, an argument
 USUAL_ALIASES = {"F": "torch.nn.functional", "nn": "torch.nn", "np": "numpy", "plt": "matplotlib.pyplot"}
-USUAL_IMPORTS = (  # as given cells may have imported them
+USUAL_IMPORTS = (  # cells that were handed out may have imported these
     *("IPython", "attnlib", "math", "numpy", "scipy", "sklearn", "torch"),
     *("ctypes", "gc", "importlib", "inspect", "os", "subprocess", "sys"),
 )
@@ -21,25 +21,25 @@ BINDING = (  # the kinds of nodes that may bind a name
     *(ast.Import, ast.ImportFrom, ast.Assign, ast.NamedExpr, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
     *(ast.Name, ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping),
 )
-OPERATORS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)  # nodes with nothing in them
+OPERATORS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)  # nodes that contain no others
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 @dataclass
 class Scope:
-    """The names of a function or of the notebook, each with the path that it stands for, or None if it is own."""
+    """The names of a function or of the notebook, each with its path, or None if it is the student's own."""
 
     parent: "Scope | None" = None
     names: dict[str, str | None] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
 
     def bind(self, name: str, path: str | None) -> None:
-        """Note a binding. A name that ever stands for a path of a library counts as that."""
+        """Note a binding. A name that ever stands for a path of a library counts as that path."""
         self.names[name] = path if path and len(path) <= MAX_PATH_LENGTH else self.names.get(name)
 
     def resolve(self, name: str) -> tuple[str | None, bool]:
-        """Return the path of a name, None if it is own or unknown, and whether it belongs to the notebook."""
+        """Return a name's path, None if it is the student's own or unknown, and whether it belongs to the notebook."""
         scope: Scope = self
         while scope.parent is not None:
             if name in scope.names:
@@ -49,7 +49,7 @@ class Scope:
 
 
 def _predefined(name: str, stars: Sequence[str]) -> str | None:
-    """Return what a name stands for that no cell of the student's binds."""
+    """Return what a name stands for if none of the student's cells binds it."""
     if name in USUAL_ALIASES or name in USUAL_IMPORTS:
         return USUAL_ALIASES.get(name, name)
     if name in BUILTINS:
@@ -58,7 +58,7 @@ def _predefined(name: str, stars: Sequence[str]) -> str | None:
 
 
 def bind_all(body: Sequence[ast.AST], scope: Scope) -> None:
-    """Note all names that the nodes bind in their own scope, not those of functions and classes within."""
+    """Note all names that the nodes bind in their own scope, but not those bound inside functions and classes."""
     waiting = list(reversed(body))
     while waiting:
         node = waiting.pop()
@@ -69,7 +69,7 @@ def bind_all(body: Sequence[ast.AST], scope: Scope) -> None:
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """Return the nodes right below a node, without the signs of operators: most of the time here goes into this."""
+    """Return the children of a node, except operators. Most of the time is spent here."""
     found: list[ast.AST] = []
     for name in node._fields:
         below = getattr(node, name, None)
@@ -105,7 +105,7 @@ def _bind(node: ast.AST, scope: Scope) -> None:
 
 
 def scope_of(function: Function, parent: Scope) -> Scope:
-    """Return the scope of a function: its arguments, and what its body binds, but for what it declares as global."""
+    """Return the scope of a function: its arguments, and what its body binds, except what it declares as global."""
     scope, given = Scope(parent), function.args
     everything = [*given.posonlyargs, *given.args]
     names = [x.arg for x in (*everything, *given.kwonlyargs, given.vararg, given.kwarg) if x is not None]
@@ -138,16 +138,16 @@ def root_of(path: str) -> str:
 
 
 def library_path(node: ast.AST, scope: Scope) -> str | None:
-    """Return the path of an expression, or None where it does not begin with a name of a library."""
+    """Return the path of an expression, or None if it does not begin with a name of a library."""
     path = path_of(node, scope)
     return None if path is None or path.startswith(UNKNOWN_NAME) else path
 
 
 def path_of(node: ast.AST, scope: Scope, walked: set[int] | None = None) -> str | None:
-    """Return the path of a name, an attribute, or what amounts to one: ``getattr(a, "b")``, ``vars(a)["b"]``.
+    """Return the path of a name, an attribute, or an equivalent such as ``getattr(a, "b")`` or ``vars(a)["b"]``.
 
     An attribute of what is not known by name has a path that begins with a question mark. The nodes on the way are
-    added to ``walked`` by their ids: their paths are parts of this one, and whoever meets them need not walk again.
+    added to ``walked`` by their ids: their paths are parts of this one, so they need not be walked again.
     """
     parts: list[str] = []
     walked = set() if walked is None else walked
@@ -161,14 +161,14 @@ def path_of(node: ast.AST, scope: Scope, walked: set[int] | None = None) -> str 
         parts.append(step[0])
         walked.add(id(node))
         if isinstance(node, ast.Subscript) and not isinstance(step[1], ast.Name):
-            walked.add(id(node.value))  # of a.__dict__["b"] or vars(a)["b"], what is between
+            walked.add(id(node.value))  # the middle part of a.__dict__["b"] or vars(a)["b"]
         node = step[1]
     base, _ = scope.resolve(node.id)
     return None if base is None and not parts else ".".join((base or UNKNOWN_NAME, *reversed(parts)))
 
 
 def _imported(node: ast.AST, scope: Scope) -> str | None:
-    """Return the name of a module that an expression imports, or finds among those that are."""
+    """Return the name of the module that an expression imports, or finds among those already imported."""
     match node:
         case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if refers_to(
             function, scope, "builtins.__import__", "importlib.import_module", "importlib.__import__"
@@ -180,7 +180,7 @@ def _imported(node: ast.AST, scope: Scope) -> str | None:
 
 
 def _attribute_access(node: ast.AST, scope: Scope) -> tuple[str, ast.AST] | None:
-    """Return the name of an attribute, and what it is one of."""
+    """Return the name of an attribute, and the object that has it."""
     match node:
         case ast.Attribute(value=value, attr=name):
             return name, value

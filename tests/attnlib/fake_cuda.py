@@ -5,6 +5,7 @@ Reading a value from a fake tensor is an error. On a GPU it would make the progr
 
 import ctypes
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -25,6 +26,24 @@ class OnCuda(TorchDispatchMode):
         return results
 
 
+class Made(TorchDispatchMode):
+    """Record, of all tensors that operations make (views are not made), how many numbers each holds, and its dtype."""
+
+    def __init__(self):
+        super().__init__()
+        self.tensors = []
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        results = operation(*args, **(kwargs or {}))
+        if not operation.is_view:
+            self.tensors += [(x.numel(), x.dtype) for x in tree_leaves(results) if isinstance(x, torch.Tensor)]
+        return results
+
+    def largest(self, *dtypes):
+        """How many numbers the largest tensor holds, among all or those of some dtypes; 0 if there are none."""
+        return max((size for size, dtype in self.tensors if not dtypes or dtype in dtypes), default=0)
+
+
 @contextmanager
 def fake_cuda() -> Iterator[None]:
     """Make tensors on CUDA fake, so that no value can be read, and forbid tensors on the CPU.
@@ -34,6 +53,18 @@ def fake_cuda() -> Iterator[None]:
     guard = nullcontext() if torch.backends.cuda.is_built() else _cuda_guard()
     with guard, torch.no_grad(), FakeTensorMode(), OnCuda():
         yield
+
+
+@contextmanager
+def waits_are_errors() -> Iterator[None]:
+    """On a real GPU, raise RuntimeError if the program waits for it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns that this mode is a prototype
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
 
 
 @contextmanager

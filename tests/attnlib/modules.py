@@ -71,6 +71,11 @@ def parameter(name, shape, rng):
     return 1 + 0.3 * x if "norm" in name and name.endswith("weight") else 0.3 * x
 
 
+def on_device(backend, module):
+    """A module, with its parameters on the device of the backend."""
+    return module.to(backend.device) if isinstance(module, torch.nn.Module) else module
+
+
 def library(backend):
     """The module of layers for a backend."""
     return attnlib.numpy if str(backend) == "numpy" else attnlib.torch

@@ -1,21 +1,23 @@
 """Random calls of the library, each compared with independent code: formulas in float64, or torch.
 
 `python tests/attnlib/random_calls.py --calls 200000` draws that many calls, shows its progress, and prints a table of
-the calls and failures of each family. A failure names its family and number; `--only FAMILY --start NUMBER --calls 1`
-repeats it.
+the calls of each family on each library, and of the failures. A failure names its family and number; `--only FAMILY
+--start NUMBER --calls 1` repeats it. `--library NAME` makes all calls on one library. JAX compiles every operation for
+every shape, so that a call takes a hundred times as long on it; unless it is named, it gets few calls.
 """
 
 import argparse
+import importlib
 import math
 import sys
 import traceback
 import warnings
 import zlib
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
-import array_api_strict
 import numpy as np
 import torch
 from oracle import attend
@@ -41,7 +43,10 @@ class Library:
         dtype = "bool" if x.dtype == bool else dtype
         if self.name == "torch":
             return torch.tensor(x).to(getattr(torch, dtype))
-        return x.astype(dtype) if self.name == "numpy" else array_api_strict.asarray(x.astype(dtype))
+        if self.name == "numpy":
+            return x.astype(dtype)
+        xp = importlib.import_module(self.name)  # only now: JAX would warn about every later fork of the process
+        return xp.asarray(x, dtype=getattr(xp, dtype))
 
     def numpy(self, x: Array) -> np.ndarray:
         """Return the same numbers as a float64 NumPy array."""
@@ -57,15 +62,20 @@ class Library:
 NUMPY = Library("numpy", ("float64", "float32", "float16"))
 TORCH = Library("torch", ("float64", "float32", "float16", "bfloat16"))
 STRICT = Library("array_api_strict", ("float64", "float32"))
-LIBRARIES = (NUMPY, TORCH, STRICT)
+JAX = Library("jax.numpy", ("float64", "float32", "float16", "bfloat16"))
+LIBRARIES = {"numpy": NUMPY, "torch": TORCH, "array_api_strict": STRICT, "jax": JAX}
+WITH_LAYERS = (NUMPY, TORCH)
+SHARES = {NUMPY: 0.42, TORCH: 0.42, STRICT: 0.16}  # of the calls
+SHARES_WITH_JAX = {NUMPY: 0.42, TORCH: 0.42, STRICT: 0.15, JAX: 0.01}
 
 
 class Draw:
     """A source of random choices for one call."""
 
-    def __init__(self, family: str, number: int):
+    def __init__(self, family: str, number: int, shares: Mapping[Library, float] = SHARES):
+        self.family, self.shares = family, shares
         self.rng = np.random.default_rng([zlib.crc32(family.encode()), number])
-        self.library = self.one_of(LIBRARIES, p=(0.42, 0.42, 0.16))
+        self.library = self.one_of(tuple(shares), p=tuple(shares.values()))
         self.dtype = self.one_of(self.library.dtypes[:2]) if self.chance(0.8) else self.one_of(self.library.dtypes)
         self.eps = EPS[self.dtype]
 
@@ -94,7 +104,7 @@ class Draw:
         if x is None:
             return None
         made = self.library.array(x, self.dtype)
-        if self.library is STRICT or x.ndim < 2 or not self.chance(0.3):
+        if self.library not in (NUMPY, TORCH) or x.ndim < 2 or not self.chance(0.3):
             return made
         return made.swapaxes(-1, -2).copy().swapaxes(-1, -2) if self.library is NUMPY else made.mT.contiguous().mT
 
@@ -224,14 +234,18 @@ def attention_inputs(draw: Draw) -> tuple[list[np.ndarray], dict[str, Any]]:
     return [draw.floats(*shape, spread=spread if n < 2 else 1.0) for n, shape in enumerate(shapes)], options
 
 
-def plant(draw: Draw, arrays: list[np.ndarray]) -> bool:
-    """Put nan (or an infinity, unless in half precision) somewhere, and tell whether that was possible."""
-    x = draw.one_of(arrays)
-    if not x.size:
-        return False
-    at = tuple(int(draw.rng.integers(n)) for n in x.shape)
-    x[at] = draw.one_of((NAN, INF, -INF)) if draw.eps < 1e-6 else NAN
-    return True
+def plant(draw: Draw, arrays: list[np.ndarray], mask: np.ndarray | None) -> bool:
+    """Put nan or infinities somewhere, or inf into a bias, and tell whether that was possible."""
+    planted = False
+    for _ in range(draw.integer(1, 3)):
+        if mask is not None and mask.dtype != bool and draw.chance(0.2):
+            x, special = mask, INF
+        else:
+            x, special = draw.one_of(arrays), draw.one_of((NAN, INF, -INF))
+        if x.size:
+            x[tuple(int(draw.rng.integers(n)) for n in x.shape)] = special
+            planted = True
+    return planted
 
 
 def may_be_nan(
@@ -244,13 +258,15 @@ def may_be_nan(
     faint = (hidden & (weights < 1e-6)).any(-1)[..., None]
     idle = ~np.isfinite(q).all(-1)[..., None] & ~seen.any(-1, keepdims=True)
     lowest = (seen.any(-1) & (weights.sum(-1) == 0))[..., None]  # all scores are -inf
-    return np.broadcast_to(faint | idle | lowest, (*weights.shape[:-1], v.shape[-1]))
+    bias = options.get("attn_mask", np.zeros(1))
+    beyond = ((bias == INF) & ~seen).any(-1)[..., None]  # masked out by position, and inf minus inf is nan
+    return np.broadcast_to(faint | idle | lowest | beyond, (*weights.shape[:-1], v.shape[-1]))
 
 
 def compare_attention(draw: Draw, call: Callable[..., Any]) -> str:
     """Draw a call of attention, and say how its results differ from the formula, or the formula from the loops."""
     (q, k, v), options = attention_inputs(draw)
-    special = draw.chance(0.1) and plant(draw, [q, k, v])
+    special = draw.chance(0.2) and plant(draw, [q, k, v], options.get("attn_mask"))
     wanted = {"return_weights": draw.chance(0.3), "return_lse": draw.chance(0.2)}
     context, weights, lse, seen, largest = dense(q, k, v, options)
     finite = {name: x for name, x in options.items() if name != "attn_mask"}
@@ -527,7 +543,7 @@ def step_family(draw: Draw) -> str:
 
 def layer_family(draw: Draw) -> str:
     """Compare layers with torch's own modules, and decoding in pieces with decoding the whole sequence."""
-    draw.library = draw.one_of((NUMPY, TORCH))
+    draw.library = draw.one_of([library for library in WITH_LAYERS if library in draw.shares])
     draw.dtype, draw.eps = "float64", EPS["float64"]
     layers = attnlib.numpy if draw.library is NUMPY else attnlib.torch
     H, D, B, T, S = draw.integer(1, 4), 2 * draw.integer(1, 3), draw.integer(1, 3), draw.size(1, 30), draw.size(1, 30)
@@ -629,15 +645,37 @@ FAMILIES: dict[str, tuple[Callable[[Draw], str], float]] = {  # each with its sh
 }
 
 
-def attempt(family: str, number: int) -> str:
+def attempt(draw: Draw) -> str:
     """Make one call, and return how it failed, or "" if it did not."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.filterwarnings("ignore", message="invalid value encountered", category=RuntimeWarning)
-            return FAMILIES[family][0](Draw(family, number))
+            return FAMILIES[draw.family][0](draw)
     except Exception:
         return " ".join(traceback.format_exc(limit=-2).split()[4:])
+
+
+def planned(asked: argparse.Namespace, shares: Mapping[Library, float]) -> list[tuple[str, int]]:
+    """Return the family and the number of every call."""
+    chosen = {asked.only: 1.0} if asked.only else {name: share for name, (_, share) in FAMILIES.items()}
+    if not any(library in shares for library in WITH_LAYERS):
+        chosen.pop("layers", None)
+    return [
+        (name, n)
+        for name, share in chosen.items()
+        for n in range(asked.start, asked.start + round(share / sum(chosen.values()) * asked.calls))
+    ]
+
+
+def table(calls: Counter[tuple[str, str]], failures: Counter[str]) -> str:
+    """Return how many calls each family made on each library, and how many of all these failed."""
+    families, names = (list(dict.fromkeys(column)) for column in zip(*calls, strict=True))
+    lines = [f"| family | {' | '.join(names)} | failures |", f"|---|{'---:|' * (len(names) + 1)}"]
+    for family in families:
+        lines.append(f"| {family} | {' | '.join(str(calls[family, name]) for name in names)} | {failures[family]} |")
+    totals = (str(sum(n for (_, library), n in calls.items() if library == name)) for name in names)
+    return "\n".join([*lines, f"| all | {' | '.join(totals)} | {failures.total()} |"])
 
 
 def main() -> None:
@@ -646,24 +684,22 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=10_000)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--only", choices=FAMILIES)
+    parser.add_argument("--library", choices=LIBRARIES)
     asked = parser.parse_args()
-    chosen = {asked.only: 1.0} if asked.only else {name: share for name, (_, share) in FAMILIES.items()}
+    shares = {LIBRARIES[asked.library]: 1.0} if asked.library else SHARES_WITH_JAX
+    if JAX in shares:
+        importlib.import_module("jax").config.update("jax_enable_x64", True)
     torch.set_num_threads(1)
-    plan = [
-        (name, n)
-        for name, share in chosen.items()
-        for n in range(asked.start, asked.start + round(share * asked.calls))
-    ]
-    failures = dict.fromkeys(chosen, 0)
-    for name, number in tqdm(plan, unit="call", mininterval=1):
-        if fault := attempt(name, number):
+    calls, failures = Counter[tuple[str, str]](), Counter[str]()
+    for name, number in tqdm(planned(asked, shares), unit="call", mininterval=1):
+        fault = attempt(draw := Draw(name, number, shares))
+        calls[name, draw.library.name] += 1
+        if fault:
             failures[name] += 1
             if failures[name] <= 20:
                 tqdm.write(f"{name} {number}: {fault}")
-    print("| family | calls | failures |\n|---|---:|---:|")
-    for name, failed in failures.items():
-        print(f"| {name} | {sum(family == name for family, _ in plan)} | {failed} |")
-    sys.exit(any(failures.values()))
+    print(table(calls, failures))
+    sys.exit(bool(failures))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""No mask (T, S) is made where torch's kernel knows the rule, or where the rule forbids nothing."""
+"""No mask (T, S) is made where torch's kernel knows the rule, where the rule forbids nothing, or for a long window."""
 
 import pytest
 import torch
@@ -45,6 +45,49 @@ def test_a_rule_that_needs_no_mask_gets_none(T, S, options, causal):
             out = run(*qkv(T, S), **options)
         assert (kernel.mask, kernel.is_causal) == (None, causal)
         torch.testing.assert_close(out, exact)
+
+
+LONG = {  # T, S and options
+    "window": (1000, 1000, {"window": (30, 0)}),
+    "window on both sides, later": (700, 1100, {"window": (30, 20), "q_offset": 350}),
+    "causal, the last query at the last key": (600, 1300, {"is_causal": True, "q_offset": 700}),
+}
+
+
+@pytest.mark.parametrize("gradients", [False, True], ids=["no gradients", "gradients"])
+@pytest.mark.parametrize(("T", "S", "options"), LONG.values(), ids=LONG)
+def test_a_compiled_window_gets_no_mask_of_all_pairs(monkeypatch, T, S, options, gradients):
+    monkeypatch.setattr("attnlib._torch_fused.MAX_COMPILED_BLOCKS", 3)
+    seen = []
+
+    def keep(graph, _):
+        seen.extend(node for node in graph.graph.nodes if isinstance(node.meta.get("example_value"), torch.Tensor))
+        return graph
+
+    inputs = [x.requires_grad_(gradients) for x in qkv(T, S)]
+    torch._dynamo.reset()
+    out = torch.compile(sdpa, backend=keep, fullgraph=True, dynamic=False)(*inputs, **options)
+    torch.testing.assert_close(out, sdpa(*inputs, **options))
+    largest = max(node.meta["example_value"].numel() for node in seen if node.meta["example_value"].dtype == torch.bool)
+    assert largest < T * S / 2 + T
+    calls = sum(node.target is F.scaled_dot_product_attention for node in seen)
+    assert calls == 3
+
+
+def test_a_compiled_window_serves_all_lengths():
+    """Sizes that are symbolic stay so: a loop over blocks would compile for every length."""
+    graphs = []
+
+    def keep(graph, _):
+        graphs.append(graph)
+        return graph
+
+    torch._dynamo.reset()
+    compiled = torch.compile(sdpa, backend=keep, fullgraph=True, dynamic=True)
+    for length in (400, 700, 900):
+        inputs = qkv(length, length + 11)
+        torch.testing.assert_close(compiled(*inputs, window=(5, 3)), sdpa(*inputs, window=(5, 3)))
+    assert len(graphs) == 1
 
 
 def test_compiled_decoding_makes_no_mask_and_compiles_twice():

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from backends import CALLS, D_V, B, D, H, S, T
-from fake_cuda import fake_cuda
+from fake_cuda import Made, fake_cuda
 from modules import EVERY, HEADS, E, leaves
 from torch import nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
@@ -123,6 +123,35 @@ def test_attention_stays_on_cuda_under_every_option(options, H_key):
             given = {name: cuda(queries, keys, dtype=x) if isinstance(x, torch.dtype) else x
                      for name, x in options.items()}  # fmt: skip
             assert is_on_cuda(scaled_dot_product_attention(q, k, v, **given, enable_gqa=True), torch.float32)
+
+
+MANY, MANY_KEYS = 5003, 7001  # more than two blocks of queries on a GPU, and of scores
+LONG = {
+    "window": {"window": (300, None), "is_causal": True},
+    "window on both sides, later": {"window": (300, 20), "q_offset": 1000},
+    "causal, the last query at the last key": {"is_causal": True, "q_offset": MANY_KEYS - MANY},
+    "causal, queries after the last key": {"is_causal": True, "q_offset": MANY_KEYS - 2},
+    "window past all keys": {"window": (1, 0), "q_offset": 2 * MANY_KEYS},
+    "window, bool mask": {"window": (300, 20), "attn_mask": torch.bool},
+    "causal, float mask": {"is_causal": True, "q_offset": 1, "attn_mask": torch.float32},
+    "window, softcap": {"window": (300, 20), "softcap": 3.0},
+    "causal, softcap": {"is_causal": True, "q_offset": MANY_KEYS - MANY, "softcap": 3.0},
+    "causal, lse": {"is_causal": True, "q_offset": MANY_KEYS - MANY, "return_lse": True},
+    "window, lse": {"window": (300, 20), "return_lse": True},
+}
+
+
+@pytest.mark.parametrize("options", LONG.values(), ids=LONG)
+@pytest.mark.parametrize("H_key", [H, 1], ids=["equal heads", "grouped"])
+def test_many_queries_stay_on_cuda_and_get_no_mask_of_all_pairs(options, H_key):
+    with fake_cuda():
+        q, k, v = cuda(B, H, MANY, D), cuda(B, H_key, MANY_KEYS, D), cuda(B, H_key, MANY_KEYS, D_V)
+        given = {name: cuda(MANY, MANY_KEYS, dtype=x) if isinstance(x, torch.dtype) else x
+                 for name, x in options.items()}  # fmt: skip
+        with Made() as made:
+            results = scaled_dot_product_attention(q, k, v, **given, enable_gqa=True)
+    assert is_on_cuda(results, torch.float32)
+    assert 0 < made.largest(torch.bool) < MANY * MANY_KEYS / 2
 
 
 # Layers

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from backends import B, S, T
-from modules import FF, HEADS, LAYERS, E, Layer, W, attention_by_loops, library
+from modules import FF, HEADS, LAYERS, E, Layer, W, attention_by_loops, library, on_device
 from numpy.testing import assert_allclose, assert_array_equal
 from oracle import attend
 
@@ -217,7 +217,7 @@ def test_rollout_is_the_product_of_what_the_layers_hand_on(backend, rng):
 
 
 def test_rollout_takes_what_a_stack_returns_and_keeps_causality(backend):
-    stack, x = library(backend).Encoder(E, HEADS, FF, 3), states(backend, B, T, E)
+    stack, x = on_device(backend, library(backend).Encoder(E, HEADS, FF, 3)), states(backend, B, T, E)
     stack = stack.double() if hasattr(stack, "double") else stack
     _, weights = stack(x, is_causal=True, need_weights=True)
     out = backend.numpy(attnlib.attention_rollout(weights))

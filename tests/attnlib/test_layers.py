@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 from backends import B, Numpy, OnMeta, S, T, Torch, assert_error_names, dtype_name, sizes, strided
+from fake_cuda import waits_are_errors
 from modules import (
     ATTENTIONS,
     BLOCKS,
@@ -34,6 +35,7 @@ from modules import (
     attention_by_loops,
     leaves,
     library,
+    on_device,
 )
 from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
@@ -148,9 +150,8 @@ def test_without_bias_the_projections_have_none(backend):
 
 
 def test_numpy_s_integers_are_whole_numbers(backend):
-    module = library(backend).Encoder(
-        np.int64(E), np.int32(HEADS), np.uint8(FF), np.int64(LAYERS), num_kv_heads=np.int8(KV)
-    )
+    sizes = np.int64(E), np.int32(HEADS), np.uint8(FF), np.int64(LAYERS)
+    module = on_device(backend, library(backend).Encoder(*sizes, num_kv_heads=np.int8(KV)))
     assert len(module.layers) == LAYERS
     assert tuple(module(backend.array(np.ones((B, T, E)), "float32")).shape) == (B, T, E)
 
@@ -722,7 +723,8 @@ def test_the_vectors_of_the_positions_are_added(typed, offset):
 
 
 def test_new_positions_are_small_and_differ(backend):
-    weight = backend.numpy(library(backend).LearnedPositions(97, 101).state_dict()["weight"])
+    module = on_device(backend, library(backend).LearnedPositions(97, 101))
+    weight = backend.numpy(module.state_dict()["weight"])
     assert 0.015 < weight.std() < 0.025
     assert abs(weight.mean()) < 0.002
     assert len(np.unique(weight[:, 0])) == 97
@@ -812,7 +814,11 @@ def made(z, layer, dtype="float64"):
 
 def plain(z, name, *arguments, **options):
     """What an unknown or impossible option gives."""
-    return getattr(attnlib.torch if isinstance(z(1), torch.Tensor) else attnlib.numpy, name)(*arguments, **options)
+    like = z(1)
+    if not isinstance(like, torch.Tensor):
+        return getattr(attnlib.numpy, name)(*arguments, **options)
+    with like.device:
+        return getattr(attnlib.torch, name)(*arguments, **options)
 
 
 MHA, BLOCK, ENCODER, DECODER = EVERY["attention"], EVERY["block"], EVERY["encoder"], EVERY["decoder"]
@@ -1462,11 +1468,9 @@ def test_on_cuda_device_dtype_and_results_are_kept(layer, dtype):
 def test_on_cuda_nothing_waits_for_the_device(layer):
     module, inputs = layer.build(Torch("cuda"), "float32"), layer.inputs(Torch("cuda"), "float32")
     module(**inputs)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        module(**inputs, **options_of(layer))
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
+    options = options_of(layer)
+    with waits_are_errors():
+        module(**inputs, **options)
 
 
 # Imports and documentation

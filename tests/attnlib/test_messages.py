@@ -137,8 +137,50 @@ def test_devices_that_differ_are_named(place, keys):
 def test_a_layer_on_another_device_is_to_be_moved_as_a_whole():
     layer, query = of_torch.MultiHeadAttention(E, H), torch.ones(B, T, E, device="meta")
     text = message(ValueError, lambda: layer(query))
-    assert text == "query is on meta but weight is on cpu: use layer.to(query.device)"
+    assert text == "query is on meta but q_proj.weight is on cpu: use layer.to(query.device)"
     assert layer.to(query.device)(query).shape == query.shape
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float64"])
+@pytest.mark.parametrize("keys", [T, S])
+def test_the_masks_of_all_heads_are_told_their_shape(backend, dtype, keys):
+    given = np.random.default_rng(0).random((B * H, T, keys)) < 0.6
+    given[..., 0] = False  # every query may attend to the first key
+    theirs = torch.nn.MultiheadAttention(E, H, batch_first=True, dtype=torch.float64)
+    ours = (of_torch if str(backend).startswith("torch") else of_numpy).MultiHeadAttention(E, H).double()
+    attnlib.load_weights(ours, theirs)
+    query, key = (np.random.default_rng(n).standard_normal((B, n, E)) for n in (T, keys))
+    x, memory, attn_mask = backend.array(query), backend.array(key), backend.array(given, dtype)
+    text = message(ValueError, lambda: ours(x, memory, attn_mask=attn_mask))
+    line = re.search(r"pass (.*), and ~ before it if boolean", text)[1]
+    assert line == f"attn_mask.reshape({B}, {H}, {T}, {keys})"
+    attn_mask = eval(line)
+    out = ours(x, memory, attn_mask=~attn_mask if dtype == "bool" else attn_mask)
+    tensors = torch.tensor(query), torch.tensor(key), torch.tensor(key)
+    mask = torch.tensor(given) if dtype == "bool" else torch.tensor(given, dtype=torch.float64)
+    np.testing.assert_allclose(
+        backend.numpy(out), theirs(*tensors, attn_mask=mask, need_weights=False)[0].detach(), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", ["weight", "w_query", "w_key", "v"])
+def test_a_parameter_of_a_function_on_another_device_is_to_be_moved_alone(name):
+    query, key = torch.ones(T, D), torch.ones(S, 2)
+    if name == "weight":
+        score, parameters = attnlib.general, {"weight": torch.ones(D, 2)}
+    else:
+        score = attnlib.additive
+        parameters = {"w_query": torch.ones(D, 3), "w_key": torch.ones(2, 3), "v": torch.ones(3)}
+    moved = parameters | {name: parameters[name].to("meta")}
+    text = message(ValueError, lambda: score(query, key, **moved))
+    assert text == f"query is on cpu but {name} is on meta: use {name}.to(query.device)"
+    assert score(query, key, **parameters).shape == (T, S)
+
+
+def test_learned_positions_on_another_device_are_to_be_moved():
+    positions, x = of_torch.LearnedPositions(S, E), torch.ones(B, T, E, device="meta")
+    text = message(ValueError, lambda: positions(x))
+    assert text == "x is on meta but layer.weight is on cpu: use layer.to(x.device)"
 
 
 def test_masks_and_tables_on_another_device_are_named():
@@ -200,14 +242,21 @@ def test_an_argument_that_nobody_has_is_pythons_own_error(layers):
         layers.MultiHeadAttention(E, H)(states(layers, B, T, E), attention_mask=None)
 
 
+@pytest.mark.parametrize("batch", [(), (B,), (B * H,)])
 @pytest.mark.parametrize("dtype", [bool, np.float32])
-def test_a_mask_in_the_place_that_torch_gives_it_is_recognised(layers, dtype):
+def test_a_mask_in_the_place_that_torch_gives_it_is_recognised(layers, dtype, batch):
     encoder, x = layers.Encoder(E, H, 2 * E, 2), states(layers, B, T, E)
-    mask = same_mask(layers, np.tri(T).astype(dtype))
+    mask = same_mask(layers, np.broadcast_to(np.tri(T), (*batch, T, T)).astype(dtype))
     text = message(TypeError, lambda: encoder(x, mask))
-    assert f"({T}, {T})" in text
+    assert f"{T}, {T})" in text
     assert "attn_mask=mask" in text
-    encoder(x, attn_mask=mask)
+    encoder(x, attn_mask=same_mask(layers, np.tri(T).astype(dtype)))
+
+
+def test_a_mask_of_the_memory_is_called_by_its_name(layers):
+    decoder, x, memory = layers.Decoder(E, H, 2 * E, 2), states(layers, B, T, E), states(layers, B, S, E)
+    mask = same_mask(layers, np.ones((T, S + 1), bool))
+    assert f"memory_mask has shape ({T}, {S + 1})" in message(ValueError, lambda: decoder(x, memory, memory_mask=mask))
 
 
 @pytest.mark.parametrize("dtype", [bool, np.float32])

@@ -1,5 +1,9 @@
 """Run a few of the random calls, and plant faults that they must find."""
 
+import re
+import subprocess
+import sys
+
 import pytest
 import random_calls
 
@@ -11,7 +15,7 @@ CALLS = {name: max(6, round(200 * share)) for name, (_, share) in random_calls.F
 
 
 def failures(family, calls):
-    return [fault for number in range(calls) if (fault := random_calls.attempt(family, number))]
+    return [fault for number in range(calls) if (fault := random_calls.attempt(random_calls.Draw(family, number)))]
 
 
 @pytest.mark.parametrize("family", random_calls.FAMILIES)
@@ -56,6 +60,15 @@ def test_layers_whose_attention_is_a_thousandth_too_large_are_found(library, mon
 
     monkeypatch.setattr(library.MultiHeadAttention, "forward", forward)
     assert any("differ" in fault for fault in failures("layers", 30))
+
+
+@pytest.mark.slow
+def test_the_table_counts_the_calls_on_each_library():
+    # In a process of its own: JAX reads its settings once, and warns about every later fork.
+    command = [sys.executable, random_calls.__file__, "--library", "jax", "--only", "softmax", "--calls", "11"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    rows = [re.findall(r"[\w.]+", row) for row in done.stdout.splitlines() if re.search(r"\w", row)]
+    assert rows == [["family", "jax.numpy", "failures"], ["softmax", "11", "0"], ["all", "11", "0"]]
 
 
 def test_a_call_is_drawn_again_by_its_number():

@@ -5,6 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from backends import D_V, B, D, H, OnMeta, S, T, Torch
+from fake_cuda import waits_are_errors
 from oracle import attend
 from sdpa_cases import ALL, INF, NOTHING, QKV, WAYS, empty_rows, forbidden_rows, heads, on, random_mask
 from torch.autograd import forward_ad
@@ -532,11 +533,8 @@ def test_on_cuda_nothing_waits_for_the_device(rng, what):
     options = {n: (x.cuda() if x.dtype == torch.bool else x.float().cuda()) if isinstance(x, torch.Tensor) else x
                for n, x in options.items()}  # fmt: skip
     sdpa(*inputs, **options)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
+    with waits_are_errors():
         sdpa(*inputs, **options)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
 
 
 # Second derivatives

@@ -6,13 +6,15 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import torch
-from backends import B, D, H, Torch, dtype_name, examples
+from backends import B, D, H, Numpy, Torch, dtype_name, examples
 from caches import decoded, joined, pair
 from fake_cuda import fake_cuda
 from hypothesis import given, settings
 from modules import EVERY, FF, HEADS, KV, LAYERS, ROPE, E, Layer, attention_by_loops
 from numpy.testing import assert_allclose, assert_array_equal
 from torch._dynamo.testing import CompileCounter
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 import attnlib
 import attnlib.numpy
@@ -244,6 +246,133 @@ def test_nothing_waits_on_cuda_and_no_tensor_is_made_on_the_cpu(options):
         own.truncate(2)
 
 
+# Rotary tables
+
+
+class Operations(TorchDispatchMode):
+    """Record the operations: their names and, of those that make tensors, their arguments, with shapes for tensors.
+
+    On the CPU, the cache also reads its length, to say if there is no room; on CUDA it does not (see above).
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.names, self.calls = [], []
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        result = operation(*args, **(kwargs or {}))
+        self.names.append(operation.overloadpacket.__name__)
+        if any(isinstance(x, torch.Tensor) for x in tree_leaves(result)):
+            shapes = tree_map_only(torch.Tensor, lambda x: tuple(x.shape), (args, kwargs, result))
+            self.calls.append((operation, shapes))
+        return result
+
+
+@pytest.mark.parametrize("name", ["encoder with rope", "decoder with rope"])
+def test_a_stack_makes_its_rotary_tables_once_a_pass(name):
+    layer = EVERY[name]
+    module, inputs = layer.build(Torch("cpu")), layer.inputs(Torch("cpu"), length=LENGTH)
+    x, memory = inputs.pop("query"), inputs
+    cache = [StaticCache(ROOM) for _ in module.layers]
+    for a, b in ((0, 3), (3, 4), (4, 6)):
+        with Operations() as operations:
+            module(x[:, a:b], **memory, cache=cache)
+        assert operations.names.count("cos") == operations.names.count("sin") == 1
+
+
+def test_a_compiled_stack_makes_its_rotary_tables_once_a_pass():
+    module, x = STACK.build(Torch("cpu")), states(STACK, Torch("cpu"))
+    cache, graphs = [StaticCache(ROOM) for _ in module.layers], []
+
+    def keep(graph, _):
+        graphs.append(graph.graph)
+        return graph
+
+    torch._dynamo.reset()
+    module(x[:, :3], is_causal=True, cache=cache)
+    torch.compile(module, fullgraph=True, dynamic=False, backend=keep)(x[:, 3:4], is_causal=True, cache=cache)
+    (graph,) = graphs
+    assert [sum(node.target is made for node in graph.nodes) for made in (torch.cos, torch.sin)] == [1, 1]
+
+
+def test_each_layer_rotates_by_its_own_cache():
+    module, x = STACK.build(Torch("cpu")), states(STACK, Torch("cpu"))
+    caches = [[StaticCache(ROOM) for _ in module.layers] for _ in range(2)]
+    for cache in caches:
+        module(x[:, :5], is_causal=True, cache=cache)
+        cache[0].truncate(2)
+    step = x[:, 5:7]
+    together = module(step, is_causal=True, cache=caches[0])
+    for layer, own in zip(module.layers, caches[1], strict=True):
+        step = layer(step, is_causal=True, cache=own)
+    torch.testing.assert_close(together, module.norm(step))
+
+
+def test_a_layer_whose_cache_is_new_begins_at_0():
+    module, x = STACK.build(Torch("cpu")), states(STACK, Torch("cpu"))
+    caches = [[StaticCache(ROOM) for _ in module.layers] for _ in range(2)]
+    for cache in caches:
+        module(x[:, :5], is_causal=True, cache=cache)
+        cache[1] = StaticCache(ROOM)
+    step = x[:, 5:7]
+    together = module(step, is_causal=True, cache=caches[0])
+    for layer, own in zip(module.layers, caches[1], strict=True):
+        step = layer(step, is_causal=True, cache=own)
+    torch.testing.assert_close(together, module.norm(step))
+
+
+# CUDA graphs
+
+
+@pytest.mark.parametrize("options", [*ATTENTIONS.values(), {}], ids=[*ATTENTIONS, "stack"])
+def test_no_operation_of_a_step_depends_on_the_position(options):
+    """A CUDA graph repeats the operations, sizes, numbers and addresses of the step that was captured."""
+    layer = Layer("MultiHeadAttention", (E, HEADS), options) if options else STACK
+    module, x = layer.build(Torch("cpu")), states(layer, Torch("cpu"))
+    cache = StaticCache(ROOM) if options else [StaticCache(ROOM) for _ in module.layers]
+    module(x[:, :3], is_causal=True, cache=cache)
+    seen = []
+    for token in x[:, 3:7].split(1, dim=1):
+        with Operations() as operations:
+            module(token, is_causal=True, cache=cache)
+        caches = cache if isinstance(cache, list) else [cache]
+        seen.append((operations.calls, [place(kept) for c in caches for kept in (c._keys, c._values, c.length)]))
+    assert all(step == seen[0] for step in seen)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("options", [*ATTENTIONS.values(), {}], ids=[*ATTENTIONS, "stack"])
+def test_on_cuda_a_step_is_captured_and_replayed(options, dtype):
+    layer = Layer("MultiHeadAttention", (E, HEADS), options) if options else STACK
+    module, steps = layer.build(Torch("cuda"), dtype), 16
+    x = layer.inputs(Torch("cuda"), dtype, length=4 + steps)["query"]
+    cache = StaticCache(4 + steps) if options else [StaticCache(4 + steps) for _ in module.layers]
+    exact = decoded(module, x, [4] + [1] * steps, attnlib.torch.KVCache() if options else module.new_cache())
+    caches, token = cache if isinstance(cache, list) else [cache], x[:, 4:5].clone()
+
+    def step():
+        return module(token, is_causal=True, cache=cache)
+
+    module(x[:, :4], is_causal=True, cache=cache)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):  # libraries allocate their memory at the first call, which cannot be captured
+        step()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = step()
+    for own in caches:
+        own.truncate(4)
+    for t in range(steps):
+        token.copy_(x[:, 4 + t : 5 + t])
+        graph.replay()
+        tolerance = 1e-4 if dtype == "float32" else 5e-2
+        torch.testing.assert_close(out, exact[1 + t], atol=tolerance, rtol=tolerance)
+    assert {int(own.length) for own in caches} == {4 + steps}
+
+
 # Truncating and reordering
 
 
@@ -281,6 +410,11 @@ def test_the_batch_keeps_its_size(backend):
 # What is refused
 
 
+# On CUDA, asking how many positions are held would wait; torch's own error, about an index, leaves the device unusable.
+known_length = pytest.mark.parametrize("backend", [Numpy(), Torch("cpu")], ids=str)
+
+
+@known_length
 def test_what_does_not_fit_is_refused_and_nothing_is_added(backend):
     module, x, cache = PLAIN.build(backend), states(PLAIN, backend), StaticCache(5)
     with pytest.raises(ValueError, match=r"6 more positions do not fit: the cache holds 0 of 5\. Create it"):
@@ -315,7 +449,16 @@ def test_gradients_are_refused_with_the_way_out():
     assert cache.length == LENGTH
 
 
-@pytest.mark.parametrize(("length", "error"), [(-1, ValueError), (4, ValueError), (1.0, TypeError)])
+@known_length
+def test_it_is_not_truncated_to_more_than_it_holds(backend):
+    cache = StaticCache(ROOM)
+    cache.append(*pair(backend, 0, 3))
+    with pytest.raises(ValueError, match="length is 4, but the cache holds 3"):
+        cache.truncate(4)
+    assert int(cache.length) == 3
+
+
+@pytest.mark.parametrize(("length", "error"), [(-1, ValueError), (ROOM + 1, ValueError), (1.0, TypeError)])
 def test_it_is_not_truncated_to_what_it_never_held(backend, length, error):
     cache = StaticCache(ROOM)
     cache.append(*pair(backend, 0, 3))

@@ -1,8 +1,10 @@
 """A type checker finds what is wrong in a caller's code, and accepts what is right."""
 
+import inspect
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,17 @@ WRONG = MIXED | {
     "attnlib.triton.scaled_dot_product_attention(array, array, array)": "No overload variant",
     "attnlib.minilm.load_minilm(device='cuda')": "No overload variant",
     "attnlib.load_weights(tensor, layer)": 'type variable "ModuleT" of "load_weights"',
+    # the number of results is not known
+    "sdpa(tensor, tensor, tensor, return_weights=switch).softmax(-1)": 'of "Tensor | tuple[Tensor, Tensor]" has no',
+    "sdpa(array, array, array, return_lse=switch) + 1": 'No overload variant of "__add__" of "tuple"',
+    "sdpa(tensor, tensor, tensor, return_weights=switch, return_lse=switch).mean()": 'has no attribute "mean"',
+    "layer(tensor, need_weights=switch).softmax(-1)": 'of "Tensor | tuple[Tensor, Tensor]" has no',
+    "encoder(tensor, need_weights=switch).mean()": 'of "Tensor | tuple[Tensor, list[Tensor]]" has no',
+    "text: str = decoder(array, array, need_weights=switch)": 'variable has type "str"',
+    "attnlib.torch.TransformerBlock(4, 2, 8)(tensor, need_weights=switch).mean()": "tuple[Tensor, Tensor]",
+    "attnlib.torch.DecoderBlock(4, 2, 8)(tensor, tensor, need_weights=switch).mean()": "tuple[Tensor, DecoderWeights[",
+    "attnlib.torch.BertEncoder(9, 4, 2, 8, 3)(tensor, need_weights=switch).mean()": "tuple[Tensor, list[Tensor]]",
+    "attnlib.triton.scaled_dot_product_attention(tensor, tensor, tensor, return_lse=switch).mean()": 'Item "tuple[',
 }
 TENSOR, ARRAY, JAX = (
     "torch._tensor.Tensor",
@@ -107,7 +120,16 @@ TYPES = {
     "layer(tensor, is_causal=True, cache=cache)": TENSOR,
     "layer.forward(tensor)": TENSOR,
     "layer(tensor, need_weights=True)": f"tuple[{TENSOR}, {TENSOR}]",
-    "layer(tensor, need_weights=switch)": "Any",
+    "layer(tensor, need_weights=switch)": f"{TENSOR} | tuple[{TENSOR}, {TENSOR}]",
+    "encoder(tensor, need_weights=switch)": f"{TENSOR} | tuple[{TENSOR}, list[{TENSOR}]]",
+    "sdpa(tensor, tensor, tensor, return_weights=switch)": f"{TENSOR} | tuple[{TENSOR}, {TENSOR}]",
+    "sdpa(array, array, array, return_lse=switch)": f"{ARRAY} | tuple[{ARRAY}, {ARRAY}]",
+    "sdpa(array, array, array, return_weights=switch, return_lse=True)": (
+        f"{ARRAY} | tuple[{ARRAY}, {ARRAY}] | tuple[{ARRAY}, {ARRAY}, {ARRAY}]"
+    ),
+    "attnlib.triton.scaled_dot_product_attention(tensor, tensor, tensor, return_lse=switch)": (
+        f"{TENSOR} | tuple[{TENSOR}, {TENSOR}]"
+    ),
     "arrays(array)": ARRAY,
     "attnlib.torch.TransformerBlock(4, 2, 8)(tensor, need_weights=True)": f"tuple[{TENSOR}, {TENSOR}]",
     "encoder(tensor, cache=[attnlib.torch.StaticCache(5) for _ in range(3)])": TENSOR,
@@ -121,12 +143,30 @@ TYPES = {
     "attnlib.triton.scaled_dot_product_attention(tensor, tensor, tensor, return_lse=True)[1]": TENSOR,
     "attnlib.minilm.load_minilm().encode(['a dog'])": ARRAY,
     "attnlib.minilm.load_minilm(backend='torch', device=0).attention_weights('a dog')[1]": TENSOR,
+    "attnlib.minilm.load_minilm(backend=str(switch)).encode(['a dog'])": f"{ARRAY} | {TENSOR}",
     "cache.append(array, array)": f"tuple[{ARRAY}, {ARRAY}]",
 }
+PUBLIC = ("attnlib", "attnlib.numpy", "attnlib.torch", "attnlib.triton")
+UNTYPED = {"attnlib.numpy.Module.forward"}  # each layer has its own
 RIGHT = [
     "from attnlib import checks, embeddings, masks, minilm, numpy, plotting, softmax, torch as layers",
     "attnlib.minilm.load_minilm, attnlib.plotting.heatmap, attnlib.checks.check, attnlib.embeddings.KeyedVectors",
 ]
+
+
+def public_callables() -> list[str]:
+    """Return the names of all functions and classes that attnlib exports, and of their methods."""
+    found = []
+    for module in PUBLIC:
+        for name in import_module(module).__all__:
+            x = getattr(import_module(module), name)
+            if callable(x):
+                found.append(f"{module}.{name}")
+            if inspect.isclass(x):
+                ours = [c for c in x.__mro__ if c.__module__.startswith("attnlib.")]
+                methods = {n for c in ours for n, part in vars(c).items() if n[0] != "_" and inspect.isfunction(part)}
+                found += [f"{module}.{name}.{method}" for method in sorted(methods)]
+    return found
 
 
 def what_mypy_says(folder: Path, lines: list[str], settings: str = "") -> dict[str, str]:
@@ -148,10 +188,13 @@ def what_mypy_says(folder: Path, lines: list[str], settings: str = "") -> dict[s
 def test_a_type_checker_finds_the_mistakes_and_knows_every_type(tmp_path):  # one test, because mypy runs once
     types = {f"reveal_type({line})": f'Revealed type is "{found}"' for line, found in TYPES.items()}
     right = [*BEFORE.splitlines(), *WITH_JAX, *RIGHT]
-    said = what_mypy_says(tmp_path, [*right, *WRONG, *types])
+    public = {name: f"reveal_type({name})" for name in public_callables()}
+    said = what_mypy_says(tmp_path, [*right, *WRONG, *types, *public.values()])
     assert {line: said[line] for line in WRONG if WRONG[line] not in said[line]} == {}
     assert {line: said[line] for line in types} == types
     assert [said[line] for line in right] == [""] * len(right)
+    assert {name for name, line in public.items() if not said[line].startswith("Revealed type")} == set()
+    assert {name for name, line in public.items() if re.search(r"-> Any\b", said[line])} == UNTYPED
 
 
 def test_a_type_checker_finds_mixed_libraries_where_jax_is_not_installed(tmp_path):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from backends import B, S, T, Torch, dtype_name
-from modules import EVERY, FF, HEADS, KV, LAYERS, E, Layer, library
+from modules import EVERY, FF, HEADS, KV, LAYERS, E, Layer, library, on_device
 from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 
@@ -83,7 +83,9 @@ def test_weights_go_from_numpy_to_torch_and_back_unchanged(layer, dtype):
 @every_layer
 def test_a_module_and_its_state_dict_are_the_same_source(backend, layer):
     source, name = layer.build(backend), layer.name
-    by_module, by_state = (load_weights(layer.plain(library(backend)), s) for s in (source, source.state_dict()))
+    by_module, by_state = (
+        load_weights(on_device(backend, layer.plain(library(backend))), s) for s in (source, source.state_dict())
+    )
     wanted = {n: np.float32(x) for n, x in layer.state().items()} if isinstance(backend, Torch) else layer.state()
     for module in (by_module, by_state):
         assert arrays(backend, module).keys() == wanted.keys(), name

@@ -5,12 +5,42 @@ from pathlib import Path
 import axe_playwright_python
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+# A page has thousands of texts in a hundred looks, and to find out the contrast of a text takes axe longer than all
+# other rules. What follows from the styles of an element and of all that it stands in is the same for every text of
+# the same look, so the first three of each have to do. Fields, and what is in a shadow tree, are never left out.
+SAME_LOOK = "data-same-look"
+MARK_SAME_LOOKS = """name => {
+    const grounds = new Map(), counts = new Map();
+    const values = (one, keys, part) => keys.map(key => getComputedStyle(one, part)[key]);
+    const paint = ['backgroundColor', 'backgroundImage', 'opacity', 'filter', 'position'];
+    const plain = 'rgba(0, 0, 0, 0)|none|1|none|static';
+    const painted = (one, part) => values(one, paint, part).join('|').replace(plain, '');
+    const ground = one => {  // what is drawn behind a text, from the page to the element
+        if (!grounds.has(one)) {
+            const above = one.parentElement ? ground(one.parentElement) : '';
+            const drawn = ['::before', '::after'].map(part => values(one, ['content'], part) + painted(one, part));
+            grounds.set(one, above + painted(one) + drawn.join('').replaceAll('none', ''));
+        }
+        return grounds.get(one);
+    };
+    const says = one => [...one.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
+    for (const one of document.body.querySelectorAll('*')) {
+        one.removeAttribute(name);
+        if (!one.checkVisibility() || !says(one) || one.matches('label, label *, button, option, textarea')) continue;
+        const letter = one.textContent.trim().length < 2;  // of which axe says nothing
+        const look = [letter, ground(one), ...values(one, ['color', 'fontSize', 'fontWeight', 'textShadow'])].join('|');
+        counts.set(look, 1 + (counts.get(look) ?? 0));
+        one.toggleAttribute(name, counts.get(look) > 3);
+    }
+    axe.configure({rules: [{id: 'color-contrast', selector: `*:not([${name}])`}]});
+}"""
 RUN = "where => axe.run(where ?? document, {resultTypes: ['violations']}).then(found => found.violations)"
 SETTLED = "new Promise(next => setTimeout(next, 400))"  # the theme looks anew at what scrolls a while after a resize
 
 
 def violations(page, where: str | None = None) -> list[str]:
     """What axe finds, of any impact, with the first places of each."""
+    page.evaluate(MARK_SAME_LOOKS, SAME_LOOK)
     return [
         f"{one['id']} ({one['impact']}), {len(one['nodes'])} times: {[node['target'] for node in one['nodes'][:3]]}"
         for one in page.evaluate(RUN, where)

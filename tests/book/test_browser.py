@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from axe import AXE, go_dark, violations
+from axe import AXE, SAME_LOOK, go_dark, violations
 from browser_tab import tab
 from fontTools.ttLib import TTFont
 from pages import HTML, moved, pages
@@ -198,3 +198,12 @@ def test_a_planted_barrier_is_found_in_the_scheme_that_it_stands_in(opened):
     assert len(page.evaluate(UNSIZED)) == 1
     go_dark(page)
     assert [one.split()[0] for one in violations(page)] == ["color-contrast", "image-alt"]
+
+
+@pytest.mark.parametrize("planted", ["last.style.color = '#bbb'", "last.parentElement.style.background = '#777'"])
+def test_a_planted_contrast_is_found_though_many_texts_have_the_look_that_it_had(opened, planted):
+    page, _ = opened("book/learned-queries.html")
+    page.evaluate(AXE)
+    assert violations(page) == []
+    page.evaluate(f"() => {{ const last = [...document.querySelectorAll('p[{SAME_LOOK}]')].at(-1); {planted} }}")
+    assert [one.split()[0] for one in violations(page)] == ["color-contrast"]

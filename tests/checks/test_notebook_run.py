@@ -62,7 +62,7 @@ def test_a_library_that_is_missing_is_named_with_the_extra_that_installs_it(tmp_
     assert said.count("pip install") == 1
     assert "line 1, in <module>\n    from matplotlib import pyplot as plt\nModuleNotFoundError: " in said
     assert "\nTo install what is missing, run pip install 'attnlib[plot]'.\n" in said
-    assert said.endswith("1 of 1 checks passed, 1 of 1 points; cells 3, 4 raised an error outside of a check\n")
+    assert said.endswith("1 of 1 checks passed, 1 of 1 point; cells 3, 4 raised an error outside of a check\n")
 
 
 def test_the_solutions_pass_and_a_notebook_as_released_does_not_and_says_so_kindly(capsys):
@@ -93,7 +93,7 @@ def test_an_error_in_a_cell_shows_the_student_s_line_and_the_next_cell_runs(tmp_
     assert "b = a / 0" in said
     assert "cell 2 of a.ipynb" in said
     assert "notebook.py" not in said
-    assert "1 of 1 checks passed, 1 of 1 points; cells 2, 5 raised an error outside of a check" in said
+    assert "1 of 1 checks passed, 1 of 1 point; cells 2, 5 raised an error outside of a check" in said
 
 
 def test_what_keeps_a_check_from_being_run_takes_nothing_off_the_total(tmp_path, capsys):

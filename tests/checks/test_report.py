@@ -124,7 +124,27 @@ def test_no_sentence_stands_twice_in_a_report(name, mistake):
 def test_a_report_counts_the_cases_that_are_right(name, mistake):
     failure = report_of(name, mistake).failure
     assert 0 <= failure.right < failure.asked
-    assert f"{failure.right} of {failure.asked} cases are right." in report_of(name, mistake).message
+    verb = "is" if failure.right == 1 else "are"
+    assert f"{failure.right} of {failure.asked} cases {verb} right." in report_of(name, mistake).message
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (1, "lacks 1 True value, and has none too many"),
+        (2, "lacks 2 True values, and has none too many"),
+        (-1, "has 1 True value too many, and none missing"),
+        (-3, "has 3 True values too many, and none missing"),
+    ],
+)
+def test_one_wrong_entry_of_a_mask_is_told_of_in_the_singular(wrong, said):
+    def nearly(query_len, key_len=None, *rest, **options):
+        right = attnlib.causal_mask(query_len, key_len, *rest, **options)
+        flat = right.copy().ravel()
+        flat[np.flatnonzero(flat == (wrong > 0))[: abs(wrong)]] ^= True
+        return flat.reshape(right.shape)
+
+    assert said in examine("causal_mask", nearly, seed=0).message
 
 
 def test_the_cases_are_counted_as_they_are():

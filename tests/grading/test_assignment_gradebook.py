@@ -144,7 +144,7 @@ def test_what_ran_without_a_sandbox_is_flagged_and_a_flag_stays(ours, notebooks)
 def test_an_unknown_notebook_is_left_out(ours, notebooks, caplog):
     with ours.open() as gradebook:
         gradebook.record("more", notebooks | {"evil\x1b[2J": notebooks["first"]}, None)
-    assert "more: evil\N{REPLACEMENT CHARACTER}[2J is not a notebook of rich, left out" in caplog.messages
+    assert "more: evil\N{REPLACEMENT CHARACTER}[2J is not a notebook of rich, so it is left out" in caplog.messages
     assert grade(ours, "more", "check-one")[0] == 1
 
 

@@ -407,7 +407,7 @@ def test_a_seed_is_revealed_where_the_last_entry_was_cut_off(audit):
 def test_the_command_says_what_is_wrong_and_fails(kept, monkeypatch, capsys):
     monkeypatch.setattr("grading.__main__.ROOT", kept.root)
     assert main(["verify", "tiny", "--course", str(kept.folder)]) == 0
-    assert "6 entries for 2 students agree" in capsys.readouterr().out
+    assert "and the submissions (entries: 6, students: 2)." in capsys.readouterr().out
     log(kept).write_bytes(log(kept).read_bytes().replace(b"5.5", b"6.0"))
     assert main(["verify", "tiny", "--course", str(kept.folder)]) == 1
     assert "entry 4 does not follow" in capsys.readouterr().out

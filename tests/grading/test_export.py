@@ -95,7 +95,7 @@ def test_the_login_counts_before_a_number_that_happens_to_be_the_same(tmp_path):
 def test_where_it_is_not_clear_who_is_meant_nobody_gets_the_grade(tmp_path):
     found = changes([row("ada", 1), row("1001", 2)], NAME, book(tmp_path))
     assert not found.lines
-    assert {reason for _, reason in found.left_out} == {"somebody else here has the same row in Canvas"}
+    assert {reason for _, reason in found.left_out} == {"another student here has the same row in Canvas"}
     twice = changes([row("chloe", 1)], NAME, book(tmp_path, CANVAS.replace(",ada,", ",chloe,")))
     assert twice.left_out == (("chloe", "2 rows in Canvas have this name"),)
 
@@ -178,10 +178,15 @@ def test_notes_that_cannot_be_written_as_they_are_stay_away(tmp_path, old, new):
 def test_a_difference_in_the_points_and_waiting_answers_are_said(tmp_path):
     found = changes([row("ada", 1, to_read=2, points=29.0)], NAME, book(tmp_path))
     assert found.warnings[:2] == (
-        "Canvas gives 7.00 points for this assignment, but here it is worth 29.00. Change it in Canvas.",
-        "2 answers are still to be marked by hand; until then, those without a mark count as 0.",
+        "In Canvas, this assignment is worth 7.00, but here it is worth 29.00. Change it in Canvas.",
+        "2 answers are still to be marked by hand. Until then, an answer without a mark counts as 0.",
     )
     assert written(found)[1][-1] == "7.00", "an import must not change what the assignment counts for"
+
+
+def test_one_waiting_answer_is_told_of_in_the_singular(tmp_path):
+    found = changes([row("ada", 1, to_read=1, points=7.0)], NAME, book(tmp_path))
+    assert found.warnings[0].startswith("1 answer is still to be marked by hand.")
 
 
 @pytest.mark.parametrize("formula", ["=1+1", "+1", "-1", "@A1", "＝1", "＠A", "\t=1", "\r=1"])
@@ -205,7 +210,7 @@ def test_a_terminal_gets_no_control_characters(tmp_path):
         (CANVAS.replace("Points Possible", "Points"), "no row 'Points Possible'"),
         (CANVAS.replace("02-self-attention", "03-other"), "no columns for '02-self-attention'"),
         (CANVAS.replace("Quiz 1", "02 SELF attention"), "2 columns for '02-self-attention'"),
-        (CANVAS.replace("10.00,7.00", "10.00,(read only)"), "nobody may change"),
+        (CANVAS.replace("10.00,7.00", "10.00,(read only)"), "is read-only. Make sure"),
         ('Student,ID,Section\n"' + "x" * 200_000, "is not a CSV file"),
     ],
 )
@@ -271,7 +276,7 @@ def course(tmp_path, monkeypatch) -> Course:
 
 def test_without_canvas_everything_is_written(course):
     said = export(course, NAME, canvas=None, out=None)
-    assert said == f"5 students, 1 questions\nTable: {course.reports(NAME) / 'grades.csv'}"
+    assert said == f"5 students, 1 question\nTable: {course.reports(NAME) / 'grades.csv'}"
     assert (course.reports(NAME) / "grades.csv").read_text().count("\n") == 6
 
 

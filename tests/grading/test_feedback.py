@@ -99,6 +99,14 @@ def test_the_name_of_a_student_is_text(student, tmp_path, monkeypatch):
     assert not page.find_all("script")
 
 
+def test_an_answer_that_nobody_has_marked_has_no_score_yet(tmp_path, monkeypatch):
+    cell = graded(new_code_cell("", id="essay"))
+    cell.metadata.nbgrader["unread"] = True
+    page = BeautifulSoup(page_of(cell, tmp_path=tmp_path, monkeypatch=monkeypatch), "html.parser")
+    assert page.select_one(".scores td").text == "not marked yet, of 2"
+    assert page.select_one("#essay span").text == "not marked yet, of 2 points"
+
+
 @pytest.mark.parametrize("display", ["block", "inline-block"])
 @pytest.mark.parametrize("kind", ["output", "markdown"])
 def test_nothing_that_a_student_wrote_covers_a_score(kind, display, browser, tmp_path, monkeypatch):

@@ -73,7 +73,7 @@ def test_with_another_gradebook_a_graded_class_is_refused_and_nothing_rewritten(
     with environment("ATTENTION_DB", f"sqlite:///{tmp_path}/new.db"):
         assert call(course, what, "tiny") == 1
     said = capsys.readouterr().err
-    assert "2 submissions to tiny were graded" in said
+    assert "who was graded for tiny (2 students)" in said
     assert f"python -m grading migrate --from sqlite:///{course.folder}/gradebook.db" in said
     assert files(course) == before
     assert not (tmp_path / "new.db").exists()

@@ -104,7 +104,7 @@ def test_rounding_makes_no_difference_where_there_is_none():
     assert a.discrimination is None
 
 
-@pytest.mark.parametrize(("n", "flags"), [(ENOUGH, ("does not go with the rest",)), (ENOUGH - 2, ())])
+@pytest.mark.parametrize(("n", "flags"), [(ENOUGH, ("low discrimination",)), (ENOUGH - 2, ())])
 def test_a_weak_question_is_flagged_where_there_are_answers_enough_to_say_so(n, flags):
     item, *_ = analyse_items(rows([(i % 2, -(i % 2) + 1, i % 4 / 4) for i in range(n)], (1, 1, 1)))
     assert item.discrimination < 0.1

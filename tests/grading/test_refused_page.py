@@ -22,6 +22,7 @@ def course(tiny, boxes):
     folder = tiny.submitted("asks-too", "tiny")
     (folder / "Ask for it").mkdir()
     (folder / "tiny.ipynb").rename(folder / "Ask for it" / "tiny.ipynb")
+    tiny.submitted("empty", "tiny").mkdir(parents=True)
     tiny.submit("good")
     run(tiny, "tiny", how=How(), pool=boxes)
     return tiny
@@ -43,6 +44,7 @@ EXPECTED = {
     "Hand it in without the long text in its cells.",
     "asks": f"There is no file named tiny.ipynb. Hand it in, or rename what was submitted: {ASKS}.",
     "asks-too": "Ask for it/tiny.ipynb is not a complete notebook (Expecting value, line 1 of 1); was it cut off? Hand",
+    "empty": "There is no file named tiny.ipynb, and the folder is empty. Hand it in.",
     "other": "There is no file named tiny.ipynb. Hand it in, or rename what was submitted: <img src=x",
 }
 
@@ -54,7 +56,7 @@ def test_the_page_says_what_was_wrong_and_what_to_do(course, student):
     assert f"Feedback for {student}: 0 / 6 points. Your submission could not be graded: " in text
     assert EXPECTED[student] in text
     assert ("Ask for" in text) == student.startswith("asks"), "which stands in a name"
-    assert "stopped" not in text
+    assert "Not everything in the notebook worked" not in text
     assert "Points for each question" not in text
 
 

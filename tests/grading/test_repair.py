@@ -347,6 +347,32 @@ def test_of_several_files_the_newest_is_taken_and_the_name_asked_for_before_all(
     assert expected == ["old", "new", "inside", "exact"]
 
 
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({NAME: (["answer-one"], 3), "a.ipynb": (["answer-one"], 0)}, "it has the expected name"),
+        ({"a.ipynb": (["answer-one", "words"], 3), "b.ipynb": (["words"], 0)}, "it has the most answers"),
+        (
+            {"tiny (1).ipynb": (["answer-one"], 3), "a.ipynb": (["answer-one"], 0), "b.ipynb": ([], 1)},
+            "no other file has more answers, and its name fits best",
+        ),
+        (
+            {"tiny (1).ipynb": (["words"], 2), "tiny (2).ipynb": (["words"], 3), "a.ipynb": (["words"], 0)},
+            "it is the newest of the files with the most answers and a fitting name",
+        ),
+        (
+            {"a.ipynb": (["words"], 2), "b.ipynb": (["words"], 3), "c.ipynb": ([], 0)},
+            "it is the newest of the files with the most answers",
+        ),
+    ],
+)
+def test_the_reason_for_choosing_a_file_is_the_one_that_decided(folder, files, why):
+    for name, (answers, age) in files.items():
+        write_aged(folder / name, with_answers(*answers), age)
+    (told,) = [repair for repair in repair_notebook(folder, NAME, TEMPLATE).repairs if repair.kind == "several-files"]
+    assert told.text.startswith(f"There are several files, and {next(iter(files))} was chosen: {why}. Not graded: ")
+
+
 def test_an_extracted_archive_is_looked_into_one_level_deep(folder, refuse):
     write_aged(folder / "homework" / NAME, answered(), 0)
     assert kinds(repair_notebook(folder, NAME, TEMPLATE)) == {"sub-folder"}
@@ -362,7 +388,7 @@ def test_what_systems_leave_behind_is_no_submission(folder, refuse, name):
 
 
 def test_nothing_at_all_is_missing(folder, refuse):
-    assert "nothing" in refuse().reason
+    assert refuse().reason == f"There is no file named {NAME}, and the folder is empty. Ask for it."
     folder.rmdir()
     assert refuse().verdict == "missing"
 
@@ -555,6 +581,22 @@ def test_ids_are_repaired(hand_in, wrong):
     admitted = hand_in(json.dumps(notebook))
     assert kinds(admitted) == {"cell-ids"}
     assert points(admitted) == [2, 2, 2]
+
+
+def test_one_cell_and_several_are_told_of_in_the_right_number(hand_in):
+    notebook = answered()
+    cell_of(notebook, "answer-one")["id"] = ""
+    one = [repair.text for repair in hand_in(json.dumps(notebook) + "x").repairs]
+    assert one == [
+        "What followed the end of the notebook (1 character) is left out.",
+        "1 cell had no valid id of its own.",
+    ]
+    cell_of(notebook, "words")["id"] = "ä"
+    two = [repair.text for repair in hand_in(json.dumps(notebook) + "x!").repairs]
+    assert two == [
+        "What followed the end of the notebook (2 characters) is left out.",
+        "2 cells had no valid id of their own.",
+    ]
 
 
 @pytest.mark.parametrize("kernel", [None, 3, {"name": "julia\x1b", "display_name": 3}, {"name": ["python3"]}])

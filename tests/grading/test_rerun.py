@@ -55,7 +55,7 @@ def test_the_page_shows_a_mark_that_was_kept_and_says_that_somebody_will_look_ag
     page = graded["improves"].feedback[0].read_text()
     assert "<td>0.25 / 2, to be looked at again</td>" in page
     assert "<span>0.25 / 2 points, to be looked at again</span>" in page
-    assert "unread" not in page
+    assert "not marked yet" not in page
     assert "4.25 / 6 points" in page
 
 

@@ -21,8 +21,9 @@ LAYERS = (  # of attnlib, the lowest first: all other modules are above them, an
     ("_attention_arguments", "_head_groups", "_lengths", "_spec", "masks"),
     ("_backward", "_blocks", "_small", "_tiled", "cells"),
     (
-        *("_array_api", "_numpy", "_triton", "_torch", "_torch_blocks", "_torch_fused", "_torch_recurrent"),
-        *("_torch_plain", "_torch_second_derivatives", "_torch_steps", "_torch_tracing", "_torch_unfused"),
+        *("_array_api", "_numpy", "_triton", "_torch", "_torch_blocks", "_torch_fused", "_torch_lower_right"),
+        *("_torch_lost_infinities", "_torch_plain", "_torch_recurrent", "_torch_second_derivatives", "_torch_steps"),
+        *("_torch_tracing", "_torch_unfused"),
     ),
     ("_dispatch",),
 )

@@ -1,8 +1,11 @@
 """What each step of the set-up installs, which build of PyTorch, and that no index stops or delays it."""
 
 import http.server
+import importlib.metadata
 import importlib.util
 import socket
+import subprocess
+import sys
 import threading
 import tomllib
 from itertools import pairwise
@@ -26,9 +29,10 @@ def install(monkeypatch, tmp_path):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.asked = []
-    module.fails = lambda arguments: False
+    module.fails, module.really_pip = lambda arguments: False, module.pip
     monkeypatch.setattr(module, "pip", lambda *a: module.asked.append(a) or not module.fails(a))
     monkeypatch.setattr(module.sys, "platform", "linux")
+    monkeypatch.setattr(module.sysconfig, "get_path", {"purelib": str(tmp_path)}.get)
     monkeypatch.setenv("PATH", str(tmp_path))
     return module
 
@@ -76,6 +80,27 @@ def test_without_a_gpu_the_cpu_build_comes_first_and_its_size_is_told(install, i
     out = capsys.readouterr().out
     assert "Installing the group book" in out
     assert "2.0 GB on the disk\n" in out
+
+
+@pytest.mark.slow
+def test_no_program_builds_a_grammar_of_addresses_though_the_package_is_installed(install, tmp_path):
+    install.main("student", "")
+    assert importlib.metadata.version("rfc3987-syntax")
+    begin = f"import site, sys; sys.modules.pop('rfc3987_syntax', None); site.addsitedir({str(tmp_path)!r})"
+    command = [sys.executable, "-c", f"{begin}; import nbformat; print(sys.modules['rfc3987_syntax'])"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
+    assert done.stdout == "None\n"
+
+
+def test_modules_are_compiled_though_not_by_pip(install, tmp_path, monkeypatch):
+    (tmp_path / "right.py").write_text("x = 1\n")
+    (tmp_path / "for_another_python.py").write_text("print x\n")
+    install.main("student", "")
+    assert [file.name.partition(".")[0] for file in (tmp_path / "__pycache__").iterdir()] == ["right"]
+    commands, done = [], subprocess.CompletedProcess([], 0)
+    monkeypatch.setattr(install.subprocess, "run", lambda command, **_: commands.append(command) or done)
+    assert install.really_pip("some-package")
+    assert "--no-compile" in commands[0]
 
 
 def test_a_student_gets_no_torch_and_nobody_is_asked_for_it(install, index, capsys):

@@ -3,8 +3,11 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
+import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -37,6 +40,33 @@ def test_make_check_runs_what_has_no_mark():
     (call,) = arguments_of_pytest("check")
     assert call[call.index("-m") + 1] == " and ".join(f"not {mark}" for mark in MARKS)
     assert not [one for one in call if one.startswith("tests")]
+
+
+def test_the_files_that_take_longest_come_first(tmp_path):
+    """Pytest forgets a file that is named before its own folder, so there is an option for this."""
+    files = [option for call in arguments_of_pytest("test") for name, option in pairwise(call) if name == "--first"]
+    assert len(files) > 3
+    assert {ROOT / file for file in files} <= set(FILES)
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = browser\n")
+    for name in "abcd":
+        (tmp_path / f"test_{name}.py").write_text("def test_one(): pass\ndef test_other(): pass\n")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--collect-only",
+        "--first",
+        "test_d.py",
+        "--first",
+        "test_b.py",
+        ".",
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=600)
+    assert re.findall(r"test_(\w)\.py::test_(\w+)", done.stdout) == [
+        (file, test) for file in "dbac" for test in ("one", "other")
+    ]
 
 
 def test_an_undeclared_mark_is_an_error():

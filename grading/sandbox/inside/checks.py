@@ -7,9 +7,7 @@ from typing import Any
 
 __all__ = ["CheckFailed", "check", "check_choice", "examine", "exercises"]
 
-NOT_EXAMINED = (
-    "is not examined here: while a notebook is graded, the assignment's own checks are answered, and nothing else."
-)
+NOT_EXAMINED = "is not examined here: while a notebook is being graded, only the assignment's own checks are answered."
 listeners: list[Any] = []
 
 

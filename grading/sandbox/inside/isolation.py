@@ -72,14 +72,14 @@ def fork_into_pid_namespace(own: int) -> int:
         child = os.fork()
     finally:
         if child:
-            _do(libc.setns(own, NEWPID), "return to the own processes")
+            _do(libc.setns(own, NEWPID), "return to the previous process namespace")
     return child
 
 
 def unshare_namespaces(folders: Mapping[str, int], uid: int, kept: Sequence[str] = ()) -> None:
     """Enter new namespaces, in which an empty folder of limited size replaces each of ``folders``.
 
-    What is to be ``kept`` of them, such as a Python environment in /tmp, is shown in them again.
+    What has to be ``kept`` of them, such as a Python environment in /tmp, is shown in them again.
     """
     _do(libc.unshare(NEWNS | NEWNET | NEWIPC | NEWUTS), "unshare")
     _mount(None, "/", REC | PRIVATE)
@@ -132,7 +132,7 @@ def become_user(uid: int) -> None:
         os.setresuid(uid, uid, uid)
         _do(libc.prctl(SET_DUMPABLE, 1, 0, 0, 0), "dumpable")  # otherwise /proc/self would still belong to root
     user, group = os.getuid(), os.getgid()
-    _do(libc.unshare(NEWUSER), "unshare the user")
+    _do(libc.unshare(NEWUSER), "unshare users")
     _map(user, group)
 
 

@@ -18,15 +18,14 @@ from grading.sandbox.selftest.honest import WORKS, worked
 from grading.verdict import Verdict
 
 UNSAFE_MACHINE = (
-    "Grade nobody's work on this machine as it is: what is marked ✗ can be done by any submission. Update bubblewrap "
-    "and the kernel, keep class folders and the repository out of /usr and out of Python's own folders, or grade in a "
-    "virtual machine."
+    "Do not grade on this machine as it is: any submission can do what is marked ✗. Update bubblewrap and the kernel, "
+    "keep class folders and the repository out of /usr and out of Python's own folders, or grade in a virtual machine."
 )
 COLUMNS = (8, 17, 41, 19)  # characters
 
 
 def require_isolation(host: Host, course: Course | None = None) -> None:
-    """Start a sandbox, unless it runs, and make sure that nothing escapes from it, also around the course in use.
+    """Start a sandbox, unless it is running, and make sure that student code cannot get out or reach the course.
 
     Raises:
         NoSandboxError: it does not start, or something gets out of it, which is named.
@@ -90,15 +89,13 @@ def _all(host: Host, canaries: Canaries) -> Iterator[AttemptResult]:
 
 
 def _escape_results(host: Host, canaries: Canaries) -> Iterator[AttemptResult]:
-    """Run all attempts to escape in one process, beside another one that lays out what they look for."""
+    """Run all attempts to escape in one process, while another one leaves things for them to find."""
     attempts = escape_attempts(canaries)
     with host.submission_process() as other, host.submission_process() as process:
         prepare(other)
         for attempt in attempts:
             if attempt.before and (said := shown(other, attempt.before)):
-                raise StoppedError(
-                    Verdict.INFRASTRUCTURE, f"could not do what has to come before {attempt.name}: {said}"
-                )
+                raise StoppedError(Verdict.INFRASTRUCTURE, f"could not prepare {attempt.name}: {said}")
         prepare(process)
         yield from (run_attempt(process, attempt) for attempt in attempts)
 

@@ -1,4 +1,4 @@
-"""An attempt to escape from the sandbox: what is tried, what is expected to come of it, and what came."""
+"""An attempt to escape from the sandbox: what is tried, what is expected, and what happened."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class AttemptResult:
-    """What came of an attempt, of whatever kind, and whether that is as it should be."""
+    """The result of an attempt of any kind, and whether it is as expected."""
 
     family: str
     name: str
@@ -53,7 +53,7 @@ def prepare(process: SubmissionProcess) -> None:
 
 
 def run_attempt(process: SubmissionProcess, attempt: Attempt) -> AttemptResult:
-    """Run an attempt in a process that is prepared. One that reports nothing counts as one that succeeded."""
+    """Run an attempt in a process that is prepared. An attempt that reports nothing counts as a successful escape."""
     try:
         said = shown(process, f"attempt({attempt.function}(**{dict(attempt.arguments)!r}))")
     except StoppedError as stop:
@@ -86,5 +86,5 @@ def _text(output: dict[str, Any]) -> str:
 
 
 def missed(found: Sequence[AttemptResult]) -> list[AttemptResult]:
-    """Return the findings that are not as they should be."""
+    """Return the results that are not as expected."""
     return [each for each in found if not each.held]

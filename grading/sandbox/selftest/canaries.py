@@ -1,4 +1,4 @@
-"""Canaries: files, processes and sockets on the grader's side, so that an attempt which escapes finds something."""
+"""Canaries: files, processes and sockets on the grader's side, so that an attempt that escapes finds something."""
 
 import ctypes
 import os
@@ -21,14 +21,14 @@ from grading.sandbox import bubblewrap
 VARIABLE = "SELFTEST_SECRET"
 CREATE, REMOVE = 0o1600, 0
 ROOT = Path(grading.__file__).parents[1]
-NAMESPACES = ("net", "mnt", "pid", "ipc", "uts", "user")  # of namespaces
-MAX_CANARIES = 40  # files of a kind
-ANSWER_FILES = re.compile("attnlib/checks/(?!calling/)")  # what holds the references and the known mistakes
+NAMESPACES = ("net", "mnt", "pid", "ipc", "uts", "user")  # the kinds of namespaces
+MAX_CANARIES = 40  # how many files of a kind
+ANSWER_FILES = re.compile("attnlib/checks/(?!calling/)")  # the files with the references and the known mistakes
 
 
 @dataclass(frozen=True)
 class Canaries:
-    """What there is to be found: files by kind, a word, a process, listeners, and memory that is shared."""
+    """What there is to find: files by kind, a word, a process, listeners, and shared memory."""
 
     word: str
     files: dict[str, list[str]]
@@ -43,7 +43,7 @@ class Canaries:
 
 @contextmanager
 def lay_canaries(course: Course | None = None) -> Iterator[Canaries]:
-    """Lay everything out, and take it away again. The course is the one in use, or that of the environment."""
+    """Put everything in place, and remove it again. The course is the one in use, or that of the environment."""
     course = course or Course.at(ROOT)
     with ExitStack() as stack:
         word = f"selftest-{token_hex(8)}"
@@ -101,7 +101,7 @@ def _repository(course: Course) -> list[str]:
 
 
 def _home() -> list[str]:
-    """Return what is in the home of whoever grades, except Python itself."""
+    """Return what is in the home folder of the person who grades, except Python itself."""
     shown = [Path(sys.prefix), Path(sys.base_prefix)]
     try:
         entries = list(islice(Path.home().iterdir(), MAX_CANARIES))
@@ -117,7 +117,7 @@ def _system() -> list[str]:
 
 
 def _listener(stack: ExitStack, host: str) -> int:
-    """Listen at an address, where the machine has it, and return the port."""
+    """Listen at an address, if the machine has it, and return the port."""
     try:
         server = stack.enter_context(socket.create_server((host, 0), family=_family(host)))
     except OSError:

@@ -1,4 +1,4 @@
-"""All attempts to escape from the sandbox, by what a submission would be after."""
+"""All attempts to escape from the sandbox, grouped by what a submission would try to do."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ ANSWER_MODULES = (
         "grading.sandbox.selftest",
     ),
 )
-VISIBLE_FILE = "/usr/bin/env"  # that every box shows
+VISIBLE_FILE = "/usr/bin/env"  # every box shows it
 DEVICES = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"]
 SYSTEM_FILES = ["/usr/bin/env", "/etc/ld.so.cache", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger"]
 
 
 def escape_attempts(canaries: Canaries) -> list[Attempt]:
-    """Return every attempt that needs no more than a moment."""
+    """Return all attempts, each of which takes only a moment."""
     return [*_read(canaries), *_write(canaries), *_connect(canaries), *_see(canaries), *_calls()]
 
 
@@ -34,7 +34,7 @@ def _read(canaries: Canaries) -> list[Attempt]:
     files = {
         "repository": "solutions, tests and the engine of this course",
         "class": "the gradebook, and another submission",
-        "home": "the home of whoever grades",
+        "home": "the home folder of the person who grades",
         "system": "/etc/shadow, /etc/passwd, /var, /run",
     }
     attempts = [
@@ -53,7 +53,7 @@ def _read(canaries: Canaries) -> list[Attempt]:
         ),
         _attempt("read", "memory", "the memory of other processes", "files.memory", pid=canaries.pid),
         _attempt("read", "references", "modules that hold the answers", "files.references", modules=ANSWER_MODULES),
-        _attempt("read", "payload", "more of the course than was carried in", "files.payload", meant=meant()),
+        _attempt("read", "payload", "more of the course than it should hold", "files.payload", meant=meant()),
         _attempt("read", "open files", "files that the box left open", "files.open_files"),
         left,
     ]
@@ -62,7 +62,7 @@ def _read(canaries: Canaries) -> list[Attempt]:
 def _write(canaries: Canaries) -> list[Attempt]:
     paths = [*SYSTEM_FILES, *canaries.files["class"][:2]]
     return [
-        _attempt("write", "folders", "a file in every folder of every mount", "files.write"),
+        _attempt("write", "folders", "a file in folders of every mount", "files.write"),
         _attempt("write", "files", "the system, Python, the payload", "files.change", paths=paths),
         _attempt(
             "write",
@@ -92,9 +92,9 @@ def _connect(canaries: Canaries) -> list[Attempt]:
         ),
         _attempt("connect", "tcp", "a listener on this machine, and elsewhere", "network.tcp", ports=canaries.ports),
         _attempt("connect", "udp", "a datagram to this machine, and elsewhere", "network.udp", port=canaries.udp),
-        _attempt("connect", "names", "the address of a name", "network.names"),
+        _attempt("connect", "names", "looking up the address of a name", "network.names"),
         _attempt("connect", "unix", "sockets with a name on this machine", "network.unix", names=canaries.sockets),
-        _attempt("connect", "kinds", "sockets of every kind that leads out", "network.kinds"),
+        _attempt("connect", "kinds", "every kind of socket that leads out", "network.kinds"),
         _attempt("connect", "devices", "a network device", "network.devices", namespace=canaries.spaces.get("net", "")),
     ]
 
@@ -106,8 +106,8 @@ def _see(canaries: Canaries) -> list[Attempt]:
         ),
         _attempt("see", "signals", "a signal to it, and to all others", "processes.signalled", pid=canaries.pid),
         _attempt("see", "shared memory", "its memory", "processes.shared", key=canaries.segment, file=canaries.memory),
-        _attempt("see", "namespaces", "namespaces of the grader's", "processes.spaces", grader=canaries.spaces),
-        _attempt("see", "machine", "counts that the kernel keeps for all", "processes.machine"),
+        _attempt("see", "namespaces", "the grader's namespaces", "processes.spaces", grader=canaries.spaces),
+        _attempt("see", "machine", "counts for the whole machine", "processes.machine"),
         _attempt("see", "terminal", "the grader's terminal", "processes.terminals"),
     ]
 
@@ -117,9 +117,9 @@ def _calls() -> list[Attempt]:
         *(_attempt("call", name, f"the system call {name}", "calls.call", call=name) for name in REFUSED_CALLS),
         *(_attempt("call", name, f"the system call {name}", "calls.option", option=name) for name in REFUSED_ARGUMENTS),
         _attempt("call", "clone", "a process in new namespaces", "calls.clone"),
-        _attempt("call", "SIGCHLD", "children whose processor time nobody counts", "calls.uncounted"),
-        _attempt("call", "x32", "a call by its other number", "calls.other_convention"),
-        _attempt("call", "root", "to be root", "calls.root"),
-        _attempt("call", "rights", "rights that were kept", "calls.rights"),
-        _attempt("call", "TIOCSTI", "to type into the terminal", "calls.type_for_others"),
+        _attempt("call", "SIGCHLD", "children with uncounted processor time", "calls.uncounted"),
+        _attempt("call", "x32", "a system call by its x32 number", "calls.other_convention"),
+        _attempt("call", "root", "becoming root", "calls.root"),
+        _attempt("call", "rights", "capabilities that were kept", "calls.rights"),
+        _attempt("call", "TIOCSTI", "typing into the terminal", "calls.type_for_others"),
     ]

@@ -17,7 +17,7 @@ FILL = "import time\nheld = bytearray(150_000_000)\nfor i in range(0, len(held),
 
 @dataclass(frozen=True)
 class Excess:
-    """What takes too much: cells, the limits that they meet, and what is to come of it."""
+    """Cells that take too much, the limits that they run under, and the expected result."""
 
     name: str
     tried: str
@@ -61,31 +61,31 @@ PRINT = "print('x' * 90_000)"
 
 EXCESSES = (
     Excess("cell time", "a loop that never ends", Verdict.TIMEOUT, ["while True: pass"], _short(cell=0.5)),
-    Excess("deaf", "a loop that lets no interrupt stop it", Verdict.TIMEOUT, [DEAF], _short(cell=0.5)),
-    Excess("notebook time", "cells that are slow together", Verdict.TIMEOUT, ["import time; time.sleep(0.5)"] * 3,
+    Excess("deaf", "a loop that ignores interrupts", Verdict.TIMEOUT, [DEAF], _short(cell=0.5)),
+    Excess("notebook time", "cells that together take too long", Verdict.TIMEOUT, ["import time; time.sleep(0.5)"] * 3,
            _short(notebook=1, clock=1)),
-    Excess("processor time", "more seconds of it than there are", Verdict.TIMEOUT, ["while True: pass"],
+    Excess("processor time", "a process that never stops computing", Verdict.TIMEOUT, ["while True: pass"],
            _short(processor=1)),
-    Excess("limits", "to raise the limits again", "True", [RAISE]),
+    Excess("limits", "raising the limits again", "True", [RAISE]),
     Excess("memory", "one array", Verdict.OUT_OF_MEMORY, ["import numpy; numpy.ones(10**9)"]),
-    Excess("memory of many", "processes that fill the memory together", Verdict.OUT_OF_MEMORY, [_many(FILL)]),
+    Excess("memory of many", "processes that together fill the memory", Verdict.OUT_OF_MEMORY, [_many(FILL)]),
     Excess("shared memory", "memory that processes share", Verdict.OUT_OF_MEMORY, [_many(SHARED)]),
     Excess("memory and talk", "the same, printing without a pause", Verdict.OUT_OF_MEMORY,
            [_many(FILL, talk="; print('.', flush=True)")]),
     Excess("processes", "forty processes", "BlockingIOError", [FORKS]),
     Excess("open files", "two hundred files", "Too many open files", [FILES]),
     Excess("file size", "a file of nine megabytes", "OSError", [LARGE], _short(file_size=4 * MB)),
-    Excess("disk", "files that fill the disk together", "No space left", [DISK], _short(file_size=4 * MB)),
+    Excess("disk", "files that together fill the disk", "No space left", [DISK], _short(file_size=4 * MB)),
     Excess("number of files", "twenty thousand files", "No space left", [NODES]),
     Excess("output of a cell", "two megabytes of text", Verdict.OUTPUT_LIMIT, ["print('x' * 2_000_000)"]),
     Excess("output of all", "text in every cell", Verdict.OUTPUT_LIMIT, [PRINT] * 4, _short(notebook_output=200_000)),
     Excess("channel", "megabytes past the limit on output", Verdict.OUTPUT_LIMIT, [FLOOD]),
-    Excess("end", "to end the process", Verdict.CRASHED, ["import os; os._exit(0)"]),
+    Excess("end", "ending the process", Verdict.CRASHED, ["import os; os._exit(0)"]),
 )  # fmt: skip
 
 
 def exceeded(host: Host, excess: Excess) -> AttemptResult:
-    """Run what takes too much, and say what came of it."""
+    """Run cells that take too much, and return what happened."""
     steps = tuple(Step(str(i), source) for i, source in enumerate(excess.cells))
     happened = verdict(execute(host, Task(steps, excess.limits)))
     held = excess.expected in happened
@@ -93,7 +93,7 @@ def exceeded(host: Host, excess: Excess) -> AttemptResult:
 
 
 def verdict(result: Result) -> str:
-    """Return in words what came of running cells: the verdict of the first that stopped, else what was shown."""
+    """Return in words what happened to cells: the verdict on the first that stopped, or else what was shown."""
     for stopped, _ in result.stops.values():
         return stopped
     if result.lost:

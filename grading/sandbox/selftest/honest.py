@@ -11,7 +11,7 @@ from grading.task import Step, Task
 
 @dataclass(frozen=True)
 class Work:
-    """A cell, and what it is to print, or the kind of output that it is to show."""
+    """A cell, and what it has to print, or the kind of output that it has to show."""
 
     name: str
     source: str

@@ -123,7 +123,7 @@ CASES = (
     Case("other-library", "answers in torch where NumPy is asked for",
          {"dot": "def dot(query, key): return torch.tensor(query) @ torch.tensor(key).mT"}, base="right", loses=("dot",),
          harmless=True),
-    Case("imports-edited", "imports what there is not", {"imports": "import tensorflow as np"}, base="right",
+    Case("imports-edited", "imports modules that do not exist", {"imports": "import tensorflow as np"}, base="right",
          harmless=True),
     Case("prints-in-answers", "prints and warns in its answers", {"dot": RIGHT["dot"] + """
 import warnings
@@ -131,7 +131,7 @@ right = dot
 def dot(query, key):
     print("x" * 10_000); warnings.warn("odd")
     return right(query, key)"""}, base="right", harmless=True),
-    Case("changes-settings", "has every warning and every small error of NumPy raise",
+    Case("changes-settings", "makes every warning and every floating-point error of NumPy raise",
          {"first": "import warnings, numpy as np, torch\nwarnings.simplefilter('error')\nnp.seterr(all='raise')\n"
           "torch.set_default_dtype(torch.float64); torch.set_grad_enabled(False)"}, base="right", harmless=True),
     Case("random-seeds", "sets every seed there is", {"first": "import numpy as np, random, torch\nnp.random.seed(0); "
@@ -140,21 +140,21 @@ def dot(query, key):
     Case("empty-file", "hands in an empty file", put=_written(""), loses=ALL, verdicts=("unreadable",)),
     Case("half-a-file", "hands in half a notebook", put=lambda file: _written(_text(file)[:900])(file), loses=ALL,
          verdicts=("unreadable",)),
-    Case("other-file", "hands in a PDF by the name of a notebook", put=_written(b"%PDF-1.7\n\xff\xfe\x00" * 100), loses=ALL,
+    Case("other-file", "hands in a PDF under a notebook's name", put=_written(b"%PDF-1.7\n\xff\xfe\x00" * 100), loses=ALL,
          verdicts=("unreadable",)),
     Case("deep-file", "hands in lists within lists", put=_written("[" * 500_000), loses=ALL, verdicts=("unreadable",)),
     Case("deep-cells", "hands in cells within cells", put=_written('{"cells":' * 100_000), loses=ALL, verdicts=("unreadable",)),
     Case("huge-file", "hands in a hundred megabytes", put=_hole, loses=ALL, verdicts=("unreadable",)),
     Case("pipe", "hands in a pipe that nobody writes to", put=_pipe, loses=ALL, verdicts=("missing", "unreadable")),
-    Case("folder", "hands in a folder by that name", put=_folder, loses=ALL, verdicts=("missing", "unreadable")),
-    Case("device", "hands in a link to a device without end", put=_device, loses=ALL, verdicts=("missing", "unreadable")),
-    Case("link", "hands in a link to the notebook of another", put=_linked, loses=ALL, verdicts=("missing", "unreadable")),
-    Case("linked-folder", "hands in a link to the folder of another", put=_folder_linked, loses=ALL,
+    Case("folder", "hands in a folder under the notebook's name", put=_folder, loses=ALL, verdicts=("missing", "unreadable")),
+    Case("device", "hands in a link to an endless device", put=_device, loses=ALL, verdicts=("missing", "unreadable")),
+    Case("link", "hands in a link to another student's notebook", put=_linked, loses=ALL, verdicts=("missing", "unreadable")),
+    Case("linked-folder", "hands in a link to another student's folder", put=_folder_linked, loses=ALL,
          verdicts=("missing", "unreadable")),
-    Case("graders-files", "brings files by the names of what the grader writes", put=_gradebook, base="right"),
+    Case("graders-files", "hands in files under the names of those that the grader writes", put=_gradebook, base="right"),
     Case("many-cells", "has ten thousand cells", edit=_many_cells, loses=ALL, verdicts=("unreadable",)),
     Case("same-ids", "has the same id in every cell", edit=_same_ids, base="right"),
-    Case("strange-names", "has cells by strange names", edit=_strange_names, base="right"),
-    Case("strange-metadata", "has metadata of strange kinds", edit=_strange_metadata, base="right"),
-    Case("ünï cødé 学生 '\"&<b>", "has a name of many kinds of characters", base="right"),
+    Case("strange-names", "has cells with strange names", edit=_strange_names, base="right"),
+    Case("strange-metadata", "has metadata of strange types", edit=_strange_metadata, base="right"),
+    Case("ünï cødé 学生 '\"&<b>", "has a name with many kinds of characters", base="right"),
 )  # fmt: skip

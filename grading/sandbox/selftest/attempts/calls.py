@@ -1,7 +1,7 @@
 """Attempts to make each system call that no submission may make.
 
-What the filter refuses answers ENOSYS, before the kernel looks at an argument. The arguments are such that the kernel
-would answer something else, or do nothing, where a call is not refused.
+A call that the filter refuses fails with ENOSYS before the kernel looks at its arguments. The arguments are chosen so
+that a call that is not refused gets a different answer, or does nothing.
 """
 
 import ctypes
@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 Attempts = Iterator[tuple[str, Callable[[], Any]]]
-INVALID = -1  # a pointer to nowhere, a file that is not open, a process that there is not
+INVALID = -1  # a pointer to nowhere, a file that is not open, a process that does not exist
 IS_ARM = platform.machine() == "aarch64"
-# The number of each call on x86_64 and on aarch64, or None where it has none. Not sync, which has no arguments: let
-# through, it waits until all that the machine has to write is written.
+# The number of each call on x86_64 and on aarch64, or None if it has none. Sync is missing, because it has no
+# arguments: if it were let through, it would wait until the machine has written everything to its disks.
 # fmt: off
 REFUSED_CALLS: dict[str, tuple[int | None, int | None]] = {
     "acct": (163, 89), "add_key": (248, 217), "adjtimex": (159, 171), "bpf": (321, 280), "cachestat": (451, 451),
@@ -66,7 +66,7 @@ REFUSED_CALLS: dict[str, tuple[int | None, int | None]] = {
 }
 # fmt: on
 READ_TABLE = {"modify_ldt": (0, INVALID, INVALID)}  # the kernel answers ENOSYS to any other function of it
-# What a call that is allowed must not be asked for: the numbers of the call, and its arguments.
+# What an allowed call must not be asked to do: the numbers of the call, and its arguments.
 REFUSED_ARGUMENTS: dict[str, tuple[tuple[int, int], tuple[int, ...]]] = {
     **{f"ioctl {name}": ((16, 29), (INVALID, number, INVALID)) for name, number in {
         "TIOCSTI": 0x5412, "TIOCLINUX": 0x541C, "TIOCSETD": 0x5423, "TIOCCONS": 0x541D, "FIOASYNC": 0x5452,
@@ -105,13 +105,13 @@ def call(call: str) -> Attempts:
 
 
 def option(option: str) -> Attempts:
-    """Make a call that is allowed, for something that is not."""
+    """Make an allowed call, with arguments that are not allowed."""
     numbers, arguments = REFUSED_ARGUMENTS[option]
     yield option, partial(_let_through, numbers[IS_ARM], *arguments)
 
 
 def _let_through(number: int, *arguments: int) -> str:
-    """Return how the kernel took a call, or nothing where the filter refused it, or it knows no such call."""
+    """Return how the kernel answered a call, or nothing if the filter refused it or there is no such call."""
     ctypes.set_errno(0)
     result = _libc.syscall(ctypes.c_long(number), *map(ctypes.c_long, arguments))
     said = ctypes.get_errno()
@@ -153,9 +153,9 @@ def _dropped() -> str:
 
 
 def other_convention() -> Attempts:
-    """Make a call by the numbers that 32-bit pointers have."""
+    """Make a call by its number in the x32 ABI, which has 32-bit pointers."""
     if not IS_ARM:
-        yield "x32", partial(_let_through, 0x40000000 | 39)  # the number of the process
+        yield "x32", partial(_let_through, 0x40000000 | 39)  # getpid
 
 
 def root() -> Attempts:
@@ -173,7 +173,7 @@ def _become(change: Callable[[Any], None], whom: Any) -> str:
 
 
 def rights() -> Attempts:
-    """Find a right that was kept, or a filter that is missing."""
+    """Find a capability that was kept, or a filter that is missing."""
     status = dict(line.split(":\t", 1) for line in Path("/proc/self/status").read_text().splitlines() if ":\t" in line)
     for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
         yield name, partial(_differs, status[name].lstrip("0"), "")

@@ -1,4 +1,4 @@
-"""Attempts to read what is no business of a submission's, and to write where it would last."""
+"""Attempts to read what a submission must not see, and to write where it would last."""
 
 import importlib.util
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 Attempts = Iterator[tuple[str, Callable[[], Any]]]
-FILE_POSITION = 4711  # a position in a file, as a word left behind
+FILE_POSITION = 4711  # a file position, set as a message to a later submission
 WRITABLE_FOLDERS = ("/scratch", "/tmp", "/dev/shm", "/warm")
 
 
@@ -28,7 +28,7 @@ def _start(path: str) -> str:
 
 
 def environment(allowed: Sequence[str], word: str) -> Attempts:
-    """Find variables of the grader's, or the word that is in one of them."""
+    """Find the grader's environment variables, or the word that one of them contains."""
     here = Path("/proc/self/environ").read_bytes().decode("utf-8", "replace").split("\0")
     names = {line.partition("=")[0] for line in here} - {"", "PWD", *allowed}
     yield "variables", lambda: " ".join(sorted(names))
@@ -38,7 +38,7 @@ def environment(allowed: Sequence[str], word: str) -> Attempts:
 
 
 def memory(pid: int) -> Attempts:
-    """Look into other processes: all that can be seen, and one of the grader's."""
+    """Look into other processes: all that are visible, and one of the grader's."""
     for process in (*_others(), str(pid)):
         for part in ("mem", "maps", "root", "cwd", "fd", "stack", "syscall"):
             yield f"/proc/{process}/{part}", partial(_start, f"/proc/{process}/{part}")
@@ -51,7 +51,7 @@ def _others() -> list[str]:
 
 
 def _is_gone(process: str) -> bool:
-    """Return whether a process has ended, and waits for its parent to notice."""
+    """Return whether a process has ended, even if its parent has not noticed yet."""
     try:
         return ") Z " in Path(f"/proc/{process}/stat").read_text()
     except OSError:
@@ -59,7 +59,7 @@ def _is_gone(process: str) -> bool:
 
 
 def references(modules: Sequence[str]) -> Attempts:
-    """Find modules that hold the answers, or their files beside what can be imported."""
+    """Find modules that hold the answers, or their files where modules are imported from."""
     for name in modules:
         yield name, partial(importlib.util.find_spec, name)
         for folder in sys.path:
@@ -75,7 +75,7 @@ def payload(meant: Sequence[str]) -> Attempts:
 
 
 def leave() -> None:
-    """Leave something for whoever comes next, wherever something can be left."""
+    """Leave something for the next submission, wherever possible."""
     for folder in WRITABLE_FOLDERS:
         Path(folder, "left").write_text("behind")
     for file in _inherited():
@@ -83,7 +83,7 @@ def leave() -> None:
 
 
 def left() -> Attempts:
-    """Find what an earlier submission left: files, and how far files that both have open were read."""
+    """Find what an earlier submission left: files, and positions in files that both have open."""
     for folder in WRITABLE_FOLDERS:
         yield folder, partial(_start, folder)
     for file in _inherited():
@@ -91,7 +91,7 @@ def left() -> Attempts:
 
 
 def _strange(folder: str) -> list[str]:
-    """Return what is in a folder, but for Python, and for the folders that lead to it and hold nothing else."""
+    """Return what is in a folder, except Python and the folders that lead only to it."""
     python = [Path(place) for prefix in (sys.prefix, sys.base_prefix) for place in (prefix, os.path.realpath(prefix))]
     strange = []
     for path in (Path(folder, name) for name in os.listdir(folder)):
@@ -107,9 +107,9 @@ def _moved(file: int) -> bool:
 
 
 def open_files() -> Attempts:
-    """Find open files besides the channel and those that anybody may read."""
+    """Find open files other than the channel and those that anybody may read."""
     channels = [file for file in _files() if stat.S_ISSOCK(os.fstat(file).st_mode)]
-    yield "sockets", lambda: len(channels) > 1 and f"{len(channels)}, where one is the channel"
+    yield "sockets", lambda: len(channels) > 1 and f"{len(channels)}, one of which is the channel"
     yield "pipes", lambda: " ".join(str(file) for file in _files() if stat.S_ISFIFO(os.fstat(file).st_mode))
     yield "folders", lambda: " ".join(str(file) for file in _files() if stat.S_ISDIR(os.fstat(file).st_mode))
 
@@ -130,7 +130,7 @@ def _inherited() -> list[int]:
 
 
 def write() -> Attempts:
-    """Make a file in every folder there is, as far as there are not too many, except those that are meant for it."""
+    """Make a file in mounts and in up to 40 folders of each, except those that are meant for it."""
     mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
     roots = {*mounts, *sys.path, sys.prefix, sys.base_prefix, "/", "/payload", "/etc", "/root", "/home", "/var"}
     folders = {path for root in roots for path in (root, *_folders(root))}
@@ -153,7 +153,7 @@ def _made(path: Path) -> str:
 
 
 def change(paths: Sequence[str]) -> Attempts:
-    """Open files of the system, of Python and of the payload for writing, and take hold of them in other ways."""
+    """Open files of the system, of Python and of the payload for writing, change their mode, and rename them."""
     files = [
         *paths,
         sys.executable,

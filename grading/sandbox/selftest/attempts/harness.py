@@ -1,4 +1,4 @@
-"""Runs attempts, in the box, and says which of them brought something."""
+"""Runs attempts in the box, and says which of them succeeded."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -8,7 +8,7 @@ MAX_SHOWN = 160  # characters of what was reached
 
 
 def attempt(tries: Iterable[tuple[str, Callable[[], Any]]]) -> None:
-    """Print what was reached, as JSON: nothing where each attempt was refused, or brought nothing."""
+    """Print what was reached, as JSON: "" if every attempt was refused or found nothing."""
     reached, count = [], 0
     for what, how in tries:
         count += 1

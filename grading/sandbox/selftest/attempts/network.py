@@ -1,4 +1,4 @@
-"""Attempts to speak to somebody outside."""
+"""Attempts to communicate with something outside."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ OPEN: list[int] = []
 LOCK = struct.pack("hhqqi4x", fcntl.F_RDLCK, os.SEEK_SET, 4711, 1, 0)  # one byte
 WRITER = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 4711, 1, 0)  # would conflict with it
 F_OFD_GETLK, F_SETLEASE, DN_ACCESS = 36, 1024, 1
-OUTSIDE = ("192.0.2.1", "2001:db8::1")  # addresses that are kept for examples: nobody is there
+OUTSIDE = ("192.0.2.1", "2001:db8::1")  # addresses that are reserved for examples, so nobody is there
 
 
 def tcp(ports: dict[str, int]) -> Attempts:
@@ -50,7 +50,7 @@ def names() -> Attempts:
 
 
 def unix(names: list[str]) -> Attempts:
-    """Connect to sockets that listen on the grader's machine under a name: abstract ones, and in files."""
+    """Connect to Unix sockets that listen on the grader's machine: abstract ones, and those in files."""
     for name in names:
         yield name.replace("\0", "@"), partial(_met, name)
 
@@ -71,13 +71,13 @@ def listen(name: str) -> None:
 
 
 def lock(path: str) -> None:
-    """Lock a file that all boxes see, if that can be done, until the process ends."""
+    """Lock a file that all boxes see, if possible, until the process ends."""
     with suppress(OSError):
         fcntl.fcntl(_opened(path), fcntl.F_SETLK, LOCK)
 
 
 def locks(path: str) -> Attempts:
-    """Find a lock on such a file, lock it oneself, and ask to be told when somebody else reads it."""
+    """Find a lock on such a file, lock the file, and ask to be notified when another process reads it."""
     yield "F_GETLK", lambda: fcntl.fcntl(_opened(path), fcntl.F_GETLK, WRITER)[0] != fcntl.F_UNLCK
     yield "F_OFD_GETLK", lambda: fcntl.fcntl(_opened(path), F_OFD_GETLK, WRITER)[0] != fcntl.F_UNLCK
     yield "flock", partial(_locked, path)

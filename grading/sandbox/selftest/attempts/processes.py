@@ -1,4 +1,4 @@
-"""Attempts to see, or reach, what else runs on the grader's machine."""
+"""Attempts to see or reach whatever else runs on the grader's machine."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ MAX_PROCESSES = 3  # processes: its own, and what IPython may have started
 
 
 def seen(pid: int, word: str) -> Attempts:
-    """Find a process of the grader's, by its number and by its name, or more processes than there should be."""
+    """Find a process of the grader's by its number or its name, or more processes than there should be."""
     yield f"/proc/{pid}", lambda: os.path.exists(f"/proc/{pid}")
     processes = [name for name in os.listdir("/proc") if name.isdigit()]
     yield "processes", lambda: len(processes) > MAX_PROCESSES and str(len(processes))
@@ -25,7 +25,7 @@ def _holds(path: Path, word: str) -> bool:
 
 
 def machine() -> Attempts:
-    """Find what the kernel says of the whole machine, where others could leave a sign by what they do."""
+    """Find what the kernel says about the whole machine, which submissions could use to signal to each other."""
     own = os.stat("/proc/self").st_dev
     for entry in os.scandir("/proc"):
         if not entry.name.isdigit() and not entry.is_symlink():
@@ -44,7 +44,7 @@ def _read(path: str) -> str:
 
 
 def signalled(pid: int) -> Attempts:
-    """Send signals to a process of the grader's, and to every other one that can be reached."""
+    """Send signals to a process of the grader's, and to every other process within reach."""
     yield str(pid), partial(_signalled, pid)
     yield "everybody", partial(_signalled, -1)
 

@@ -1,0 +1,39 @@
+"""Scores of inf that torch's fused kernel loses: in half precision on the CPU, it returns the context 0, not nan.
+
+The exponentials of a vector of scores, of which one is inf and is their maximum, come out as 0, and with a sum of 0 the
+kernel takes the whole row to be masked out. So the result shows where this may have happened, and reading one number of
+each row of it takes little time beside the kernel.
+
+Dimensions: T queries, S keys, D width of queries and keys.
+"""
+
+import torch
+from torch import Tensor
+
+from attnlib._torch_tracing import is_eager_on_cpu
+
+HALF = (torch.float16, torch.bfloat16)
+LARGEST = torch.finfo(torch.float32).max  # the kernel computes scores in float32
+
+
+def may_have_lost_infinity(
+    out: Tensor, query: Tensor, key: Tensor, mask: Tensor | None = None, scale: float = 1.0
+) -> bool:
+    """Tell whether a context in the kernel's result is 0 and may belong to a score of inf."""
+    if out.dtype not in HALF or not out.numel() or not is_eager_on_cpu(out):
+        return False
+    firsts = out.select(-1, 0)  # in a row that is lost, 0, or 0 times a value, which is nan if that is not finite
+    if firsts.count_nonzero().item() == firsts.numel() and torch.equal(firsts, firsts):
+        return False
+    return not _scores_are_finite(query.detach().to(out.dtype), key.detach().to(out.dtype), mask, scale)
+
+
+def _scores_are_finite(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> bool:
+    """Tell whether no score can be inf or nan, because of the largest of the numbers that it is made of."""
+    if not query.numel() or not key.numel():
+        largest = 0.0
+    else:
+        largest = query.abs().max().item() * key.abs().max().item() * query.shape[-1] * max(1.0, abs(scale))
+    if mask is not None and mask.dtype != torch.bool:
+        largest += mask.detach().max().item()
+    return largest < LARGEST
