@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from backends import BACKENDS, B, Numpy, T, Torch
 from language_models import FF, HEADS, KV, LAYERS, VARIANTS, E, P, V, build, config, state_of, tokens_of
-from modules import library, turned
+from modules import library
 from numpy.testing import assert_allclose, assert_array_equal
 from oracle import attend
 
@@ -40,71 +40,72 @@ def close(ours, theirs, tolerance=1e-11):
 # The numbers
 
 
-def by_hand(settings, state, tokens):
-    """The logits and weights of a model for tokens (B, T), from torch.nn.functional and attention by loops."""
-    state = {name: torch.tensor(x) for name, x in state.items()}
+class ByHand:
+    """A model from torch.nn.functional and attention by loops: its logits and weights for tokens (B, T)."""
 
-    def norm(name, x):
-        weight, bias = state[f"{name}.weight"], state.get(f"{name}.bias")
-        if settings.norm == "layer_norm":
-            return F.layer_norm(x, weight.shape, weight, bias, settings.norm_eps)
-        return F.rms_norm(x, weight.shape, weight, settings.norm_eps)
+    def __init__(self, settings, state):
+        self.settings, self.state = settings, {name: torch.tensor(x) for name, x in state.items()}
 
-    def linear(name, x):
-        return F.linear(x, state[f"{name}.weight"], state.get(f"{name}.bias"))
+    def __call__(self, tokens):
+        x = self.state["embed_tokens.weight"][tokens] * self.settings.embed_scale
+        if self.settings.max_positions is not None:
+            x = x + self.state["embed_positions.weight"][: tokens.shape[1]]
+        seen = []
+        for n, left in enumerate(self.settings.windows or [None] * LAYERS):
+            context, weights = self.attention(f"layers.{n}.self_attn", self.norm(f"layers.{n}.norm1", x), left)
+            seen.append(weights)
+            x = x + self.post_norm(f"layers.{n}.post_norm1", context)
+            hidden = self.feed_forward(f"layers.{n}.ff", self.norm(f"layers.{n}.norm2", x))
+            x = x + self.post_norm(f"layers.{n}.post_norm2", hidden)
+        logits = self.norm("norm", x) @ self.state["embed_tokens.weight" if self.settings.tied else "lm_head.weight"].T
+        cap = self.settings.logit_softcap
+        return (logits if cap is None else cap * torch.tanh(logits / cap)).numpy(), seen
 
-    def feed_forward(name, x):
-        activation, up = ACTIVATIONS[settings.activation], linear(f"{name}.up_proj", x)
-        inner = activation(linear(f"{name}.gate_proj", x)) * up if settings.gated else activation(up)
-        return linear(f"{name}.down_proj", inner)
+    def norm(self, name, x):
+        weight, eps = self.state[f"{name}.weight"], self.settings.norm_eps
+        if self.settings.norm == "layer_norm":
+            return F.layer_norm(x, weight.shape, weight, self.state[f"{name}.bias"], eps)
+        return F.rms_norm(x, weight.shape, weight, eps)
 
-    def heads(name, x):
-        return torch.stack(linear(name, x).split(settings.head_dim or E // HEADS, dim=-1), dim=1)  # (B, H, T, D)
+    def post_norm(self, name, x):
+        return self.norm(name, x) if self.settings.post_norm else x
 
-    def rotated(x):
-        if settings.rope_base is None:
-            return x.numpy()
-        if settings.rope_scaling is None:
-            return turned(x.numpy(), settings.rope_base)
-        half = x.shape[-1] // 2
-        frequencies = settings.rope_scaling.scaled(settings.rope_base ** (-np.arange(half) / half))
-        z = (x.numpy()[..., :half] + 1j * x.numpy()[..., half:]) * np.exp(
-            1j * np.arange(x.shape[-2])[:, None] * frequencies
-        )
-        return np.concatenate([z.real, z.imag], axis=-1)
+    def linear(self, name, x):
+        return F.linear(x, self.state[f"{name}.weight"], self.state.get(f"{name}.bias"))
 
-    def self_attention(name, x, left):
-        q, k, v = (heads(f"{name}.{one}_proj", x) for one in "qkv")
-        if settings.qk_norm:
-            q, k = norm(f"{name}.q_norm", q), norm(f"{name}.k_norm", k)
+    def feed_forward(self, name, x):
+        activation, up = ACTIVATIONS[self.settings.activation], self.linear(f"{name}.up_proj", x)
+        inner = activation(self.linear(f"{name}.gate_proj", x)) * up if self.settings.gated else activation(up)
+        return self.linear(f"{name}.down_proj", inner)
+
+    def attention(self, name, x, left):
+        width = self.settings.head_dim or E // HEADS
+        q, k, v = (torch.stack(self.linear(f"{name}.{one}_proj", x).split(width, -1), 1) for one in "qkv")
+        if self.settings.qk_norm:
+            q, k = self.norm(f"{name}.q_norm", q), self.norm(f"{name}.k_norm", k)
         context, weights, _ = attend(
-            rotated(q), rotated(k), v.numpy(), is_causal=True, enable_gqa=True, scale=settings.scale,
-            softcap=settings.attn_softcap, window=None if left is None else (left, None),
+            self.rotated(q.numpy()), self.rotated(k.numpy()), v.numpy(), is_causal=True, enable_gqa=True,
+            scale=self.settings.scale, softcap=self.settings.attn_softcap,
+            window=None if left is None else (left, None),
         )  # fmt: skip
-        return linear(f"{name}.out_proj", torch.tensor(np.concatenate(list(np.moveaxis(context, 1, 0)), -1))), weights
+        joined = torch.tensor(np.concatenate(list(np.moveaxis(context, 1, 0)), -1))
+        return self.linear(f"{name}.out_proj", joined), weights
 
-    x = state["embed_tokens.weight"][tokens] * settings.embed_scale
-    if settings.max_positions is not None:
-        x = x + state["embed_positions.weight"][: tokens.shape[1]]
-    seen = []
-    for n in range(settings.num_layers):
-        left = None if settings.windows is None else settings.windows[n]
-        attended, weights = self_attention(f"layers.{n}.self_attn", norm(f"layers.{n}.norm1", x), left)
-        seen.append(weights)
-        x = x + (norm(f"layers.{n}.post_norm1", attended) if settings.post_norm else attended)
-        hidden = feed_forward(f"layers.{n}.ff", norm(f"layers.{n}.norm2", x))
-        x = x + (norm(f"layers.{n}.post_norm2", hidden) if settings.post_norm else hidden)
-    unembedding = state["embed_tokens.weight" if settings.tied else "lm_head.weight"]
-    logits = norm("norm", x) @ unembedding.T
-    cap = settings.logit_softcap
-    return (logits if cap is None else cap * torch.tanh(logits / cap)).numpy(), seen
+    def rotated(self, x):
+        base, scaling, half = self.settings.rope_base, self.settings.rope_scaling, x.shape[-1] // 2
+        if base is None:
+            return x
+        frequencies = base ** (-np.arange(half) / half)
+        frequencies = frequencies if scaling is None else scaling.scaled(frequencies)
+        z = (x[..., :half] + 1j * x[..., half:]) * np.exp(1j * np.arange(x.shape[-2])[:, None] * frequencies)
+        return np.concatenate([z.real, z.imag], axis=-1)
 
 
 @every_variant
 def test_logits_and_weights_are_those_of_a_model_written_out(backend, variant):
     settings = config(**variant)
     tokens = tokens_of(Numpy(), B, T)
-    theirs, weights = by_hand(settings, state_of(settings), tokens)
+    theirs, weights = ByHand(settings, state_of(settings))(tokens)
     ours, seen = build(backend, settings)(backend.array(tokens, "int64"), need_weights=True)
     close(backend.numpy(ours), theirs)
     assert len(seen) == LAYERS
