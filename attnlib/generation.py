@@ -146,7 +146,7 @@ def check_prompt(tokens: Prompt, size: int | None) -> list[int]:
         raise ValueError(f"tokens has shape {shape(tokens)}, but (T,) is needed: one text, tokens[0] of a batch")
     if isinstance(tokens, (str, bytes)) or not hasattr(tokens, "__iter__"):
         raise TypeError(f"tokens is {tokens!r}, but whole numbers are needed, such as tokenizer.encode(text).ids")
-    prompt = [check_int("token", token, 0) for token in (tokens.tolist() if hasattr(tokens, "tolist") else tokens)]
+    prompt = [check_int("token", token, 0) for token in _plain(tokens)]
     if not prompt:
         raise ValueError("tokens is empty, but a model needs at least one to continue: begin with its start token")
     if size is not None and max(prompt) >= size:
@@ -163,8 +163,13 @@ def check_stop(stop: Stop) -> IsEnd:
             f"stop is {stop!r}, but tokens such as [2], or a function of the generated tokens, is needed: for a text, "
             "pass a function that decodes the tokens and looks for it"
         )
-    last = {check_int("a token of stop", token, 0) for token in stop}
+    last = {check_int("a token of stop", token, 0) for token in _plain(stop)}
     return lambda written: written[-1] in last
+
+
+def _plain(numbers: Any) -> Any:
+    """Return the numbers of an array or tensor as Python's own, in a list, and anything else unchanged."""
+    return numbers.tolist() if hasattr(numbers, "tolist") else numbers
 
 
 def random_numbers(seed: int | None) -> np.random.Generator:

@@ -46,7 +46,8 @@ def rms_norm(x: ArrayT, weight: ArrayT | None = None, *, eps: float = 1e-6) -> A
     if not eps >= 0:
         raise ValueError(f"eps is {eps}, but a number of at least 0 is needed")
     work = xp.astype(x, at_least_float32(xp, x.dtype), copy=False)
-    y = work / xp.sqrt(xp.mean(work * work, axis=-1, keepdims=True) + eps)
+    mean_square = xp.sum(work * work, axis=-1, keepdims=True) / max(x.shape[-1], 1)
+    y = work / xp.sqrt(mean_square + eps)
     if weight is not None:
         y = y * xp.astype(weight, y.dtype, copy=False)
     return xp.astype(y, x.dtype, copy=False)

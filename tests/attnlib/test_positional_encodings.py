@@ -12,6 +12,7 @@ from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
 from attnlib import (
+    RopeScaling,
     alibi_bias,
     alibi_slopes,
     apply_rope,
@@ -172,6 +173,71 @@ def test_far_positions_in_tables_are_as_exact_as_the_dtype():
     cos, sin = rope_tables(torch.tensor([100003]), 4)
     for ours, function in ((cos, math.cos), (sin, math.sin)):
         assert_allclose(ours[0].double().numpy(), [function(100003), function(1000.03)], rtol=2**-24)
+
+
+# Frequencies for long texts
+
+
+def test_scaled_frequencies_worked_by_hand(backend):
+    # Within L = 1 position these pairs turn 16, 8, 4 and 2 times; the third is a quarter of the way from 3 to 7 turns.
+    scaling = RopeScaling(5.0, low_freq_factor=3.0, high_freq_factor=7.0, original_length=1)
+    frequencies = backend.array([16.0, 8.0, 4.0, 2.0]) * (2 * math.pi)
+    turned = [16.0, 8.0, (0.75 / 5 + 0.25) * 4.0, 2.0 / 5]
+    assert_allclose(backend.numpy(scaling.scaled(frequencies)), np.array(turned) * 2 * math.pi, rtol=1e-14)
+
+
+def llama3_frequency(frequency, factor, low, high, length):
+    """The authors' program: llama-models, models/llama3/model.py, apply_scaling."""
+    wavelength = 2 * math.pi / frequency
+    if wavelength < length / high:
+        return frequency
+    if wavelength > length / low:
+        return frequency / factor
+    smooth = (length / wavelength - low) / (high - low)
+    return (1 - smooth) * frequency / factor + smooth * frequency
+
+
+@pytest.mark.parametrize("length", [17, 64, 8192])
+def test_scaled_tables_are_those_of_the_authors_program(backend, rng, length):
+    positions = rng.integers(0, 50, (B, T))
+    scaling = RopeScaling(8.0, 1.5, 5.0, length)
+    cos, sin = rope_tables(backend.array(positions, "float64"), EVEN, base=100.0, scaling=scaling)
+    frequencies = np.array([llama3_frequency(100.0 ** (-k / WIDTH), 8.0, 1.5, 5.0, length) for k in range(WIDTH)])
+    assert_allclose(backend.numpy(cos), np.cos(positions[..., None] * frequencies), rtol=1e-12)
+    assert_allclose(backend.numpy(sin), np.sin(positions[..., None] * frequencies), rtol=1e-12, atol=1e-15)
+
+
+def test_a_factor_of_1_changes_nothing(backend):
+    positions = backend.array(np.arange(T))
+    plain, scaled = rope_tables(positions, EVEN), rope_tables(positions, EVEN, scaling=RopeScaling(1.0))
+    for one, other in zip(plain, scaled, strict=True):
+        assert_allclose(backend.numpy(one), backend.numpy(other), rtol=1e-14)
+
+
+def test_scaling_keeps_the_order_of_the_frequencies_and_lowers_them_by_no_more_than_the_factor():
+    frequencies = np.geomspace(1e-6, 1.0, 4001)
+    scaled = RopeScaling(8.0).scaled(frequencies)
+    assert (np.diff(scaled) > 0).all()
+    assert (scaled <= frequencies).all()
+    assert (scaled >= frequencies / 8 * (1 - 1e-14)).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "exception", "words"),
+    [
+        ({"factor": 0.5}, ValueError, "factor is 0.5"),
+        ({"factor": math.inf}, ValueError, "factor is inf"),
+        ({"factor": "8"}, TypeError, "factor is '8'"),
+        ({"low_freq_factor": 4.0}, ValueError, "low_freq_factor is 4.0 and high_freq_factor 4.0"),
+        ({"low_freq_factor": 0.0}, ValueError, "low_freq_factor is 0.0"),
+        ({"high_freq_factor": math.nan}, ValueError, "high_freq_factor nan"),
+        ({"original_length": 0}, ValueError, "original_length is 0"),
+        ({"original_length": 8.5}, TypeError, "original_length is 8.5"),
+    ],
+)
+def test_impossible_scaling_is_refused(changes, exception, words):
+    with pytest.raises(exception, match=words):
+        RopeScaling(**{"factor": 8.0} | changes)
 
 
 # Rotations

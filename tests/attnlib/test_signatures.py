@@ -7,13 +7,23 @@ from typing import Any
 
 import attnlib
 import attnlib.embeddings
+import attnlib.hf
 import attnlib.minilm
 import attnlib.numpy
 import attnlib.plotting
 import attnlib.torch
 import attnlib.triton
 
-MODULES = [attnlib, attnlib.embeddings, attnlib.numpy, attnlib.torch, attnlib.triton, attnlib.minilm, attnlib.plotting]
+MODULES = [
+    attnlib,
+    attnlib.embeddings,
+    attnlib.hf,
+    attnlib.numpy,
+    attnlib.torch,
+    attnlib.triton,
+    attnlib.minilm,
+    attnlib.plotting,
+]
 ANY_LAYER = "each layer has its own arguments, and a type checker sees those of the subclass"
 LOOSE = {
     "Module.forward(args)": ANY_LAYER,
@@ -22,6 +32,7 @@ LOOSE = {
     "Module.__call__(args)": ANY_LAYER,
     "Module.__call__(options)": ANY_LAYER,
     "Module.__call__(return)": ANY_LAYER,
+    "load(return)": "the backend is not known before the program runs",
 }
 
 

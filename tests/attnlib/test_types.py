@@ -17,6 +17,7 @@ from functools import partial
 import numpy as np
 import torch
 import attnlib
+import attnlib.hf
 import attnlib.minilm
 import attnlib.numpy
 import attnlib.torch
@@ -26,6 +27,8 @@ array, tensor = np.ones((5, 4)), torch.ones(5, 4)
 sdpa = attnlib.scaled_dot_product_attention
 layer, arrays = attnlib.torch.MultiHeadAttention(4, 2), attnlib.numpy.MultiHeadAttention(4, 2)
 encoder, decoder = attnlib.torch.Encoder(4, 2, 8, 3), attnlib.numpy.Decoder(4, 2, 8, 3)
+config = attnlib.torch.CausalLMConfig(vocab_size=7, embed_dim=4, num_layers=3, num_heads=2, ff_dim=8)
+model, tokens, caches = attnlib.torch.CausalLM(config), tensor.long(), [attnlib.torch.StaticCache(5) for _ in range(3)]
 cache, switch = attnlib.torch.KVCache(), bool(tensor.sum())
 """
 WITH_JAX = ["import jax.numpy", "jax_array = jax.numpy.ones((5, 4))"]
@@ -78,6 +81,14 @@ WRONG = MIXED | {
     "arrays.load_state_dict({'q_proj.weight': 'none'})": "Dict entry 0 has incompatible type",
     "attnlib.triton.scaled_dot_product_attention(array, array, array)": "No overload variant",
     "attnlib.minilm.load_minilm(device='cuda')": "No overload variant",
+    "attnlib.swiglu(array, tensor)": 'type variable "ArrayT" of "swiglu"',
+    "attnlib.torch.CausalLMConfig(vocab_size=7, heads=2)": 'Unexpected keyword argument "heads" for "CausalLMConfig"',
+    "model(tokens, logits_to_keep='all')": "No overload variant",
+    "model(tokens, positions=array)": "No overload variant",
+    "attnlib.generate(layer, [1], max_new_tokens=2)": 'Argument 1 to "generate" has incompatible type',
+    "attnlib.generate(model, 'The dog', max_new_tokens=2)": 'Argument 2 to "generate" has incompatible type "str"',
+    "attnlib.hf.load('folder', device='cuda')": "No overload variant",
+    "attnlib.hf.load('folder').generate('The', max_new_tokens=2, top=3)": 'Unexpected keyword argument "top"',
     "attnlib.load_weights(tensor, layer)": 'type variable "ModuleT" of "load_weights"',
     # the number of results is not known
     "sdpa(tensor, tensor, tensor, return_weights=switch).softmax(-1)": 'of "Tensor | tuple[Tensor, Tensor]" has no',
@@ -139,6 +150,16 @@ TYPES = {
     "attnlib.torch.DecoderBlock(4, 2, 8)(tensor, tensor, need_weights=True)[1].self_attn": TENSOR,
     "attnlib.torch.LearnedPositions(5, 4)(tensor)": TENSOR,
     "attnlib.torch.BertEncoder(9, 4, 2, 8, 3)(tensor.long())": TENSOR,
+    "attnlib.rms_norm(tensor, tensor[0])": TENSOR,
+    "attnlib.sampling_probabilities(jax_array, top_k=3)": JAX,
+    "model(tokens, cache=caches, logits_to_keep=1)": TENSOR,
+    "model(tokens, need_weights=True)": f"tuple[{TENSOR}, list[{TENSOR}]]",
+    "model(tokens, need_weights=switch)": f"{TENSOR} | tuple[{TENSOR}, list[{TENSOR}]]",
+    "next(attnlib.generate(model, tensor, max_new_tokens=2)).token": "int",
+    "next(attnlib.generate_speculatively(model, model, [1], max_new_tokens=2)).drafted": "bool",
+    "attnlib.hf.load('folder').model(array)": ARRAY,
+    "attnlib.hf.load('folder', backend='torch', dtype=torch.bfloat16).model(tokens)": TENSOR,
+    "list(attnlib.hf.load('folder').generate('The', max_new_tokens=2, top_k=3))": "list[str]",
     "attnlib.numpy.Linear(4, 2)(array)": ARRAY.replace("dtype[Any]", "dtype[numpy.floating[Any]]"),
     "attnlib.triton.scaled_dot_product_attention(tensor, tensor, tensor, return_lse=True)[1]": TENSOR,
     "attnlib.minilm.load_minilm().encode(['a dog'])": ARRAY,
