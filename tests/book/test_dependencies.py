@@ -4,6 +4,8 @@ import json
 import re
 import subprocess
 import sys
+from functools import cache
+from pathlib import Path
 
 import pytest
 from _ext import dependencies
@@ -25,8 +27,13 @@ def names(code: str) -> set[str]:
     return {path.relative_to(ROOT).as_posix() for path in files_of(page(code))}
 
 
+@cache
+def imported(name: str) -> frozenset[Path]:
+    return frozenset(files_of(source(f"book/{name}")))
+
+
 def dependents(file: str) -> set[str]:
-    return {name for name in EXECUTED if ROOT / file in files_of(source(f"book/{name}"))}
+    return {name for name in EXECUTED if ROOT / file in imported(name)}
 
 
 @pytest.mark.parametrize("name", ["start", "masks", "instructors"])
