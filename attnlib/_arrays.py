@@ -63,7 +63,7 @@ def array_namespace(**arrays: Array) -> ModuleType:
         TypeError: an argument is not an array, is not floating point, or differs in backend or dtype from the first.
     """
     first_name, first = next(iter(arrays.items()))
-    if _plainly_agree(first, arrays.values()):
+    if plainly_agree(first, arrays.values()):
         return namespace(first)
     for name, x in arrays.items():
         if type(x) is not np.ndarray and not is_torch(x):
@@ -331,7 +331,7 @@ def shape(x: Array) -> str:
     return str(tuple(x.shape))
 
 
-def _plainly_agree(first: Array, arrays: Iterable[Array]) -> bool:
+def plainly_agree(first: Array, arrays: Iterable[Array]) -> bool:
     """Return True if a quick look shows that the arrays agree; False means only that a closer look is needed."""
     dtype = getattr(first, "dtype", None)
     if type(first) is np.ndarray:

@@ -136,8 +136,8 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
 
     Raises:
         ValueError: ``num_heads`` does not divide E and ``head_dim`` is not given, ``num_kv_heads`` does not divide H, a
-            head's width is odd with ``rope``, or a call gets an array of the wrong rank or width, one whose batch differs from the query's, or
-            ``rope_tables`` without ``rope``.
+            head's width is odd with ``rope``, or a call gets an array of the wrong rank or width, one whose batch
+            differs from the query's, or ``rope_tables`` without ``rope``.
         TypeError: an argument is not a whole number, ``rope`` is not a number, or a call gets an array whose library
             or dtype differs from that of the parameters.
 

@@ -31,23 +31,26 @@ def sdpa(
     return_weights: bool,
 ) -> Tensor | tuple[Tensor, Tensor] | None:
     """Return the result for (B, H, T, D) tensors of the same B and H that nothing traces; None in any other case."""
-    if mask is not None or scale is not None or enable_gqa or is_dynamo_compiling():
+    if mask is not None or scale is not None or is_dynamo_compiling():
         return None
     try:
         q, k, v = query.shape, key.shape, value.shape
-        if not (q == k == v or (k == v and q[:2] == k[:2] and q[3:] == k[3:])) or len(q) != 4:
+        if not (q == k == v or (k == v and q[0] == k[0] and q[3:] == k[3:])) or len(q) != 4:
             return None
-        S = k[2]
+        S, grouped = k[2], q[1] != k[1]
         if type(S) is not int:  # a size that is traced, or one of nested tensors
+            return None
+        if grouped and (return_weights or not enable_gqa or not k[1] or q[1] % k[1]):
             return None
         if return_weights:
             return _with_weights(query, key, value, is_causal)
         if S < FEW_KEYS and key.is_cpu:
             if not S:
                 return None
-            out = F.scaled_dot_product_attention(query, key, value, zero_mask(query, key, is_causal))
-        elif is_causal:
-            out = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+            zeros = zero_mask(query, key, is_causal)
+            out = F.scaled_dot_product_attention(query, key, value, zeros, enable_gqa=grouped)
+        elif is_causal or grouped:
+            out = F.scaled_dot_product_attention(query, key, value, is_causal=is_causal, enable_gqa=grouped)
         else:
             out = F.scaled_dot_product_attention(query, key, value)
         return _checked(out, query, key)

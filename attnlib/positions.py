@@ -28,6 +28,7 @@ from attnlib._arrays import (
     device_of,
     is_array,
     namespace_and_device,
+    plainly_agree,
     refuse_subclass,
     require_same_device,
     require_sequence,
@@ -223,6 +224,8 @@ def apply_rope(x: ArrayT, cos: ArrayT, sin: ArrayT, *, interleaved: bool = False
         >>> apply_rope(np.array([[2.0, 3.0, 5.0]]), cos, sin)
         array([[-3.,  2.,  5.]])
     """
+    if _plainly_fit(x, cos, sin):
+        return rotate_pairs(x, cos, sin, interleaved)
     xp = _check_tables(x, cos, sin)
     width = 2 * cos.shape[-1]
     if width == x.shape[-1]:
@@ -425,6 +428,14 @@ def _rows(positions: list[Any] | tuple[Any, ...] | range) -> Array:
         return np.asarray(positions, None if len(positions) else np.int64)
     except ValueError:
         raise ValueError(f"positions is {positions!r}, but rows of equal length are needed: (..., T)") from None
+
+
+def _plainly_fit(x: Array, cos: Array, sin: Array) -> bool:
+    """Return True if a quick look shows that tables fit all of x; False means that a closer look is needed."""
+    if not plainly_agree(x, (cos, sin)):
+        return False
+    half, whole = cos.shape, x.shape
+    return half == sin.shape and len(half) == 2 <= len(whole) and half[0] == whole[-2] and 2 * half[1] == whole[-1]
 
 
 def _check_tables(x: Array, cos: Array, sin: Array) -> ModuleType:

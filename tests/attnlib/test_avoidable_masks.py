@@ -9,6 +9,7 @@ from torch.overrides import TorchFunctionMode
 import attnlib.torch
 from attnlib import scaled_dot_product_attention as sdpa
 from attnlib import window_mask
+from attnlib._mask_rule import MaskRule
 
 
 class Kernel(TorchFunctionMode):
@@ -110,3 +111,12 @@ def test_compiled_decoding_makes_no_mask_and_compiles_twice():
     for graph in graphs:
         (attention,) = (node for node in graph.nodes if node.target is F.scaled_dot_product_attention)
         assert attention.args[3] is None
+
+
+def test_the_causal_rule_is_left_out_for_the_last_position_alone():
+    (query, _, _), causal = qkv(1, 23), MaskRule(right=0)
+    assert causal.options(1, 23, 22, None, query) == {"attn_mask": None}
+    for T, offset in ((2, 21), (1, 21)):
+        assert causal.options(T, 23, offset, None, query) == {
+            "attn_mask": None, "is_causal": True, "window": None, "q_offset": offset,
+        }  # fmt: skip
