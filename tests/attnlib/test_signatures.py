@@ -14,7 +14,16 @@ import attnlib.plotting
 import attnlib.torch
 import attnlib.triton
 
-MODULES = [attnlib, attnlib.embeddings, attnlib.hf, attnlib.numpy, attnlib.torch, attnlib.triton, attnlib.minilm, attnlib.plotting]
+MODULES = [
+    attnlib,
+    attnlib.embeddings,
+    attnlib.hf,
+    attnlib.numpy,
+    attnlib.torch,
+    attnlib.triton,
+    attnlib.minilm,
+    attnlib.plotting,
+]
 FLAG = "the flag is not known before the program runs: a union would make every caller tell the two types apart"
 ANY_LAYER = "each layer has its own arguments, and a type checker sees those of the subclass"
 LOOSE = {
