@@ -6,7 +6,7 @@ Dimensions: B batch, H heads, T queries, S keys and values, D width of queries a
 from typing import Any, Literal, TypedDict, Unpack, overload
 
 from attnlib import _fast_paths, _nested
-from attnlib._arrays import Array, array_namespace, check_bool, check_probability, require_mask, shape
+from attnlib._arrays import Array, array_namespace, check_bool, check_probability, is_torch, require_mask, shape
 from attnlib._attention_arguments import Window, check_inputs, check_scale, check_softcap, window_spec
 from attnlib._backward import backward
 from attnlib._dispatch import kernels_for
@@ -167,6 +167,9 @@ def scaled_dot_product_attention(
     if type(is_causal) is not bool:
         is_causal = check_bool("is_causal", is_causal)
     fast = _fast_paths.sdpa.get(type(query))  # with few scores, the checks would take longer than the computation
+    if fast is None and is_torch(query):
+        kernels_for(query)  # imports torch's fast path, so that the first call rounds as all others do
+        fast = _fast_paths.sdpa.get(type(query))
     if (
         fast
         and window is None

@@ -1,7 +1,7 @@
 """Writing token by token: attnlib in NumPy and torch, a loop written by hand in torch, and transformers.
 
 `python benchmarks/decoding.py` makes a small Llama with random weights, saves it, lets each contender read a prompt and
-write greedily on one thread, in turn, and prints CPU time and memory. All have to write the same tokens.
+write greedily on one thread, in turn, and prints CPU time. All have to write the same tokens.
 
 Dimensions: B batch, T tokens, S tokens so far, H heads, E width of the vectors.
 """
@@ -59,7 +59,7 @@ class ByHand:
             p = f"model.layers.{n}."
             h = self._norm(x, p + "input_layernorm.weight")
             q, k, v = (self._heads(F.linear(h, w[f"{p}self_attn.{one}_proj.weight"])) for one in "qkv")
-            q, k = (z * cos + torch.cat((-z[..., z.shape[-1] // 2 :], z[..., : z.shape[-1] // 2]), -1) * sin for z in (q, k))
+            q, k = (z * cos + self._turned(z) * sin for z in (q, k))
             self.kv[n, 0, ..., start:end, :], self.kv[n, 1, ..., start:end, :] = k, v
             k, v = self.kv[n, 0, ..., :end, :], self.kv[n, 1, ..., :end, :]
             a = F.scaled_dot_product_attention(q, k, v, is_causal=start == 0, enable_gqa=True)
@@ -71,6 +71,10 @@ class ByHand:
 
     def _norm(self, x: Tensor, name: str) -> Tensor:
         return F.rms_norm(x, x.shape[-1:], self.w[name], self.config.rms_norm_eps)
+
+    def _turned(self, x: Tensor) -> Tensor:
+        a, b = x.chunk(2, -1)
+        return torch.cat((-b, a), -1)
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.unflatten(-1, (-1, self.config.head_dim)).transpose(1, 2)
@@ -97,9 +101,7 @@ def contenders(model: transformers.LlamaForCausalLM, prompt: Tokens, count: int)
     by_hand = ByHand(model, len(prompt) + count)
 
     def of(backend: str) -> Callable[[], Tokens]:
-        return lambda: [
-            one.token for one in generate(ours[backend], prompt, max_new_tokens=count, temperature=0)
-        ]
+        return lambda: [one.token for one in generate(ours[backend], prompt, max_new_tokens=count, temperature=0)]
 
     def theirs() -> Tokens:
         found = model.generate(
@@ -137,8 +139,8 @@ def main() -> None:
             found = timing.in_turn(rivals, timing.CPU, seconds)
             tokens = count if count > 1 else T
             for name, time in found.items():
-                print(f"| {size} | {T} | {count} | {name} | {tokens / time:,.0f} | {time / found['by hand, torch']:.2f} |",
-                      flush=True)  # fmt: skip
+                ratio = time / found["by hand, torch"]
+                print(f"| {size} | {T} | {count} | {name} | {tokens / time:,.0f} | {ratio:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 PYTHON = "3.11.7"  # the version whose library the published weights were trained on
-SHA256 = "808501e5a766c697e1e8c998578fd413bbe4c9635fea46e1a6e2a2eb5c6ed0f3"  # of all its modules that are used, in the order of their paths
+# Of all its modules that are used, in the order of their paths.
+SHA256 = "808501e5a766c697e1e8c998578fd413bbe4c9635fea46e1a6e2a2eb5c6ed0f3"
 LEFT_OUT = {"test", "tests", "idle_test", "encodings", "pydoc_data", "turtledemo", "site-packages", "__pycache__"}
 HELD_OUT_SHARE = 12  # one module in so many is held out
 

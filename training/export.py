@@ -30,7 +30,7 @@ def export(model: CausalLM, tokenizer: Tokenizer, folder: Path) -> None:
     save_file(state, folder / "model.safetensors", {"format": "pt"})
 
 
-def _settings(config: CausalLMConfig, end: int) -> dict[str, Any]:
+def _settings(config: CausalLMConfig, end: int | None) -> dict[str, Any]:
     return {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",

@@ -89,10 +89,10 @@ def train(
     torch.manual_seed(settings.seed)
     model = initialized(CausalLM(config))
     optimizer = torch.optim.AdamW(parameter_groups(model, settings.weight_decay), betas=(0.9, 0.95), fused=True)
-    step, seconds = _resume(folder, model, optimizer, settings)
+    first, seconds = _resume(folder, model, optimizer, settings)
     began = time.perf_counter() - seconds
     losses: list[float] = []
-    for step in tqdm(range(step, settings.steps), initial=step, total=settings.steps, unit="step"):
+    for step in tqdm(range(first, settings.steps), initial=first, total=settings.steps, unit="step"):
         losses.append(_step(model, optimizer, batch(learned, settings, step), settings, step))
         done = step + 1
         if done % settings.log_every == 0 or done == settings.steps:
@@ -138,9 +138,7 @@ def held_out_loss(model: CausalLM, tokens: NDArray[np.int64], settings: Settings
     return sum(found) / len(found)
 
 
-def _step(
-    model: CausalLM, optimizer: torch.optim.Optimizer, windows: Tensor, settings: Settings, step: int
-) -> float:
+def _step(model: CausalLM, optimizer: torch.optim.Optimizer, windows: Tensor, settings: Settings, step: int) -> float:
     for group in optimizer.param_groups:
         group["lr"] = settings.learning_rate(step)
     loss = _loss(model, windows, settings)
@@ -158,9 +156,7 @@ def _loss(model: CausalLM, windows: Tensor, settings: Settings) -> Tensor:
     return F.cross_entropy(logits.float().flatten(0, 1), windows[:, 1:].flatten())
 
 
-def _resume(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, settings: Settings
-) -> tuple[int, float]:
+def _resume(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, settings: Settings) -> tuple[int, float]:
     """Load the checkpoint, if there is one, and return how many steps it has and how long they took."""
     path = folder / CHECKPOINT
     if not path.is_file():

@@ -3,6 +3,7 @@
 A time would depend on the machine and on its load; `benchmarks/short.py` measures times.
 """
 
+import subprocess
 import sys
 
 import numpy as np
@@ -67,3 +68,19 @@ def test_a_step_of_encoding(backend, rng, cell):
     )
     # On the CPU torch runs the whole loop; in NumPy a step is a product with the state, followed by the gates.
     assert long - short <= (0 if isinstance(backend, Torch) and str(backend) == "torch-cpu" else 10 * 6)
+
+
+FIRST_CALL = """
+import sys, torch, attnlib
+x, called = torch.ones(1, 1, 17, 4), set()
+sys.setprofile(lambda frame, event, _: called.add(frame.f_code.co_name) if event == "call" else None)
+attnlib.scaled_dot_product_attention(x, x, x)
+sys.setprofile(None)
+assert "check_inputs" not in called, "it took the general path"
+"""
+
+
+@pytest.mark.slow
+def test_the_first_call_in_a_process_takes_the_path_of_all_others():
+    """Otherwise its result could be rounded differently, and a training that resumes would not repeat its bits."""
+    subprocess.run([sys.executable, "-c", FIRST_CALL], check=True)

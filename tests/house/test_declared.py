@@ -21,6 +21,7 @@ GROUP_OF = {  # the dependency group that what is imported in a part of the repo
     "book": "book",
     "exercises": "torch",
     "solutions": "torch",
+    "training": "torch",
     "tests": "test",
     "benchmarks": "bench",
     "install.py": None,  # only what Python brings
@@ -44,7 +45,7 @@ def tracked(*patterns: str) -> list[str]:
 
 
 FILES = tracked("*.py", "*.md", "*.ipynb")
-OURS = ("attnlib", "grading")  # packages, of whose modules none is imported by its bare name
+OURS = ("attnlib", "grading", "training")  # packages, of whose modules none is imported by its bare name
 SCRIPTS = tracked("*.py", *(f":!{name}" for name in OURS))
 LOCAL = {*OURS, *(part.removesuffix(".py") for name in SCRIPTS for part in name.split("/"))}
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-BASES = {"attnlib": ROOT, "grading": ROOT, "book": ROOT / "book"}  # the folders in which the names of modules begin
+# The folders in which the names of modules begin.
+BASES = {"attnlib": ROOT, "grading": ROOT, "training": ROOT, "book": ROOT / "book"}
 LAYERS = (  # of attnlib, the lowest first: all other modules are above them, and modules of one layer may import others
     ("_extras", "_fast_paths", "_gelu", "_threads", "_torch_namespace", "_types"),
     ("_arrays",),
