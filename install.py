@@ -62,7 +62,7 @@ def main(group: str, build: str) -> None:
     packages = Path(sysconfig.get_path("purelib"))
     (packages / "without_rfc3987_syntax.pth").write_text(LEFT_OUT, encoding="utf-8")
     with warnings.catch_warnings(action="ignore"):  # packages have files that are not for this version of Python
-        compileall.compile_dir(packages, quiet=2, workers=0)  # on all processors, where pip takes one
+        compileall.compile_dir(packages, quiet=2, workers=0)  # on all processors; pip uses only one
 
 
 def requirements(group: str) -> list[str]:

@@ -98,7 +98,7 @@ def same_library(one: Array, other: Array) -> bool:
 def require_same_device(first_name: str, first: Array, name: str, x: Array) -> None:
     """Raise ValueError if two arrays of one library are torch tensors on different devices."""
     if x is not first and is_torch(x) and x.device != first.device:
-        moved = "layer" if "." in name else name  # of a layer, such as q_proj.weight
+        moved = "layer" if "." in name else name  # a name such as q_proj.weight belongs to a layer
         raise ValueError(
             f"{first_name} is on {first.device} but {name} is on {x.device}: use {moved}.to({first_name}.device)"
         )
@@ -317,7 +317,7 @@ def _missing_axes(name: str, mask: tuple[int, ...], scores: tuple[int, ...]) -> 
     folded = len(scores) == 4 and len(mask) == 3 and mask[0] == scores[0] * scores[1]
     if folded and broadcasts_to(mask[1:], scores[-2:]):
         heads = f"{name}.reshape{(*scores[:2], *mask[1:])}"
-        return f". If it is torch.nn.MultiheadAttention's, for each head, pass {heads}, and ~ before it if boolean"
+        return f". If it is torch.nn.MultiheadAttention's mask for each head, pass {heads}, with ~ in front if boolean"
     if missing < 1 or not mask or mask[0] != scores[0]:
         return ""
     for kind, last in (("for the keys of each sequence", 1), ("for each sequence", 2)):

@@ -44,7 +44,7 @@ class CausalLMConfig:
         norm: ``"rms_norm"`` or ``"layer_norm"``.
         norm_eps: a small number that the norms add to the mean square or the variance.
         post_norm: whether there is also a norm after each part of a layer, before it is added (Gemma 2).
-        qk_norm: whether each head's queries and keys are normalized (Qwen 3).
+        qk_norm: whether each head's queries and keys are normalised (Qwen 3).
         activation: ``"silu"``, ``"gelu"``, ``"gelu_tanh"`` or ``"relu"``.
         gated: whether the activation is a gate, by which a second projection is multiplied (SwiGLU, GeGLU).
         qkv_bias: whether the projections to queries, keys and values add a bias.
@@ -143,7 +143,7 @@ class FeedForward(Generic[A]):
 
 
 class CausalLMLayer(Generic[A]):
-    r"""One layer: attend to the positions up to its own, then transform each on its own; add both to the input.
+    r"""One layer: let each position attend up to itself, then transform each on its own; add both results to the input.
 
     .. math:: x' = x + \operatorname{Attn}(\operatorname{norm}_1 x), \qquad
               y = x' + \operatorname{FF}(\operatorname{norm}_2 x')
@@ -207,7 +207,7 @@ class CausalLMOptions(TypedDict, Generic[A], total=False):
     """Arguments of a language model's call that do not affect the number of results."""
 
     positions: A | None
-    cache: Sequence[KVCache] | None  # a list, of which type checkers would not accept a list[StaticCache]
+    cache: Sequence[KVCache] | None  # not list[KVCache]: type checkers would refuse a list[StaticCache]
     logits_to_keep: int | None
 
 
@@ -228,8 +228,8 @@ class CausalLM(Generic[A]):
         ``(B, H, T, S)`` of all layers. ``attn_mask`` broadcasts to ``(B, H, T, S)`` and restricts the causal attention
         further: :func:`attnlib.padding_mask` excludes padding. ``positions`` ``(T,)`` or ``(B, T)`` are those of the
         tokens; ``None`` means that they continue where the cache ends. ``cache`` is a list with one cache for each
-        layer, which ``new_cache`` returns. ``logits_to_keep`` is the number of last positions whose logits are
-        computed; ``None`` means all.
+        layer, which ``new_cache`` returns. ``logits_to_keep`` is the number of positions at the end whose logits
+        are computed; ``None`` means all.
 
     Raises:
         TypeError: the tokens or positions are not integers, or ``cache`` is not a list.

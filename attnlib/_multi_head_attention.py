@@ -43,7 +43,7 @@ from attnlib.positions import RopeScaling, apply_rope, rope_tables
 from attnlib.sdpa import scaled_dot_product_attention
 
 RopeTables = tuple[A, A]  # the cosines and the sines of rotary positions
-INPUTS = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "context"}  # what is projected by which
+INPUTS = {"q_proj": "query", "k_proj": "key", "v_proj": "value", "out_proj": "context"}  # which input each one projects
 
 
 class LayerOptions(TypedDict, Generic[A], total=False):
@@ -120,10 +120,10 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
             It can be :func:`attnlib.alibi_bias`, for example, or a module with parameters.
         head_dim: D, the width of a head; ``None`` means ``E / H``.
         out_bias: whether the last projection adds a bias; ``None`` means what ``bias`` says.
-        qk_norm: whether each head's queries and keys are normalized, before they are rotated, by an RMS norm with a
+        qk_norm: whether each head's queries and keys are normalised, before they are rotated, by an RMS norm with a
             weight for each component: ``q_norm`` and ``k_norm``.
         norm_eps: a small number that these norms add to the mean square.
-        rope_scaling: how the rotary frequencies are lowered for texts longer than those of the training, see
+        rope_scaling: how the rotary frequencies are lowered for texts longer than those in training; see
             :class:`attnlib.RopeScaling`; ``None`` leaves them unchanged.
 
     Returns:
@@ -143,7 +143,7 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
 
     Source:
         Vaswani et al. (2017), "Attention Is All You Need", section 3.2.2; grouped queries: Ainslie et al. (2023);
-        attention sinks: Xiao et al. (2023), "Efficient Streaming Language Models with Attention Sinks"; normalized
+        attention sinks: Xiao et al. (2023), "Efficient Streaming Language Models with Attention Sinks"; normalised
         queries and keys: Henry et al. (2020), "Query-Key Normalization for Transformers".
     """
 
@@ -385,7 +385,7 @@ def _zero_heads(context: Array, heads: tuple[int, ...]) -> Array:
 def _refuse_mask(name: str, x: Array, query: Array) -> None:
     """Raise TypeError if x looks like a mask: the second argument of torch's encoders, the third of its decoders."""
     came, wanted = (tuple(getattr(one, "shape", ())) for one in (x, query))
-    square = came != wanted and came[-2:] == wanted[-2:-1] * 2  # (..., T, T); a key as wide as that has query's shape
+    square = came != wanted and came[-2:] == wanted[-2:-1] * 2  # (..., T, T), but not a key that has query's shape
     if square or str(getattr(x, "dtype", "")).endswith("bool"):
         raise TypeError(
             f"{name} has shape {shape(x)} and dtype {x.dtype}, like a mask. Pass masks by name: attn_mask=mask "

@@ -1,8 +1,8 @@
 """Scores of inf that torch's fused kernel loses: in half precision on the CPU, it returns the context 0, not nan.
 
-The exponentials of a vector of scores, of which one is inf and is their maximum, come out as 0, and with a sum of 0 the
-kernel takes the whole row to be masked out. So the result shows where this may have happened, and reading one number of
-each row of it takes little time beside the kernel.
+If the maximum of a vector of scores is inf, all of its exponentials come out as 0. Because their sum is 0, the kernel
+takes the whole row to be masked out. So the result shows where this may have happened, and reading one number from each
+of its rows takes little time compared with the kernel.
 
 Dimensions: T queries, S keys, D width of queries and keys.
 """
@@ -22,14 +22,14 @@ def may_have_lost_infinity(
     """Tell whether a context in the kernel's result is 0 and may belong to a score of inf."""
     if out.dtype not in HALF or not out.numel() or not is_eager_on_cpu(out):
         return False
-    firsts = out.select(-1, 0)  # in a row that is lost, 0, or 0 times a value, which is nan if that is not finite
+    firsts = out.select(-1, 0)  # in a lost row: 0, or nan if it was multiplied by a value that is not finite
     if firsts.count_nonzero().item() == firsts.numel() and torch.equal(firsts, firsts):
         return False
     return not _scores_are_finite(query.detach().to(out.dtype), key.detach().to(out.dtype), mask, scale)
 
 
 def _scores_are_finite(query: Tensor, key: Tensor, mask: Tensor | None, scale: float) -> bool:
-    """Tell whether no score can be inf or nan, because of the largest of the numbers that it is made of."""
+    """Tell whether no score can be inf or nan, judging by the largest numbers that scores are made of."""
     if not query.numel() or not key.numel():
         largest = 0.0
     else:

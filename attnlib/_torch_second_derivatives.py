@@ -12,7 +12,7 @@ MESSAGE = (
     "For second derivatives, call scaled_dot_product_attention(..., return_weights=True)[0], "
     "or make the call under torch.nn.attention.sdpa_kernel(SDPBackend.MATH)"
 )
-VIEWS = ("SliceBackward0", "TransposeBackward0")  # of the kernel's output, which autograd may have recorded after it
+VIEWS = ("SliceBackward0", "TransposeBackward0")  # views of the kernel's output, which autograd may have recorded
 
 
 def explain_second_derivative(out: Tensor) -> None:

@@ -34,7 +34,7 @@ class GeneratedToken(NamedTuple):
 
 
 class LanguageModel(Protocol):
-    """What :func:`generate` needs of a model: :class:`attnlib.torch.CausalLM` is one."""
+    """What :func:`generate` needs from a model, such as :class:`attnlib.torch.CausalLM`."""
 
     def __call__(self, tokens: Any, *, cache: Any, logits_to_keep: int) -> Any:
         """Return the logits ``(1, T', V)`` of the last T' = ``logits_to_keep`` of the tokens ``(1, T)``."""
@@ -67,7 +67,7 @@ def generate(
     Args:
         model: such as :class:`attnlib.numpy.CausalLM` or :class:`attnlib.torch.CausalLM`.
         tokens: the prompt, T whole numbers ``(T,)`` with T of at least 1: a list, an array or a tensor.
-        max_new_tokens: how many tokens are generated at most.
+        max_new_tokens: the largest number of tokens to generate.
         temperature: as in :func:`~attnlib.sampling_probabilities`; 0 always takes the most probable token.
         top_k: how many tokens to keep, as in :func:`~attnlib.sampling_probabilities`.
         top_p: how much probability to keep.
@@ -136,7 +136,7 @@ def next_logits(model: LanguageModel, tokens: list[int], cache: list[KVCache], l
 
 
 def vocab_size(model: LanguageModel) -> int | None:
-    """Return the size of a model's vocabulary, or None if the model has no ``config`` that tells."""
+    """Return the size of a model's vocabulary, or None if the model has no ``config`` that says so."""
     return getattr(getattr(model, "config", None), "vocab_size", None)
 
 
@@ -155,13 +155,13 @@ def check_prompt(tokens: Prompt, size: int | None) -> list[int]:
 
 
 def check_stop(stop: Stop) -> IsEnd:
-    """Return a function that tells of the generated tokens whether the text ends."""
+    """Return a function that says whether the text ends after the generated tokens."""
     if callable(stop):
         return stop
     if isinstance(stop, (str, bytes)) or not hasattr(stop, "__iter__"):
         raise TypeError(
-            f"stop is {stop!r}, but tokens such as [2], or a function of the generated tokens, is needed: for a text, "
-            "pass a function that decodes the tokens and looks for it"
+            f"stop is {stop!r}, but tokens such as [2], or a function of the generated tokens, is needed: to end at a "
+            "string, pass a function that decodes the tokens and looks for it"
         )
     last = {check_int("a token of stop", token, 0) for token in _plain(stop)}
     return lambda written: written[-1] in last

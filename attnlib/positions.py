@@ -87,14 +87,14 @@ def sinusoidal_positions(
 
 @dataclass(frozen=True)
 class RopeScaling:
-    r"""Lower frequencies for RoPE, with which a model reads texts that are longer than those it was first trained on.
+    r"""Lower the frequencies of RoPE, so that a model can read longer texts than those it was first trained on.
 
     .. math:: \omega' = \Bigl(\frac{1 - g}{\text{factor}} + g\Bigr)\, \omega, \qquad
               g = \operatorname{clip}\Bigl(\frac{L \omega / 2\pi - \text{low}}{\text{high} - \text{low}},
               \; 0,\; 1\Bigr)
 
     L is ``original_length``. A pair that turns more than ``high`` times within L positions keeps its frequency, one
-    that turns less than ``low`` times gets the frequency divided by ``factor``, and those between get a mixture.
+    that turns fewer than ``low`` times has it divided by ``factor``, and those in between get a mixture.
 
     Attributes:
         factor: by how much low frequencies are divided.
@@ -103,7 +103,7 @@ class RopeScaling:
         original_length: L, in positions.
 
     Raises:
-        TypeError: a number is not one, or ``original_length`` is not whole.
+        TypeError: an attribute is not a number, or ``original_length`` is not whole.
         ValueError: ``factor`` or ``original_length`` is below 1, ``low_freq_factor`` is not positive, or
             ``high_freq_factor`` is not greater.
 
@@ -155,7 +155,7 @@ def rope_tables(
         positions: ``(..., T)``, the positions t, whole or not: an array of integers or floats, or a list.
         D: the number of components of a vector to rotate, even: its width, or less to leave the rest unchanged.
         base: the larger it is, the more slowly the slowest pair rotates.
-        scaling: how the frequencies are lowered for long texts, see :class:`RopeScaling`.
+        scaling: how the frequencies are lowered for long texts; see :class:`RopeScaling`.
 
     Returns:
         ``(cos, sin)``, each ``(..., T, D/2)``, in the library and on the device of ``positions`` (NumPy for a list).

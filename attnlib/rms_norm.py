@@ -1,4 +1,4 @@
-"""Normalization of vectors by their root mean square.
+"""Normalisation of vectors by their root mean square.
 
 Dimensions: E width of the vectors.
 """
@@ -12,7 +12,7 @@ def rms_norm(x: ArrayT, weight: ArrayT | None = None, *, eps: float = 1e-6) -> A
 
     .. math:: y_e = w_e \, \frac{x_e}{\sqrt{\frac1E \sum_k x_k^2 + \epsilon}}
 
-    Unlike layer normalization, it does not subtract the mean first and adds no bias.
+    Unlike layer normalisation, it does not subtract the mean first and adds no bias.
 
     Args:
         x: ``(..., E)``.

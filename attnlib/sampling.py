@@ -100,7 +100,7 @@ class SamplingSettings(NamedTuple):
 
     @classmethod
     def checked(cls, temperature: float, top_k: int | None, top_p: float | None, min_p: float | None) -> Self:
-        """Return the settings, or raise an error that names the one that is impossible."""
+        """Return the settings, or raise an error that names the invalid one."""
         temperature = check_float("temperature", temperature)
         if not 0 <= temperature < math.inf:
             raise ValueError(f"temperature is {temperature}, but a number of at least 0 is needed")
@@ -129,13 +129,13 @@ def _scaled(z: Array, temperature: float) -> Array:
 
 
 def _first_maximum(z: Array) -> Array:
-    """Tell of each token whether it is the first with the largest logit."""
+    """Return True for the first token with the largest logit, and False for all others."""
     xp, device = namespace_and_device(z)
     return xp.argmax(z, axis=-1, keepdims=True) == xp.arange(z.shape[-1], device=device)
 
 
 def _nucleus(p: Array, top_p: float) -> Array:
-    """Tell of each token whether it is the most probable one, or those more probable sum to less than top_p."""
+    """Return True for the most probable token, and for those before which the probabilities sum to less than top_p."""
     xp = array_namespace(p=p)
     rank = xp.argsort(xp.argsort(-p, axis=-1, stable=True), axis=-1)
     decreasing = xp.flip(xp.sort(p, axis=-1), axis=-1)
@@ -150,4 +150,4 @@ def _keep(p: Array, kept: Array) -> Array:
     xp = array_namespace(p=p)
     p = xp.where(kept, p, xp.zeros_like(p))
     total = xp.sum(p, axis=-1, keepdims=True)
-    return p / xp.where(total == 0, xp.ones_like(total), total)  # 0 if all logits are -inf, as softmax does
+    return p / xp.where(total == 0, xp.ones_like(total), total)  # 0 if all logits are -inf, as in softmax

@@ -65,13 +65,13 @@ def generate_speculatively(
     .. math:: q_x \min(1, p_x / q_x) + \Bigl(1 - \sum_y \min(p_y, q_y)\Bigr)
               \frac{\max(p_x - q_x, 0)}{\sum_y \max(p_y - q_y, 0)} = p_x
 
-    If all K are accepted, one more token is drawn from p after the last of them, which the same call has given.
+    If all K are accepted, one more token is drawn from p after the last of them, which the same call computed.
 
     Args:
-        model: the model whose distribution the text has.
+        model: the model whose distribution the text follows.
         draft_model: a faster model with the same vocabulary.
         tokens: the prompt ``(T,)``, as for :func:`~attnlib.generate`.
-        max_new_tokens: how many tokens are generated at most.
+        max_new_tokens: the largest number of tokens to generate.
         num_draft_tokens: K.
         temperature: as for :func:`~attnlib.generate`; it and the next three settings apply to both models.
         top_k: how many tokens to keep.
@@ -114,7 +114,7 @@ def generate_speculatively(
     def text() -> Iterator[SpeculativeToken]:
         target, drafter, written = _Reader(model, settings), _Reader(draft_model, settings), list[int]()
         while len(written) < count:
-            length = min(K, count - len(written) - 1)  # one token more than the draft may come out
+            length = min(K, count - len(written) - 1)  # a call may yield one token more than the draft
             for one in _round(target, drafter, prompt + written, length, rng):
                 written.append(one.token)
                 yield one

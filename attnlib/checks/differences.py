@@ -127,9 +127,9 @@ def _truth(name: str, got: NDArray[np.bool_], want: NDArray[np.bool_]) -> str | 
     if want.ndim > 1 and want.shape[-1] == want.shape[-2] and np.array_equal(got.swapaxes(-1, -2), want):
         return f"{name} is transposed: rows and columns are swapped"
     if not (want & ~got).any():
-        return f"{name} has {counted(int((got & ~want).sum()), 'True value')} too many, and none missing"
+        return f"{name} has {counted(int((got & ~want).sum()), 'True value')} too many, and lacks none"
     if not (got & ~want).any():
-        return f"{name} lacks {counted(int((want & ~got).sum()), 'True value')}, and has none too many"
+        return f"{name} lacks {counted(int((want & ~got).sum()), 'True value')}, and has no extra ones"
     return f"{name} differs in {int((got != want).sum())} of {got.size} places"
 
 

@@ -60,7 +60,7 @@ class LoadedModel(NamedTuple, Generic[A]):
 
         Args:
             prompt: the beginning of the text.
-            max_new_tokens: how many tokens are generated at most.
+            max_new_tokens: the largest number of tokens to generate.
             stop: where the text ends besides the model's own ``eos_tokens``, as for :func:`attnlib.generate`.
             sampling: ``temperature``, ``top_k``, ``top_p``, ``min_p`` and ``seed`` of :func:`attnlib.generate`.
 
@@ -121,10 +121,10 @@ def load(
     Args:
         folder: the folder with ``config.json``, ``.safetensors`` files and, for texts, ``tokenizer.json``.
         backend: "numpy" or "torch", the library that computes.
-        dtype: in which the parameters are kept and the model computes, by name or as a dtype of the library: "float16",
+        dtype: that of the parameters and of the computation, by name or as a dtype of the library: "float16",
             "float32" or "float64", or, with torch, "bfloat16".
         device: where torch computes, as in ``torch.device(device)``; None means the CPU.
-        ignore: entries of ``config.json`` to leave out of account, although attnlib does not know them.
+        ignore: entries of ``config.json`` that attnlib does not know, but that do not change what the model computes.
 
     Returns:
         The model, its tokenizer and the tokens that end a text. With torch, the parameters are frozen
@@ -168,13 +168,13 @@ def _tokenizer(path: Path) -> "Tokenizer | None":
         tokenizer: Tokenizer = import_module("tokenizers").Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises no other class
         raise ValueError(f"{path} is not a tokenizer that the package tokenizers can read: {error}") from None
-    tokenizer.no_padding()  # the file may ask for either, which serves batches of a training
+    tokenizer.no_padding()  # the file may ask for both, which are meant for batches in training
     tokenizer.no_truncation()
     return tokenizer
 
 
 def _eos_tokens(folder: Path, settings: dict[str, Any]) -> tuple[int, ...]:
-    """Return the tokens that end a text; what ``generation_config.json`` says counts more than ``config.json``."""
+    """Return the tokens that end a text; ``generation_config.json`` takes precedence over ``config.json``."""
     path = folder / "generation_config.json"
     found = (settings | (read_json(path) if path.is_file() else {})).get("eos_token_id")
     found = [] if found is None else found if isinstance(found, list) else [found]

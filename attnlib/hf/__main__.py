@@ -1,4 +1,4 @@
-"""Let a checkpoint on disk write: ``python -m attnlib.hf FOLDER "a prompt"``."""
+"""Continue a prompt with a checkpoint on disk: ``python -m attnlib.hf FOLDER "a prompt"``."""
 
 import argparse
 import sys
@@ -32,18 +32,19 @@ def _write(options: argparse.Namespace) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m attnlib.hf", description="Let a checkpoint on disk write.")
-    parser.add_argument("folder", help="with config.json, tokenizer.json and the weights as .safetensors")
+    what = "Continue a prompt with a checkpoint on disk."
+    parser = argparse.ArgumentParser(prog="python -m attnlib.hf", description=what)
+    parser.add_argument("folder", help="the folder with config.json, tokenizer.json and .safetensors files")
     parser.add_argument("prompt", help="the beginning of the text")
     parser.add_argument("--backend", choices=("numpy", "torch"), default="numpy")
-    parser.add_argument("--dtype", default="float32", help="of the parameters, e.g. bfloat16 with torch")
+    parser.add_argument("--dtype", default="float32", help="dtype of the parameters, e.g. bfloat16 with torch")
     parser.add_argument("--device", help="where torch computes, e.g. cuda")
     parser.add_argument("--max-new-tokens", type=int, default=100, metavar="N")
     parser.add_argument("--temperature", type=float, default=0.8, help="0 always takes the most probable token")
     parser.add_argument("--top-k", type=int, metavar="K")
     parser.add_argument("--top-p", type=float, metavar="P")
     parser.add_argument("--min-p", type=float, metavar="P")
-    parser.add_argument("--seed", type=int, help="to get the same text again")
+    parser.add_argument("--seed", type=int, help="a whole number, to get the same text again")
     return parser
 
 

@@ -74,7 +74,7 @@ def check_device(device: "Device | None", backend: str) -> None:
 
 
 def _checked_state(weights: Weights, wanted: Mapping[str, Array], copied: Callable[[Array], Array]) -> dict[str, Array]:
-    """Return a copy of each parameter by name; the first one that does not fit raises before the rest are read."""
+    """Return a copy of each parameter by name; an error about one that does not fit comes before the rest are read."""
     state: dict[str, Array] = {}
     for name, x in weights:
         if name not in wanted:

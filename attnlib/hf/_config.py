@@ -59,7 +59,7 @@ def read_config(config: Json, ignore: Collection[str] = ()) -> CausalLMConfig:
 
     Args:
         config: what the file contains.
-        ignore: entries to leave out of account, although this program does not know them.
+        ignore: entries that attnlib does not know, but that do not change what the model computes.
 
     Returns:
         The configuration.
@@ -186,7 +186,7 @@ def _rope(config: Json) -> tuple[float, RopeScaling | None]:
 
 
 def _has_window_in_qwen(config: Json) -> Callable[[int], bool]:
-    """Return a function that tells of a layer whether it has a window, if the file does not list the layers."""
+    """Return a function that says whether a layer has a window, for files that do not list the layers."""
     first = check_int("max_window_layers in config.json", config.get("max_window_layers", 28), 0)
     return lambda n: bool(config.get("use_sliding_window", False)) and n >= first
 

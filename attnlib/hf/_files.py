@@ -1,4 +1,4 @@
-"""The files of a checkpoint: which there are, and what those in JSON say."""
+"""The files of a checkpoint: which ones there are, and what the JSON files say."""
 
 import json
 from pathlib import Path
@@ -30,12 +30,12 @@ def weight_files(folder: Path) -> list[Path]:
 
     Raises:
         FileNotFoundError: a file is missing.
-        ValueError: the index is not one, or names a file outside the folder.
+        ValueError: the index is invalid, or names a file outside the folder.
     """
     names = _indexed(folder / INDEX) if (folder / INDEX).is_file() else {WEIGHTS}
     for name in names:
         if not (folder / name).is_file():
-            raise FileNotFoundError(f"{folder} has no file {name}: weights are read from .safetensors files alone")
+            raise FileNotFoundError(f"{folder} has no file {name}: weights are read only from .safetensors files")
     return [folder / name for name in sorted(names)]
 
 

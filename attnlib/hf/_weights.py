@@ -43,7 +43,7 @@ NAMES: dict[str, dict[str, str | None]] = {"gemma2": GEMMA_NAMES, "gpt2": GPT2_N
 def read_weights(folder: Path, family: str, config: CausalLMConfig, framework: str) -> Parameters:
     """Yield the parameters of a checkpoint under the names that a CausalLM gives them.
 
-    Each file is mapped into memory, and a tensor is read when it is its turn: once.
+    Each file is mapped into memory, and each tensor is read once, when its turn comes.
 
     Args:
         folder: where the ``.safetensors`` files are.
@@ -100,7 +100,7 @@ def _from_gemma(name: str, x: Array) -> Parameters:
 
 
 def _from_gpt2(name: str, x: Array) -> Parameters:
-    """Yield a parameter. GPT-2's projections are transposed, and those to queries, keys and values are one."""
+    """Yield a parameter. GPT-2's projections are transposed, and one contains those to queries, keys and values."""
     is_projection = name.startswith("layers.") and x.ndim == 2
     x = x.T if is_projection else x
     if ".qkv." not in name:

@@ -152,7 +152,7 @@ def test_the_masks_of_all_heads_are_told_their_shape(backend, dtype, keys):
     query, key = (np.random.default_rng(n).standard_normal((B, n, E)) for n in (T, keys))
     x, memory, attn_mask = backend.array(query), backend.array(key), backend.array(given, dtype)
     text = message(ValueError, lambda: ours(x, memory, attn_mask=attn_mask))
-    line = re.search(r"pass (.*), and ~ before it if boolean", text)[1]
+    line = re.search(r"pass (.*), with ~ in front if boolean", text)[1]
     assert line == f"attn_mask.reshape({B}, {H}, {T}, {keys})"
     attn_mask = eval(line)
     out = ours(x, memory, attn_mask=~attn_mask if dtype == "bool" else attn_mask)

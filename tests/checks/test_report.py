@@ -131,10 +131,10 @@ def test_a_report_counts_the_cases_that_are_right(name, mistake):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (1, "lacks 1 True value, and has none too many"),
-        (2, "lacks 2 True values, and has none too many"),
-        (-1, "has 1 True value too many, and none missing"),
-        (-3, "has 3 True values too many, and none missing"),
+        (1, "lacks 1 True value, and has no extra ones"),
+        (2, "lacks 2 True values, and has no extra ones"),
+        (-1, "has 1 True value too many, and lacks none"),
+        (-3, "has 3 True values too many, and lacks none"),
     ],
 )
 def test_one_wrong_entry_of_a_mask_is_told_of_in_the_singular(wrong, said):
