@@ -47,7 +47,7 @@ _starting = Lock()
 
 
 class ExceededError(Exception):
-    """The work took more time or memory than it may.
+    """The work took more time or memory than it was allowed.
 
     The text is a predicate, such as "took more than 20 seconds of processor time". ``values`` are those that had
     already been received.

@@ -50,7 +50,7 @@ def read_graded_cell(cell: NotebookNode) -> GradedCell:
     asked = {"cell": cell.metadata.nbgrader.grade_id, "expression": ast.unparse(call.args[1])}
     points = float(cell.metadata.nbgrader.points)
     if options.get("points", points) != points:
-        raise _not_a_question(cell, f"the call says points={options['points']}, and its metadata {points:g}")
+        raise _not_a_question(cell, f"the call says points={options['points']}, but its metadata says {points:g}")
     if call.func.id == "check_choice":  # type: ignore[attr-defined]
         if name not in QUESTIONS:
             raise _not_a_question(cell, f"there is no question {name!r}")
@@ -87,7 +87,7 @@ def _arguments(call: ast.Call, cell: NotebookNode) -> tuple[str, dict[str, objec
     options: dict[str, object] = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     unknown = options.keys() - CHECK_OPTIONS[call.func.id]  # type: ignore[attr-defined]
     if unknown:
-        raise _not_a_question(cell, f"it has options that are unknown: {', '.join(sorted(unknown))}")
+        raise _not_a_question(cell, f"it has unknown options: {', '.join(sorted(unknown))}")
     return str(ast.literal_eval(call.args[0])), options
 
 

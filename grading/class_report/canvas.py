@@ -1,6 +1,6 @@
 """Grades for Canvas: read its gradebook's export, find the students and the assignment, and write what changes.
 
-The file has the form of Canvas' own export, cut to the columns that say who a student is, the column of the assignment
+The file has the form of Canvas's own export, cut to the columns that say who a student is, the column of the assignment
 and the notes, if there are any. Rows and columns without a change are left out, and so are all columns that Canvas
 calculates: an import cannot touch what is not in the file.
 
@@ -25,7 +25,7 @@ from grading.verdict import Verdict
 MAX_CANVAS_BYTES = 50_000_000
 POINTS_POSSIBLE = "Points Possible"
 READ_ONLY_MARK = "read only"
-NOTES_COLUMN = "Notes"  # the title of Canvas' own column for remarks that students do not see
+NOTES_COLUMN = "Notes"  # the title of Canvas's own column for remarks that students do not see
 STUDENT_COLUMNS = ("SIS Login ID", "SIS User ID", "ID")  # where a student's name is looked for; the first match counts
 ASSIGNMENT_COLUMN = re.compile(r"(?P<title>.*\S)\s+\((?P<id>\d+)\)")
 CANVAS_NUMBER = re.compile(r"-?[0-9][0-9.,]{0,15}", re.ASCII)
@@ -34,7 +34,7 @@ EXCUSED, NOT_ASSIGNED = "EX", "N/A"  # what Canvas has in place of a score
 
 @dataclass(frozen=True)
 class Gradebook:
-    """Canvas' gradebook: the header, the row of the points possible, and a row for each student."""
+    """Canvas's gradebook: the header, the row of the points possible, and a row for each student."""
 
     header: tuple[str, ...]
     possible: tuple[str, ...]
@@ -126,7 +126,7 @@ def _lines(file: Path) -> list[list[str]]:
 
 
 def changes(rows: Sequence[Row], assignment: str, gradebook: Gradebook) -> Changes:
-    """Return what would change in Canvas' gradebook if it had the grades of these rows.
+    """Return what would change in Canvas's gradebook if it had the grades of these rows.
 
     Raises:
         GradingError: the assignment has no column there, or more than one.
@@ -157,12 +157,12 @@ def _column(gradebook: Gradebook, assignment: str) -> int:
     if len(found) != 1:
         known = ", ".join(plain(gradebook.header[i]) for i in titles) or "none at all"
         raise GradingError(
-            f"Canvas' export has {len(found) or 'no'} columns for {assignment!r}, but exactly one is needed. Give one "
+            f"Canvas's export has {len(found) or 'no'} columns for {assignment!r}, but exactly one is needed. Give one "
             f"assignment in Canvas this name, publish it, and export again. Its assignments are: {known}"
         )
     if READ_ONLY_MARK in gradebook.possible[found[0]]:
         raise GradingError(
-            f"Canvas' column {plain(gradebook.header[found[0]])!r} is read-only. Make sure that you may grade this "
+            f"Canvas's column {plain(gradebook.header[found[0]])!r} is read-only. Make sure that you may grade this "
             "assignment in Canvas, and export again"
         )
     return found[0]

@@ -11,7 +11,7 @@ from grading._untyped import Assignment, SubmittedAssignment
 
 
 def connect(url: str) -> Connection | None:
-    """Return a connection to a gradebook, or None if it does not exist, as opening a missing file would create it."""
+    """Return a connection to a gradebook, or None if there is none, because opening a missing file would create it."""
     parts = make_url(url)
     if parts.get_backend_name() == "sqlite":
         file = Path(parts.database or "")

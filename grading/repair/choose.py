@@ -10,8 +10,8 @@ from grading.repair.messages import SEVERAL_FILES, RefusedError, Repair, Unreada
 from grading.repair.parse import ParsedNotebook, parse_notebook
 from grading.verdict import Verdict
 
-# A file of any name is accepted with more than this share of the assignment's cells. Another assignment's has up to
-# 0.4.
+# A file of any name is accepted with more than this share of the assignment's cells. A file of another
+# assignment has up to 0.4 of them.
 MIN_SHARE_OF_CELLS = 0.5
 
 

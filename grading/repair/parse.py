@@ -1,4 +1,4 @@
-"""Turn the text of a notebook, in any format, into cells. Nothing else of it but the kernel's name is used."""
+"""Turn the text of a notebook, in any format, into cells. Nothing else but the kernel's name is used."""
 
 import json
 import re
@@ -16,7 +16,7 @@ MAX_JSON_VALUES = 2_000_000  # limits memory, since three bytes of JSON can take
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-# Integers are read as floats, which may have any number of digits. Only the format's version matters.
+# An integer may have any number of digits, so it is read as a float. Only the format's version matters.
 _DECODER = json.JSONDecoder(parse_int=float)
 _CLEARED = "Ask for it with its outputs cleared."
 _KINDS = {"code": "code", "markdown": "markdown", "heading": "markdown", "html": "markdown"}  # any other is raw

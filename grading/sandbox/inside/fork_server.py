@@ -41,7 +41,7 @@ def main() -> None:
 
     shell = warmed()
     if (threads := _threads()) > 1:
-        raise SystemExit(f"{threads} threads are running, but only one may: a forked process could hang")
+        raise SystemExit(f"{threads} threads are running, but only one may run: a forked process could hang")
     gc.collect()
     gc.freeze()
     gc.enable()

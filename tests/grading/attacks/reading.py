@@ -217,7 +217,7 @@ CASES = (
     Case("reads-the-machine", "looks for secrets in every file in reach", {"first": HUNT + 'hunt("/")'}),
     Case("reads-around-it", "looks for the class, the solutions and the system's files", {"first": ABOVE}),
     Case("reads-processes", "reads the memory, files and environments of every process", {"first": MEMORY}),
-    Case("reads-own-memory", "looks through its own memory while it is asked", {"softmax": OWN_MEMORY},
+    Case("reads-own-memory", "looks through its own memory while answers are requested", {"softmax": OWN_MEMORY},
          loses=("softmax",)),
     Case("reads-others", "tries every process number, and looks into the processes that it finds", {"first": OTHERS}),
     Case("reads-environment", "prints its environment, command line and mounts",
