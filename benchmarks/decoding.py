@@ -30,7 +30,7 @@ Tokens = list[int]
 
 
 class ByHand:
-    """Llama as one writes it for a single text: preallocated keys and values, torch's attention, no library."""
+    """Llama as you might write it for a single text: preallocated keys and values, torch's attention, no library."""
 
     def __init__(self, model: transformers.LlamaForCausalLM, capacity: int) -> None:
         self.w, self.config = dict(model.state_dict()), model.config
@@ -94,7 +94,7 @@ def new_model(size: str) -> transformers.LlamaForCausalLM:
 
 
 def contenders(model: transformers.LlamaForCausalLM, prompt: Tokens, count: int) -> Mapping[str, Callable[[], Tokens]]:
-    """Return functions that continue the prompt by so many tokens."""
+    """Return functions that continue the prompt by `count` tokens."""
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         ours = {backend: attnlib.hf.load(folder, backend=backend).model for backend in ("numpy", "torch")}

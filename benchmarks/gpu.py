@@ -1,6 +1,6 @@
 """Attention on a GPU, each case against the best that torch offers for it.
 
-`benchmarks/attention.py` calls this if there is a CUDA device, and `python benchmarks/gpu.py` measures it alone. With
+`benchmarks/attention.py` calls this if there is a CUDA device, and `python benchmarks/gpu.py` runs it alone. With
 `--device cpu`, all cases that a CPU can run are run with small sizes, which shows that they still work.
 """
 
@@ -174,7 +174,7 @@ def captured(step: Callable[[], object]) -> Callable[[], object]:
     with torch.cuda.graph(graph):
         step()
 
-    def replay(_: object = step) -> None:  # which keeps the tensors of the step: the graph has only their addresses
+    def replay(_: object = step) -> None:  # keeps the step's tensors alive: the graph has only their addresses
         graph.replay()
 
     return replay
