@@ -1,4 +1,4 @@
-"""Train the course's language model: ``python -m training``. A run that was stopped resumes where it was."""
+"""Train the course's language model: ``python -m training``. A run that was stopped resumes at its last checkpoint."""
 
 import argparse
 import sys
@@ -40,10 +40,10 @@ def main(arguments: list[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("_build/training"), help="for checkpoint, log and model")
-    parser.add_argument("--steps", type=int, default=3000, help="of 4096 tokens each (%(default)s)")
-    parser.add_argument("--threads", type=int, default=2, help="which decide how sums are rounded (%(default)s)")
+    parser.add_argument("--steps", type=int, default=3000, help="number of steps, of 4096 tokens each (%(default)s)")
+    parser.add_argument("--threads", type=int, default=2, help="number of threads; it affects rounding (%(default)s)")
     parser.add_argument("--stdlib", type=Path, help="the folder of Python's standard library; default: this Python's")
-    parser.add_argument("--any-version", action="store_true", help="train on another version's library")
+    parser.add_argument("--any-version", action="store_true", help="accept the library of another version of Python")
     return parser
 
 

@@ -1,6 +1,6 @@
-"""The text: the source of Python's own standard library, divided into what is learned and what is held out.
+"""The text: the source of Python's own standard library, divided into modules to learn from and modules held out.
 
-It is licensed under the PSF licence. What is only there to test, to tabulate or to demonstrate is left out.
+It is licensed under the PSF licence. Tests, tables of data and demonstrations are left out.
 """
 
 import hashlib
@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 PYTHON = "3.11.7"  # the version whose library the published weights were trained on
-# Of all its modules that are used, in the order of their paths.
+# The hash of all its modules that are used, in the order of their paths.
 SHA256 = "808501e5a766c697e1e8c998578fd413bbe4c9635fea46e1a6e2a2eb5c6ed0f3"
 LEFT_OUT = {"test", "tests", "idle_test", "encodings", "pydoc_data", "turtledemo", "site-packages", "__pycache__"}
-HELD_OUT_SHARE = 12  # one module in so many is held out
+HELD_OUT_SHARE = 12  # one module in this many is held out
 
 
 class Corpus(NamedTuple):
@@ -25,7 +25,7 @@ class Corpus(NamedTuple):
 
 
 def read_corpus(folder: Path | None = None) -> Corpus:
-    """Read the standard library, and hold out the modules whose path has a hash that 12 divides.
+    """Read the standard library, and hold out each module whose path has a hash divisible by 12.
 
     Args:
         folder: the library's folder; ``None`` means that of the running Python.
@@ -41,7 +41,7 @@ def read_corpus(folder: Path | None = None) -> Corpus:
     modules = {name: path.read_text("utf-8") for name, path in sources.items() if _is_wanted(name)}
     modules = {name: text for name, text in modules.items() if text.strip()}
     if not modules:
-        raise FileNotFoundError(f"{folder} has no modules of the standard library: pass its folder by --stdlib")
+        raise FileNotFoundError(f"{folder} has no modules of the standard library: pass its folder with --stdlib")
     held = {name for name in modules if _hash(name) % HELD_OUT_SHARE == 0}
     return Corpus(
         {name: text for name, text in modules.items() if name not in held},
@@ -55,7 +55,7 @@ def require_version(corpus: Corpus) -> None:
     if corpus.sha256 != SHA256:
         raise ValueError(
             f"the standard library of Python {platform.python_version()} has sha256 {corpus.sha256}, but that of "
-            f"Python {PYTHON}, {SHA256}, is needed: pass its folder by --stdlib, or --any-version to train on this one"
+            f"Python {PYTHON}, {SHA256}, is needed: pass its folder with --stdlib, or --any-version to use this one"
         )
 
 

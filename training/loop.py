@@ -1,7 +1,7 @@
 """The training loop: random windows of the text, AdamW, and checkpoints from which it resumes to the same bits.
 
 The batch of each step depends on the seed and the step alone, so a run that was killed repeats the steps since its last
-checkpoint exactly. Floating point sums depend on the number of threads, so a run must keep it.
+checkpoint exactly. Floating point sums depend on the number of threads, so a run must keep that number.
 
 Dimensions: B windows in a batch, T tokens of a window, V tokens in the vocabulary.
 """
@@ -37,11 +37,11 @@ class Settings:
         batch_size: B.
         context: T.
         peak: the largest learning rate. It rises for ``warmup`` steps, stays, and falls to 0 in the last fifth.
-        warmup: in steps.
-        weight_decay: of all matrices but the embeddings.
-        max_norm: the norm to which a longer gradient is shortened.
-        seed: of the initial weights and the batches.
-        threads: of torch.
+        warmup: the number of steps in which it rises.
+        weight_decay: that of all matrices but the embeddings.
+        max_norm: the largest norm of the gradient; a longer one is scaled down to it.
+        seed: that of the initial weights and the batches.
+        threads: the number of torch's threads.
         bfloat16: whether matrix products are computed in bfloat16.
         log_every: steps between two lines of the log, and between two checkpoints.
         held_out_windows: the number of windows of the held-out text on which the loss is measured.
@@ -73,7 +73,7 @@ def train(
     """Train a model, or resume from the checkpoint in the folder, and show progress.
 
     Args:
-        config: of the model.
+        config: that of the model.
         learned: ``(N,)``, the tokens to learn from.
         held_out: ``(M,)``, the tokens on which the loss is measured.
         settings: how it is trained.
@@ -106,7 +106,7 @@ def train(
 
 
 def initialized(model: CausalLM) -> CausalLM:
-    """Draw the weights anew as GPT-2 does: with a standard deviation of 0.02, less for what is added to the stream."""
+    """Redraw the weights as GPT-2 does: with standard deviation 0.02, or less where a result is added to the stream."""
     layers = len(model.layers)
     for name, x in model.named_parameters():
         if x.ndim == 2:
@@ -130,7 +130,7 @@ def batch(tokens: NDArray[np.int64], settings: Settings, step: int) -> Tensor:
 
 
 def held_out_loss(model: CausalLM, tokens: NDArray[np.int64], settings: Settings) -> float:
-    """Return the mean loss on windows that are evenly spaced over the held-out tokens, in nats a token."""
+    """Return the mean loss on windows that are evenly spaced over the held-out tokens, in nats per token."""
     starts = np.linspace(0, len(tokens) - settings.context - 1, settings.held_out_windows).astype(int)
     windows = torch.from_numpy(tokens[starts[:, None] + np.arange(settings.context + 1)])
     with torch.inference_mode():
@@ -164,7 +164,7 @@ def _resume(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, se
         return 0, 0.0
     found = torch.load(path, weights_only=True)
     if found["settings"] != repr(settings):
-        raise ValueError(f"{path} was made with {found['settings']}, but now it is {settings}: use another --folder")
+        raise ValueError(f"{path} was made with {found['settings']}, but not with {settings}: use another --folder")
     model.load_state_dict(found["model"])
     optimizer.load_state_dict(found["optimizer"])
     rows = [row for row in _rows(folder / LOG) if int(row["step"]) <= found["step"]]
@@ -175,7 +175,7 @@ def _resume(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, se
 def _save(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, settings: Settings, step: int, seconds: float
 ) -> None:
-    """Replace the checkpoint in one step of the file system, so that one is always whole."""
+    """Replace the checkpoint atomically, so that there is always a complete one."""
     state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "settings": repr(settings)}
     new = folder / f"{CHECKPOINT}.new"
     with new.open("wb") as file:
