@@ -27,7 +27,7 @@ class OnCuda(TorchDispatchMode):
 
 
 class Made(TorchDispatchMode):
-    """Record, of all tensors that operations make (views are not made), how many numbers each holds, and its dtype."""
+    """Record the size and the dtype of each tensor that an operation makes; views do not count."""
 
     def __init__(self):
         super().__init__()

@@ -669,7 +669,7 @@ def planned(asked: argparse.Namespace, shares: Mapping[Library, float]) -> list[
 
 
 def table(calls: Counter[tuple[str, str]], failures: Counter[str]) -> str:
-    """Return how many calls each family made on each library, and how many of all these failed."""
+    """Return how many calls each family made on each library, and how many of them failed."""
     families, names = (list(dict.fromkeys(column)) for column in zip(*calls, strict=True))
     lines = [f"| family | {' | '.join(names)} | failures |", f"|---|{'---:|' * (len(names) + 1)}"]
     for family in families:

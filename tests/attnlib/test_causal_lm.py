@@ -114,7 +114,7 @@ def test_logits_and_weights_are_those_of_a_model_written_out(backend, variant):
 
 
 def test_one_layer_worked_by_hand(backend):
-    """Without feed-forward and attention, tied logits are dot products of normalized embeddings."""
+    """Without feed-forward and attention, tied logits are dot products of normalised embeddings."""
     settings = config(vocab_size=2, embed_dim=2, num_layers=1, num_heads=1, ff_dim=1, norm_eps=1e-9)
     state = {name: np.zeros(x.shape) for name, x in state_of(settings).items()}
     state |= {"embed_tokens.weight": np.array([[7.0, -1.0], [0.0, 3.0]]), "norm.weight": np.array([1.0, 10.0])}

@@ -79,7 +79,7 @@ def generate(
     seed=None,
     stop=(),
 ):
-    """The same."""
+    """The same signature as attnlib's."""
 
 
 def generate_speculatively(
@@ -96,7 +96,7 @@ def generate_speculatively(
     seed=None,
     stop=(),
 ):
-    """The same."""
+    """The same signature as attnlib's."""
 
 
 def sdpa_backward(

@@ -218,7 +218,7 @@ def test_the_parameters_are_the_model_s_own(folders):
 
 
 def minimal(family):
-    """The entries that no family can do without."""
+    """The entries that every family needs."""
     if family == "gpt2":
         return {"model_type": family, "vocab_size": 7, "n_embd": 96, "n_layer": 2, "n_head": 32}
     sizes = {"vocab_size": 7, "hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 32}
@@ -227,14 +227,14 @@ def minimal(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_missing_entry_means_what_it_means_to_transformers(family):
-    """Their class fills in what is missing, and everything that it then writes has to change nothing."""
+    """Their class fills in missing entries, and those that it adds must change nothing."""
     config = transformers.CONFIG_MAPPING[family](**minimal(family))
     assert {name: getattr(config, name) for name in DEFAULTS.get(family, {})} == DEFAULTS.get(family, {})
     assert read_config(minimal(family)) == read_config(config.to_dict(), ignore=["is_encoder_decoder"])
 
 
 def test_the_entries_of_a_real_file_are_known():
-    """That of Llama 3.2 1B, as its authors published it."""
+    """The config.json of Llama 3.2 1B, as its authors published it."""
     config = read_config(json.loads((Path(__file__).parent / "data" / "llama_3_2_1b_config.json").read_text()))
     assert (config.vocab_size, config.embed_dim, config.num_layers, config.ff_dim) == (128256, 2048, 16, 8192)
     assert (config.num_heads, config.num_kv_heads, config.head_dim, config.tied) == (32, 8, 64, True)
@@ -426,7 +426,7 @@ WORDS = ["<s>", "</s>", "The", "▁dog", "▁cat", "▁barks", "▁and", "▁sle
 
 
 def tokenizer():
-    """One like Llama's: words carry the space before them, and a text's first space is stripped."""
+    """A tokenizer like Llama's: words carry the space before them, and a text's first space is stripped."""
     made = Tokenizer(models.WordLevel({word: n for n, word in enumerate(WORDS)}, unk_token="."))
     made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never", split=True)
     made.decoder = decoders.Sequence(

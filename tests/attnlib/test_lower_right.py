@@ -1,6 +1,7 @@
 """Causal attention of the last queries: on CUDA, torch's kernels align the ends, and no mask (T, S) is made.
 
-A build of torch without CUDA says that it has none of these kernels. Where there is no GPU, the tests say otherwise.
+A build of torch without CUDA says that it has none of these kernels. Where there is no GPU, the tests pretend that it
+has them.
 """
 
 import numpy as np
@@ -36,7 +37,7 @@ class Kernel(TorchFunctionMode):
 
 @pytest.fixture
 def kernels(monkeypatch):
-    """Whether torch says that it has a kernel, in its own module too."""
+    """Decide what torch says when asked for a kernel, in its own module too."""
 
     def exist(answer):
         for module in (lower_right, bias):

@@ -82,5 +82,5 @@ assert "check_inputs" not in called, "it took the general path"
 
 @pytest.mark.slow
 def test_the_first_call_in_a_process_takes_the_path_of_all_others():
-    """Otherwise its result could be rounded differently, and a training that resumes would not repeat its bits."""
+    """Otherwise it could be rounded differently, and a training run that resumes would not repeat the same bits."""
     subprocess.run([sys.executable, "-c", FIRST_CALL], check=True)

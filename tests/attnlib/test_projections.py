@@ -1,4 +1,4 @@
-"""The linear layers of an attention layer or a block may be replaced: only what comes out of them is looked at."""
+"""The linear layers of an attention layer or a block may be replaced: only their outputs matter."""
 
 import copy
 from functools import partial
@@ -42,7 +42,7 @@ class Doubled(attnlib.numpy.Module):
 
 
 class Int8(torch.Tensor):
-    """A weight that only a linear layer understands, in the way of sharded and quantized tensors."""
+    """A weight that only a linear layer understands, like a sharded or quantized tensor."""
 
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):

@@ -1,13 +1,13 @@
-"""What bars somebody from a page, as axe-core finds it, in light and in dark."""
+"""The barriers that axe-core finds on a page, in light and in dark."""
 
 from pathlib import Path
 
 import axe_playwright_python
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
-# A page has thousands of texts in a hundred looks, and to find out the contrast of a text takes axe longer than all
-# other rules. What follows from the styles of an element and of all that it stands in is the same for every text of
-# the same look, so the first three of each have to do. Fields, and what is in a shadow tree, are never left out.
+# A page has thousands of texts but only about a hundred looks, and measuring their contrast takes axe longer than all
+# other rules. Contrast follows from the styles of an element and of everything that it is in, so it is the same for all
+# texts of one look, and three of each are enough. Form fields and shadow trees are never left out.
 SAME_LOOK = "data-same-look"
 MARK_SAME_LOOKS = """name => {
     const grounds = new Map(), counts = new Map();

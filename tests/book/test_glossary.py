@@ -12,7 +12,7 @@ DEFINITION = re.compile(
     r"\b(?:an?|the|is|called) \*\*([a-zA-Z][\w -]*)\*\*(?=[.,:;)]|\s*(?:\(|\{cite|\$))", re.IGNORECASE
 )
 LONGEST_TERM = 4  # words
-# What is in bold in such a place because it is stressed.
+# Phrases that are in bold in such places only for emphasis.
 STRESSED = {
     "circle",
     "explorer",

@@ -26,7 +26,7 @@ def predictions(page):
 
 
 def in_view(part):
-    """What a reader sees who opens neither answers nor folds."""
+    """What a reader sees without opening answers or folds."""
     shut = re.sub(rf"({BOX.pattern}).*?{re.escape(ANSWER_END)}", r"\1\n", part, flags=re.MULTILINE | re.DOTALL)
     return FOLDED.sub(r"\1", shut)
 
@@ -58,7 +58,7 @@ def words_after(element, most):
 
 
 def shown(page):
-    """Of a built page, the measured numbers in the text of an answer that follow it in view."""
+    """The measured numbers in an answer of a built page that are also in view right after it."""
     found = {}
     for box in page.select(".predict"):
         answer = box.find_next_sibling()
