@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlib._arrays import Array, check_int, is_torch, namespace_and_device, shape
+from attnlib._arrays import Array, check_int, is_torch, namespace_and_device, refuse_subclass, shape
 from attnlib._types import Index
 from attnlib.cache import KVCache
 from attnlib.sampling import SamplingSettings, draw, sampling_probabilities
@@ -65,7 +65,7 @@ def generate(
     the same text with either library, as long as their logits agree.
 
     Args:
-        model: such as :class:`attnlib.numpy.CausalLM` or :class:`attnlib.torch.CausalLM`.
+        model: such as :class:`attnlib.torch.CausalLM` or the one of attnlib.numpy.
         tokens: the prompt, T whole numbers ``(T,)`` with T of at least 1: a list, an array or a tensor.
         max_new_tokens: the largest number of tokens to generate.
         temperature: as in :func:`~attnlib.sampling_probabilities`; 0 always takes the most probable token.
@@ -142,6 +142,7 @@ def vocab_size(model: LanguageModel) -> int | None:
 
 def check_prompt(tokens: Prompt, size: int | None) -> list[int]:
     """Return the tokens of a prompt as a list, after checking that there are some and the model knows them."""
+    refuse_subclass("tokens", tokens)
     if getattr(tokens, "ndim", 1) != 1:
         raise ValueError(f"tokens has shape {shape(tokens)}, but (T,) is needed: one text, tokens[0] of a batch")
     if isinstance(tokens, (str, bytes)) or not hasattr(tokens, "__iter__"):

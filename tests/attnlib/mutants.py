@@ -236,8 +236,8 @@ TORCH = [
     Mutant(
         "a plain call forgets causality",
         "_torch_plain.py",
-        "elif is_causal:\n            out",
-        "elif False:\n            out",
+        "is_causal=is_causal, enable_gqa=grouped",
+        "is_causal=False, enable_gqa=grouped",
         "torch",
     ),
     fused(
@@ -354,8 +354,8 @@ OTHERS = [
     Mutant(
         "frequencies of k/D instead of 2k/D",
         "positions.py",
-        "[..., None] * base**-exponents",
-        "[..., None] * base ** -(exponents / 2)",
+        "frequencies = base**-exponents",
+        "frequencies = base ** -(exponents / 2)",
     ),
     Mutant(
         "RoPE turns the other way",

@@ -49,6 +49,13 @@ def loaded(library, name, x, load=attnlib.load_weights):
     load(layer, state | {name: x})
 
 
+def generated(tokens, speculatively=False):
+    model = of_numpy.CausalLM(of_numpy.CausalLMConfig(vocab_size=S, embed_dim=E, num_layers=1, num_heads=H, ff_dim=T))
+    if speculatively:
+        return attnlib.generate_speculatively(model, model, tokens, max_new_tokens=1)
+    return attnlib.generate(model, tokens, max_new_tokens=1)
+
+
 CACHES = ("KVCache", "SlidingWindowCache", "StaticCache")
 QKV = ones(T, D), ones(S, D), ones(S, D_V)
 MASK, SQUARE = np.ones((T, S), bool), np.ones((T, T), bool)
@@ -78,6 +85,8 @@ MORE = {  # the argument that is refused, the call that refuses it, and what it 
     ),
     "load_weights": ("q_proj.weight", partial(loaded, of_numpy, "q_proj.weight"), ones(E, E)),
     "load_weights of torch": ("q_proj.weight", partial(loaded, of_torch, "q_proj.weight"), ones(E, E)),
+    "generate": ("tokens", generated, np.array([1, 0])),
+    "generate_speculatively": ("tokens", partial(generated, speculatively=True), np.array([1, 0])),
     "packed weights": ("in_proj_weight", partial(loaded, of_numpy, "in_proj_weight"), ones(3 * E, E)),
     **{f"append to {kind}": ("value", partial(appended, kind), ones(T, D_V)) for kind in CACHES},
     **{f"reorder {kind}": ("index", partial(reordered, kind), np.array([1, 0])) for kind in CACHES},
@@ -93,7 +102,7 @@ def made(kind, x):
 
 
 def test_every_public_function_is_asked():
-    asked = [*CALLS, *LIKE, *MORE]  # names that begin with those of the functions
+    asked = [*CALLS, *LIKE, *MORE, "RopeScaling"]  # names that begin with those of the functions; it takes no array
     assert [name for name in attnlib.__all__ if not any(one.startswith(name) for one in asked)] == []
 
 
