@@ -136,10 +136,10 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
 
     Raises:
         ValueError: ``num_heads`` does not divide E and ``head_dim`` is not given, ``num_kv_heads`` does not divide H, a
-            head's width is odd with ``rope``, or a call gets an array of the wrong rank or width, one whose batch
-            differs from the query's, or ``rope_tables`` without ``rope``.
-        TypeError: an argument is not a whole number, ``rope`` is not a number, or a call gets an array whose library
-            or dtype differs from that of the parameters.
+            head's width is odd with ``rope``, a call gets an array of the wrong rank or width, or one whose batch
+            differs from the query's, or ``rope_scaling`` or ``rope_tables`` are given without ``rope``.
+        TypeError: an argument is not a whole number, ``rope`` is not a number, ``rope_scaling`` is not a RopeScaling,
+            or a call gets an array whose library or dtype differs from that of the parameters.
 
     Source:
         Vaswani et al. (2017), "Attention Is All You Need", section 3.2.2; grouped queries: Ainslie et al. (2023);
@@ -184,7 +184,7 @@ class MultiHeadAttention(AcceptsRopeTables, Generic[A]):
         self.dropout, self.rope = check_probability("dropout", dropout), _rope_base(rope)
         if self.rope is not None and self.head_dim % 2:
             raise ValueError(f"rope rotates pairs, but a head is {self.head_dim} wide")
-        self.rope_scaling = rope_scaling
+        self.rope_scaling = _checked_scaling(rope_scaling, self.rope)
         self.window, self.num_sink_tokens = check_window(window), check_int("num_sink_tokens", num_sink_tokens, 0)
         self.softcap, self.attn_bias = check_softcap(softcap), attn_bias
         self.scale = check_scale(scale, self.head_dim)
@@ -391,6 +391,15 @@ def _refuse_mask(name: str, x: Array, query: Array) -> None:
             f"{name} has shape {shape(x)} and dtype {x.dtype}, like a mask. Pass masks by name: attn_mask=mask "
             "(boolean: True = may attend; in torch.nn's layers it means the opposite, so attn_mask=~mask)"
         )
+
+
+def _checked_scaling(scaling: RopeScaling | None, base: float | None) -> RopeScaling | None:
+    """Return the scaling of rotary frequencies, after checking that it is one and there are any."""
+    if scaling is not None and not isinstance(scaling, RopeScaling):
+        raise TypeError(f"rope_scaling is {scaling!r}, but a RopeScaling is needed, such as RopeScaling(factor=8.0)")
+    if scaling is not None and base is None:
+        raise ValueError("rope_scaling was given, but this layer has no rotary positions: create it with rope=True")
+    return scaling
 
 
 def _rope_base(rope: float | bool | None) -> float | None:

@@ -137,7 +137,7 @@ class Encoder(Generic[A, W]):
             return separate
         if not all(getattr(layer, "accepts_rope_tables", False) for layer in (*self.layers, *attends)):
             return separate
-        ropes = [(attend.rope, attend.head_dim) for attend in attends]
+        ropes = [(attend.rope, attend.head_dim, attend.rope_scaling) for attend in attends]
         starts: list[Any] = [0] if cache is None else [getattr(one, "length", 0) for one in cache]
         if ropes[0][0] is None or any(rope != ropes[0] for rope in ropes):
             return separate

@@ -43,7 +43,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import attnlib.numpy
 import attnlib.torch
-from attnlib import padding_mask
+from attnlib import RopeScaling, padding_mask
 
 LIBRARIES = (attnlib.numpy, attnlib.torch)
 NAMES = ("MultiHeadAttention", "TransformerBlock", "DecoderBlock", "Encoder", "Decoder", "LearnedPositions")
@@ -612,6 +612,16 @@ def test_layers_with_other_bases_make_their_own_tables(backend):
     assert_array_equal(backend.numpy(module(x)), backend.numpy(expected))
 
 
+def test_layers_with_other_scalings_make_their_own_tables(backend):
+    layer = EVERY["encoder with rope"]
+    module, x = layer.build(backend), layer.inputs(backend)["query"]
+    module.layers[1].self_attn.rope_scaling = RopeScaling(8.0, original_length=3)
+    expected = module.norm(module.layers[1](module.layers[0](x)))
+    assert_array_equal(backend.numpy(module(x)), backend.numpy(expected))
+    module.layers[1].self_attn.rope_scaling = None
+    assert np.abs(backend.numpy(module(x)) - backend.numpy(expected)).max() > 1e-3
+
+
 def test_a_wrapped_attention_makes_its_own_tables_whatever_its_attributes(backend):
     layer = EVERY["encoder with rope"]
     module, x = layer.build(backend), layer.inputs(backend)["query"]
@@ -862,6 +872,14 @@ ERRORS = {
     "rope of no number": (lambda z: plain(z, "MultiHeadAttention", E, HEADS, rope="llama"), TypeError, ["rope.*llama"]),
     "rope of an array": (
         lambda z: plain(z, "TransformerBlock", E, HEADS, FF, rope=z(1)), TypeError, ["rope", "number"],
+    ),
+    "a scaling that is a number": (
+        lambda z: plain(z, "MultiHeadAttention", E, HEADS, rope=ROPE, rope_scaling=8.0), TypeError,
+        [r"rope_scaling is 8\.0", r"RopeScaling\(factor"],
+    ),
+    "a scaling without rope": (
+        lambda z: plain(z, "MultiHeadAttention", E, HEADS, rope_scaling=RopeScaling(8.0)), ValueError,
+        ["rope_scaling", "rope=True"],
     ),
     "rope of base 0": (lambda z: plain(z, "MultiHeadAttention", E, HEADS, rope=0), ValueError, ["rope is 0"]),
     "rope of an infinite base": (
