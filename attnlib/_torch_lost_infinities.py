@@ -35,5 +35,5 @@ def _scores_are_finite(query: Tensor, key: Tensor, mask: Tensor | None, scale: f
     else:
         largest = query.abs().max().item() * key.abs().max().item() * query.shape[-1] * max(1.0, abs(scale))
     if mask is not None and mask.dtype != torch.bool:
-        largest += mask.detach().max().item()
+        largest += mask.detach().max().clamp(min=0).item()  # the kernel adds it to a product that may be inf
     return largest < LARGEST

@@ -157,6 +157,14 @@ def test_scores_beyond_float32_are_inf_in_bfloat16_too():
     assert sdpa(large, large, torch.ones_like(large)).isnan().all()
 
 
+def test_a_negative_mask_does_not_make_a_lost_score_finite():
+    # 4 * 1e19 * 1.2e19 = 4.8e38 is beyond float32, and -3e38 more would not be: but the product comes first.
+    query, key = torch.full((1, 2, 5, 4), 1e19), torch.zeros(1, 2, 20, 4)
+    key[..., 3, :] = 1.2e19
+    query, key, value = query.bfloat16(), key.bfloat16(), torch.ones(1, 2, 20, 4).bfloat16()
+    assert sdpa(query, key, value, torch.full((5, 20), -3e38), scale=1.0).isnan().all()
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
