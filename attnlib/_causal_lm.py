@@ -15,9 +15,11 @@ from attnlib._arrays import (
     check_bool,
     check_float,
     check_int,
+    describe_type,
     integer_indices,
     is_torch,
     namespace_and_device,
+    same_library,
     shape,
 )
 from attnlib._multi_head_attention import RopeTables
@@ -324,6 +326,9 @@ class CausalLM(Generic[A]):
             raise TypeError(f"cache is a {type(cache).__name__}, but a list is needed, one for each layer: new_cache()")
         if len(cache) != len(self.layers):
             raise ValueError(f"cache holds {len(cache)}, but there are {len(self.layers)} layers: use new_cache()")
+        for n, one in enumerate(cache):
+            if not isinstance(one, KVCache):
+                raise TypeError(f"cache[{n}] is a {type(one).__name__}, but a KVCache is needed: use new_cache()")
         return cache
 
     def _positions(self, tokens: Array, positions: Array | None, cache: Sequence[KVCache] | None) -> Array:
@@ -331,6 +336,8 @@ class CausalLM(Generic[A]):
         B, T = tokens.shape
         if positions is not None:
             positions = integer_indices("positions", positions)
+            if not same_library(tokens, positions):
+                raise TypeError(f"positions is {describe_type(positions)}, but tokens is {describe_type(tokens)}")
             if tuple(positions.shape) not in ((T,), (B, T)):
                 raise ValueError(f"positions has shape {shape(positions)}, but {(T,)} or {(B, T)} is needed")
             return positions

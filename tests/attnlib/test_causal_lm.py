@@ -294,6 +294,13 @@ CALLS = {
     "positions of another length": (
         lambda m, x: m(x, positions=x[0, 1:]), ValueError, r"positions has shape \(4,\), but \(5,\) or \(2, 5\)",
     ),
+    "positions of the other library": (
+        lambda m, x: m(x, positions=np.arange(5) if isinstance(x, torch.Tensor) else torch.arange(5)), TypeError,
+        "positions is a .*, but tokens is a ",
+    ),
+    "a cache of a layer that is none": (
+        lambda m, x: m(x, cache=[*m.new_cache()[:-1], None]), TypeError, r"cache\[2\] is a NoneType",
+    ),
     "positions that are fractions": (lambda m, x: m(x, positions=x[0] / 2), TypeError, "positions has dtype"),
     "one cache for all layers": (lambda m, x: m(x, cache=KVCache()), TypeError, "KVCache, but a list.*new_cache"),
     "too few caches": (lambda m, x: m(x, cache=[KVCache()]), ValueError, "cache holds 1, but there are 3 layers"),
