@@ -28,7 +28,7 @@ from attnlib.cache import KVCache
 from attnlib.positions import RopeScaling, rope_tables
 from attnlib.sliding_window_cache import SlidingWindowCache
 
-NORMS = ("rms_norm", "layer_norm")
+NORMS = ("rms_norm", "offset_rms_norm", "layer_norm")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class CausalLMConfig:
         ff_dim: the width of the hidden layer between the projections of a feed-forward layer.
         num_kv_heads: the heads of keys and values; ``None`` means H.
         head_dim: D; ``None`` means ``E / H``.
-        norm: ``"rms_norm"`` or ``"layer_norm"``.
+        norm: ``"rms_norm"``, ``"offset_rms_norm"``, which multiplies by 1 plus its weight (Gemma), or ``"layer_norm"``.
         norm_eps: a small number that the norms add to the mean square or the variance.
         post_norm: whether there is also a norm after each part of a layer, before it is added (Gemma 2).
         qk_norm: whether each head's queries and keys are normalised (Qwen 3).
@@ -264,6 +264,7 @@ class CausalLM(Generic[A]):
     def __init__(self, config: CausalLMConfig) -> None:
         super().__init__()
         self.config = config
+        self.embed_scale, self.logit_softcap = config.embed_scale, config.logit_softcap
         self.embed_tokens = self.Embedding(config.vocab_size, config.embed_dim)
         learned = config.max_positions
         self.embed_positions = None if learned is None else self.Embedding(learned, config.embed_dim)
@@ -353,9 +354,9 @@ class CausalLM(Generic[A]):
     def _embed(self, tokens: Array, positions: Array) -> Array:
         """Return the vectors (B, T, E) of the tokens, with those of the positions added if there are any."""
         x = self.embed_tokens(tokens)
-        if self.config.embed_scale != 1:
+        if self.embed_scale != 1:
             xp, device = namespace_and_device(x)
-            x = x * xp.asarray(self.config.embed_scale, dtype=x.dtype, device=device)
+            x = x * xp.asarray(self.embed_scale, dtype=x.dtype, device=device)
         return x if self.embed_positions is None else x + self.embed_positions(positions)
 
     def _rope_tables(self, positions: Array, x: Array) -> RopeTables[Array] | None:
@@ -374,7 +375,7 @@ class CausalLM(Generic[A]):
         """Return the logits (B, T, V) for the states (B, T, E) of the last layer."""
         x = self.norm(x)
         logits = x @ self.embed_tokens.weight.T if self.lm_head is None else self.lm_head(x)
-        cap = self.config.logit_softcap
+        cap = self.logit_softcap
         if cap is None:
             return logits
         xp, _ = namespace_and_device(logits)

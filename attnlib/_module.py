@@ -256,6 +256,41 @@ class RMSNorm(Module):
         __call__ = forward
 
 
+class OffsetRMSNorm(RMSNorm):
+    """``x / sqrt(mean(x**2) + eps) * (1 + weight)``: the weight is 0 to begin with, so it is kept with more digits.
+
+    Args:
+        width: E.
+        eps: a small number that is added to the mean of the squares.
+
+    Returns:
+        From the call, ``(..., E)``, computed in at least float32: in half precision, 1 + weight would be rounded.
+
+    Raises:
+        TypeError: the array is of another library or dtype than the weight.
+        ValueError: the array is not E wide.
+
+    Source:
+        Gemma Team (2024), "Gemma: Open Models Based on Gemini Research and Technology"; the 1 is in their program.
+    """
+
+    weight_offset = 1.0
+
+    def __init__(self, width: int, eps: float = 1e-6) -> None:
+        super().__init__(width, eps)
+        self.weight = np.zeros(width, np.float32)
+
+    def forward(self, x: Floats) -> Floats:
+        """Return the normalised ``(..., E)``."""
+        array_namespace(x=x, weight=self.weight)
+        work = np.result_type(x.dtype, np.float32)
+        weight = self.weight_offset + self.weight.astype(work, copy=False)
+        return rms_norm(x.astype(work, copy=False), weight, eps=self.eps).astype(x.dtype, copy=False)
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
 class Embedding(Module):
     """A table with a vector for every index: weight ``(V, E)``.
 

@@ -26,7 +26,16 @@ from attnlib import (
 )
 from attnlib._causal_lm import CausalLMConfig
 from attnlib._gelu import gelu
-from attnlib._module import Dropout, Embedding, LayerNorm, Linear, Module, ModuleList, RMSNorm
+from attnlib._module import (
+    Dropout,
+    Embedding,
+    LayerNorm,
+    Linear,
+    Module,
+    ModuleList,
+    OffsetRMSNorm,
+    RMSNorm,
+)
 from attnlib.cache import KVCache, MemoryCache
 from attnlib.sliding_window_cache import SlidingWindowCache
 from attnlib.static_cache import StaticCache
@@ -60,7 +69,7 @@ class _Parts(Module):
     """What the layers are built from."""
 
     Linear, LayerNorm, RMSNorm, Dropout, ModuleList = Linear, LayerNorm, RMSNorm, Dropout, ModuleList
-    NORMS = {"layer_norm": LayerNorm, "rms_norm": RMSNorm}  # noqa: RUF012
+    NORMS = {"layer_norm": LayerNorm, "rms_norm": RMSNorm, "offset_rms_norm": OffsetRMSNorm}  # noqa: RUF012
     ACTIVATIONS = {  # noqa: RUF012
         "relu": _module.relu, "gelu": gelu, "gelu_tanh": _module.gelu_tanh, "silu": silu,
     }  # fmt: skip

@@ -11,6 +11,7 @@ Example:
 """
 
 from attnlib import _bert, _causal_lm, _learned_positions, _multi_head_attention, _transformer_block, _transformer_stack
+from attnlib._arrays import at_least_float32
 from attnlib._causal_lm import CausalLMConfig
 from attnlib._extras import explain_missing
 from attnlib.cache import KVCache, MemoryCache
@@ -20,8 +21,9 @@ from attnlib.static_cache import StaticCache
 with explain_missing("attnlib.torch"):
     from functools import partial
 
+    import torch
     import torch.nn.functional as F
-    from torch import Tensor, empty, nn
+    from torch import Tensor, empty, nn, zeros
 
 __all__ = [
     "BertEncoder",
@@ -40,11 +42,27 @@ __all__ = [
 ]
 
 
+class OffsetRMSNorm(nn.Module):
+    """Normalise as ``attnlib.numpy``'s module of this name, which says why: multiply by 1 + weight."""
+
+    weight_offset = 1.0
+
+    def __init__(self, width: int, eps: float = 1e-6) -> None:
+        super().__init__()
+        self.weight, self.eps = nn.Parameter(zeros(width)), eps
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the normalised ``(..., E)``."""
+        work = at_least_float32(torch, x.dtype)
+        weight = self.weight_offset + self.weight.to(work)
+        return F.rms_norm(x.to(work), weight.shape, weight, self.eps).to(x.dtype)
+
+
 class _Parts(nn.Module):
     """What the layers are built from."""
 
     Linear, LayerNorm, RMSNorm, Dropout, ModuleList = nn.Linear, nn.LayerNorm, nn.RMSNorm, nn.Dropout, nn.ModuleList
-    NORMS = {"layer_norm": nn.LayerNorm, "rms_norm": nn.RMSNorm}  # noqa: RUF012
+    NORMS = {"layer_norm": nn.LayerNorm, "rms_norm": nn.RMSNorm, "offset_rms_norm": OffsetRMSNorm}  # noqa: RUF012
     ACTIVATIONS = {  # noqa: RUF012
         "relu": F.relu, "gelu": F.gelu, "gelu_tanh": partial(F.gelu, approximate="tanh"), "silu": F.silu,
     }  # fmt: skip

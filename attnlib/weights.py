@@ -12,6 +12,7 @@ LAYER_SETTINGS = (
     "num_heads",
     "num_kv_heads",
     "rope",
+    "rope_scaling",
     "window",
     "num_sink_tokens",
     "softcap",
@@ -20,6 +21,9 @@ LAYER_SETTINGS = (
     "norm",
     "activation",
     "eps",
+    "weight_offset",
+    "embed_scale",
+    "logit_softcap",
 )
 
 
@@ -45,8 +49,8 @@ def load_weights(module: ModuleT, source: HasWeights | Mapping[str, Stored]) -> 
         source: such a module, of either library; or one of torch's: ``torch.nn.MultiheadAttention``,
             ``TransformerEncoderLayer``, ``TransformerEncoder``, ``TransformerDecoderLayer``, ``TransformerDecoder``,
             whose names are translated; or the ``state_dict`` of any of them. Shapes are ``(width out, width in)``.
-            A module must also have the same settings as the target: heads, rotary positions, norms and activation. A
-            ``state_dict`` does not contain these, so they are not compared.
+            A module must also have the same settings as the target: heads, rotary positions, norms, activation and
+            scales. A ``state_dict`` does not contain these, so they are not compared.
 
     Returns:
         ``module``.
@@ -112,6 +116,8 @@ def _settings(part: Any) -> dict[str, Any]:
     found = {name: getattr(part, name) for name in LAYER_SETTINGS if hasattr(part, name)}
     if hasattr(part, "attn_bias"):
         found["attn_bias"] = part.attn_bias is not None  # functions cannot be compared
+    if "eps" in found:  # of a norm, whose weight most multiply by as it is
+        found = {"weight_offset": 0.0} | found
     if "num_heads" in found:  # an option of torch's attention that ours does not have
         found = {"add_zero_attn": False} | found
     if hasattr(part, "norm_first"):

@@ -116,7 +116,7 @@ def _qwen3(config: Json) -> CausalLMConfig:
 def _gemma2(config: Json) -> CausalLMConfig:
     sizes = _sizes({**config, "hidden_act": config.get("hidden_activation") or "gelu_pytorch_tanh"})
     return CausalLMConfig(
-        **sizes, post_norm=True, scale=_whole(config, "query_pre_attn_scalar") ** -0.5,
+        **sizes, norm="offset_rms_norm", post_norm=True, scale=_whole(config, "query_pre_attn_scalar") ** -0.5,
         embed_scale=sizes["embed_dim"] ** 0.5, attn_softcap=config["attn_logit_softcapping"],
         logit_softcap=config["final_logit_softcapping"], windows=_windows(config, lambda n: n % 2 == 0),
     )  # fmt: skip

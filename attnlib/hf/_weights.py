@@ -92,13 +92,6 @@ def _unchanged(name: str, x: Array) -> Parameters:
     yield name, x
 
 
-def _from_gemma(name: str, x: Array) -> Parameters:
-    """Yield a parameter. Gemma's norms multiply by 1 plus their weight, which half precision would round."""
-    if "norm" in name:
-        x = 1 + (x.astype("float32") if hasattr(x, "astype") else x.float())
-    yield name, x
-
-
 def _from_gpt2(name: str, x: Array) -> Parameters:
     """Yield a parameter. GPT-2's projections are transposed, and one contains those to queries, keys and values."""
     is_projection = name.startswith("layers.") and x.ndim == 2
@@ -111,4 +104,4 @@ def _from_gpt2(name: str, x: Array) -> Parameters:
         yield name.replace("qkv", f"{part}_proj"), rows
 
 
-CONVERSIONS: dict[str, Callable[[str, Array], Parameters]] = {"gemma2": _from_gemma, "gpt2": _from_gpt2}
+CONVERSIONS: dict[str, Callable[[str, Array], Parameters]] = {"gpt2": _from_gpt2}

@@ -65,7 +65,7 @@ class ByHand:
         weight, eps = self.state[f"{name}.weight"], self.settings.norm_eps
         if self.settings.norm == "layer_norm":
             return F.layer_norm(x, weight.shape, weight, self.state[f"{name}.bias"], eps)
-        return F.rms_norm(x, weight.shape, weight, eps)
+        return F.rms_norm(x, weight.shape, weight + (self.settings.norm == "offset_rms_norm"), eps)
 
     def post_norm(self, name, x):
         return self.norm(name, x) if self.settings.post_norm else x
@@ -333,7 +333,7 @@ SETTINGS = [
     ({"embed_dim": 25}, ValueError, "num_heads=6 does not divide embed_dim=25"),
     ({"head_dim": 5}, ValueError, "rope rotates pairs, but a head is 5 wide"),
     ({"num_kv_heads": 4}, ValueError, "num_kv_heads=4 does not divide num_heads=6"),
-    ({"norm": "batch_norm"}, ValueError, "norm is 'batch_norm', but 'rms_norm' or 'layer_norm'"),
+    ({"norm": "batch_norm"}, ValueError, "norm is 'batch_norm', but 'rms_norm' or 'offset_rms_norm' or 'layer_norm'"),
     ({"norm_eps": 0.0}, ValueError, "norm_eps is 0.0, but a positive number"),
     ({"activation": "tanh"}, ValueError, "activation is 'tanh', but one of 'relu'"),
     ({"rope_base": True}, TypeError, "rope_base is True"),

@@ -1,5 +1,6 @@
 """Checkpoints in the layout of transformers: small random models, saved by transformers and compared with it."""
 
+import copy
 import json
 import os
 import re
@@ -152,6 +153,15 @@ def test_bfloat16_is_as_close_as_its_rounding_allows(folders, name, tmp_path):
     exact = model_of_theirs(tmp_path, torch.float32)(torch.tensor(tokens)).logits.detach()
     for backend in BACKENDS:
         assert_allclose(ours_of(backend, loaded(tmp_path, backend).model, tokens), exact, rtol=0, atol=1e-5)
+
+
+def test_gemma_s_norms_are_exact_in_half_precision(folders):
+    theirs, ours = theirs_of("gemma 2"), load(folders("gemma 2"), backend="torch", dtype="bfloat16").model
+    x = torch.randn(7, 48, generator=torch.Generator().manual_seed(3)).bfloat16()
+    for mine, its in ((ours.norm, theirs.model.norm), (ours.layers[2].norm1, theirs.model.layers[2].input_layernorm)):
+        assert torch.equal(mine(x), copy.deepcopy(its).bfloat16()(x))
+    in_numpy = load(folders("gemma 2"), dtype="float16").model.norm.weight
+    assert (in_numpy == theirs.model.norm.weight.half().numpy()).all()
 
 
 def test_other_dtypes(backend, folders):

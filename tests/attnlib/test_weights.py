@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import torch
 from backends import B, S, T, Torch, dtype_name
-from modules import EVERY, FF, HEADS, KV, LAYERS, E, Layer, library, on_device
+from language_models import config
+from modules import EVERY, FF, HEADS, KV, LAYERS, MHA, ROPE, E, Layer, library, on_device
 from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 
 import attnlib.numpy
 import attnlib.torch
-from attnlib import load_weights
+from attnlib import RopeScaling, load_weights
 
 every_layer = pytest.mark.parametrize("layer", EVERY.values(), ids=EVERY)
 every_dtype = pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -299,6 +300,7 @@ def test_in_training_too_torch_s_module_is_ours():
 # A source that computes differently is refused
 
 ENCODER = EVERY["encoder"]
+SCALED = {"rope": ROPE, "rope_scaling": RopeScaling(8.0)}
 DIFFERENT = {
     "heads": ("attention", Layer("MultiHeadAttention", (E, 4)), "num_heads is 6 in the module, but 4 in the source"),
     "grouped heads": (
@@ -306,6 +308,9 @@ DIFFERENT = {
         "num_kv_heads is 3 in the module, but 1 in the source",
     ),
     "rope": ("attention with rope", EVERY["attention"], r"rope is 100\.0 .* but None"),
+    "scaling of rope": (
+        "attention with rope", Layer("MultiHeadAttention", MHA, SCALED), r"rope_scaling is None .* but RopeScal",
+    ),
     "heads of a block": ("block", Layer("TransformerBlock", (E, 4, FF)), r"self_attn\.num_heads is 6 .* but 4"),
     "norm": ("block", Layer("TransformerBlock", (E, HEADS, FF), {"norm": "post"}), "norm is 'pre' .* but 'post'"),
     "activation": (
@@ -326,6 +331,22 @@ def test_a_module_that_computes_differently_is_refused_and_its_state_is_not(back
         assert_array_equal(x, EVERY[name].state()[n])
     if name != "attention with grouped queries":  # whose weights have other shapes
         load_weights(module, source.state_dict())
+
+
+@pytest.mark.parametrize("origin", [attnlib.numpy, attnlib.torch], ids=["from numpy", "from torch"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"embed_scale": 3.0}, r"embed_scale is 1\.0 in the module, but 3\.0 in the source"),
+        ({"logit_softcap": 5.0}, r"logit_softcap is None in the module, but 5\.0"),
+        ({"norm": "offset_rms_norm"}, r"norm1\.weight_offset is 0\.0 in the module, but 1\.0"),
+    ],
+)
+def test_a_language_model_that_computes_differently_is_refused(backend, origin, options, message):
+    module, source = library(backend).CausalLM(config()), origin.CausalLM(config(**options))
+    with pytest.raises(ValueError, match=message):
+        load_weights(module, source)
+    load_weights(module, source.state_dict())
 
 
 def their_block(kind=nn.TransformerEncoderLayer, heads=HEADS, **options):
