@@ -293,10 +293,13 @@ def test_the_address_of_the_site_lists_the_exercises_and_says_what_is_loaded(ope
 
 def test_the_list_of_files_opens_without_another_host(visitor, site):
     context, wrong = visitor
-    try:
-        see_every_exercise(context, f"{site}lite/tree/index.html")
-    except TimeoutError:  # in a busy browser, a page once stopped before its first frame: a second one is like a reload
-        see_every_exercise(context, f"{site}lite/tree/index.html")
+    for attempts_left in (2, 1, 0):
+        try:
+            see_every_exercise(context, f"{site}lite/tree/index.html")
+            break
+        except TimeoutError:  # on a busy machine, a page may stop before its first frame: a new one is like a reload
+            if not attempts_left:
+                raise
     assert not wrong
 
 
@@ -304,6 +307,7 @@ def see_every_exercise(context, address):
     page = context.new_page()
     page.set_default_timeout(150_000)
     page.goto(address)
+    page.bring_to_front()  # the browser draws no frames of a page in the background
     try:
         for notebook in EXERCISES:
             page.get_by_text(notebook.parts[0], exact=True).wait_for()
