@@ -8,7 +8,7 @@ Dimensions: T queries, S keys, D width.
 """
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -197,6 +197,13 @@ def check_bool(name: str, value: bool) -> bool:
         return bool(value)
     masked = "; pass a mask as attn_mask" if getattr(value, "shape", ()) else ""
     raise TypeError(f"{name} is {_describe_value(value)}, but True or False is needed{masked}")
+
+
+def check_choice(name: str, value: str, choices: Collection[str]) -> str:
+    """Return a string, after checking that it is one of the choices."""
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}, but one of {', '.join(map(repr, choices))} is needed")
+    return value
 
 
 def check_probability(name: str, value: float) -> float:

@@ -13,6 +13,7 @@ from attnlib._arrays import (
     Array,
     at_least_float32,
     check_bool,
+    check_choice,
     check_float,
     check_int,
     describe_type,
@@ -24,7 +25,7 @@ from attnlib._arrays import (
 )
 from attnlib._multi_head_attention import RopeTables
 from attnlib._types import A
-from attnlib.cache import KVCache
+from attnlib.cache import KVCache, require_cache_per_layer
 from attnlib.positions import RopeScaling, rope_tables
 from attnlib.sliding_window_cache import SlidingWindowCache
 
@@ -125,10 +126,7 @@ class FeedForward(Generic[A]):
     def __init__(self, config: CausalLMConfig) -> None:
         super().__init__()
         E, hidden, bias = config.embed_dim, config.ff_dim, config.ff_bias
-        self.activation = config.activation
-        if self.activation not in self.ACTIVATIONS:
-            known = ", ".join(map(repr, self.ACTIVATIONS))
-            raise ValueError(f"activation is {self.activation!r}, but one of {known} is needed")
+        self.activation = check_choice("activation", config.activation, self.ACTIVATIONS)
         self.gate_proj = self.Linear(E, hidden, bias=bias) if config.gated else None
         self.up_proj = self.Linear(E, hidden, bias=bias)
         self.down_proj = self.Linear(hidden, E, bias=bias)
@@ -323,10 +321,7 @@ class CausalLM(Generic[A]):
         """Return the cache of each layer, or None for each."""
         if cache is None:
             return [None] * len(self.layers)
-        if not isinstance(cache, list):
-            raise TypeError(f"cache is a {type(cache).__name__}, but a list is needed, one for each layer: new_cache()")
-        if len(cache) != len(self.layers):
-            raise ValueError(f"cache holds {len(cache)}, but there are {len(self.layers)} layers: use new_cache()")
+        require_cache_per_layer(cache, len(self.layers))
         for n, one in enumerate(cache):
             if not isinstance(one, KVCache):
                 raise TypeError(f"cache[{n}] is a {type(one).__name__}, but a KVCache is needed: use new_cache()")

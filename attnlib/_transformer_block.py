@@ -3,10 +3,9 @@
 Dimensions: B batch, H heads, T queries, S keys, E width of the vectors (embed_dim).
 """
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, Unpack, overload
 
-from attnlib._arrays import Array, check_int, require_mask
+from attnlib._arrays import Array, check_choice, check_int, require_mask
 from attnlib._layer_parts import call_part, refuse_mismatch
 from attnlib._multi_head_attention import AcceptsRopeTables, AttentionSettings, LayerOptions, RopeTables
 from attnlib._nested import is_nested
@@ -89,8 +88,8 @@ class TransformerBlock(AcceptsRopeTables, Generic[A, W]):
         **mha: Unpack[AttentionSettings[A]],
     ) -> None:
         super().__init__()
-        self.norm = _check_choice("norm", norm, NORMS)
-        self.activation = _check_choice("activation", activation, self.ACTIVATIONS)
+        self.norm = check_choice("norm", norm, NORMS)
+        self.activation = check_choice("activation", activation, self.ACTIVATIONS)
         embed_dim, ff_dim = check_int("embed_dim", embed_dim, 1), check_int("ff_dim", ff_dim, 1)
         self.self_attn = self.Attention(embed_dim, num_heads, **mha)
         self.linear1 = self.Linear(embed_dim, ff_dim)
@@ -263,9 +262,3 @@ class DecoderBlock(TransformerBlock[A, DecoderWeights[A]]):
 def layer_options(**options: Any) -> dict[str, Any]:
     """Return the options, without rope_tables if it is None: a layer that replaces ours need not accept it."""
     return {name: x for name, x in options.items() if x is not None or name != "rope_tables"}
-
-
-def _check_choice(name: str, value: str, choices: Collection[str]) -> str:
-    if value not in choices:
-        raise ValueError(f"{name} is {value!r}, but one of {', '.join(map(repr, choices))} is needed")
-    return value

@@ -11,7 +11,7 @@ from attnlib._multi_head_attention import AttentionSettings, LayerOptions, Multi
 from attnlib._renamed_arguments import explain_torch_names
 from attnlib._transformer_block import DecoderWeights, layer_options
 from attnlib._types import A, W
-from attnlib.cache import KVCache
+from attnlib.cache import KVCache, require_cache_per_layer
 
 
 class StackOptions(LayerOptions[A], total=False):
@@ -109,10 +109,8 @@ class Encoder(Generic[A, W]):
         **options: Any,
     ) -> Any:
         """Transform a sequence by every block in turn: see the class."""
-        if cache is not None and not isinstance(cache, list):
-            raise TypeError(f"cache is a {type(cache).__name__}, but a list is needed, one for each layer: new_cache()")
-        if cache is not None and len(cache) != len(self.layers):
-            raise ValueError(f"cache holds {len(cache)}, but there are {len(self.layers)} layers: use new_cache()")
+        if cache is not None:
+            require_cache_per_layer(cache, len(self.layers))
         tables: Sequence[RopeTables[Array] | None] = [options.pop("rope_tables", None)] * len(self.layers)
         if tables[0] is None and (key is None or isinstance(self, Decoder)):
             tables = self._rope_tables(query, cache)
@@ -129,7 +127,7 @@ class Encoder(Generic[A, W]):
     if TYPE_CHECKING:
         __call__ = forward
 
-    def _rope_tables(self, query: Array, cache: list[KVCache] | None) -> Sequence[RopeTables[Array] | None]:
+    def _rope_tables(self, query: Array, cache: Sequence[KVCache] | None) -> Sequence[RopeTables[Array] | None]:
         """Return the rotary tables of every layer, computed together, or None for each if it must make its own."""
         separate = [None] * len(self.layers)
         attends: list[Any] = [getattr(layer, "self_attn", None) for layer in self.layers]  # None if it was replaced

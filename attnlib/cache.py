@@ -4,7 +4,7 @@ Dimensions: B batch, H heads, S keys so far, T new ones, D width per head, D_v w
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -228,6 +228,14 @@ class KVCache:
             kept = room
         kept[..., self.length : end, :] = new
         return kept
+
+
+def require_cache_per_layer(cache: Sequence[KVCache], layers: int) -> None:
+    """Raise unless the cache of a stack is a list with one cache for each layer."""
+    if not isinstance(cache, list):
+        raise TypeError(f"cache is a {type(cache).__name__}, but a list is needed, one for each layer: new_cache()")
+    if len(cache) != layers:
+        raise ValueError(f"cache holds {len(cache)}, but there are {layers} layers: use new_cache()")
 
 
 def _plainly_continue(kept: Array, new: Array) -> bool:

@@ -10,7 +10,6 @@ import csv
 import math
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -190,10 +189,11 @@ def _log(folder: Path, values: tuple[float, ...]) -> None:
     _write(folder / LOG, rows)
 
 
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    if path.is_file():
-        with path.open(encoding="utf-8", newline="") as file:
-            yield from list(csv.DictReader(file))
+def _rows(path: Path) -> list[dict[str, str]]:
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def _write(path: Path, rows: list[dict[str, str]]) -> None:
