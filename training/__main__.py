@@ -10,6 +10,7 @@ from attnlib.torch import CausalLMConfig
 from training.corpus import read_corpus, require_version
 from training.export import export
 from training.loop import Settings, train
+from training.record import run_record, write_record
 from training.vocabulary import VOCAB_SIZE, encode_modules, train_tokenizer
 
 CONFIG = CausalLMConfig(
@@ -34,14 +35,18 @@ def main(arguments: list[str] | None = None) -> None:
     learned, held_out = (encode_modules(tokenizer, part.values()) for part in (corpus.learned, corpus.held_out))
     print(f"{len(learned):,} tokens to learn from, {len(held_out):,} held out")
     settings = Settings(steps=options.steps, threads=options.threads)
+    try:
+        write_record(options.folder, run_record(settings, corpus.sha256))
+    except ValueError as error:
+        sys.exit(f"error: {error}")
     export(train(CONFIG, learned, held_out, settings, options.folder), tokenizer, options.folder / "model")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m training", description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("_build/training"), help="for checkpoint, log and model")
-    parser.add_argument("--steps", type=int, default=3000, help="number of steps, of 4096 tokens each (%(default)s)")
-    parser.add_argument("--threads", type=int, default=2, help="number of threads; it affects rounding (%(default)s)")
+    parser.add_argument("--steps", type=int, default=2400, help="number of steps, of 4096 tokens each (%(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="number of threads; it affects rounding (%(default)s)")
     parser.add_argument("--stdlib", type=Path, help="the folder of Python's standard library; default: this Python's")
     parser.add_argument("--any-version", action="store_true", help="accept the library of another version of Python")
     return parser

@@ -1,5 +1,6 @@
 """The trained model as a folder in the layout of a Llama checkpoint, which attnlib.hf and transformers load."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,19 @@ from tokenizers import Tokenizer
 from attnlib.torch import CausalLM, CausalLMConfig
 from training.vocabulary import END
 
+# The options that the entries of config.json below, or the names of the parameters, tell. No other may be used.
+WRITTEN = {
+    "vocab_size",
+    "embed_dim",
+    "num_layers",
+    "num_heads",
+    "num_kv_heads",
+    "head_dim",
+    "ff_dim",
+    "norm_eps",
+    "rope_base",
+}
+
 # Our names for the parts of a layer, and transformers' names.
 NAMES = {
     ".out_proj.": ".o_proj.",
@@ -21,13 +35,31 @@ NAMES = {
 
 
 def export(model: CausalLM, tokenizer: Tokenizer, folder: Path) -> None:
-    """Write ``config.json``, ``tokenizer.json`` and, in float16, ``model.safetensors``."""
+    """Write ``config.json``, ``tokenizer.json`` and, in float16, ``model.safetensors``.
+
+    Raises:
+        ValueError: the model has a variant that a Llama checkpoint cannot describe.
+    """
+    _check_layout(model.config)
     folder.mkdir(parents=True, exist_ok=True)
     end = tokenizer.token_to_id(END)
     (folder / "config.json").write_text(json.dumps(_settings(model.config, end), indent=2) + "\n", "utf-8")
     tokenizer.save(str(folder / "tokenizer.json"))
     state = {_renamed(name): x.detach().to(torch.float16).contiguous() for name, x in model.state_dict().items()}
     save_file(state, folder / "model.safetensors", {"format": "pt"})
+
+
+def _check_layout(config: CausalLMConfig) -> None:
+    """Raise ValueError unless the model is a Llama that differs from CausalLMConfig's defaults in its sizes alone."""
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if field.name not in WRITTEN and value != field.default:
+            raise ValueError(
+                f"the model has {field.name}={value!r}, but only {field.name}={field.default!r} can be exported: train "
+                "a model without this option"
+            )
+    if config.rope_base is None:
+        raise ValueError("the model has rope_base=None, but a Llama has rotary positions: train a model with rope_base")
 
 
 def _settings(config: CausalLMConfig, end: int | None) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Settings:
     weight_decay: float = 0.1
     max_norm: float = 1.0
     seed: int = 1
-    threads: int = 2
+    threads: int = 1
     bfloat16: bool = True
     log_every: int = 50
     held_out_windows: int = 16
@@ -82,8 +82,14 @@ def train(
         The trained model.
 
     Raises:
-        ValueError: the checkpoint was made with other settings.
+        ValueError: the checkpoint was made with other settings, or a text is shorter than a window.
     """
+    for name, tokens in (("learned", learned), ("held_out", held_out)):
+        if len(tokens) <= settings.context:
+            raise ValueError(
+                f"{name} has {len(tokens)} tokens, but a window needs {settings.context + 1}: pass more text, or a "
+                "smaller context"
+            )
     torch.set_num_threads(settings.threads)
     torch.manual_seed(settings.seed)
     model = initialized(CausalLM(config))
@@ -185,7 +191,8 @@ def _save(
 
 
 def _log(folder: Path, values: tuple[float, ...]) -> None:
-    rows = [*_rows(folder / LOG), dict(zip(COLUMNS, (f"{value:.6g}" for value in values), strict=True))]
+    written = (str(value) if isinstance(value, int) else f"{value:.6g}" for value in values)
+    rows = [*_rows(folder / LOG), dict(zip(COLUMNS, written, strict=True))]
     _write(folder / LOG, rows)
 
 

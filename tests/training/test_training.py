@@ -1,11 +1,14 @@
 """The training of the course's language model: its text, its tokenizer, the loop and how it resumes, and its export."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer
 
 import attnlib.hf
+from attnlib import RopeScaling
 from attnlib.torch import CausalLM, CausalLMConfig
 from training import corpus, loop
 from training.export import export
@@ -126,6 +129,24 @@ def test_a_checkpoint_of_other_settings_is_refused(tokens, tmp_path):
         loop.train(CONFIG, tokens, tokens[:40], other, tmp_path)
 
 
+@pytest.mark.parametrize("short", ["learned", "held_out"])
+def test_a_text_shorter_than_a_window_is_refused(tokens, tmp_path, short):
+    texts = {"learned": tokens, "held_out": tokens} | {short: tokens[:7]}
+    with pytest.raises(ValueError, match=f"{short} has 7 tokens, but a window needs 8"):
+        loop.train(CONFIG, texts["learned"], texts["held_out"], SETTINGS, tmp_path)
+    loop.train(CONFIG, tokens[:8], tokens[:8], SETTINGS, tmp_path)
+
+
+def test_the_log_of_a_long_run_can_be_read_again(tmp_path):
+    loop._log(tmp_path, (1_234_567, 5_056_786_432, 0.002, 3.25, 3.5, 61.0))
+    loop._log(tmp_path, (1_234_568, 5_056_790_528, 0.002, 3.25, 3.5, 62.0))
+    rows = loop._rows(tmp_path / loop.LOG)
+    assert [(int(row["step"]), int(row["tokens"])) for row in rows] == [
+        (1_234_567, 5_056_786_432),
+        (1_234_568, 5_056_790_528),
+    ]
+
+
 def test_training_lowers_the_loss(tmp_path):
     tokens = np.tile(np.arange(11), 30)  # each token decides the next one
     settings = loop.Settings(
@@ -153,3 +174,24 @@ def test_the_exported_folder_is_a_checkpoint_that_predicts_the_same(tokenizer, t
     assert loaded.eos_tokens == (tokenizer.token_to_id(END),)
     assert loaded.tokenizer is not None
     assert loaded.tokenizer.encode(TEXTS[1]).ids == tokenizer.encode(TEXTS[1]).ids
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tied", False),
+        ("rope_scaling", RopeScaling(8.0)),
+        ("rope_base", None),
+        ("norm", "layer_norm"),
+        ("qk_norm", True),
+        ("windows", (3, None)),
+        ("attn_softcap", 5.0),
+        ("activation", "gelu"),
+        ("qkv_bias", True),
+    ],
+)
+def test_a_model_that_is_not_a_plain_llama_is_not_exported(tokenizer, tmp_path, name, value):
+    model = CausalLM(dataclasses.replace(CONFIG, **{name: value}))
+    with pytest.raises(ValueError, match=f"the model has {name}="):
+        export(model, tokenizer, tmp_path / "model")
+    assert not (tmp_path / "model").exists()
