@@ -50,6 +50,11 @@ def read_corpus(folder: Path | None = None) -> Corpus:
     )
 
 
+def sample(modules: dict[str, str]) -> list[str]:
+    """Return about one module in eleven of those that are learned, chosen as those that are held out are."""
+    return [text for name, text in modules.items() if _hash(name) % HELD_OUT_SHARE == 1]
+
+
 def require_version(corpus: Corpus) -> None:
     """Raise ValueError unless the text is the one that the published weights were trained on."""
     if corpus.sha256 != SHA256:
