@@ -7,6 +7,7 @@ is found it is taken from PyTorch's own index of CPU builds instead, if that can
 
 import compileall
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,9 @@ CUDA = "4 GB more for PyTorch's build for NVIDIA GPUs (make TORCH=cpu installs t
 # Python runs this line whenever it starts: nbformat, and with it all of Jupyter, would otherwise spend two seconds on a
 # grammar of addresses that no notebook needs.
 LEFT_OUT = "import sys; sys.modules.setdefault('rfc3987_syntax', None)\n"
+# Hardly any program imports the tests of a package, or more than a few of the models of transformers. They are a
+# quarter of all code, and Python compiles whichever it imports.
+RARELY_IMPORTED = r".*[/\\](?:tests|transformers[/\\]models)[/\\]"  # in the folder of packages
 SIZE = {  # of the environment, with PyTorch's CPU build
     "student": "0.4 GB",
     "torch": "1.4 GB",
@@ -63,8 +67,9 @@ def main(group: str, build: str) -> None:
         install("--no-deps", "--no-build-isolation", "./model")
     packages = Path(sysconfig.get_path("purelib"))
     (packages / "without_rfc3987_syntax.pth").write_text(LEFT_OUT, encoding="utf-8")
+    left_out = re.compile(re.escape(str(packages)) + RARELY_IMPORTED)
     with warnings.catch_warnings(action="ignore"):  # packages have files that are not for this version of Python
-        compileall.compile_dir(packages, quiet=2, workers=0)  # on all processors; pip uses only one
+        compileall.compile_dir(packages, quiet=2, workers=0, rx=left_out)  # on all processors; pip uses only one
 
 
 def requirements(group: str) -> list[str]:

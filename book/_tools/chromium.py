@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserType, sync_playwright
 
 CHROMIUM_COMMANDS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -19,9 +19,17 @@ def chromium() -> Iterator[Browser]:
     Raises:
         FileNotFoundError: none of these exists.
     """
+    with sync_playwright() as playwright, launch(playwright.chromium) as browser:
+        yield browser
+
+
+def launch(kind: BrowserType) -> Browser:
+    """Start a Chromium as :func:`chromium` does; ``browser.browser_type`` of a running one starts one more.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_COMMANDS)), None)
-    with sync_playwright() as playwright:
-        if path is None and not Path(playwright.chromium.executable_path).exists():
-            raise FileNotFoundError("no Chromium here: install it, or set CHROMIUM=/path/to/it")
-        with playwright.chromium.launch(executable_path=path, args=FLAGS) as browser:
-            yield browser
+    if path is None and not Path(kind.executable_path).exists():
+        raise FileNotFoundError("no Chromium here: install it, or set CHROMIUM=/path/to/it")
+    return kind.launch(executable_path=path, args=FLAGS)

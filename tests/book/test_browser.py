@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 from axe import AXE, SAME_LOOK, go_dark, violations
 from browser_tab import tab
+from cut_off import WIDTH, cut_off
 from fontTools.ttLib import TTFont
 from pages import HTML, moved, pages
 
@@ -44,6 +45,7 @@ class Visit:
     width_on_phone: int
     sideways_code: list[str]
     small_letters: list[tuple[float, str]]
+    cut_off: list[str]
     formulas_wrong: int
     unsized: list[str]
     barriers: dict[str, list[str]]
@@ -65,13 +67,15 @@ def look_around(page, wrong, loads) -> Visit:
     page.evaluate(AXE)
     barriers = {"light, phone": violations(page)}
     papers = {"light": brightness(page)}
-    page.set_viewport_size({"width": 390, "height": 844})
+    page.set_viewport_size({"width": WIDTH, "height": 844})
     small_letters = page.evaluate(SMALLEST_LETTERS)
+    cut = cut_off(page)
     page.set_viewport_size({"width": 1280, "height": 900})
     go_dark(page)
     barriers["dark, wide"] = violations(page)
     papers["dark"] = brightness(page)
-    return Visit(list(wrong), weights, shift, width, sideways, small_letters, formulas_wrong, unsized, barriers, papers)
+    phone = shift, width, sideways, small_letters, cut
+    return Visit(list(wrong), weights, *phone, formulas_wrong, unsized, barriers, papers)
 
 
 def weight(sizes: dict[str, int]) -> int:
@@ -100,6 +104,10 @@ def test_a_page_fits_a_phone(visit):
 
 def test_the_letters_in_pictures_are_large_enough_on_a_phone(visit):
     assert visit.small_letters == []
+
+
+def test_nothing_is_cut_off_on_a_phone(visit):
+    assert visit.cut_off == []
 
 
 def test_a_page_is_light(visit):

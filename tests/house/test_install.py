@@ -96,8 +96,12 @@ def test_no_program_builds_a_grammar_of_addresses_though_the_package_is_installe
 def test_modules_are_compiled_though_not_by_pip(install, tmp_path, monkeypatch):
     (tmp_path / "right.py").write_text("x = 1\n")
     (tmp_path / "for_another_python.py").write_text("print x\n")
+    rare = ("scipy/special/tests/test_gamma.py", "transformers/models/llama/modeling_llama.py")
+    for name in (*rare, "contests/models.py"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("x = 1\n")
     install.main("student", "")
-    assert [file.name.partition(".")[0] for file in (tmp_path / "__pycache__").iterdir()] == ["right"]
+    assert {file.name.partition(".")[0] for file in tmp_path.rglob("*.pyc")} == {"right", "models"}
     commands, done = [], subprocess.CompletedProcess([], 0)
     monkeypatch.setattr(install.subprocess, "run", lambda command, **_: commands.append(command) or done)
     assert install.really_pip("some-package")
