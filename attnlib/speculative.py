@@ -103,7 +103,7 @@ def generate_speculatively(
     """
     settings = SamplingSettings.checked(temperature, top_k, top_p, min_p)
     sizes = vocab_size(model), vocab_size(draft_model)
-    if sizes[0] != sizes[1]:
+    if None not in sizes and sizes[0] != sizes[1]:
         raise ValueError(
             f"model has a vocabulary of {sizes[0]} tokens, but draft_model one of {sizes[1]}: use a draft model with "
             "the same tokenizer"
@@ -112,7 +112,8 @@ def generate_speculatively(
     count, K = check_int("max_new_tokens", max_new_tokens, 0), check_int("num_draft_tokens", num_draft_tokens, 1)
 
     def text() -> Iterator[SpeculativeToken]:
-        target, drafter, written = _Reader(model, settings), _Reader(draft_model, settings), list[int]()
+        target, drafter = _Reader(model, settings, sizes[1]), _Reader(draft_model, settings, sizes[0])
+        written = list[int]()
         while len(written) < count:
             length = min(K, count - len(written) - 1)  # a call may yield one token more than the draft
             for one in _round(target, drafter, prompt + written, length, rng):
@@ -125,10 +126,10 @@ def generate_speculatively(
 
 
 class _Reader:
-    """A model with its cache, which can go back to an earlier position."""
+    """A model with its cache, which can go back to an earlier position, and the size of the other's vocabulary."""
 
-    def __init__(self, model: LanguageModel, settings: SamplingSettings) -> None:
-        self.model, self.settings = model, settings
+    def __init__(self, model: LanguageModel, settings: SamplingSettings, other_size: int | None) -> None:
+        self.model, self.settings, self.other_size = model, settings, other_size
         # A SlidingWindowCache has forgotten positions that are needed again after a rejected draft.
         self.cache = [KVCache() if isinstance(one, SlidingWindowCache) else one for one in model.new_cache()]
 
@@ -141,6 +142,11 @@ class _Reader:
         for one in self.cache:
             one.truncate(known)
         logits = next_logits(self.model, text[known:], self.cache, last)
+        if self.other_size not in (None, logits.shape[-1]):
+            raise ValueError(
+                f"one model has a vocabulary of {logits.shape[-1]} tokens, but the other one of {self.other_size}: use "
+                "a draft model with the same tokenizer"
+            )
         return list(sampling_probabilities(logits, **self.settings._asdict()))
 
 

@@ -27,11 +27,14 @@ def files_of(page: str) -> list[Path]:
     """
     code = "\n".join(CELL_OPTIONS.sub("", cell) for _, cell in CODE_CELL.findall(page))
     found: set[str] = set()
-    _follow(_named(ast.parse(code), ""), found)
+    names = set(_named(ast.parse(code), ""))
+    _follow(names, found)
     files = {file for name in found if (file := _file(name))} | {ROOT / "requirements.txt"}
     packages = {name.partition(".")[0] for name in found}
     if "attnlib" in packages:
         files.update(path for path in _all("attnlib") if path.suffix != ".py")  # its data
+    if "stdlib_lm" in names:  # the language model, a package of its own
+        files.update(_all("model/stdlib_lm"))
     if "_tools.explorer" in found:
         files.add(ROOT / "book" / "_explorer" / "options.json")
     if "grading" in packages:  # it starts processes that import any part of both

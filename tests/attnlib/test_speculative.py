@@ -197,6 +197,20 @@ def test_models_of_two_vocabularies_are_refused(backend):
         generate_speculatively(model, other, PROMPT, max_new_tokens=3)
 
 
+def test_a_draft_model_needs_no_configuration(backend):
+    model = build(backend, config())
+    assert tokens(drafted(model, Chain(np.eye(V), backend), temperature=0)) == text(model, count=17, temperature=0)
+
+
+@pytest.mark.parametrize("size", [V - 4, V + 2])
+def test_another_vocabulary_is_found_without_a_configuration(backend, size):
+    model, chain = build(backend, config()), Chain(np.eye(size), backend)
+    message = f"one model has a vocabulary of {size} tokens, but the other one of {V}.*same tokenizer"
+    for seed in range(5):
+        with pytest.raises(ValueError, match=message):
+            drafted(model, chain, prompt=[3, 1], seed=seed)
+
+
 def test_where_rounding_leaves_nothing_beyond_the_draft_s_distribution_the_model_s_own_serves():
     """Probabilities that differ by rounding alone may reject a token, and then exceed the draft's nowhere."""
 

@@ -39,8 +39,8 @@ def chapters() -> list[str]:
 
 
 def lessons() -> list[str]:
-    """The pages that teach: the chapters of the course, and those that go further."""
-    return [*part("The course"), *part("Going further")]
+    """The pages that teach: the chapters of the course, and those that follow it."""
+    return [*part("The course"), *part("A modern decoder"), *part("Going further")]
 
 
 def part(caption: str) -> list[str]:

@@ -65,6 +65,12 @@ def test_what_attnlib_itself_imports_concerns_every_page():
     assert dependents("requirements.txt") == set(EXECUTED)
 
 
+def test_the_language_model_concerns_the_pages_that_load_it():
+    having = {name for name in EXECUTED if "import stdlib_lm" in source(f"book/{name}")}
+    assert dependents("model/stdlib_lm/__init__.py") == having
+    assert having
+
+
 def test_the_options_of_the_explorer_concern_the_pages_that_have_one():
     having = {name for name in EXECUTED if "from _tools.explorer import" in source(f"book/{name}")}
     assert dependents("book/_explorer/options.json") == having
