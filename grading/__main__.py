@@ -175,7 +175,7 @@ def _show(course: Course, asked: argparse.Namespace) -> int:
     from attnlib.checks.book_links import BOOK_VARIABLE
     from grading.class_list import differences
     from grading.class_report.export import csv_text
-    from grading.class_report.page import page
+    from grading.class_report.page_data import page
     from grading.class_report.similarity import compare_submissions
     from grading.outcome import plain
     from grading.report import rows, table

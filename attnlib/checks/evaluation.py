@@ -17,7 +17,7 @@ from attnlib.checks.calling.call_submission import GRADIENT_OF, Answer, call_sub
 from attnlib.checks.calling.case import Case, Implementation
 from attnlib.checks.calling.conventions import has_argument, named_arrays
 from attnlib.checks.catalogue import CATALOGUE
-from attnlib.checks.catalogue.crashes import recognise_crash
+from attnlib.checks.catalogue.crash_mistakes import recognise_crash
 from attnlib.checks.catalogue.general_mistakes import Evidence, recognise_general_mistake
 from attnlib.checks.catalogue.gradients import CUT_OFF, GRADIENTS, LESS_EXACT, NAN_GRADIENT
 from attnlib.checks.differences import MISFIT, describe_difference, less_exact

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from _ext.reading_time import fill_in
+from _ext.reading_time_role import fill_in
 from _tools.reading_time import Reading, measure, parse
 
 # Each piece of a page, the words of it that are in view, and those that are folded away.

@@ -21,7 +21,7 @@ import attnlib
 import attnlib.numpy
 from attnlib.checks import examine, exercises
 from attnlib.checks.catalogue import CATALOGUE
-from attnlib.checks.catalogue.crashes import CRASHES
+from attnlib.checks.catalogue.crash_mistakes import CRASHES
 from attnlib.checks.catalogue.general_mistakes import GENERAL_MISTAKES
 from attnlib.checks.evaluation import Evaluation
 

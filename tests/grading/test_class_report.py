@@ -18,7 +18,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from attnlib.checks.report import MIME_TYPE
 from grading.class_report.figures import LEFT, RADIUS, RIGHT, apart, bins, histogram, scatter
 from grading.class_report.item_analysis import Item
-from grading.class_report.page import page as page_of
+from grading.class_report.page_data import page as page_of
 from grading.class_report.render import render
 from grading.class_report.similarity import Pair, Passage, SimilarityReport
 from grading.class_report.style import CLASS_REPORT_CSS

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from attnlib.checks import examine
-from attnlib.checks.catalogue.crashes import CRASHES
+from attnlib.checks.catalogue.crash_mistakes import CRASHES
 
 TABLE = np.ones((3, 5))
 
