@@ -63,8 +63,11 @@ def main(arguments: list[str] | None = None) -> None:
     if (tokenizer := loaded.tokenizer) is None:
         sys.exit(f"error: {options.folder} has no tokenizer.json: pass the folder of a model with its tokenizer")
     subjects = texts(tokenizer, corpus)
-    figures = baselines(corpus, subjects) if not options.only_model else kept_baselines()
-    figures += [*model_figures(loaded.model, subjects)]
+    if options.only_model:
+        figures = kept_baselines()
+    else:
+        figures = [*learned_sizes(tokenizer, corpus), *baselines(corpus, subjects)]
+    figures += model_figures(loaded.model, subjects)
     prompts = function_prompts(tokenizer, corpus.held_out, CONTINUATIONS, LENGTH)
     continuations = all_continuations(writer.model, tokenizer, prompts)
     figures += copying_figures(tokenizer, corpus, prompts, continuations)
@@ -110,6 +113,13 @@ def shuffled(tokenizer: Tokenizer, text: Text, seed: int = 0) -> Text:
     return Text(f"{text.name}, shuffled", [tokenizer.decode(one.tolist()) for one in tokens], tokens)
 
 
+def learned_sizes(tokenizer: Tokenizer, corpus: Corpus) -> Iterator[Figure]:
+    """Yield the length of all that was learned."""
+    sources = corpus.learned.values()
+    yield Figure("all that was learned", "", judgement.BYTES, sum(len(source.encode()) for source in sources))
+    yield Figure("all that was learned", "", judgement.TOKENS, len(encode_modules(tokenizer, sources)))
+
+
 def baselines(corpus: Corpus, texts: Sequence[Text]) -> list[Figure]:
     """Return the lengths of the texts, and the bits for a byte of each without the language model."""
     known, figures = joined(corpus.learned.values()), list[Figure]()
@@ -138,7 +148,7 @@ def _baseline_bits(ngram: NGramModel, known: bytes, text: Text) -> Iterator[tupl
         yield f"{name}, after the learned text", compressed_bits(compress, source, known)
     order = len(ngram.orders)
     yield f"{order}-gram", ngram_bits(ngram, source, adaptive=False)
-    yield f"{order}-gram, learning on", ngram_bits(ngram, source, adaptive=True)
+    yield f"adaptive {order}-gram", ngram_bits(ngram, source, adaptive=True)
 
 
 def model_figures(model: Model, texts: Sequence[Text]) -> Iterator[Figure]:
@@ -195,7 +205,7 @@ def samples(tokenizer: Tokenizer, prompts: Sequence[Prompt], written: Sequence[l
     for seed, (prompt, tokens) in enumerate(zip(prompts[:SHOWN], written, strict=False)):
         lines = prompt.text.count("\n") + 1
         text = prompt.text + tokenizer.decode(tokens, skip_special_tokens=False)
-        caption = f"Seed {seed}; the first {lines} lines, from `{prompt.module}`, are the prompt:"
+        caption = f"Seed {seed}: the first {lines} lines, from `{prompt.module}`, are the prompt:"
         found.append(f"{caption}\n\n~~~~text\n{text}\n~~~~")
     return "\n\n".join(found)
 

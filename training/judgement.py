@@ -25,17 +25,17 @@ class Figure(NamedTuple):
     value: float
 
 
-def write_figures(figures: Iterable[Figure], path: Path = PATH) -> None:
+def write_figures(figures: Iterable[Figure], path: Path | None = None) -> None:
     """Write the figures, each in a line."""
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with (path or PATH).open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(Figure._fields)
-        table.writerows((*figure[:3], f"{figure.value:.6g}") for figure in figures)
+        table.writerows((*figure[:3], f"{figure.value:.8g}") for figure in figures)
 
 
-def read_figures(path: Path = PATH) -> list[Figure]:
+def read_figures(path: Path | None = None) -> list[Figure]:
     """Read the figures that were written."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with (path or PATH).open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return [Figure(row["text"], row["method"], row["quantity"], float(row["value"])) for row in rows]
 

@@ -1,18 +1,26 @@
 """The judgement of the language model: what is compared, how it is written down, and that the model's card agrees."""
 
+import csv
+import hashlib
+import json
+import re
 from collections import Counter
 
 import numpy as np
 import pytest
+import stdlib_lm
 import torch
 
 from attnlib.torch import CausalLM, CausalLMConfig
 from training import judge, judgement
-from training.card import fill_card
+from training.__main__ import CONFIG
+from training.card import CARD, fill_card
 from training.copying import Prompt
-from training.corpus import Corpus
-from training.judgement import BITS, BYTES, Figure
-from training.loop import initialized
+from training.corpus import LEFT_OUT, PYTHON, SHA256, Corpus, read_corpus
+from training.export import export
+from training.judgement import BITS, BYTES, TOKENS, Figure
+from training.loop import LOG, initialized
+from training.record import RECORD
 from training.vocabulary import encode_modules, train_tokenizer
 
 MODULES = {f"m{n}.py": f"def double{n}(x):\n    return {n} * x\n" for n in range(5)}
@@ -109,3 +117,144 @@ def test_what_is_copied_is_looked_up_in_the_learned_modules(tokenizer):
     assert values["longest copied run, largest"] == len(rest)
     assert values["longest copied run, median"] < len(rest)
     assert values["texts that begin a program"] == 0.5
+
+
+@pytest.fixture(scope="module")
+def figures():
+    return judgement.read_figures()
+
+
+@pytest.fixture(scope="module")
+def card():
+    return CARD.read_text("utf-8")
+
+
+@pytest.mark.parametrize("table", [judgement.sizes_table, judgement.bits_table, judgement.copying_table])
+def test_the_tables_of_the_card_are_those_of_the_judgement(table, card, figures):
+    assert table(figures) in card
+
+
+def test_the_card_shows_the_log(card):
+    assert judgement.loss_table(CARD.with_name(LOG)) in card
+
+
+def test_the_weights_are_those_that_were_judged(card):
+    digest = hashlib.sha256((stdlib_lm.FOLDER / "model.safetensors").read_bytes()).hexdigest()
+    assert f"`{digest}`" in card
+
+
+def test_the_example_of_the_card_runs(card, capsys):
+    (example,) = re.findall(r"^```python\n(.*?)^```$", card, re.MULTILINE | re.DOTALL)
+    exec(example, {})
+    assert len(capsys.readouterr().out) > 60
+
+
+def test_the_card_describes_the_model(card):
+    with torch.device("meta"):
+        count = sum(x.numel() for x in CausalLM(CONFIG).parameters())
+    assert card.count(f"{count:,}") == 2
+    rows = dict(re.findall(r"^\| ([^|]+?) \| ([\d,.]+).* \|$", card, re.MULTILINE))
+    expected = {
+        "width": CONFIG.embed_dim,
+        "layers": CONFIG.num_layers,
+        f"query heads, of width {CONFIG.embed_dim // CONFIG.num_heads}": CONFIG.num_heads,
+        "key and value heads": CONFIG.num_kv_heads,
+        "hidden width of SwiGLU": CONFIG.ff_dim,
+        "vocabulary: byte-level BPE, so that any text can be encoded": CONFIG.vocab_size,
+        "base of the rotary positions": CONFIG.rope_base,
+    }
+    assert {name: rows[name] for name in expected} == {name: f"{value:,.0f}" for name, value in expected.items()}
+
+
+def test_the_card_describes_the_training(card):
+    run = json.loads(CARD.with_name(RECORD).read_text("utf-8"))
+    settings, text = run["settings"], " ".join(card.split())
+    assert run["corpus_sha256"] == SHA256
+    assert run["python"] == PYTHON
+    assert f"Python {PYTHON}" in text
+    assert all(f"`{name}`" in text for name in LEFT_OUT - {"site-packages", "__pycache__"})
+    tokens = settings["steps"] * settings["batch_size"] * settings["context"]
+    (learned,) = (one.value for one in judgement.read_figures() if one[:3] == ("all that was learned", "", TOKENS))
+    with CARD.with_name(LOG).open(encoding="utf-8", newline="") as file:
+        last = list(csv.DictReader(file))[-1]
+    assert int(last["step"]) == settings["steps"]
+    for part in (
+        f"{settings['steps']:,} steps, each of {settings['batch_size']} windows of {settings['context']} tokens",
+        f"{tokens / 1e6:.1f} million tokens, or each token {tokens / learned:.1f} times",
+        f"to {settings['peak']} in {settings['warmup']} steps and falls to 0 in the last {settings['steps'] // 5}",
+        f"a weight decay of {settings['weight_decay']}",
+        f"the seed is {settings['seed']}",
+        f"{float(last['seconds']) / 60:.0f} minutes",
+    ):
+        assert part in text
+
+
+def test_what_the_card_says_of_the_figures_is_what_was_measured(card, figures):
+    bits = {(one.text, one.method): one.value for one in figures if one.quantity == BITS}
+    sizes = {(one.text, one.quantity): one.value for one in figures}
+    held, learned, jinja, prose, shuffled = dict.fromkeys(text for text, _ in bits)
+    model, ngram = judge.MODEL, "adaptive 12-gram"
+    weights = 8 * (stdlib_lm.FOLDER / "model.safetensors").stat().st_size
+    nats = np.log(2) * bits[held, model] * sizes[held, BYTES] / (sizes[held, TOKENS] - 50)
+    parts = (
+        f"needs {bits[held, model]:.3f} bits for a byte. The next best, the adaptive 12-gram, needs "
+        f"{bits[held, ngram]:.3f}, and `xz` after the learned text {bits[held, 'xz -9e, after the learned text']:.3f}",
+        f"{weights / 8e6:.1f} MB are {weights / sizes[held, BYTES]:.0f} bits",
+        f"{bits[learned, model]:.3f} bits for modules that it learned from. The 12-gram, with "
+        f"{bits[learned, '12-gram']:.3f} instead of {bits[held, '12-gram']:.3f}",
+        f"slightly better, with {bits[jinja, ngram]:.3f} bits against {bits[jinja, model]:.3f}",
+        f"needs {bits[prose, model]:.3f} bits, and `bzip2`, which knows nothing beforehand, "
+        f"{bits[prose, 'bzip2 -9']:.3f}",
+        f"needs {bits[shuffled, model]:.3f} bits, more than if it took all tokens to be equally probable "
+        f"({bits[shuffled, 'all tokens equally probable']:.3f})",
+        f"that of all held-out modules is {nats:.3f}",
+    )
+    assert [part for part in parts if part not in " ".join(card.split())] == []
+
+
+def test_what_the_card_says_of_copying_is_what_was_measured(card, figures):
+    measured = {(one.text, one.quantity): one.value for one in figures}
+    cool, warm, own, shuffled = dict.fromkeys(one.text for one in figures if one.quantity in judgement.COPYING)
+    longest, program = "longest copied run, largest", "texts that begin a program"
+    parts = (
+        f"longest copied run has {max(measured[text, longest] for text in (cool, warm)):.0f} tokens, while the longest "
+        f"in the modules themselves has {measured[own, longest]:.0f}",
+        f"{measured[cool, program]:.0%} of the texts begin a program, and {measured[warm, program]:.0%} at temperature "
+        f"{judge.TEMPERATURES[1]}",
+        f"and {measured[shuffled, program]:.0%} of the shuffled ones",
+    )
+    assert [part for part in parts if part not in " ".join(card.split())] == []
+    assert measured[own, program] == 1
+
+
+def test_the_samples_of_the_card_continue_the_prompts_chosen_by_seed(card):
+    found = re.findall(
+        r"^Seed (\d): the first (\d+) lines, from `([^`]+)`, [^\n]*:\n\n~~~~text\n(.*?)\n~~~~$", card, re.M | re.S
+    )
+    assert [int(seed) for seed, *_ in found] == list(range(judge.SHOWN))
+    corpus = read_corpus()
+    for _, lines, module, text in found:
+        prompt = "\n".join(text.split("\n")[: int(lines)])
+        assert corpus.sha256 != SHA256 or prompt in corpus.held_out[module]
+
+
+def test_the_command_measures_writes_and_fills_the_card(tokenizer, model, tmp_path, monkeypatch, capsys):
+    held_out = {"m.py": "def f(x):\n    return 1\n\n\n" * 9}
+    export(model, tokenizer, tmp_path / "model")
+    card = tmp_path / "README.md"
+    names = ("training", "weights", "sizes", "bits", "copying", "samples")
+    card.write_text("".join(f"<!-- {name} -->\n<!-- end of {name} -->\n" for name in names))
+    (tmp_path / LOG).write_text("step,tokens,learning_rate,train_loss,held_out_loss,seconds\n50,7,1,2,3,4\n")
+    for name, value in {"LENGTH": 20, "CONTINUATIONS": 2, "CARD": card}.items():
+        monkeypatch.setattr(judge, name, value)
+    monkeypatch.setattr(judgement, "PATH", tmp_path / "judgement.csv")
+    monkeypatch.setattr(judge, "read_corpus", lambda _: Corpus(MODULES, held_out, ""))
+    monkeypatch.setattr(judge, "require_version", lambda _: None)
+    text = judge.Text("held out", list(held_out.values()), [encode_modules(tokenizer, held_out.values())])
+    monkeypatch.setattr(judge, "texts", lambda *_: [text])
+    judge.main(["--folder", str(tmp_path / "model")])
+    first = (tmp_path / "judgement.csv").read_text(), card.read_text()
+    judge.main(["--folder", str(tmp_path / "model"), "--only-model"])
+    assert ((tmp_path / "judgement.csv").read_text(), card.read_text()) == first
+    assert judgement.bits_table(judgement.read_figures(tmp_path / "judgement.csv")) in card.read_text()
+    assert "| all that was learned |" in capsys.readouterr().out
