@@ -69,7 +69,7 @@ def choices(steps: Sequence[tuple[int, Floats]], label: Callable[[int], str], sh
                 left += p[token]
     ax.set_yticks(range(len(steps)), [label(token) for token, _ in steps], family="monospace")
     ax.invert_yaxis()
-    ax.set(xlabel="probability, summed from the most probable token on", ylabel="token that was written", xlim=(0, 1))
+    ax.set(xlabel="probability, the most probable tokens first", ylabel="token that was written", xlim=(0, 1))
     return figure
 
 
