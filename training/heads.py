@@ -199,6 +199,13 @@ def load(folder: Path) -> tuple[CausalLM, Tokenizer]:
     return model, tokenizer
 
 
+def read_table() -> dict[tuple[str, str, str], dict[str, float]]:
+    """Return the numbers of ``heads.csv``, by method, heads and kind of tokens."""
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {(row["method"], row["heads"], row["tokens"]): {key: float(row[key]) for key in COLUMNS[3:]} for row in rows}
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Measure the heads of a checkpoint on the held-out modules, and write the table."""
     parser = argparse.ArgumentParser(prog="python -m training.heads", description="Measure what each head is for.")

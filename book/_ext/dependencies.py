@@ -1,6 +1,7 @@
 """What a page of the book depends on: the files of the modules that its code imports, and of those that they import.
 
-Only our own modules count, those of ``attnlib``, ``grading`` and ``book/``; ``requirements.txt`` stands for all others.
+Only our own modules count, those of ``attnlib``, ``grading``, ``training`` and ``book/``. ``requirements.txt`` stands
+for all others.
 Where it is uncertain whether a module is used, it counts: a page may be executed once too often, but is never stale.
 """
 
@@ -14,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("attnlib", "grading")
+PROGRAMS = "training"  # a package that counts only where it is imported: the word is common in code
 CODE_CELL = re.compile(r"^(`{3,})\{code-cell\}[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 CELL_OPTIONS = re.compile(r"\A(?:---\n.*?^---\n|(?::[^\n]*\n)+)", re.MULTILINE | re.DOTALL)
 OUR_MODULE = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.\w+)*")  # the full name of one of our modules
@@ -35,6 +37,8 @@ def files_of(page: str) -> list[Path]:
         files.update(path for path in _all("attnlib") if path.suffix != ".py")  # its data
     if "stdlib_lm" in names:  # the language model, a package of its own
         files.update(_all("model/stdlib_lm"))
+    if PROGRAMS in packages:
+        files.update(path for path in _all(PROGRAMS) if path.suffix != ".py")  # its data and results
     if "_tools.explorer" in found:
         files.add(ROOT / "book" / "_explorer" / "options.json")
     if "grading" in packages:  # it starts processes that import any part of both
@@ -70,7 +74,7 @@ def _follow(names: Iterable[str], found: set[str]) -> None:
 
 def _file(module: str) -> Path | None:
     """Return the file of one of our modules, if there is one of this name."""
-    base = ROOT if module.partition(".")[0] in PACKAGES else ROOT / "book"
+    base = ROOT if module.partition(".")[0] in (*PACKAGES, PROGRAMS) else ROOT / "book"
     path = base.joinpath(*module.split("."))
     return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 

@@ -71,10 +71,18 @@ def test_the_language_model_concerns_the_pages_that_load_it():
     assert having
 
 
+def test_the_programs_that_train_concern_the_pages_that_use_them():
+    assert dependents("training/code_patterns.py") == {"looking-into-a-decoder"}
+    assert dependents("training/held_out/lzma.py.txt") == {"looking-into-a-decoder"}
+    assert dependents("training/heads.csv") == {"looking-into-a-decoder"}
+    assert "training/heads.csv" in names("from training.heads import best")
+    assert "training/heads.csv" not in names("training = 'training'\nmodel.train(training)")
+
+
 def test_the_options_of_the_explorer_concern_the_pages_that_have_one():
     having = {name for name in EXECUTED if "from _tools.explorer import" in source(f"book/{name}")}
     assert dependents("book/_explorer/options.json") == having
-    assert len(having) == 6
+    assert len(having) == 7
 
 
 def test_a_part_that_is_loaded_on_demand_concerns_the_pages_that_ask_for_it():

@@ -1,7 +1,5 @@
 """How heads of a language model are scored, taken out and compared."""
 
-import csv
-
 import numpy as np
 import pytest
 import stdlib_lm
@@ -155,12 +153,11 @@ def test_each_head_and_each_set_is_measured(model, halves):
 
 
 def test_the_published_table_is_that_of_the_published_model():
-    with heads.TABLE.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = heads.read_table()
     model, tokenizer = heads.load(stdlib_lm.FOLDER)
     _, test = (cut(texts, tokenizer) for texts in held_out_halves())
     losses = heads.token_losses(model, test.tokens)
-    measured = {row["tokens"]: float(row["loss"]) for row in rows if row["method"] == "none"}
+    measured = {tokens: row["loss"] for (method, _, tokens), row in rows.items() if method == "none"}
     assert measured == pytest.approx({kind: losses[mask].mean() for kind, mask in heads.masks(test).items()}, abs=1e-3)
-    singles = {row["heads"] for row in rows if row["method"] == "zero" and " " not in row["heads"]}
+    singles = {taken for method, taken, _ in rows if method == "zero" and " " not in taken}
     assert len(singles) == model.config.num_layers * model.config.num_heads
