@@ -133,7 +133,9 @@ class Evaluation:
     ) -> Mistake | None:
         """Return the mistake that the answers show, if it is one that can occur in every exercise."""
         cases, expected = {i: self.cases[i] for i in answers}, {i: self.expected[i] for i in answers}
-        repeated = tuple((i, j) for j in cases for i in cases if i < j and cases[j].name == again(cases[i]))
+        random = self.exercise.call_exact is not None
+        pairs = ((i, j) for j in cases for i in cases if i < j and cases[j].name == again(cases[i]))
+        repeated = () if random else tuple(pairs)
         evidence = Evidence(cases, answers, expected, correct, first, difference, repeated)
         found = recognise_general_mistake(evidence) or recognise_crash(answers[first])
         return replace(found, section=self.exercise.section) if found else None
@@ -191,7 +193,7 @@ class Evaluation:
         if (mistake.id, i) not in self._known:
             case = self.cases[i]
             case = replace(case, training=False) if case.training else case
-            self._known[mistake.id, i] = call_submission(mistake.implementation, case, self.exercise)
+            self._known[mistake.id, i] = call_submission(mistake.implementation, case, self.exercise.exact)
         return self._known[mistake.id, i]
 
     def _others(self, answers: dict[int, Answer], wrong: list[int], named: Mistake | None) -> list[int]:
@@ -272,7 +274,7 @@ def _expected(exercise: Exercise, case: Case) -> Answer:
     inputs, options = _exact(case.inputs, exercise), _exact(case.options, exercise)
     exact = replace(case, inputs=inputs, options=options, training=False)  # the references leave nothing to chance
     if case.upstream is None:
-        return call_submission(exercise.reference, exact, exercise)
+        return call_submission(exercise.reference, exact, exercise.exact)
     if exercise.analytic_gradients:
         numbers = call_submission(exercise.reference, replace(exact, upstream=None), exercise)
         gradients = exercise.analytic_gradients(exact.inputs, exact.setup, case.upstream)
@@ -328,6 +330,8 @@ def _near(x: NDArray[Any], y: NDArray[Any], tolerance: float, equal_nan: bool) -
 
 
 def _tolerance(case: Case) -> float:
+    if case.tolerance is not None:
+        return case.tolerance
     arrays = [*named_arrays(case.inputs).values(), *named_arrays(case.options).values()]
     return max((TOLERANCE[x.dtype] for x in arrays if x.dtype.kind == "f"), default=INTEGER_TOLERANCE)
 

@@ -6,7 +6,7 @@ in :mod:`attnlib.checks.report`.
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,6 +95,8 @@ class Exercise:
         ungraded_options: optional arguments that no notebook asks for. Cases with one of them are never graded: what is
             wrong there becomes a remark.
         call: how an implementation is called; for a class, that takes more than one call.
+        call_exact: how the reference and the known mistakes are called if their results are random: in a way that
+            returns what the results of ``call`` approach. ``None`` means that they are called like everything else.
         plain: whether numbers, True, False and tuples are accepted in place of arrays.
         whole_numbers: the inputs that are whole numbers by nature, such as lengths. All other numbers reach the
             reference in float64.
@@ -118,6 +120,7 @@ class Exercise:
     graded_options: tuple[str, ...] = ()
     ungraded_options: tuple[str, ...] = ()
     call: CallingConvention = call_function
+    call_exact: CallingConvention | None = None
     plain: bool = False
     whole_numbers: tuple[str, ...] = ()
     in_torch: Callable[[], Implementation] | None = None
@@ -147,6 +150,11 @@ class Exercise:
         if self.name in attnlib.numpy.__all__:
             own = (f"attnlib.numpy.{self.name}", f"attnlib.torch.{self.name}")
         return tuple(dict.fromkeys((*own, *self.solved_by)))
+
+    @property
+    def exact(self) -> "Exercise":
+        """The exercise as its reference and its known mistakes are called."""
+        return self if self.call_exact is None else replace(self, call=self.call_exact)
 
     def reference_in(self, backend: str) -> Implementation:
         """Return the reference for a backend."""

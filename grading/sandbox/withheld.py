@@ -82,6 +82,16 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
         "_tiled._exponentiate",
         "_tiled.exp2",
     ),
+    "rms_norm": ("rms_norm.rms_norm",),
+    "swiglu_feed_forward": ("swiglu.swiglu", "swiglu.silu", "_causal_lm.FeedForward"),
+    "grouped_query_attention": _ATTENTION,
+    "rope_attention_with_cache": ("_multi_head_attention.MultiHeadAttention",),
+    "sample": (
+        *("sampling.sampling_probabilities", "sampling.draw", "sampling._scaled", "sampling._first_maximum"),
+        *("sampling._nucleus", "sampling._keep"),
+    ),
+    "generate_tokens": ("generation.generate", "generation._generate", "speculative.generate_speculatively"),
+    "decoder_logits": ("_causal_lm.CausalLM", "_causal_lm.CausalLMLayer", "_causal_lm.FeedForward"),
 }
 ALL_WITHHELD = frozenset(name for names in ANSWERS.values() for name in names)
 _PARSING = Lock()

@@ -23,6 +23,7 @@ TORCH_TASKS = {
     "05-masking": {"torch-check"},
     "06-positions": {"bug-check"},
     "07-transformer": {"multi-head-check", "block-check"},
+    "08-decoder": set(),
 }
 SAYS = "There is no PyTorch in a browser."
 READ = "from attnlib.checks import check, examine"

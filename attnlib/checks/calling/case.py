@@ -25,6 +25,7 @@ class Case:
         upstream: one gradient per output, in a case that asks for gradients.
         backends: the backends in which the case is used.
         training: whether a module is called in training mode.
+        tolerance: how far a number may be from the expected one; ``None`` for what the dtype of the inputs allows.
     """
 
     name: str
@@ -38,3 +39,4 @@ class Case:
     upstream: dict[str, NDArray[Any]] | None = None
     backends: tuple[str, ...] = ("numpy", "torch")
     training: bool = False
+    tolerance: float | None = None

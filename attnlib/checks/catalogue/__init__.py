@@ -2,6 +2,7 @@
 
 from attnlib.checks.catalogue import (
     context_vectors,
+    decoder,
     masking,
     multi_head,
     positions,
@@ -20,6 +21,7 @@ ASSIGNMENTS = {
     "05-masking": masking,
     "06-positions": positions,
     "07-transformer": transformer,
+    "08-decoder": decoder,
 }
 CATALOGUE: dict[str, Exercise] = {
     exercise.name: exercise for assignment in ASSIGNMENTS.values() for exercise in assignment.EXERCISES

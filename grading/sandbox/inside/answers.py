@@ -12,12 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from attnlib.checks.calling import call_submission, conventions, kv_cache
+from attnlib.checks.calling import call_submission, conventions, decoder, generation, kv_cache, sampling
 from attnlib.checks.calling.case import Case
 from grading.sandbox.inside.codec import MAX_ARRAY_BYTES, decode, encode
 from grading.sandbox.inside.solver_guard import forbidding
 
-CONVENTIONS = (conventions.call_function, conventions.call_module, kv_cache.call_kv_cache)
+CONVENTIONS = (
+    conventions.call_function,
+    conventions.call_module,
+    kv_cache.call_kv_cache,
+    sampling.call_sampler,
+    generation.call_generate,
+    decoder.call_decoder,
+)
 CONVENTION_BY_NAME = {call.__name__: call for call in CONVENTIONS}
 MAX_ANSWER_TEXT = 300  # characters
 

@@ -6,6 +6,7 @@
 from correct_solutions import (
     context_vectors,
     context_vectors_steps,
+    decoder,
     masking,
     multi_head,
     positions,
@@ -19,6 +20,7 @@ __all__ = [
     "CORRECT_SOLUTIONS",
     "context_vectors",
     "context_vectors_steps",
+    "decoder",
     "masking",
     "multi_head",
     "positions",

@@ -7,6 +7,7 @@
 from unknown_mistakes import (
     context_vectors,
     context_vectors_steps,
+    decoder,
     masking,
     multi_head,
     overlooked,
@@ -26,6 +27,7 @@ ASSIGNMENTS = (
     masking,
     positions,
     transformer,
+    decoder,
 )
 
 
