@@ -41,6 +41,8 @@ IN_C = {  # what a function that is written in C is called with: it looks at its
     "softmax": (X, -1),
     "log_softmax": (X, -1),
     "logsumexp": (X, -1),
+    "multinomial": (X, 1),
+    "rms_norm": (X, [3]),
     "cdist": (X, X),
 }
 

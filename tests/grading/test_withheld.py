@@ -129,7 +129,8 @@ for name in told:
     given = inspect.signature(thing).parameters.values()
     wanted = [p for p in given if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     try:
-        thing(*[None] * sum(p.kind is not p.KEYWORD_ONLY for p in wanted))
+        named = {p.name: None for p in wanted if p.kind is p.KEYWORD_ONLY}
+        thing(*[None] * (len(wanted) - len(named)), **named)
     except Withheld as error:
         print(name, "until your own answer" in str(error))
 """

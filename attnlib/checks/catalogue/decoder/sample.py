@@ -2,7 +2,7 @@
 
 Every case draws ``DRAWS`` times. A frequency differs from its probability by more than ``TOLERANCE`` with a probability
 of at most 2 exp(-2 DRAWS TOLERANCE²), by Hoeffding's inequality. A token of probability p is never drawn with
-probability (1 - p)^DRAWS. ``tests/checks/test_sampling.py`` adds both up over all tokens of all cases: a right answer
+probability (1 - p)^DRAWS. ``tests/checks/test_call_sampler.py`` adds both up over all tokens of all cases: a right answer
 fails with a probability below one in a million, in whatever way it draws.
 """
 
@@ -86,8 +86,8 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     cold = _logits(rng, (0.34, 0.27, 0.18, 0.12, 0.09))
     yield case("temperature=0.5, top_k=4 and top_p=0.85", TOGETHER, cold, temperature=0.5, top_k=4, top_p=0.85)
     yield case("temperature=0, top_k=2 and top_p=0.9", TOGETHER, _logits(rng, FIVE), temperature=0, top_k=2, top_p=0.9)
-    kept = _logits(rng, FIVE, last=4)
-    yield case("logits that must stay as they are", UNCHANGED, kept, unchanged=True, temperature=0.7, top_k=2)
+    kept = _logits(rng, FIVE, last=1)
+    yield case("logits that must stay as they are", UNCHANGED, kept, unchanged=True, temperature=1.5, top_k=2)
 
 
 def _temperatures(rng, case):
