@@ -2,8 +2,8 @@
 
 Every case draws ``DRAWS`` times. A frequency differs from its probability by more than ``TOLERANCE`` with a probability
 of at most 2 exp(-2 DRAWS TOLERANCE²), by Hoeffding's inequality. A token of probability p is never drawn with
-probability (1 - p)^DRAWS. ``tests/checks/test_call_sampler.py`` adds both up over all tokens of all cases: a right answer
-fails with a probability below one in a million, in whatever way it draws.
+probability (1 - p)^DRAWS. ``tests/checks/test_call_sampler.py`` adds both up over all tokens of all cases: a right
+answer fails with a probability below one in a million, in whatever way it draws.
 """
 
 import inspect
