@@ -66,6 +66,7 @@ for exercise, names in {
     "causal_mask": {"one_key_is_free": "never-empty"},
     "padding_mask": {"sorted_lengths": "shortest-first"},
     "masked_attention": {"mask_and_causal": "causal-unasked"},
+    "sample": {"empty_set": "crossing-excluded"},
 }.items():
     UNKNOWN_MISTAKES[exercise] = with_names(UNKNOWN_MISTAKES[exercise], **names)
 IN_TORCH = merged(overlooked.IN_TORCH)

@@ -113,6 +113,16 @@ def last_token_never(logits, options):
     return z, options
 
 
+def empty_set(logits, rng, *, temperature=1.0, top_k=None, top_p=None):
+    """Cut off the token that crosses top-p, which leaves nothing if it is the first, and then draw from nothing."""
+    if top_p is None or temperature == 0:
+        return correct.sample(logits, rng, temperature=temperature, top_k=top_k, top_p=top_p)
+    order = np.argsort(-logits)[:top_k]
+    p = correct.softmax(logits[order].astype(np.float64) / temperature)
+    kept = np.cumsum(p) <= top_p + 1e-9
+    return rng.choice(order[kept], p=p[kept] / p[kept].sum())
+
+
 def half_top_p(logits, options):
     return logits, options | ({"top_p": options["top_p"] / 2} if options.get("top_p") else {})
 
@@ -198,6 +208,7 @@ UNKNOWN_MISTAKES = {
         rounded=sample_with(rounded_logits),
         last_token_never=sample_with(last_token_never),
         half_of_top_p=sample_with(half_top_p),
+        empty_set=empty_set,
         negated=sample_with(lambda logits, options: (-logits, options)),
         neighbour=lambda logits, rng, **options: (correct.sample(logits, rng, **options) + 1) % len(logits),
     ),

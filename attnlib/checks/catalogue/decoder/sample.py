@@ -20,7 +20,7 @@ from attnlib.checks.catalogue.decoder.sections import CUTS, TEMPERATURE
 from attnlib.checks.exercise import Exercise, Mistakes
 
 SOFTMAX, SCALED, TOP_K, TOP_P = "the softmax", "the temperature", "top-k", "top-p"
-TOGETHER, UNCHANGED = "all together", "inputs unchanged"
+SMALL, TOGETHER, UNCHANGED = "a small top-p", "all together", "inputs unchanged"
 DRAWS, TOLERANCE = 1000, 0.1
 
 # Probabilities whose order, and whose sums, are far enough from each other: drawing shows every mistake.
@@ -81,10 +81,10 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield from _top_p(rng, case)
     both = _logits(rng, (0.38, 0.25, 0.16, 0.12, 0.09), last=2)  # of the first three: 0.48, 0.32 and 0.20
     yield case("top_k=3 and top_p=0.72", TOGETHER, both, top_k=3, top_p=0.72)
-    peaked = _logits(rng, (0.6, 0.2, 0.12, 0.08))  # at temperature 2: 0.42, 0.24, 0.19 and 0.15
+    peaked = _logits(rng, (0.6, 0.2, 0.12, 0.08), last=0)  # at temperature 2: 0.42, 0.24, 0.19 and 0.15
     yield case("temperature=2 and top_p=0.55", TOGETHER, peaked, temperature=2.0, top_p=0.55)
-    cold = _logits(rng, (0.34, 0.27, 0.18, 0.12, 0.09))
-    yield case("temperature=0.5, top_k=4 and top_p=0.85", TOGETHER, cold, temperature=0.5, top_k=4, top_p=0.85)
+    cold = _logits(rng, (0.34, 0.27, 0.18, 0.12, 0.09), last=0)
+    yield case("temperature=0.5, top_k=4 and top_p=0.9", TOGETHER, cold, temperature=0.5, top_k=4, top_p=0.9)
     yield case("temperature=0, top_k=2 and top_p=0.9", TOGETHER, _logits(rng, FIVE), temperature=0, top_k=2, top_p=0.9)
     kept = _logits(rng, FIVE, last=1)
     yield case("logits that must stay as they are", UNCHANGED, kept, unchanged=True, temperature=1.5, top_k=2)
@@ -106,7 +106,7 @@ def _temperatures(rng, case):
 def _top_k(rng, case):
     """Yield the cases of top-k alone."""
     yield case("top_k=2", TOP_K, _logits(rng, SIX, last=5), top_k=2)
-    yield case("top_k=1", TOP_K, _logits(rng, FIVE), top_k=1)
+    yield case("top_k=1", TOP_K, _logits(rng, FIVE, last=0), top_k=1)
     yield case("top_k=5, as many as there are tokens", TOP_K, _logits(rng, FIVE), top_k=5)
     yield case("top_k=9, more than there are tokens", TOP_K, _logits(rng, FIVE), top_k=9)
     equal = _logits(rng, (0.3, 0.3, 0.2, 0.12, 0.08), jitter=False)
@@ -115,10 +115,10 @@ def _top_k(rng, case):
 
 def _top_p(rng, case):
     """Yield the cases of top-p alone."""
-    yield case("top_p=0.7", TOP_P, _logits(rng, (0.34, 0.27, 0.18, 0.12, 0.09)), top_p=0.7)
+    yield case("top_p=0.7", TOP_P, _logits(rng, (0.34, 0.27, 0.18, 0.12, 0.09), last=0), top_p=0.7)
     yield case("top_p=0.45", TOP_P, _logits(rng, (0.36, 0.24, 0.16, 0.13, 0.11), last=4), top_p=0.45)
-    yield case("top_p=0.2, below the largest probability", TOP_P, _logits(rng, FIVE), top_p=0.2)
     yield case("top_p=1", TOP_P, _logits(rng, FIVE), top_p=1.0)
+    yield case("top_p=0.2, below the largest probability", SMALL, _logits(rng, FIVE, last=0), top_p=0.2)
 
 
 def _logits(
@@ -126,7 +126,7 @@ def _logits(
 ) -> Any:
     """Return logits of about these probabilities, in random order, with a random constant added.
 
-    ``last`` says which of them the last token has; wrong answers often give it what is left over.
+    ``last`` says which of them the last token has: wrong answers may be right by luck if it is the wrong one.
     """
     p = np.array(probabilities)
     z = np.log(p * rng.uniform(0.97, 1.03, size=p.shape) if jitter else p)
@@ -487,21 +487,6 @@ def crossing_excluded(logits, temperature=1.0, top_k=None, top_p=None):
 
 
 @MISTAKES.add(
-    "top-p may keep nothing",
-    hint="What is kept if the most probable token alone exceeds top_p?",
-    more="The token that crosses the threshold is the first of all in this case. Where do you cut?",
-    section=CUTS,
-)
-def nothing_kept(logits, temperature=1.0, top_k=None, top_p=None):
-    """The token that crosses the threshold is cut off. If it is the first, nothing is left, and you divide by 0."""
-
-    def cut(p, q):
-        return _kept(p, _first(p, int((np.cumsum(np.sort(p)[::-1]) <= q + 1e-9).sum())))
-
-    return _distribution(cut_p=cut)(logits, temperature, top_k, top_p)
-
-
-@MISTAKES.add(
     "top-p keeps one token too many",
     hint="The probabilities 0.5, 0.3 and 0.2 and top_p=0.7: how many tokens reach it together?",
     more="Which is the first token whose sum is at least top_p? Is it the last one that you keep?",
@@ -658,7 +643,7 @@ EXERCISE = Exercise(
     name="sample",
     reference=sample,
     outputs={"drawn": ("V",), "frequencies": ("V",)},
-    rubric={SOFTMAX: 3, SCALED: 2, TOP_K: 2, TOP_P: 2, TOGETHER: 1, UNCHANGED: 1},
+    rubric={SOFTMAX: 3, SCALED: 2, TOP_K: 2, TOP_P: 2, SMALL: 1, TOGETHER: 1, UNCHANGED: 1},
     section=TEMPERATURE,
     advice="Print the probabilities from which you draw, just before you draw: they should be at least 0 and sum to 1. "
     "Compare them with the expected frequencies of the case above.",

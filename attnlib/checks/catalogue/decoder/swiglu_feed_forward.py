@@ -108,7 +108,7 @@ def no_up(x, w_gate, w_up, w_down):
     more="In the first case the first gate is log 3. What does the silu make of it?",
     section=SWIGLU,
 )
-def nosilu(x, w_gate, w_up, w_down):
+def no_silu(x, w_gate, w_up, w_down):
     """The two projections are multiplied as they are. One of them has to go through the silu first."""
     return _multiplied(x @ w_gate.T, x @ w_up.T, w_down)
 
