@@ -137,6 +137,19 @@ class _NormsSwapped(Parts):
 
 
 @_mistake(
+    "both parts of a layer use the first norm",
+    hint="Which parameters can be changed without changing your logits?",
+    more="Each layer has two norms. Print the name of the weights that you use before the feed-forward layer.",
+    section=RMS_NORM,
+)
+class _FirstNormTwice(Parts):
+    """Before the feed-forward layer you use the weights of norm1 once more. That place belongs to norm2."""
+
+    def norm(self, x, name):
+        return super().norm(x, name.replace("norm2", "norm1"))
+
+
+@_mistake(
     "eps is always a millionth",
     hint="Where does the eps of your norms come from?",
     more="The config of a model says which eps it was trained with. Look for the norm's default.",
