@@ -10,6 +10,7 @@ import csv
 import math
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,12 @@ class Settings:
 
 
 def train(
-    config: CausalLMConfig, learned: NDArray[np.int64], held_out: NDArray[np.int64], settings: Settings, folder: Path
+    config: CausalLMConfig,
+    learned: NDArray[np.int64],
+    held_out: NDArray[np.int64],
+    settings: Settings,
+    folder: Path,
+    new_model: Callable[[CausalLMConfig], CausalLM] | None = None,
 ) -> CausalLM:
     """Train a model, or resume from the checkpoint in the folder, and show progress.
 
@@ -77,6 +83,7 @@ def train(
         held_out: ``(M,)``, the tokens on which the loss is measured.
         settings: how it is trained.
         folder: where the checkpoint and the log are.
+        new_model: makes the model with its initial weights; ``None`` means :func:`initialized` of a CausalLM.
 
     Returns:
         The trained model.
@@ -92,7 +99,7 @@ def train(
             )
     torch.set_num_threads(settings.threads)
     torch.manual_seed(settings.seed)
-    model = initialized(CausalLM(config))
+    model = initialized(CausalLM(config)) if new_model is None else new_model(config)
     optimizer = torch.optim.AdamW(parameter_groups(model, settings.weight_decay), betas=(0.9, 0.95), fused=True)
     first, seconds = _resume(folder, model, optimizer, settings)
     began = time.perf_counter() - seconds
@@ -110,13 +117,13 @@ def train(
     return model
 
 
-def initialized(model: CausalLM) -> CausalLM:
-    """Redraw the weights as GPT-2 does: with standard deviation 0.02, or less where a result is added to the stream."""
+def initialized(model: CausalLM, std: float = 0.02) -> CausalLM:
+    """Redraw the weights as GPT-2 does: with one standard deviation, or less where a result is added to the stream."""
     layers = len(model.layers)
     for name, x in model.named_parameters():
         if x.ndim == 2:
             is_added = name.endswith(("out_proj.weight", "down_proj.weight"))
-            nn.init.normal_(x, std=0.02 / math.sqrt(2 * layers) if is_added else 0.02)
+            nn.init.normal_(x, std=std / math.sqrt(2 * layers) if is_added else std)
     return model
 
 
@@ -134,7 +141,7 @@ def batch(tokens: NDArray[np.int64], settings: Settings, step: int) -> Tensor:
     return torch.from_numpy(tokens[starts[:, None] + np.arange(settings.context + 1)])
 
 
-def held_out_loss(model: CausalLM, tokens: NDArray[np.int64], settings: Settings) -> float:
+def held_out_loss(model: nn.Module, tokens: NDArray[np.int64], settings: Settings) -> float:
     """Return the mean loss on windows that are evenly spaced over the held-out tokens, in nats per token."""
     starts = np.linspace(0, len(tokens) - settings.context - 1, settings.held_out_windows).astype(int)
     windows = torch.from_numpy(tokens[starts[:, None] + np.arange(settings.context + 1)])
@@ -154,7 +161,7 @@ def _step(model: CausalLM, optimizer: torch.optim.Optimizer, windows: Tensor, se
     return loss.item()
 
 
-def _loss(model: CausalLM, windows: Tensor, settings: Settings) -> Tensor:
+def _loss(model: nn.Module, windows: Tensor, settings: Settings) -> Tensor:
     """Return the mean cross-entropy of each token after those before it, in nats."""
     with torch.autocast("cpu", torch.bfloat16, enabled=settings.bfloat16):
         logits = model(windows[:, :-1])  # (B, T, V)
