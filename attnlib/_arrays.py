@@ -185,6 +185,7 @@ def check_float(name: str, value: float) -> float:
         )
     if isinstance(value, (bool, str, bytes)) or value is None:
         raise TypeError(f"{name} is {_describe_value(value)}, but a number is needed")
+    refuse_subclass(name, value)
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -229,6 +230,8 @@ def integer_indices(name: str, x: Array) -> Array:
     if not hasattr(x, "dtype"):
         raise TypeError(f"{name} is a {type(x).__name__}, but an array of integers is needed")
     xp, _ = namespace_and_device(x)
+    if x.dtype == xp.int64:
+        return x
     if not xp.isdtype(x.dtype, "integral"):
         raise TypeError(f"{name} has dtype {x.dtype}, but integers are needed")
     return xp.astype(x, xp.int64, copy=False)

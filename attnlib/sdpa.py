@@ -166,6 +166,8 @@ def scaled_dot_product_attention(
     """
     if type(is_causal) is not bool:
         is_causal = check_bool("is_causal", is_causal)
+    if type(enable_gqa) is not bool:
+        enable_gqa = check_bool("enable_gqa", enable_gqa)
     fast = _fast_paths.sdpa.get(type(query))  # with few scores, the checks would take longer than the computation
     if fast is None and is_torch(query):
         kernels_for(query)  # imports torch's fast path, so that the first call rounds as all others do
@@ -270,7 +272,7 @@ def scaled_dot_product_attention_backward(
         (array([[2.]]), array([[0.5, 0.5]]))
     """
     require_padded("scaled_dot_product_attention_backward", grad=grad, query=query, key=key, value=value)
-    scores_shape: tuple[int, ...] = check_inputs(query, key, value, enable_gqa)
+    scores_shape: tuple[int, ...] = check_inputs(query, key, value, check_bool("enable_gqa", enable_gqa))
     if attn_mask is not None:
         require_mask("attn_mask", attn_mask, scores_shape, query)
     array_namespace(query=query, grad=grad)

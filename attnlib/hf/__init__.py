@@ -66,7 +66,7 @@ class LoadedModel(NamedTuple, Generic[A]):
 
         Returns:
             An iterator of strings: what each token adds to the text. If a token ends within a character, its piece
-            comes with a later token.
+            comes with a later token; if the text ends there, the last piece is U+FFFD, the replacement character.
 
         Raises:
             TypeError: as for :func:`attnlib.generate`.
@@ -80,15 +80,23 @@ class LoadedModel(NamedTuple, Generic[A]):
             return written[-1] in self.eos_tokens or end(written)
 
         generated = generate(self.model, tokens, max_new_tokens=max_new_tokens, stop=ends, **sampling)
-        return self._pieces(tokens, generated)
+        return _pieces(self.tokenizer, tokens, generated)
 
-    def _pieces(self, prompt: list[int], generated: Iterator[GeneratedToken]) -> Iterator[str]:
-        stream = import_module("tokenizers.decoders").DecodeStream(skip_special_tokens=True)
-        for token in prompt:  # a first token may lose its space, so the stream begins with the prompt
-            stream.step(self.tokenizer, token)
-        for one in generated:
-            if piece := stream.step(self.tokenizer, one.token):
-                yield piece
+
+def _pieces(tokenizer: "Tokenizer", prompt: list[int], generated: Iterator[GeneratedToken]) -> Iterator[str]:
+    """Yield what each token adds to a text; at the end, U+FFFD if the text ends within a character."""
+    stream = import_module("tokenizers.decoders").DecodeStream(skip_special_tokens=True)
+    for token in prompt:  # a first token may lose its space, so the stream begins with the prompt
+        stream.step(tokenizer, token)
+    tokens, complete = list(prompt), len(prompt)
+    for one in generated:
+        tokens.append(one.token)
+        if piece := stream.step(tokenizer, one.token):
+            complete = len(tokens)
+            yield piece
+    before, whole = (tokenizer.decode(some) for some in (tokens[:complete], tokens))
+    if whole.startswith(before) and whole != before:
+        yield whole[len(before) :]
 
 
 # fmt: off
@@ -136,7 +144,8 @@ def load(
         ModuleNotFoundError: a library is not installed; the message says what installs it.
         TypeError: an entry of ``config.json`` is not a number, or a parameter is not floating point.
         ValueError: the family is not supported, ``config.json`` asks for something that attnlib does not have, a
-            parameter has another shape, a file is damaged, or the backend, dtype or device is unknown.
+            parameter has another shape or is there twice, a file is damaged, or the backend, dtype or device is
+            unknown.
 
     Source:
         ``transformers.AutoModelForCausalLM.from_pretrained``.

@@ -56,16 +56,22 @@ def read_weights(folder: Path, family: str, config: CausalLMConfig, framework: s
 
     Raises:
         FileNotFoundError: a file is missing.
-        ValueError: the index names a file outside the folder, or a file is not in the format of safetensors.
+        ValueError: the index names a file outside the folder, a file is not in the format of safetensors, or a
+            parameter is there twice.
     """
     if framework == "numpy":
         import_module("ml_dtypes")  # gives NumPy the dtype bfloat16
     names, convert = NAMES.get(family, LLAMA_NAMES), CONVERSIONS.get(family, _unchanged)
+    found: dict[str, str] = {}  # in which file each parameter is
     for path in weight_files(folder):
         for theirs, tensor in _tensors(path, framework):
             ours = _renamed(theirs, names)
-            if ours is not None and not (ours == "lm_head.weight" and config.tied):
-                yield from convert(ours, tensor())
+            if ours is None or (ours == "lm_head.weight" and config.tied):
+                continue
+            if ours in found:
+                raise ValueError(f"{ours} is in {found[ours]} and again in {path.name}: only one of them can be right")
+            found[ours] = path.name
+            yield from convert(ours, tensor())
 
 
 def _tensors(path: Path, framework: str) -> Iterator[tuple[str, Callable[[], Array]]]:

@@ -352,6 +352,19 @@ WEIGHTS = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("prefix", ["model.", ""])
+def test_a_parameter_in_two_files_is_refused(folder, backend, prefix):
+    state = load_file(folder / "model.safetensors")
+    again = {f"{prefix}layers.1.input_layernorm.weight": 2 * state["model.layers.1.input_layernorm.weight"]}
+    parts = {"model-1-of-2.safetensors": state, "model-2-of-2.safetensors": again}
+    for name, tensors in parts.items():
+        save_file(tensors, folder / name)
+    index = {tensor: name for name, tensors in parts.items() for tensor in tensors}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": index}))
+    with pytest.raises(ValueError, match=f"{OURS} is in model-1-of-2.safetensors and again in model-2-of-2.safetens"):
+        loaded(folder, backend)
+
+
 @pytest.mark.parametrize(("changes", "exception", "words"), WEIGHTS.values(), ids=WEIGHTS)
 def test_weights_that_do_not_fit_are_named(folder, backend, changes, exception, words):
     change_weights(folder, **changes)
@@ -471,6 +484,20 @@ def test_a_text_is_continued_piece_by_piece_with_its_spaces_up_to_its_end(writer
     pieces = list(found.generate("The dog", max_new_tokens=20, temperature=0))
     assert pieces == [" barks", " and", " sleeps"]
     assert list(found.generate("The dog", max_new_tokens=2, temperature=0)) == pieces[:2]
+
+
+def test_a_text_that_ends_within_a_character_ends_with_a_replacement_character(writer, backend):
+    """The model continues d with h, the two bytes of é, the first of three of a dash, and its end."""
+    vocabulary = ["<s>", "</s>", "d", "h", "x", "Ã", "©", "â"]  # the bytes C3, A9 and E2, as GPT-2 writes them
+    made = Tokenizer(models.BPE({token: n for n, token in enumerate(vocabulary)}, []))
+    made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    made.add_special_tokens(["<s>", "</s>"])
+    made.save(str(writer / "tokenizer.json"))
+    found = loaded(writer, backend)
+    for count, pieces in ((1, ["h"]), (2, ["h", "\ufffd"]), (3, ["h", "é"]), (20, ["h", "é", "\ufffd"])):
+        assert list(found.generate("d", max_new_tokens=count, temperature=0)) == pieces
+        tokens = [one.token for one in generate(found.model, [2], max_new_tokens=count, temperature=0)]
+        assert "".join(pieces) == found.tokenizer.decode(tokens)
 
 
 def test_a_stop_of_one_s_own_does_not_replace_the_model_s(writer):

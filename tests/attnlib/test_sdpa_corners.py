@@ -148,6 +148,22 @@ ERRORS = {
     "a softcap in words": (
         lambda z: sdpa(z(T, D), z(S, D), z(S, D), softcap="x"), TypeError, ["softcap", "'x'", "number"],
     ),
+    "softcap that is masked": (
+        lambda z: sdpa(z(T, D), z(S, D), z(S, D), softcap=np.ma.masked_array([3.0], [True])), TypeError,
+        ["softcap", "MaskedArray", "filled"],
+    ),
+    "scale that is masked": (
+        lambda z: sdpa(z(T, D), z(S, D), z(S, D), scale=np.ma.masked_array(0.5)), TypeError,
+        ["scale", "MaskedArray", "filled"],
+    ),
+    "enable_gqa that is no flag": (
+        lambda z: sdpa(z(B, 6, T, D), z(B, 3, S, D), z(B, 3, S, D), enable_gqa="x"), TypeError,
+        ["enable_gqa", "'x'", "True or False"],
+    ),
+    "enable_gqa that is no flag, backward": (
+        lambda z: attnlib.scaled_dot_product_attention_backward(*[z(T, D)] * 4, enable_gqa=1), TypeError,
+        ["enable_gqa", "1", "True or False"],
+    ),
     "no dropout": (
         lambda z: sdpa(z(T, D), z(S, D), z(S, D), dropout_p=None), TypeError, ["dropout_p", "None", "number"],
     ),
