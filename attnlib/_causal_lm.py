@@ -30,6 +30,7 @@ from attnlib.positions import RopeScaling, rope_tables
 from attnlib.sliding_window_cache import SlidingWindowCache
 
 NORMS = ("rms_norm", "offset_rms_norm", "layer_norm")
+ALWAYS_NUMBERS = ("norm_eps", "embed_scale")  # for the others, None means that there is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,14 +98,29 @@ class CausalLMConfig:
         for name in ("post_norm", "qk_norm", "gated", "qkv_bias", "out_bias", "ff_bias", "tied"):
             check_bool(name, getattr(self, name))
         for name in ("norm_eps", "rope_base", "scale", "attn_softcap", "logit_softcap", "embed_scale"):
-            if (value := getattr(self, name)) is not None and not 0 < check_float(name, value) < math.inf:
+            value = getattr(self, name)
+            if (value is not None or name in ALWAYS_NUMBERS) and not 0 < check_float(name, value) < math.inf:
                 raise ValueError(f"{name} is {value}, but a positive number is needed")
         if self.norm not in NORMS:
             raise ValueError(f"norm is {self.norm!r}, but {' or '.join(map(repr, NORMS))} is needed")
         if self.max_positions is not None:
             check_int("max_positions", self.max_positions, 1)
-        if self.windows is not None and len(self.windows) != self.num_layers:
-            raise ValueError(f"windows has {len(self.windows)} entries, but there are {self.num_layers} layers")
+        if self.windows is not None:
+            _check_windows(self.windows, self.num_layers)
+
+
+def _check_windows(windows: object, num_layers: int) -> None:
+    """Raise unless the windows are a tuple of whole numbers or None, one for each layer."""
+    if not isinstance(windows, tuple):
+        example = (4, *[None] * (num_layers - 1))
+        raise TypeError(
+            f"windows is {windows!r}, but a tuple with an entry for each layer is needed, such as {example}"
+        )
+    if len(windows) != num_layers:
+        raise ValueError(f"windows has {len(windows)} entries, but there are {num_layers} layers")
+    for n, left in enumerate(windows):
+        if left is not None:
+            check_int(f"windows[{n}]", left, 0)
 
 
 class FeedForward(Generic[A]):
@@ -262,6 +278,7 @@ class CausalLM(Generic[A]):
     def __init__(self, config: CausalLMConfig) -> None:
         super().__init__()
         self.config = config
+        self.head_dim = config.head_dim or config.embed_dim // config.num_heads
         self.embed_scale, self.logit_softcap = config.embed_scale, config.logit_softcap
         self.embed_tokens = self.Embedding(config.vocab_size, config.embed_dim)
         learned = config.max_positions
@@ -305,14 +322,12 @@ class CausalLM(Generic[A]):
         kept = slice(None) if logits_to_keep is None else slice(-check_int("logits_to_keep", logits_to_keep, 1), None)
         positions = self._positions(tokens, positions, cache)
         x = self._embed(tokens, positions)  # (B, T, E)
-        tables, weights = self._rope_tables(positions, x), []
-        for layer, own in zip(self.layers, caches, strict=True):
-            x = layer(x, attn_mask, cache=own, rope_tables=tables, need_weights=need_weights)
-            if need_weights:
-                x, w = x
-                weights.append(w)
-        logits = self._logits(x[:, kept])
-        return (logits, weights) if need_weights else logits
+        plainly = attn_mask is None and not need_weights
+        states = self._run_plainly(x, caches, positions) if plainly else None
+        if states is None:
+            states, *weights = self._call_layers(x, attn_mask, caches, positions, need_weights)
+        logits = self._logits(states[:, kept])
+        return (logits, *weights) if need_weights else logits
 
     if TYPE_CHECKING:
         __call__ = forward
@@ -326,6 +341,27 @@ class CausalLM(Generic[A]):
             if not isinstance(one, KVCache):
                 raise TypeError(f"cache[{n}] is a {type(one).__name__}, but a KVCache is needed: use new_cache()")
         return cache
+
+    def _run_plainly(self, x: Array, caches: Sequence[KVCache | None], positions: Array) -> Array | None:
+        """Return the states after all layers without calling them, where a library has a shorter way; else None."""
+        return None
+
+    def _call_layers(
+        self,
+        x: Array,
+        attn_mask: Array | None,
+        caches: Sequence[KVCache | None],
+        positions: Array,
+        need_weights: bool,
+    ) -> tuple[Any, ...]:
+        """Return the states after all layers and, if needed, a list of their weights."""
+        tables, weights = self._rope_tables(positions, x), []
+        for layer, own in zip(self.layers, caches, strict=True):
+            x = layer(x, attn_mask, cache=own, rope_tables=tables, need_weights=need_weights)
+            if need_weights:
+                x, w = x
+                weights.append(w)
+        return (x, weights) if need_weights else (x,)
 
     def _positions(self, tokens: Array, positions: Array | None, cache: Sequence[KVCache] | None) -> Array:
         """Return the positions of the tokens, ``(T,)`` or ``(B, T)``."""
@@ -344,7 +380,7 @@ class CausalLM(Generic[A]):
                 "text, or generate fewer tokens"
             )
         xp, device = namespace_and_device(tokens)
-        return xp.arange(T, device=device) + start
+        return xp.arange(T, device=device) + start if is_torch(start) else xp.arange(start, start + T, device=device)
 
     def _embed(self, tokens: Array, positions: Array) -> Array:
         """Return the vectors (B, T, E) of the tokens, with those of the positions added if there are any."""
@@ -352,7 +388,15 @@ class CausalLM(Generic[A]):
         if self.embed_scale != 1:
             xp, device = namespace_and_device(x)
             x = x * xp.asarray(self.embed_scale, dtype=x.dtype, device=device)
-        return x if self.embed_positions is None else x + self.embed_positions(positions)
+        if self.embed_positions is None:
+            return x
+        try:
+            return x + self.embed_positions(positions)
+        except IndexError:  # torch's, on the CPU, does not say which
+            raise ValueError(
+                f"positions go from {int(positions.min())} to {int(positions.max())}, but the model has only "
+                f"{self.config.max_positions} learned positions, which are counted from 0"
+            ) from None
 
     def _rope_tables(self, positions: Array, x: Array) -> RopeTables[Array] | None:
         """Return the rotary tables of the positions, which all layers share."""
@@ -363,8 +407,7 @@ class CausalLM(Generic[A]):
         positions = xp.astype(positions, at_least_float32(xp, x.dtype))
         if positions.ndim == 2:
             positions = positions[:, None, :]  # (B, 1, T), the same for all heads
-        D = self.config.head_dim or self.config.embed_dim // self.config.num_heads
-        return rope_tables(positions, D, base=base, scaling=self.config.rope_scaling)
+        return rope_tables(positions, self.head_dim, base=base, scaling=self.config.rope_scaling)
 
     def _logits(self, x: Array) -> Array:
         """Return the logits (B, T, V) for the states (B, T, E) of the last layer."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from attnlib._arrays import Array, check_int, is_torch, namespace_and_device, refuse_subclass, shape
 from attnlib._types import Index
 from attnlib.cache import KVCache
-from attnlib.sampling import SamplingSettings, draw, sampling_probabilities
+from attnlib.sampling import SamplingSettings, distribution, draw
 
 Prompt = Sequence[int] | Index
 Stop = Collection[int] | Callable[[list[int]], bool]
@@ -106,11 +106,11 @@ def generate(
 def _generate(
     model: LanguageModel, read: list[int], count: int, settings: SamplingSettings, rng: np.random.Generator, end: IsEnd
 ) -> Iterator[GeneratedToken]:
-    cache, written = model.new_cache(), list[int]()
+    reader, written = Reader(model, model.new_cache()), list[int]()
     for _ in range(count):
-        (logits,) = next_logits(model, read, cache, 1)
-        p = sampling_probabilities(logits, **settings._asdict())
-        token = draw(p, rng)
+        (logits,) = reader.next_logits(read, 1)
+        p = distribution(logits, settings)
+        token = int(p.argmax()) if settings.temperature == 0 else draw(p, rng)
         written.append(token)
         yield GeneratedToken(token, p)
         if end(written):
@@ -118,21 +118,28 @@ def _generate(
         read = [token]
 
 
-def next_logits(model: LanguageModel, tokens: list[int], cache: list[KVCache], last: int) -> NDArray[np.float64]:
-    """Let a model read tokens, and return the logits (T', V) after the last T' of them, as float64 on the CPU."""
-    like = next(iter(model.parameters()))
-    xp, device = namespace_and_device(like)
-    # The mode is entered anew for each step: across a yield it would apply to the caller as well.
-    with _inference_mode(like):
-        logits = model(xp.asarray([tokens], device=device), cache=cache, logits_to_keep=last)[0]
-    if is_torch(logits):
-        logits = logits.cpu().double().numpy()  # first to the CPU: not every device has float64
-    if not np.isfinite(logits.max(axis=-1)).all():
-        raise ValueError(
-            f"the largest logit is {logits.max()}, but a finite number is needed: check the model's parameters for "
-            "nan, or use a dtype with a larger range, such as float32"
-        )
-    return np.asarray(logits, np.float64)
+class Reader:
+    """A model that reads a text piece by piece, and a cache of what it has read."""
+
+    def __init__(self, model: LanguageModel, cache: list[KVCache]) -> None:
+        self.model, self.cache = model, cache
+        self._like = next(iter(model.parameters()))
+        self._xp, self._device = namespace_and_device(self._like)
+
+    def next_logits(self, tokens: list[int], last: int) -> NDArray[np.float64]:
+        """Let the model read tokens, and return the logits (T', V) after the last T' of them, as float64 on the CPU."""
+        # The mode is entered anew for each step: across a yield it would apply to the caller as well.
+        with _inference_mode(self._like):
+            read = self._xp.asarray([tokens], device=self._device)
+            logits = self.model(read, cache=self.cache, logits_to_keep=last)[0]
+        if is_torch(logits):
+            logits = logits.cpu().double().numpy()  # first to the CPU: not every device has float64
+        if not np.isfinite(logits.max(axis=-1)).all():
+            raise ValueError(
+                f"the largest logit is {logits.max()}, but a finite number is needed: check the model's parameters for "
+                "nan, or use a dtype with a larger range, such as float32"
+            )
+        return np.asarray(logits, np.float64)
 
 
 def vocab_size(model: LanguageModel) -> int | None:

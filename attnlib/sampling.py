@@ -78,8 +78,14 @@ def sampling_probabilities(
         raise ValueError(f"logits has shape {shape(logits)}, but (..., V) is needed, with V of at least 1")
     settings = SamplingSettings.checked(temperature, top_k, top_p, min_p)
     z = xp.astype(logits, widest_float(xp, namespace_and_device(logits)[1]), copy=False)
+    return xp.astype(distribution(z, settings), logits.dtype, copy=False)
+
+
+def distribution(z: Array, settings: "SamplingSettings") -> Array:
+    """Do the same as :func:`sampling_probabilities`, for logits and settings that have been checked."""
+    xp = array_namespace(z=z)
     if settings.temperature == 0:
-        return xp.astype(_first_maximum(z), logits.dtype)
+        return xp.astype(_first_maximum(z), z.dtype)
     p = softmax(_scaled(z, settings.temperature))
     if settings.top_k is not None and settings.top_k < p.shape[-1]:
         p = _keep(p, p >= xp.sort(p, axis=-1)[..., -settings.top_k, None])
@@ -87,7 +93,7 @@ def sampling_probabilities(
         p = _keep(p, _nucleus(p, settings.top_p))
     if settings.min_p is not None:
         p = _keep(p, p >= settings.min_p * xp.max(p, axis=-1, keepdims=True))
-    return xp.astype(p, logits.dtype, copy=False)
+    return p
 
 
 class SamplingSettings(NamedTuple):

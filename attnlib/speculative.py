@@ -14,14 +14,14 @@ from attnlib.cache import KVCache
 from attnlib.generation import (
     LanguageModel,
     Prompt,
+    Reader,
     Stop,
     check_prompt,
     check_stop,
-    next_logits,
     random_numbers,
     vocab_size,
 )
-from attnlib.sampling import SamplingSettings, draw, sampling_probabilities
+from attnlib.sampling import SamplingSettings, distribution, draw
 from attnlib.sliding_window_cache import SlidingWindowCache
 
 Distribution = NDArray[np.float64]
@@ -112,7 +112,7 @@ def generate_speculatively(
     count, K = check_int("max_new_tokens", max_new_tokens, 0), check_int("num_draft_tokens", num_draft_tokens, 1)
 
     def text() -> Iterator[SpeculativeToken]:
-        target, drafter = _Reader(model, settings, sizes[1]), _Reader(draft_model, settings, sizes[0])
+        target, drafter = _Rereader(model, settings, sizes[1]), _Rereader(draft_model, settings, sizes[0])
         written = list[int]()
         while len(written) < count:
             length = min(K, count - len(written) - 1)  # a call may yield one token more than the draft
@@ -125,13 +125,14 @@ def generate_speculatively(
     return text()
 
 
-class _Reader:
-    """A model with its cache, which can go back to an earlier position, and the size of the other's vocabulary."""
+class _Rereader(Reader):
+    """A model that reads a text and can go back to an earlier position, and the size of the other's vocabulary."""
 
     def __init__(self, model: LanguageModel, settings: SamplingSettings, other_size: int | None) -> None:
-        self.model, self.settings, self.other_size = model, settings, other_size
         # A SlidingWindowCache has forgotten positions that are needed again after a rejected draft.
-        self.cache = [KVCache() if isinstance(one, SlidingWindowCache) else one for one in model.new_cache()]
+        cache = [KVCache() if isinstance(one, SlidingWindowCache) else one for one in model.new_cache()]
+        super().__init__(model, cache)
+        self.settings, self.other_size = settings, other_size
 
     def distributions(self, text: list[int], last: int) -> list[Distribution]:
         """Return the distributions of the next token after each of the last few positions of a text.
@@ -141,17 +142,17 @@ class _Reader:
         known = min(self.cache[0].length, len(text) - last)
         for one in self.cache:
             one.truncate(known)
-        logits = next_logits(self.model, text[known:], self.cache, last)
+        logits = self.next_logits(text[known:], last)
         if self.other_size not in (None, logits.shape[-1]):
             raise ValueError(
                 f"one model has a vocabulary of {logits.shape[-1]} tokens, but the other one of {self.other_size}: use "
                 "a draft model with the same tokenizer"
             )
-        return list(sampling_probabilities(logits, **self.settings._asdict()))
+        return list(distribution(logits, self.settings))
 
 
 def _round(
-    target: _Reader, drafter: _Reader, text: list[int], K: int, rng: np.random.Generator
+    target: _Rereader, drafter: _Rereader, text: list[int], K: int, rng: np.random.Generator
 ) -> Iterator[SpeculativeToken]:
     """Yield the tokens of one draft that are accepted, and the one that follows them."""
     draft, q = list[int](), list[Distribution]()

@@ -10,6 +10,8 @@ Example:
     ((3, 5, 8), (3, 2, 5, 5))
 """
 
+from collections.abc import Sequence
+
 from attnlib import _bert, _causal_lm, _learned_positions, _multi_head_attention, _transformer_block, _transformer_stack
 from attnlib._arrays import at_least_float32
 from attnlib._causal_lm import CausalLMConfig
@@ -24,6 +26,9 @@ with explain_missing("attnlib.torch"):
     import torch
     import torch.nn.functional as F
     from torch import Tensor, empty, nn, zeros
+
+    from attnlib._torch_plain_layers import PlainLayers, Rope
+    from attnlib._torch_unchanged_layers import Kinds
 
 __all__ = [
     "BertEncoder",
@@ -113,6 +118,18 @@ class CausalLMLayer(_causal_lm.CausalLMLayer[Tensor], _Parts):
     Attention, FeedForward = MultiHeadAttention, FeedForward
 
 
+KINDS = Kinds(CausalLMLayer, MultiHeadAttention, FeedForward, frozenset(_Parts.NORMS.values()))
+
+
 class CausalLM(_causal_lm.CausalLM[Tensor], _Parts):
     __doc__ = _causal_lm.CausalLM.__doc__
     Embedding, Layer = nn.Embedding, CausalLMLayer
+
+    def __init__(self, config: CausalLMConfig) -> None:
+        super().__init__(config)
+        self._plain_layers = PlainLayers(KINDS)
+
+    def _run_plainly(self, x: Tensor, caches: Sequence[KVCache | None], positions: Tensor) -> Tensor | None:
+        c = self.config
+        rope = None if c.rope_base is None else Rope(self.head_dim, c.rope_base, c.rope_scaling)
+        return self._plain_layers.run(self.layers, x, caches, positions, rope)

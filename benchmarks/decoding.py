@@ -1,7 +1,8 @@
 """Writing token by token: attnlib in NumPy and torch, a loop written by hand in torch, and transformers.
 
 `python benchmarks/decoding.py` makes a small Llama with random weights, saves it, lets each contender read a prompt and
-write greedily on one thread, in turn, and prints CPU time. All have to write the same tokens.
+write greedily on one thread, in turn, and prints CPU time. All have to write the same tokens. Then it prints the memory
+that attnlib takes beyond the model: while it reads a long prompt, and while it writes a long text.
 
 Dimensions: B batch, T tokens, S tokens so far, H heads, E width of the vectors.
 """
@@ -10,7 +11,9 @@ import argparse
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import timing
@@ -21,6 +24,9 @@ from torch import Tensor
 
 import attnlib.hf
 from attnlib.generation import generate
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "attnlib"))
+from peak_memory import numpy_peak, torch_peak
 
 SIZES = {  # name: width, layers, query heads, key heads, hidden width, vocabulary
     "3M": (192, 6, 6, 2, 512, 4096),
@@ -33,8 +39,8 @@ class ByHand:
     """Llama as you might write it for a single text: preallocated keys and values, torch's attention, no library."""
 
     def __init__(self, model: transformers.LlamaForCausalLM, capacity: int) -> None:
-        self.w, self.config = dict(model.state_dict()), model.config
-        c = model.config
+        self.w, c = dict(model.state_dict()), model.config
+        self.layers, self.D, self.eps = c.num_hidden_layers, c.head_dim, c.rms_norm_eps
         self.kv = torch.zeros(c.num_hidden_layers, 2, 1, c.num_key_value_heads, capacity, c.head_dim)
         theta = 10000.0 ** -(torch.arange(0, c.head_dim, 2) / c.head_dim)
         angles = torch.outer(torch.arange(capacity), theta).repeat(1, 2)
@@ -52,10 +58,10 @@ class ByHand:
         return written
 
     def _logits(self, tokens: Tensor, start: int) -> Tensor:
-        c, w, end = self.config, self.w, start + tokens.shape[1]
+        w, end = self.w, start + tokens.shape[1]
         x = F.embedding(tokens, w["model.embed_tokens.weight"])
         cos, sin = self.cos[start:end], self.sin[start:end]
-        for n in range(c.num_hidden_layers):
+        for n in range(self.layers):
             p = f"model.layers.{n}."
             h = self._norm(x, p + "input_layernorm.weight")
             q, k, v = (self._heads(F.linear(h, w[f"{p}self_attn.{one}_proj.weight"])) for one in "qkv")
@@ -70,14 +76,14 @@ class ByHand:
         return F.linear(self._norm(x[:, -1], "model.norm.weight"), w["lm_head.weight"])
 
     def _norm(self, x: Tensor, name: str) -> Tensor:
-        return F.rms_norm(x, x.shape[-1:], self.w[name], self.config.rms_norm_eps)
+        return F.rms_norm(x, x.shape[-1:], self.w[name], self.eps)
 
     def _turned(self, x: Tensor) -> Tensor:
         a, b = x.chunk(2, -1)
         return torch.cat((-b, a), -1)
 
     def _heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (-1, self.config.head_dim)).transpose(1, 2)
+        return x.unflatten(-1, (-1, self.D)).transpose(1, 2)
 
 
 def new_model(size: str) -> transformers.LlamaForCausalLM:
@@ -93,11 +99,16 @@ def new_model(size: str) -> transformers.LlamaForCausalLM:
     ).eval()  # fmt: skip
 
 
-def contenders(model: transformers.LlamaForCausalLM, prompt: Tokens, count: int) -> Mapping[str, Callable[[], Tokens]]:
-    """Return functions that continue the prompt by `count` tokens."""
+def loaded(model: transformers.LlamaForCausalLM) -> dict[str, Any]:
+    """Return the model as attnlib's, by backend."""
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
-        ours = {backend: attnlib.hf.load(folder, backend=backend).model for backend in ("numpy", "torch")}
+        return {backend: attnlib.hf.load(folder, backend=backend).model for backend in ("numpy", "torch")}
+
+
+def contenders(model: transformers.LlamaForCausalLM, prompt: Tokens, count: int) -> Mapping[str, Callable[[], Tokens]]:
+    """Return functions that continue the prompt by `count` tokens."""
+    ours = loaded(model)
     by_hand = ByHand(model, len(prompt) + count)
 
     def of(backend: str) -> Callable[[], Tokens]:
@@ -118,8 +129,28 @@ def contenders(model: transformers.LlamaForCausalLM, prompt: Tokens, count: int)
     }
 
 
+def memory(size: str, T: int = 4096, count: int = 2000) -> Iterator[tuple[str, str, float, float]]:
+    """Yield a backend, what it does, and the MiB that it takes, and those of the keys and values among them."""
+    model = new_model(size)
+    c = model.config
+    of_a_token = c.num_hidden_layers * 2 * c.num_key_value_heads * c.head_dim * 4 / 2**20
+    prompt = np.random.default_rng(0).integers(0, 4096, T).tolist()
+    for backend, ours in loaded(model).items():
+        peak_of = numpy_peak if backend == "numpy" else torch_peak
+        list(generate(ours, prompt[:5], max_new_tokens=2))  # the first call imports modules
+        peak = peak_of(lambda m=ours: next(generate(m, prompt, max_new_tokens=1)))
+        yield backend, f"read {T} tokens", peak / 2**20, T * of_a_token
+        tokens = generate(ours, prompt[:1], max_new_tokens=count)
+        for written in range(1, count + 1):
+            if written % (count // 4):
+                next(tokens)
+                continue
+            peak = peak_of(lambda tokens=tokens: next(tokens))
+            yield backend, f"write token {written}", peak / 2**20, written * of_a_token
+
+
 def main() -> None:
-    """Print tokens per second of CPU time and ratios, for prefill and decoding."""
+    """Print tokens per second of CPU time and ratios, for prefill and decoding, and the memory that both take."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60.0, help="for each row (%(default)s)")
     seconds = parser.parse_args().seconds
@@ -141,6 +172,10 @@ def main() -> None:
             for name, time in found.items():
                 ratio = time / found["by hand, torch"]
                 print(f"| {size} | {T} | {count} | {name} | {tokens / time:,.0f} | {ratio:.2f} |", flush=True)
+    print("\n| attnlib | what | MiB at its peak, beyond what was held before | MiB of keys and values |")
+    print("|---|---|---:|---:|")
+    for backend, what, peak, kept in memory("3M"):
+        print(f"| {backend} | {what} | {peak:.2f} | {kept:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

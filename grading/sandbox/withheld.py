@@ -87,8 +87,8 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "grouped_query_attention": _ATTENTION,
     "rope_attention_with_cache": ("_multi_head_attention.MultiHeadAttention",),
     "sample": (
-        *("sampling.sampling_probabilities", "sampling.draw", "sampling._scaled", "sampling._first_maximum"),
-        *("sampling._nucleus", "sampling._keep"),
+        *("sampling.sampling_probabilities", "sampling.distribution", "sampling.draw", "sampling._scaled"),
+        *("sampling._first_maximum", "sampling._nucleus", "sampling._keep"),
     ),
     "generate_tokens": ("generation.generate", "generation._generate", "speculative.generate_speculatively"),
     "decoder_logits": ("_causal_lm.CausalLM", "_causal_lm.CausalLMLayer", "_causal_lm.FeedForward"),

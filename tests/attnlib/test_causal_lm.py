@@ -327,6 +327,16 @@ def test_a_text_longer_than_the_learned_positions_is_refused_with_and_without_a_
         model(tokens[:, P:], cache=cache)
 
 
+@pytest.mark.parametrize("place", [P, P + 7, -1])
+def test_a_learned_position_that_there_is_not_is_named(backend, place):
+    model, tokens = build(backend, config(**VARIANTS["gpt-2"])), tokens_of(backend, B, T)
+    positions = np.arange(T)
+    positions[2] = place
+    words = f"go from {positions.min()} to {positions.max()}, but .* {P} "
+    with pytest.raises(ValueError, match=words):
+        model(tokens, positions=backend.array(positions, "int64"))
+
+
 SETTINGS = [
     ({"vocab_size": 0}, ValueError, "vocab_size is 0"),
     ({"num_layers": 2.0}, TypeError, "num_layers is 2.0"),
@@ -335,6 +345,10 @@ SETTINGS = [
     ({"num_kv_heads": 4}, ValueError, "num_kv_heads=4 does not divide num_heads=6"),
     ({"norm": "batch_norm"}, ValueError, "norm is 'batch_norm', but 'rms_norm' or 'offset_rms_norm' or 'layer_norm'"),
     ({"norm_eps": 0.0}, ValueError, "norm_eps is 0.0, but a positive number"),
+    ({"norm_eps": math.nan}, ValueError, "norm_eps is nan, but a positive number"),
+    ({"norm_eps": None}, TypeError, "norm_eps is None, but a number is needed"),
+    ({"embed_scale": None}, TypeError, "embed_scale is None, but a number is needed"),
+    ({"qk_norm": "no"}, TypeError, "qk_norm is 'no', but True or False"),
     ({"activation": "tanh"}, ValueError, "activation is 'tanh', but one of 'relu'"),
     ({"rope_base": True}, TypeError, "rope_base is True"),
     ({"rope_base": -1.0}, ValueError, "rope_base is -1.0"),
@@ -342,7 +356,10 @@ SETTINGS = [
     ({"logit_softcap": "30"}, TypeError, "logit_softcap is '30'"),
     ({"max_positions": 0}, ValueError, "max_positions is 0"),
     ({"windows": (4, None)}, ValueError, "windows has 2 entries, but there are 3 layers"),
-    ({"windows": (4, None, -1)}, ValueError, r"window\[0\] is -1"),
+    ({"windows": (4, None, -1)}, ValueError, r"windows\[2\] is -1"),
+    ({"windows": (4, 2.0, None)}, TypeError, r"windows\[1\] is 2.0, but a whole number"),
+    ({"windows": 5}, TypeError, r"windows is 5, but a tuple with an entry for each layer.*\(4, None, None\)"),
+    ({"scale": np.ma.masked_array([0.5], [True])}, TypeError, "scale is a numpy.ma.MaskedArray"),
     ({"tied": "no"}, TypeError, "tied is 'no', but True or False"),
 ]
 

@@ -8,6 +8,7 @@ import torch
 from backends import BACKENDS, Numpy, Torch
 from language_models import VARIANTS, P, V, build, config, tokens_of
 from numpy.testing import assert_allclose, assert_array_equal
+from peak_memory import peak_of
 
 from attnlib import generate, sampling_probabilities
 from attnlib.cache import KVCache
@@ -248,3 +249,24 @@ def test_tokens_that_a_model_excludes_are_never_written(backend):
 
 def test_a_model_without_a_config_is_taken_as_it_is():
     assert text(Chain(np.eye(3) * 9.0, Numpy()), [2], 2, temperature=0) == [2, 2]
+
+
+# Memory
+
+LONG = [n % V for n in range(1500)]
+ONE_LAYER = {"num_layers": 1, "rope_base": 1e4}
+
+
+@pytest.mark.slow
+def test_a_long_prompt_is_read_without_holding_the_scores_of_all_pairs(backend):
+    model = build(backend, config(**ONE_LAYER), "float32")
+    text(model, count=1)  # the first call imports modules
+    assert peak_of(backend, lambda: text(model, LONG, 1)) < len(LONG) ** 2 * 4  # bytes of the scores of a single head
+
+
+@pytest.mark.slow
+def test_a_token_is_added_to_a_long_text_without_a_copy_of_its_keys(backend):
+    model = build(backend, config(**ONE_LAYER, num_heads=2, head_dim=64), "float32")
+    tokens = generate(model, LONG, max_new_tokens=5)
+    next(tokens), next(tokens)  # a first single token also computes rotary tables for its neighbours
+    assert peak_of(backend, lambda: next(tokens)) < len(LONG) * 2 * 64 * 4 / 4  # a quarter of the bytes of the keys
