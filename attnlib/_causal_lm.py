@@ -324,10 +324,11 @@ class CausalLM(Generic[A]):
         x = self._embed(tokens, positions)  # (B, T, E)
         plainly = attn_mask is None and not need_weights
         states = self._run_plainly(x, caches, positions) if plainly else None
+        weights: list[Array] = []
         if states is None:
-            states, *weights = self._call_layers(x, attn_mask, caches, positions, need_weights)
+            states, weights = self._call_layers(x, attn_mask, caches, positions, need_weights)
         logits = self._logits(states[:, kept])
-        return (logits, *weights) if need_weights else logits
+        return (logits, weights) if need_weights else logits
 
     if TYPE_CHECKING:
         __call__ = forward
@@ -353,15 +354,16 @@ class CausalLM(Generic[A]):
         caches: Sequence[KVCache | None],
         positions: Array,
         need_weights: bool,
-    ) -> tuple[Any, ...]:
-        """Return the states after all layers and, if needed, a list of their weights."""
-        tables, weights = self._rope_tables(positions, x), []
+    ) -> tuple[Array, list[Array]]:
+        """Return the states after all layers, and the weights of each if they are needed."""
+        tables = self._rope_tables(positions, x)
+        weights: list[Array] = []
         for layer, own in zip(self.layers, caches, strict=True):
             x = layer(x, attn_mask, cache=own, rope_tables=tables, need_weights=need_weights)
             if need_weights:
                 x, w = x
                 weights.append(w)
-        return (x, weights) if need_weights else (x,)
+        return x, weights
 
     def _positions(self, tokens: Array, positions: Array | None, cache: Sequence[KVCache] | None) -> Array:
         """Return the positions of the tokens, ``(T,)`` or ``(B, T)``."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from attnlib.torch import CausalLMConfig
-from training.corpus import read_corpus, require_version
+from training.command_line import add_any_version, add_stdlib, required_corpus
 from training.export import export
 from training.loop import Settings, train
 from training.record import run_record, write_record
@@ -21,12 +21,7 @@ CONFIG = CausalLMConfig(
 def main(arguments: list[str] | None = None) -> None:
     """Read the text, make the tokenizer, train the model, and write it in the layout of a Llama checkpoint."""
     options = _parser().parse_args(arguments)
-    corpus = read_corpus(options.stdlib)
-    if not options.any_version:
-        try:
-            require_version(corpus)
-        except ValueError as error:
-            sys.exit(f"error: {error}")
+    corpus = required_corpus(options.stdlib, any_version=options.any_version)
     options.folder.mkdir(parents=True, exist_ok=True)
     words = options.folder / "tokenizer.json"
     if not words.is_file():
@@ -47,8 +42,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--folder", type=Path, default=Path("_build/training"), help="for checkpoint, log and model")
     parser.add_argument("--steps", type=int, default=2400, help="number of steps, of 4096 tokens each (%(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="number of threads; it affects rounding (%(default)s)")
-    parser.add_argument("--stdlib", type=Path, help="the folder of Python's standard library; default: this Python's")
-    parser.add_argument("--any-version", action="store_true", help="accept the library of another version of Python")
+    add_stdlib(parser)
+    add_any_version(parser)
     return parser
 
 

@@ -10,7 +10,6 @@ import csv
 import math
 import platform
 import shutil
-import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,9 +22,11 @@ from torch import nn
 from tqdm import tqdm
 
 from attnlib.torch import CausalLMConfig
-from training.corpus import Corpus, read_corpus, require_version
+from training.command_line import add_any_version, add_stdlib, required_corpus
+from training.corpus import Corpus
 from training.frequencies import TokenFrequencies
 from training.loop import Settings, held_out_loss, initialized, train
+from training.replacement import replacement
 from training.variants import MODERN, variants
 from training.vocabulary import encode_modules, train_tokenizer
 
@@ -192,23 +193,16 @@ def read_table(path: Path) -> list[Row]:
 
 def write_table(path: Path, rows: list[Row]) -> None:
     """Replace the table atomically."""
-    new = path.with_suffix(".new")
-    with new.open("w", encoding="utf-8", newline="") as file:
+    with replacement(path) as new, new.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(Row._fields)
         table.writerows([f"{value:.6g}" if isinstance(value, float) else value for value in row] for row in rows)
-    new.replace(path)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Complete the table."""
     options = _parser().parse_args(arguments)
-    corpus = read_corpus(options.stdlib)
-    if not options.any_version:
-        try:
-            require_version(corpus)
-        except ValueError as error:
-            sys.exit(f"error: {error}")
+    corpus = required_corpus(options.stdlib, any_version=options.any_version)
     text = tokens_of(corpus, MODERN.vocab_size)
     Ablations(text, SETTINGS, MODERN, options.table, options.folder, options.seeds).complete()
 
@@ -218,8 +212,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--table", type=Path, default=TABLE, help="where the results are (%(default)s)")
     parser.add_argument("--folder", type=Path, default=Path("_build/ablations"), help="for checkpoints (%(default)s)")
     parser.add_argument("--seeds", type=int, default=6, help="the number of seeds to compare with (%(default)s)")
-    parser.add_argument("--stdlib", type=Path, help="the folder of Python's standard library; default: this Python's")
-    parser.add_argument("--any-version", action="store_true", help="accept the library of another version of Python")
+    add_stdlib(parser)
+    add_any_version(parser)
     return parser
 
 

@@ -28,8 +28,9 @@ from attnlib.generation import LanguageModel
 from training import judgement
 from training.bits import COMPRESSORS, Model, Tokens, compressed_bits, joined, model_bits, ngram_bits
 from training.card import CARD, fill_card
+from training.command_line import add_stdlib, required_corpus
 from training.copying import LearnedText, Prompt, begins_a_program, function_prompts, share_copied
-from training.corpus import Corpus, read_corpus, require_version, sample
+from training.corpus import Corpus, sample
 from training.judgement import Figure
 from training.loop import LOG
 from training.ngram import NGramModel
@@ -54,11 +55,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Measure everything, print the tables, and write them."""
     options = _parser().parse_args(arguments)
     torch.set_num_threads(1)
-    corpus = read_corpus(options.stdlib)
-    try:
-        require_version(corpus)
-    except ValueError as error:
-        sys.exit(f"error: {error}")
+    corpus = required_corpus(options.stdlib)
     loaded, writer = attnlib.hf.load(options.folder, backend="torch"), attnlib.hf.load(options.folder)
     if (tokenizer := loaded.tokenizer) is None:
         sys.exit(f"error: {options.folder} has no tokenizer.json: pass the folder of a model with its tokenizer")
@@ -213,7 +210,7 @@ def samples(tokenizer: Tokenizer, prompts: Sequence[Prompt], written: Sequence[l
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m training.judge", description=__doc__)
     parser.add_argument("--folder", type=Path, default=stdlib_lm.FOLDER, help="the model's folder")
-    parser.add_argument("--stdlib", type=Path, help="the folder of Python's standard library; default: this Python's")
+    add_stdlib(parser)
     parser.add_argument("--only-model", action="store_true", help="keep the other methods' figures of the last run")
     return parser
 

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from attnlib.torch import CausalLM, CausalLMConfig
+from training.replacement import replacement
 
 CHECKPOINT, LOG = "checkpoint.pt", "log.csv"
 COLUMNS = ("step", "tokens", "learning_rate", "train_loss", "held_out_loss", "seconds")
@@ -189,12 +190,10 @@ def _save(
 ) -> None:
     """Replace the checkpoint atomically, so that there is always a complete one."""
     state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "settings": repr(settings)}
-    new = folder / f"{CHECKPOINT}.new"
-    with new.open("wb") as file:
+    with replacement(folder / CHECKPOINT) as new, new.open("wb") as file:
         torch.save({**state, "step": step, "seconds": seconds}, file)
         file.flush()
         os.fsync(file.fileno())
-    new.replace(folder / CHECKPOINT)
 
 
 def _log(folder: Path, values: tuple[float, ...]) -> None:
@@ -211,9 +210,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 def _write(path: Path, rows: list[dict[str, str]]) -> None:
-    new = path.with_suffix(".new")
-    with new.open("w", encoding="utf-8", newline="") as file:
+    with replacement(path) as new, new.open("w", encoding="utf-8", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         table.writeheader()
         table.writerows(rows)
-    new.replace(path)

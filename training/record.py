@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from training.loop import Settings
+from training.replacement import replacement
 
 RECORD = "run.json"
 PACKAGES = ("torch", "numpy", "tokenizers")
@@ -36,9 +37,8 @@ def write_record(folder: Path, record: dict[str, Any]) -> None:
     path = folder / RECORD
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps(record, indent=2) + "\n", "utf-8")
-        new.replace(path)
+        with replacement(path) as new:
+            new.write_text(json.dumps(record, indent=2) + "\n", "utf-8")
         return
     found = json.loads(path.read_text("utf-8"))
     if changed := [name for name in record if found.get(name) != record[name]]:

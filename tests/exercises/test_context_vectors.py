@@ -1,34 +1,27 @@
 """What the notebook on context vectors says holds: its examples, its bug, its translator, its headings."""
 
 import datetime
+import math
 import re
-from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
 import torch
+from notebook_cells import cells_of, run_cells
 
 import attnlib
 from attnlib.checks import examine
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
-FOLDER = "01-context-vectors"
-CELLS, SOLVED = (
-    {cell.id: cell.source for cell in nbformat.read(ROOT / kind / FOLDER / "context-vectors.ipynb", as_version=4).cells}
-    for kind in ("exercises", "solutions")
-)
+CELLS, SOLVED = (cells_of(folder, "01-context-vectors/context-vectors") for folder in ("exercises", "solutions"))
 HUMAN, ISO = "Sat, 27 Nov 1999", "1999-11-27"
 
 
 def run(*names, **namespace):
     """Run cells, those of the solutions, and return what they define."""
-    namespace |= {"np": np, "torch": torch, "attnlib": attnlib, "math": __import__("math")}
-    for name in names:
-        exec(SOLVED[name], namespace)
-    return namespace
+    given = {"np": np, "torch": torch, "attnlib": attnlib, "math": math}
+    return run_cells(SOLVED, names, namespace | given)
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,10 @@
 import math
 import re
 import sys
-from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
+from notebook_cells import cells_of, run_cells
 
 import attnlib
 from attnlib.checks import examine
@@ -18,25 +17,16 @@ from attnlib.checks.catalogue.decoder.grouped_query_attention import grouped_que
 from attnlib.checks.catalogue.decoder.rope_attention_with_cache import rope_attention_with_cache
 from attnlib.checks.catalogue.decoder.swiglu_feed_forward import swiglu_feed_forward
 
-ROOT = Path(__file__).parents[2]
 GIVEN = {"np": np, "attnlib": attnlib}
 ANSWERS = ("norm", "gate", "grouped", "mended", "sample", "loop", "decoder")
 
 
-def cells_of(folder: str) -> dict:
-    file = ROOT / folder / "08-decoder" / "decoder.ipynb"
-    return {cell.id: cell.source for cell in nbformat.read(file, as_version=4).cells}
-
-
-CELLS, SOLVED = cells_of("exercises"), cells_of("solutions")
+CELLS, SOLVED = (cells_of(folder, "08-decoder/decoder") for folder in ("exercises", "solutions"))
 
 
 def run(*names: str, source=None, **namespace) -> dict:
     """Run cells one after the other, and return what they define."""
-    found = {**GIVEN, **namespace}
-    for name in names:
-        exec((source or CELLS)[name], found)
-    return found
+    return run_cells(source or CELLS, names, {**GIVEN, **namespace})
 
 
 def test_every_question_is_asked_with_the_options_that_are_explained():

@@ -1,23 +1,18 @@
 """What the notebook on masks says holds: its examples, its claims, its bug, its pointers into the book."""
 
 import re
-from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
 import torch
+from notebook_cells import cells_of, run_cells
 
 import attnlib
 import attnlib.numpy
 from attnlib.checks import examine
 from attnlib.checks.catalogue.masking import QUESTIONS
 
-FOLDER = Path(__file__).parents[2]
-CELLS, SOLUTIONS = (
-    {cell.id: cell.source for cell in nbformat.read(FOLDER / kind / "05-masking" / "masking.ipynb", as_version=4).cells}
-    for kind in ("exercises", "solutions")
-)
+CELLS, SOLUTIONS = (cells_of(folder, "05-masking/masking") for folder in ("exercises", "solutions"))
 LIBRARY = {
     "np": np,
     "attnlib": attnlib,
@@ -35,9 +30,7 @@ def said(capsys, cell, **namespace) -> str:
 
 
 def solved(cell) -> dict:
-    namespace = dict(LIBRARY)
-    exec(SOLUTIONS[cell], namespace)
-    return namespace
+    return run_cells(SOLUTIONS, (cell,), LIBRARY)
 
 
 def stub(cell) -> dict:

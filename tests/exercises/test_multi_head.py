@@ -1,23 +1,18 @@
 """What the notebook on many heads says holds: its examples, its pointers, its predictions, and its bug is a bug."""
 
 import re
-from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
 import torch
+from notebook_cells import cells_of, run_cells
 
 import attnlib
 import attnlib.torch
 from attnlib.checks import examine
 from attnlib.checks.catalogue import QUESTIONS
 
-ROOT = Path(__file__).parents[2]
-RELEASED = nbformat.read(ROOT / "exercises" / "04-multi-head" / "multi-head.ipynb", as_version=4).cells
-SOLVED = nbformat.read(ROOT / "solutions" / "04-multi-head" / "multi-head.ipynb", as_version=4).cells
-CELLS = {cell.id: cell.source for cell in RELEASED}
-SOLUTIONS = {cell.id: cell.source for cell in SOLVED}
+CELLS, SOLUTIONS = (cells_of(folder, "04-multi-head/multi-head") for folder in ("exercises", "solutions"))
 GIVEN = {"np": np, "softmax": attnlib.softmax, "torch": torch, "nn": torch.nn, "attnlib": attnlib}
 HAND = {
     "query": np.array([[1.0, 0.0]]),
@@ -29,18 +24,12 @@ W_O = np.array([[1.0, 1], [0, 2]])
 
 def run(*names: str, **namespace) -> dict:
     """Run cells of the released notebook one after the other, and return what they define."""
-    found = {**GIVEN, **namespace}
-    for name in names:
-        exec(CELLS[name], found)
-    return found
+    return run_cells(CELLS, names, {**GIVEN, **namespace})
 
 
 def solved(*names: str) -> dict:
     """Run cells of the solutions, and return what they define."""
-    found = dict(GIVEN)
-    for name in names:
-        exec(SOLUTIONS[name], found)
-    return found
+    return run_cells(SOLUTIONS, names, GIVEN)
 
 
 def arguments(rng, leading=(), width=12):

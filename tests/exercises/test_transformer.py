@@ -2,12 +2,11 @@
 
 import math
 import re
-from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
 import torch
+from notebook_cells import cells_of, run_cells
 
 import attnlib
 import attnlib.torch
@@ -17,7 +16,6 @@ from attnlib.checks.catalogue.transformer import transformer_block
 from attnlib.checks.catalogue.transformer.online_softmax import online_softmax
 from attnlib.minilm import load_minilm
 
-ROOT = Path(__file__).parents[2]
 BACKWARD = "scaled_dot_product_attention_backward"
 GIVEN = {
     "math": math,
@@ -30,20 +28,12 @@ GIVEN = {
 }
 
 
-def cells_of(folder: str) -> dict:
-    file = ROOT / folder / "07-transformer" / "transformer.ipynb"
-    return {cell.id: cell.source for cell in nbformat.read(file, as_version=4).cells}
-
-
-CELLS, SOLVED = cells_of("exercises"), cells_of("solutions")
+CELLS, SOLVED = (cells_of(folder, "07-transformer/transformer") for folder in ("exercises", "solutions"))
 
 
 def run(*names: str, source=None, **namespace) -> dict:
     """Run cells one after the other, and return what they define."""
-    found = {**GIVEN, **namespace}
-    for name in names:
-        exec((source or CELLS)[name], found)
-    return found
+    return run_cells(source or CELLS, names, {**GIVEN, **namespace})
 
 
 def test_every_question_is_asked_with_the_options_that_are_explained():

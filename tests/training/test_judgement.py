@@ -248,8 +248,7 @@ def test_the_command_measures_writes_and_fills_the_card(tokenizer, model, tmp_pa
     for name, value in {"LENGTH": 20, "CONTINUATIONS": 2, "CARD": card}.items():
         monkeypatch.setattr(judge, name, value)
     monkeypatch.setattr(judgement, "PATH", tmp_path / "judgement.csv")
-    monkeypatch.setattr(judge, "read_corpus", lambda _: Corpus(MODULES, held_out, ""))
-    monkeypatch.setattr(judge, "require_version", lambda _: None)
+    monkeypatch.setattr(judge, "required_corpus", lambda _: Corpus(MODULES, held_out, ""))
     text = judge.Text("held out", list(held_out.values()), [encode_modules(tokenizer, held_out.values())])
     monkeypatch.setattr(judge, "texts", lambda *_: [text])
     judge.main(["--folder", str(tmp_path / "model")])

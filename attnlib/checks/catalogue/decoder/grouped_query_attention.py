@@ -7,6 +7,7 @@ import numpy as np
 
 import attnlib
 from attnlib.checks.calling.case import Case
+from attnlib.checks.catalogue.decoder.cached_heads import grown, random_heads
 from attnlib.checks.catalogue.decoder.sections import ALIGN, CACHE, GROUPS
 from attnlib.checks.exercise import ATTENTION_FUNCTIONS, Exercise, Mistakes
 
@@ -45,36 +46,24 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
         "past_value": np.array([[[1.0], [15.0]]]),
     }
     yield Case("two query heads, 1 and -1, with one key head: log 1, log 2 and the new log 4", NUMBERS, hand)
-    yield Case("6 query heads, 2 key heads, one new token after 4", NUMBERS, _heads(rng, (), 6, 2, 1, 4, 5, 3))
-    yield Case("6 query heads, 3 key heads, one new token after 2", NUMBERS, _heads(rng, (), 6, 3, 1, 2, 4, 4))
-    yield Case("as many key heads as query heads, 3", NUMBERS, _heads(rng, (), 3, 3, 1, 5, 4, 2))
-    yield Case("a single key head for 5 query heads", NUMBERS, _heads(rng, (), 5, 1, 1, 3, 2, 6))
-    yield Case("numbers in float32", NUMBERS, _heads(rng, (), 8, 2, 1, 5, 3, 4, np.float32))
-    yield Case("a prompt of 5 tokens and an empty cache", CHUNKS, _heads(rng, (), 4, 2, 5, 0, 3, 6))
-    yield Case("3 new tokens after 4", CHUNKS, _heads(rng, (), 6, 2, 3, 4, 5, 2), gradients=True)
-    yield Case("5 new tokens after 2", CHUNKS, _heads(rng, (), 6, 3, 5, 2, 4, 7))
-    yield Case("as many new tokens as old ones, 3", CHUNKS, _heads(rng, (), 4, 2, 3, 3, 4, 4))
-    yield Case("a single token and an empty cache", CHUNKS, _heads(rng, (), 4, 2, 1, 0, 5, 3))
-    yield Case("a batch of 3", BATCHES, _heads(rng, (3,), 4, 2, 2, 5, 6, 7))
-    yield Case("a batch of 2, in which no sizes are equal", BATCHES, _heads(rng, (2,), 6, 3, 4, 1, 5, 8))
-    large = _heads(rng, (), 4, 2, 1, 5, 2, 3)
+    yield Case("6 query heads, 2 key heads, one new token after 4", NUMBERS, random_heads(rng, (), 6, 2, 1, 4, 5, 3))
+    yield Case("6 query heads, 3 key heads, one new token after 2", NUMBERS, random_heads(rng, (), 6, 3, 1, 2, 4, 4))
+    yield Case("as many key heads as query heads, 3", NUMBERS, random_heads(rng, (), 3, 3, 1, 5, 4, 2))
+    yield Case("a single key head for 5 query heads", NUMBERS, random_heads(rng, (), 5, 1, 1, 3, 2, 6))
+    yield Case("numbers in float32", NUMBERS, random_heads(rng, (), 8, 2, 1, 5, 3, 4, np.float32))
+    yield Case("a prompt of 5 tokens and an empty cache", CHUNKS, random_heads(rng, (), 4, 2, 5, 0, 3, 6))
+    yield Case("3 new tokens after 4", CHUNKS, random_heads(rng, (), 6, 2, 3, 4, 5, 2), gradients=True)
+    yield Case("5 new tokens after 2", CHUNKS, random_heads(rng, (), 6, 3, 5, 2, 4, 7))
+    yield Case("as many new tokens as old ones, 3", CHUNKS, random_heads(rng, (), 4, 2, 3, 3, 4, 4))
+    yield Case("a single token and an empty cache", CHUNKS, random_heads(rng, (), 4, 2, 1, 0, 5, 3))
+    yield Case("a batch of 3", BATCHES, random_heads(rng, (3,), 4, 2, 2, 5, 6, 7))
+    yield Case("a batch of 2, in which no sizes are equal", BATCHES, random_heads(rng, (2,), 6, 3, 4, 1, 5, 8))
+    large = random_heads(rng, (), 4, 2, 1, 5, 2, 3)
     large["query"] *= 3000.0
     yield Case("scores of several thousands", LARGE, large)
-    kept = _heads(rng, (2,), 4, 2, 2, 3, 4, 5)
+    kept = random_heads(rng, (2,), 4, 2, 2, 3, 4, 5)
     kept["past_key"] = np.ascontiguousarray(kept["past_key"].swapaxes(-1, -2)).swapaxes(-1, -2)
     yield Case("inputs that must stay as they are", UNCHANGED, kept, unchanged=True)
-
-
-def _heads(rng, leading, H, H_kv, T, past, D, D_v, dtype: Any = np.float64) -> dict[str, Any]:
-    """Return T new tokens for H query heads and H_kv key heads, and the keys and values of the tokens before."""
-    shapes = {
-        "query": (H, T, D),
-        "key": (H_kv, T, D),
-        "value": (H_kv, T, D_v),
-        "past_key": (H_kv, past, D),
-        "past_value": (H_kv, past, D_v),
-    }
-    return {name: rng.normal(size=(*leading, *shape)).astype(dtype) for name, shape in shapes.items()}
 
 
 def _scores(query, keys):
@@ -102,10 +91,6 @@ def _attend(query, keys, values, mask=None, spread=_repeated, weigh=_softmax):
     return weigh(scores) @ spread(values, H)
 
 
-def _grown(key, value, past_key, past_value):
-    return np.concatenate([past_key, key], axis=-2), np.concatenate([past_value, value], axis=-2)
-
-
 @MISTAKES.add(
     "neighbouring query heads get different key heads",
     hint="Which query heads share a key head: neighbours, or every second one?",
@@ -115,7 +100,7 @@ def _grown(key, value, past_key, past_value):
 )
 def in_turn(query, key, value, past_key, past_value):
     """Query heads take the key heads in turn: 0, 1, 0, 1. Each group of neighbouring query heads shares one."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
 
     def spread(x, H):
         return np.concatenate([x] * (H // x.shape[-3]), axis=-3)
@@ -131,7 +116,7 @@ def in_turn(query, key, value, past_key, past_value):
 )
 def first_head_for_all(query, key, value, past_key, past_value):
     """All query heads read key head 0 and value head 0. Each group has a key head and a value head of its own."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     return _attend(query, keys, values, spread=lambda x, H: x[..., :1, :, :]), keys, values
 
 
@@ -143,7 +128,7 @@ def first_head_for_all(query, key, value, past_key, past_value):
 )
 def heads_averaged(query, key, value, past_key, past_value):
     """Every query head reads the mean of all key heads and of all value heads. Each group reads those of its own."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     return _attend(query, keys, values, spread=lambda x, H: x.mean(axis=-3, keepdims=True)), keys, values
 
 
@@ -156,7 +141,7 @@ def heads_averaged(query, key, value, past_key, past_value):
 )
 def groups_reversed(query, key, value, past_key, past_value):
     """The first query heads read the last key head. Query head 0 should read key head 0."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     return _attend(query, keys, values, spread=lambda x, H: _repeated(x[..., ::-1, :, :], H)), keys, values
 
 
@@ -171,7 +156,7 @@ def repeated_in_the_cache(query, key, value, past_key, past_value):
 
     The cache should keep each of them once.
     """
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     H = query.shape[-3]
     return _attend(query, keys, values), _repeated(keys, H), _repeated(values, H)
 
@@ -184,7 +169,7 @@ def repeated_in_the_cache(query, key, value, past_key, past_value):
 )
 def past_not_read(query, key, value, past_key, past_value):
     """The new tokens attend to themselves only. They should look at all tokens so far, also at those in the cache."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     return _attend(query, key, value), keys, values
 
 
@@ -196,7 +181,7 @@ def past_not_read(query, key, value, past_key, past_value):
 )
 def only_new(query, key, value, past_key, past_value):
     """The context is right, but only the new keys and values come back. All of them are needed for the next call."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     return _attend(query, keys, values), key, value
 
 
@@ -208,7 +193,7 @@ def only_new(query, key, value, past_key, past_value):
 )
 def past_returned(query, key, value, past_key, past_value):
     """The context is right, but the old cache comes back as it was. The new keys and values belong at its end."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     return _attend(query, keys, values), past_key, past_value
 
 
@@ -220,7 +205,7 @@ def past_returned(query, key, value, past_key, past_value):
 )
 def past_alone(query, key, value, past_key, past_value):
     """The new tokens look only at the cache, and neither at themselves nor at each other."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     return _attend(query, past_key, past_value, mask=True), keys, values
 
 
@@ -232,7 +217,7 @@ def past_alone(query, key, value, past_key, past_value):
 )
 def prepended(query, key, value, past_key, past_value):
     """The new keys and values come before the old ones. They belong at the end: the order is that of the text."""
-    keys, values = _grown(past_key, past_value, key, value)
+    keys, values = grown(past_key, past_value, key, value)
     return _attend(query, keys, values, mask=_in_front(query, past_key)), keys, values
 
 
@@ -251,7 +236,7 @@ def _in_front(query, past_key):
 )
 def no_mask(query, key, value, past_key, past_value):
     """All new tokens look at each other. A token may look only at itself and at the tokens before it."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     return _attend(query, keys, values, mask=True), keys, values
 
 
@@ -266,7 +251,7 @@ def top_left(query, key, value, past_key, past_value):
 
     Its position is the length of the cache.
     """
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     mask = _causal(query.shape[-2], keys.shape[-2], 0)
     return _attend(query, keys, values, mask=mask), keys, values
 
@@ -279,7 +264,7 @@ def top_left(query, key, value, past_key, past_value):
 )
 def one_too_far(query, key, value, past_key, past_value):
     """Your mask lets every token see one token too many: the one that comes after it."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     mask = _causal(query.shape[-2], keys.shape[-2], past_key.shape[-2] + 1)
     return _attend(query, keys, values, mask=mask), keys, values
 
@@ -292,7 +277,7 @@ def one_too_far(query, key, value, past_key, past_value):
 )
 def no_scale(query, key, value, past_key, past_value):
     """The dot products go into the softmax as they are. They should be divided by the root of the width D."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     return _attend(query * np.sqrt(query.shape[-1]), keys, values), keys, values
 
 
@@ -307,7 +292,7 @@ def scaled_by_all_heads(query, key, value, past_key, past_value):
 
     Otherwise the weights are too flat.
     """
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     return _attend(query / np.sqrt(query.shape[-3]), keys, values), keys, values
 
 
@@ -319,7 +304,7 @@ def scaled_by_all_heads(query, key, value, past_key, past_value):
 )
 def over_queries(query, key, value, past_key, past_value):
     """The softmax runs along the new tokens. The weights of each query over all keys should sum to 1."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     return _attend(query, keys, values, weigh=lambda s: _softmax(s, axis=-2)), keys, values
 
 
@@ -331,7 +316,7 @@ def over_queries(query, key, value, past_key, past_value):
 )
 def averages_keys(query, key, value, past_key, past_value):
     """The weights are right, but they average the keys. The values are what the query receives."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     return _attend(query, keys, keys), keys, values
 
 
@@ -343,7 +328,7 @@ def averages_keys(query, key, value, past_key, past_value):
 )
 def overflow(query, key, value, past_key, past_value):
     """For scores of usual size your context is right. For large ones the exponential overflows, and it becomes nan."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
 
     def weigh(scores):
         e = np.exp(scores)
@@ -360,7 +345,7 @@ def overflow(query, key, value, past_key, past_value):
 )
 def zeroed_after(query, key, value, past_key, past_value):
     """The forbidden weights are set to 0 after the softmax, so the others no longer sum to 1. Mask the scores."""
-    keys, values = _grown(key, value, past_key, past_value)
+    keys, values = grown(key, value, past_key, past_value)
     T, S = query.shape[-2], keys.shape[-2]
     mask = _causal(T, S, S - T)
     return _attend(query, keys, values, mask=True, weigh=lambda s: _softmax(s) * mask), keys, values
@@ -374,7 +359,7 @@ def zeroed_after(query, key, value, past_key, past_value):
 )
 def context_alone(query, key, value, past_key, past_value):
     """Only the context comes back. All keys and all values so far are asked for as well."""
-    return _attend(query, *_grown(key, value, past_key, past_value))
+    return _attend(query, *grown(key, value, past_key, past_value))
 
 
 EXERCISE = Exercise(

@@ -10,6 +10,7 @@ import numpy as np
 
 import attnlib
 from attnlib.checks.calling.case import Case
+from attnlib.checks.catalogue.decoder.cached_heads import grown, random_heads
 from attnlib.checks.catalogue.decoder.sections import ALIGN, CACHE, GROUPS, LAYOUTS, ROPE
 from attnlib.checks.exercise import Exercise, Mistakes
 
@@ -32,29 +33,19 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
         "past_value": np.array([[[2.0]]]),
     }
     yield Case("two equal tokens (1, 0), the first of them in the cache", NUMBERS, twice)
-    yield Case("one new token after 4, two query heads for a key head", NUMBERS, _heads(rng, (), 4, 2, 1, 4, 6, 3))
-    yield Case("3 new tokens after 5", NUMBERS, _heads(rng, (), 6, 2, 3, 5, 4, 2))
-    yield Case("2 new tokens after 1", NUMBERS, _heads(rng, (), 3, 3, 2, 1, 8, 5))
-    yield Case("one new token after 40", NUMBERS, _heads(rng, (), 2, 1, 1, 40, 4, 3))
-    yield Case("numbers in float32", NUMBERS, _heads(rng, (), 4, 2, 2, 3, 6, 5, np.float32))
-    yield Case("a prompt of 5 tokens and an empty cache", PROMPT, _heads(rng, (), 4, 2, 5, 0, 6, 3))
-    yield Case("a single token and an empty cache", PROMPT, _heads(rng, (), 4, 2, 1, 0, 8, 3))
-    yield Case("a batch of 3", BATCHES, _heads(rng, (3,), 4, 2, 2, 5, 6, 7))
-    kept = _heads(rng, (2,), 4, 2, 2, 3, 4, 5)
+    yield Case(
+        "one new token after 4, two query heads for a key head", NUMBERS, random_heads(rng, (), 4, 2, 1, 4, 6, 3)
+    )
+    yield Case("3 new tokens after 5", NUMBERS, random_heads(rng, (), 6, 2, 3, 5, 4, 2))
+    yield Case("2 new tokens after 1", NUMBERS, random_heads(rng, (), 3, 3, 2, 1, 8, 5))
+    yield Case("one new token after 40", NUMBERS, random_heads(rng, (), 2, 1, 1, 40, 4, 3))
+    yield Case("numbers in float32", NUMBERS, random_heads(rng, (), 4, 2, 2, 3, 6, 5, np.float32))
+    yield Case("a prompt of 5 tokens and an empty cache", PROMPT, random_heads(rng, (), 4, 2, 5, 0, 6, 3))
+    yield Case("a single token and an empty cache", PROMPT, random_heads(rng, (), 4, 2, 1, 0, 8, 3))
+    yield Case("a batch of 3", BATCHES, random_heads(rng, (3,), 4, 2, 2, 5, 6, 7))
+    kept = random_heads(rng, (2,), 4, 2, 2, 3, 4, 5)
     kept["query"] = np.ascontiguousarray(kept["query"].swapaxes(-1, -2)).swapaxes(-1, -2)
     yield Case("inputs that must stay as they are", UNCHANGED, kept, unchanged=True)
-
-
-def _heads(rng, leading, H, H_kv, T, past, D, D_v, dtype: Any = np.float64) -> dict[str, Any]:
-    """Return T new tokens that are not rotated yet, and the rotated keys and the values of the tokens before."""
-    shapes = {
-        "query": (H, T, D),
-        "key": (H_kv, T, D),
-        "value": (H_kv, T, D_v),
-        "past_key": (H_kv, past, D),
-        "past_value": (H_kv, past, D_v),
-    }
-    return {name: rng.normal(size=(*leading, *shape)).astype(dtype) for name, shape in shapes.items()}
 
 
 def _turned(x, positions, base=10000.0, interleaved=False):
@@ -74,7 +65,7 @@ def _attend(query, key, value, past_key, past_value, of_query=None, of_key=None,
 
 def _over_all(query, key, value, past_key, past_value, q_offset=None):
     """Attend to all keys so far with queries and keys that are rotated already."""
-    keys, values = np.concatenate([past_key, key], axis=-2), np.concatenate([past_value, value], axis=-2)
+    keys, values = grown(key, value, past_key, past_value)
     q_offset = past_key.shape[-2] if q_offset is None else q_offset
     context = attnlib.scaled_dot_product_attention(
         query, keys, values, is_causal=True, enable_gqa=True, q_offset=q_offset
