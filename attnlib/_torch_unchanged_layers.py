@@ -65,6 +65,9 @@ class UnchangedLayers:
         self._parts = [*chain.from_iterable(map(dict.values, self._containers))]
         self._types = [*map(type, self._called)]
         self._attributes = [module.__dict__ for module in self._called]
+        self._counts = [*map(len, self._attributes)]  # an attribute may have been added that is called instead
+        if any("forward" in own or "_compiled_call_impl" in own for own in self._attributes):
+            raise LookupError
         self._hooks = [*GLOBAL_HOOKS, *chain.from_iterable(map(hooks_of, self._attributes))]
 
     def are_current(self, stack: nn.ModuleList) -> bool:
@@ -73,8 +76,8 @@ class UnchangedLayers:
             _parts(stack) is self._containers[0]
             and [*chain.from_iterable(map(dict.values, self._containers))] == self._parts
             and [*map(type, self._called)] == self._types  # a parametrization changes the class of a module
+            and [*map(len, self._attributes)] == self._counts
             and not any(self._hooks)
-            and not any(["forward" in own or "_compiled_call_impl" in own for own in self._attributes])
         )
 
     def _add(self, layer: nn.Module, kinds: Kinds) -> None:

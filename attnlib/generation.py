@@ -3,6 +3,7 @@
 Dimensions: T tokens of the prompt, V tokens in the vocabulary.
 """
 
+import math
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from attnlib._arrays import Array, check_int, is_torch, namespace_and_device, refuse_subclass, shape
 from attnlib._types import Index
 from attnlib.cache import KVCache
-from attnlib.sampling import SamplingSettings, distribution, draw
+from attnlib.sampling import SamplingSettings, choose
 
 Prompt = Sequence[int] | Index
 Stop = Collection[int] | Callable[[list[int]], bool]
@@ -109,8 +110,7 @@ def _generate(
     reader, written = Reader(model, model.new_cache()), list[int]()
     for _ in range(count):
         (logits,) = reader.next_logits(read, 1)
-        p = distribution(logits, settings)
-        token = int(p.argmax()) if settings.temperature == 0 else draw(p, rng)
+        token, p = choose(logits, settings, rng)
         written.append(token)
         yield GeneratedToken(token, p)
         if end(written):
@@ -126,20 +126,19 @@ class Reader:
         self._like = next(iter(model.parameters()))
         self._xp, self._device = namespace_and_device(self._like)
 
-    def next_logits(self, tokens: list[int], last: int) -> NDArray[np.float64]:
-        """Let the model read tokens, and return the logits (T', V) after the last T' of them, as float64 on the CPU."""
+    def next_logits(self, tokens: list[int], last: int) -> NDArray[Any]:
+        """Let the model read tokens, and return the logits (T', V) after the last T' of them, on the CPU."""
         # The mode is entered anew for each step: across a yield it would apply to the caller as well.
         with _inference_mode(self._like):
             read = self._xp.asarray([tokens], device=self._device)
-            logits = self.model(read, cache=self.cache, logits_to_keep=last)[0]
-        if is_torch(logits):
-            logits = logits.cpu().double().numpy()  # first to the CPU: not every device has float64
-        if not np.isfinite(logits.max(axis=-1)).all():
+            logits = self.model(read, cache=self.cache, logits_to_keep=last)
+        logits = _as_numpy(logits)[0]
+        if not all(math.isfinite(row[row.argmax()]) for row in logits):
             raise ValueError(
                 f"the largest logit is {logits.max()}, but a finite number is needed: check the model's parameters for "
                 "nan, or use a dtype with a larger range, such as float32"
             )
-        return np.asarray(logits, np.float64)
+        return logits
 
 
 def vocab_size(model: LanguageModel) -> int | None:
@@ -183,6 +182,14 @@ def _plain(numbers: Any) -> Any:
 def random_numbers(seed: int | None) -> np.random.Generator:
     """Return a generator of random numbers, after checking the seed."""
     return np.random.default_rng(None if seed is None else check_int("seed", seed, 0))
+
+
+def _as_numpy(x: Array) -> NDArray[Any]:
+    """Return an array or tensor as an array, which is in float64 if NumPy may not have the dtype."""
+    if is_torch(x):
+        x = x.cpu()  # first: not every device has float64
+        x = (x.double() if x.dtype.itemsize < 4 else x).numpy()
+    return np.asarray(x)
 
 
 def _inference_mode(like: Array) -> AbstractContextManager[Any]:

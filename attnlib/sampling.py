@@ -4,7 +4,7 @@ Dimensions: V tokens in the vocabulary.
 """
 
 import math
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +116,16 @@ class SamplingSettings(NamedTuple):
             None if top_p is None else check_probability("top_p", top_p),
             None if min_p is None else check_probability("min_p", min_p),
         )
+
+
+def choose(z: NDArray[Any], settings: SamplingSettings, rng: np.random.Generator) -> tuple[int, NDArray[np.float64]]:
+    """Return the next token and its distribution (V,), for logits (V,) and settings that have been checked."""
+    if settings.temperature != 0:
+        p = distribution(z.astype(np.float64), settings)
+        return draw(p, rng), p
+    token, p = int(z.argmax()), np.zeros(z.shape)
+    p[token] = 1
+    return token, p
 
 
 def draw(probabilities: NDArray[np.float64], rng: np.random.Generator) -> int:

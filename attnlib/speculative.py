@@ -148,7 +148,7 @@ class _Rereader(Reader):
                 f"one model has a vocabulary of {logits.shape[-1]} tokens, but the other one of {self.other_size}: use "
                 "a draft model with the same tokenizer"
             )
-        return list(distribution(logits, self.settings))
+        return list(distribution(logits.astype(np.float64), self.settings))
 
 
 def _round(

@@ -758,7 +758,11 @@ ALONE = """tag => {
     for (let one = document.querySelector(tag); !one.matches('article'); one = one.parentElement)
         for (const other of [...one.parentElement.children]) if (other !== one) other.remove();
 }"""
-PLACES = [*((chapter, "attention-explorer") for chapter in EXAMPLES), (HEADS, "attention-heads")]
+MODEL_PAGES = (HEADS, "looking-into-a-decoder")
+PLACES = [
+    *((chapter, "attention-explorer") for chapter in EXAMPLES),
+    *((page, "attention-heads") for page in MODEL_PAGES),
+]
 
 
 @pytest.mark.parametrize(("chapter", "tag"), PLACES)
