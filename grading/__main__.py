@@ -177,15 +177,16 @@ def _show(course: Course, asked: argparse.Namespace) -> int:
     from grading.class_report.export import csv_text
     from grading.class_report.page_data import page
     from grading.class_report.similarity import compare_submissions
-    from grading.outcome import plain
     from grading.report import rows, table
     from grading.roster import not_graded
 
     graded = rows(course, asked.assignment)
     folder = course.reports(asked.assignment)
-    alike = compare_submissions(course, asked.assignment, [row.outcome.student for row in graded])
+    handed_in = [row.outcome.student for row in graded if not row.absent]
+    alike = compare_submissions(course, asked.assignment, handed_in)
     refused = not_graded(course)
-    listed = differences(course, asked.assignment, [row.outcome.student for row in graded])
+    listed = differences(course, asked.assignment, handed_in)
+    labels = {row.outcome.student: row.label for row in graded}
     book = os.environ.get(BOOK_VARIABLE, "")
     shown = page(graded, asked.assignment, folder, alike, book=book, refused=refused, listed=listed)
     course.files.write(folder / "grades.csv", csv_text(graded).encode())
@@ -194,7 +195,7 @@ def _show(course: Course, asked: argparse.Namespace) -> int:
     for student, why in refused.items():
         print(f"Not graded: {student!a}: {why}")
     for what, who in listed.named():
-        print(f"{what} ({len(who)}): {', '.join(map(plain, who))}")
+        print(f"{what} ({len(who)}): {', '.join(labels[student] for student in who)}")
     print(f"\nTable:    {folder / 'grades.csv'}\nPage:     {folder / 'grades.html'}")
     print(f"Feedback: {course.feedback('STUDENT', asked.assignment)}")
     return 0

@@ -5,15 +5,11 @@ gradebook. Grading also adds everybody else who hands in; a file in the class's 
 """
 
 from collections.abc import Collection
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import select
-
-from grading._untyped import Student
 from grading.course import Course
-from grading.gradebook.lookup import connect
+from grading.gradebook.students import students
 from grading.roster import not_graded, with_submission
 
 MAX_CLASS_LIST_BYTES = 10_000_000
@@ -35,8 +31,8 @@ class Differences:
 
 def differences(course: Course, assignment: str, graded: Collection[str]) -> Differences:
     """Compare the class list with the students who were graded; without a list, there are no differences."""
-    known, added = _students(course), _added(course)
-    listed = {student for student, is_described in known.items() if is_described or student not in added}
+    known, added = students(course.config().CourseDirectory.db_url), _added(course)
+    listed = {student for student, entry in known.items() if entry.is_described or student not in added}
     if not listed:
         return Differences()
     absent = listed - with_submission(course, assignment) - set(graded) - course.excluded() - not_graded(course).keys()
@@ -57,13 +53,3 @@ def _added(course: Course) -> set[str]:
 
 def _file(course: Course) -> Path:
     return course.folder / "reports" / "not-on-the-list.txt"
-
-
-def _students(course: Course) -> dict[str, bool]:
-    """Return each student in the gradebook, and whether more than the id is known, as for those on a class list."""
-    connection = connect(course.config().CourseDirectory.db_url)
-    if connection is None:
-        return {}
-    with closing(connection):
-        columns = Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id
-        return {student: any(described) for student, *described in connection.execute(select(*columns))}

@@ -13,6 +13,7 @@ from grading._untyped import (
     MarkdownWithMath,
     NotebookNode,
 )
+from grading.gradebook.students import students
 from grading.mathml import with_formulas
 from grading.sanitize import safe_html, unknown_as_text
 
@@ -27,8 +28,15 @@ class FeedbackExporter(HTMLExporter):
 class Scores(GetGrades):  # type: ignore[misc]
     """Put the gradebook's scores into the cells, and mark those that a person still has to give, or to look at again.
 
-    A mark that a person gave to an earlier submission counts until then.
+    A mark that a person gave to an earlier submission counts until then. The page also gets the student's name.
     """
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
+        """Return the notebook and the resources with the scores, and with what the gradebook knows of the student."""
+        nb, resources = super().preprocess(nb, resources)
+        entry = students(self.db_url, self.student_id).get(self.student_id)
+        resources["nbgrader"]["name"] = entry.name if entry else ""
+        return nb, resources
 
     def _get_score(self, cell: NotebookNode, resources: Any) -> None:
         super()._get_score(cell, resources)

@@ -3,17 +3,19 @@
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import func, select
 
 from grading._untyped import Assignment, BaseCell, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
+from grading.class_list import differences
 from grading.course import Course, GradingError
 from grading.gradebook.agreement import require_agreement
 from grading.gradebook.create import open_gradebook
+from grading.gradebook.students import StudentEntry, students
 from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
 from grading.repair.messages import SEVERAL_FILES
 from grading.roster import gradable, with_submission
@@ -24,6 +26,7 @@ from grading.verdict import Verdict
 # The characters that begin a formula, including full-width ones, and the apostrophe, which we add ourselves.
 FORMULA_STARTS = "=+@＝＋－＠\t\r'-"
 MAX_STUDENTS_NAMED = 10  # in a warning
+NO_ENTRY = StudentEntry("")
 DANGEROUS = re.compile(rf"(^|;)(?= *[{FORMULA_STARTS}])")
 
 
@@ -32,7 +35,8 @@ class Row:
     """One student's row. ``scores`` maps each question to (score, points); ``to_read`` counts unread answers.
 
     ``unread`` names the questions with unread answers: what these earn is not known yet. ``penalty`` is what was taken
-    off because the submission was late.
+    off because the submission was late. ``entry`` is what the gradebook knows about the student. ``absent`` says that
+    the student is on the class list, and handed in nothing.
     """
 
     outcome: Outcome
@@ -41,6 +45,14 @@ class Row:
     feedback: tuple[Path, ...]
     unread: tuple[str, ...] = ()
     penalty: float = 0.0
+    entry: StudentEntry = NO_ENTRY
+    absent: bool = False
+
+    @property
+    def label(self) -> str:
+        """The student's name and id, or only the id if the gradebook knows no name."""
+        student = plain(self.outcome.student)
+        return f"{self.entry.name} ({student})" if self.entry.name else student
 
     @property
     def score(self) -> float:
@@ -67,7 +79,9 @@ class Row:
 
 
 def rows(course: Course, assignment: str) -> list[Row]:
-    """Return a row for each student who was graded so far and is in the gradebook.
+    """Return a row for each student who was graded so far and is in the gradebook, and then for those who are absent.
+
+    The absent are on the class list, and handed in nothing.
 
     Raises:
         GradingError: there is no such assignment, nobody was graded, or the gradebook knows none of those who were.
@@ -75,16 +89,26 @@ def rows(course: Course, assignment: str) -> list[Row]:
     course.require(assignment)
     graded = _graded(course, assignment)
     with open_gradebook(course) as gradebook:
-        questions = {name: i for i, name in enumerate(_questions(assignment, gradebook))}
+        questions = _questions(assignment, gradebook)
         grades = defaultdict(list)
         for student, *grade in gradebook.db.execute(_grades(assignment)):
             grades[student].append(grade)
         penalties = {student: penalty or 0.0 for student, penalty in gradebook.db.execute(_penalties(assignment))}
+    order = {name: i for i, name in enumerate(questions)}
+    entries = students(course.config().CourseDirectory.db_url)
     found = []
     for outcome in graded:
-        its = sorted(grades[outcome.student], key=lambda grade: questions[grade[0]])
-        found.append(_row(course, assignment, outcome, its, penalties.get(outcome.student, 0.0)))
-    return found
+        its = sorted(grades[outcome.student], key=lambda grade: order[grade[0]])
+        row = _row(course, assignment, outcome, its, penalties.get(outcome.student, 0.0))
+        found.append(replace(row, entry=entries.get(outcome.student, row.entry)))
+    absent = differences(course, assignment, [outcome.student for outcome in graded]).absent
+    return found + [_absent(entries[student], questions) for student in absent]
+
+
+def _absent(entry: StudentEntry, questions: Mapping[str, float]) -> Row:
+    """Return the row of a student who handed in nothing, and so has no points for any question."""
+    outcome = Outcome(entry.id, Verdict.MISSING, "handed in nothing")
+    return Row(outcome, {name: (0.0, most) for name, most in questions.items()}, 0, (), entry=entry, absent=True)
 
 
 def _graded(course: Course, assignment: str) -> list[Outcome]:
@@ -117,9 +141,12 @@ def _graded(course: Course, assignment: str) -> list[Outcome]:
     return graded
 
 
-def _questions(assignment: str, gradebook: Gradebook) -> list[str]:
+def _questions(assignment: str, gradebook: Gradebook) -> dict[str, float]:
+    """Return the graded cells of an assignment in their order, each with the points that it is worth."""
     notebooks = sorted(gradebook.find_assignment(assignment).notebooks, key=lambda notebook: str(notebook.name))
-    return [cell.name for notebook in notebooks for cell in notebook.source_cells]
+    cells = {cell.name: cell for notebook in notebooks for cell in [*notebook.grade_cells, *notebook.task_cells]}
+    order = [cell.name for notebook in notebooks for cell in notebook.source_cells]
+    return {name: float(cells[name].max_score) for name in order if name in cells}
 
 
 def _grades(assignment: str) -> Any:
@@ -156,7 +183,7 @@ def table(rows: Sequence[Row]) -> str:
     for row in rows:
         first, *others = row.remarks() or [""]
         score = f"{points(row.score)} / {points(row.points)}"
-        lines.append((row.outcome.student, score, str(row.to_read or ""), row.outcome.verdict, first))
+        lines.append((row.label, score, str(row.to_read or ""), row.outcome.verdict, first))
         lines.extend(("", "", "", "", other) for other in others)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(_line(line, widths) for line in [lines[0], tuple("-" * width for width in widths), *lines[1:]])

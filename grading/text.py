@@ -1,5 +1,7 @@
 """Format students' texts and numbers of points for a terminal, a table or a page."""
 
+JOINERS = "\u200c\u200d"  # unprintable to Python, but names in Persian or Sinhala are misspelt without them
+
 
 def printable(text: str, also: str = "") -> str:
     """Return text with every unprintable character replaced, except those in ``also``."""

@@ -189,7 +189,7 @@ def _match(rows: Sequence[Row], gradebook: Gradebook, column: int) -> tuple[list
         some = found[row.outcome.student]
         reason = _reason(row, some, claimed, column)
         if reason:
-            left_out.append((row.outcome.student, reason))
+            left_out.append((row.label, reason))
         else:
             matched.append((row, some[0]))
     return matched, left_out
@@ -228,7 +228,7 @@ def _notes(gradebook: Gradebook, places: Sequence[tuple[str, ...]]) -> int | Non
 def _line(row: Row, place: tuple[str, ...], assignment: str, column: int, notes: int | None) -> Line:
     noted = "" if notes is None else place[notes]
     note = "" if notes is None else _note(row, assignment, noted)
-    return Line(row.outcome.student, place, place[column].strip(), _score(row.score), noted, note)
+    return Line(row.label, place, place[column].strip(), _score(row.score), noted, note)
 
 
 def _note(row: Row, assignment: str, noted: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from grading.class_report.canvas import changes, csv_of, preview, read
 from grading.course import Course, GradingError
 from grading.report import Row, cell, rows
-from grading.text import counted
+from grading.text import JOINERS, counted, printable
 
 
 def export(course: Course, assignment: str, *, canvas: Path | None, out: Path | None) -> str:
@@ -24,20 +24,20 @@ def export(course: Course, assignment: str, *, canvas: Path | None, out: Path | 
     Raises:
         GradingError: there is no such assignment, nobody was graded, or the export of Canvas does not fit.
     """
-    graded = rows(course, assignment)
+    found = rows(course, assignment)
     folder = course.reports(assignment)
     if canvas is None:
         file = out or folder / "grades.csv"
-        _write(course, file, csv_text(graded))
-        return f"{counted(len(graded), 'student')}, {counted(len(_questions(graded)), 'question')}\nTable: {file}"
+        _write(course, file, csv_text(found))
+        return f"{counted(len(found), 'student')}, {counted(len(_questions(found)), 'question')}\nTable: {file}"
     file = out or folder / "canvas.csv"
     if file.resolve() == canvas.resolve():
         raise GradingError(f"{file} is the export of Canvas itself: choose another file to write to")
-    found = changes(graded, assignment, read(canvas))
-    if found.lines:
-        _write(course, file, csv_of(found))
-    where = f"For Canvas: {file}" if found.lines else "There is nothing to import, so no file was written."
-    return f"{preview(found)}\n\n{where}"
+    new = changes([row for row in found if not row.absent], assignment, read(canvas))
+    if new.lines:
+        _write(course, file, csv_of(new))
+    where = f"For Canvas: {file}" if new.lines else "There is nothing to import, so no file was written."
+    return f"{preview(new)}\n\n{where}"
 
 
 def _write(course: Course, file: Path, text: str) -> None:
@@ -55,8 +55,8 @@ def csv_text(rows: Sequence[Row]) -> str:
     The score is the sum of these minus the penalty.
     """
     questions = _questions(rows)
-    about = ["student", "score", "points", "penalty", "handed in", "to read", "verdict", "reason"]
-    header = [*about, "mistakes", "look at", *questions]
+    about = ["student", "last name", "first name", "score", "points", "penalty", "handed in"]
+    header = [*about, "to read", "verdict", "reason", "mistakes", "look at", *questions]
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
     writer.writerow(map(cell, header))
@@ -74,7 +74,8 @@ def _about(row: Row) -> list[object]:
     """Return what is known about a student. Semicolons separate the entries of a cell; no entry begins a formula."""
     outcome = row.outcome
     found, flags = (_entries(many) for many in (outcome.findings, outcome.flags))
-    line = [outcome.student, row.score, row.points, row.penalty, outcome.lateness, row.to_read]
+    names = (printable(name, JOINERS) for name in (row.entry.last_name, row.entry.first_name))
+    line = [outcome.student, *names, row.score, row.points, row.penalty, outcome.lateness, row.to_read]
     return [*map(cell, [*line, outcome.verdict, outcome.reason]), found, flags]
 
 

@@ -49,6 +49,7 @@ def page(
         "page.html.j2",
         assignment=assignment,
         style=Markup(CLASS_REPORT_CSS),
+        names={row.outcome.student: row.entry.name for row in rows if row.entry.name},
         feedback={student: quote(relpath(path, folder)) for student, path in pages.items()},
         rows=rows,
         refused=refused,

@@ -7,8 +7,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 import grading
-from grading.outcome import plain
-from grading.text import points, printable
+from grading.outcome import MAX_TABLE_TEXT, plain
+from grading.text import JOINERS, points, printable
 
 TEMPLATES = Path(grading.__file__).with_name("templates") / "class-report"
 
@@ -20,7 +20,7 @@ def render(template: str, **values: Any) -> Markup:
 
 def name(student: str) -> Markup:
     """Return a name with a text direction of its own, so that a Hebrew name does not reverse the text around it."""
-    return Markup("<bdi>{}</bdi>").format(plain(student))
+    return Markup("<bdi>{}</bdi>").format(printable(student[:MAX_TABLE_TEXT], JOINERS))
 
 
 def whole(text: str) -> Markup:

@@ -247,6 +247,8 @@ def test_the_table_has_a_column_for_each_question():
     formula, zoe = csv.DictReader(io.StringIO(csv_text(rows), newline=""))
     assert formula == {
         "student": "'=1+1",
+        "last name": "",
+        "first name": "",
         "score": "1.0",
         "points": "7.0",
         "penalty": "0.5",
