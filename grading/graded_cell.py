@@ -13,7 +13,7 @@ from attnlib.checks.questions import Question
 from grading._untyped import NotebookNode, is_grade, is_solution
 from grading.course import GradingError
 
-CHECK_OPTIONS = {"check": {"points", "backend", "hint"}, "check_choice": {"points"}}
+CHECK_OPTIONS = {"check": {"points", "backend", "hint", "unasked"}, "check_choice": {"points"}}
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,11 @@ def read_graded_cell(cell: NotebookNode) -> GradedCell:
         raise _not_a_question(cell, f"the exercise has no backend {backend!r}, only {known}")
     if hints not in (1, 2):
         raise _not_a_question(cell, f"hint={hints!r} is neither 1 nor 2")
-    return GradedCell(
-        **asked, points=points, exercise=CATALOGUE[name], backend=str(backend), hints=2 if hints == 2 else 1
-    )
+    try:
+        exercise = CATALOGUE[name].without(options.get("unasked"))  # type: ignore[arg-type]  # refused unless a name
+    except ValueError as error:
+        raise _not_a_question(cell, str(error)) from None
+    return GradedCell(**asked, points=points, exercise=exercise, backend=str(backend), hints=2 if hints == 2 else 1)
 
 
 def _call(cell: NotebookNode) -> ast.Call:

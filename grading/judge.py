@@ -43,15 +43,15 @@ class Judge:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._evaluations: dict[tuple[str, str], Evaluation] = {}
-        self._probes: dict[tuple[str, ...], Probe] = {}
+        self._evaluations: dict[tuple[object, ...], Evaluation] = {}
+        self._probes: dict[tuple[object, ...], Probe] = {}
 
     def probe(self, graded_cell: GradedCell) -> Probe:
         """Return what is sent into the sandbox for a graded cell: the inputs, and nothing about the answers."""
         exercise = graded_cell.exercise
         if exercise is None:
             return Probe(graded_cell.expression)
-        key = (exercise.name, graded_cell.expression, graded_cell.backend)
+        key = (exercise.name, exercise.ungraded_options, graded_cell.expression, graded_cell.backend)
         if key not in self._probes:
             backends = {graded_cell.backend}
             if exercise.call is call_module:  # a torch module is checked in torch
@@ -67,11 +67,12 @@ class Judge:
                 exercise.optional,
                 {name: [_encoded(exercise, case) for case in each.cases] for name, each in evaluations.items()},
                 {name: [sorted(each.needs(case)) for case in each.cases] for name, each in evaluations.items()},
+                exercise.ungraded_options,
             )
         return self._probes[key]
 
     def _evaluation(self, exercise: Exercise, backend: str) -> Evaluation:
-        key = (exercise.name, backend)
+        key = (exercise.name, exercise.ungraded_options, backend)
         if key not in self._evaluations:
             seed = np.random.SeedSequence([self._seed, zlib.crc32(exercise.name.encode())]).generate_state(1, np.uint64)
             self._evaluations[key] = _sound(Evaluation(exercise, backend, int(seed[0])))
@@ -107,7 +108,9 @@ class Judge:
         none = Answer(
             problem=f"your function gave no answer: the check {stop.rstrip('.')}" if stop else "no answer came"
         )
-        answers = {i: none for i in asked} | {i: _read(answered.answers[i]) for i in asked if i in answered.answers}
+        answers = {i: none for i in asked if evaluation.grades(i)} | {
+            i: _read(answered.answers[i]) for i in asked if i in answered.answers
+        }
         for i, answer in answers.items():
             if answer.problem is None and not _complete(answer, evaluation.expected[i]):
                 answers[i] = Answer(problem="sent no answer")

@@ -14,8 +14,8 @@ class Probe:
     """What is asked of a student's answer instead of running a graded cell.
 
     ``exercise`` is the exercise's name, which the box is not told. ``cases`` holds the encoded inputs for each backend;
-    ``optional`` says which optional arguments an implementation must have for a case to apply. The probe of a question
-    with options has no cases.
+    ``optional`` says which optional arguments an implementation must have for a case to apply. A case that needs one of
+    ``unasked`` costs nothing, whatever it does. The probe of a question with options has no cases.
     """
 
     expression: str
@@ -27,6 +27,7 @@ class Probe:
     extras: tuple[str, ...] = ()
     cases: dict[str, list[Any]] = field(default_factory=dict)
     optional: dict[str, list[list[str]]] = field(default_factory=dict)
+    unasked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

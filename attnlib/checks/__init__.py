@@ -41,7 +41,7 @@ def check(name: str, implementation: Implementation, *, points: float = 1, hint:
         implementation: the student's function, or class.
         points: what a full score earns, more than 0.
         hint: how many hints a report gives, 1 or 2.
-        **options: ``backend`` and ``seed``, as for :func:`examine`.
+        **options: ``backend``, ``seed`` and ``unasked``, as for :func:`examine`.
 
     Returns:
         ``score * points``; 0 for a torch exercise in a browser, where there is no torch: it is skipped, with a message.

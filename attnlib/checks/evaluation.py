@@ -40,33 +40,47 @@ def exercises() -> tuple[str, ...]:
     return tuple(CATALOGUE)
 
 
-def examine(name: str, implementation: Implementation, *, backend: str = "numpy", seed: int | None = None) -> Report:
+def examine(
+    name: str,
+    implementation: Implementation,
+    *,
+    backend: str = "numpy",
+    seed: int | None = None,
+    unasked: str | None = None,
+) -> Report:
     """Examine an implementation of an exercise, and report what is right, and which mistake was made.
 
     Args:
         name: an exercise, one of :func:`exercises`.
-        implementation: a function, or a class, with the signature of ``attnlib``'s own of that name. Arguments that the
-            exercise does not ask for may be left out; those that are there have to work.
+        implementation: a function, or a class, with the signature of ``attnlib``'s own of that name. What the exercise
+            does not ask for may be left out, and costs nothing if it is there: what is wrong with it is a remark.
         backend: ``"numpy"`` or ``"torch"``: what the implementation is given and must return. A ``torch.nn.Module`` is
             always examined in torch.
         seed: of the random inputs; ``None`` draws new ones each time.
+        unasked: an optional argument that counts in another notebook, and that this one does not ask for.
 
     Returns:
         A :class:`Report`, with ``.passed``, ``.score`` (0 to 1), ``.mistake`` (id or None) and ``.message``.
 
     Raises:
         ImportError: the backend is ``"torch"``, and torch or array-api-compat is not installed.
-        ValueError: there is no such exercise or backend.
+        ValueError: there is no such exercise or backend, or no notebook asks for the argument ``unasked``.
         TypeError: ``implementation`` cannot be called.
     """
-    return prepare_evaluation(name, implementation, backend=backend, seed=seed).of(implementation)
+    evaluation = prepare_evaluation(name, implementation, backend=backend, seed=seed, unasked=unasked)
+    return evaluation.of(implementation)
 
 
 def prepare_evaluation(
-    name: str, implementation: Implementation, *, backend: str = "numpy", seed: int | None = None
+    name: str,
+    implementation: Implementation,
+    *,
+    backend: str = "numpy",
+    seed: int | None = None,
+    unasked: str | None = None,
 ) -> "Evaluation":
     """Return the evaluation for an implementation; the arguments and errors are those of :func:`examine`."""
-    exercise = _find(name)
+    exercise = _find(name).without(unasked)
     backend = _checked_backend(exercise, implementation, backend)
     if not callable(implementation):
         raise TypeError(f"implementation is a {type(implementation).__name__}, but a function is needed: pass {name}")
@@ -90,17 +104,25 @@ class Evaluation:
 
     def of(self, implementation: Implementation) -> Report:
         """Examine an implementation."""
-        return self.report(self._answers(implementation))
+        return self.report(self._answers(implementation, self._asked_of(implementation)))
 
     def watched(self, implementation: Implementation) -> Report:
         """Examine an implementation, and note which calls grading does not allow. This takes twice as long."""
+        asked = self._asked_of(implementation)
         with watch_calls(self.exercise.forbidden) as calls:
-            answers = self._answers(implementation)
+            answers = self._answers(implementation, [i for i in asked if self.grades(i)])
+        answers |= self._answers(implementation, [i for i in asked if not self.grades(i)])
         return replace(self.report(answers), forbidden=calls[0] if calls else None)
 
-    def _answers(self, implementation: Implementation) -> dict[int, Answer]:
-        asked = self.asked({name for name in self.exercise.optional if has_argument(implementation, name)})
+    def _asked_of(self, implementation: Implementation) -> list[int]:
+        return self.asked({name for name in self.exercise.optional if has_argument(implementation, name)})
+
+    def _answers(self, implementation: Implementation, asked: list[int]) -> dict[int, Answer]:
         return {i: call_submission(implementation, self.cases[i], self.exercise, backend=self.backend) for i in asked}
+
+    def grades(self, i: int) -> bool:
+        """Tell whether a case counts, by its number."""
+        return self.exercise.grades(self.cases[i])
 
     def asked(self, has: Set[str]) -> list[int]:
         """Return which cases are for an implementation that has these of the optional arguments."""
@@ -117,12 +139,12 @@ class Evaluation:
         """
         correct = frozenset(i for i in answers if self._is_right(i, answers[i]))
         wrong = [i for i in answers if i not in correct]
-        graded = [i for i in answers if self.exercise.grades(self.cases[i])]
+        graded = [i for i in answers if self.grades(i)]
         score = _score(self.exercise, [self.cases[i] for i in graded], [i in correct for i in graded])
         failed = [i for i in graded if i not in correct]
         if failed:
-            return self._report(score, answers, correct, failed)
-        remark = self._report(score, answers, correct, wrong) if wrong else None
+            return self._report(score, answers, correct, failed, len(graded))
+        remark = self._report(score, answers, correct, wrong, len(answers) - len(graded)) if wrong else None
         return Report(self.exercise.name, self.backend, score, None, None, remark=remark)
 
     def _is_right(self, i: int, answer: Answer) -> bool:
@@ -150,15 +172,17 @@ class Evaluation:
         right = answer.problem is None and _close(answer, self.expected[i], self.tolerances[i])
         return LESS_EXACT if right and less_exact(self.cases[i], answer) else None
 
-    def _report(self, score: float, answers: dict[int, Answer], correct: frozenset[int], wrong: list[int]) -> Report:
-        """Report what went wrong first, and what else did."""
+    def _report(
+        self, score: float, answers: dict[int, Answer], correct: frozenset[int], wrong: list[int], asked: int
+    ) -> Report:
+        """Report what went wrong first, and what else did, in so many cases that were asked."""
         first, exercise = wrong[0], self.exercise
         answer, expected, tolerance = answers[first], self.expected[first], self.tolerances[first]
         difference = describe_difference(exercise, self.cases[first], answer, expected, tolerance)
         named = self._name(answers, first) or self._general_mistake(answers, correct, first, difference)
         others = tuple(self.cases[i].name for i in self._others(answers, wrong, named))
         last_right = next((self.cases[i].name for i in reversed(answers) if i in correct and i < first), None)
-        counts = len(correct), len(answers)
+        counts = asked - len(wrong), asked
         failure = Failure(
             self.cases[first], answer, expected, difference, exercise, tolerance, others, *counts, last_right
         )
@@ -239,7 +263,8 @@ def _cases(exercise: Exercise, backend: str, seed: int | None) -> list[Case]:
     if backend == "torch" and exercise.gradients:
         # The second case is the plain one: neither so small nor so special that gradients hide.
         cases += [_with_gradients(exercise, case, rng) for n, case in enumerate(cases) if n == 1 or case.gradients]
-    return cases
+    # What does not count comes last: if it breaks something, all that counts has been answered by then.
+    return sorted(cases, key=exercise.grades, reverse=True)
 
 
 def again(case: Case) -> str:

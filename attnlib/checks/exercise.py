@@ -91,7 +91,8 @@ class Exercise:
         inputs: yields the cases.
         mistakes: the known mistakes.
         graded_options: optional arguments that one notebook asks for and another does not. Cases with one of them are
-            only for implementations that have an argument of that name.
+            only for implementations that have an argument of that name. A notebook that does not ask for one of them
+            says so: ``check(…, unasked="need_weights")``.
         ungraded_options: optional arguments that no notebook asks for. Cases with one of them are never graded: what is
             wrong there becomes a remark.
         call: how an implementation is called; for a class, that takes more than one call.
@@ -137,6 +138,22 @@ class Exercise:
     def grades(self, case: Case) -> bool:
         """Tell whether a case counts: it has none of the arguments that no notebook asks for."""
         return not set(self.ungraded_options) & (case.options.keys() | case.setup.keys())
+
+    def without(self, argument: str | None) -> "Exercise":
+        """Return the exercise as a notebook asks it that does not ask for one of the graded options.
+
+        Raises:
+            ValueError: the argument is none of them.
+        """
+        if argument is None:
+            return self
+        if argument not in self.graded_options:
+            known = ", ".join(map(repr, self.graded_options)) or "none"
+            raise ValueError(
+                f"unasked is {argument!r}, but {self.name} has these optional arguments that count: {known}"
+            )
+        graded = tuple(name for name in self.graded_options if name != argument)
+        return replace(self, graded_options=graded, ungraded_options=(*self.ungraded_options, argument))
 
     @property
     def takes_autograd(self) -> bool:

@@ -93,8 +93,9 @@ class _Run:
                 there = self._complete(process, i, there)
                 self._do(process, i, step)
             except StoppedError as stop:
-                self.result.stops[i] = (stop.verdict, stop.reason)
-                self.result.starved |= stop.starved
+                if not (step.probe and _stopped_beyond_the_task(step.probe, self.result.answered.get(i), stop)):
+                    self.result.stops[i] = (stop.verdict, stop.reason)
+                    self.result.starved |= stop.starved
                 if not stop.alive:
                     return False
             finally:
@@ -168,6 +169,19 @@ def _call(probe: Probe, facts: dict[str, Any]) -> dict[str, Any]:
     facts["backend"] = backend
     settings = {"call": probe.call, "plain": probe.plain, "forbidden": probe.forbidden}
     return {"backend": backend, "cases": cases, **settings}
+
+
+def _stopped_beyond_the_task(probe: Probe, answered: Answered | None, stop: StoppedError) -> bool:
+    """Tell whether an answer was stopped by an argument that the task does not ask for: all that counts was answered.
+
+    Cases that do not count come last. A process that forges answers is told all the same.
+    """
+    if stop.verdict is Verdict.TAMPERED or answered is None or "backend" not in (answered.facts or {}):
+        return False
+    numbers = {number for number, _ in _call(probe, answered.facts or {})["cases"]}
+    needs = probe.optional[str((answered.facts or {})["backend"])]
+    beyond = {number for number in numbers if not set(needs[number]).isdisjoint(probe.unasked)}
+    return bool(beyond) and numbers - beyond <= answered.answers.keys()
 
 
 def _answers(process: SubmissionProcess, message: dict[str, Any], nonce: str) -> Iterator[dict[str, Any]]:

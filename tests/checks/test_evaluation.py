@@ -10,7 +10,7 @@ from torch import nn
 import attnlib
 import attnlib.numpy
 import attnlib.torch
-from attnlib.checks import examine
+from attnlib.checks import check, examine
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.catalogue.gradients import GRADIENTS
 from attnlib.checks.evaluation import Evaluation
@@ -129,6 +129,71 @@ def test_an_argument_that_one_notebook_asks_for_counts_where_there_is_one():
 
     assert 0 < examine("MultiHeadAttention", Alone, seed=0).score < 1
     assert examine("MultiHeadAttention", Without, seed=0).score == 1
+
+
+def test_an_argument_that_this_notebook_does_not_ask_for_costs_nothing():
+    class Alone(Attention):
+        def forward(self, query, key=None, value=None, *, need_weights=False):
+            return super().forward(query, key, value)
+
+    report = examine("MultiHeadAttention", Alone, seed=0, unasked="need_weights")
+    assert report.score == 1
+    assert "need_weights" in report.remark.failure.case.options
+    with pytest.raises(ValueError, match=r"'attn_mask'.* that count: 'need_weights'"):
+        examine("MultiHeadAttention", Alone, unasked="attn_mask")
+
+
+def test_a_mask_that_this_task_does_not_ask_for_is_not_counted_among_its_cases():
+    def unscaled(query, key, value, mask=None):
+        weights = attnlib.softmax(query @ key.swapaxes(-1, -2))
+        return weights @ value, weights
+
+    with_mask = examine("attention", unscaled, seed=0).failure
+    without = examine("attention", lambda query, key, value: unscaled(query, key, value), seed=0).failure
+    assert (with_mask.right, with_mask.asked) == (without.right, without.asked)
+    remark = examine("attention", with_zeros_and_ones, seed=0).remark.failure
+    assert (remark.right, remark.asked) == (0, 3), "of a remark, the cases with a mask"
+
+
+def test_a_mask_of_a_later_task_may_call_what_this_task_forbids(capsys):
+    def attend(query, key, value, mask=None):
+        if mask is not None:
+            return attnlib.attention(query, key, value, mask=mask)
+        weights = attnlib.softmax(query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5)
+        return weights @ value, weights
+
+    assert check("attention", attend, seed=0) == 1
+    assert "attnlib.attention" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("backend", ["numpy", "torch"])
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_what_does_not_count_is_asked_last(name, backend):
+    if backend in CATALOGUE[name].backends:
+        evaluation = Evaluation(CATALOGUE[name], backend, 0)
+        counts = [evaluation.grades(i) for i in range(len(evaluation.cases))]
+        assert counts == sorted(counts, reverse=True)
+
+
+def of_the_annotated_transformer_s_heads(dropout):
+    """Many heads with a dropout of the weights, as Rush's class has them, by the names of the task."""
+
+    class Heads(attnlib.torch.MultiHeadAttention):
+        def __init__(self, embed_dim, num_heads, dropout=dropout):
+            super().__init__(embed_dim, num_heads)
+            self.drop = torch.nn.Dropout(dropout)
+
+        def forward(self, query, key=None, value=None):
+            return self.drop(super().forward(query, key, value))
+
+    return Heads
+
+
+def test_a_dropout_that_is_an_argument_is_not_examined():
+    assert examine("MultiHeadAttention", of_the_annotated_transformer_s_heads(0.1), seed=0).passed
+    always = of_the_annotated_transformer_s_heads(0.1)
+    no_argument = type("Always", (always,), {"__init__": lambda self, E, H: always.__init__(self, E, H)})
+    assert examine("MultiHeadAttention", no_argument, seed=0).mistake == "differs-in-training"
 
 
 def test_a_function_that_lacks_what_is_asked_for_is_told_which_argument():

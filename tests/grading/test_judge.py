@@ -172,6 +172,15 @@ def test_a_graded_cell_is_read_as_a_question(source, expression, backend):
     assert (graded_cell.expression, graded_cell.backend, graded_cell.points) == (expression, backend, 4.0)
 
 
+def test_two_notebooks_may_ask_for_different_arguments(judge):
+    cells = [
+        f'check("MultiHeadAttention", M, backend="torch", {more}points=4)' for more in ("", 'unasked="need_weights", ')
+    ]
+    asking, other = (read_graded_cell(graded(source)) for source in cells)
+    assert judge.probe(asking).unasked == ("attn_mask", "is_causal")
+    assert judge.probe(other).unasked == ("attn_mask", "is_causal", "need_weights")
+
+
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
@@ -183,6 +192,7 @@ def test_a_graded_cell_is_read_as_a_question(source, expression, backend):
         ('check("softmax", softmax, seed=0)', "unknown options: seed"),
         ('check("softmax", softmax, backend="jax")', "no backend 'jax', only "),
         ('check("softmax", softmax, hint=3)', "hint=3 is neither 1 nor 2"),
+        ('check("softmax", softmax, unasked="mask")', "unasked is 'mask', but softmax has .* that count: none"),
         ("check(name, softmax)", "not a name"),
         ("check(", "not valid Python"),
     ],
