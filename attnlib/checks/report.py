@@ -199,7 +199,7 @@ class Report:
         if self.failure is None:
             return []
         right = self.failure.right
-        count = f"{right} of {counted(self.failure.asked, 'case')} {'is' if right == 1 else 'are'} right."
+        count = f"{right} of {self.failure.asked} cases {'is' if right == 1 else 'are'} right."
         others = self.failure.others
         if not others:
             return [count]
