@@ -90,7 +90,7 @@ def _mistake(title: str, *, hint: str, more: str, section: Section) -> Any:
     section=RMS_NORM,
 )
 class _NoFinalNorm(Parts):
-    """The stream goes to the logits as it comes from the last layer. A norm comes in between."""
+    """The stream goes straight from the last layer to the logits. There should be a norm in between."""
 
     def last(self, x):
         return x
@@ -125,7 +125,8 @@ class _NoSecondNorm(Parts):
 @_mistake(
     "the two norms of a layer have changed places",
     hint="Which norm belongs before attention, and which before the feed-forward layer?",
-    more="Both have the same shape, so no error tells you. Print the names of the parameters in their order of use.",
+    more="Both have the same shape, so no error tells you. Print the names of the parameters in the order "
+    "in which you use them.",
     section=RMS_NORM,
 )
 class _NormsSwapped(Parts):
@@ -169,7 +170,7 @@ class _EpsOfAMillionth(Parts):
     section=BLOCK,
 )
 class _AttentionReplaces(Parts):
-    """The stream is lost at attention, whose result takes its place. It should be added."""
+    """The result of attention takes the place of the stream. It should be added to the stream."""
 
     def layer(self, x, layer, cache):
         x, cache = self.attend(self.norm(x, f"{layer}.norm1"), layer, cache)
@@ -183,7 +184,7 @@ class _AttentionReplaces(Parts):
     section=BLOCK,
 )
 class _FeedForwardReplaces(Parts):
-    """The stream is lost at the feed-forward layer, whose result takes its place. It should be added."""
+    """The result of the feed-forward layer takes the place of the stream. It should be added to the stream."""
 
     def layer(self, x, layer, cache):
         attended, cache = self.attend(self.norm(x, f"{layer}.norm1"), layer, cache)
@@ -191,7 +192,7 @@ class _FeedForwardReplaces(Parts):
 
 
 @_mistake(
-    "the normalised copy goes on",
+    "the results are added to the normalised copy",
     hint="To what is the result of attention added: to the stream, or to its normalised copy?",
     more="Name the stream and its normalised copy differently, and follow both through a layer.",
     section=BLOCK,
@@ -213,7 +214,7 @@ class _CopyGoesOn(Parts):
     section=BLOCK,
 )
 class _PostNorm(Parts):
-    """Each sum is normalised, as in the first transformer. Here a norm comes before each part, and the sum stays."""
+    """Each sum is normalised, as in the first transformer. Here, each part reads a norm, and the sum stays as it is."""
 
     def layer(self, x, layer, cache):
         attended, cache = self.attend(x, layer, cache)
@@ -251,7 +252,7 @@ class _FirstLayerAlone(Parts):
 @_mistake(
     "the layers are used in reverse",
     hint="Which layer comes first?",
-    more="Print the names of the parameters in the order of their use.",
+    more="Print the names of the parameters in the order in which you use them.",
     section=BLOCK,
 )
 class _LayersReversed(Parts):
@@ -304,7 +305,7 @@ class _NotRotated(Parts):
 
 
 @_mistake(
-    "neighbours make a pair",
+    "neighbouring components make a pair",
     hint="Which components make a pair: 0 and 1, or 0 and D/2?",
     more="This model was trained with halves: components k and k + D/2 make a pair.",
     section=ROPE,
@@ -412,14 +413,14 @@ class _TopLeft(Parts):
 
 
 @_mistake(
-    "no call knows of the ones before it",
+    "no call looks at earlier tokens",
     hint="Which tokens can the second call look at?",
     more="Change a token of the first call. Do the logits of the second call change? If not, is the cache read, and "
     "does it come back longer than it went in?",
     section=CACHE,
 )
 class _CacheNotRead(Parts):
-    """Each call looks only at its own tokens. The keys and values of the calls before it belong in front of them."""
+    """Each call looks only at its own tokens. The keys and values from the cache belong in front of them."""
 
     def attend(self, x, layer, cache):
         empty = tuple(one[:, :0] for one in cache)
@@ -456,20 +457,20 @@ class _NoOutputProjection(Parts):
     section=SWIGLU,
 )
 class _GateAndUpSwapped(Parts):
-    """The silu is applied to the projection by up_proj. The one by gate_proj goes through it."""
+    """The silu is applied to the projection by up_proj. Apply it to the one by gate_proj."""
 
-    def bend(self, gate, up):
+    def gated(self, gate, up):
         return silu(up) * gate
 
 
 @_mistake(
-    "the logits of the last token alone",
+    "only the last token gets logits",
     hint="How many rows of logits does the task ask for?",
-    more="A prompt of 4 tokens has 4 rows of logits. Whoever wants only the last one can take it.",
+    more="A prompt of 4 tokens has 4 rows of logits. The caller can pick the last one.",
     section=BLOCK,
 )
 class _LastAlone(Parts):
-    """Only the last token gets logits. The task asks for those of all tokens of the call, (T, V)."""
+    """You return the logits of the last token. The task asks for those of all tokens of the call, (T, V)."""
 
     def last(self, x):
         return super().last(x[-1:])

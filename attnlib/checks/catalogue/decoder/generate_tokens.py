@@ -98,7 +98,7 @@ def _with_prompt(prompt, written, return_prompt):
     section=LOOP,
 )
 def prompt_always(step, prompt, max_new_tokens, *, stop_token=None, return_prompt=False):
-    """The prompt comes back with the new tokens, though nobody has asked for it. Return it only with return_prompt."""
+    """You return the prompt with the new tokens although return_prompt is False."""
     return [*prompt, *_loop(step, prompt, max_new_tokens, stop_token)]
 
 
@@ -109,18 +109,18 @@ def prompt_always(step, prompt, max_new_tokens, *, stop_token=None, return_promp
     section=LOOP,
 )
 def prompt_never(step, prompt, max_new_tokens, *, stop_token=None, return_prompt=False):
-    """The new tokens come back alone, though return_prompt asks for the prompt as well."""
+    """You return only the new tokens, although return_prompt=True asks for the prompt as well."""
     return _loop(step, prompt, max_new_tokens, stop_token)
 
 
 @MISTAKES.add(
-    "the prompt is returned only if nobody asks for it",
+    "return_prompt has the opposite effect",
     hint="What does return_prompt=True mean?",
     more="Call your function with return_prompt=True and without, and look at the first token.",
     section=LOOP,
 )
 def prompt_upside_down(step, prompt, max_new_tokens, *, stop_token=None, return_prompt=False):
-    """The condition is turned around: the prompt comes back without return_prompt, and is missing with it."""
+    """The condition is reversed: the prompt is returned without return_prompt, and is missing with it."""
     return _with_prompt(prompt, _loop(step, prompt, max_new_tokens, stop_token), not return_prompt)
 
 
@@ -132,7 +132,7 @@ def prompt_upside_down(step, prompt, max_new_tokens, *, stop_token=None, return_
     section=PREFILL,
 )
 def whole_text_each_time(step, prompt, max_new_tokens, *, stop_token=None, return_prompt=False):
-    """Each call passes the whole text so far. The model has kept it, and reads it a second time behind the first.
+    """Each call passes the whole text so far. The model remembers it, so it reads the same tokens again.
 
     After the prompt, pass only the token that was chosen last.
     """
@@ -187,7 +187,7 @@ def one_call_too_many(step, prompt, max_new_tokens, *, stop_token=None, return_p
     section=PREFILL,
 )
 def read_for_nothing(step, prompt, max_new_tokens, *, stop_token=None, return_prompt=False):
-    """With max_new_tokens=0 the prompt is read, though nothing is to be written. There is nothing to call for."""
+    """With max_new_tokens=0, the prompt is read although nothing is to be written. Do not call the model at all."""
     if max_new_tokens == 0:
         step(list(prompt))
     return _with_prompt(prompt, _loop(step, prompt, max_new_tokens, stop_token), return_prompt)
@@ -196,11 +196,11 @@ def read_for_nothing(step, prompt, max_new_tokens, *, stop_token=None, return_pr
 @MISTAKES.add(
     "at least one token is written",
     hint="What should come back with max_new_tokens=0?",
-    more="Your first token is chosen before the limit is looked at. Count the tokens for 2, 1 and 0 new ones.",
+    more="Your first token is chosen before the limit is checked. Count the tokens for 2, 1 and 0 new ones.",
     section=LOOP,
 )
 def at_least_one(step, prompt, max_new_tokens, *, stop_token=None, return_prompt=False):
-    """With max_new_tokens=0, a token comes back all the same: the one after the prompt is not counted in time."""
+    """With max_new_tokens=0, you return a token all the same: the first one is added before the limit is checked."""
     return _with_prompt(prompt, _loop(step, prompt, max(max_new_tokens, 1), stop_token), return_prompt)
 
 
@@ -233,13 +233,13 @@ def one_too_few(step, prompt, max_new_tokens, *, stop_token=None, return_prompt=
     section=LOOP,
 )
 def limit_on_all(step, prompt, max_new_tokens, *, stop_token=None, return_prompt=False):
-    """You stop when prompt and new tokens together reach the limit. It counts the new ones alone."""
+    """You stop when prompt and new tokens together reach the limit. It counts only the new ones."""
     count = max(max_new_tokens - len(prompt), 0)
     return _with_prompt(prompt, _loop(step, prompt, count, stop_token), return_prompt)
 
 
 @MISTAKES.add(
-    "the stop token is not looked at",
+    "stop_token is not used",
     hint="Where does your loop use stop_token?",
     more="After the stop token, nothing more should be written, and the model should not be called again.",
     section=LOOP,
@@ -251,7 +251,7 @@ def no_stop(step, prompt, max_new_tokens, *, stop_token=None, return_prompt=Fals
 
 @MISTAKES.add(
     "the stop token is left out",
-    hint="Is the stop token the last token of the text, or the first that does not belong to it?",
+    hint="Is the stop token the last token of the text, or the first that is not part of it?",
     more="The task says which. Look at the order of two lines: the test, and the one that adds the token.",
     section=LOOP,
 )
@@ -265,11 +265,11 @@ def stop_left_out(step, prompt, max_new_tokens, *, stop_token=None, return_promp
 @MISTAKES.add(
     "one more token after the stop token",
     hint="Which token do you compare with the stop token: the newest, or the one before?",
-    more="Write down the order of four things: call, add, compare, end. When is the stop token noticed?",
+    more="Write down the order of four steps: call, add, compare, end. When is the stop token noticed?",
     section=LOOP,
 )
 def one_after_stop(step, prompt, max_new_tokens, *, stop_token=None, return_prompt=False):
-    """The stop token is noticed only after another token has been written behind it."""
+    """You notice the stop token only after another token has been written after it."""
     written, new = list[int](), list(prompt)
     while len(written) < max_new_tokens and stop_token not in written[:-1]:
         written.append(step(new))
@@ -345,18 +345,18 @@ def read_twice(step, prompt, max_new_tokens, *, stop_token=None, return_prompt=F
     section=PREFILL,
 )
 def last_of_prompt(step, prompt, max_new_tokens, *, stop_token=None, return_prompt=False):
-    """The first call passes the last token of the prompt alone, so the model has not read the tokens before it."""
+    """The first call passes only the last token of the prompt, so the model has not read the tokens before it."""
     return _with_prompt(prompt, _loop(step, prompt[-1:], max_new_tokens, stop_token), return_prompt)
 
 
 @MISTAKES.add(
-    "the last token alone comes back",
+    "only the last token is returned",
     hint="What do you keep of the tokens that were written before the last one?",
     more="With max_new_tokens=4, how many tokens should come back?",
     section=LOOP,
 )
 def last_alone(step, prompt, max_new_tokens, *, stop_token=None, return_prompt=False):
-    """Only the last token comes back. All new tokens are asked for, in their order."""
+    """You return only the last token. Return all new tokens, in their order."""
     return _with_prompt(prompt, _loop(step, prompt, max_new_tokens, stop_token)[-1:], return_prompt)
 
 

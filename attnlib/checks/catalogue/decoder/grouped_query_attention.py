@@ -123,7 +123,7 @@ def first_head_for_all(query, key, value, past_key, past_value):
 @MISTAKES.add(
     "the key heads are averaged",
     hint="Is there a mean over heads in the formula?",
-    more="Change one key head. Only the query heads of its group should notice.",
+    more="Change one key head. Only the contexts of its group should change.",
     section=GROUPS,
 )
 def heads_averaged(query, key, value, past_key, past_value):
@@ -147,7 +147,7 @@ def groups_reversed(query, key, value, past_key, past_value):
 
 @MISTAKES.add(
     "the cache holds a copy for every query head",
-    hint="How many heads should the keys have that you return?",
+    hint="How many heads should the keys that you return have?",
     more="Fewer key heads were meant to save memory. Where in your code do they become as many as the query heads?",
     section=GROUPS,
 )
@@ -168,7 +168,7 @@ def repeated_in_the_cache(query, key, value, past_key, past_value):
     section=CACHE,
 )
 def past_not_read(query, key, value, past_key, past_value):
-    """The new tokens attend to themselves only. They should look at all tokens so far, also at those in the cache."""
+    """The new tokens attend to themselves only. They should look at all tokens so far, in the cache, too."""
     keys, values = grown(key, value, past_key, past_value)
     return _attend(query, key, value), keys, values
 
@@ -188,7 +188,7 @@ def only_new(query, key, value, past_key, past_value):
 @MISTAKES.add(
     "the cache does not grow",
     hint="After 4 tokens and one more, how many keys should come back?",
-    more="Print the shapes of what you take in and of what you return.",
+    more="Print the shapes of your arguments and of your results.",
     section=CACHE,
 )
 def past_returned(query, key, value, past_key, past_value):
@@ -200,7 +200,7 @@ def past_returned(query, key, value, past_key, past_value):
 @MISTAKES.add(
     "new tokens do not see themselves",
     hint="Does a token attend to itself?",
-    more="By hand, the newest key is log 4. Does it take part in your average?",
+    more="In the example by hand, the newest key is log 4. Does its value take part in your average?",
     section=CACHE,
 )
 def past_alone(query, key, value, past_key, past_value):
@@ -212,7 +212,7 @@ def past_alone(query, key, value, past_key, past_value):
 @MISTAKES.add(
     "the new keys are put in front",
     hint="In which order are the tokens in the text, and in which order in what you return?",
-    more="Print the keys that come back by hand: log 1, log 2, log 4. Which is yours?",
+    more="In the example by hand, the returned keys are log 1, log 2 and log 4. In which order are yours?",
     section=CACHE,
 )
 def prepended(query, key, value, past_key, past_value):
@@ -272,7 +272,7 @@ def one_too_far(query, key, value, past_key, past_value):
 @MISTAKES.add(
     "the scores are not scaled",
     hint="What is a dot product divided by before the softmax?",
-    more="By hand the width is 1, which hides it. Compare with width 5: are your weights sharper?",
+    more="In the example by hand, the width is 1, which hides the mistake. With width 5, are your weights too sharp?",
     section=GROUPS,
 )
 def no_scale(query, key, value, past_key, past_value):
@@ -288,7 +288,7 @@ def no_scale(query, key, value, past_key, past_value):
     section=GROUPS,
 )
 def scaled_by_all_heads(query, key, value, past_key, past_value):
-    """The scores are divided by the root of the width of all heads together. It is the width of one head that counts.
+    """The scores are divided by the root of the width of all heads together. Divide by that of a single head.
 
     Otherwise the weights are too flat.
     """
@@ -311,7 +311,7 @@ def over_queries(query, key, value, past_key, past_value):
 @MISTAKES.add(
     "the keys are averaged, not the values",
     hint="What is averaged with the weights?",
-    more="By hand the values are 1, 15 and 8. Does your context lie between the smallest and the largest of them?",
+    more="In the example by hand, the values are 1, 15 and 8. Is your context between the smallest and the largest?",
     section=CACHE,
 )
 def averages_keys(query, key, value, past_key, past_value):

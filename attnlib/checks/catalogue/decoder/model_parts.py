@@ -73,14 +73,14 @@ class Parts:
         """Return all keys and values so far."""
         return np.concatenate([cache[0], k], 1), np.concatenate([cache[1], v], 1)
 
-    def bend(self, gate: Any, up: Any) -> Any:
+    def gated(self, gate: Any, up: Any) -> Any:
         """Return what is inside the feed-forward layer."""
         return silu(gate) * up
 
     def feed_forward(self, x: Any, layer: str) -> Any:
         """Return what the feed-forward layer adds (T, E)."""
         gate, up = (x @ self.weight(f"{layer}.ff.{name}_proj").T for name in ("gate", "up"))
-        return self.bend(gate, up) @ self.weight(f"{layer}.ff.down_proj").T
+        return self.gated(gate, up) @ self.weight(f"{layer}.ff.down_proj").T
 
     def layer(self, x: Any, layer: str, cache: Any) -> Any:
         """Return the stream after a layer, and the grown cache."""

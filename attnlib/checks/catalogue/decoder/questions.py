@@ -27,8 +27,8 @@ QUESTIONS: tuple[Question, ...] = (
             "same as before.",
             "B": "Every query head still compares its query with the key of every position. Count the scores of one "
             "new token for 32 query heads.",
-            "C": "Repeating the key heads in memory would indeed save nothing. Is there a need to do so, if several "
-            "query heads can read the same array?",
+            "C": "Repeating the key heads in memory would indeed save nothing. Is that necessary, if several query "
+            "heads can read the same array?",
             "D": "The projection of the queries still makes 32 heads. Which two of the four projections have become "
             "narrower?",
         },
@@ -43,9 +43,9 @@ QUESTIONS: tuple[Question, ...] = (
             "B": "The cache is filled with the keys and values of the prompt: each of its tokens adds to it, just as a "
             "new one does.",
             "C": "The mask hides half of the scores. But scores are a small part of the work here, and a factor of 2 "
-            "is not the difference that you see.",
+            "could not explain the difference.",
             "D": "Yes. Each weight that is fetched from memory is used for all tokens of the prompt, but for only one "
-            "token in decoding. There are the same multiplications per token, but decoding has to wait for the memory.",
+            "token in decoding. The multiplications per token are the same, but decoding has to wait for the memory.",
         },
         section=PREFILL,
     ),

@@ -91,18 +91,18 @@ def standard_deviation(x, weight, *, eps):
     section=RMS_NORM,
 )
 def no_weight(x, weight, *, eps):
-    """Each row has a root mean square of 1, and stays like that. It should be multiplied by the learned weights."""
+    """Each row gets a root mean square of 1, and nothing more. Multiply it by the learned weights."""
     return _right(x, eps)
 
 
 @MISTAKES.add(
     "the weights are added",
     hint="Do the learned numbers of this norm shift a component, or stretch it?",
-    more="If all weights were 0, what should come out? What comes out of yours?",
+    more="If all weights were 0, what should come out? What does your function return?",
     section=RMS_NORM,
 )
 def weight_added(x, weight, *, eps):
-    """The weights are added to the scaled row, as if they were a bias. They multiply its components."""
+    """The weights are added to the scaled row, as if they were a bias. They should multiply its components."""
     return _right(x, eps) + weight
 
 
@@ -120,7 +120,7 @@ def one_plus_weight(x, weight, *, eps):
 @MISTAKES.add(
     "the weights are applied first",
     hint="Are the squares in the mean those of the row, or those of the row times its weights?",
-    more="Do the first case by hand: 7 times 2 and -1 times 5 have another mean square than 7 and -1.",
+    more="Do the first case by hand: the mean square of 7 times 2 and -1 times 5 is not that of 7 and -1.",
     section=RMS_NORM,
 )
 def weight_first(x, weight, *, eps):
@@ -130,12 +130,12 @@ def weight_first(x, weight, *, eps):
 
 @MISTAKES.add(
     "divided by the mean square, not by its root",
-    hint="A row that is twice as long: by which factor does your divisor grow?",
+    hint="If a row is twice as long, by which factor does your divisor grow?",
     more="In the first case the mean square is 25. Which number should the row be divided by?",
     section=RMS_NORM,
 )
 def no_root(x, weight, *, eps):
-    """The rows are divided by their mean square. The root is missing: double the row and your result is halved."""
+    """The rows are divided by their mean square. The root is missing: if the row doubles, your result is halved."""
     return x / (_mean_square(x) + eps) * weight
 
 
@@ -146,7 +146,7 @@ def no_root(x, weight, *, eps):
     section=RMS_NORM,
 )
 def multiplied(x, weight, *, eps):
-    """The rows are multiplied by their root mean square, so that long rows become longer. They should be divided."""
+    """The rows are multiplied by their root mean square, so long rows become longer. Divide the rows by it."""
     return x * np.sqrt(_mean_square(x) + eps) * weight
 
 
@@ -157,7 +157,7 @@ def multiplied(x, weight, *, eps):
     section=RMS_NORM,
 )
 def sum_of_squares(x, weight, *, eps):
-    """Your rows get length 1, because the squares are summed. Their mean is asked for, which gives the length √E."""
+    """Your rows get length 1, because the squares are summed. Take their mean, which gives the rows length √E."""
     return x / np.sqrt((x**2).sum(axis=-1, keepdims=True) + eps) * weight
 
 
@@ -192,7 +192,7 @@ def largest(x, weight, *, eps):
 def one_less(x, weight, *, eps):
     """The sum of the squares is divided by one less than the width.
 
-    That corrects an estimated variance; here the plain mean is asked for.
+    That corrects an estimated variance; this task asks for the plain mean.
     """
     return x / np.sqrt((x**2).sum(axis=-1, keepdims=True) / max(x.shape[-1] - 1, 1) + eps) * weight
 
@@ -231,7 +231,7 @@ def over_first_axis(x, weight, *, eps):
 
 
 @MISTAKES.add(
-    "axis 1 holds the components only in a matrix",
+    "the mean runs along axis 1, not along the last axis",
     hint="Which axis holds the components of a vector, however many dimensions come before it?",
     more="Try an array of shape (2, 3, 5), and count the axes from the end.",
     section=RMS_NORM,
@@ -242,13 +242,13 @@ def over_axis_one(x, weight, *, eps):
 
 
 @MISTAKES.add(
-    "eps is added outside of the root",
+    "eps is added outside the root",
     hint="What is eps added to: the mean square, or its root?",
     more="Take a row of zeros, and work out what you divide by. Is it eps, or the root of eps?",
     section=RMS_NORM,
 )
 def eps_outside(x, weight, *, eps):
-    """The small number is added to the root mean square. It belongs under the root, to the mean square."""
+    """You add eps to the root mean square. Add it to the mean square, under the root."""
     return x / (np.sqrt(_mean_square(x)) + eps) * weight
 
 

@@ -86,8 +86,8 @@ def from_zero(query, key, value, past_key, past_value):
 
 
 @MISTAKES.add(
-    "only the queries know the offset",
-    hint="A query and a key at the same position: by which angles are they rotated?",
+    "the offset is used only for the queries",
+    hint="By which angles are a query and a key at the same position rotated?",
     more="Print the positions of the new queries, and those of the new keys. They are the same tokens.",
     section=ROPE,
 )
@@ -97,8 +97,8 @@ def keys_from_zero(query, key, value, past_key, past_value):
 
 
 @MISTAKES.add(
-    "only the keys know the offset",
-    hint="A query and a key at the same position: by which angles are they rotated?",
+    "the offset is used only for the keys",
+    hint="By which angles are a query and a key at the same position rotated?",
     more="Print the positions of the new queries, and those of the new keys. They are the same tokens.",
     section=ROPE,
 )
@@ -109,19 +109,19 @@ def queries_from_zero(query, key, value, past_key, past_value):
 
 @MISTAKES.add(
     "the positions are one too large",
-    hint="Which position has the first token after a cache of 5, if the first token of all is at position 0?",
-    more="Print the positions of the first call. Does the first of them read 0?",
+    hint="At which position is the first token after a cache of 5, if the first token of all is at position 0?",
+    more="Print the positions of the first call. Is the first of them 0?",
     section=ROPE,
 )
 def one_too_large(query, key, value, past_key, past_value):
-    """The new tokens are rotated by one position too many, so that they are one step away from where they belong."""
+    """The new tokens are rotated by one position too many: the first one gets the position of the second."""
     new = np.arange(query.shape[-2]) + past_key.shape[-2] + 1
     return _attend(query, key, value, past_key, past_value, new, new)
 
 
 @MISTAKES.add(
     "the positions are one too small",
-    hint="Which position has the first token after a cache of 5, if the first token of all is at position 0?",
+    hint="At which position is the first token after a cache of 5, if the first token of all is at position 0?",
     more="Print the positions of the second call, and compare them with the number of keys in the cache.",
     section=ROPE,
 )
@@ -159,12 +159,12 @@ def positions_of_the_end(query, key, value, past_key, past_value):
 
 @MISTAKES.add(
     "the cache is rotated once more",
-    hint="How often is a key rotated in its life?",
-    more="The keys in the cache have been rotated when they were new. Print one of them after two calls.",
+    hint="How many times in all should a key be rotated?",
+    more="The keys in the cache were rotated when they were new. Print one of them after two calls.",
     section=ROPE,
 )
 def cache_rotated_again(query, key, value, past_key, past_value):
-    """The keys of the cache are rotated by their positions although they have been already, and are kept like that."""
+    """The keys in the cache are rotated again, and kept like that. They were rotated when they were new."""
     past = past_key.shape[-2]
     return _attend(query, key, value, _turned(past_key, np.arange(past)), past_value)
 
@@ -182,19 +182,19 @@ def not_rotated(query, key, value, past_key, past_value):
 
 @MISTAKES.add(
     "only the keys are rotated",
-    hint="A dot product depends on the distance if both of its sides are rotated. Are they?",
+    hint="A dot product depends on the distance alone if both vectors are rotated. Are they?",
     more="With a single token the score should be the same as without any rotation. Is it?",
     section=ROPE,
 )
 def queries_not_rotated(query, key, value, past_key, past_value):
-    """The queries are not rotated. Only where both sides are does a score depend on the distance alone."""
+    """The queries are not rotated. A score depends on the distance alone only if query and key are both rotated."""
     past, T = past_key.shape[-2], query.shape[-2]
     return _over_all(query, _turned(key, np.arange(past, past + T)), value, past_key, past_value)
 
 
 @MISTAKES.add(
     "only the queries are rotated",
-    hint="A dot product depends on the distance if both of its sides are rotated. Are they?",
+    hint="A dot product depends on the distance alone if both vectors are rotated. Are they?",
     more="With a single token the score should be the same as without any rotation. Is it?",
     section=ROPE,
 )
@@ -206,7 +206,7 @@ def keys_not_rotated(query, key, value, past_key, past_value):
 
 @MISTAKES.add(
     "the values are rotated as well",
-    hint="Which of the three carry a position: queries, keys, values?",
+    hint="Which of the three are rotated: queries, keys, values?",
     more="Print the values that come back. They should be those that went in.",
     section=ROPE,
 )
@@ -218,7 +218,7 @@ def values_rotated(query, key, value, past_key, past_value):
 
 
 @MISTAKES.add(
-    "neighbours make a pair",
+    "neighbouring components make a pair",
     hint="Which components make a pair here: 0 and 1, or 0 and D/2?",
     more="Both layouts are in use. The keys of the cache have been rotated in one of them, so yours has to agree.",
     section=LAYOUTS,
@@ -230,19 +230,19 @@ def interleaved(query, key, value, past_key, past_value):
 
 @MISTAKES.add(
     "rotated in the other direction",
-    hint="Which sign has the angle of a position?",
-    more="The keys of the cache are rotated forwards. Rotate (1, 0) by position 1: is the second number positive?",
+    hint="Which sign does the angle of a position have?",
+    more="The keys in the cache are rotated forwards. Rotate (1, 0) by position 1: is the second number positive?",
     section=ROPE,
 )
 def backwards(query, key, value, past_key, past_value):
-    """The new queries and keys are rotated backwards, and the keys of the cache forwards."""
+    """The new queries and keys are rotated backwards, but the keys in the cache forwards."""
     past, T = past_key.shape[-2], query.shape[-2]
     new = -np.arange(past, past + T)
     return _attend(query, key, value, past_key, past_value, new, new)
 
 
 @MISTAKES.add(
-    "another base",
+    "another base for the angles",
     hint="From which base do your angles come?",
     more="The given code leaves the base at 10000, and the keys of the cache have been rotated like that.",
     section=ROPE,
@@ -253,13 +253,13 @@ def base_of_500000(query, key, value, past_key, past_value):
 
 
 @MISTAKES.add(
-    "the mask has lost the offset",
+    "the mask ignores the offset",
     hint="Which keys may the first new token see, if 5 tokens are in the cache?",
     more="Draw the mask for 3 new tokens after 5: the first row allows 6 keys. How many does yours?",
     section=ALIGN,
 )
 def mask_from_zero(query, key, value, past_key, past_value):
-    """The rotation is right, but the causal mask begins at the first key of the cache. It needs the offset, too."""
+    """The rotation is right, but the causal mask begins at the first key in the cache. It needs the offset, too."""
     past, T = past_key.shape[-2], query.shape[-2]
     new = np.arange(past, past + T)
     return _over_all(_turned(query, new), _turned(key, new), value, past_key, past_value, q_offset=0)

@@ -1,4 +1,4 @@
-"""sample(logits, rng, *, temperature, top_k, top_p): draw a token. It is examined by how often it draws each of them.
+"""sample(logits, rng, *, temperature, top_k, top_p): draw a token. The check counts how often it draws each token.
 
 Every case draws ``DRAWS`` times. A frequency differs from its probability by more than ``TOLERANCE`` with a probability
 of at most 2 exp(-2 DRAWS TOLERANCE²), by Hoeffding's inequality. A token of probability p is never drawn with
@@ -208,7 +208,7 @@ def uniform(logits, temperature=1.0, top_k=None, top_p=None):
 
 
 @MISTAKES.add(
-    "the generator starts afresh with each call",
+    "each call makes a new generator",
     hint="How many generators of random numbers does your function make in ten calls?",
     more="A generator with the same seed gives the same first number, so each call draws the same token. Which "
     "generator is passed to your function?",
@@ -241,7 +241,7 @@ def no_temperature(logits, temperature=1.0, top_k=None, top_p=None):
     section=TEMPERATURE,
 )
 def no_temperature_at_all(logits, temperature=1.0, top_k=None, top_p=None):
-    """Your frequencies are the same at every temperature, also at 0, where the most probable token is asked for."""
+    """Your frequencies are the same at every temperature, even at 0, where the most probable token is wanted."""
     return _distribution(lambda z, t: _scaled(z, 1))(logits, temperature, top_k, top_p)
 
 
@@ -278,18 +278,18 @@ def multiplied_even_by_zero(logits, temperature=1.0, top_k=None, top_p=None):
     section=TEMPERATURE,
 )
 def divided_by_zero(logits, temperature=1.0, top_k=None, top_p=None):
-    """At the temperature 0 your logits are divided by 0. What is asked for there is the most probable token."""
+    """At the temperature 0, your logits are divided by 0. Return the most probable token there."""
     return _distribution(lambda z, t: _softmax(np.asarray(z, np.float64) / t))(logits, temperature, top_k, top_p)
 
 
 @MISTAKES.add(
     "temperature 0 returns the last of several largest logits",
-    hint="If two logits are the largest, which of the two tokens is asked for?",
+    hint="If two logits are the largest, which of the two tokens does the task ask for?",
     more="Sorting in ascending order puts the last of equal numbers at the end. What does an argmax return?",
     section=TEMPERATURE,
 )
 def last_maximum(logits, temperature=1.0, top_k=None, top_p=None):
-    """Among equally large logits, your function takes the last one at the temperature 0. The first is asked for."""
+    """Among equally large logits, your function takes the last one at the temperature 0. Take the first."""
 
     def scale(z, t):
         return _scaled(np.asarray(z)[::-1], 0)[::-1] if t == 0 else _scaled(z, t)
@@ -299,12 +299,12 @@ def last_maximum(logits, temperature=1.0, top_k=None, top_p=None):
 
 @MISTAKES.add(
     "temperature 0 draws among the largest logits",
-    hint="If two logits are the largest, which of the two tokens is asked for?",
+    hint="If two logits are the largest, which of the two tokens does the task ask for?",
     more="At the temperature 0 the same logits should always give the same token. Do they?",
     section=TEMPERATURE,
 )
 def all_maxima(logits, temperature=1.0, top_k=None, top_p=None):
-    """Among equally large logits, yours draws one at random at the temperature 0. The first of them is asked for."""
+    """Among equally large logits, your function draws one at random at the temperature 0. Take the first."""
 
     def scale(z, t):
         return _kept(np.ones(len(z)), np.asarray(z) == np.max(z)) if t == 0 else _scaled(z, t)
@@ -319,7 +319,7 @@ def all_maxima(logits, temperature=1.0, top_k=None, top_p=None):
     section=TEMPERATURE,
 )
 def overflow(logits, temperature=1.0, top_k=None, top_p=None):
-    """For logits of usual size your draws are right. For large ones the exponential overflows, and becomes nan."""
+    """For logits of usual size, your draws are right. For large ones, the exponential overflows, which leads to nan."""
 
     def scale(z, t):
         e = np.exp(np.asarray(z, np.float64) / (t or 1))
@@ -385,7 +385,7 @@ def last_k(logits, temperature=1.0, top_k=None, top_p=None):
     section=CUTS,
 )
 def one_too_many(logits, temperature=1.0, top_k=None, top_p=None):
-    """You keep k + 1 tokens. The k-th largest is the last one to stay."""
+    """You keep k + 1 tokens. The k-th most probable is the last one to keep."""
     return _distribution(cut_k=lambda p, k: _kept(p, _first(p, k + 1)))(logits, temperature, top_k, top_p)
 
 
@@ -396,7 +396,7 @@ def one_too_many(logits, temperature=1.0, top_k=None, top_p=None):
     section=CUTS,
 )
 def one_too_few(logits, temperature=1.0, top_k=None, top_p=None):
-    """You keep k - 1 tokens (one at least). The k-th largest is the last one to stay."""
+    """You keep k - 1 tokens (but at least one). The k-th most probable is the last one to keep."""
     return _distribution(cut_k=lambda p, k: _kept(p, _first(p, max(k - 1, 1))))(logits, temperature, top_k, top_p)
 
 
@@ -447,11 +447,11 @@ def kept_uniformly(logits, temperature=1.0, top_k=None, top_p=None):
 @MISTAKES.add(
     "with top-k, the rank is returned in place of the token",
     hint="You draw from a sorted list. Which token is at the place that you have drawn?",
-    more="With top_k=1 your function always returns 0. Whose number is that?",
+    more="With top_k=1 your function always returns 0. Which token is that?",
     section=CUTS,
 )
 def rank_after_top_k(logits, temperature=1.0, top_k=None, top_p=None):
-    """With top_k you return the place in the sorted list: 0 for the most probable token. Look its number up."""
+    """With top_k, you return the place in the sorted list: 0 for the most probable token. Return the token there."""
     return _distribution(cut_k=lambda p, k: np.sort(_kept(p, _first(p, k)))[::-1])(logits, temperature, top_k, top_p)
 
 
@@ -465,19 +465,19 @@ def rank_after_top_k(logits, temperature=1.0, top_k=None, top_p=None):
     section=CUTS,
 )
 def no_top_p(logits, temperature=1.0, top_k=None, top_p=None):
-    """All tokens are drawn, whatever top_p is. Only the most probable ones that reach it together should be."""
+    """All tokens are drawn, whatever top_p is. Keep only as many of the most probable ones as reach it together."""
     return _distribution()(logits, temperature, top_k, None)
 
 
 @MISTAKES.add(
     "the token that crosses the threshold is cut off",
-    hint="The probabilities 0.5 and 0.3 and top_p=0.7: what do the kept ones have to sum to, at least?",
+    hint="With the probabilities 0.5 and 0.3 and top_p=0.7, what do the kept ones have to sum to, at least?",
     more="Compare the sum *before* each token with top_p, or the sum that includes it. Which of the two keeps the "
     "token that crosses it?",
     section=CUTS,
 )
 def crossing_excluded(logits, temperature=1.0, top_k=None, top_p=None):
-    """The token with which the sum reaches top_p is cut off, so what is kept sums to less. It belongs to the kept."""
+    """The token with which the sum reaches top_p is cut off, so the kept ones sum to less. Keep that token, too."""
 
     def cut(p, q):
         count = int((np.cumsum(np.sort(p)[::-1]) <= q + 1e-9).sum())
@@ -488,12 +488,12 @@ def crossing_excluded(logits, temperature=1.0, top_k=None, top_p=None):
 
 @MISTAKES.add(
     "top-p keeps one token too many",
-    hint="The probabilities 0.5, 0.3 and 0.2 and top_p=0.7: how many tokens reach it together?",
+    hint="With the probabilities 0.5, 0.3 and 0.2 and top_p=0.7, how many tokens reach it together?",
     more="Which is the first token whose sum is at least top_p? Is it the last one that you keep?",
     section=CUTS,
 )
 def nucleus_one_too_many(logits, temperature=1.0, top_k=None, top_p=None):
-    """Your set reaches top_p without its last token. The smallest set that reaches it is asked for."""
+    """Your set reaches top_p even without its last token. Keep the smallest set that reaches it."""
     return _distribution(cut_p=lambda p, q: _kept(p, _first(p, _nucleus(p, q) + 1)))(logits, temperature, top_k, top_p)
 
 
@@ -504,7 +504,7 @@ def nucleus_one_too_many(logits, temperature=1.0, top_k=None, top_p=None):
     section=CUTS,
 )
 def nucleus_from_below(logits, temperature=1.0, top_k=None, top_p=None):
-    """The probabilities are added up from the smallest on, so the least probable tokens are kept."""
+    """The probabilities are added up from the smallest, so the least probable tokens are kept."""
 
     def cut(p, q):
         sums = np.cumsum(np.sort(p[p > 0]))
@@ -520,7 +520,7 @@ def nucleus_from_below(logits, temperature=1.0, top_k=None, top_p=None):
     section=CUTS,
 )
 def not_sorted(logits, temperature=1.0, top_k=None, top_p=None):
-    """The sum runs through the vocabulary in the order of its numbers. Begin with the most probable token."""
+    """You add the probabilities up in the order of the vocabulary. Begin with the most probable token."""
 
     def cut(p, q):
         return _kept(p, np.cumsum(p) - p < q)
@@ -573,11 +573,11 @@ def rest_of_top_p_to_the_last(logits, temperature=1.0, top_k=None, top_p=None):
 @MISTAKES.add(
     "with top-p, the rank is returned in place of the token",
     hint="You draw from a sorted list. Which token is at the place that you have drawn?",
-    more="With a small top_p your function always returns 0. Whose number is that?",
+    more="With a small top_p your function always returns 0. Which token is that?",
     section=CUTS,
 )
 def rank_after_top_p(logits, temperature=1.0, top_k=None, top_p=None):
-    """With top_p you return the place in the sorted list: 0 for the most probable token. Look its number up."""
+    """With top_p, you return the place in the sorted list: 0 for the most probable token. Return the token there."""
 
     def cut(p, q):
         return np.sort(_kept(p, _first(p, _nucleus(p, q))))[::-1]
@@ -605,11 +605,11 @@ def top_p_first(logits, temperature=1.0, top_k=None, top_p=None):
 @MISTAKES.add(
     "top_k and top_p are never used together",
     hint="What does your function do if both top_k and top_p are given?",
-    more="With top_k=3 and top_p=0.72, first three tokens are left, and of these as many as reach 0.72.",
+    more="With top_k=3 and top_p=0.72, top-k keeps three tokens, and top-p as many of these as reach 0.72.",
     section=CUTS,
 )
 def either_or(logits, temperature=1.0, top_k=None, top_p=None):
-    """If top_k is given, top_p is not looked at. Both apply, one after the other."""
+    """If top_k is given, top_p is ignored. Both apply, one after the other."""
     return _distribution()(logits, temperature, top_k, None if top_k is not None else top_p)
 
 
@@ -617,7 +617,7 @@ def either_or(logits, temperature=1.0, top_k=None, top_p=None):
 
 
 @MISTAKES.add(
-    "the probabilities come back",
+    "the probabilities are returned",
     hint="What should be returned: a distribution, or a token that was drawn from it?",
     more="Print what your function returns. The task asks for one whole number.",
     section=TEMPERATURE,
@@ -628,7 +628,7 @@ def probabilities_returned(logits, rng, temperature=1.0, top_k=None, top_p=None)
 
 
 @MISTAKES.add(
-    "an array of one token comes back",
+    "an array of one token is returned",
     hint="Is what you return a number, or an array that holds one?",
     more="Print the result and its shape. A size of 1 makes an array; without a size, there is a number.",
     section=TEMPERATURE,

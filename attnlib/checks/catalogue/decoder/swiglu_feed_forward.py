@@ -76,14 +76,14 @@ def _sigmoid(g):
     section=SWIGLU,
 )
 def gate_and_up_swapped(x, w_gate, w_up, w_down):
-    """The silu is applied to the projection by w_up. That of w_gate goes through it; the other is only multiplied."""
+    """The silu is applied to the projection by w_up. Apply it to the one by w_gate, and only multiply by the other."""
     return _multiplied(x @ w_gate.T, silu(x @ w_up.T), w_down)
 
 
 @MISTAKES.add(
     "there is no gate",
     hint="Which of the three matrices can be changed without changing your result?",
-    more="In the first case the second gate is silu(0) = 0. Does anything become 0 in yours?",
+    more="In the first case the second gate is silu(0) = 0. Does anything become 0 in your function?",
     section=SWIGLU,
 )
 def no_gate(x, w_gate, w_up, w_down):
@@ -98,12 +98,12 @@ def no_gate(x, w_gate, w_up, w_down):
     section=SWIGLU,
 )
 def no_up(x, w_gate, w_up, w_down):
-    """The gate goes back to width E alone. It should be multiplied by the projection of w_up first."""
+    """The gate alone is projected back to width E. Multiply it by the projection by w_up first."""
     return silu(x @ w_gate.T) @ w_down.T
 
 
 @MISTAKES.add(
-    "nothing bends: the silu is missing",
+    "the silu is missing",
     hint="What would your layer do to a row that is twice as long?",
     more="In the first case the first gate is log 3. What does the silu make of it?",
     section=SWIGLU,
@@ -137,7 +137,7 @@ def relu_gate(x, w_gate, w_up, w_down):
 
 @MISTAKES.add(
     "a tanh in place of the silu",
-    hint="Which of your functions stays below 1, and does the silu?",
+    hint="Your gate never exceeds 1. Does the silu?",
     more="For large positive numbers the silu is nearly the number itself. What does your function make of 10?",
     section=SWIGLU,
 )
@@ -153,13 +153,13 @@ def tanh_gate(x, w_gate, w_up, w_down):
     section=SWIGLU,
 )
 def gelu_gate(x, w_gate, w_up, w_down):
-    """Your gate is the GELU, with its tanh, which makes this layer a GeGLU. The task asks for g / (1 + exp(-g))."""
+    """Your gate is the tanh form of the GELU, which makes this layer a GeGLU. The task asks for g / (1 + exp(-g))."""
     inner = np.sqrt(2 / np.pi)
     return _gated(lambda g: 0.5 * g * (1 + np.tanh(inner * (g + 0.044715 * g**3))))(x, w_gate, w_up, w_down)
 
 
 @MISTAKES.add(
-    "a sigmoid with 1.702",
+    "a sigmoid with the factor 1.702",
     hint="Which factor is in your exponent?",
     more="At log 3 the silu is 3/4 of log 3. Compute yours there.",
     section=SWIGLU,
@@ -183,21 +183,22 @@ def softplus_gate(x, w_gate, w_up, w_down):
 @MISTAKES.add(
     "the sign in the exponent is wrong",
     hint="For a large positive gate, should the silu be large or nearly 0?",
-    more="At log 3 the exponential of minus the gate is 1/3, so the gate is multiplied by 3/4. By what is yours?",
+    more="At log 3 the exponential of minus the gate is 1/3, so the gate is multiplied by 3/4. By what is yours "
+    "multiplied?",
     section=SWIGLU,
 )
 def sign_of_the_exponent(x, w_gate, w_up, w_down):
-    """Large gates become 0 and very negative ones pass. The sign of the exponent is turned around."""
+    """The sign of the exponent is reversed, so large gates become 0 and very negative ones pass."""
     return _gated(lambda g: g * _sigmoid(-g))(x, w_gate, w_up, w_down)
 
 
 @MISTAKES.add(
     "both projections go through the silu",
-    hint="How many of the two projections does the formula bend?",
-    more="In the first case the numbers 4, 7 and 8 are only multiplied. What are they in yours?",
+    hint="How many of the two projections go through the silu in the formula?",
+    more="In the first case the numbers 4, 7 and 8 are only multiplied. What becomes of them in your function?",
     section=SWIGLU,
 )
-def both_bent(x, w_gate, w_up, w_down):
+def silu_of_both(x, w_gate, w_up, w_down):
     """Both projections go through the silu. Only the gate does; the other one is multiplied as it is."""
     return _multiplied(silu(x @ w_gate.T), silu(x @ w_up.T), w_down)
 
@@ -208,15 +209,15 @@ def both_bent(x, w_gate, w_up, w_down):
     more="In the first case the first gate is log 3 and the first number 4. Write down the order of the two steps.",
     section=SWIGLU,
 )
-def product_bent(x, w_gate, w_up, w_down):
+def silu_of_product(x, w_gate, w_up, w_down):
     """The projections are multiplied, and the silu is applied to their product. It belongs to the gate alone."""
     return silu((x @ w_gate.T) * (x @ w_up.T)) @ w_down.T
 
 
 @MISTAKES.add(
     "gate and up are added",
-    hint="How do the two projections meet: by a sum or by a product?",
-    more="Where the gate is 0, nothing should pass. What passes in yours?",
+    hint="How are the two projections combined: by a sum or by a product?",
+    more="Where the gate is 0, nothing should pass. What passes in your function?",
     section=SWIGLU,
 )
 def added(x, w_gate, w_up, w_down):
@@ -225,13 +226,13 @@ def added(x, w_gate, w_up, w_down):
 
 
 @MISTAKES.add(
-    "the way back is missing",
+    "the projection back is missing",
     hint="Which width should the result have, E or F?",
     more="Which of the three matrices can be changed without changing your result?",
     section=SWIGLU,
 )
 def no_down(x, w_gate, w_up, w_down):
-    """What comes back has the width F of the inside. It should be projected to width E by w_down."""
+    """Your result has the inner width F. Project it back to width E with w_down."""
     return silu(x @ w_gate.T) * (x @ w_up.T)
 
 
