@@ -30,10 +30,11 @@ with explain_missing("attnlib.plotting"):
     from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
 
+TEX_FORMULA, TEX_ROOT = re.compile(r"(?<!\\)\$([^$]+)(?<!\\)\$"), re.compile(r"\\sqrt\{([^{}]+)\}")
 INK = "#22252a"  # a placeholder for the colour of the text, which the page replaces by its own
-COLOURS = (  # at least 3:1 on white and on near-black
-    *("#3b82c4", "#c8641c", "#2e9e6b", "#9b6bd1", "#c9508b", "#8a8a1f"),
-    *("#1f9aa8", "#d0473f", "#6b7fd6", "#a07848", "#5f9a2b", "#7d8791"),
+COLOURS = (  # at least 3:1 on white and on near-black; colour-blind readers can tell the first four apart
+    *("#3b82c4", "#d94c6f", "#998708", "#8a2ee5", "#2e9e6b", "#a07848"),
+    *("#1f9aa8", "#d0473f", "#6b7fd6", "#b04fb0", "#5f9a2b", "#7d8791"),
 )
 QUERY, KEY, VALUE = "#9b6bd1", "#c8641c", "#00967d"  # in all figures; colour-blind readers can tell them apart too
 MAX_SHADE = 0.65  # of a shade: ink on it keeps a contrast of more than 4.5:1, in light and in dark
@@ -442,4 +443,9 @@ def show(figure: Figure, alt: str) -> Picture:
     if not alt.strip():
         raise ValueError("alt is empty, but every picture needs a description in words")
     plt.close(figure)  # otherwise a notebook would draw it again at the end of the cell
-    return Picture(figure, " ".join(alt.split()))
+    return Picture(figure, TEX_FORMULA.sub(_spoken, " ".join(alt.split())))
+
+
+def _spoken(formula: re.Match[str]) -> str:
+    r"""Return a short formula as a screen reader can read it: ``\sqrt{HD}`` becomes √(HD)."""
+    return TEX_ROOT.sub(lambda root: f"√{root[1]}" if len(root[1]) == 1 else f"√({root[1]})", formula[1])

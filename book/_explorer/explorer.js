@@ -33,8 +33,19 @@ export function fromLetters(word, table, column) {
   return (((hash >>> 13) % 9) - 4) / 2;
 }
 
+const MOST_LETTERS = 40; // of a word
+
 /** Tell equal words apart by how many came before: the, train, the -> "the 0", "train 0", "the 1". */
 const told = (words) => words.map((word, i) => `${word} ${words.slice(0, i).filter((other) => other === word).length}`);
+
+/** Say what is wrong with the words of a sentence; null if they can be used. */
+function wrongWords(words) {
+  if (words.length < 1 || words.length > MOST_WORDS) {
+    return `${words.length} words came, but 1 to ${MOST_WORDS} are needed.`;
+  }
+  const longest = Math.max(...words.map((word) => word.length));
+  return longest > MOST_LETTERS ? `A word of ${longest} letters came, but at most ${MOST_LETTERS} are allowed.` : null;
+}
 
 class AttentionExplorer extends HTMLElement {
   // Sentence and controls have one message, the tables of numbers another.
@@ -44,7 +55,6 @@ class AttentionExplorer extends HTMLElement {
   guess = new Guess({ reveal: (guess) => this.reveal(guess), again: () => this.again() });
   sentence = h("input", {
     type: "text",
-    maxlength: 120,
     autocomplete: "off",
     spellcheck: "false",
     input: () => this.readSentence(),
@@ -213,12 +223,9 @@ class AttentionExplorer extends HTMLElement {
 
   readSentence() {
     const words = this.sentence.value.split(/\s+/).filter(Boolean);
-    const wrong = words.length < 1 || words.length > MOST_WORDS;
-    this.settingErrors.set(
-      this.sentence,
-      wrong ? `${words.length} words came, but 1 to ${MOST_WORDS} are needed.` : null,
-    );
-    if (wrong) return;
+    const message = wrongWords(words);
+    this.settingErrors.set(this.sentence, message);
+    if (message) return;
     this.reshape(words, null);
     this.countReal();
     const same = told(words).indexOf(this.pickedWord); // it may come back as the reader goes on typing

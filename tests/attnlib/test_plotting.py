@@ -120,6 +120,18 @@ def test_a_picture_is_described_and_its_description_is_escaped(figure):
     assert 'role="img" aria-label="a &quot;b&quot; &lt;c&gt; &amp; d"' in html
 
 
+@pytest.mark.parametrize(
+    ("alt", "spoken"),
+    [
+        (r"divided by $\sqrt{H}$ or $\sqrt{HD}$", "divided by √H or √(HD)"),
+        ("no $W^Q$: 1.50", "no W^Q: 1.50"),
+        (r"a price of $5, or \$x\$", r"a price of $5, or \$x\$"),
+    ],
+)
+def test_a_description_is_read_without_the_signs_of_tex(figure, alt, spoken):
+    assert f'aria-label="{spoken}"' in svg_of(show(figure, alt))
+
+
 def test_ids_of_two_pictures_on_a_page_differ_and_references_hold():
     pictures = [svg_of(show(heatmap(WEIGHTS * k, QUERIES, KEYS), "weights")) for k in (1, 2)]
     ids = [set(re.findall(r'id="([^"]+)"', picture)) for picture in pictures]
@@ -413,6 +425,19 @@ def lab(rgb):
 def test_query_key_and_value_are_far_apart_for_every_eye(cones):
     seen = [lab(np.array(CONES[cones]) @ linear(colour)) for colour in (QUERY, KEY, VALUE)]
     assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 40
+
+
+@pytest.mark.parametrize("cones", CONES)
+def test_four_heads_are_far_apart_for_every_eye(cones):
+    seen = [lab(np.array(CONES[cones]) @ linear(colour)) for colour in COLOURS[:4]]
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 25
+
+
+def test_no_head_has_the_colour_of_query_key_or_value():
+    roles = [lab(linear(colour)) for colour in (QUERY, KEY, VALUE)]
+    heads = [lab(linear(colour)) for colour in COLOURS]
+    assert min(np.linalg.norm(a - b) for a, b in itertools.product(heads[:4], roles)) > 14
+    assert not {*COLOURS} & {QUERY, KEY, VALUE}
 
 
 @pytest.mark.parametrize("colour", [QUERY, KEY, VALUE, *COLOURS])

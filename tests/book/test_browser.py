@@ -149,6 +149,19 @@ def test_formulas_are_typeset(opened):
     assert page.locator("mjx-container").count() == page.locator("span.math, div.math").count() > 30
 
 
+def test_an_example_is_copied_without_prompts_and_results(opened):
+    page, wrong = opened("book/api.html")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    example = page.locator("div.highlight", has_text=">>> ").first
+    lines = example.locator("pre").inner_text().splitlines()
+    example.locator("button.copybtn").evaluate("button => button.click()")
+    page.wait_for_function("navigator.clipboard.readText().then(text => text.length > 0)")
+    copied = page.evaluate("navigator.clipboard.readText()").splitlines()
+    assert copied == [line[4:] for line in lines if line.startswith((">>> ", "... "))]
+    assert len(copied) < len(lines)
+    assert not wrong
+
+
 def test_icons_are_letters_of_a_font_that_has_them(opened):
     page, _ = opened("book/self-attention.html")
     font = TTFont(next((HTML / "_static" / "vendor" / "fontawesome" / "webfonts").iterdir())).getBestCmap()

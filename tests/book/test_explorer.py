@@ -402,7 +402,7 @@ def test_any_sentence_of_one_to_twelve_words(at, sentence):
     assert not explorer.message()
 
 
-@pytest.mark.parametrize(("sentence", "words"), [("", 0), ("   ", 0), ("a " * 13, 13)])
+@pytest.mark.parametrize(("sentence", "words"), [("", 0), ("   ", 0), ("a " * 13, 13), ("word " * 200, 200)])
 def test_too_few_and_too_many_words(at, sentence, words):
     explorer = at("positions")
     explorer.type("Sentence", sentence)
@@ -411,6 +411,14 @@ def test_too_few_and_too_many_words(at, sentence, words):
     explorer.type("Sentence", "dog bites man")
     assert not explorer.message()
     assert explorer.sentence.get_attribute("aria-invalid") is None
+
+
+def test_a_word_that_is_too_long_is_refused(at):
+    explorer = at("positions")
+    explorer.type("Sentence", f"dog {'x' * 41}")
+    assert "A word of 41 letters came, but at most 40 are allowed." in explorer.message()
+    explorer.type("Sentence", f"dog {'x' * 40}")
+    assert not explorer.message()
 
 
 @pytest.mark.parametrize("bad", ["abc", "1e308", "", "1,5", "NaN", "Infinity", "--1"])
