@@ -20,21 +20,16 @@
   });
 
   function setStop(element, reachable) {
-    if (reachable) element.tabIndex = 0;
-    else element.removeAttribute("tabindex");
+    const stop = { tabindex: "0", role: "group", "aria-label": "Scrolls sideways" };
+    for (const [name, value] of Object.entries(stop)) {
+      if (reachable) element.setAttribute(name, value);
+      else element.removeAttribute(name);
+    }
   }
 
   function watch(box) {
     for (const one of [box, ...box.children]) sizes.observe(one);
   }
-
-  // Pictures are laid out only when the reader comes near (course.css), and measuring them would lay them out at once.
-  // On a phone the style sheet keeps them from shrinking, so there they scroll.
-  const phone = matchMedia("(max-width: 40rem)");
-  function reachPictures() {
-    document.querySelectorAll(".picture").forEach((picture) => setStop(picture, phone.matches));
-  }
-  phone.addEventListener("change", reachPictures);
 
   // Screen readers read a head cell out with each of its cells, so its formula gets a name in plain text.
   function name(formula) {
@@ -90,7 +85,6 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     document.querySelectorAll(SCROLLS).forEach(watch);
-    reachPictures();
     const formulas = [...document.querySelectorAll("span.math, div.math")];
     follow(formulas, "0%");
     addEventListener("scroll", () => follow(formulas, "100%"), { once: true, passive: true });

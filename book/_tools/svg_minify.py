@@ -13,7 +13,7 @@ VIEW_BOX = re.compile(r'\bviewBox="0 0 ([\d.]+) ([\d.]+)"')
 OUTLINE_TRANSFORM = "scale(0.015625)"  # how matplotlib transforms a letter's outline, and nothing else
 LINE_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"  # _static/course.css says this for all pictures
 LETTER_SCALE = re.compile(r"scale\((0\.\d+) -0\.\d+\)")  # matplotlib draws letters at 100 points, and scales them
-PHONE_TEXT_WIDTH = 342  # pixels, the width of the text on a phone of 390
+PHONE_PICTURE_WIDTH = 382  # pixels, the width of a picture on a phone of 390
 MIN_LETTER_SIZE = 8  # pixels, the size of letters
 MIN_TURNED_RATIO = 1.15  # the least ratio of width to height at which letters grow when a phone turns a picture
 LONG_DECIMAL = re.compile(r"-?\d+\.\d{3,}")
@@ -44,7 +44,7 @@ def _reserve_space(picture: str) -> str:
 def _is_turned(wide: float, high: float, picture: str) -> bool:
     """Tell whether an upright phone shows this picture turned: its letters would be too small, and are larger so."""
     smallest = min((100 * float(scale) for scale in LETTER_SCALE.findall(picture)), default=0)
-    return wide >= MIN_TURNED_RATIO * high and smallest * PHONE_TEXT_WIDTH / wide < MIN_LETTER_SIZE
+    return wide >= MIN_TURNED_RATIO * high and smallest * PHONE_PICTURE_WIDTH / wide < MIN_LETTER_SIZE
 
 
 def _minify(picture: str, letters: dict[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""What a phone of 390 pixels cuts off: whatever is too wide has to wrap or scroll."""
+"""What a phone cuts off: whatever is too wide has to wrap, or scroll and show that it does."""
 
 WIDTH = 390
 # Formulas, code, printed results and tables that reach beyond the screen, or beyond a box that cuts them off, although
@@ -13,14 +13,27 @@ CUT = """[...document.querySelectorAll('.bd-article :is(mjx-math, pre, table, .p
     }
     return right > innerWidth + 1;
 }).map(one => `${one.tagName} ${one.textContent.slice(0, 80)}`)"""
+# Pictures that reach beyond the screen, and boxes that scroll sideways, whose contents do not fade at the hidden edge.
+UNHINTED = """[...document.querySelectorAll('.bd-article, .bd-article *')].filter(one => {
+    if (!one.checkVisibility() || one.closest('svg, mjx-container')) return false;
+    const style = getComputedStyle(one), beyond = one.clientWidth && one.scrollWidth > one.clientWidth + 1;
+    const scrolls = beyond && ['auto', 'scroll'].includes(style.overflowX);
+    const edges = one.matches('.picture') ? one.querySelector('svg').getBoundingClientRect() : {left: 0, right: 0};
+    if (!scrolls && edges.left >= 0 && edges.right <= innerWidth) return false;
+    const hidden = ['--fade-left', '--fade-right'].some(side => parseFloat(style.getPropertyValue(side)));
+    return style.maskImage === 'none' || !hidden;
+}).map(one => `${one.tagName} ${one.className} ${one.ariaLabel ?? one.textContent.trim().slice(0, 80)}`)"""
 OPEN_ALL = "document.querySelectorAll('.bd-article details').forEach(one => { one.open = true })"
+# A scroll timeline starts with a frame.
+DRAWN = "new Promise(next => requestAnimationFrame(() => requestAnimationFrame(next)))"
 CLOSED = "[...document.querySelectorAll('.bd-article details:not([open])')]"
 
 
-def cut_off(page) -> list[str]:
-    """What is cut off where everything is open; what was closed is closed again."""
+def cut_off(page, what: str = CUT) -> list[str]:
+    """What is cut off, or ``UNHINTED``, where everything is open; what was closed is closed again."""
     closed = page.evaluate_handle(CLOSED)
     page.evaluate(OPEN_ALL)
-    found = page.evaluate(CUT)
+    page.evaluate(DRAWN)
+    found = page.evaluate(what)
     closed.evaluate("all => all.forEach(one => { one.open = false })")
     return found

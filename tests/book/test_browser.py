@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 from axe import AXE, SAME_LOOK, go_dark, violations
 from browser_tab import tab
-from cut_off import WIDTH, cut_off
+from cut_off import UNHINTED, WIDTH, cut_off
 from fontTools.ttLib import TTFont
 from pages import HTML, moved, pages
 
@@ -46,6 +46,7 @@ class Visit:
     sideways_code: list[str]
     small_letters: list[tuple[float, str]]
     cut_off: list[str]
+    unhinted: list[str]
     formulas_wrong: int
     unsized: list[str]
     barriers: dict[str, list[str]]
@@ -67,6 +68,7 @@ def look_around(page, wrong, loads) -> Visit:
     page.evaluate(AXE)
     barriers = {"light, phone": violations(page)}
     papers = {"light": brightness(page)}
+    unhinted = cut_off(page, UNHINTED)
     page.set_viewport_size({"width": WIDTH, "height": 844})
     small_letters = page.evaluate(SMALLEST_LETTERS)
     cut = cut_off(page)
@@ -74,7 +76,7 @@ def look_around(page, wrong, loads) -> Visit:
     go_dark(page)
     barriers["dark, wide"] = violations(page)
     papers["dark"] = brightness(page)
-    phone = shift, width, sideways, small_letters, cut
+    phone = shift, width, sideways, small_letters, cut, unhinted
     return Visit(list(wrong), weights, *phone, formulas_wrong, unsized, barriers, papers)
 
 
@@ -108,6 +110,10 @@ def test_the_letters_in_pictures_are_large_enough_on_a_phone(visit):
 
 def test_nothing_is_cut_off_on_a_phone(visit):
     assert visit.cut_off == []
+
+
+def test_what_reaches_beyond_a_narrow_phone_shows_that_it_scrolls(visit):
+    assert visit.unhinted == []
 
 
 def test_a_page_is_light(visit):

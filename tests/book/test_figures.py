@@ -1,0 +1,110 @@
+"""On a phone a figure takes the whole width, a tap enlarges it, and what scrolls shows that it does."""
+
+import pytest
+from axe import AXE, violations
+from cut_off import OPEN_ALL, UNHINTED, cut_off
+from pages import HTML, lessons, text
+from playwright.sync_api import expect
+
+PAGE = "book/many-heads.html"
+PHONE = 360
+EDGE = 4  # pixels that stay free beside a figure
+SCROLLING = "pre.planted"
+PLANT = """document.querySelector('.bd-article').insertAdjacentHTML('afterbegin',
+    `<pre class=planted style='overflow: auto; white-space: pre'>${'x'.repeat(300)}</pre>`)"""
+FADES = f"""() => {{ const style = getComputedStyle(document.querySelector('{SCROLLING}'));
+    return [style.maskImage !== 'none',
+        ...['--fade-left', '--fade-right'].map(side => parseFloat(style.getPropertyValue(side)) > 0)] }}"""
+EDGES = """[...document.querySelectorAll('.picture:not([data-turns]) svg')].map(one => one.getBoundingClientRect())
+    .map(({left, right}) => [left, innerWidth - right])"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in lessons() if 'class="picture"' in text(f"{name}.html")])
+def test_a_figure_takes_the_width_of_a_phone(opened, name):
+    page, _ = opened(f"{name}.html", width=PHONE)
+    page.evaluate(OPEN_ALL)
+    edges = page.evaluate(EDGES)
+    assert edges
+    assert min(min(one) for one in edges) >= EDGE
+    assert sorted(max(one) for one in edges)[len(edges) // 2] == EDGE
+
+
+@pytest.mark.parametrize("colours", ["none", "active"])
+@pytest.mark.parametrize("javascript", [True, False])
+def test_what_scrolls_fades_where_something_is_hidden(browser, site, colours, javascript):
+    with browser.new_context(
+        viewport={"width": PHONE, "height": 800}, forced_colors=colours, java_script_enabled=javascript
+    ) as context:
+        page = context.new_page()
+        page.goto(site + PAGE)
+        page.evaluate(PLANT)
+        for place, fades in ((0, [True, False, True]), (500, [True, True, True]), (9999, [True, True, False])):
+            page.evaluate(f"document.querySelector('{SCROLLING}').scrollLeft = {place}")
+            page.wait_for_function(f"String(({FADES})()) === '{','.join(map(str, fades)).lower()}'", timeout=60_000)
+
+
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        (".bd-article pre { animation: none !important }", "PRE"),
+        (".picture svg { min-width: 27rem }", "DIV"),
+        (".bd-article pre { mask-image: none !important }", "PRE"),
+        (".bd-article pre { color: inherit }", None),
+    ],
+)
+def test_a_planted_box_without_a_hint_is_found(opened, fault, found):
+    page, _ = opened(PAGE, width=PHONE)
+    page.evaluate(PLANT)
+    page.add_style_tag(content=fault)
+    assert {one.split()[0] for one in cut_off(page, UNHINTED)} == ({found} if found else set())
+
+
+@pytest.mark.parametrize("close", ["Escape", "button", "tap"])
+def test_a_tap_enlarges_a_figure_and_the_focus_returns(opened, close):
+    page, wrong = opened(PAGE, width=PHONE)
+    picture, button = page.locator(".picture").first, page.locator(".enlarge").first
+    before = picture.locator("svg").bounding_box()
+    picture.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_have_accessible_name("Fig. 25, enlarged")
+    expect(dialog.get_by_role("img")).to_have_accessible_name(picture.get_attribute("aria-label"))
+    assert dialog.locator("svg").bounding_box()["width"] > 1.5 * before["width"]
+    if close == "Escape":
+        page.keyboard.press("Escape")
+    else:
+        (dialog.get_by_role("button") if close == "button" else dialog.locator(".picture")).click()
+    expect(dialog).to_have_count(0)
+    expect(button).to_be_focused()
+    assert not wrong
+
+
+def test_the_keyboard_enlarges_a_figure_and_scrolls_it(opened):
+    page, _ = opened(PAGE, width=PHONE)
+    button = page.locator(".enlarge").nth(2)
+    expect(button).to_have_accessible_name("Enlarge Fig. 27")
+    button.press("Enter")
+    box = page.locator("dialog > div")
+    page.keyboard.press("Tab")
+    expect(box).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.querySelector('dialog > div').scrollLeft > 0")
+    page.evaluate(AXE)
+    assert violations(page, "dialog") == []
+    drawn = page.locator("dialog svg").bounding_box()
+    assert drawn["width"] > drawn["height"], "this figure is turned on the page, and upright here"
+
+
+def test_a_wide_screen_shows_figures_at_their_size_and_enlarges_none(opened):
+    page, _ = opened(PAGE)
+    expect(page.locator(".enlarge").first).to_be_hidden()
+    page.locator(".picture").first.click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_figure_works_from_a_folder(browser):
+    with browser.new_context(viewport={"width": PHONE, "height": 800}) as context:
+        page = context.new_page()
+        page.goto((HTML / PAGE).as_uri())
+        page.locator(".picture").first.click()
+        expect(page.get_by_role("dialog")).to_be_visible()
