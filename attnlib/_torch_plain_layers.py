@@ -1,8 +1,8 @@
 """The layers of a language model in torch on the CPU, with as little as possible around torch's own operations.
 
 One more token of a text is one short vector, so calling a module, and checking what goes in and comes out, takes about
-as long as computing. Layers that nobody has changed and that nothing watches need neither. What this module declines,
-and where torch raises an error, is left to the layers themselves, which check everything.
+as long as computing. Layers that nobody has changed and that nothing watches need neither. If this
+module declines, or torch raises an error, the layers themselves are called, which check everything.
 
 Dimensions: B batch, T tokens, S tokens so far, H heads, H_kv heads of keys and values, D width per head, E width of the
 vectors (embed_dim).
@@ -44,7 +44,7 @@ class Tables(NamedTuple):
 
 
 class PlainLayers:
-    """The layers of one model, which it looks at again in each call. A copy of the model begins anew."""
+    """The layers of one model, which are inspected again in each call. A copy of the model begins without them."""
 
     def __init__(self, kinds: Kinds) -> None:
         self._kinds = kinds
@@ -72,7 +72,7 @@ class PlainLayers:
             for layer, own in zip(layers, caches, strict=True):
                 states = _run(layer, states, B, T, own, tables)
             return states.view(x.shape)
-        except Exception:  # whatever it was: the layers raise it again, and say what is wrong
+        except Exception:  # of any kind: the layers raise it again, and say what is wrong
             for own, length in zip(caches, before, strict=True):
                 if own is not None and own.length > length:
                     own.truncate(length)
@@ -91,7 +91,7 @@ class PlainLayers:
 
 
 def _is_altered(attend: Any, rope: Rope | None) -> bool:
-    """Tell whether an attention layer needs what a plain one does not, or its positions are not those of the model."""
+    """Tell whether an attention layer leaves out heads, has dropout, or does not rotate as its model does."""
     return bool(attend.ablated or attend.dropout or (attend.rope is None) != (rope is None))
 
 
@@ -162,7 +162,7 @@ def _normed(norm: Any, x: Tensor) -> Tensor:
 
 
 def _normed_vector(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """Return the RMS norm of one vector (E,): torch's own makes six passes over it, and takes twice as long."""
+    """Return the RMS norm of one vector (E,): torch's own function makes six passes over it and takes twice as long."""
     mean_square = torch.dot(x, x).item() / x.shape[0]
     return (x * weight).mul_((mean_square + eps) ** -0.5)
 
@@ -188,7 +188,7 @@ def _tables(positions: Tensor, rope: Rope, x: Tensor) -> Tables:
 @lru_cache(maxsize=32)
 def _tables_of_block(block: int, rope: Rope, dtype: torch.dtype) -> Tables:
     """Return the tables for BLOCK neighbouring positions, on the CPU."""
-    with torch.inference_mode(False):  # they are used outside of inference mode as well
+    with torch.inference_mode(False):  # the tables are used outside inference mode as well
         positions = torch.arange(block * BLOCK, (block + 1) * BLOCK, dtype=dtype, device="cpu")
         return _of_both_halves(positions, rope)
 

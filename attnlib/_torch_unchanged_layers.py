@@ -1,7 +1,7 @@
 """Whether the layers of a language model in torch are still as the library made them, and nothing watches them.
 
 A part may have been replaced by an adapter or a quantized layer, and a hook may be waiting for the call of a module:
-such layers have to be called. Looking costs little, so every pass looks again.
+such layers have to be called. The check costs little, so every pass repeats it.
 """
 
 from itertools import chain
@@ -28,7 +28,7 @@ class Kinds(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """What a layer computes with: the parameters of its linear layers, and its norms. What it does not have is None."""
+    """What a layer computes with: the parameters of its linear layers, and its norms. What the layer lacks is None."""
 
     attend: Any
     feed_forward: Any
@@ -50,7 +50,7 @@ class Layer(NamedTuple):
 class UnchangedLayers:
     """The layers of a model as they were found, all of the given classes.
 
-    Parameters are not kept, but the dictionaries that hold them: a parameter that replaces another counts at once.
+    What is kept are the dictionaries that hold the parameters, so a parameter that replaces another counts at once.
 
     Raises:
         LookupError: a layer or a part is not of the library's classes, or is missing.
@@ -65,13 +65,13 @@ class UnchangedLayers:
         self._parts = [*chain.from_iterable(map(dict.values, self._containers))]
         self._types = [*map(type, self._called)]
         self._attributes = [module.__dict__ for module in self._called]
-        self._counts = [*map(len, self._attributes)]  # an attribute may have been added that is called instead
+        self._counts = [*map(len, self._attributes)]  # an attribute that was added may be called instead
         if any("forward" in own or "_compiled_call_impl" in own for own in self._attributes):
             raise LookupError
         self._hooks = [*GLOBAL_HOOKS, *chain.from_iterable(map(hooks_of, self._attributes))]
 
     def are_current(self, stack: nn.ModuleList) -> bool:
-        """Tell whether a model's layers are these, with the same parts as when they were found, and without hooks."""
+        """Tell whether a model's layers are these, with the same parts as when they were found, and have no hooks."""
         return (
             _parts(stack) is self._containers[0]
             and [*chain.from_iterable(map(dict.values, self._containers))] == self._parts
@@ -98,7 +98,7 @@ class UnchangedLayers:
 
 
 def _are(parts: list[Any], kinds: set[type] | frozenset[type]) -> bool:
-    """Tell whether all parts that there are have one of these classes."""
+    """Tell whether every part that exists has one of these classes."""
     return all(part is None or type(part) in kinds for part in parts)
 
 

@@ -44,7 +44,7 @@ class LanguageModel(Protocol):
         """Return an empty cache for every layer."""
 
     def parameters(self) -> Iterator[Any]:
-        """Yield the parameters, whose library and device the tokens have."""
+        """Yield the parameters; the tokens come in their library and on their device."""
 
 
 def generate(
@@ -142,12 +142,12 @@ class Reader:
 
 
 def vocab_size(model: LanguageModel) -> int | None:
-    """Return the size of a model's vocabulary, or None if the model has no ``config`` that says so."""
+    """Return the size of a model's vocabulary, or None if the model has no ``config`` that gives it."""
     return getattr(getattr(model, "config", None), "vocab_size", None)
 
 
 def check_prompt(tokens: Prompt, size: int | None) -> list[int]:
-    """Return the tokens of a prompt as a list, after checking that there are some and the model knows them."""
+    """Return the tokens of a prompt as a list, after checking that there is one and that the model knows all."""
     refuse_subclass("tokens", tokens)
     if getattr(tokens, "ndim", 1) != 1:
         raise ValueError(f"tokens has shape {shape(tokens)}, but (T,) is needed: one text, tokens[0] of a batch")
@@ -185,7 +185,7 @@ def random_numbers(seed: int | None) -> np.random.Generator:
 
 
 def _as_numpy(x: Array) -> NDArray[Any]:
-    """Return an array or tensor as an array, which is in float64 if NumPy may not have the dtype."""
+    """Return an array or tensor as a NumPy array, in float64 if NumPy may lack the dtype."""
     if is_torch(x):
         x = x.cpu()  # first: not every device has float64
         x = (x.double() if x.dtype.itemsize < 4 else x).numpy()

@@ -1,8 +1,8 @@
 """Train small models that differ in one part of the block: ``python -m training.ablations``.
 
-Every variant first gets the learning rate that suits it best, which is found with a seed of its own. For one seed, all
-variants read the same batches. A run that was stopped resumes at its last checkpoint, and runs whose results are in the
-table are not repeated.
+Every variant first gets the learning rate that suits it best, which is found with a seed of its own. With the same
+seed, all variants read the same batches. A run that was stopped resumes at its last checkpoint, and runs whose results
+are in the table are not repeated.
 """
 
 import argparse
@@ -34,7 +34,7 @@ TABLE = Path(__file__).with_suffix(".csv")
 RATES = (2e-3, 4e-3, 8e-3)  # the learning rates that are tried first
 INITIAL_STD = 0.0566  # that of GPT-2, 0.02, times sqrt(768 / 96), since our vectors are narrower
 SMALL_STD, SMALL = 0.02, ("modern", "GELU")  # that of GPT-2 itself, with which these variants are trained as well
-MORE_RATES = 3  # further ones, at most, that are tried if the best is the smallest or the largest so far
+MORE_RATES = 3  # how many more, at most, are tried if the best is the smallest or the largest so far
 TUNING_SEED = 0
 RATE_OF = {"modern, redrawn": "modern"}  # variants that take the learning rate of another
 SETTINGS = Settings(
@@ -98,9 +98,9 @@ class Ablations:
 
     Attributes:
         text: the tokens.
-        settings: how each model is trained, but for the learning rate and the seed.
+        settings: how each model is trained, except for the learning rate and the seed.
         modern: the block that the variants change.
-        table: the file with the results, to which those that it lacks are added.
+        table: the file with the results, to which missing ones are added.
         folder: for the checkpoints of the model that is being trained.
         seeds: the number of seeds of the comparison.
     """
@@ -125,7 +125,7 @@ class Ablations:
         return read_table(self.table)
 
     def _best_rate(self, name: str, bar: tqdm) -> float:
-        """Return the learning rate with the smallest loss; rates next to it on both sides are tried, too."""
+        """Return the learning rate with the smallest loss; the rates on both sides of it are tried, too."""
         losses: dict[float, float] = {}
         new = list(RATES)
         for _ in range(1 + MORE_RATES):
@@ -139,7 +139,7 @@ class Ablations:
         return best
 
     def _finish(self, runs: list[Run], bar: tqdm) -> list[Row]:
-        """Train what the table lacks of these runs, and return their rows."""
+        """Train the runs that the table lacks, and return the rows of all."""
         found = {row.run: row for row in read_table(self.table)}
         for run in runs:
             bar.set_postfix_str(f"{run.stage}: {run.variant}, seed {run.seed}")
@@ -169,7 +169,7 @@ class Ablations:
         return row
 
     def _row(self, run: Run, model: nn.Module, steps: int, began: float) -> Row:
-        """Return the results of a model that has been made since a moment of the processor's time."""
+        """Return the results of a model whose making began at this processor time."""
         nats = held_out_loss(model, self.text.held_out, self.settings)
         return Row(
             *run,

@@ -1,4 +1,4 @@
-"""How many bits a text takes: with a compressor, with the n-gram model, and with the language model.
+"""How many bits a text takes with a compressor, with the n-gram model, and with the language model.
 
 Every module of a text is followed by a byte 0, or for the language model by its END token, so that a decoder would know
 where the module ends. These bits are counted, too.
@@ -38,7 +38,7 @@ def joined(modules: Iterable[str]) -> bytes:
 
 
 def compressed_bits(compress: Compressor, text: bytes, known: bytes = b"") -> int:
-    """Return the bits of a compressed text, or those by which it lengthens the compressed text that is known."""
+    """Return the bits of a compressed text, or by how many bits it lengthens the compressed text that is known."""
     return 8 * (len(compress(known + text)) - (_compressed_size(compress, known) if known else 0))
 
 
@@ -75,7 +75,7 @@ def model_bits(model: Model, modules: Sequence[Tokens], context: int = 512, stri
 
 
 def windows(tokens: Tokens, context: int, stride: int) -> Iterator[tuple[Tokens, int]]:
-    """Yield windows of up to T + 1 tokens, and how many tokens at its end no window before it has predicted."""
+    """Yield windows of up to T + 1 tokens, each with the number of tokens at its end that no earlier one predicts."""
     predicted = 0
     for start in range(0, len(tokens), stride):
         end = min(start + context, len(tokens) - 1)

@@ -1,4 +1,4 @@
-"""Where Python code closes a bracket or a quote, repeats a name, or begins a line, so that it helps to look back.
+"""Where Python code closes a bracket or a quote, repeats a name, or begins a line: places where it helps to look back.
 
 In each such place, the next token could be predicted with the help of one token before, the target: the opening bracket
 or quote, the same piece of the name where it was last used, or the indentation of the current line.
@@ -36,7 +36,7 @@ class Places(NamedTuple):
     """Places of one kind.
 
     Attributes:
-        query: ``(N,)``, the positions after which the token comes that is to be predicted.
+        query: ``(N,)``, the positions whose next token is to be predicted.
         target: ``(N,)``, for each of them the position to look back at.
     """
 

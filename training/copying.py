@@ -19,7 +19,7 @@ WINDOW = 16  # tokens; about two lines of code
 
 
 class Prompt(NamedTuple):
-    """The beginning of a function, and the tokens with which its module goes on."""
+    """The beginning of a function, and the tokens that follow it in its module."""
 
     module: str
     text: str
@@ -41,7 +41,7 @@ class LearnedText:
         self._size = len(tokens)
 
     def run_lengths(self, tokens: Sequence[int]) -> NDArray[np.int64]:
-        """Return, for each of N tokens, how many tokens that end with it occur in a row in the learned text."""
+        """Return, for each of N tokens, the length of the longest run that ends with it and was in the learned text."""
         ending_before = np.zeros(self._size + 1, np.int64)  # [k]: the length of the run that ends before position k
         found, last = [], np.array([], np.int64)
         for token in tokens:
@@ -55,7 +55,7 @@ class LearnedText:
 
 
 def share_copied(run_lengths: NDArray[np.int64], window: int = WINDOW) -> float:
-    """Return the share of the windows of so many tokens that occur in the learned text."""
+    """Return the share of the windows of this many tokens that occur in the learned text."""
     return float((run_lengths[window - 1 :] >= window).mean())
 
 
@@ -98,7 +98,7 @@ def _functions(name: str, text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def begins_a_program(text: str) -> bool:
-    """Return whether the complete lines of a text are Python, or would be if more followed."""
+    """Return whether the complete lines of a text are valid Python, or could be the beginning of valid Python."""
     lines = text.partition(END)[0].rpartition("\n")[0]
     source = f"if True:\n{lines}" if lines.startswith(" ") else lines
     with warnings.catch_warnings():

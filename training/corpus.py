@@ -51,7 +51,7 @@ def read_corpus(folder: Path | None = None) -> Corpus:
 
 
 def sample(modules: dict[str, str]) -> list[str]:
-    """Return about one module in eleven of those that are learned, chosen as those that are held out are."""
+    """Return about one in eleven of the learned modules, chosen in the same way as the held-out ones."""
     return [text for name, text in modules.items() if _hash(name) % HELD_OUT_SHARE == 1]
 
 

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from attnlib.torch import CausalLM, CausalLMConfig
 from training.vocabulary import END
 
-# The options that the entries of config.json below, or the names of the parameters, tell. No other may be used.
+# The options that show in the entries of config.json below or in the names of the parameters. No others may be used.
 WRITTEN = {
     "vocab_size",
     "embed_dim",

@@ -1,6 +1,6 @@
-"""What the heads of the course's language model are for: ``python -m training.heads`` measures it on held-out modules.
+"""What the heads of the course's language model do: ``python -m training.heads`` measures it on held-out modules.
 
-For each kind of places in ``code_patterns.py``, the three heads that look most at its targets are chosen on one text.
+For each kind of place in ``code_patterns.py``, the three heads that look most at its targets are chosen on one text.
 Then sets of heads are taken out: these three, random ones, and each head alone. ``heads.csv`` says how much worse the
 model predicts the tokens of each kind, and all others, of another text. The page *Looking into a model that writes*
 explains it, and measures a part of it again.
@@ -208,7 +208,7 @@ def read_table() -> dict[tuple[str, str, str], dict[str, float]]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure the heads of a checkpoint on the held-out modules, and write the table."""
-    parser = argparse.ArgumentParser(prog="python -m training.heads", description="Measure what each head is for.")
+    parser = argparse.ArgumentParser(prog="python -m training.heads", description="Measure what each head does.")
     parser.add_argument("--folder", type=Path, default=stdlib_lm.FOLDER, help="the model's folder (%(default)s)")
     parser.add_argument("--table", type=Path, default=TABLE, help="the table to write (%(default)s)")
     options = parser.parse_args(arguments)

@@ -36,7 +36,7 @@ from training.loop import LOG
 from training.ngram import NGramModel
 from training.vocabulary import VOCAB_SIZE, encode_modules
 
-PACKAGE = "jinja2"  # Python code by other people, which PyTorch installs
+PACKAGE = "jinja2"  # Python code by other people, which is installed with PyTorch
 TEMPERATURES = (0.8, 1.0)
 CONTINUATIONS, LENGTH = 50, 200
 SHOWN = 5  # samples in the card
@@ -88,7 +88,7 @@ def weights_hash(folder: Path) -> str:
 
 
 def texts(tokenizer: Tokenizer, corpus: Corpus) -> list[Text]:
-    """Return what is predicted: text that was held out, that was learned, of other authors, and shuffled."""
+    """Return what is predicted: text that was held out, that was learned, that others wrote, and that is shuffled."""
     spec = find_spec(PACKAGE)
     folders = spec.submodule_search_locations if spec else []
     others = [path.read_text("utf-8") for folder in folders or [] for path in sorted(Path(folder).rglob("*.py"))]

@@ -1,4 +1,4 @@
-"""The training loop: random windows of the text, AdamW, and checkpoints from which it resumes to the same bits.
+"""The training loop: random windows of the text, AdamW, and checkpoints. A resumed run ends with the same bits.
 
 The batch of each step depends on the seed and the step alone, so a run that was killed repeats the steps since its last
 checkpoint exactly. Floating point sums depend on the number of threads, so a run must keep that number.
@@ -37,9 +37,9 @@ class Settings:
         steps: the number of steps.
         batch_size: B.
         context: T.
-        peak: the largest learning rate. It rises for ``warmup`` steps, stays, and falls to 0 in the last fifth.
-        warmup: the number of steps in which it rises.
-        weight_decay: that of all matrices but the embeddings.
+        peak: the largest learning rate. It is reached after ``warmup`` steps, kept, and lowered to 0 in the last fifth.
+        warmup: the number of steps in which the rate rises.
+        weight_decay: that of all matrices except the embeddings.
         max_norm: the largest norm of the gradient; a longer one is scaled down to it.
         seed: that of the initial weights and the batches.
         threads: the number of torch's threads.
@@ -177,7 +177,7 @@ def _resume(folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, se
         return 0, 0.0
     found = torch.load(path, weights_only=True)
     if found["settings"] != repr(settings):
-        raise ValueError(f"{path} was made with {found['settings']}, but not with {settings}: use another --folder")
+        raise ValueError(f"{path} was made with {found['settings']}, but this run has {settings}: use another --folder")
     model.load_state_dict(found["model"])
     optimizer.load_state_dict(found["optimizer"])
     rows = [row for row in _rows(folder / LOG) if int(row["step"]) <= found["step"]]

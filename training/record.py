@@ -44,6 +44,6 @@ def write_record(folder: Path, record: dict[str, Any]) -> None:
     if changed := [name for name in record if found.get(name) != record[name]]:
         pairs = "; ".join(f"{name} was {found.get(name)}, and is {record[name]}" for name in changed)
         raise ValueError(
-            f"this run would not go on to the same bits as it began, according to {path}: {pairs}. Use another "
-            f"--folder, or remove {path.name} to go on all the same"
+            f"this run would not end with the same bits as the one that it resumes, according to {path}: {pairs}. Use "
+            f"another --folder, or remove {path.name} to resume all the same"
         )

@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole, so that whoever reads them, or is killed, finds either the old one or the new."""
+"""Files that are replaced as a whole: even if the program is killed, a reader finds either the old or the new one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -24,7 +24,7 @@ class Variant:
 
 
 def redrawn(config: CausalLMConfig) -> CausalLM:
-    """Return a model with other initial weights than CausalLM(config) would draw next."""
+    """Return a model with initial weights other than those that CausalLM(config) would draw next."""
     torch.rand(())
     return CausalLM(config)
 
@@ -32,8 +32,8 @@ def redrawn(config: CausalLMConfig) -> CausalLM:
 def variants(modern: CausalLMConfig, context: int) -> dict[str, Variant]:
     """Return all variants of a modern block, by name.
 
-    The width of the feed-forward layer changes so that the number of its multiplications and that of the attention
-    layer's remain equal in sum: two projections instead of three are wider by half, and all key heads cost some width.
+    The width of the feed-forward layer changes so that it and attention together need as many multiplications in all
+    variants: with two projections instead of three, it is wider by half, and with all key heads, it is narrower.
     """
     E, H = modern.embed_dim, modern.num_heads
     head_dim, kv_heads = modern.head_dim or E // H, modern.num_kv_heads or H

@@ -1,6 +1,6 @@
 """Checkpoints in the layout of Hugging Face's transformers: read from disk and run by attnlib.
 
-It needs the packages that ``pip install 'attnlib[hf]'`` installs, not transformers, and never uses the network.
+It needs the packages that ``pip install 'attnlib[hf]'`` installs, but not transformers, and never uses the network.
 ``python -m attnlib.hf FOLDER "a prompt"`` shows a model writing.
 """
 
@@ -144,7 +144,7 @@ def load(
         ModuleNotFoundError: a library is not installed; the message says what installs it.
         TypeError: an entry of ``config.json`` is not a number, or a parameter is not floating point.
         ValueError: the family is not supported, ``config.json`` asks for something that attnlib does not have, a
-            parameter has another shape or is there twice, a file is damaged, or the backend, dtype or device is
+            parameter has the wrong shape or occurs twice, a file is damaged, or the backend, dtype or device is
             unknown.
 
     Source:

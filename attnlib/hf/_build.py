@@ -74,11 +74,11 @@ def check_device(device: "Device | None", backend: str) -> None:
 
 
 def _checked_state(weights: Weights, wanted: Mapping[str, Array], copied: Callable[[Array], Array]) -> dict[str, Array]:
-    """Return a copy of each parameter by name; an error about one that does not fit comes before the rest are read."""
+    """Return a copy of each parameter by name; one that does not fit raises an error before the rest are read."""
     state: dict[str, Array] = {}
     for name, x in weights:
         if name not in wanted:
-            raise KeyError(f"the checkpoint has a parameter {name}, but a model with this config.json has none")
+            raise KeyError(f"the checkpoint has a parameter {name}, but a model with this config.json does not")
         if tuple(x.shape) != tuple(wanted[name].shape):
             raise ValueError(f"{name} has shape {shape(x)} in the checkpoint, but {shape(wanted[name])} is needed")
         if "float" not in str(x.dtype):

@@ -21,7 +21,7 @@ ACTIVATIONS = {
     "gelu_fast": "gelu_tanh",
     "relu": "relu",
 }
-# They describe the file, the training, the tokens that begin and end a text, or how other programs compute.
+# These entries describe the file, the training, the tokens that begin and end a text, or how other programs compute.
 WITHOUT_EFFECT = {
     "_attn_implementation_autoset", "_name_or_path", "_num_labels", "architectures", "attention_dropout", "attn_pdrop",
     "bos_token_id", "cache_implementation", "chunk_size_feed_forward", "dtype", "embd_pdrop", "eos_token_id",
@@ -46,7 +46,7 @@ LLAMA_SIZES = {
     "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "num_key_value_heads",
     "head_dim", "hidden_act", "rms_norm_eps", "rope_theta", "rope_scaling", "rope_parameters", "tie_word_embeddings",
 }  # fmt: skip
-WINDOW = "sliding_attention"  # what layer_types calls a layer with one
+WINDOW = "sliding_attention"  # what layer_types calls a layer with a window
 WINDOWS = {"sliding_window", "use_sliding_window", "max_window_layers", "layer_types"}
 GPT2_SIZES = {
     "vocab_size", "n_embd", "n_layer", "n_head", "n_inner", "n_positions", "activation_function", "layer_norm_epsilon",
@@ -206,7 +206,7 @@ def _windows(config: Json, has_window: Callable[[int], bool]) -> tuple[int | Non
 
 Family = tuple[Callable[[Json], CausalLMConfig], set[str], dict[str, tuple[Any, ...]]]
 NO_BIAS = {"attention_bias": (False,), "mlp_bias": (False,)}
-# For each family: its translation, the entries that it uses, and those whose values have to be among the given ones.
+# For each family: its translation, the entries that it uses, and those that must have one of the given values.
 FAMILIES: dict[str, Family] = {
     "llama": (_llama, LLAMA_SIZES | {"attention_bias", "mlp_bias"}, {"rope_interleaved": (False,)}),
     "mistral": (_mistral, LLAMA_SIZES | WINDOWS, NO_BIAS),

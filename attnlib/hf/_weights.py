@@ -57,7 +57,7 @@ def read_weights(folder: Path, family: str, config: CausalLMConfig, framework: s
     Raises:
         FileNotFoundError: a file is missing.
         ValueError: the index names a file outside the folder, a file is not in the format of safetensors, or a
-            parameter is there twice.
+            parameter occurs twice.
     """
     if framework == "numpy":
         import_module("ml_dtypes")  # gives NumPy the dtype bfloat16

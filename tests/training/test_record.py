@@ -1,4 +1,4 @@
-"""The record of a run: what it was made with, and a run that would not go on to the same bits."""
+"""The record of a run: what it was made with, and a run that would not end with the same bits."""
 
 import json
 import platform

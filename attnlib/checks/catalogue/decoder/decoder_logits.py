@@ -214,7 +214,7 @@ class _CopyGoesOn(Parts):
     section=BLOCK,
 )
 class _PostNorm(Parts):
-    """Each sum is normalised, as in the first transformer. Here, each part reads a norm, and the sum stays as it is."""
+    """Each sum is normalised, as in the first transformer. Here the norms come before the parts, not after the sums."""
 
     def layer(self, x, layer, cache):
         attended, cache = self.attend(x, layer, cache)
@@ -256,7 +256,7 @@ class _FirstLayerAlone(Parts):
     section=BLOCK,
 )
 class _LayersReversed(Parts):
-    """The last layer comes first. The stream goes through the layers in the order of their numbers."""
+    """The last layer comes first. Use the layers in the order of their numbers."""
 
     def order(self, caches):
         return list(range(len(caches)))[::-1]
@@ -281,11 +281,11 @@ class _EmbeddingsScaled(Parts):
 @_mistake(
     "every call begins at position 0",
     hint="At which position is the first token of a call, if 4 tokens are in the cache?",
-    more="Print the positions by which you rotate, call by call. A text in one call hides it.",
+    more="Print the positions by which you rotate, call by call. A text in one call hides the mistake.",
     section=ROPE,
 )
 class _FromZero(Parts):
-    """The new tokens are rotated as if the text began with them. Their positions go on after the cache."""
+    """The new tokens are rotated as if the text began with them. Their positions follow the cache."""
 
     def positions(self, T):
         return np.arange(T)
@@ -340,7 +340,7 @@ class _FixedBase(Parts):
     section=ROPE,
 )
 class _RotatedBeforeSplitting(Parts):
-    """Queries and keys are rotated as vectors of all heads. Each head is rotated on its own, after the split."""
+    """Queries and keys are rotated as vectors of all heads. Rotate each head on its own, after the split."""
 
     def rotate(self, x):
         return self.split(super().rotate(self.merge(x)))
@@ -380,7 +380,7 @@ class _MergedByReshape(Parts):
     section=GROUPS,
 )
 class _InTurn(Parts):
-    """Query heads take the key heads in turn: 0, 1, 0, 1. Each group of neighbouring query heads shares one."""
+    """Query heads take the key heads in turn: 0, 1, 0, 1. Each group of neighbours should share one."""
 
     def spread(self, x):
         return np.concatenate([x] * (self.config["num_heads"] // len(x)), axis=0)
@@ -402,11 +402,11 @@ class _NoMask(Parts):
 @_mistake(
     "the mask begins at the first key",
     hint="Which keys may the first new token see, if 2 tokens are in the cache?",
-    more="Draw the mask for 3 new tokens after 2: the first row allows 3 keys. How many does yours?",
+    more="Draw the mask for 3 new tokens after 2: the first row allows 3 keys. How many does yours allow?",
     section=CACHE,
 )
 class _TopLeft(Parts):
-    """The mask takes the first new token for the first token of the text. It comes after those in the cache."""
+    """The mask takes the first new token for the first token of the text. That token comes after those in the cache."""
 
     def mask(self, T, S):
         return np.tri(T, S, dtype=bool)

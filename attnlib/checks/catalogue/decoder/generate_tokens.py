@@ -280,7 +280,7 @@ def one_after_stop(step, prompt, max_new_tokens, *, stop_token=None, return_prom
 @MISTAKES.add(
     "a stop token in the prompt ends the text",
     hint="In which tokens do you look for the stop token?",
-    more="A prompt may hold the stop token: for example, between two texts. Only a token that was written ends it.",
+    more="A prompt may contain the stop token, for example between two texts. Only a new token ends the text.",
     section=LOOP,
 )
 def stop_in_prompt(step, prompt, max_new_tokens, *, stop_token=None, return_prompt=False):

@@ -99,7 +99,7 @@ def _attend(query, keys, values, mask=None, spread=_repeated, weigh=_softmax):
     section=GROUPS,
 )
 def in_turn(query, key, value, past_key, past_value):
-    """Query heads take the key heads in turn: 0, 1, 0, 1. Each group of neighbouring query heads shares one."""
+    """Query heads take the key heads in turn: 0, 1, 0, 1. Each group of neighbours should share one."""
     keys, values = grown(key, value, past_key, past_value)
 
     def spread(x, H):
@@ -127,7 +127,7 @@ def first_head_for_all(query, key, value, past_key, past_value):
     section=GROUPS,
 )
 def heads_averaged(query, key, value, past_key, past_value):
-    """Every query head reads the mean of all key heads and of all value heads. Each group reads those of its own."""
+    """Every query head reads the mean of all key heads and of all value heads. Each group should read its own."""
     keys, values = grown(key, value, past_key, past_value)
     return _attend(query, keys, values, spread=lambda x, H: x.mean(axis=-3, keepdims=True)), keys, values
 
@@ -243,7 +243,7 @@ def no_mask(query, key, value, past_key, past_value):
 @MISTAKES.add(
     "the mask begins at the first key",
     hint="At which position among the keys is the first new token, if 4 are in the cache?",
-    more="Draw the mask for 3 new tokens after 4: the first row allows 5 keys, the last one 7. How many does yours?",
+    more="Draw the mask for 3 new tokens after 4: the first row allows 5 keys, the last 7. How many does yours allow?",
     section=ALIGN,
 )
 def top_left(query, key, value, past_key, past_value):
@@ -358,7 +358,7 @@ def zeroed_after(query, key, value, past_key, past_value):
     section=CACHE,
 )
 def context_alone(query, key, value, past_key, past_value):
-    """Only the context comes back. All keys and all values so far are asked for as well."""
+    """Only the context comes back. Return all keys and all values so far as well."""
     return _attend(query, *grown(key, value, past_key, past_value))
 
 

@@ -72,7 +72,7 @@ def layer_norm(x, weight, *, eps):
 
 @MISTAKES.add(
     "divided by the standard deviation",
-    hint="From which number are the distances measured whose squares you average?",
+    hint="You average squared distances. From which number are they measured?",
     more="The row (7, -1) has the standard deviation 4 and the root mean square 5. Which of them do you divide by?",
     section=RMS_NORM,
 )

@@ -80,7 +80,7 @@ def _over_all(query, key, value, past_key, past_value, q_offset=None):
     section=ROPE,
 )
 def from_zero(query, key, value, past_key, past_value):
-    """The new queries and keys are rotated as if the text began with them. Their positions go on after the cache."""
+    """The new queries and keys are rotated as if the text began with them. Their positions follow the cache."""
     new = np.arange(query.shape[-2])
     return _attend(query, key, value, past_key, past_value, new, new)
 
@@ -135,11 +135,11 @@ def one_too_small(query, key, value, past_key, past_value):
 @MISTAKES.add(
     "all new tokens share one position",
     hint="How many different positions do 3 new tokens have?",
-    more="A single new token hides it. Print the positions for a prompt of 5.",
+    more="A single new token hides the mistake. Print the positions for a prompt of 5.",
     section=ROPE,
 )
 def one_position_for_all(query, key, value, past_key, past_value):
-    """All new tokens are rotated by the length of the cache. Each has a position of its own, one after another."""
+    """All new tokens are rotated by the length of the cache. Each should have a position of its own."""
     new = np.full(query.shape[-2], past_key.shape[-2])
     return _attend(query, key, value, past_key, past_value, new, new)
 
@@ -151,7 +151,7 @@ def one_position_for_all(query, key, value, past_key, past_value):
     section=ROPE,
 )
 def positions_of_the_end(query, key, value, past_key, past_value):
-    """The positions begin at the number of all tokens so far, the new ones included. They begin after the cache."""
+    """The positions begin at the number of all tokens so far, including the new ones. Begin after the cache."""
     T = query.shape[-2]
     new = np.arange(T) + past_key.shape[-2] + T
     return _attend(query, key, value, past_key, past_value, new, new)
@@ -220,7 +220,7 @@ def values_rotated(query, key, value, past_key, past_value):
 @MISTAKES.add(
     "neighbouring components make a pair",
     hint="Which components make a pair here: 0 and 1, or 0 and D/2?",
-    more="Both layouts are in use. The keys of the cache have been rotated in one of them, so yours has to agree.",
+    more="Both layouts are in use. The keys in the cache have been rotated in one of them, so yours has to agree.",
     section=LAYOUTS,
 )
 def interleaved(query, key, value, past_key, past_value):
@@ -244,18 +244,18 @@ def backwards(query, key, value, past_key, past_value):
 @MISTAKES.add(
     "another base for the angles",
     hint="From which base do your angles come?",
-    more="The given code leaves the base at 10000, and the keys of the cache have been rotated like that.",
+    more="The given code leaves the base at 10000, and the keys in the cache have been rotated like that.",
     section=ROPE,
 )
 def base_of_500000(query, key, value, past_key, past_value):
-    """Your angles come from the base 500000, as in Llama 3. The keys of the cache have been rotated with 10000."""
+    """Your angles come from the base 500000, as in Llama 3. The keys in the cache have been rotated with 10000."""
     return _attend(query, key, value, past_key, past_value, base=500000.0)
 
 
 @MISTAKES.add(
     "the mask ignores the offset",
     hint="Which keys may the first new token see, if 5 tokens are in the cache?",
-    more="Draw the mask for 3 new tokens after 5: the first row allows 6 keys. How many does yours?",
+    more="Draw the mask for 3 new tokens after 5: the first row allows 6 keys. How many does yours allow?",
     section=ALIGN,
 )
 def mask_from_zero(query, key, value, past_key, past_value):
@@ -284,7 +284,7 @@ def unrotated_keys_returned(query, key, value, past_key, past_value):
     section=GROUPS,
 )
 def in_turn(query, key, value, past_key, past_value):
-    """Query heads take the key heads in turn: 0, 1, 0, 1. Each group of neighbouring query heads shares one."""
+    """Query heads take the key heads in turn: 0, 1, 0, 1. Each group of neighbours should share one."""
     groups, H = key.shape[-3], query.shape[-3]
     order = np.arange(H).reshape(-1, groups).T.ravel()  # the query heads, those of key head 0 first
     context, keys, values = _attend(query[..., order, :, :], key, value, past_key, past_value)

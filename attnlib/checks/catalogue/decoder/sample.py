@@ -230,7 +230,7 @@ def same_seed(logits, temperature=1.0, top_k=None, top_p=None):
     section=TEMPERATURE,
 )
 def no_temperature(logits, temperature=1.0, top_k=None, top_p=None):
-    """Your frequencies are the same at every temperature above 0. The logits are divided by it, before the softmax."""
+    """Your frequencies are the same at every temperature above 0. Divide the logits by it, before the softmax."""
     return _distribution(lambda z, t: _scaled(z, 0 if t == 0 else 1))(logits, temperature, top_k, top_p)
 
 
@@ -336,7 +336,7 @@ def overflow(logits, temperature=1.0, top_k=None, top_p=None):
     section=TEMPERATURE,
 )
 def temperature_last(logits, temperature=1.0, top_k=None, top_p=None):
-    """Tokens are cut off at the temperature 1, and the rest is scaled afterwards. The temperature comes first."""
+    """Tokens are cut off at the temperature 1, and the rest is scaled afterwards. Apply the temperature first."""
     p = _distribution()(logits, 1.0, top_k, top_p)
     with np.errstate(divide="ignore"):
         return _scaled(np.log(p), temperature)
@@ -370,7 +370,7 @@ def first_k(logits, temperature=1.0, top_k=None, top_p=None):
 @MISTAKES.add(
     "the k least probable tokens are kept",
     hint="In which order does your sort put the logits?",
-    more="Call your function with top_k=1. Is it the largest logit that you get?",
+    more="Call your function with top_k=1. Do you get the token with the largest logit?",
     section=CUTS,
 )
 def last_k(logits, temperature=1.0, top_k=None, top_p=None):

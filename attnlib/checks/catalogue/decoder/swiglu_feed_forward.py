@@ -199,7 +199,7 @@ def sign_of_the_exponent(x, w_gate, w_up, w_down):
     section=SWIGLU,
 )
 def silu_of_both(x, w_gate, w_up, w_down):
-    """Both projections go through the silu. Only the gate does; the other one is multiplied as it is."""
+    """Both projections go through the silu. Only the gate should; the other one is multiplied as it is."""
     return _multiplied(silu(x @ w_gate.T), silu(x @ w_up.T), w_down)
 
 
@@ -210,7 +210,7 @@ def silu_of_both(x, w_gate, w_up, w_down):
     section=SWIGLU,
 )
 def silu_of_product(x, w_gate, w_up, w_down):
-    """The projections are multiplied, and the silu is applied to their product. It belongs to the gate alone."""
+    """The projections are multiplied, and the silu is applied to their product. Apply it to the gate alone."""
     return silu((x @ w_gate.T) * (x @ w_up.T)) @ w_down.T
 
 
