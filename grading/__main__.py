@@ -1,4 +1,4 @@
-"""Release an assignment, grade a class, report on it, export the grades, or test the sandbox."""
+"""Import a class list, release an assignment, grade a class, report on it, export the grades, or test the sandbox."""
 
 import argparse
 import os
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from grading.class_settings import COLUMNS
 from grading.course import FOLDER_VARIABLE, Course, GradingError, importing, log_file
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
@@ -45,14 +46,16 @@ def _parser() -> argparse.ArgumentParser:
     copied = "copy an assignment to work on, without ever overwriting one that is already there"
     work = _command(commands, "work", copied, "?")
     work.add_argument("--to", type=Path, metavar="FOLDER", help="where to copy it (default: work/)")
+    _roster_options(_class_command(commands, "roster", "put a class list into the gradebook, and show what changes"))
     _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
     _command(
         commands, "report", "show the grades and write the feedback again, with what was graded by hand since the run"
     )
     doctor = _command(commands, "doctor", "say what has to be repaired in each submission, and what cannot be graded")
     doctor.add_argument("--students", nargs="+", metavar="STUDENT", help="only these students: names or patterns")
-    export = _command(commands, "export", "write the grades for a spreadsheet or for Canvas, and show what changes")
+    export = _command(commands, "export", "write the grades for a spreadsheet, Canvas or Moodle, and show what changes")
     export.add_argument("--canvas", type=Path, metavar="FILE", help="the gradebook that Canvas exported, as CSV")
+    export.add_argument("--moodle", type=Path, metavar="FILE", help="the grading worksheet that Moodle exported")
     export.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: next to the report)")
     verify = _command(commands, "verify", "compare the log of all gradings with the gradebook and the submissions")
     known = "the digest of the last entry, as an earlier `verify` printed it"
@@ -64,6 +67,16 @@ def _parser() -> argparse.ArgumentParser:
     migrate.add_argument("--from", dest="source", required=True, metavar="URL", help=source)
     _run_options(_command(commands, "run", "grade submissions, write a feedback page for each, and report"))
     return parser
+
+
+def _roster_options(roster: argparse.ArgumentParser) -> None:
+    roster.add_argument("file", type=Path, metavar="FILE.csv", help="what Canvas, Moodle or Blackboard exported, say")
+    roster.add_argument("--dry-run", action="store_true", help="show what would change, and write nothing")
+    whole = "the file lists the whole class: whoever is on the class list, but not in the file, has left"
+    roster.add_argument("--complete", action="store_true", help=whole)
+    for column in COLUMNS:
+        title = f"the title of the column with the {column.replace('_', ' ')} (default: recognised)"
+        roster.add_argument(f"--{column.replace('_', '-')}", metavar="COLUMN", default="", help=title)
 
 
 def _run_options(run: argparse.ArgumentParser) -> None:
@@ -131,6 +144,14 @@ def _work(course: Course, asked: argparse.Namespace) -> int:
     return 0
 
 
+def _roster(course: Course, asked: argparse.Namespace) -> int:
+    from grading.roster.importing import import_roster
+
+    told = {column: title for column in COLUMNS if (title := getattr(asked, column))}
+    print(import_roster(course, asked.file, told, complete=asked.complete, dry_run=asked.dry_run))
+    return 0
+
+
 def _sample(course: Course, asked: argparse.Namespace) -> int:
     from grading.sample import write_class
 
@@ -178,7 +199,7 @@ def _show(course: Course, asked: argparse.Namespace) -> int:
     from grading.class_report.page_data import page
     from grading.class_report.similarity import compare_submissions
     from grading.report import rows, table
-    from grading.roster import not_graded
+    from grading.submission_folders import not_graded
 
     graded = rows(course, asked.assignment)
     folder = course.reports(asked.assignment)
@@ -245,11 +266,11 @@ def _verify(course: Course, asked: argparse.Namespace) -> int:
 
 def _export(course: Course, asked: argparse.Namespace) -> int:
     from grading.class_report.export import export
-    from grading.roster import not_graded
+    from grading.submission_folders import not_graded
 
     for student, why in not_graded(course).items():
         print(f"Not graded: {student!a}: {why}", file=sys.stderr)
-    print(export(course, asked.assignment, canvas=asked.canvas, out=asked.out))
+    print(export(course, asked.assignment, canvas=asked.canvas, moodle=asked.moodle, out=asked.out))
     return 0
 
 
@@ -272,6 +293,7 @@ def _selftest(course: Course, asked: argparse.Namespace) -> int:
 COMMANDS = {
     "release": _release,
     "work": _work,
+    "roster": _roster,
     "sample": _sample,
     "run": _run,
     "report": _report,

@@ -1,16 +1,17 @@
 """Compare the class list with the students who handed in, and name those who are in only one of them.
 
-The class list is nbgrader's: the students whom `nbgrader db student add` or `import`, or Formgrader, put into the
-gradebook. Grading also adds everybody else who hands in; a file in the class's folder records who was added.
+The class list is nbgrader's: the students whom `python -m grading roster`, `nbgrader db student` or Formgrader put
+into the gradebook. Grading also adds everybody else who hands in; a file in the class's folder records who was added.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from grading.class_settings import read_roster
 from grading.course import Course
-from grading.gradebook.students import students
-from grading.roster import not_graded, with_submission
+from grading.gradebook.students import StudentEntry, students
+from grading.submission_folders import not_graded, with_submission
 
 MAX_CLASS_LIST_BYTES = 10_000_000
 
@@ -31,12 +32,18 @@ class Differences:
 
 def differences(course: Course, assignment: str, graded: Collection[str]) -> Differences:
     """Compare the class list with the students who were graded; without a list, there are no differences."""
-    known, added = students(course.config().CourseDirectory.db_url), _added(course)
-    listed = {student for student, entry in known.items() if entry.is_described or student not in added}
+    listed = on_list(course, students(course.config().CourseDirectory.db_url))
     if not listed:
         return Differences()
-    absent = listed - with_submission(course, assignment) - set(graded) - course.excluded() - not_graded(course).keys()
+    expected = listed - read_roster(course).left - course.excluded() - not_graded(course).keys()
+    absent = expected - with_submission(course, assignment) - set(graded)
     return Differences(tuple(sorted(absent)), tuple(sorted(set(graded) - listed)))
+
+
+def on_list(course: Course, known: Mapping[str, StudentEntry]) -> set[str]:
+    """Return who is on the class list among the students in the gradebook, including those who have left since."""
+    added = _added(course)
+    return {student for student, entry in known.items() if entry.is_described or student not in added}
 
 
 def remember(course: Course, student: str) -> None:

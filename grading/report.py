@@ -18,8 +18,8 @@ from grading.gradebook.create import open_gradebook
 from grading.gradebook.students import StudentEntry, students
 from grading.outcome import IN_TIME, NO_DUE_DATE, Outcome, plain
 from grading.repair.messages import SEVERAL_FILES
-from grading.roster import gradable, with_submission
 from grading.run_state import RunState
+from grading.submission_folders import gradable, with_submission
 from grading.text import points, points_off
 from grading.verdict import Verdict
 

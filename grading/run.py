@@ -22,12 +22,12 @@ from grading.pages import NO_PAGE, make_pages
 from grading.pipeline import Pipeline, progress_bar
 from grading.pool import Boxes, Cluster, Pool
 from grading.release import notebook_templates, register
-from grading.roster import not_graded
 from grading.run_state import RunState, lock
 from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.host import Host
 from grading.sandbox.limits import Limits
 from grading.submission import Submissions
+from grading.submission_folders import not_graded
 
 
 @dataclass(frozen=True)

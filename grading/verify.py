@@ -10,9 +10,9 @@ from grading.course import Course, GradingError
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.outcome import Outcome, plain
 from grading.release import notebook_templates
-from grading.roster import gradable
 from grading.run_state import RunState, agree
 from grading.submission import asked, digest_of
+from grading.submission_folders import gradable
 
 POINTS_TOLERANCE = 1e-4  # in points
 NAN = float("nan")  # stands for a score that is not a number, and differs from every score

@@ -18,6 +18,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 from grading.course import GradingError
+from grading.csv_file import read_csv
 from grading.outcome import plain
 from grading.report import Row, cell
 from grading.verdict import Verdict
@@ -91,38 +92,18 @@ def read(file: Path) -> Gradebook:
     Raises:
         GradingError: it cannot be read, or is not such an export.
     """
-    lines = _lines(file)
+    lines = [line.cells for line in read_csv(file, MAX_CANVAS_BYTES, "an export of Canvas")]
     header = tuple(title.strip() for title in lines[0]) if lines else ()
     if not {"ID", "Section"} <= set(header):
         raise GradingError(
             f"{file} begins with {', '.join(map(plain, header[:6])) or 'nothing'}, but a gradebook from Canvas begins "
             "with Student, ID, SIS User ID, SIS Login ID, Section. In Canvas: Grades, Export, Export Entire Gradebook"
         )
-    wide = [tuple(line + [""] * (len(header) - len(line)))[: len(header)] for line in lines[1:]]
+    wide = [(line + ("",) * (len(header) - len(line)))[: len(header)] for line in lines[1:]]
     possible = next((i for i, line in enumerate(wide) if POINTS_POSSIBLE in line[0]), None)
     if possible is None:
         raise GradingError(f"{file} has no row {POINTS_POSSIBLE!r}: export it from Canvas again, and leave it as it is")
     return Gradebook(header, wide[possible], tuple(wide[possible + 1 :]))
-
-
-def _lines(file: Path) -> list[list[str]]:
-    """Return the rows of a file, whose columns are separated by commas or semicolons, without the empty ones."""
-    try:
-        with file.open("rb") as stream:
-            content = stream.read(MAX_CANVAS_BYTES + 1)
-        text = content.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise GradingError(f"{file} cannot be read as an export of Canvas: {error}") from None
-    if len(content) > MAX_CANVAS_BYTES:
-        raise GradingError(
-            f"{file} has more than {MAX_CANVAS_BYTES} bytes; what Canvas exports for a course has far fewer"
-        )
-    first = text.partition("\n")[0]
-    delimiter = ";" if first.count(";") > first.count(",") else ","
-    try:
-        return [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if any(line)]
-    except csv.Error as error:
-        raise GradingError(f"{file} is not a CSV file: {error}") from None
 
 
 def changes(rows: Sequence[Row], assignment: str, gradebook: Gradebook) -> Changes:

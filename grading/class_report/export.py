@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grading.class_report.canvas import changes, csv_of, preview, read
+from grading.class_report.moodle import fill_in
 from grading.course import Course, GradingError
+from grading.gradebook.students import students
 from grading.report import Row, cell, rows
 from grading.text import JOINERS, counted, printable
 
 
-def export(course: Course, assignment: str, *, canvas: Path | None, out: Path | None) -> str:
+def export(
+    course: Course, assignment: str, *, canvas: Path | None = None, moodle: Path | None = None, out: Path | None = None
+) -> str:
     """Write the grades of an assignment and return what is in the file, as text for a terminal.
 
     Args:
@@ -19,25 +23,40 @@ def export(course: Course, assignment: str, *, canvas: Path | None, out: Path | 
         assignment: its name.
         canvas: the gradebook as Canvas exports it; then only what differs from it is written, for Canvas to import.
             ``None`` asks for a table with everything.
+        moodle: the grading worksheet as Moodle exports it, in which the grades are then filled in.
         out: where the file goes; ``None`` means next to the other reports.
 
     Raises:
-        GradingError: there is no such assignment, nobody was graded, or the export of Canvas does not fit.
+        GradingError: there is no such assignment, nobody was graded, or the export of Canvas or Moodle does not fit.
     """
     found = rows(course, assignment)
     folder = course.reports(assignment)
+    if moodle:
+        return _for_moodle(course, found, moodle, out or folder / "moodle.csv")
     if canvas is None:
         file = out or folder / "grades.csv"
         _write(course, file, csv_text(found))
         return f"{counted(len(found), 'student')}, {counted(len(_questions(found)), 'question')}\nTable: {file}"
     file = out or folder / "canvas.csv"
-    if file.resolve() == canvas.resolve():
-        raise GradingError(f"{file} is the export of Canvas itself: choose another file to write to")
+    _require_another(file, canvas)
     new = changes([row for row in found if not row.absent], assignment, read(canvas))
     if new.lines:
         _write(course, file, csv_of(new))
     where = f"For Canvas: {file}" if new.lines else "There is nothing to import, so no file was written."
     return f"{preview(new)}\n\n{where}"
+
+
+def _for_moodle(course: Course, found: Sequence[Row], worksheet: Path, file: Path) -> str:
+    _require_another(file, worksheet)
+    handed_in = [row for row in found if not row.absent]
+    text, said = fill_in(handed_in, worksheet, students(course.config().CourseDirectory.db_url))
+    _write(course, file, text)
+    return f"{said}\n\nFor Moodle (Upload grading worksheet): {file}"
+
+
+def _require_another(file: Path, source: Path) -> None:
+    if file.resolve() == source.resolve():
+        raise GradingError(f"{file} is the export itself: choose another file to write to")
 
 
 def _write(course: Course, file: Path, text: str) -> None:

@@ -1,12 +1,16 @@
-"""The students in a gradebook: who they are, as nbgrader stores it."""
+"""The students in a gradebook: read them, and write those of a roster."""
 
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
 
-from sqlalchemy import select
+from sqlalchemy import create_engine, delete, insert, select, update
+from sqlalchemy.pool import NullPool
 
-from grading._untyped import Student
+from grading._untyped import Student, SubmittedAssignment
+from grading.gradebook.create import create_tables
 from grading.gradebook.lookup import connect
+from grading.gradebook.sqlite import wait_and_lock
 from grading.text import JOINERS, printable
 
 
@@ -41,3 +45,34 @@ def students(url: str, student: str | None = None) -> dict[str, StudentEntry]:
         asked = asked.where(Student.id == student)
     with closing(connection):
         return {row.id: StudentEntry(*(value or "" for value in row)) for row in connection.execute(asked)}
+
+
+def with_work(url: str) -> set[str]:
+    """Return the students who have a submission to any assignment in the gradebook."""
+    connection = connect(url)
+    if connection is None:
+        return set()
+    with closing(connection):
+        return set(connection.scalars(select(SubmittedAssignment.student_id).distinct()))
+
+
+@contextmanager
+def written(
+    url: str, new: Collection[StudentEntry], changed: Collection[StudentEntry], removed: Collection[str]
+) -> Iterator[None]:
+    """Write students in one transaction, which ends with the block: if the block fails, nothing is written."""
+    create_tables(url)
+    engine = create_engine(url, poolclass=NullPool)
+    wait_and_lock(engine)
+    with engine.begin() as connection:
+        for entry in changed:
+            connection.execute(update(Student).where(Student.id == entry.id).values(**_values(entry)))
+        if new:
+            connection.execute(insert(Student), [_values(entry) for entry in new])
+        for student in removed:
+            connection.execute(delete(Student).where(Student.id == student))
+        yield
+
+
+def _values(entry: StudentEntry) -> dict[str, str | None]:
+    return {column: text or None for column, text in asdict(entry).items()}

@@ -11,11 +11,11 @@ PATTERN_CHARACTERS = "*?[]"
 def not_graded(course: Course) -> dict[str, str]:
     """Return the folders that cannot be graded, each with what is wrong with it and what to do."""
     submitted = course.folder / "submitted"
-    wrong = {student: _wrong(student) for student in course.students()}
+    wrong = {student: f"its name {why}: rename it" for student in course.students() if (why := why_not(student))}
     for student in course.students():
         if (submitted / student).is_symlink():
             wrong[student] = "it is a link, and links are not followed: put a copy of the folder there"
-    return {student: why for student, why in wrong.items() if why}
+    return wrong
 
 
 def gradable(course: Course) -> set[str]:
@@ -28,15 +28,15 @@ def with_submission(course: Course, assignment: str) -> set[str]:
     return {student for student in course.students() if course.submitted(student, assignment).is_dir()}
 
 
-def _wrong(student: str) -> str:
+def why_not(student: str) -> str:
     """Return why nbgrader cannot use a name as text, file pattern or file name, or "" if it can."""
     size = len(os.fsencode(student))
     if size > MAX_NAME_BYTES:
-        return f"its name has {size} bytes, more than {MAX_NAME_BYTES}: rename it"
+        return f"has {size} bytes, more than {MAX_NAME_BYTES}"
     if not student.isprintable():
-        return "its name contains characters that cannot be printed: rename it"
+        return "contains characters that cannot be printed"
     if student != student.strip():
-        return "its name begins or ends with a space: rename it"
+        return "begins or ends with a space"
     if found := [c for c in PATTERN_CHARACTERS if c in student]:
-        return f"its name contains {' '.join(found)}, which nbgrader takes for a pattern: rename it"
+        return f"contains {' '.join(found)}, which nbgrader takes for a pattern"
     return ""
