@@ -1,6 +1,7 @@
 """Checks that name the mistake.
 
-``check`` is called in a notebook's test cell: it shows a report and returns the points earned.
+``check`` is called in a notebook's test cell: it shows a report and returns the points earned. ``failing_case`` returns
+an input that failed in it.
 ``examine`` shows nothing: it returns the :class:`Report`. Only ``check`` warns about a correct answer that calls a
 function which would solve the exercise.
 """
@@ -14,10 +15,23 @@ from attnlib.checks import browser
 from attnlib.checks.calling.case import Implementation
 from attnlib.checks.catalogue import QUESTIONS
 from attnlib.checks.evaluation import examine, exercises, prepare_evaluation
+from attnlib.checks.failing_input import FailingCase, NoFailingCase
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
+from attnlib.checks.session import failing_case, keep, kept_case
 
-__all__ = ["CheckFailed", "Choice", "Report", "check", "check_choice", "examine", "exercises"]
+__all__ = [
+    "CheckFailed",
+    "Choice",
+    "FailingCase",
+    "NoFailingCase",
+    "Report",
+    "check",
+    "check_choice",
+    "examine",
+    "exercises",
+    "failing_case",
+]
 
 listeners: list[Callable[[Report | Choice], Any]] = []  # each is called with every report that is shown
 
@@ -65,8 +79,9 @@ def check(name: str, implementation: Implementation, *, points: float = 1, hint:
     if options.get("backend") == "torch" and browser.in_browser() and browser.without_torch():
         print(browser.left_out())
         return 0.0
-    report = prepare_evaluation(name, implementation, **options).watched(implementation)
-    report = replace(report, points=float(points), hints=int(hint))
+    evaluation = prepare_evaluation(name, implementation, **options)
+    report = evaluation.watched(implementation, kept_case(evaluation, implementation))
+    report = keep(evaluation, implementation, replace(report, points=float(points), hints=int(hint)))
     _show(report)
     if report.score == 0:
         raise CheckFailed(report.message)

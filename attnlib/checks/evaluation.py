@@ -21,7 +21,7 @@ from attnlib.checks.catalogue.crash_mistakes import recognise_crash
 from attnlib.checks.catalogue.general_mistakes import Evidence, recognise_general_mistake
 from attnlib.checks.catalogue.gradients import CUT_OFF, GRADIENTS, LESS_EXACT, NAN_GRADIENT
 from attnlib.checks.differences import MISFIT, describe_difference, less_exact
-from attnlib.checks.exercise import Exercise, Mistake
+from attnlib.checks.exercise import AGAIN, Exercise, Mistake
 from attnlib.checks.forbidden_calls import watch_calls
 from attnlib.checks.report import Failure, Report
 
@@ -80,7 +80,7 @@ def prepare_evaluation(
     unasked: str | None = None,
 ) -> "Evaluation":
     """Return the evaluation for an implementation; the arguments and errors are those of :func:`examine`."""
-    exercise = _find(name).without(unasked)
+    exercise = find_exercise(name).without(unasked)
     backend = _checked_backend(exercise, implementation, backend)
     if not callable(implementation):
         raise TypeError(f"implementation is a {type(implementation).__name__}, but a function is needed: pass {name}")
@@ -106,13 +106,32 @@ class Evaluation:
         """Examine an implementation."""
         return self.report(self._answers(implementation, self._asked_of(implementation)))
 
-    def watched(self, implementation: Implementation) -> Report:
-        """Examine an implementation, and note which calls grading does not allow. This takes twice as long."""
+    def watched(self, implementation: Implementation, kept: Case | None = None) -> Report:
+        """Examine an implementation, and note which calls grading does not allow. This takes twice as long.
+
+        ``kept`` is a case that an earlier version of it failed, which is tried first.
+        """
+        kept_answer = SingleCase(self, kept).answer(implementation) if kept else None
         asked = self._asked_of(implementation)
         with watch_calls(self.exercise.forbidden) as calls:
             answers = self._answers(implementation, [i for i in asked if self.grades(i)])
         answers |= self._answers(implementation, [i for i in asked if not self.grades(i)])
-        return replace(self.report(answers), forbidden=calls[0] if calls else None)
+        report = self.report(answers)
+        if kept and kept_answer:
+            report = self._with_kept(report, answers, kept, kept_answer)
+        return replace(report, forbidden=calls[0] if calls else None)
+
+    def _with_kept(self, report: Report, answers: dict[int, Answer], kept: Case, answer: Answer) -> Report:
+        """Return the report with a case that was kept, if that is wrong; it counts only if all others are right."""
+        single = SingleCase(self, kept)
+        if single.is_right(answer):
+            return report
+        if report.passed:
+            self.cases.append(replace(kept, name=f"the input that failed last time (found with {kept.name})"))
+            self.expected.append(single.expected)
+            self.tolerances.append(single.tolerance)
+            report = self.report(answers | {len(self.cases) - 1: answer})
+        return replace(report, kept=kept)
 
     def _asked_of(self, implementation: Implementation) -> list[int]:
         return self.asked({name for name in self.exercise.optional if has_argument(implementation, name)})
@@ -183,8 +202,9 @@ class Evaluation:
         others = tuple(self.cases[i].name for i in self._others(answers, wrong, named))
         last_right = next((self.cases[i].name for i in reversed(answers) if i in correct and i < first), None)
         counts = asked - len(wrong), asked
+        all_wrong = tuple(self.cases[i] for i in wrong)
         failure = Failure(
-            self.cases[first], answer, expected, difference, exercise, tolerance, others, *counts, last_right
+            self.cases[first], answer, expected, difference, exercise, tolerance, others, *counts, last_right, all_wrong
         )
         return Report(exercise.name, self.backend, score, named, failure)
 
@@ -232,6 +252,26 @@ class Evaluation:
         return _same(self.cases[i], answer, self._answer(mistake, i), self.tolerances[i])
 
 
+class SingleCase:
+    """A case beside those of an evaluation, with the expected answer."""
+
+    def __init__(self, evaluation: Evaluation, case: Case) -> None:
+        self._exercise, self._backend, self._case = evaluation.exercise, evaluation.backend, case
+        self.expected, self.tolerance = _expected(self._exercise, case), _tolerance(case)
+
+    def answer(self, implementation: Implementation) -> Answer:
+        """Call an implementation on the case."""
+        return call_submission(implementation, self._case, self._exercise, backend=self._backend)
+
+    def is_right(self, answer: Answer) -> bool:
+        """Tell whether an answer to the case is right."""
+        return _is_right(self._case, answer, self.expected, self.tolerance)
+
+    def is_sound(self) -> bool:
+        """Tell whether the reference gets the case right, in the case's own dtype and backend."""
+        return self.expected.problem is None and self.is_right(self.answer(self._exercise.reference_in(self._backend)))
+
+
 def _checked_backend(exercise: Exercise, implementation: Implementation, backend: str) -> str:
     """Return the backend; a torch module is examined in torch, whatever the argument says."""
     if backend not in ("numpy", "torch"):
@@ -246,7 +286,8 @@ def _checked_backend(exercise: Exercise, implementation: Implementation, backend
     return backend
 
 
-def _find(name: str) -> Exercise:
+def find_exercise(name: str) -> Exercise:
+    """Return an exercise by its name; if there is none, the error says which one was probably meant."""
     try:
         return CATALOGUE[name]
     except (KeyError, TypeError):
@@ -269,7 +310,7 @@ def _cases(exercise: Exercise, backend: str, seed: int | None) -> list[Case]:
 
 def again(case: Case) -> str:
     """Return the name of a case that is asked a second time, which shows what is random or kept between calls."""
-    return f"{case.name}, in a second call"
+    return f"{case.name}{AGAIN}"
 
 
 def _in_float64(case: Case) -> list[Case]:

@@ -17,6 +17,8 @@ import attnlib.numpy
 from attnlib.checks.calling.case import Case, Implementation
 from attnlib.checks.calling.conventions import Arguments, CallingConvention, call_function
 
+AGAIN = ", in a second call"  # the ending of the name of a case that is asked twice
+
 # What attends in one call, for exercises that ask for that.
 ATTENTION_FUNCTIONS = (
     "attnlib.attention",
@@ -101,6 +103,8 @@ class Exercise:
         plain: whether numbers, True, False and tuples are accepted in place of arrays.
         whole_numbers: the inputs that are whole numbers by nature, such as lengths. All other numbers reach the
             reference in float64.
+        unrounded: the inputs whose numbers belong together, such as cosines and sines. ``failing_case`` does not round
+            them.
         in_torch: returns the reference for torch, if it is not the one for NumPy.
         backends: the backends in which the exercise can be checked.
         gradients: whether gradients are checked in torch.
@@ -124,6 +128,7 @@ class Exercise:
     call_exact: CallingConvention | None = None
     plain: bool = False
     whole_numbers: tuple[str, ...] = ()
+    unrounded: tuple[str, ...] = ()
     in_torch: Callable[[], Implementation] | None = None
     backends: tuple[str, ...] = ("numpy", "torch")
     gradients: bool = True

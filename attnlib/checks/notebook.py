@@ -10,13 +10,11 @@ import ast
 import json
 import linecache
 import re
-import signal
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import current_thread, main_thread
 from typing import Any
 
 import attnlib.checks
@@ -26,6 +24,7 @@ from attnlib.checks.array_text import counted
 from attnlib.checks.browser import WithoutTorch
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
+from attnlib.checks.time_limit import time_limit
 
 MAGIC_COMMAND = re.compile(r"^(\s*)([%!?].*)$", re.MULTILINE)
 CHECK_CALL = re.compile(r"^check(?:_choice)?\((.*)", re.MULTILINE)  # in the source, which may have a syntax error
@@ -35,6 +34,10 @@ UNQUOTED_ANSWER = re.compile(
 )  # a letter that is meant as an answer
 # Seconds for one cell. The slowest cell of the solutions trains a model, which takes 20 s on a busy machine.
 CELL_TIMEOUT = 300
+TOO_SLOW = (
+    "the cell was stopped after {} s, in the line above. Is there a loop that never ends? "
+    "If the cell only needs more time, run the command again with --timeout {}"
+)
 
 
 class CellTimeoutError(BaseException):
@@ -144,7 +147,7 @@ def _ran(
     try:
         cell = ast.parse(source, filename)
         code = compile(without_torch.visit(cell) if without_torch else cell, filename, "exec")
-        with _limited(seconds):
+        with time_limit(seconds, lambda: CellTimeoutError(TOO_SLOW.format(seconds, 10 * seconds))):
             exec(code, namespace)
     except attnlib.checks.CheckFailed:
         return True
@@ -167,28 +170,6 @@ def _show_error(error: BaseException, source: str, filename: str) -> None:
     unquoted = UNQUOTED_ANSWER.search(source)
     if unquoted and isinstance(error, NameError):
         print(f'An answer to a question is a string: write "{unquoted[1].upper()}", with the quotation marks.')
-
-
-@contextmanager
-def _limited(seconds: int) -> Iterator[None]:
-    """Raise a :class:`CellTimeoutError` in code that takes longer, and again every second if it is caught."""
-    if not hasattr(signal, "setitimer") or current_thread() is not main_thread():  # others get no signals
-        yield
-        return
-
-    def stop(*_: object) -> None:
-        raise CellTimeoutError(
-            f"the cell was stopped after {seconds} s, in the line above. Is there a loop that never ends? "
-            f"If the cell only needs more time, run the command again with --timeout {10 * seconds}"
-        )
-
-    handler, timer = signal.signal(signal.SIGALRM, stop), signal.setitimer(signal.ITIMER_REAL, seconds, 1)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, handler)
-        signal.setitimer(signal.ITIMER_REAL, *timer)
 
 
 def _display(*objects: object, **options: object) -> None:

@@ -13,10 +13,11 @@ from attnlib.checks.calling.conventions import named_arrays
 from attnlib.checks.comparison import Comparison, first_difference
 from attnlib.checks.differences import inspection_order
 from attnlib.checks.error_explanations import explain_error
-from attnlib.checks.exercise import Exercise, Mistake, Section
+from attnlib.checks.exercise import AGAIN, Exercise, Mistake, Section
 
 MIME_TYPE = "application/vnd.attnlib.report+json"
 MAX_INPUTS = 24  # numbers of a case that are shown
+MAX_NAMES = 3  # cases of one kind that are named
 FORBIDDEN = (
     "{} does what this exercise asks you to write. While a submission is graded, it raises an error, so this answer "
     "would not earn its points. Write the steps yourself."
@@ -38,6 +39,7 @@ class Failure:
         right: how many cases are right.
         asked: how many cases there are.
         last_right: the name of the last case before this one that is right, or None.
+        wrong: all cases that went wrong, this one first.
     """
 
     case: Case
@@ -50,6 +52,17 @@ class Failure:
     right: int = 0
     asked: int = 0
     last_right: str | None = None
+    wrong: tuple[Case, ...] = ()
+
+    def kinds(self) -> str:
+        """Return which kinds of case went wrong, each in a line: the criterion, and the names of its cases."""
+        wrong = {case.name for case in self.wrong}
+        named: dict[str, list[str]] = {}
+        for case in self.wrong:
+            if not (case.name.endswith(AGAIN) and case.name.removesuffix(AGAIN) in wrong):
+                named.setdefault(case.criterion, []).append("the case above" if case is self.case else case.name)
+        lines = [f"• {criterion}: {_listed(names)}" for criterion, names in named.items()]
+        return "\n".join(["Wrong, by kind of case:", *lines])
 
     def comparison(self) -> Comparison | None:
         """Return the first array that differs, cut to a small table, or None if there is no such array."""
@@ -76,6 +89,8 @@ class Report:
         hints: how many hints it gives, 1 or 2.
         remark: what is wrong in an argument that no task asks for; it costs no points.
         forbidden: a function that the answer called and that solves the exercise, such as ``attnlib.softmax``, or None.
+        kept: the case that failed in the last check, if it still fails.
+        offer: how to get hold of an input that fails, or None.
     """
 
     exercise: str
@@ -87,6 +102,8 @@ class Report:
     hints: int = 1
     remark: "Report | None" = None
     forbidden: str | None = None
+    kept: Case | None = None
+    offer: str | None = None
 
     @property
     def passed(self) -> bool:
@@ -177,7 +194,9 @@ class Report:
 
     def next_step(self) -> list[str]:
         """Return the sentences about what to do: the requested hints, and what to fix next."""
-        return [*self._hints(), *self._others()] if self.section else []
+        if self.failure is None or self.section is None:
+            return []
+        return [*self._hints(), *self._others(), self.failure.kinds(), *([self.offer] if self.offer else [])]
 
     @property
     def section(self) -> Section | None:
@@ -242,3 +261,9 @@ class Report:
         blocks = [block for part in self.shown() for block in part._html_blocks()]
         html = report_html.box(self.passed, self.headline(), blocks)
         return {"text/plain": self.message, "text/html": html, MIME_TYPE: self.data()}
+
+
+def _listed(names: list[str]) -> str:
+    """Return names of cases, which may contain commas, as one text; the last ones are only counted."""
+    more = [f"{len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else []
+    return "; ".join([*names[:MAX_NAMES], *more])

@@ -68,8 +68,8 @@ def call_submission(
 
     What it prints is dropped, and its warnings are ignored: students see both when they call the function themselves.
     """
-    inputs = _to_backend(case.inputs, backend, grad=case.upstream is not None)
-    options = _to_backend(case.options, backend, grad=False)
+    inputs = to_backend(case.inputs, backend, grad=case.upstream is not None)
+    options = to_backend(case.options, backend, grad=False)
     try:
         with _fixed_settings(backend):
             setup = copy.deepcopy(case.setup)
@@ -81,6 +81,21 @@ def call_submission(
     except (Exception, SystemExit) as error:
         return Answer(problem="raised", error=_error_text(error), line=_student_line(error))
     return Answer(answer.arrays, answer.problem, changed=tuple(changed))
+
+
+def call_on(implementation: Implementation, case: Case, exercise: CallSpec, *, backend: str) -> Any:
+    """Call ``implementation`` on a case, and return what it returns, or, if the case asks for them, also the gradients.
+
+    What it prints is shown, and what it raises is raised.
+    """
+    inputs = to_backend(case.inputs, backend, grad=case.upstream is not None)
+    options = to_backend(case.options, backend, grad=False)
+    returned, sources = exercise.call(implementation, inputs, options, copy.deepcopy(case.setup), case.training)
+    if case.upstream is None:
+        return returned
+    answer = _collect(returned, exercise.outputs_of(case), backend, exercise.plain)
+    answer = _with_gradients(answer, returned, sources, case.upstream) if answer.problem is None else answer
+    return answer.arrays if answer.problem is None else returned
 
 
 @contextlib.contextmanager
@@ -105,10 +120,10 @@ def _gradients(backend: str) -> contextlib.AbstractContextManager[object]:
     return torch.enable_grad()
 
 
-def _to_backend(x: Any, backend: str, *, grad: bool) -> Any:
+def to_backend(x: Any, backend: str, *, grad: bool) -> Any:
     """Return a copy in the backend's arrays. Those of floating point can require gradients."""
     if isinstance(x, dict):
-        return {name: _to_backend(value, backend, grad=grad) for name, value in x.items()}
+        return {name: to_backend(value, backend, grad=grad) for name, value in x.items()}
     if not isinstance(x, np.ndarray):
         return x if callable(x) else copy.deepcopy(x)
     own = x.copy(order="K")  # in the same memory layout: some cases hand out non-contiguous input on purpose

@@ -5,7 +5,7 @@ A notebook imports the names and may call them; nothing is examined here, becaus
 
 from typing import Any
 
-__all__ = ["CheckFailed", "check", "check_choice", "examine", "exercises"]
+__all__ = ["CheckFailed", "check", "check_choice", "examine", "exercises", "failing_case"]
 
 NOT_EXAMINED = "is not examined here: while a notebook is being graded, only the assignment's own checks are answered."
 listeners: list[Any] = []
@@ -23,6 +23,9 @@ class NotExamined:
     def __init__(self, name: object) -> None:
         self.message = f"{name!s:.80} {NOT_EXAMINED}"
 
+    def __bool__(self) -> bool:
+        return False
+
     def __repr__(self) -> str:
         return self.message
 
@@ -38,6 +41,11 @@ def check(name: str, implementation: Any, **options: Any) -> None:
 
 
 check_choice = check
+
+
+def failing_case(name: str) -> NotExamined:
+    """Return what is false and says that nothing is examined here."""
+    return NotExamined(name)
 
 
 def exercises() -> tuple[str, ...]:

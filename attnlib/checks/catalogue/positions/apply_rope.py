@@ -1046,6 +1046,7 @@ EXERCISE = Exercise(
     advice="Take the first case. Write its two pairs on paper, (10, -5) and (20, 5), and turn each: (11, 2) and "
     "(8, 19). Print the two parts of x, and the two new parts, before you join them. Which is the first to differ?",
     inputs=inputs,
+    unrounded=("cos", "sin"),
     mistakes=tuple(MISTAKES),
     analytic_gradients=through_rope,
 )
