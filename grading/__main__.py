@@ -46,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     copied = "copy an assignment to work on, without ever overwriting one that is already there"
     work = _command(commands, "work", copied, "?")
     work.add_argument("--to", type=Path, metavar="FOLDER", help="where to copy it (default: work/)")
+    students = "write one file for students: the notebooks, attnlib and the versions of what they need"
+    bundle = _class_command(commands, "bundle", students)
+    bundle.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: in the class's folder)")
     _roster_options(_class_command(commands, "roster", "put a class list into the gradebook, and show what changes"))
     _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
     _command(
@@ -141,6 +144,13 @@ def _work(course: Course, asked: argparse.Namespace) -> int:
     from grading.handout import WORK_FOLDER, start_work
 
     print("\n".join(start_work(course, asked.assignment, asked.to or course.root / WORK_FOLDER)))
+    return 0
+
+
+def _bundle(course: Course, asked: argparse.Namespace) -> int:
+    from grading.bundle import bundle
+
+    print(bundle(course, asked.out))
     return 0
 
 
@@ -293,6 +303,7 @@ def _selftest(course: Course, asked: argparse.Namespace) -> int:
 COMMANDS = {
     "release": _release,
     "work": _work,
+    "bundle": _bundle,
     "roster": _roster,
     "sample": _sample,
     "run": _run,

@@ -6,6 +6,7 @@ from typing import Any
 
 import nbformat
 from dateutil.tz import gettz as gettz  # type: ignore[import-untyped]
+from flit_core.wheel import make_wheel_in as make_wheel_in  # type: ignore[import-untyped]
 from nbconvert.exporters import HTMLExporter as HTMLExporter
 from nbconvert.filters.markdown_mistune import InvalidNotebook as InvalidNotebook
 from nbconvert.filters.markdown_mistune import IPythonRenderer as IPythonRenderer

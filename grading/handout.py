@@ -35,7 +35,7 @@ def hand_out(course: Course, assignment: str | None = None) -> list[str]:
         GradingError: there is nothing to release, or it cannot be written.
     """
     before = _digests(course)
-    files = _generated(course, assignment) if course.assignments() else _found(course, before)
+    files = released(course, assignment)
     now = {path: _digest(content) for path, content in files.items()}
     kept = {path: digest for path, digest in before.items() if assignment and not path.startswith(f"{assignment}/")}
     lines = [f"{digest}  {path}\n" for path, digest in sorted((kept | now).items())]
@@ -44,6 +44,15 @@ def hand_out(course: Course, assignment: str | None = None) -> list[str]:
         said = list(_published(course, files, before))
         _write(course.root / DIGESTS, "".join(lines).encode())
     return said
+
+
+def released(course: Course, assignment: str | None = None) -> Files:
+    """Return the notebooks as they are released: an assignment's, or all. Nobody's work is among them.
+
+    Raises:
+        GradingError: there is nothing to release.
+    """
+    return _generated(course, assignment) if course.assignments() else _found(course, _digests(course))
 
 
 def start_work(course: Course, assignment: str | None, folder: Path) -> list[str]:

@@ -22,6 +22,7 @@ NOT_COUNTED = (
     "grading/verify.py",
     "grading/gradebook/migrate.py",
     "grading/handout.py",
+    "grading/bundle.py",
     "grading/exchange.py",
     # these show what was graded: feedback pages, which `report` makes again, tables, and the book's figures
     "grading/class_report",

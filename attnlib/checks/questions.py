@@ -1,6 +1,7 @@
 """Questions with options to choose from: every option has an explanation, which is shown to students who choose it."""
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from attnlib.checks import report_html
@@ -17,12 +18,23 @@ class Question:
     """A question, known by its ``name``. Its text and its options are in the notebook.
 
     ``why`` explains every option, by its letter: why it is right, or what it overlooks without saying which is right.
+    ``right`` is the letter of the right option or, in the copy for students, its digest, so that nobody reads the
+    answer in passing. It is not a secret: the check says yes to whoever tries all options.
     """
 
     name: str
     right: str
     why: dict[str, str]
     section: Section
+
+    def is_right(self, letter: str | None) -> bool:
+        """Whether this is the letter of the right option."""
+        return letter is not None and self.right in (letter, digest_of_answer(self.name, letter))
+
+
+def digest_of_answer(name: str, letter: str) -> str:
+    """Return what takes the place of the right letter in the copy for students."""
+    return sha256(f"{name}: {letter}".encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,7 @@ class Choice:
     @property
     def passed(self) -> bool:
         """Whether the right option was chosen."""
-        return self.letter == self.question.right
+        return self.question.is_right(self.letter)
 
     @property
     def score(self) -> float:

@@ -17,7 +17,8 @@ def attention_shapes(query: Shape, key: Shape, value: Shape) -> tuple[Shape, Sha
     """Return the shapes of scores and output, for the shapes of query, key and value."""
     *leading, T, _ = query
     S, D_v = value[-2:]
-    return (*leading, T, S), (*leading, T, D_v)
+    scores, context = (*leading, T, S), (*leading, T, D_v)
+    return scores, context
 
 
 def inputs(rng: np.random.Generator) -> Iterator[Case]:
