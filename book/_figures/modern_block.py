@@ -98,7 +98,7 @@ def tuning(losses: dict[str, dict[float, float]], control: float) -> Figure:
     ax.set_xscale("log")
     ax.set_xticks(rates, [f"{rate:g}" for rate in rates])
     ax.minorticks_off()
-    ax.set(xlabel="largest learning rate", ylabel="held-out loss (nats per token)")
+    ax.set(xlabel="peak learning rate", ylabel="held-out loss (nats per token)")
     ax.grid(True)
     figure.legend(loc="outside lower center", ncols=2, fontsize=10)
     return figure
