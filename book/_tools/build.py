@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "_build" / "source"  # the folder that Sphinx reads: links to what the book is made from
 BUILT = ROOT / "_build" / "book"  # where Sphinx writes, and caches what it has read and executed
 SITE = ROOT / "_build" / "html"
+SPHINX_SEARCH = ("searchindex.js", "searchtools.js")  # gives way to _static/search.js
 KEEP = ["lite"]  # the part of the site that is built separately: JupyterLite
 SOURCES = {
     "book": ROOT / "book",
@@ -64,7 +65,7 @@ def publish() -> None:
     """Replace the site by a copy of what was built, and keep JupyterLite."""
     new = SITE.with_name("html.new")
     shutil.rmtree(new, ignore_errors=True)
-    shutil.copytree(BUILT / "html", new)
+    shutil.copytree(BUILT / "html", new, ignore=shutil.ignore_patterns(*SPHINX_SEARCH))
     replace_folder(new, SITE, keep=KEEP)
 
 
