@@ -99,7 +99,7 @@ def _text(node: Any) -> str:
 def _pieces(node: Any) -> Iterator[str]:
     if isinstance(node, NavigableString):
         yield str(node)
-    elif isinstance(node, Tag) and node.name == "span" and "math" in node.get("class", []):
+    elif isinstance(node, Tag) and node.name == "span" and "math" in node.get_attribute_list("class"):
         yield "…"
     elif isinstance(node, Tag) and not node.css.match(NOT_SEARCHED):
         for child in node.children:
