@@ -76,8 +76,9 @@ def test_zeros_do_what_ablate_and_zeroed_columns_do(model, halves):
     with torch.no_grad():
         other.layers[1].self_attn.out_proj.weight[:, 2 * D :] = 0
         other.layers[0].self_attn.out_proj.weight[:, :D] = 0
-    np.testing.assert_allclose(replaced, ablated, atol=1e-6)
-    np.testing.assert_allclose(replaced, heads.token_losses(other, tokens), atol=1e-6)
+    # In float32, neighbouring numbers near 14 are 1e-6 apart.
+    np.testing.assert_allclose(replaced, ablated, atol=1e-5)
+    np.testing.assert_allclose(replaced, heads.token_losses(other, tokens), atol=1e-5)
     assert np.abs(replaced - intact).max() > 1e-3
     np.testing.assert_array_equal(heads.token_losses(model, tokens), intact)  # nothing remains afterwards
 
