@@ -175,27 +175,6 @@ def test_what_does_not_count_is_asked_last(name, backend):
         assert counts == sorted(counts, reverse=True)
 
 
-def of_the_annotated_transformer_s_heads(dropout):
-    """Many heads with a dropout of the weights, as Rush's class has them, by the names of the task."""
-
-    class Heads(attnlib.torch.MultiHeadAttention):
-        def __init__(self, embed_dim, num_heads, dropout=dropout):
-            super().__init__(embed_dim, num_heads)
-            self.drop = torch.nn.Dropout(dropout)
-
-        def forward(self, query, key=None, value=None):
-            return self.drop(super().forward(query, key, value))
-
-    return Heads
-
-
-def test_a_dropout_that_is_an_argument_is_not_examined():
-    assert examine("MultiHeadAttention", of_the_annotated_transformer_s_heads(0.1), seed=0).passed
-    always = of_the_annotated_transformer_s_heads(0.1)
-    no_argument = type("Always", (always,), {"__init__": lambda self, E, H: always.__init__(self, E, H)})
-    assert examine("MultiHeadAttention", no_argument, seed=0).mistake == "differs-in-training"
-
-
 def test_a_function_that_lacks_what_is_asked_for_is_told_which_argument():
     report = examine("scaled_dot", lambda query, key: scores(query, key), seed=0)
     assert 0 < report.score < 1

@@ -12,9 +12,6 @@ from attnlib._arrays import is_torch
 from attnlib.checks.calling.case import Implementation
 
 Arguments = Mapping[str, Any]
-# What a module may call an argument for dropout, which is switched off while it is called in training mode.
-DROPOUT = ("dropout", "dropout_p", "attn_dropout", "attention_dropout", "resid_dropout")
-
 CallingConvention = Callable[[Implementation, Arguments, Arguments, Arguments, bool], tuple[Any, dict[str, Any]]]
 
 
@@ -38,16 +35,14 @@ def call_module(
 ) -> tuple[Any, dict[str, Any]]:
     """Make a module (with whole numbers of the setup by position), load its weights (the first input), and call it.
 
-    It is called in training mode or in evaluation mode. No task asks for dropout, so in training mode an argument such
-    as ``dropout=0.1`` is 0. An input named ``earlier`` holds the arguments of an earlier call, which must not affect
-    this one.
+    It is called in training mode or in evaluation mode. An input named ``earlier`` holds the arguments of an earlier
+    call, which must not affect this one.
     """
     if hasattr(implementation, "forward") and not isinstance(implementation, type):
         raise TypeError(f"an object of the class {type(implementation).__name__} was passed: pass the class itself")
     (_, weights), *others = inputs.items()
     numbers = [x for x in setup.values() if type(x) is int]
-    named = {name: x for name, x in setup.items() if type(x) is not int}
-    module = implementation(*numbers, **(_without_dropout(implementation) if training else {}), **named)
+    module = implementation(*numbers, **{name: x for name, x in setup.items() if type(x) is not int})
     parameters = _load(module, weights)
     if training:
         module.train()
@@ -76,15 +71,6 @@ def has_argument(implementation: Implementation, argument: str) -> bool:
         return any(argument in inspect.signature(one).parameters for one in called)
     except (TypeError, ValueError):  # a function written in C, for example, tells nothing about its arguments
         return False
-
-
-def _without_dropout(implementation: Implementation) -> dict[str, float]:
-    """Return the arguments that switch off the dropout of a module, if it has any."""
-    try:
-        parameters = inspect.signature(implementation).parameters
-    except (TypeError, ValueError):
-        return {}
-    return {name: 0.0 for name in DROPOUT if name in parameters and isinstance(parameters[name].default, float)}
 
 
 def _load(module: Any, weights: Arguments) -> dict[str, Any]:
