@@ -10,6 +10,7 @@ from pathlib import Path
 import nbgrader
 
 import grading
+from grading.class_settings import read_class
 from grading.course import Course
 from grading.handout import RELEASED_FOLDER
 
@@ -43,8 +44,11 @@ c.Autograde.autograde_preprocessors = [
     "grading.rendering.Sanitize",
 ]
 
-# Late work costs nothing. To change this, set c.LateSubmissionPlugin.penalty_method = "zero", or give
+# Late work costs what the settings of the class say, and nothing without them. For another rule, give
 # c.AssignLatePenalties.plugin_class a class of your own, as the page for instructors shows.
+if share := read_class(course).late_penalty_per_day:
+    c.AssignLatePenalties.plugin_class = "grading.late_penalty.SharePerDay"
+    c.SharePerDay.share = share
 
 templates = Path(grading.__file__).with_name("templates")
 nbgraders_templates = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"

@@ -1,7 +1,6 @@
 """Import a class list, release an assignment, grade a class, report on it, export the grades, or test the sandbox."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
@@ -16,6 +15,7 @@ from grading.verdict import Verdict
 
 # A command imports whatever else it needs when it is called. That takes seconds, in which a box can start.
 
+ABOUT_NEW_COURSE = "Set up the folder of a class. In a terminal, it asks for what the options do not say."
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -46,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     copied = "copy an assignment to work on, without ever overwriting one that is already there"
     work = _command(commands, "work", copied, "?")
     work.add_argument("--to", type=Path, metavar="FOLDER", help="where to copy it (default: work/)")
+    new = commands.add_parser("new-course", help="set up the folder of a class", description=ABOUT_NEW_COURSE)
+    _new_course_options(new)
+    _class_command(commands, "doctor-course", "say what is missing before a class can be graded, and what to do")
     students = "write one file for students: the notebooks, attnlib and the versions of what they need"
     bundle = _class_command(commands, "bundle", students)
     bundle.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: in the class's folder)")
@@ -70,6 +73,17 @@ def _parser() -> argparse.ArgumentParser:
     migrate.add_argument("--from", dest="source", required=True, metavar="URL", help=source)
     _run_options(_command(commands, "run", "grade submissions, write a feedback page for each, and report"))
     return parser
+
+
+def _new_course_options(new: argparse.ArgumentParser) -> None:
+    new.add_argument("course", type=Path, metavar="DIR", help="the folder of the class, such as class")
+    new.add_argument("--name", help="what the course is called")
+    new.add_argument("--term", help="when it is taught")
+    new.add_argument("--book", metavar="URL", help="the address where the book is published")
+    new.add_argument("--penalty", metavar="SHARE", help="the share of the score that a day of lateness costs: 0.1, say")
+    due = 'when an assignment is due, such as 02-self-attention="2030-01-31 23:59 UTC"; may be given several times'
+    new.add_argument("--due", action="append", default=[], metavar="ASSIGNMENT=DATE", help=due)
+    new.add_argument("--roster", type=Path, metavar="FILE.csv", help="the class list, as for the command roster")
 
 
 def _roster_options(roster: argparse.ArgumentParser) -> None:
@@ -147,6 +161,23 @@ def _work(course: Course, asked: argparse.Namespace) -> int:
     return 0
 
 
+def _new_course(course: Course, asked: argparse.Namespace) -> int:
+    from grading.new_course import Answers, new_course
+
+    given = {"name": asked.name, "term": asked.term, "book": asked.book, "penalty": asked.penalty}
+    print(new_course(course, Answers(given, ask=input if sys.stdin.isatty() else None), asked.due, asked.roster))
+    return 0
+
+
+def _doctor_course(course: Course, asked: argparse.Namespace) -> int:
+    from grading.doctor_course import examine
+
+    findings = examine(course)
+    for finding in findings:
+        print(finding)
+    return int(any(finding.missing for finding in findings))
+
+
 def _bundle(course: Course, asked: argparse.Namespace) -> int:
     from grading.bundle import bundle
 
@@ -203,11 +234,11 @@ def _report(course: Course, asked: argparse.Namespace) -> int:
 
 
 def _show(course: Course, asked: argparse.Namespace) -> int:
-    from attnlib.checks.book_links import BOOK_VARIABLE
     from grading.class_list import differences
     from grading.class_report.export import csv_text
     from grading.class_report.page_data import page
     from grading.class_report.similarity import compare_submissions
+    from grading.class_settings import book_address
     from grading.report import rows, table
     from grading.submission_folders import not_graded
 
@@ -218,7 +249,7 @@ def _show(course: Course, asked: argparse.Namespace) -> int:
     refused = not_graded(course)
     listed = differences(course, asked.assignment, handed_in)
     labels = {row.outcome.student: row.label for row in graded}
-    book = os.environ.get(BOOK_VARIABLE, "")
+    book = book_address(course)
     shown = page(graded, asked.assignment, folder, alike, book=book, refused=refused, listed=listed)
     course.files.write(folder / "grades.csv", csv_text(graded).encode())
     course.files.write(folder / "grades.html", shown.encode())
@@ -303,6 +334,8 @@ def _selftest(course: Course, asked: argparse.Namespace) -> int:
 COMMANDS = {
     "release": _release,
     "work": _work,
+    "new-course": _new_course,
+    "doctor-course": _doctor_course,
     "bundle": _bundle,
     "roster": _roster,
     "sample": _sample,

@@ -30,6 +30,7 @@ from nbgrader.converters import GenerateFeedback as GenerateFeedback
 from nbgrader.converters.base import NbGraderException as NbGraderException
 from nbgrader.coursedir import CourseDirectory as CourseDirectory
 from nbgrader.dbutil import ALEMBIC_DIR as ALEMBIC_DIR
+from nbgrader.plugins import BasePlugin as BasePlugin
 from nbgrader.preprocessors import AssignLatePenalties as AssignLatePenalties
 from nbgrader.preprocessors import GetGrades as GetGrades
 from nbgrader.preprocessors import NbGraderPreprocessor as NbGraderPreprocessor

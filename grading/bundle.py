@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 from attnlib.checks.questions import digest_of_answer
 from grading._untyped import make_wheel_in
+from grading.class_settings import ClassSettings, read_class
 from grading.course import Course, GradingError, environment
 from grading.handout import WORK_FOLDER, Files, released
 from grading.text import counted
@@ -24,9 +25,9 @@ FOLDER = "attention"  # the folder that unpacking makes
 SOURCE_DATE = 315_532_800  # 1980, where the times of a zip file begin
 BUILDERS = {"flit-core"}  # what only an editable installation of attnlib needs
 README = """\
-# The exercises of the course on attention
+# {title}
 
-You need Python 3.11 or newer, and 0.4 GB of disk space. In this folder:
+{book}You need Python 3.11 or newer, and 0.4 GB of disk space. In this folder:
 
 ```bash
 python3 -m venv .venv
@@ -56,7 +57,7 @@ def bundle(course: Course, out: Path | None = None) -> str:
     wheel, content = _wheel(course.root)
     lock = (course.root / "requirements.txt").read_text(encoding="utf-8")
     files |= {wheel: content, "requirements.txt": _requirements(course.root, lock, wheel).encode()}
-    files |= {"constraints.txt": lock.encode(), "README.md": README.encode()}
+    files |= {"constraints.txt": lock.encode(), "README.md": _readme(read_class(course)).encode()}
     file = (out or course.folder / NAME).absolute()
     try:
         if file.is_relative_to(course.folder):
@@ -68,6 +69,11 @@ def bundle(course: Course, out: Path | None = None) -> str:
             f"cannot write {file}: {error}. Pass --out FILE, in a folder that you can write to"
         ) from None
     return f"{counted(len(notebooks), 'notebook')} and {wheel} in {file}"
+
+
+def _readme(settings: ClassSettings) -> str:
+    title = ", ".join(filter(None, (settings.name, settings.term))) or "The exercises of the course on attention"
+    return README.format(title=title, book=f"The book: {settings.book}\n\n" if settings.book else "")
 
 
 def _zipped(files: Files) -> bytes:

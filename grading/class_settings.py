@@ -1,10 +1,11 @@
 """The settings of a class, in the file ``course.toml`` in its folder."""
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,21 @@ COLUMNS = ("id", "moodle_identifier", "name", "first_name", "last_name", "email"
 ABOUT_ROSTER = """\
 The columns of the class list that `python -m grading roster FILE.csv` reads, and the students who have left.
 They keep their marks, but nobody expects further work from them."""
+
+TEMPLATE = """\
+# The settings of one class. Commands use those in class/, in the folder that ATTENTION_CLASS names, or in --course DIR.
+# `python -m grading doctor-course` checks them. Students, due dates, extensions and marks are in nbgrader's gradebook.
+
+# What the course is called, and when it is taught. Students read this in their bundle.
+name = {name}
+term = {term}
+
+# The address where the book is published: feedback, the report and the bundle link to it. "" for no links.
+book = {book}
+
+# The share of the score that each day of lateness costs, from 0 (nothing) to 1. A day that has begun counts.
+late_penalty_per_day = {late_penalty_per_day}
+"""
 
 
 def file_of(course: Course) -> Path:
@@ -35,6 +51,63 @@ def read_settings(course: Course) -> dict[str, Any]:
         raise GradingError(
             f"{file_of(course)} cannot be read: {error}. Correct that line: see https://toml.io"
         ) from None
+
+
+@dataclass(frozen=True)
+class ClassSettings:
+    """The settings of a class, except those of the roster.
+
+    Attributes:
+        name: what the course is called.
+        term: when it is taught.
+        book: the address where the book is published, or "".
+        late_penalty_per_day: the share of the score that each day of lateness costs.
+    """
+
+    name: str = ""
+    term: str = ""
+    book: str = ""
+    late_penalty_per_day: float = 0.0
+
+
+def read_class(course: Course) -> ClassSettings:
+    """Return the settings that stand before the tables.
+
+    Raises:
+        GradingError: one of them is unknown, or not what was expected.
+    """
+    found = {key: value for key, value in read_settings(course).items() if key != "roster"}
+    known = asdict(ClassSettings())
+    if odd := sorted(found.keys() - known.keys()):
+        raise GradingError(f"{file_of(course)} has {', '.join(odd)}; expected are only {', '.join(known)} and [roster]")
+    settings = ClassSettings(**found)
+    require_valid(settings, str(file_of(course)))
+    return settings
+
+
+def require_valid(settings: ClassSettings, where: str) -> None:
+    """Raise a :class:`GradingError` that names ``where`` if a setting cannot be what it is meant to be."""
+    for key in ("name", "term", "book"):
+        if not isinstance(text := getattr(settings, key), str) or not text.isprintable():
+            raise GradingError(f"{where}: {key} is {text!r}; expected was a text in quotation marks, on one line")
+    if settings.book and not settings.book.startswith(("https://", "http://", "file://")):
+        raise GradingError(f"{where}: book is {settings.book!r}; expected was an address like https://example.org/book")
+    share = settings.late_penalty_per_day
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+        raise GradingError(f"{where}: late_penalty_per_day is {share!r}; expected was a share from 0 to 1, such as 0.1")
+
+
+def book_address(course: Course) -> str:
+    """Return where the book is published: what ATTENTION_BOOK says, or else the settings of the class."""
+    from attnlib.checks.book_links import BOOK_VARIABLE  # NumPy, which takes a while to import
+
+    return os.environ.get(BOOK_VARIABLE) or read_class(course).book
+
+
+def write_class(course: Course, settings: ClassSettings) -> None:
+    """Write the settings of a new class."""
+    values = {key: _toml(value) for key, value in asdict(settings).items()}
+    course.files.write(file_of(course), TEMPLATE.format(**values).encode())
 
 
 @dataclass(frozen=True)
@@ -86,8 +159,10 @@ def _text(course: Course) -> str:
         return ""
 
 
-def _toml(value: str | Sequence[str]) -> str:
-    """Return a text, or a list of texts, in TOML, whose strings are written like those of JSON."""
+def _toml(value: float | str | Sequence[str]) -> str:
+    """Return a number, a text or a list of texts in TOML, whose strings are written like those of JSON."""
+    if isinstance(value, int | float):
+        return repr(value)
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return f"[{', '.join(map(_toml, value))}]"

@@ -1,6 +1,5 @@
 """Grade a class: repair, run, judge, record, and make pages. A run can be stopped at any time, and resumed later."""
 
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
@@ -10,6 +9,7 @@ from importlib import import_module
 from logging import Logger
 
 from attnlib.checks.book_links import BOOK_VARIABLE
+from grading.class_settings import book_address
 from grading.course import Course, GradingError, environment, importing, log_file, quiet
 from grading.exchange import keep_for_exchange
 from grading.gradebook.agreement import require_agreement
@@ -86,7 +86,7 @@ def run(
     with lock(course), quiet(), ExitStack() as stack:
         pool = pool or stack.enter_context(closing(how.pool(course)))
         # Feedback is read elsewhere. Without the book's address, it names the sections to reread, but has no links.
-        stack.enter_context(environment(BOOK_VARIABLE, os.environ.get(BOOK_VARIABLE, "")))
+        stack.enter_context(environment(BOOK_VARIABLE, book_address(course)))
         log = log_file(course, assignment)
         if not how.regrade:
             require_agreement(course, assignment)

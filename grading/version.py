@@ -23,6 +23,8 @@ NOT_COUNTED = (
     "grading/gradebook/migrate.py",
     "grading/handout.py",
     "grading/bundle.py",
+    "grading/new_course.py",
+    "grading/doctor_course.py",
     "grading/exchange.py",
     # these show what was graded: feedback pages, which `report` makes again, tables, and the book's figures
     "grading/class_report",
