@@ -88,8 +88,9 @@ def failing_case(name: str) -> FailingCase | NoFailingCase:
     Example:
         >>> import numpy as np
         >>> from attnlib.checks import check, failing_case
-        >>> softmax = lambda x, axis=-1: np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)
-        >>> earned = check("softmax", softmax, seed=0)  # doctest: +ELLIPSIS
+        >>> def along_the_last_axis(x, axis=-1):
+        ...     return np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)
+        >>> earned = check("softmax", along_the_last_axis, seed=0)  # doctest: +ELLIPSIS
         ✗ softmax: ...
         >>> case = failing_case("softmax")
         >>> case.arguments
