@@ -1,6 +1,7 @@
 """The marks that follow from what a test asks for, and options: which files come first, and how many cases are run."""
 
 import random
+import sys
 from collections import defaultdict
 
 import pytest
@@ -33,3 +34,9 @@ def some_cases(names, most):
     for name in names:
         cases[name.partition("[")[0]].append(name)
     return {name for test, found in cases.items() for name in random.Random(test).sample(found, min(most, len(found)))}
+
+
+def pytest_runtest_setup():
+    """Forget which cases failed in an earlier test of this process: a check would try them first."""
+    if session := sys.modules.get("attnlib.checks.session"):
+        session._outcomes.clear()
