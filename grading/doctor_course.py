@@ -4,14 +4,11 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import select
-
-from grading._untyped import Assignment
 from grading.bundle import NAME
 from grading.class_list import on_list
 from grading.class_settings import book_address, file_of, read_class, read_roster
 from grading.course import Course, GradingError
-from grading.gradebook.lookup import connect
+from grading.gradebook.lookup import with_due_date
 from grading.gradebook.students import students
 from grading.sandbox.bubblewrap import require_hidden
 from grading.submission_folders import not_graded
@@ -67,18 +64,10 @@ def _sandbox(course: Course) -> Finding:
 
 
 def _due_dates(course: Course) -> Finding:
-    known = _with_due_date(course)
+    known = with_due_date(course.config().CourseDirectory.db_url)
     without = [name for name in course.assignments() if name not in known]
     if not without:
         return Finding("due dates of all assignments")
     command = f'.venv/bin/nbgrader db assignment add {without[0]} --duedate "2030-01-31 23:59 UTC"'
     hint = f"without one, nobody is late. Set it in Formgrader, or with {command}"
     return Finding(f"due dates ({', '.join(without)})", hint)
-
-
-def _with_due_date(course: Course) -> set[str]:
-    connection = connect(course.config().CourseDirectory.db_url)
-    if connection is None:
-        return set()
-    with connection:
-        return set(connection.scalars(select(Assignment.name).where(Assignment.duedate.is_not(None))))

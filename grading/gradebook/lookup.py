@@ -46,3 +46,12 @@ def submitters(url: str, assignment: str) -> set[str]:
     with closing(connection):
         its = select(SubmittedAssignment.student_id).join(Assignment).where(Assignment.name == assignment)
         return set(connection.scalars(its))
+
+
+def with_due_date(url: str) -> set[str]:
+    """Return the assignments for which a gradebook has a due date."""
+    connection = connect(url)
+    if connection is None:
+        return set()
+    with closing(connection):
+        return set(connection.scalars(select(Assignment.name).where(Assignment.duedate.is_not(None))))
