@@ -53,6 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     bundle = _class_command(commands, "bundle", students)
     bundle.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: in the class's folder)")
     _roster_options(_class_command(commands, "roster", "put a class list into the gradebook, and show what changes"))
+    downloads = "read downloads of submissions, keep every attempt, and put the last one where it is graded"
+    _collect_options(_command(commands, "collect", downloads))
     _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
     _command(
         commands, "report", "show the grades and write the feedback again, with what was graded by hand since the run"
@@ -94,6 +96,18 @@ def _roster_options(roster: argparse.ArgumentParser) -> None:
     for column in COLUMNS:
         title = f"the title of the column with the {column.replace('_', ' ')} (default: recognised)"
         roster.add_argument(f"--{column.replace('_', '-')}", metavar="COLUMN", default="", help=title)
+
+
+def _collect_options(collect: argparse.ArgumentParser) -> None:
+    what = "folders, or zips from Canvas, Moodle or Blackboard, or the folder `inbound` of nbgrader's exchange"
+    collect.add_argument("sources", nargs="+", type=Path, metavar="SOURCE", help=what)
+    systems = ("canvas", "moodle", "blackboard", "nbgrader", "folders")
+    told = "what named the files (default: recognised by the names)"
+    collect.add_argument("--from", dest="told", choices=systems, default="", help=told)
+    zone = "the zone of times that name none, such as Europe/Berlin (default: time_zone in course.toml, or else UTC)"
+    collect.add_argument("--time-zone", metavar="ZONE", default="", help=zone)
+    collect.add_argument("--unlisted", action="store_true", help="collect students who are not on the class list, too")
+    collect.add_argument("--dry-run", action="store_true", help="show what would be collected, and write nothing")
 
 
 def _run_options(run: argparse.ArgumentParser) -> None:
@@ -190,6 +204,17 @@ def _roster(course: Course, asked: argparse.Namespace) -> int:
 
     told = {column: title for column in COLUMNS if (title := getattr(asked, column))}
     print(import_roster(course, asked.file, told, complete=asked.complete, dry_run=asked.dry_run))
+    return 0
+
+
+def _collect(course: Course, asked: argparse.Namespace) -> int:
+    from grading.class_settings import read_class
+    from grading.collect.collect import collect
+    from grading.timestamp import time_zone
+
+    zone = time_zone(asked.time_zone or read_class(course).time_zone)
+    how = {"told": asked.told, "unlisted": asked.unlisted, "dry_run": asked.dry_run}
+    print(collect(course, asked.assignment, asked.sources, zone, **how))
     return 0
 
 
@@ -338,6 +363,7 @@ COMMANDS = {
     "doctor-course": _doctor_course,
     "bundle": _bundle,
     "roster": _roster,
+    "collect": _collect,
     "sample": _sample,
     "run": _run,
     "report": _report,

@@ -31,6 +31,9 @@ book = {book}
 
 # The share of the score that each day of lateness costs, from 0 (nothing) to 1. A day that has begun counts.
 late_penalty_per_day = {late_penalty_per_day}
+
+# The time zone of the times in downloads that name none, such as Blackboard's.
+time_zone = {time_zone}
 """
 
 
@@ -62,12 +65,14 @@ class ClassSettings:
         term: when it is taught.
         book: the address where the book is published, or "".
         late_penalty_per_day: the share of the score that each day of lateness costs.
+        time_zone: the name of the zone of times that name none.
     """
 
     name: str = ""
     term: str = ""
     book: str = ""
     late_penalty_per_day: float = 0.0
+    time_zone: str = "UTC"
 
 
 def read_class(course: Course) -> ClassSettings:
@@ -87,7 +92,7 @@ def read_class(course: Course) -> ClassSettings:
 
 def require_valid(settings: ClassSettings, where: str) -> None:
     """Raise a :class:`GradingError` that names ``where`` if a setting cannot be what it is meant to be."""
-    for key in ("name", "term", "book"):
+    for key in ("name", "term", "book", "time_zone"):
         if not isinstance(text := getattr(settings, key), str) or not text.isprintable():
             raise GradingError(f"{where}: {key} is {text!r}; expected was a text in quotation marks, on one line")
     if settings.book and not settings.book.startswith(("https://", "http://", "file://")):

@@ -76,6 +76,10 @@ class Course:
         """Return the folder in which a student's notebooks arrive."""
         return self.folder / "submitted" / student / assignment
 
+    def attempts(self, student: str, assignment: str) -> Path:
+        """Return the folder with every attempt that was collected from a student."""
+        return self.folder / "attempts" / assignment / student
+
     def autograded(self, student: str, assignment: str) -> Path:
         """Return the folder of a student's executed notebooks."""
         return self.folder / "autograded" / student / assignment

@@ -109,6 +109,12 @@ class SafeFolder:
                 os.unlink(path.name, dir_fd=folder)
             os.fsync(folder)
 
+    def move(self, path: Path, target: Path) -> None:
+        """Give a file or folder another place, where nothing is yet."""
+        with self.opened(path.parent) as source, self.opened(target.parent, make=True) as destination:
+            os.rename(path.name, target.name, src_dir_fd=source, dst_dir_fd=destination)
+            os.fsync(destination)
+
     def names(self, folder: Path, suffix: str = "") -> list[str]:
         """Return the names in a folder that end in ``suffix`` and are not hidden; none if there is no such folder."""
         with suppress(FileNotFoundError), self.opened(folder) as descriptor:

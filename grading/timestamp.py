@@ -2,19 +2,21 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from pathlib import Path
 
 from grading._untyped import gettz, parse_utc
+from grading.course import GradingError
 from grading.safe_files import SafeFolder
 
 TIMESTAMP_FILE = "timestamp.txt"  # the name that `nbgrader collect` gives it
 LATE_MARK = "LATE"  # replaces the time of a late submission from Canvas, which does not say more
 MAX_TIMESTAMP_BYTES = 100  # twice what a time and a time zone need
+ZONE_NAME = re.compile(r"[A-Za-z]+(?:[/_+-][A-Za-z\d]+)*")
 # The zone is an offset or a name. A path is not accepted as a name, because that file would then be read.
 TIMESTAMP_PATTERN = re.compile(
     r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?) ?"
-    r"(?:(Z|[+-]\d\d:?\d\d)|([A-Za-z]+(?:[/_+-][A-Za-z\d]+)*))?"
+    r"(?:(Z|[+-]\d\d:?\d\d)|(" + ZONE_NAME.pattern + r"))?"
 )
 
 
@@ -34,20 +36,44 @@ class HandedIn:
 def handed_in(folder: Path) -> HandedIn:
     """Return what a submission's folder, which may hold anything, says about when it was handed in."""
     try:
-        text = _text(folder)
+        return handed_in_text(_content(folder))
+    except FileNotFoundError:
+        return HandedIn()
+    except OSError as error:
+        return _unknown(error)
+
+
+def handed_in_text(content: bytes) -> HandedIn:
+    """Return what the bytes of a `timestamp.txt` say."""
+    try:
+        text = content[:MAX_TIMESTAMP_BYTES].decode("ascii").strip()
         if text == LATE_MARK:
             return HandedIn(
                 late=True, problem=f"{TIMESTAMP_FILE} says {LATE_MARK}, but not when. Write the date and time there."
             )
         return HandedIn(_moment(text))
-    except FileNotFoundError:
-        return HandedIn()
-    except (OSError, ValueError, OverflowError) as error:
-        return HandedIn(problem=f"{TIMESTAMP_FILE}: {error}. It is not known whether the submission came late.")
+    except (ValueError, OverflowError) as error:
+        return _unknown(error)
 
 
-def _text(folder: Path) -> str:
-    return SafeFolder(folder.parents[1]).read(folder / TIMESTAMP_FILE, MAX_TIMESTAMP_BYTES).decode("ascii").strip()
+def time_zone(name: str) -> tzinfo:
+    """Return a time zone by its name, such as Europe/Berlin.
+
+    Raises:
+        GradingError: there is no such zone.
+    """
+    zone: tzinfo | None = gettz(name) if ZONE_NAME.fullmatch(name) else None
+    if zone is None:
+        raise GradingError(f"{name!r} is not a time zone; expected was a name like UTC, Europe/Berlin or America/Lima")
+    return zone
+
+
+def _unknown(error: Exception) -> HandedIn:
+    return HandedIn(problem=f"{TIMESTAMP_FILE}: {error}. It is not known whether the submission came late.")
+
+
+def _content(folder: Path) -> bytes:
+    return SafeFolder(folder.parents[1]).read(folder / TIMESTAMP_FILE, MAX_TIMESTAMP_BYTES)
 
 
 def _moment(text: str) -> datetime:

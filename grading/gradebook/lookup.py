@@ -7,7 +7,7 @@ from sqlalchemy import Connection, create_engine, inspect, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
-from grading._untyped import Assignment, SubmittedAssignment
+from grading._untyped import Assignment, Grade, SubmittedAssignment, SubmittedNotebook
 
 
 def connect(url: str) -> Connection | None:
@@ -46,6 +46,17 @@ def submitters(url: str, assignment: str) -> set[str]:
     with closing(connection):
         its = select(SubmittedAssignment.student_id).join(Assignment).where(Assignment.name == assignment)
         return set(connection.scalars(its))
+
+
+def marked_by_hand(url: str, assignment: str) -> set[str]:
+    """Return the students to whose submission for an assignment a person has given a mark."""
+    connection = connect(url)
+    if connection is None:
+        return set()
+    with closing(connection):
+        its = select(SubmittedAssignment.student_id).join(SubmittedNotebook).join(Grade).join(Assignment)
+        its = its.where(Assignment.name == assignment, Grade.manual_score.is_not(None))
+        return set(connection.scalars(its.distinct()))
 
 
 def with_due_date(url: str) -> set[str]:

@@ -20,7 +20,7 @@ MAX_FILES = 10  # notebooks that are read to find the right one
 
 # What browsers, systems and course sites add to a name. Repetitions are bounded, to keep hostile names from being slow.
 _COPY = r"(?:[ _-]{0,3}(?:\(\d{1,3}\)|copy(?:[ _-]?\d{1,3})?)|[ _-]\d{1,2}){0,2}"
-_NOTEBOOK = re.compile(r"\.ipynb(?:\.json|\.txt)?\Z", re.IGNORECASE)
+NOTEBOOK_NAME = re.compile(r"\.ipynb(?:\.json|\.txt)?\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -144,13 +144,13 @@ def _entry(parent: str, item: "os.DirEntry[str]") -> _Entry:
 
 def _choose(entries: Sequence[_Entry], wanted: str) -> list[_Entry]:
     """Return the notebooks to look into: first those with the wanted name, then the newest."""
-    notebooks = [entry for entry in entries if not entry.kind and _NOTEBOOK.search(entry.name)]
+    notebooks = [entry for entry in entries if not entry.kind and NOTEBOOK_NAME.search(entry.name)]
     notebooks.sort(key=lambda entry: (entry.name == wanted, not entry.parent, _fits(entry, wanted), entry.changed))
     return notebooks[: -MAX_FILES - 1 : -1]
 
 
 def _fits(entry: _Entry, wanted: str) -> bool:
-    pattern = rf"(?:copy of )?{re.escape(Path(wanted).stem)}{_COPY}{_NOTEBOOK.pattern}"
+    pattern = rf"(?:copy of )?{re.escape(Path(wanted).stem)}{_COPY}{NOTEBOOK_NAME.pattern}"
     return re.fullmatch(pattern, entry.name, re.IGNORECASE) is not None
 
 

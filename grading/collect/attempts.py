@@ -1,0 +1,156 @@
+"""Every attempt of every student, kept in the class's folder; and the one that is graded, put among the submissions.
+
+An attempt is a folder of its own, `attempts/ASSIGNMENT/STUDENT/ATTEMPT`, with the files, a timestamp if it is known,
+and `attempt.json`, which says where they came from. A submission that somebody put in place by hand is moved there
+before another one replaces it, so nothing is lost.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+from grading.course import Course
+from grading.exchange import SECRET
+from grading.lateness import TIME_FORMAT
+from grading.repair.files import MAX_NOTEBOOK_BYTES
+from grading.timestamp import LATE_MARK, TIMESTAMP_FILE, handed_in
+
+ABOUT_FILE, MAX_ABOUT_BYTES = "attempt.json", 100_000
+BY_HAND = "submitted"  # the source of a submission that was not collected
+NOT_WORK = (ABOUT_FILE, TIMESTAMP_FILE, SECRET)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What is known about one attempt.
+
+    Attributes:
+        student: the student's id.
+        digest: the digest of the names and contents of its files.
+        source: the name of the file or folder that it was collected from.
+        system: what named the files: "canvas", "moodle", and so on.
+        files: the names that its files had there, by the names that they have here.
+        when: when it was handed in, in UTC, in ISO format, or "" if that is not known.
+        late: whether it is known to be late, without the time.
+        order: a number that is larger for later attempts, if the system gives one.
+        received: when it was collected or, if it was not, last written, in the same format as ``when``.
+    """
+
+    student: str
+    digest: str
+    source: str
+    system: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    when: str = ""
+    late: bool = False
+    order: int = 0
+    received: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return f"{self.when.replace(':', '') or 'unknown-time'}-{self.digest[:12]}"
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """What sorts the attempts of a student by time. Without a time, the attempt came when it was collected."""
+        return (self.when or self.received, self.order)
+
+    @property
+    def timestamp(self) -> str:
+        """What `timestamp.txt` says, or "" if there is no such file."""
+        if self.when:
+            return f"{datetime.fromisoformat(self.when):{TIME_FORMAT}}"
+        return LATE_MARK if self.late else ""
+
+
+def iso(when: datetime | None) -> str:
+    """Return a time in UTC, without a zone, as text that sorts by time; "" for none."""
+    return when.isoformat(timespec="microseconds") if when else ""
+
+
+def now() -> str:
+    """Return the time."""
+    return iso(datetime.now(UTC).replace(tzinfo=None))
+
+
+def digest(contents: Mapping[str, bytes]) -> str:
+    """Return the digest of files, by name."""
+    lines = [f"{sha256(content).hexdigest()} {name}" for name, content in sorted(contents.items())]
+    return sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
+
+
+class Attempts:
+    """The attempts at one assignment of a class."""
+
+    def __init__(self, course: Course, assignment: str) -> None:
+        self.course, self.assignment, self._files = course, assignment, course.files
+
+    def folder(self, student: str) -> Path:
+        """Return the folder with the attempts of a student."""
+        return self.course.attempts(student, self.assignment)
+
+    def students(self) -> list[str]:
+        """Return the students of whom attempts were kept."""
+        return self._files.names(self.course.folder / "attempts" / self.assignment)
+
+    def of(self, student: str) -> list[Attempt]:
+        """Return the attempts of a student that were kept, the first one first."""
+        found = []
+        for name in self._files.names(self.folder(student)):
+            try:
+                about = self._files.read(self.folder(student) / name / ABOUT_FILE, MAX_ABOUT_BYTES)
+                found.append(Attempt(**json.loads(about)))
+            except (OSError, ValueError, TypeError):
+                continue  # it was cut off while it was written: the source is collected again
+        return sorted(found, key=lambda attempt: attempt.place)
+
+    def keep(self, attempt: Attempt, contents: Mapping[str, bytes]) -> None:
+        """Write an attempt, unless it is there already. What says that it is there is written last."""
+        folder = self.folder(attempt.student) / attempt.name
+        if self._files.changed(folder / ABOUT_FILE) is not None:
+            return
+        for name, content in self._with_timestamp(attempt, contents).items():
+            self._files.write(folder / name, content)
+        self._files.write(folder / ABOUT_FILE, json.dumps(asdict(attempt), indent=1).encode())
+
+    def submit(self, attempt: Attempt) -> None:
+        """Put an attempt among the submissions. What is there is moved to the attempts, unless it is one of them."""
+        student, folder = attempt.student, self.folder(attempt.student) / attempt.name
+        target = self.course.submitted(student, self.assignment)
+        there = self.submitted(student)
+        if there and there.digest not in {one.digest for one in self.of(student)}:
+            self._files.move(target, self.folder(student) / there.name)
+            about = json.dumps(asdict(there), indent=1).encode()
+            self._files.write(self.folder(student) / there.name / ABOUT_FILE, about)
+        self._files.remove(target)
+        for name in self._files.names(folder):
+            if name != ABOUT_FILE:
+                self._files.write(target / name, self._files.read(folder / name, MAX_NOTEBOOK_BYTES))
+
+    def submitted(self, student: str) -> Attempt | None:
+        """Return what is known about a student's submission as it is now, or None if there is none."""
+        folder = self.course.submitted(student, self.assignment)
+        names = self._files.names(folder)
+        if not names:
+            return None
+        contents, changed = {}, 0
+        for name in names:
+            if name not in NOT_WORK:
+                try:
+                    changed = max(changed, self._files.changed(folder / name) or 0)
+                    contents[name] = self._files.read(folder / name, MAX_NOTEBOOK_BYTES)
+                except OSError as error:  # a subfolder or a link, say, which no collected attempt has
+                    contents[name] = str(error).encode()
+        handed = handed_in(folder)
+        files = {name: name for name in contents}
+        received = iso(datetime.fromtimestamp(changed / 1e9, UTC).replace(tzinfo=None))
+        return Attempt(student, digest(contents), BY_HAND, BY_HAND, files, iso(handed.when), handed.late, 0, received)
+
+    @staticmethod
+    def _with_timestamp(attempt: Attempt, contents: Mapping[str, bytes]) -> dict[str, bytes]:
+        stamp = {TIMESTAMP_FILE: attempt.timestamp.encode()} if attempt.timestamp else {}
+        return {**contents, **stamp}

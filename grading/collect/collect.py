@@ -1,0 +1,165 @@
+"""Collect an assignment from downloads: keep every attempt, put the one that counts in place, and say what happened."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from pathlib import Path
+
+from grading._untyped import tqdm
+from grading.class_list import differences, on_list
+from grading.collect.attempts import Attempt, Attempts
+from grading.collect.read_sources import Collected, Reading
+from grading.collect.students import KnownStudents
+from grading.collect.systems import Asked
+from grading.course import Course, GradingError
+from grading.gradebook.lookup import marked_by_hand
+from grading.gradebook.students import StudentEntry, students
+from grading.outcome import plain
+from grading.run_state import lock
+from grading.text import counted
+
+NAMES = {
+    "canvas": "a download from Canvas",
+    "moodle": "a download from Moodle",
+    "blackboard": "a download from Blackboard",
+    "nbgrader": "nbgrader's exchange",
+    "folders": "folders of students",
+}
+MAX_LISTED = 20  # files or students in one list, so that a class of 300 can be read
+
+
+@dataclass
+class Changes:
+    """What collecting changes: the attempts that count now.
+
+    Attributes:
+        first: those of students from whom nothing had come.
+        other: those that replace another one, each with the number of attempts.
+        same: how many students there are for whom nothing changes.
+        earlier: the new attempts that do not count, because there is a later one.
+    """
+
+    first: list[Attempt] = field(default_factory=list)
+    other: list[tuple[Attempt, int]] = field(default_factory=list)
+    same: int = 0
+    earlier: list[Attempt] = field(default_factory=list)
+
+
+def collect(
+    course: Course,
+    assignment: str,
+    sources: Sequence[Path],
+    zone: tzinfo,
+    *,
+    told: str = "",
+    unlisted: bool = False,
+    dry_run: bool = False,
+) -> str:
+    """Collect an assignment, and return what was done, as text for a terminal.
+
+    Args:
+        course: the class.
+        assignment: its name.
+        sources: folders, or zips from Canvas, Moodle or Blackboard.
+        zone: the time zone of times that name none.
+        told: the system that named the files; "" to recognise it.
+        unlisted: whether students who are not on the class list are collected as well.
+        dry_run: whether nothing is written.
+
+    Raises:
+        GradingError: there is no such assignment, a source cannot be read, or a run on this class is in progress.
+    """
+    course.require(assignment)
+    url = course.config().CourseDirectory.db_url
+    known = students(url)
+    who = KnownStudents(known, on_list(course, known))
+    attempts = Attempts(course, assignment)
+    asked = Asked(assignment, course.assignments(), who.ids, zone)
+    with nullcontext() if dry_run else lock(course):
+        before = {student: attempts.of(student) for student in attempts.students()}
+        reading = Reading(asked, who, _not_kept if dry_run else attempts.keep, told=told, unlisted=unlisted)
+        for source in tqdm(sources, unit="source", desc="collect", disable=None):
+            _require_elsewhere(source, course)
+            reading.read(source)
+        changes = _changed(attempts, reading.collected.attempts, before)
+        if not dry_run:
+            for attempt in (*changes.first, *(attempt for attempt, _ in changes.other)):
+                attempts.submit(attempt)
+    marked = marked_by_hand(url, assignment)
+    said = [*_shown(reading.collected, changes, marked, known)]
+    absent = differences(course, assignment, [attempt.student for attempt in changes.first]).absent
+    said += _block("On the class list, but handed in nothing", [_label(student, known) for student in absent])
+    said.append("This was a dry run: nothing was written." if dry_run else f"Next: python -m grading run {assignment}")
+    return "\n".join(said)
+
+
+def _not_kept(attempt: Attempt, contents: Mapping[str, bytes]) -> None:
+    """Keep nothing: this is a dry run."""
+
+
+def _require_elsewhere(source: Path, course: Course) -> None:
+    if source.resolve().is_relative_to(course.folder):
+        raise GradingError(f"{source} is in the class's folder; expected was a download, which is kept elsewhere")
+
+
+def _changed(
+    attempts: Attempts, came: Mapping[str, Sequence[Attempt]], before: Mapping[str, Sequence[Attempt]]
+) -> Changes:
+    """Return what changes if the last attempt of each student counts."""
+    changes = Changes()
+    for student, new in sorted(came.items()):
+        there, old = attempts.submitted(student), before.get(student, [])
+        by_hand = [there] if there and there.digest not in {one.digest for one in old} else []
+        everything = {one.name: one for one in (*by_hand, *new, *old)}  # the old ones know when they were received
+        last = max(everything.values(), key=lambda one: one.place)
+        if there is None:
+            changes.first.append(last)
+        elif there.digest != last.digest:
+            changes.other.append((last, len(everything)))
+        else:
+            changes.same += 1
+            known = {there.digest, *(one.digest for one in old)}
+            changes.earlier += [one for one in new if one.digest not in known]
+    return changes
+
+
+def _shown(
+    collected: Collected, changes: Changes, by_hand: Collection[str], known: Mapping[str, StudentEntry]
+) -> Iterator[str]:
+    for source, system in collected.systems.items():
+        yield f"{plain(source)}: files as in {NAMES[system]}"
+    yield from _block(
+        "Collected for the first time", [_label(one.student, known) + _when(one) for one in changes.first]
+    )
+    other = [f"{_label(one.student, known)}: the last of {n}{_when(one)}" for one, n in changes.other]
+    yield from _block("Another attempt counts now", other)
+    marked = [_label(one.student, known) for one, _ in changes.other if one.student in by_hand]
+    yield from _block("Of these, marked by hand: the marks stay, and Formgrader lists them for another look", marked)
+    earlier = [_label(one.student, known) + _when(one) for one in changes.earlier]
+    yield from _block("Kept, but a later attempt counts", earlier)
+    yield f"The same as before: {counted(changes.same, 'student')}."
+    unknown = [f"{plain(text)}: {counted(n, 'file')}" for text, n in sorted(collected.unknown.items())]
+    yield from _block("Not on the class list, so not collected (--unlisted collects them)", unknown)
+    yield from _block("Refused", [f"{plain(file)}: it {why}" for file, why in collected.refused])
+    if collected.by_name:
+        yield f"Recognised by name, because Moodle's numbers are others: {counted(len(collected.by_name), 'student')}."
+    yield from _block("Notes", map(plain, collected.notes))
+    if collected.ignored:
+        kinds = ", ".join(f"{n} {plain(kind)}" for kind, n in collected.ignored.most_common(10))
+        yield f"Left out, because only notebooks and zips of them are collected: {kinds}."
+
+
+def _block(title: str, lines: Iterable[str]) -> list[str]:
+    listed = [f"  {line}" for line in lines]
+    more = [f"  and {len(listed) - MAX_LISTED} more"] if len(listed) > MAX_LISTED else []
+    return [f"{title} ({len(listed)}):", *listed[:MAX_LISTED], *more] if listed else []
+
+
+def _label(student: str, known: Mapping[str, StudentEntry]) -> str:
+    entry = known.get(student)
+    return f"{entry.name} ({plain(student)})" if entry and entry.name else plain(student)
+
+
+def _when(attempt: Attempt) -> str:
+    return f", handed in {attempt.timestamp}" if attempt.timestamp else ""

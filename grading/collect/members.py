@@ -1,0 +1,155 @@
+"""List the files in a folder or a zip without reading them, and read them up to a limit. Both may be hostile.
+
+Nothing is unpacked: the path of a file only says what the file is, and is never used to write to. Links, paths that
+lead out of the archive, and files that are encrypted, empty or too large are refused, with the reason.
+"""
+
+import os
+import re
+import stat
+import unicodedata
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from grading.course import GradingError
+from grading.repair.files import MAX_NOTEBOOK_BYTES
+from grading.safe_files import SafeFolder
+
+MAX_MEMBERS = 50_000  # a class of 300 with ten files each has 3,000
+MAX_DEPTH = 8  # folders within folders
+ENCRYPTED, NAMES_ARE_UTF8 = 0x1, 0x800  # bits of a zip entry's flags
+NOT_THE_STUDENTS = ("__MACOSX", ".DS_Store", "Thumbs.db")  # what systems add to archives and folders
+
+
+class RefusedMemberError(Exception):
+    """A file cannot be collected. The text is a predicate: "is a link"."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file in a folder or a zip. ``path`` has its parts, and ``read`` returns its bytes, or says why it cannot."""
+
+    path: tuple[str, ...]
+    read: Callable[[], bytes]
+
+    def __str__(self) -> str:
+        return "/".join(self.path)
+
+
+@contextmanager
+def members(source: Path) -> Iterator[list[Member]]:
+    """Open a folder or a zip, which can be read in this block, and return its files in the order of their names.
+
+    Raises:
+        GradingError: it is neither, or it has too many files.
+    """
+    with ExitStack() as opened:
+        try:
+            found = list(_of_folder(source) if source.is_dir() else _of_zip(opened.enter_context(source.open("rb"))))
+        except (OSError, BadZipFile, NotImplementedError, UnicodeDecodeError, RefusedMemberError) as error:
+            raise GradingError(
+                f"{source} cannot be read: {error}. Expected was a folder, or a zip that a learning management system "
+                "wrote. Download it again, or unpack it yourself and name the folder"
+            ) from None
+        yield sorted(found, key=lambda member: member.path)
+
+
+def inside(content: bytes) -> list[Member]:
+    """Return the files in a zip that a student handed in.
+
+    Raises:
+        RefusedMemberError: it is not a zip that can be read.
+    """
+    try:
+        return sorted(_of_zip(BytesIO(content)), key=lambda member: member.path)
+    except (BadZipFile, NotImplementedError, UnicodeDecodeError, OSError) as error:
+        raise RefusedMemberError(f"is not a zip that can be read ({error})") from None
+
+
+def _of_folder(root: Path) -> Iterator[Member]:
+    files, count = SafeFolder(root.resolve()), 0
+    for folder, folders, names in os.walk(files.root, followlinks=False):
+        depth = len(Path(folder).relative_to(files.root).parts)
+        folders[:] = sorted(folders) if depth < MAX_DEPTH else []
+        for name in names:
+            count += 1
+            _require_few(count)
+            path = Path(folder, name)
+            parts = tuple(map(_text, path.relative_to(files.root).parts))
+            if _is_the_students(parts):
+                yield Member(parts, lambda path=path: _read_file(files, path))  # type: ignore[misc]
+
+
+def _read_file(files: SafeFolder, path: Path) -> bytes:
+    try:
+        with files.file(path) as descriptor, open(descriptor, "rb", closefd=False) as stream:
+            return _limited(stream)
+    except OSError as error:
+        raise RefusedMemberError(f"cannot be read: {error}") from None
+
+
+def _of_zip(stream: BinaryIO) -> Iterator[Member]:
+    archive = ZipFile(stream)
+    infos = archive.infolist()
+    _require_few(len(infos))
+    for info in infos:
+        parts = tuple(re.split(r"[/\\]", _name(info)))
+        if not info.is_dir() and _is_the_students(parts):
+            yield Member(parts, lambda info=info: _read_entry(archive, info))  # type: ignore[misc]
+
+
+def _read_entry(archive: ZipFile, info: ZipInfo) -> bytes:
+    parts = re.split(r"[/\\]", _name(info))
+    if ".." in parts or not parts[0]:
+        raise RefusedMemberError("has a path that leads out of the archive")
+    if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
+        raise RefusedMemberError("is a link, or is not a plain file")
+    if info.flag_bits & ENCRYPTED:
+        raise RefusedMemberError("is encrypted")
+    if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+        raise RefusedMemberError("is compressed by a method other than deflate")
+    try:
+        with archive.open(info) as stream:
+            return _limited(stream)
+    except (BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+        raise RefusedMemberError(f"cannot be unpacked ({error})") from None
+
+
+def _limited(stream: object) -> bytes:
+    """Read a stream up to the limit, whatever size its archive claims."""
+    content: bytes = stream.read(MAX_NOTEBOOK_BYTES + 1)  # type: ignore[attr-defined]
+    if len(content) > MAX_NOTEBOOK_BYTES:
+        raise RefusedMemberError(f"has more than {MAX_NOTEBOOK_BYTES} bytes")
+    if not content:
+        raise RefusedMemberError("is empty: 0 bytes")
+    return content
+
+
+def _name(info: ZipInfo) -> str:
+    """Return the name of an entry. Many programs write UTF-8 without saying so, which is then read as code page 437."""
+    if info.flag_bits & NAMES_ARE_UTF8:
+        return _text(info.filename)
+    try:
+        return _text(info.filename.encode("cp437").decode())
+    except UnicodeError:
+        return _text(info.filename)
+
+
+def _text(name: str) -> str:
+    """Return a name in the form NFC, with a replacement character for each byte that is not UTF-8."""
+    return unicodedata.normalize("NFC", os.fsencode(name).decode(errors="replace"))
+
+
+def _is_the_students(parts: tuple[str, ...]) -> bool:
+    return not parts[-1].startswith("._") and not any(part in NOT_THE_STUDENTS for part in parts)
+
+
+def _require_few(count: int) -> None:
+    if count > MAX_MEMBERS:
+        raise RefusedMemberError(f"it has more than {MAX_MEMBERS} files")

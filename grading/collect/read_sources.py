@@ -1,0 +1,162 @@
+"""Read sources into attempts, with the files of each, and list whatever cannot be collected, with the reason."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grading.collect.attempts import Attempt, digest, iso, now
+from grading.collect.members import Member, RefusedMemberError, inside, members
+from grading.collect.students import KnownStudents
+from grading.collect.systems import SYSTEMS, Asked, Found, recognise, wrong_student
+from grading.exchange import SECRET
+from grading.repair.files import MAX_FILES, MAX_NOTEBOOK_BYTES, NOTEBOOK_NAME
+from grading.timestamp import TIMESTAMP_FILE, handed_in_text
+
+MAX_NAME = 100  # bytes of a file's name
+MAX_ATTEMPT_BYTES = 3 * MAX_NOTEBOOK_BYTES
+
+Keep = Callable[[Attempt, Mapping[str, bytes]], None]
+
+
+@dataclass
+class Collected:
+    """What came out of the sources.
+
+    Attributes:
+        attempts: what came from each student.
+        systems: the system that named each source.
+        unknown: what the system calls the students who are not on the class list, with how many files each has.
+        refused: the files that cannot be collected, with the reason.
+        ignored: how many other files there are, by the end of their names.
+        by_name: the students whom Moodle numbers differently here, so that only the name was the same.
+        notes: what to know, a sentence each.
+    """
+
+    attempts: dict[str, list[Attempt]] = field(default_factory=dict)
+    systems: dict[str, str] = field(default_factory=dict)
+    unknown: Counter[str] = field(default_factory=Counter)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    ignored: Counter[str] = field(default_factory=Counter)
+    by_name: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+
+class Reading:
+    """Reads the sources of one assignment, one after another, and passes each attempt with its files to ``keep``."""
+
+    def __init__(
+        self, asked: Asked, known: KnownStudents, keep: Keep, *, told: str = "", unlisted: bool = False
+    ) -> None:
+        self.asked, self.known, self.keep, self.told = asked, known, keep, told
+        self.unlisted = unlisted or not known.ids  # without a class list, everybody is taken
+        self.collected = Collected()
+
+    def read(self, source: Path) -> None:
+        """Read one folder or zip.
+
+        Raises:
+            GradingError: it cannot be read, or nothing in it is named as expected.
+        """
+        with members(source) as found:
+            system = recognise(found, self.asked, str(source), self.told)
+            self.collected.systems[source.name] = system
+            for student, files in self._grouped(found, system):
+                self._attempt(student, files, source.name, system)
+
+    def _grouped(self, found: Sequence[Member], system: str) -> Iterator[tuple[str, list[Found]]]:
+        """Yield the files of each attempt, with the id of the student."""
+        groups: defaultdict[tuple[str, str], list[Found]] = defaultdict(list)
+        for member in found:
+            if one := SYSTEMS[system](member, self.asked):
+                if student := self._student(one, system):
+                    groups[student, one.attempt].append(one)
+            else:
+                self._ignore(member.path[-1])
+        yield from ((student, files) for (student, _), files in groups.items())
+
+    def _student(self, found: Found, system: str) -> str:
+        """Return the id of the student whose file it is, or "" if the file is not collected."""
+        student = self.known.find(found.student, by_name=system == "moodle")
+        if student:
+            if system == "moodle" and student != found.student:
+                self.collected.by_name.add(student)
+            return student
+        if wrong := wrong_student(found.student):
+            self.collected.refused.append((str(found.member), f"the name of its student {wrong}"))
+        elif self.unlisted:
+            return found.student
+        else:
+            self.collected.unknown[found.student] += 1
+        return ""
+
+    def _attempt(self, student: str, files: Sequence[Found], source: str, system: str) -> None:
+        contents: dict[str, bytes] = {}
+        names: dict[str, str] = {}
+        when, late = files[0].when, any(one.late for one in files)
+        for found in files:
+            if found.file == TIMESTAMP_FILE and system in ("folders", "nbgrader"):
+                stamp = handed_in_text(self._content(found.member))
+                when, late = stamp.when or when, stamp.late
+                self.collected.notes += [f"{found.member}: {stamp.problem}"] if stamp.problem else []
+                continue
+            for name, content in self._notebooks(found, system):
+                if sum(map(len, contents.values())) + len(content) > MAX_ATTEMPT_BYTES:
+                    more = f"is left out, because the student's files have more than {MAX_ATTEMPT_BYTES} bytes"
+                    self.collected.refused.append((str(found.member), more))
+                elif content not in contents.values():
+                    new = _free(_file_name(name), contents)
+                    contents[new], names[new] = content, found.member.path[-1]
+        if not contents.keys() - {SECRET}:
+            return
+        if len(contents) > MAX_FILES:
+            self.collected.notes.append(
+                f"{student} has {len(contents)} notebooks: at most {MAX_FILES} are looked into."
+            )
+        about = (student, digest({n: c for n, c in contents.items() if n != SECRET}), source, system, names)
+        attempt = Attempt(*about, iso(when), late, max(found.order for found in files), now())
+        self.keep(attempt, contents)
+        self.collected.attempts.setdefault(student, []).append(attempt)
+
+    def _notebooks(self, found: Found, system: str) -> Iterator[tuple[str, bytes]]:
+        """Yield the notebooks in a file, which may be a zip of them."""
+        name = found.file
+        if NOTEBOOK_NAME.search(name) or (name == SECRET and system in ("folders", "nbgrader")):
+            if content := self._content(found.member):
+                yield name, content
+        elif name.lower().endswith(".zip"):
+            try:
+                packed = inside(self._content(found.member) or b"")
+            except RefusedMemberError as why:
+                self.collected.refused.append((str(found.member), str(why)))
+                return
+            for member in packed[: MAX_FILES * MAX_FILES]:
+                if NOTEBOOK_NAME.search(member.path[-1]) and (content := self._content(member, within=found.member)):
+                    yield member.path[-1], content
+        else:
+            self._ignore(name)
+
+    def _content(self, member: Member, within: Member | None = None) -> bytes:
+        try:
+            return member.read()
+        except RefusedMemberError as why:
+            self.collected.refused.append((f"{within}: {member}" if within else str(member), str(why)))
+            return b""
+
+    def _ignore(self, name: str) -> None:
+        self.collected.ignored[Path(name).suffix.lower() or name] += 1
+
+
+def _file_name(name: str) -> str:
+    """Return a name that a file can have anywhere, for the one that a student gave it."""
+    clean = "".join(c if c.isprintable() and c not in '/\\:*?"<>|' else "_" for c in name).strip()
+    stem, suffix = clean.rsplit(".ipynb", 1) if ".ipynb" in clean else (clean, "")
+    stem = stem.lstrip(".").encode()[:MAX_NAME].decode(errors="ignore")
+    return f"{stem or 'notebook'}.ipynb{suffix}" if ".ipynb" in clean else stem
+
+
+def _free(name: str, taken: dict[str, bytes]) -> str:
+    """Return the name, or, if another file has it, one with a number, as browsers write it."""
+    stem, dot, suffix = name.partition(".ipynb")
+    names = [name, *(f"{stem} ({n}){dot}{suffix}" for n in range(1, len(taken) + 1))]
+    return next(one for one in names if one.casefold() not in {there.casefold() for there in taken})

@@ -1,0 +1,155 @@
+"""How Canvas, Moodle, Blackboard and nbgrader's exchange name what they let instructors download.
+
+Sources: Canvas, lib/content_zipper.rb and the method infer_comment_context_from_filename of
+https://github.com/instructure/canvas-lms, which reads the names again; Moodle, mod/assign/locallib.php of
+https://github.com/moodle/moodle; Blackboard's help on downloading assignments; nbgrader, nbgrader/exchange/default.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+
+from grading._untyped import parse_utc
+from grading.collect.members import Member
+from grading.course import GradingError
+from grading.submission_folders import why_not
+from grading.text import counted
+
+CANVAS = re.compile(r"[^_]+_(?P<late>LATE_)?(?P<student>\d+)_(?P<order>\d+)_(?P<file>.+)")
+# A name contains no underscore in Moodle's download, and the number is the participant's.
+MOODLE = re.compile(r"(?P<student>[^_]+_\d+)_assignsubmission_file(?:_(?P<file>.*))?")
+BLACKBOARD = re.compile(r"(?P<student>.+?)_attempt_(?P<when>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)")
+EXCHANGE = re.compile(
+    r"(?P<student>[^+]+)\+(?P<assignment>[^+]+)\+(?P<when>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+]*)(?:\+.*)?"
+)
+BLACKBOARD_TIME = "%Y-%m-%d-%H-%M-%S"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file of a student, according to its path.
+
+    Attributes:
+        student: what the system calls the student.
+        file: the name that the student gave the file.
+        member: the file.
+        when: when it was handed in, in UTC without a time zone, if the path says so.
+        late: whether the path says that it was late, without the time.
+        order: a number that is larger for what was handed in later, if the path has one.
+        attempt: what the files of one attempt share.
+    """
+
+    student: str
+    file: str
+    member: Member
+    when: datetime | None = None
+    late: bool = False
+    order: int = 0
+    attempt: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is collected: an assignment, the names of all of them, the known students, and the zone of the times."""
+
+    assignment: str
+    assignments: Collection[str]
+    students: Collection[str]
+    zone: tzinfo
+
+
+Reader = Callable[[Member, Asked], Found | None]
+
+
+def _canvas(member: Member, asked: Asked) -> Found | None:
+    match = CANVAS.fullmatch(member.path[-1])
+    if not match:
+        return None
+    return Found(match["student"], match["file"], member, late=bool(match["late"]), order=int(match["order"]))
+
+
+def _moodle(member: Member, asked: Asked) -> Found | None:
+    for part in member.path:
+        if match := MOODLE.fullmatch(part):
+            return Found(match["student"], match["file"] or member.path[-1], member)
+    return None
+
+
+def _blackboard(member: Member, asked: Asked) -> Found | None:
+    match = BLACKBOARD.fullmatch(member.path[-1])
+    if not match:
+        return None
+    try:
+        local = datetime.strptime(match["when"], BLACKBOARD_TIME).replace(tzinfo=asked.zone)
+        when = local.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return None
+    pieces = match["student"].split("_")  # the title of the assignment, and the user name, which may have some, too
+    names = ["_".join(pieces[i:]) for i in range(1, len(pieces))] or pieces
+    student = next((name for name in names if name in asked.students), names[-1])
+    return Found(student, match["file"] or member.path[-1], member, when, attempt=match["when"])
+
+
+def _exchange(member: Member, asked: Asked) -> Found | None:
+    for part in member.path[:-1]:
+        if (match := EXCHANGE.fullmatch(part)) and match["assignment"] == asked.assignment:
+            try:
+                when: datetime = parse_utc(match["when"])
+            except (ValueError, OverflowError):
+                return None
+            return Found(match["student"], member.path[-1], member, when, attempt=match["when"])
+    return None
+
+
+def _folders(member: Member, asked: Asked) -> Found | None:
+    folders = member.path[:-1]
+    if asked.assignment in folders[1:]:
+        return Found(folders[folders.index(asked.assignment, 1) - 1], member.path[-1], member)
+    if not folders or set(folders) & set(asked.assignments):
+        return None
+    student = next((folder for folder in folders if folder in asked.students), folders[-1])
+    return Found(student, member.path[-1], member)
+
+
+SYSTEMS: dict[str, Reader] = {
+    "canvas": _canvas,
+    "moodle": _moodle,
+    "blackboard": _blackboard,
+    "nbgrader": _exchange,
+    "folders": _folders,
+}
+
+
+def recognise(members: Sequence[Member], asked: Asked, source: str, told: str = "") -> str:
+    """Return the system that named the most of these files; plain folders count only if no other system did.
+
+    Raises:
+        GradingError: none did, or several did equally often.
+    """
+    if told:
+        return told
+    counts = Counter({name: sum(read(one, asked) is not None for one in members) for name, read in SYSTEMS.items()})
+    in_folders = counts.pop("folders")
+    most = max(counts.values(), default=0)
+    best = [name for name, count in counts.items() if count == most > 0]
+    if len(best) > 1:
+        raise GradingError(
+            f"the names in {source} could come from {' or '.join(best)}: say which, as in --from {best[0]}"
+        )
+    if not best and not in_folders:
+        raise GradingError(
+            f"{source} has {counted(len(members), 'file')}, none of which is named as in a download from Canvas, "
+            "Moodle or Blackboard or in nbgrader's exchange, or lies in a folder of a student. Expected were, for "
+            "example, lovelaceada_1815_4711_work.ipynb, Ada Lovelace_77000_assignsubmission_file_/work.ipynb, "
+            "HW_ada_attempt_2030-01-31-23-59-00_work.ipynb or ada/work.ipynb"
+        )
+    return best[0] if best else "folders"
+
+
+def wrong_student(student: str) -> str:
+    """Return why a name from a path cannot be that of a folder, or "" if it can."""
+    if student.startswith(".") or {"/", "\\"} & set(student):
+        return "begins with a point, or contains a slash"
+    return why_not(student)
