@@ -1,4 +1,4 @@
-"""The marks that follow from what a test asks for, and options: which files come first, and how many cases are run."""
+"""The marks that follow from what a test asks for, and options: which files come first, how many cases and seeds run."""
 
 import random
 import sys
@@ -14,6 +14,14 @@ def pytest_addoption(parser):
         "begin with the tests of this file; more than one file can be named"  # pytest forgets files of a named folder
     )
     parser.addoption("--first", action="append", default=[], metavar="FILE", help=help)
+    help = "try each check with so many seeds; the weekly workflow tries 50"
+    parser.addoption("--seeds", type=int, default=10, metavar="NUMBER", help=help)
+
+
+@pytest.fixture(scope="session")
+def seeds(pytestconfig):
+    """Return the seeds with which a check is tried on answers whose outcome is known."""
+    return range(pytestconfig.getoption("seeds"))
 
 
 def pytest_collection_modifyitems(config, items):
