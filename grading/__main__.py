@@ -55,6 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     _roster_options(_class_command(commands, "roster", "put a class list into the gradebook, and show what changes"))
     downloads = "read downloads of submissions, keep every attempt, and put the last one where it is graded"
     _collect_options(_command(commands, "collect", downloads))
+    times = "bring extensions, late days and penalties up to date, or show what that would change"
+    _deadlines_options(_class_command(commands, "deadlines", times))
     _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
     _command(
         commands, "report", "show the grades and write the feedback again, with what was graded by hand since the run"
@@ -108,6 +110,17 @@ def _collect_options(collect: argparse.ArgumentParser) -> None:
     collect.add_argument("--time-zone", metavar="ZONE", default="", help=zone)
     collect.add_argument("--unlisted", action="store_true", help="collect students who are not on the class list, too")
     collect.add_argument("--dry-run", action="store_true", help="show what would be collected, and write nothing")
+
+
+def _deadlines_options(deadlines: argparse.ArgumentParser) -> None:
+    deadlines.add_argument("--grant", metavar="STUDENT", help="add a row to the table for this student")
+    which = "for which assignment (default: for all, as an accommodation)"
+    deadlines.add_argument("--assignment", metavar="ASSIGNMENT", default="*", type=_folder, help=which)
+    deadlines.add_argument("--days", default="", metavar="N", help="how many more days; 0 takes back what was granted")
+    deadlines.add_argument("--due", default="", metavar="DATE", help='the new due date: "2030-02-03 23:59 UTC", say')
+    deadlines.add_argument("--by", default="", metavar="NAME", help="who grants it")
+    deadlines.add_argument("--why", default="", metavar="TEXT", help="the reason")
+    deadlines.add_argument("--dry-run", action="store_true", help="show which marks would change, and write nothing")
 
 
 def _run_options(run: argparse.ArgumentParser) -> None:
@@ -215,6 +228,15 @@ def _collect(course: Course, asked: argparse.Namespace) -> int:
     zone = time_zone(asked.time_zone or read_class(course).time_zone)
     how = {"told": asked.told, "unlisted": asked.unlisted, "dry_run": asked.dry_run}
     print(collect(course, asked.assignment, asked.sources, zone, **how))
+    return 0
+
+
+def _deadlines(course: Course, asked: argparse.Namespace) -> int:
+    from grading.deadlines.table import Grant
+    from grading.deadlines.update import update
+
+    row = Grant(asked.grant, asked.assignment, asked.due, asked.days, asked.by, asked.why) if asked.grant else None
+    print(update(course, row, dry_run=asked.dry_run))
     return 0
 
 
@@ -364,6 +386,7 @@ COMMANDS = {
     "bundle": _bundle,
     "roster": _roster,
     "collect": _collect,
+    "deadlines": _deadlines,
     "sample": _sample,
     "run": _run,
     "report": _report,

@@ -58,11 +58,16 @@ class AuditLog:
         ``settled`` tells whether the result that an entry announces has been stored. If a run was killed and the next
         one was for other students, some results have not been stored.
         """
-        said = [entry.said for entry in self.entries()[0] if entry.said]  # the last line may have been cut off
+        said = [entry.said for entry in self.entries()[0] if is_of_run(entry)]
         if said and "student" in said[-1]:
             last = {one["student"]: one for one in said if "student" in one}
             unsettled = [student for student, one in last.items() if not settled(one)]
             self._append({"revealed": f"{seed:032x}", "unsettled": unsettled})
+
+    def noted(self, said: dict[str, Any]) -> None:
+        """Record what a person has decided or changed: who did it, what it was, and why."""
+        assert not {"student", "revealed"} & said.keys()
+        self._append(said)
 
     def entries(self) -> tuple[list[Entry], list[str]]:
         """Return the entries, and what is wrong with their order."""
@@ -102,6 +107,11 @@ class AuditLog:
             return self._files.read(self._file, MAX_LOG_BYTES)
         except FileNotFoundError:
             return b""
+
+
+def is_of_run(entry: Entry) -> bool:
+    """Tell whether an entry comes from a run: what a person changed is not, nor is a line that was cut off."""
+    return bool({"student", "revealed"} & entry.said.keys())
 
 
 def allowed(entries: Sequence[Entry]) -> dict[str, list[dict[str, Any]]]:

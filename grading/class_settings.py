@@ -34,6 +34,9 @@ late_penalty_per_day = {late_penalty_per_day}
 
 # The time zone of the times in downloads that name none, such as Blackboard's.
 time_zone = {time_zone}
+
+# How many days every student may be late in the whole term without a penalty. They are used in the order of due dates.
+late_days = {late_days}
 """
 
 
@@ -66,6 +69,7 @@ class ClassSettings:
         book: the address where the book is published, or "".
         late_penalty_per_day: the share of the score that each day of lateness costs.
         time_zone: the name of the zone of times that name none.
+        late_days: how many days every student may be late in the whole term without a penalty.
     """
 
     name: str = ""
@@ -73,6 +77,7 @@ class ClassSettings:
     book: str = ""
     late_penalty_per_day: float = 0.0
     time_zone: str = "UTC"
+    late_days: int = 0
 
 
 def read_class(course: Course) -> ClassSettings:
@@ -100,6 +105,8 @@ def require_valid(settings: ClassSettings, where: str) -> None:
     share = settings.late_penalty_per_day
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
         raise GradingError(f"{where}: late_penalty_per_day is {share!r}; expected was a share from 0 to 1, such as 0.1")
+    if type(settings.late_days) is not int or not 0 <= settings.late_days <= 1000:
+        raise GradingError(f"{where}: late_days is {settings.late_days!r}; expected was a number of days, such as 3")
 
 
 def book_address(course: Course) -> str:

@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from grading._untyped import tqdm
+from grading.audit_log import AuditLog
 from grading.course import Course
+from grading.deadlines.extensions import Extension, Extensions
 from grading.gradebook.assignment import AssignmentGradebook, SubmissionTime
 from grading.outcome import IN_TIME, LATENESS_CHANGED, NO_DUE_DATE, TIME_UNKNOWN, Outcome, plain
 from grading.text import points_off
 from grading.timestamp import HandedIn, handed_in
 from grading.verdict import Verdict
 
+NOT_KNOWN = SubmissionTime(None, None, 0.0)
 MIN_LATENESS = timedelta(seconds=1)  # the lateness assumed for a submission that is late by an unknown time
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S UTC"
 
@@ -21,11 +24,22 @@ TIME_FORMAT = "%Y-%m-%d %H:%M:%S UTC"
 class Lateness:
     """When the submissions to an assignment were due, when they came, and what is taken off for it."""
 
-    def __init__(self, course: Course, assignment: str, gradebook: AssignmentGradebook) -> None:
-        self.course, self.assignment, self.gradebook = course, assignment, gradebook
-        self._known = gradebook.submission_times()
-        due = gradebook.due_date()
-        tqdm.write(f"Due: {due:%d %B %Y, %H:%M} UTC" if due else "No due date is set, so nobody is late.")
+    def __init__(
+        self,
+        course: Course,
+        assignment: str,
+        gradebook: AssignmentGradebook,
+        audit: AuditLog,
+        extensions: Extensions | None = None,
+    ) -> None:
+        self.course, self.assignment, self.gradebook, self.audit = course, assignment, gradebook, audit
+        self._known, self._due = gradebook.submission_times(), gradebook.due_date()
+        self._extensions = extensions or Extensions(course)
+
+    @property
+    def about(self) -> str:
+        """When the assignment is due, as a sentence for a terminal."""
+        return f"Due: {self._due:%d %B %Y, %H:%M} UTC" if self._due else "No due date is set, so nobody is late."
 
     def of_new(self, outcome: Outcome) -> Outcome:
         """Return the outcome of a submission that has just been graded, with its lateness."""
@@ -44,27 +58,62 @@ class Lateness:
         self.course.files.remove(self.course.feedback(outcome.student, self.assignment))
         return self._with(outcome, now, change)
 
+    def preview(self, student: str) -> "Change | None":
+        """Return what the next update would change for a student, without writing it, or None if nothing changes."""
+        before = self._known.get(student, NOT_KNOWN)
+        _, after, extension = self._update(student, dry_run=True)
+        same = (before.extension, before.penalty) == (after.extension, after.penalty)
+        return None if same or extension is None else Change(before, after, extension)
+
     def _now(self, outcome: Outcome) -> "Known":
         """Bring the gradebook up to date, and return what is known now."""
         student = outcome.student
+        before = self._known.get(student, NOT_KNOWN)
+        handed, time, extension = self._update(student)
+        if extension and time.extension != before.extension:
+            moved = {"from": str(before.extension), "to": str(time.extension)}
+            self.audit.noted({"extension": student, **moved, "by": extension.by, "why": str(extension)})
+        return Known(handed, time)
+
+    def _update(self, student: str, *, dry_run: bool = False) -> tuple[HandedIn, SubmissionTime, Extension | None]:
+        """Bring the gradebook up to date, and return when the submission came and is due, and the extension, if any."""
         handed = handed_in(self.course.submitted(student, self.assignment))
-        time = self._known.get(student, SubmissionTime(None, None, 0.0))
+        time = self._known.get(student, NOT_KNOWN)
+        extension = self._extension(student, handed)
+        due = time.due if extension is None else self._due and self._due + extension.total
         when = handed.when
         if handed.late and time.due:
-            when = time.due + MIN_LATENESS
+            base = time.due if extension is None or self._due is None else self._due + extension.granted
+            when = base + MIN_LATENESS
         if (
             student not in self._known
-            or time.came != when
+            or (time.came, time.due) != (when, due)
             or time.penalty
-            or SubmissionTime(time.due, when, 0.0).seconds_late
+            or SubmissionTime(due, when, 0.0).seconds_late
         ):
             there = self.course.files.names(self.course.autograded(student, self.assignment), ".ipynb")
-            time = self.gradebook.record_time(student, when, [name.removesuffix(".ipynb") for name in there])
-        return Known(handed, time)
+            names = [name.removesuffix(".ipynb") for name in there]
+            moved = extension.total if extension else None
+            time = self.gradebook.record_time(student, when, names, extension=moved, dry_run=dry_run)
+        return handed, time, extension
+
+    def _extension(self, student: str, handed: HandedIn) -> Extension | None:
+        if self._due is None or not self._extensions.govern:
+            return None
+        return self._extensions.of(student, self.assignment, self._due, handed.when, late=handed.late)
 
     def _with(self, outcome: Outcome, now: "Known", *more: str) -> Outcome:
         kept = (flag for flag in outcome.flags if not flag.startswith((LATENESS_CHANGED, TIME_UNKNOWN)))
         return replace(outcome, lateness=now.text, flags=(*kept, *more, *now.problems))
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an update changes for one student: the times before and after, and the extension with its reasons."""
+
+    before: SubmissionTime
+    after: SubmissionTime
+    extension: Extension
 
 
 @dataclass(frozen=True)

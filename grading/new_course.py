@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from grading.class_settings import ClassSettings, file_of, require_valid, write_class
 from grading.course import Course, GradingError
 from grading.gradebook.create import open_gradebook
 from grading.roster.importing import import_roster
+from grading.timestamp import due_date
 
 QUESTIONS = {
     "name": "What is the course called?",
@@ -84,13 +85,4 @@ def _due_dates(course: Course, due: Sequence[str], answers: Answers) -> dict[str
         course.require(assignment)
     for assignment in course.assignments() if not due else ():
         given[assignment] = answers.asked(DUE.format(assignment))
-    return {assignment: _date(text) for assignment, text in given.items() if text}
-
-
-def _date(text: str) -> datetime:
-    """Return a date in UTC, as nbgrader stores it: without a time zone."""
-    try:
-        date = datetime.fromisoformat(text.strip().removesuffix("UTC").strip())
-    except ValueError:
-        raise GradingError(f"the date {text!r} came; expected was one like 2030-01-31 23:59 UTC") from None
-    return date.astimezone(UTC).replace(tzinfo=None) if date.tzinfo else date
+    return {assignment: due_date(text) for assignment, text in given.items() if text}

@@ -9,6 +9,7 @@ from importlib import import_module
 from logging import Logger
 
 from attnlib.checks.book_links import BOOK_VARIABLE
+from grading._untyped import tqdm
 from grading.class_settings import book_address
 from grading.course import Course, GradingError, environment, importing, log_file, quiet
 from grading.exchange import keep_for_exchange
@@ -112,7 +113,8 @@ def _graded(
     _import_libraries(templates)
     submissions = Submissions(course, assignment, templates, judge, how.limits, log, sandboxed=how.sandboxed)
     with AssignmentGradebook(course, assignment, log) as gradebook:
-        lateness = Lateness(course, assignment, gradebook)
+        lateness = Lateness(course, assignment, gradebook, run_state.audit)
+        tqdm.write(lateness.about)
         return Pipeline(submissions, run_state, gradebook, lateness, pool, regrade=how.regrade).grade(students)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from grading._untyped import gettz, parse_utc
@@ -54,6 +54,19 @@ def handed_in_text(content: bytes) -> HandedIn:
         return HandedIn(_moment(text))
     except (ValueError, OverflowError) as error:
         return _unknown(error)
+
+
+def due_date(text: str) -> datetime:
+    """Return a date and time in UTC, as nbgrader stores it: without a time zone.
+
+    Raises:
+        GradingError: the text is not a date.
+    """
+    try:
+        date = datetime.fromisoformat(text.strip().removesuffix("UTC").strip())
+    except ValueError:
+        raise GradingError(f"the date {text!r} came; expected was one like 2030-01-31 23:59 UTC") from None
+    return date.astimezone(UTC).replace(tzinfo=None) if date.tzinfo else date
 
 
 def time_zone(name: str) -> tzinfo:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from grading.audit_log import Entry, allowed
+from grading.audit_log import Entry, allowed, is_of_run
 from grading.course import Course, GradingError
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.outcome import Outcome, plain
@@ -52,7 +52,7 @@ def verify(course: Course, assignment: str, gradebook: AssignmentGradebook, know
     known_to_log, there, scores = allowed(entries), gradable(course), gradebook.automatic_scores()
     wrong += _disagreements(course, assignment, known_to_log, run_state.all()[0], scores)
     withdrawn = (_withdrawn(student, student in scores) for student in sorted(known_to_log.keys() - there))
-    notes = (*_cut_off(entries), *withdrawn, *_unfinished(entries[-1]))
+    notes = (*_cut_off(entries), *withdrawn, *_unfinished(entries))
     return Checked(len(entries), len(known_to_log), tuple(wrong), notes, entries[-1].digest)
 
 
@@ -85,8 +85,9 @@ def _cut_off(entries: Sequence[Entry]) -> Iterator[str]:
             yield f"entry {entry.number} is incomplete: it was cut off, {cause}"
 
 
-def _unfinished(last: Entry) -> Iterator[str]:
-    if "revealed" not in last.said:
+def _unfinished(entries: Sequence[Entry]) -> Iterator[str]:
+    last = next((entry for entry in reversed(entries) if is_of_run(entry)), None)
+    if last and "revealed" not in last.said:
         yield "the last run did not finish: run it again. Until then, its submissions may keep their earlier results"
 
 

@@ -42,17 +42,20 @@ from grading.gradebook.marks import clear_marks, fill_marks
 from grading.gradebook.sqlite import wait_and_lock
 from grading.outcome import plain
 
+NO_TIME = timedelta(0)
+
 # The grades or comments of a submission: id of the submitted notebook -> cell -> row.
 CellRows = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class SubmissionTime:
-    """When a submission was due, extensions included, when it came, in UTC, and the points taken off for it."""
+    """When a submission was due, the extension included, when it came, in UTC, and the points taken off for it."""
 
     due: datetime | None
     came: datetime | None
     penalty: float
+    extension: timedelta = timedelta(0)
 
     @property
     def seconds_late(self) -> float:
@@ -159,26 +162,39 @@ class AssignmentGradebook:
         with self._transaction() as db:
             rows = db.execute(asked).all()
         return {
-            student: SubmissionTime(due and due + (extension or timedelta(0)), came, off or 0.0)
+            student: SubmissionTime(due and due + (extension or NO_TIME), came, off or 0.0, extension or NO_TIME)
             for student, came, extension, off in rows
         }
 
-    def record_time(self, student: str, when: datetime | None, notebooks: Collection[str]) -> SubmissionTime:
+    def record_time(
+        self,
+        student: str,
+        when: datetime | None,
+        notebooks: Collection[str],
+        *,
+        extension: timedelta | None = None,
+        dry_run: bool = False,
+    ) -> SubmissionTime:
         """Record when a submission came, or None if that is unknown, and set the penalties that follow from it.
 
         Args:
             student: nbgrader's id of the student.
             when: the moment, in UTC without a time zone.
             notebooks: the names of those notebooks of the assignment that came.
+            extension: by how much the due date moves for the student; ``None`` leaves it as it is.
+            dry_run: whether nothing is written.
         """
         with self._transaction() as db:
             submission = self._submission(student, when)
             submission.timestamp = when
+            submission.extension = submission.extension if extension is None else extension or None
             there = [row for row in submission.notebooks if self._notebooks[row.notebook_id] in notebooks]
             self._penalize(db, submission, there)
-            due, extension = submission.assignment.duedate, submission.extension or timedelta(0)
+            due, moved = submission.assignment.duedate, submission.extension or NO_TIME
             penalty = sum(row.late_submission_penalty or 0.0 for row in submission.notebooks)
-            return SubmissionTime(due and due + extension, when, penalty)
+            if dry_run:
+                db.rollback()
+            return SubmissionTime(due and due + moved, when, penalty, moved)
 
     def record_nothing(self, student: str, when: datetime | None = None, *, same: bool = False) -> None:
         """Record that a submission earned nothing. Marks given by hand stay, and have to be looked at again."""

@@ -1,6 +1,8 @@
 """Look up the students and assignments that a gradebook knows, without changing or creating it."""
 
 from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from sqlalchemy import Connection, create_engine, inspect, select
@@ -66,3 +68,34 @@ def with_due_date(url: str) -> set[str]:
         return set()
     with closing(connection):
         return set(connection.scalars(select(Assignment.name).where(Assignment.duedate.is_not(None))))
+
+
+@dataclass(frozen=True)
+class Work:
+    """A student's submission to an assignment: when it is due for the class, and when it came, if that is known."""
+
+    student: str
+    assignment: str
+    due: datetime | None
+    came: datetime | None
+
+
+def submitted_work(url: str) -> list[Work]:
+    """Return every submission to an assignment that has a due date."""
+    connection = connect(url)
+    if connection is None:
+        return []
+    columns = SubmittedAssignment.student_id, Assignment.name, Assignment.duedate, SubmittedAssignment.timestamp
+    asked = select(*columns).join(Assignment).where(Assignment.duedate.is_not(None))
+    with closing(connection):
+        return [Work(*row) for row in connection.execute(asked)]
+
+
+def extensions(url: str) -> list[tuple[str, str, timedelta]]:
+    """Return the students who have an extension, the assignments for which they have it, and how long it is."""
+    connection = connect(url)
+    if connection is None:
+        return []
+    asked = select(SubmittedAssignment.student_id, Assignment.name, SubmittedAssignment.extension).join(Assignment)
+    with closing(connection):
+        return [(*row,) for row in connection.execute(asked.where(SubmittedAssignment.extension.is_not(None)))]

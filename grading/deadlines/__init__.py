@@ -1,0 +1,1 @@
+"""Deadlines of single students: extensions and accommodations in one table, and late days that everybody has."""
