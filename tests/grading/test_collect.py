@@ -25,7 +25,7 @@ BELA = StudentEntry("bela_b", "Béla", "Bartók", lms_user_id="1881")
 AIKO = StudentEntry("Aiko Ito_77000", "", "Aiko Ito", "aiko@example.org")
 
 # The names that each system gives to the notebook "work.ipynb" of a student, and the time that they say.
-CANVAS = {"lovelaceada_1815_4711_work.ipynb": b"ada", "bartokbela_LATE_1881_4712_work-1.ipynb": b"bela"}
+CANVAS = {"lovelaceada_1815_4711_my_LATE_work.ipynb": b"ada", "bartokbela_LATE_1881_4712_work-1.ipynb": b"bela"}
 MOODLE = {
     "Aiko Ito_88123_assignsubmission_file_/work.ipynb": b"aiko",  # a number that only this assignment has
     "Aiko Ito_88123_assignsubmission_onlinetext_/onlinetext.html": b"a remark",
@@ -76,7 +76,7 @@ def submissions(course) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        (CANVAS, {"ada/work.ipynb": b"ada", "bela_b/work-1.ipynb": b"bela", "bela_b/timestamp.txt": b"LATE"}),
+        (CANVAS, {"ada/my_LATE_work.ipynb": b"ada", "bela_b/work-1.ipynb": b"bela", "bela_b/timestamp.txt": b"LATE"}),
         (MOODLE, {"ada_1/work.ipynb": b"ada", "Aiko Ito_77000/work.ipynb": b"aiko"}),
         (BLACKBOARD, {"bela_b/work.ipynb": b"bela", "bela_b/timestamp.txt": b"2030-01-31 23:59:00 UTC",
                       "ada/timestamp.txt": b"2030-01-31 11:00:00 UTC",
@@ -125,7 +125,9 @@ def test_a_later_download_from_canvas_replaces_the_earlier_and_a_corrected_time_
     (stamp := course.submitted("bela_b", HOMEWORK) / "timestamp.txt").write_text("2030-02-01 08:00:00 UTC")
     gather(course, download(tmp_path, CANVAS | {"lovelaceada_1815_4999_work-1.ipynb": b"again"}, "new.zip"))
     assert stamp.read_text() == "2030-02-01 08:00:00 UTC"
-    assert submissions(course)["ada/work.ipynb"] == b"ada", "one download of Canvas holds one attempt of each student"
+    assert submissions(course)["ada/my_LATE_work.ipynb"] == b"ada", (
+        "one download of Canvas holds one attempt of each student"
+    )
     gather(course, download(tmp_path, {"lovelaceada_1815_4999_work-1.ipynb": b"again"}, "newest.zip"))
     assert [name for name in submissions(course) if name.startswith("ada/")] == ["ada/work-1.ipynb"]
 

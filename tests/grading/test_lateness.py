@@ -1,19 +1,15 @@
 """Lateness follows the due date and timestamp.txt at the next run, without grading anybody again."""
 
-import re
 import sqlite3
-import subprocess
 from contextlib import closing, contextmanager
 
 import pytest
-from tiny import REPOSITORY
 
 from grading._untyped import Gradebook
 from grading.course import GradingError
 from grading.outcome import LATENESS_CHANGED, TIME_UNKNOWN
 from grading.report import rows
 from grading.run import How, run
-from grading.timestamp import handed_in
 
 PLUGIN = """
 from nbgrader.plugins import BasePlugin
@@ -149,16 +145,3 @@ def _set_due(course, value):
     with closing(sqlite3.connect(course.folder / "gradebook.db")) as db:
         db.execute(f"UPDATE assignment SET duedate = {value}")
         db.commit()
-
-
-def test_the_loop_for_canvas_keeps_what_was_late(tmp_path):
-    page = (REPOSITORY / "book" / "instructors.md").read_text(encoding="utf-8")
-    (loop,) = re.findall(r"```bash\n(for file in downloads/\*\.ipynb.*?)```", page, re.DOTALL)
-    (tmp_path / "downloads").mkdir()
-    names = {"lovelaceada_LATE_1815_4711_self-attention.ipynb": 1815, "bartokbela_1881_4712_my_LATE_work.ipynb": 1881}
-    for name in names:
-        (tmp_path / "downloads" / name).write_text(name)
-    subprocess.run(["bash", "-euc", loop], cwd=tmp_path, check=True, timeout=600)
-    folders = {name: tmp_path / "class" / "submitted" / str(who) / "02-self-attention" for name, who in names.items()}
-    assert all((folder / "self-attention.ipynb").read_text() == name for name, folder in folders.items())
-    assert [handed_in(folder).late for folder in folders.values()] == [True, False]
