@@ -116,25 +116,27 @@ export function problem({ tables, heads = 1, positions = "none" }) {
  * @param {object} state
  *   tables: {x} or {x, wq, wk, wv} or {q, k, v}; words are rows, x is (T, D), wq is (D, H*d)
  *   similarity, scale, bandwidth: see SIMILARITIES
+ *   temperature: by which the scores are divided, before a mask or ALiBi
  *   heads: H
  *   mask, length: see MASKS; length is how many words are no padding
  *   positions: none, sinusoidal (added to x), rope (turns queries and keys), alibi (subtracted from the scores)
- * @returns {object} q, k, v (T, H*d) as the heads see them, context (T, H*d), and heads: for each of them scores, masked and
- *   weights (T, T)
+ * @returns {object} q, k, v (T, H*d) as the heads see them, context (T, H*d), and heads: for each of them similarities (not
+ *   yet scaled), scores, allowed (by the mask), masked and weights (T, T)
  */
 export function explore(state) {
   const { tables, similarity = "scaled_dot", heads = 1, mask = "none", length = Infinity, positions = "none" } = state;
+  const { temperature = 1 } = state;
   const [q, k, v] = projected(tables, positions).map((table) => split(table, heads));
   const [queries, keys] = [q, k].map((each) => (positions === "rope" ? each.map(rope) : each));
   const slopes = alibiSlopes(heads);
   const steps = queries.map((query, h) => {
-    const scores = SIMILARITIES[similarity](query, keys[h], state);
+    const similarities = SIMILARITIES[similarity === "scaled_dot" ? "dot" : similarity](query, keys[h], state);
+    const scores = SIMILARITIES[similarity](query, keys[h], state).map((row) => row.map((s) => s / temperature));
     const slope = positions === "alibi" ? slopes[h] : 0;
-    const masked = scores.map((row, i) =>
-      row.map((s, j) => (MASKS[mask](i, j, length) ? s - slope * Math.abs(i - j) : -Infinity))
-    );
+    const allowed = scores.map((row, i) => row.map((_, j) => MASKS[mask](i, j, length)));
+    const masked = scores.map((row, i) => row.map((s, j) => allowed[i][j] ? s - slope * Math.abs(i - j) : -Infinity));
     const weights = masked.map(softmax);
-    return { scores, masked, weights, context: product(weights, v[h]) };
+    return { similarities, scores, allowed, masked, weights, context: product(weights, v[h]) };
   });
   return {
     q: merge(queries),

@@ -1,11 +1,14 @@
 // <attention-explorer>: attention on one sentence, every step of it, with numbers that the reader can change.
-// Its configuration is written by book/_tools/explorer.py. Nothing that a reader enters is kept beyond the page.
+// Its configuration is written by book/_tools/explorer.py. What a reader enters is kept in the address of the page alone.
 
+import { addressOf, fromAddress, PREFIX, settable } from "./address.js";
 import { explore, problem } from "./attention.js";
 import { Guess, verdict } from "./guess.js";
-import { FieldErrors, number, NumberTable } from "./inputs.js";
-import { checkedSettings, CONTROLS, FIELDS, MOST_WORDS, named } from "./options.js";
+import { FieldErrors, number, NumberTable, wrongWords } from "./inputs.js";
+import { checkedSettings, CONTROLS, FIELDS, named } from "./options.js";
+import { lookOf } from "./steps.js";
 import { configuration, container, distinct, h, HeatTable, inWords, labelled, shown, Summary } from "./table.js";
+import { WordWatch } from "./watch.js";
 
 const TABLES = {
   x: ["Word vectors X", "word"],
@@ -33,19 +36,8 @@ export function fromLetters(word, table, column) {
   return (((hash >>> 13) % 9) - 4) / 2;
 }
 
-const MOST_LETTERS = 40; // of a word
-
 /** Tell equal words apart by how many came before: the, train, the -> "the 0", "train 0", "the 1". */
 const told = (words) => words.map((word, i) => `${word} ${words.slice(0, i).filter((other) => other === word).length}`);
-
-/** Say what is wrong with the words of a sentence; null if they can be used. */
-function wrongWords(words) {
-  if (words.length < 1 || words.length > MOST_WORDS) {
-    return `${words.length} words came, but 1 to ${MOST_WORDS} are needed.`;
-  }
-  const longest = Math.max(...words.map((word) => word.length));
-  return longest > MOST_LETTERS ? `A word of ${longest} letters came, but at most ${MOST_LETTERS} are allowed.` : null;
-}
 
 class AttentionExplorer extends HTMLElement {
   // Sentence and controls have one message, the tables of numbers another.
@@ -68,6 +60,13 @@ class AttentionExplorer extends HTMLElement {
   editors = {};
   /** @type {Record<string, HeatTable>} */
   panels = {};
+  /** @type {Record<string, HTMLInputElement>} */
+  sliders = {};
+  /** @type {any} a WordWatch, made when it is known what it shows */
+  watch = null;
+  /** @type {number | null} */
+  writing = null;
+  linked = h("output", { class: "attn-linked" });
 
   /** @type {any} what Python wrote into the element */
   config = null;
@@ -92,7 +91,63 @@ class AttentionExplorer extends HTMLElement {
     checkedSettings(config.settings);
     this.config = config;
     this.build();
+    this.restore();
+    addEventListener("hashchange", () => this.restore());
+  }
+
+  /** Show what the address asks for, or else the page's example. */
+  restore() {
+    const found = fromAddress(location.hash, this.onScreen(this.config), this.config.controls);
+    if (!found && this.state.words) return; // it leads elsewhere in the page
     this.reset();
+    if (!found) return;
+    const { asked, problems } = found;
+    if (asked.words) this.reshape(asked.words, null);
+    this.state = { ...this.state, tables: { ...this.state.tables, ...asked.tables } };
+    if (this.take(this.linked, asked.settings)) Object.assign(this, { real: this.state.length });
+    this.head = Math.min(asked.head ?? 0, this.state.heads - 1);
+    this.pick(asked.query ?? Math.min(this.picked, this.state.words.length - 1));
+    this.predict.checked = Boolean(asked.predict ?? this.config.predict);
+    this.sentence.value = this.state.words.join(" ");
+    this.countReal();
+    this.showAll();
+    this.watch.go(asked.step ?? Infinity);
+    this.settingErrors.set(
+      this.linked,
+      problems.length ? `The address is not quite right. ${problems.join(" ")}` : null,
+    );
+    this.scrollIntoView({ block: "center" });
+  }
+
+  /** What the address has to hold. */
+  onScreen({ words, tables, settings, query, predict, head = 0, step = null }) {
+    const names = settable(this.config.controls);
+    const chosen = Object.fromEntries(names.map((name) => [name, settings[name]]));
+    if ("length" in chosen) chosen.length = settings.length ?? words.length;
+    return { words, tables, settings: chosen, query, predict, head, step };
+  }
+
+  /** Write what is on the screen into the address, once the reader has paused. */
+  writeAddress() {
+    if (this.writing) clearTimeout(this.writing);
+    this.writing = setTimeout(() => this.writeAddressNow(), 400);
+  }
+
+  writeAddressNow() {
+    const { words, tables, ...settings } = this.state;
+    const here = { words, tables, settings, query: this.picked, predict: this.hiding, head: this.head };
+    const now = this.onScreen({ ...here, step: this.watch.place() });
+    const address = addressOf(now, this.onScreen(this.config));
+    const old = location.hash.startsWith(PREFIX);
+    if (address ? location.hash !== address : old) {
+      history.replaceState(history.state, "", address || location.pathname + location.search);
+    }
+  }
+
+  async copyLink() {
+    this.writeAddressNow();
+    const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+    this.linked.textContent = copied ? "The link is copied." : "The link is in the address bar: copy it there.";
   }
 
   /** Go back to the page's example. */
@@ -101,12 +156,17 @@ class AttentionExplorer extends HTMLElement {
     this.known = new Map();
     this.settingErrors.clear();
     this.numberErrors.clear();
+    this.watch.reset();
     this.state = { ...settings, words, tables };
     Object.assign(this, { real: settings.length, head: 0 });
     this.pick(query);
     this.countReal();
     this.predict.checked = predict;
     this.sentence.value = words.join(" ");
+    this.showAll();
+  }
+
+  showAll() {
     this.showSettings();
     this.showTables();
     this.update();
@@ -117,19 +177,47 @@ class AttentionExplorer extends HTMLElement {
   build() {
     this.guess.nothing = this.config.controls.includes("mask");
     this.panels = this.makePanels();
-    const again = h("button", { type: "button", click: () => this.reset() }, "Reset");
+    this.watch = new WordWatch({
+      caption: this.config.caption,
+      errors: this.numberErrors,
+      pick: (row) => this.look(row, "pick"),
+      edit: (source, value) => this.editInPlace(source, value),
+      moved: () => this.say(),
+    });
     this.replaceChildren(
       h(
         "div",
         { class: "attn", role: "group", "aria-label": this.config.caption },
-        h("div", { class: "attn-controls" }, this.makeSentence(), ...this.makeControls(), this.makeSwitch(), again),
-        this.settingErrors.element,
-        this.makeTables(),
         this.guess.element,
-        h("div", { class: "attn-panels" }, ...Object.values(this.panels).map((panel) => panel.element)),
+        this.watch.element,
         this.summary.element,
+        this.numberErrors.element,
+        h("div", { class: "attn-controls" }, this.makeSentence(), ...this.makeControls(), this.makeSwitch()),
+        this.settingErrors.element,
+        this.makeButtons(),
+        this.makeTables(),
+        this.makeSteps(),
       ),
     );
+    this.addEventListener("input", () => this.summary.typed());
+    this.addEventListener("change", () => this.summary.done());
+  }
+
+  makeButtons() {
+    const button = (text, click) => h("button", { type: "button", click }, text);
+    return h(
+      "div",
+      { class: "attn-buttons" },
+      button("Reset", () => this.reset()),
+      button("Copy link", () => this.copyLink()),
+      button("Save picture", () => this.watch.save()),
+      this.linked,
+    );
+  }
+
+  makeSteps() {
+    const panels = h("div", { class: "attn-panels" }, ...Object.values(this.panels).map((panel) => panel.element));
+    return h("details", { class: "attn-vectors" }, h("summary", {}, "Every step as a table, for all queries"), panels);
   }
 
   makeSentence() {
@@ -137,11 +225,13 @@ class AttentionExplorer extends HTMLElement {
   }
 
   makeControls() {
-    return this.config.controls.flatMap((name) => [
-      this.makeChoice(name, CONTROLS[name].label, named(CONTROLS[name])),
-      ...Object.keys(FIELDS).filter((field) => FIELDS[field].control === name).map((field) => this.makeField(field)),
-      ...(name === "heads" ? [this.makeChoice("head", "Head shown", {})] : []),
-    ]);
+    return this.config.controls.flatMap((name) =>
+      name in FIELDS ? [this.makeField(name)] : [
+        this.makeChoice(name, CONTROLS[name].label, named(CONTROLS[name])),
+        ...Object.keys(FIELDS).filter((field) => FIELDS[field].control === name).map((field) => this.makeField(field)),
+        ...(name === "heads" ? [this.makeChoice("head", "Head shown", {})] : []),
+      ]
+    );
   }
 
   makeChoice(name, label, options) {
@@ -165,7 +255,27 @@ class AttentionExplorer extends HTMLElement {
       placeholder,
       input: () => this.readField(name),
     });
-    return labelled(label, this.fields[name]);
+    return h("div", { class: "attn-field" }, labelled(label, this.fields[name]), ...this.makeSlider(name));
+  }
+
+  /** A slider beside a field. */
+  makeSlider(name) {
+    const { label, slider } = FIELDS[name];
+    if (!slider) return [];
+    const [min, max] = slider;
+    const drag = () => {
+      this.fields[name].value = this.sliders[name].value;
+      this.readField(name);
+    };
+    this.sliders[name] = h("input", {
+      type: "range",
+      min,
+      max,
+      step: 0.05,
+      input: drag,
+      "aria-label": `${label}, as a slider`,
+    });
+    return [this.sliders[name]];
   }
 
   makeSwitch() {
@@ -178,9 +288,8 @@ class AttentionExplorer extends HTMLElement {
     );
     return h(
       "details",
-      { class: "attn-vectors", open: true },
-      h("summary", {}, "The numbers: change any of them"),
-      this.numberErrors.element,
+      { class: "attn-vectors" },
+      h("summary", {}, "All numbers as tables: change any of them"),
       h("div", { class: "attn-panels" }, ...Object.values(this.editors).map((editor) => editor.element)),
       h("p", {}, "A word that is not in the example gets numbers made from its letters, always the same ones."),
     );
@@ -211,6 +320,12 @@ class AttentionExplorer extends HTMLElement {
   }
 
   // ---- what the reader does
+
+  editInPlace({ table, row, column }, value) {
+    this.state.tables[table][row][column] = value;
+    this.showTables();
+    this.update();
+  }
 
   /** Take new settings if they can be computed with; else say at the field why not, and keep the old ones. */
   take(field, change) {
@@ -369,9 +484,20 @@ class AttentionExplorer extends HTMLElement {
     }
     if (this.choices.head) container(this.choices.head).hidden = heads === 1;
     for (const [name, field] of Object.entries(this.fields)) {
-      container(field).hidden = !FIELDS[name].when.includes(values[FIELDS[name].control]);
-      if (container(field).hidden) this.settingErrors.set(field, null);
+      const { control, when } = FIELDS[name];
+      const box = container(container(field));
+      box.hidden = control !== null && !when.includes(values[control]);
+      if (box.hidden) this.settingErrors.set(field, null);
       if (!this.settingErrors.wrong.has(field)) field.value = values[name] ?? "";
+    }
+  }
+
+  /** Put the sliders where the numbers are. They wait until the reader has guessed. */
+  showSliders() {
+    const width = this.result.q[0].length / this.state.heads;
+    for (const [name, slider] of Object.entries(this.sliders)) {
+      slider.value = String(this.state[name] ?? 1 / Math.sqrt(width));
+      slider.disabled = this.hiding;
     }
   }
 
@@ -446,6 +572,19 @@ class AttentionExplorer extends HTMLElement {
     const words = distinct(this.state.words);
     const row = this.over ?? this.picked;
     Object.values(this.panels).forEach((panel) => panel.mark(row, this.picked));
+    this.watch.show(lookOf({ ...this.state, words }, this.result, row, this.head), this.hiding);
+    this.showSliders();
+    this.say(words, row);
+  }
+
+  /** Say in words what the drawing shows. */
+  say(words = distinct(this.state.words), row = this.over ?? this.picked) {
+    this.writeAddress();
+    const step = this.watch.sentence();
+    if (step !== null) {
+      this.summary.say(step);
+      return;
+    }
     if (this.hiding) {
       this.summary.say(`The scores and weights of “${words[row]}” are hidden until you have guessed.`);
       return;

@@ -1,8 +1,10 @@
 // What a reader types into the explorer: numbers, tables of numbers, and the messages about what is wrong with them.
 
+import { MOST_WORDS } from "./options.js";
 import { h } from "./table.js";
 
 const LIMIT = 1000;
+const MOST_LETTERS = 40; // of a word
 
 let messages = 0; // how many there are on the page so far
 
@@ -46,9 +48,18 @@ export function number(text, low = -LIMIT, high = LIMIT) {
   return { message: `${came} came, but ${needed}. Until then the last good one counts.` };
 }
 
+/** Say what is wrong with the words of a sentence; null if they can be used. */
+export function wrongWords(words) {
+  if (words.length < 1 || words.length > MOST_WORDS) {
+    return `${words.length} words came, but 1 to ${MOST_WORDS} are needed.`;
+  }
+  const longest = Math.max(...words.map((word) => word.length));
+  return longest > MOST_LETTERS ? `A word of ${longest} letters came, but at most ${MOST_LETTERS} are allowed.` : null;
+}
+
 const written = (x) => String(Number(x.toFixed(4)));
 
-/** A table of numbers to edit. */
+/** A table of numbers to edit. The Tab key leads to one of them, and the arrow keys from there to the others. */
 export class NumberTable {
   /**
    * @param {object} options
@@ -68,7 +79,11 @@ export class NumberTable {
     /** @type {HTMLTableCellElement[]} */
     this.names = [];
     this.head = h("tr");
-    this.body = h("tbody", { input: (event) => this.read(event.target) });
+    this.body = h("tbody", {
+      input: (event) => this.read(event.target),
+      keydown: (event) => this.move(event),
+      focusin: (event) => this.stopAt(event.target),
+    });
     const table = h(
       "table",
       { class: "attn-table attn-numbers" },
@@ -102,6 +117,7 @@ export class NumberTable {
       () =>
         columns.map(() => h("input", { type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false" })),
     );
+    this.stopAt(this.fields[0][0]);
     this.names = this.fields.map(() => h("th", { scope: "row" }));
     this.head.replaceChildren(
       h("td", {}, `${this.rowKind} ↓`),
@@ -110,6 +126,26 @@ export class NumberTable {
     this.body.replaceChildren(
       ...this.fields.map((row, i) => h("tr", {}, this.names[i], ...row.map((field) => h("td", {}, field)))),
     );
+  }
+
+  /** Let the Tab key lead to one field. */
+  stopAt(field) {
+    for (const one of this.fields.flat()) one.tabIndex = one === field ? 0 : -1;
+  }
+
+  /** Go to a neighbour: up and down always, to the side where the cursor is at the end of the number, or all is selected. */
+  move(event) {
+    const field = event.target;
+    const { selectionStart: start, selectionEnd: end, value } = field;
+    const all = start === 0 && end === value.length;
+    const across = { ArrowLeft: all || end === 0 ? -1 : 0, ArrowRight: all || start === value.length ? 1 : 0 };
+    const [down, right] = [{ ArrowUp: -1, ArrowDown: 1 }[event.key] ?? 0, across[event.key] ?? 0];
+    const i = this.fields.findIndex((row) => row.includes(field));
+    const next = this.fields[i + down]?.[this.fields[i].indexOf(field) + right];
+    if ((!down && !right) || !next) return;
+    event.preventDefault();
+    next.focus();
+    next.select();
   }
 
   read(field) {

@@ -8,11 +8,12 @@ import options from "./options.json" with { type: "json" };
  *
  * @typedef {{ label: string, options?: Record<string, string>, largest?: number, default?: string | number }} Control
  *
- * A number that counts while a control has certain options.
+ * A number that counts while a control has certain options, or always if it is a control of its own. It may have a slider
+ * between two numbers.
  *
  * @typedef {{
- *   label: string, control: string, when: string[], lowest: number, highest?: number, placeholder?: string,
- *   default: number | null,
+ *   label: string, control: string | null, when: string[], lowest: number, highest?: number, slider?: number[],
+ *   placeholder?: string, default: number | null,
  * }} Field
  *
  * @typedef {{ controls: Record<string, Control>, fields: Record<string, Field>, words: number }} Options
@@ -34,7 +35,7 @@ export function checkedOptions(read) {
     }
   }
   for (const [name, { control, when }] of Object.entries(read.fields)) {
-    const unknown = when.filter((option) => !(option in (read.controls[control]?.options ?? {})));
+    const unknown = when.filter((option) => !(option in (read.controls[control ?? ""]?.options ?? {})));
     if (unknown.length) throw new Error(`options.json shows ${name} for ${unknown}, which ${control} does not offer`);
   }
   return read;

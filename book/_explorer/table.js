@@ -4,6 +4,7 @@
 const POSITIVE = "59 130 196";
 const NEGATIVE = "200 100 28";
 const MAX_SHADE = 0.65;
+const TYPING = 1000; // milliseconds without a key, after which a number is taken as typed
 
 /**
  * Make an element: h("th", {scope: "row"}, "text", child). An attribute that is a function becomes a listener.
@@ -198,20 +199,34 @@ export function inWords(word, weights, words) {
   }.`;
 }
 
-/** A line that is read aloud when it changes, but no more than a few times a second. */
+/** A line that is read aloud when it changes, but no more than a few times a second, and not while the reader types. */
 export class Summary {
   constructor() {
     this.next = "";
     /** @type {number | null} */
     this.waiting = null;
+    this.quietUntil = 0;
     this.element = h("p", { class: "attn-summary", "aria-live": "polite" });
   }
 
   say(text) {
     this.next = text;
-    this.waiting ??= setTimeout(() => {
-      this.waiting = null;
-      if (this.element.textContent !== this.next) this.element.textContent = this.next;
-    }, 300);
+    this.waiting ??= setTimeout(() => this.write(), 300);
+  }
+
+  write() {
+    const left = this.quietUntil - performance.now();
+    this.waiting = left > 0 ? setTimeout(() => this.write(), left) : null;
+    if (left <= 0 && this.element.textContent !== this.next) this.element.textContent = this.next;
+  }
+
+  /** Wait until the reader has stopped typing. */
+  typed() {
+    this.quietUntil = performance.now() + TYPING;
+  }
+
+  /** The reader has left the field, or pressed Enter. */
+  done() {
+    this.quietUntil = 0;
   }
 }

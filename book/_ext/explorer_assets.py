@@ -25,6 +25,9 @@ FILL_HEADS = (
 )
 JS_IMPORT = re.compile(r'^import [^;]*? from "\./([\w.]+)"[^;\n]*;\n', re.MULTILINE)
 JSON_IMPORT = re.compile(r'^import (\w+) from "\./([\w.]+\.json)"[^;\n]*;\n', re.MULTILINE)
+JS_COMMENT = re.compile(
+    r"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/)[ \t]*\n", re.MULTILINE | re.DOTALL
+)  # on lines of its own
 JS_EXPORT = re.compile(r"^export (?=\w)", re.MULTILINE)
 
 
@@ -81,7 +84,7 @@ def _collect(module: Path, found: dict[Path, str]) -> None:
         if not name.endswith(".json") and module.with_name(name) not in found:
             _collect(module.with_name(name), found)
     text = JSON_IMPORT.sub(lambda data: f"const {data[1]} = {_json(module.with_name(data[2]))};\n", text)
-    found[module] = JS_EXPORT.sub("", JS_IMPORT.sub("", text))
+    found[module] = JS_COMMENT.sub("", JS_EXPORT.sub("", JS_IMPORT.sub("", text)))
 
 
 def _json(file: Path) -> str:

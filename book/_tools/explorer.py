@@ -1,8 +1,8 @@
 """Attention that a reader can change: what a page needs for its ``<attention-explorer>`` and ``<attention-heads>``.
 
 The elements themselves are in ``_explorer``, and so is ``options.json``, which says what can be set. This module writes
-their configuration, and inside it tables that attnlib computed while the book was built: a reader without JavaScript
-sees those.
+their configuration, and inside it a picture and tables that attnlib computed while the book was built: a reader without
+JavaScript sees those.
 
 Dimensions: T words, D numbers a word, H heads, L layers.
 """
@@ -18,8 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import attnlib
+from attnlib.plotting import QUERY
 
 NOTE = "Computed while the book was built. Where JavaScript runs, there is more here to choose and to change."
+WORD_WIDTH = 110  # pixels of the still picture
 WEIGHT_STEPS = 1000  # weights of heads are kept as whole thousandths
 SCORES: dict[str, Callable[..., Any]] = {
     "dot": attnlib.dot,
@@ -43,7 +45,7 @@ def checked_options(options: dict[str, Any]) -> dict[str, Any]:
         if "default" in control and control["default"] not in choices(control):
             raise ValueError(f"{name} is {control['default']!r} by default, but the options are {choices(control)}")
     for name, field in options["fields"].items():
-        unknown = {*field["when"]} - {*choices(controls[field["control"]])}
+        unknown = {*field["when"]} - {*choices(controls[field["control"]])} if field["control"] else None
         if unknown:
             raise ValueError(f"{name} is shown for {sorted(unknown)}, which {field['control']} does not offer")
     return options
@@ -55,7 +57,8 @@ def choices(control: dict[str, Any]) -> list[Any]:
 
 
 OPTIONS = checked_options(json.loads((Path(__file__).parents[1] / "_explorer" / "options.json").read_text("utf-8")))
-CONTROLS: tuple[str, ...] = tuple(OPTIONS["controls"])
+OWN_FIELDS = [name for name, field in OPTIONS["fields"].items() if not field["control"]]  # controls of their own
+CONTROLS: tuple[str, ...] = (*OPTIONS["controls"], *OWN_FIELDS)
 SETTINGS: dict[str, Any] = {
     name: entry["default"]
     for kind in ("controls", "fields")
@@ -102,7 +105,33 @@ def explorer(
         weights_table(head, labels, labels, f"{caption}: weights" + (f" of head {h}" if len(weights) > 1 else ""))
         for h, head in enumerate(weights)
     )
-    return ExplorerElement("attention-explorer", config, tables_html, caption)
+    picture = still_picture(labels, weights[0][labels.index(query)], labels.index(query))
+    return ExplorerElement("attention-explorer", config, picture + tables_html, caption)
+
+
+def still_picture(words: Sequence[str], weights: NDArray[Any], query: int) -> str:
+    """Draw the words and an arc from the query to each of them, as thick as its weight in ``weights`` (T,)."""
+    places = [WORD_WIDTH * (j + 0.5) for j in range(len(words))]
+    start = places[query]
+    arcs = []
+    for end, weight in zip(places, weights, strict=True):
+        left, right = (start - 26, start + 26) if end == start else (start, end)
+        high = 70 - min(62, 30 + 0.2 * abs(end - start))
+        arcs.append(
+            f'<path d="M {start:g} 70 C {left:g} {high:g} {right:g} {high:g} {end:g} 70" fill="none" stroke="{QUERY}" '
+            f'stroke-opacity="0.6" stroke-width="{0.5 + 12 * weight:.2f}"/>'
+        )
+    names = [
+        f'<text x="{x:g}" y="88" text-anchor="middle" fill="currentColor">{html.escape(word)}</text>'
+        for x, word in zip(places, words, strict=True)
+    ]
+    said = ", ".join(f"{word} {weight:.2f}" for word, weight in zip(words, weights, strict=True))
+    title = html.escape(f"Arcs from {words[query]} to every word, as thick as the weights: {said}.")
+    width = WORD_WIDTH * len(words)
+    return (
+        f'<svg class="attn-still" role="img" aria-label="{title}" viewBox="0 0 {width} 100" width="{width}" '
+        f'font-size="14">{"".join(arcs + names)}</svg>'
+    )
 
 
 def _check_settings(controls: Sequence[str], settings: Mapping[str, Any]) -> None:
@@ -110,14 +139,16 @@ def _check_settings(controls: Sequence[str], settings: Mapping[str, Any]) -> Non
     if unknown:
         raise ValueError(f"{', '.join(sorted(unknown))} came, but there are {', '.join([*CONTROLS, *SETTINGS])}")
     for name, value in settings.items():
-        if name in CONTROLS and value not in choices(OPTIONS["controls"][name]):
+        if name not in OPTIONS["controls"]:
+            _check_field(name, value)
+        elif value not in choices(OPTIONS["controls"][name]):
             needed = ", ".join(map(str, choices(OPTIONS["controls"][name])))
             raise ValueError(f"{name} is {value!r}, but one of {needed} is needed")
-        if name not in CONTROLS and value is not None:
-            _check_field(name, value)
 
 
-def _check_field(name: str, value: float) -> None:
+def _check_field(name: str, value: float | None) -> None:
+    if value is None:
+        return
     field = OPTIONS["fields"][name]
     lowest, highest = field["lowest"], field.get("highest", OPTIONS["words"])
     if not lowest <= value <= highest:
@@ -144,10 +175,11 @@ def attended(
     mask: str,
     length: int | None,
     positions: str,
+    temperature: float = 1.0,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Compute with attnlib what the element does with the same settings: weights (H, T, T) and context (T, H*D)."""
     fields: dict[str, dict[str, Any]] = {"scaled_dot": {"scale": scale}, "gaussian": {"bandwidth": bandwidth}}
-    score = partial(SCORES[similarity], **fields.get(similarity, {}))
+    similar = partial(SCORES[similarity], **fields.get(similarity, {}))
     q, k, v = (attnlib.split_heads(table, heads) for table in _projected(tables, positions))  # (H, T, D)
     T = q.shape[-2]
     if positions == "rope":
@@ -160,6 +192,10 @@ def attended(
         if mask in ("padding", "both")
         else None,
     }
+
+    def score(query: Any, key: Any) -> Any:
+        return similar(query, key) / temperature
+
     context, weights = attnlib.attention(q, k, v, score=score, mask=attnlib.combine_masks(*masks.values()))
     return weights, attnlib.merge_heads(context)
 

@@ -53,6 +53,18 @@ FOCUSED = """(() => {
 })()"""
 
 
+# The arrow keys that lead from the number that has the focus to the one of a name, if both are in one table.
+ARROWS_TO = """name => {
+  const fields = [...document.activeElement.closest(".attn-numbers")?.querySelectorAll("input") ?? []];
+  const place = one => [one.closest("tr").rowIndex, one.closest("td").cellIndex];
+  const found = fields.find(one => one.ariaLabel === name);
+  if (!found) return null;
+  const [from, to] = [place(document.activeElement), place(found)];
+  const times = (n, less, more) => Array(Math.abs(n)).fill(n < 0 ? less : more);
+  return [...times(to[0] - from[0], "ArrowUp", "ArrowDown"), ...times(to[1] - from[1], "ArrowLeft", "ArrowRight")];
+}"""
+
+
 class Explorer:
     """One explorer on an open page, used as a reader does: by the keyboard."""
 
@@ -60,17 +72,25 @@ class Explorer:
         self.page, self.wrong = page, wrong
         self.element = page.locator("attention-explorer")
         self.element.locator(".attn").wait_for()
+        self.element.locator("details").evaluate_all("all => all.forEach(one => (one.open = true))")
         self.sentence = self.element.get_by_label("Sentence")
         self.sentence.focus()
 
     def tab_to(self, name):
-        """Press Tab until the control of that name has the focus."""
+        """Press Tab until the control of that name has the focus; within a table, use the arrow keys."""
         self.sentence.focus()
         for _ in range(100):
-            if self.page.evaluate(FOCUSED) == name:
+            if self.page.evaluate(FOCUSED) == name or self.arrow_to(name):
                 return
             self.page.keyboard.press("Tab")
         raise AssertionError(f"no Tab leads to {name}")
+
+    def arrow_to(self, name):
+        """Go from a number of a table to another one of the same table, if it has one of that name."""
+        keys = self.page.evaluate(ARROWS_TO, name)
+        for key in keys or []:
+            self.page.keyboard.press(key)
+        return bool(keys)
 
     def choose(self, name, option):
         """Go through the options of a control by the arrow keys."""
@@ -595,15 +615,20 @@ def test_reset_brings_back_the_example(opened):
     explorer.agrees(WHO)
 
 
-def test_nothing_is_kept_beyond_the_page(opened):
+def test_what_is_changed_is_kept_in_the_address_alone(opened):
     explorer = Explorer(*opened("book/positions.html"))
     address = explorer.page.url
     explorer.type("Sentence", "man bites dog")
-    assert explorer.page.url == address
+    explorer.page.wait_for_url(f"{address}#look?words=man+bites+dog*")
     kept = "JSON.stringify([Object.keys(localStorage), Object.keys(sessionStorage)])"
     assert "attn" not in explorer.page.evaluate(kept)
     explorer.page.reload()
-    assert Explorer(explorer.page, explorer.wrong).sentence.input_value() == "dog bites man"
+    explorer = Explorer(explorer.page, explorer.wrong)
+    assert explorer.sentence.input_value() == "man bites dog"
+    assert explorer.vectors() == [[1, 1, 2, 0], [0, 1, 0, 1], [2, 0, 1, 0]]
+    explorer.element.get_by_role("button", name="Reset").click()
+    explorer.page.wait_for_url(address)
+    assert explorer.sentence.input_value() == "dog bites man"
 
 
 def test_every_table_and_every_field_has_a_name(at):
@@ -795,6 +820,7 @@ def test_axe_finds_nothing_in_what_a_reader_has_changed(opened, chapter, tag):
 def test_axe_would_find_a_fault(opened):
     page, _ = opened("book/positions.html")
     page.locator("attention-explorer .attn").wait_for()
+    page.locator("attention-explorer details").evaluate_all("all => all.forEach(one => (one.open = true))")
     page.evaluate(AXE)
     page.evaluate(ALONE, "attention-explorer")
     page.evaluate("document.querySelector('.attn-numbers input').removeAttribute('aria-label')")

@@ -1,0 +1,106 @@
+// The formula below the drawing: its numbers come from the cells that they stand in.
+
+const PADDING = 4; // of a coloured number
+const LINE = 28;
+
+/** About how wide a text is. */
+function widthOf(text, size) {
+  const em = [...text].reduce(
+    (sum, letter) => sum + (/[ .,()·|il’']/.test(letter) ? 0.32 : /[A-ZmwM−∞]/.test(letter) ? 0.72 : 0.58),
+    0,
+  );
+  return em * size;
+}
+
+/**
+ * Break pieces into lines that fit, before an operator, and place them.
+ *
+ * @param {import("./steps.js").Piece[]} pieces
+ */
+function placed(pieces, width, size) {
+  /** @type {{ piece: import("./steps.js").Piece, x: number, wide: number }[][]} */
+  const lines = [[]];
+  let x = 0;
+  for (const term of terms(pieces)) {
+    const sized = term.map((piece) => ({ piece, wide: widthOf(piece.text, size) + (piece.kind ? 2 * PADDING : 0) }));
+    if (x && x + sized.reduce((sum, { wide }) => sum + wide, 0) > width) {
+      lines.push([]);
+      x = 0;
+    }
+    for (const one of sized) {
+      lines[lines.length - 1].push({ ...one, x });
+      x += one.wide;
+    }
+  }
+  return lines;
+}
+
+/** Pieces that stay together: each part begins with an operator. */
+function terms(pieces) {
+  const starts = pieces.flatMap(({ text }, n) => (n === 0 || text.startsWith(" ") ? [n] : []));
+  return starts.map((start, n) => pieces.slice(start, starts[n + 1]));
+}
+
+/** Where a number of a formula comes from: the cell that holds it. */
+function origin(v, { kind, term }) {
+  const { stage, at } = v.active;
+  const row = (name, offset) => v.rows[name] === undefined ? null : v.rows[name] + offset;
+  const cellY = (component) => row("vectors", component * v.cell + v.cell / 2);
+  const places = {
+    query: () => [v.queryAt, cellY(term ?? at)],
+    word: () => [v.wordAt, cellY(term)],
+    key: () => [v.keyAt(at), cellY(term)],
+    value: () => stage === "add" ? [v.valueAt(term), cellY(at)] : [v.valueAt(at), cellY(0)],
+    score: () => {
+      const from = { weigh: "softmax", add: "softmax", softmax: v.rows.mask ? "mask" : v.rows.scale ? "scale" : "dot" };
+      return [v.scoreAt(stage === "add" || stage === "softmax" ? term ?? at : at), row(from[stage] ?? "dot", 12)];
+    },
+  };
+  const [x, y] = places[kind]();
+  return y === null ? undefined : { x, y };
+}
+
+/**
+ * The shapes of a formula, and how high it is.
+ *
+ * @param {import("./steps.js").Piece[] | null} pieces
+ * @param {any} v the view with its layout
+ * @param {Record<string, string>} colours
+ */
+export function formulaShapes(pieces, v, colours) {
+  const width = Math.min(v.width, v.room) - 12;
+  const size = v.narrow ? 15 : 17;
+  const lines = placed(pieces ?? [], width, size);
+  const shapes = lines.flatMap((line, n) => {
+    const total = line.length ? line[line.length - 1].x + line[line.length - 1].wide : 0;
+    const left = 6 + (width - total) / 2;
+    return line.flatMap((one, k) =>
+      pieceShapes(one, left, v.end + 8 + n * LINE, { v, colours, size, id: `${n}-${k}` })
+    );
+  });
+  return { shapes, height: (v.narrow ? Math.max(3, lines.length) : Math.max(1, lines.length)) * LINE + 12 };
+}
+
+function pieceShapes({ piece, x, wide }, left, y, { v, colours, size, id }) {
+  const { stage, at } = v.active;
+  const key = `formula-${stage}-${at}-${id}`;
+  const centre = left + x + wide / 2;
+  const marked = piece.term !== undefined && piece.term === v.active.term;
+  const isSum = stage === "add" && piece.term === undefined;
+  const from = piece.kind && !isSum ? origin(v, piece) : undefined;
+  const attributes = { x: centre, y, fill: "currentColor", "text-anchor": "middle", "font-size": size };
+  const text = {
+    ...{ key, tag: "text", attributes: { ...attributes, "font-weight": marked ? 700 : 400, "xml:space": "preserve" } },
+    ...{ text: piece.text, from },
+  };
+  if (!piece.kind) return [text];
+  const box = { x: left + x + 1, y: y - size * 0.95, width: wide - 2, height: size * 1.35, rx: 4 };
+  const pill = {
+    ...{ key: `${key}-pill`, tag: "rect", from: from && { x: from.x - wide / 2, y: from.y - size } },
+    attributes: {
+      ...{ ...box, fill: colours[piece.kind], "fill-opacity": 0.25, stroke: colours[piece.kind] },
+      "stroke-width": marked ? 2.5 : 0,
+    },
+  };
+  return [pill, text];
+}

@@ -1,0 +1,262 @@
+"""The drawing of one word's attention, on the built pages: steps, numbers in their places, links, pictures, screens."""
+
+import contextlib
+import functools
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from axe import AXE, violations
+from browser_tab import tab
+
+pytestmark = pytest.mark.slow
+
+CHAPTER = "book/queries-keys-values.html"
+
+
+class Watch:
+    """The drawing on an open page."""
+
+    def __init__(self, page, wrong):
+        self.page, self.wrong = page, wrong
+        self.element = page.locator("attention-explorer")
+        self.element.locator(".attn-canvas svg rect").first.wait_for()
+
+    def formula(self):
+        """The formula below the drawing, in the order in which it is read."""
+        texts = self.element.locator("svg text[font-size='17'], svg text[font-size='15']").all_text_contents()
+        return "".join(texts)
+
+    def cell(self, label):
+        return self.element.locator(f"svg [aria-label='{label}']")
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def said(self, text):
+        self.element.locator(".attn-summary", has_text=text).wait_for()
+
+    def address(self, part):
+        self.page.wait_for_function("part => decodeURIComponent(location.hash).includes(part)", arg=part)
+
+
+@pytest.fixture
+def at(browser, site):
+    """Open the chapter in a context of its own, with these options of Playwright."""
+    with contextlib.ExitStack() as stack:
+
+        def open_watch(address=CHAPTER, **options):
+            context = stack.enter_context(browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options))
+            page, wrong = context.new_page(), []
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page.goto(site + address)
+            return Watch(page, wrong)
+
+        yield open_watch
+
+
+@pytest.fixture(scope="module")
+def kept(browser, site):
+    with contextlib.ExitStack() as tabs:
+        open_page = functools.cache(lambda: Watch(*tabs.enter_context(tab(browser, site, CHAPTER))[:2]))
+        yield open_page
+
+
+@pytest.fixture
+def watch(kept):
+    watch = kept()
+    watch.page.mouse.move(0, 0)
+    watch.element.get_by_role("button", name="Reset").evaluate("button => button.click()")
+    return watch
+
+
+def test_steps_by_keyboard_move_the_row_across_the_keys_and_say_one_sentence_each(watch):
+    watch.element.get_by_label("Step", exact=True).focus()
+    watch.press("Home")
+    assert watch.formula() == "query, component 1:  0·1 + 2·1 + 0·0 + 2·0 = 2"
+    watch.press("ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight")
+    assert watch.formula() == "2·4 + 2·4 + 2·0 = 16"
+    watch.said("Dot product for “second” and “second”: 2·4 + 2·4 + 2·0 = 16.")
+    watch.page.wait_for_timeout(600)  # the row is on its way
+    across = watch.element.locator("svg rect[fill='#9b6bd1']").first.bounding_box()
+    key = watch.cell("key of “second”, 1: 4").bounding_box()
+    assert across["x"] < key["x"] < across["x"] + across["width"] < key["x"] + key["width"] + 10
+    watch.element.get_by_role("button", name="Step back").click()
+    assert watch.formula() == "2·0 + 2·1 + 2·1 = 4"
+    watch.element.get_by_role("button", name="Softmax").click()
+    assert watch.formula().endswith(" = 0.09")
+    watch.said("Softmax for “second” and “third”")
+    assert not watch.wrong
+
+
+def test_it_plays_to_the_end_and_speaks_once_a_stage(watch):
+    watch.page.evaluate("""
+        window.heard = [];
+        const line = document.querySelector(".attn-summary");
+        new MutationObserver(() => window.heard.push(line.textContent)).observe(line, { childList: true });
+    """)
+    watch.element.get_by_role("button", name="Play").click()
+    watch.element.get_by_role("button", name="Pause").wait_for()
+    watch.element.get_by_role("button", name="Play").wait_for()
+    watch.said("“second” looks most at “second”")
+    begins = [sentence.split()[0] for sentence in watch.page.evaluate("window.heard")]
+    assert begins == ["Project", "Dot", "Scale", "Softmax", "Weigh", "Add", "“second”"]
+    assert not watch.wrong
+
+
+def test_a_cell_its_pair_and_its_term_are_marked_together(watch):
+    for look_at in ("hover", "focus"):
+        getattr(watch.cell("key of “third”, 2: 3"), look_at)()
+        assert watch.formula() == "2·2 + 2·3 + 2·1 = 12"
+        marked = watch.element.locator("svg text[font-weight='700'][font-size='17']").all_text_contents()
+        assert "".join(marked).strip(" +") == "2·3"
+        strong = watch.element.locator("svg rect[stroke-width='2.5']:not([aria-pressed=true])")
+        labels = strong.evaluate_all("all => all.map(one => one.ariaLabel).filter(Boolean)")
+        assert labels == ["Look from “third”", "query of “second”, 2: 2", "key of “third”, 2: 3"]
+
+
+def test_the_drawing_is_one_tab_stop_and_arrow_keys_lead_through_it(watch):
+    assert watch.element.locator("svg [tabindex='0']").count() == 1
+    watch.element.locator("svg [tabindex='0']").focus()
+    watch.press("ArrowRight", "Enter")
+    watch.said("“third” looks most at")
+    watch.address("query=2")
+    watch.press("ArrowDown", "ArrowDown")
+    assert watch.page.evaluate("document.activeElement.ariaLabel") in (
+        "key of “third”, 2: 3",
+        "value of “third”, 2: 6",
+    )
+    assert watch.element.locator("svg [tabindex='0']").count() == 1
+
+
+def test_a_number_is_changed_in_its_place_and_nothing_is_said_before_it_is_done(watch):
+    cell = watch.cell("word of “second”, 1: 0")
+    cell.focus()
+    watch.press("-")
+    watch.page.keyboard.type("1e400")
+    watch.press("Enter")
+    assert "“-1e400” came" in watch.element.locator(".attn-message").first.inner_text()
+    watch.press("Control+a")
+    watch.page.keyboard.type("3")
+    assert watch.formula().endswith("= 0.27")  # not yet taken
+    watch.press("Enter")
+    assert watch.page.evaluate("document.activeElement.ariaLabel") == "word of “second”, 1: 3"
+    watch.cell("query of “second”, 1: 5").wait_for()
+    watch.address("x=1,0,1,0;3,2,0,2;1,1,1,1")
+    assert not watch.element.locator(".attn-message").first.inner_text()
+    watch.press("Enter")
+    watch.page.keyboard.type("9")
+    watch.press("Escape")
+    watch.cell("word of “second”, 1: 3").wait_for()
+
+
+def test_a_link_shows_what_was_on_the_screen(at, watch):
+    watch.element.get_by_label("Temperature", exact=True).fill("2")
+    watch.element.get_by_label("Similarity").select_option("dot")
+    watch.element.get_by_label("Step", exact=True).fill("5")
+    watch.element.get_by_role("button", name="Copy link").click()
+    watch.element.locator(".attn-linked", has_text="link is").wait_for()
+    address = "book/" + watch.page.url.partition("/book/")[2]
+    assert "temperature=2" in address
+    other = at(address)
+    other.element.locator("svg text", has_text="÷ 2").wait_for()
+    assert other.formula() == watch.formula()
+    assert other.element.get_by_label("Similarity").input_value() == "dot"
+    assert not other.wrong
+
+
+def test_a_hand_edited_address_is_answered_and_the_rest_of_it_is_used(at):
+    hostile = "#look?query=0&x=<b>&temperature=1e400&words=" + "🙂+שלום+" * 6 + "x" * 20 + "&__proto__=1&step=99999"
+    watch = at(CHAPTER + hostile)
+    message = watch.element.locator(".attn-message", has_text="The address").inner_text()
+    assert "“1e400” came" in message
+    assert "13 words came" in message
+    watch.said("“first” looks")
+    other = at(CHAPTER + "#look?words=🙂+שלום+<b>x</b>&query=1")
+    other.said("“שלום” looks")
+    assert other.element.locator("b").count() == 0
+    other.page.evaluate("location.hash = '#look?query=2'")
+    other.said("“third” looks")
+    assert not watch.wrong + other.wrong
+
+
+def test_the_picture_that_is_saved_is_complete_in_itself(watch):
+    with watch.page.expect_download() as download:
+        watch.element.get_by_role("button", name="Save picture").click()
+    assert download.value.suggested_filename == "attention.svg"
+    root = ET.parse(download.value.path()).getroot()
+    assert "background: rgb" in root.get("style")
+    texts = ["".join(one.itertext()) for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"first", "second", "third", "0.91"} <= set(texts)
+    assert not [one for one in root.iter() if one.get("tabindex")]
+
+
+def test_weights_are_frozen_and_out_of_sight_until_the_reader_has_guessed(at):
+    watch = at("book/self-attention.html")
+    assert watch.element.locator(".attn-stages button:disabled, .attn-player button:disabled").count() >= 8
+    assert watch.element.locator("input[type=range]:not(:disabled)").count() == 0
+    texts = watch.element.locator("svg text").all_text_contents()
+    assert texts.count("?") == 3 * 3
+    assert not [one for one in texts if "." in one]
+    widths = watch.element.locator("svg path[stroke='#9b6bd1']").evaluate_all(
+        "all => all.map(one => one.getAttribute('stroke-width'))"
+    )
+    assert len(set(widths)) == 1
+    assert "not yet known" in watch.cell("weight of “first”: not yet known").get_attribute("aria-label")
+    watch.element.get_by_role("radio", name="second").check()
+    watch.element.get_by_role("button", name="Show the weights").click()
+    assert "0.42" in watch.element.locator("svg text").all_text_contents()
+
+
+def moments(watch):
+    """How many positions a shape takes on its way to the next step."""
+    return watch.page.evaluate("""async () => {
+        const seen = new Set();
+        document.querySelector("[aria-label='Step back']").click();
+        for (let n = 0; n < 12; n++) {
+            await new Promise(requestAnimationFrame);
+            const texts = [...document.querySelectorAll(".attn-canvas text[font-size='17']")];
+            seen.add(texts.map(one => one.getAttribute("y")).join());
+        }
+        return seen.size;
+    }""")
+
+
+def test_steps_move_and_snap_for_those_who_want_less_motion(at):
+    assert moments(at()) > 3
+    assert moments(at(reduced_motion="reduce")) == 1
+
+
+def test_a_phone_shows_one_stage_and_a_swipe_leads_to_the_next(at):
+    watch = at(viewport={"width": 390, "height": 844}, has_touch=True)
+    assert watch.page.evaluate("document.documentElement.scrollWidth") <= 390
+    watch.element.locator(".attn-stages button", has_text="Dot product").tap()
+    names = ("q · k", "÷ √3", "softmax")
+    shown = lambda: [name for name in names if name in watch.element.locator("svg text").all_text_contents()]  # noqa: E731
+    assert shown() == ["q · k"]
+    swipe = """dx => {
+        const svg = document.querySelector(".attn-canvas svg"), finger = { bubbles: true, pointerType: "touch" };
+        svg.dispatchEvent(new PointerEvent("pointerdown", { ...finger, clientX: 200, clientY: 300 }));
+        svg.dispatchEvent(new PointerEvent("pointerup", { ...finger, clientX: 200 + dx, clientY: 305 }));
+    }"""
+    watch.page.evaluate(swipe, -90)
+    assert shown() == ["q · k", "÷ √3"]
+    assert "second" in watch.element.locator("svg text").all_text_contents()  # the words stay
+    watch.page.evaluate(swipe, 90)
+    assert shown() == ["q · k"]
+    assert not watch.wrong
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"viewport": {"width": 320, "height": 256}}, {"forced_colors": "active"}],
+    ids=["400 percent", "forced colours"],
+)
+def test_nothing_is_lost_at_400_percent_or_in_forced_colours(at, options):
+    watch = at(**options)
+    assert watch.page.evaluate("document.documentElement.scrollWidth") <= watch.page.viewport_size["width"]
+    watch.element.get_by_role("button", name="Step back").click()
+    assert re.search(r"= 7\.8\d$", watch.formula())
+    watch.page.evaluate(AXE)
+    assert violations(watch.page, "attention-explorer") == []
