@@ -1,7 +1,7 @@
 """Checks that name the mistake.
 
 ``check`` is called in a notebook's test cell: it shows a report and returns the points earned. ``failing_case`` returns
-an input that failed in it.
+an input that failed in it. ``check_tests`` grades tests by the mistakes that they catch.
 ``examine`` shows nothing: it returns the :class:`Report`. Only ``check`` warns about a correct answer that calls a
 function which would solve the exercise.
 """
@@ -16,6 +16,8 @@ from attnlib.checks.calling.case import Implementation
 from attnlib.checks.catalogue import QUESTIONS
 from attnlib.checks.evaluation import examine, exercises, prepare_evaluation
 from attnlib.checks.failing_input import FailingCase, NoFailingCase
+from attnlib.checks.mutation.kill_report import KillReport
+from attnlib.checks.mutation.run_tests import report_on_tests
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
 from attnlib.checks.session import failing_case, keep, kept_case
@@ -24,16 +26,18 @@ __all__ = [
     "CheckFailed",
     "Choice",
     "FailingCase",
+    "KillReport",
     "NoFailingCase",
     "Report",
     "check",
     "check_choice",
+    "check_tests",
     "examine",
     "exercises",
     "failing_case",
 ]
 
-listeners: list[Callable[[Report | Choice], Any]] = []  # each is called with every report that is shown
+listeners: list[Callable[[Report | Choice | KillReport], Any]] = []  # each is called with every report that is shown
 
 
 class CheckFailed(AssertionError):
@@ -113,12 +117,46 @@ def check_choice(name: str, answer: str | None, *, points: float = 1) -> float:
     return float(points)
 
 
+def check_tests(name: str, tests: Any, *, points: float = 1, seed: int = 0) -> float:
+    """Run tests against correct and wrong implementations, show what they catch, and return the points they earned.
+
+    A test is a function that takes an implementation, calls it, and raises an exception if something is wrong. It earns
+    by catching mistakes, each by how hard it is to catch. Nothing is earned while a test refuses a correct version.
+
+    Args:
+        name: what the tests are written for, such as ``"softmax"``.
+        tests: a list of 1 to 12 tests.
+        points: what catching every mistake earns, more than 0.
+        seed: which of the catalogue's mistakes are drawn. While a submission is graded, others are drawn.
+
+    Returns:
+        The points, as a plain float.
+
+    Raises:
+        CheckFailed: nothing was earned. The report has been shown by then.
+        ValueError: ``points`` is not a positive number, or there is no such target.
+
+    Example:
+        >>> import numpy as np
+        >>> def test_rows(softmax):
+        ...     assert np.allclose(softmax(np.array([[0.0, 0.0], [0.0, np.log(3)]])), [[0.5, 0.5], [0.25, 0.75]])
+        >>> earned = check_tests("softmax", [test_rows])  # doctest: +ELLIPSIS
+        ✗ tests of softmax: ... of 14 mistakes caught · ...
+    """
+    _require_positive(points)
+    report = report_on_tests(name, tests, seed=seed, points=float(points))
+    _show(report)
+    if report.score == 0:
+        raise CheckFailed(report.message)
+    return report.score * float(points)
+
+
 def _require_positive(points: float) -> None:
     if not 0 < points < float("inf"):
         raise ValueError(f"points is {points}, but a positive number is needed")
 
 
-def _show(report: Report | Choice) -> None:
+def _show(report: Report | Choice | KillReport) -> None:
     """Show the report as rich output in a notebook, as text elsewhere. IPython is used only if it already runs."""
     for listener in listeners:
         listener(report)

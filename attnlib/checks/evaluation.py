@@ -166,6 +166,15 @@ class Evaluation:
         remark = self._report(score, answers, correct, wrong, len(answers) - len(graded)) if wrong else None
         return Report(self.exercise.name, self.backend, score, None, None, remark=remark)
 
+    def revealing(self, mistake: Mistake) -> list[int]:
+        """Return the numbers of the cases that count and that a known mistake gets wrong."""
+        numbers = range(len(self.cases))
+        return [i for i in numbers if self.grades(i) and not self._is_right(i, self._answer(mistake, i))]
+
+    def changes(self, mistake: Mistake, i: int) -> bool:
+        """Tell whether a known mistake changes the inputs of a case that must stay as they are."""
+        return bool(self._answer(mistake, i).changed)
+
     def _is_right(self, i: int, answer: Answer) -> bool:
         return _is_right(self.cases[i], answer, self.expected[i], self.tolerances[i])
 

@@ -22,12 +22,16 @@ from attnlib._extras import extra_for
 from attnlib.checks import browser
 from attnlib.checks.array_text import counted
 from attnlib.checks.browser import WithoutTorch
+from attnlib.checks.mutation.kill_report import KillReport
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
 from attnlib.checks.time_limit import time_limit
 
 MAGIC_COMMAND = re.compile(r"^(\s*)([%!?].*)$", re.MULTILINE)
-CHECK_CALL = re.compile(r"^check(?:_choice)?\((.*)", re.MULTILINE)  # in the source, which may have a syntax error
+CHECK_CALL = re.compile(
+    r"^check(?:_choice|_tests)?\((.*)", re.MULTILINE
+)  # in the source, which may have a syntax error
+CHECK_NAMES = ("check", "check_choice", "check_tests")
 POINTS_ARGUMENT = re.compile(r"\bpoints=(\d+(?:\.\d+)?)")
 UNQUOTED_ANSWER = re.compile(
     r"^\w*answer *= *([A-Za-z])(?= *(?:#.*)?$)", re.MULTILINE
@@ -52,7 +56,7 @@ class Run:
     cells that raised an error other than :class:`CheckFailed`.
     """
 
-    reports: tuple[Report | Choice, ...]
+    reports: tuple[Report | Choice | KillReport, ...]
     missed: tuple[float, ...]
     broken: tuple[int, ...]
 
@@ -97,7 +101,7 @@ def run(path: Path, seconds: int = CELL_TIMEOUT) -> Run:
     """
     cells = _cells(path)
     namespace: dict[str, Any] = {"__name__": "__main__", "display": _display}
-    reports: list[Report | Choice] = []
+    reports: list[Report | Choice | KillReport] = []
     missed: list[float] = []
     broken: list[int] = []
     without_torch = WithoutTorch() if browser.without_torch() else None
@@ -130,7 +134,7 @@ def _checks(source: str) -> list[float]:
     except SyntaxError:
         arguments = CHECK_CALL.findall(source)
     else:
-        arguments = [ast.unparse(call) for call in calls if getattr(call.func, "id", "") in ("check", "check_choice")]
+        arguments = [ast.unparse(call) for call in calls if getattr(call.func, "id", "") in CHECK_NAMES]
     points = [POINTS_ARGUMENT.search(text) for text in arguments]
     return [float(found[1]) if found else 1.0 for found in points]
 
@@ -178,9 +182,9 @@ def _display(*objects: object, **options: object) -> None:
 
 
 @contextmanager
-def _collecting() -> Iterator[list[Report | Choice]]:
+def _collecting() -> Iterator[list[Report | Choice | KillReport]]:
     """Keep every report that is shown."""
-    reports: list[Report | Choice] = []
+    reports: list[Report | Choice | KillReport] = []
     attnlib.checks.listeners.append(reports.append)
     try:
         yield reports

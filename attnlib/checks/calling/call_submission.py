@@ -79,7 +79,7 @@ def call_submission(
                 answer = _with_gradients(answer, returned, sources, case.upstream)
         changed = [*_changed(inputs, case.inputs), *_changed(options, case.options)] if case.unchanged else []
     except (Exception, SystemExit) as error:
-        return Answer(problem="raised", error=_error_text(error), line=_student_line(error))
+        return Answer(problem="raised", error=error_text(error), line=student_line(error))
     return Answer(answer.arrays, answer.problem, changed=tuple(changed))
 
 
@@ -228,7 +228,8 @@ def _with_gradients(
     return answer
 
 
-def _error_text(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
+    """Return the type and the text of an error, cut to a length that can be shown."""
     try:
         text = f"{type(error).__name__}: {error}".rstrip(": ")
     except BaseException:  # the student's own exception class, whose __str__ fails
@@ -236,7 +237,7 @@ def _error_text(error: BaseException) -> str:
     return text if len(text) <= MAX_ERROR_LENGTH else text[:MAX_ERROR_LENGTH] + " …"
 
 
-def _student_line(error: BaseException) -> str | None:
+def student_line(error: BaseException) -> str | None:
     """Return the last line of the student's own code in the traceback, or None if the call itself failed."""
     for frame in reversed(list(traceback.walk_tb(error.__traceback__))):
         if frame[0].f_code.co_filename.startswith(LIBRARY_PREFIXES):
