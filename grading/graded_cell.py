@@ -1,7 +1,7 @@
 """Read a graded cell, such as ``check("softmax", softmax, points=4)``, as a question; it is never run as code.
 
-A test that ran beside a student's code could be forged there. So a graded cell has to be one call of ``check`` or
-``check_choice``. It is answered in the box, by arrays, and judged outside.
+A test that ran beside a student's code could be forged there. So a graded cell has to be one call of ``check``,
+``check_choice`` or ``check_tests``. It is answered in the box, by arrays, and judged outside.
 """
 
 import ast
@@ -9,16 +9,22 @@ from dataclasses import dataclass
 
 from attnlib.checks.catalogue import CATALOGUE, QUESTIONS
 from attnlib.checks.exercise import Exercise
+from attnlib.checks.mutation.target import Target
+from attnlib.checks.mutation.targets import TARGETS
 from attnlib.checks.questions import Question
 from grading._untyped import NotebookNode, is_grade, is_solution
 from grading.course import GradingError
 
-CHECK_OPTIONS = {"check": {"points", "backend", "hint", "unasked"}, "check_choice": {"points"}}
+CHECK_OPTIONS = {
+    "check": {"points", "backend", "hint", "unasked"},
+    "check_choice": {"points"},
+    "check_tests": {"points"},
+}
 
 
 @dataclass(frozen=True)
 class GradedCell:
-    """A graded cell as a question: about an implementation of an exercise, or about the letter of an option."""
+    """A graded cell as a question: about an implementation, the letter of an option, or tests of a target."""
 
     cell: str
     expression: str
@@ -27,6 +33,7 @@ class GradedCell:
     question: Question | None = None
     backend: str = "numpy"
     hints: int = 1
+    target: Target | None = None
 
 
 def is_autograded(cell: NotebookNode) -> bool:
@@ -43,7 +50,7 @@ def read_graded_cell(cell: NotebookNode) -> GradedCell:
     """Return what an autograded cell asks.
 
     Raises:
-        GradingError: it is not one call of ``check`` or ``check_choice`` with a known name and known options.
+        GradingError: it is not one call of ``check``, ``check_choice`` or ``check_tests`` with known arguments.
     """
     call = _call(cell)
     name, options = _arguments(call, cell)
@@ -55,6 +62,16 @@ def read_graded_cell(cell: NotebookNode) -> GradedCell:
         if name not in QUESTIONS:
             raise _not_a_question(cell, f"there is no question {name!r}")
         return GradedCell(**asked, points=points, question=QUESTIONS[name])
+    if call.func.id == "check_tests":  # type: ignore[attr-defined]
+        if name not in TARGETS:
+            raise _not_a_question(cell, f"there is no target {name!r} of tests")
+        return GradedCell(**asked, points=points, target=TARGETS[name])
+    return _about_an_exercise(cell, name, asked, points, options)
+
+
+def _about_an_exercise(
+    cell: NotebookNode, name: str, asked: dict[str, str], points: float, options: dict[str, object]
+) -> GradedCell:
     if name not in CATALOGUE:
         raise _not_a_question(cell, f"there is no exercise {name!r}")
     backend, hints = options.get("backend", "numpy"), options.get("hint", 1)
@@ -67,7 +84,8 @@ def read_graded_cell(cell: NotebookNode) -> GradedCell:
         exercise = CATALOGUE[name].without(options.get("unasked"))  # type: ignore[arg-type]  # refused unless a name
     except ValueError as error:
         raise _not_a_question(cell, str(error)) from None
-    return GradedCell(**asked, points=points, exercise=exercise, backend=str(backend), hints=2 if hints == 2 else 1)
+    about = {"exercise": exercise, "backend": str(backend), "hints": 2 if hints == 2 else 1}
+    return GradedCell(**asked, points=points, **about)  # type: ignore[arg-type]
 
 
 def _call(cell: NotebookNode) -> ast.Call:
@@ -97,6 +115,7 @@ def _not_a_question(cell: NotebookNode, reason: str) -> GradingError:
     name = cell.metadata.nbgrader.grade_id
     return GradingError(
         f"the graded cell {name!r} cannot be graded outside of the student's process: it has to be one call, "
-        f'check("name", implementation, points=…) or check_choice("name", answer, points=…), but {reason}. '
+        'check("name", implementation, points=…), check_choice("name", answer, points=…) or '
+        f'check_tests("name", [test, …], points=…), but {reason}. '
         "A test that runs beside a student's code can be forged there"
     )

@@ -12,8 +12,13 @@ import numpy as np
 from attnlib.checks.calling.call_submission import GRADIENT_OF, Answer
 from attnlib.checks.calling.case import Case
 from attnlib.checks.calling.conventions import call_module
+from attnlib.checks.calling.tested import Outcome
 from attnlib.checks.evaluation import Evaluation
 from attnlib.checks.exercise import Exercise
+from attnlib.checks.mutation.kill_matrix import KillMatrix
+from attnlib.checks.mutation.kill_report import KillReport
+from attnlib.checks.mutation.sample import draw_sample
+from attnlib.checks.mutation.target import Target
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
 from grading._untyped import NotebookNode, new_output
@@ -48,7 +53,9 @@ class Judge:
 
     def probe(self, graded_cell: GradedCell) -> Probe:
         """Return what is sent into the sandbox for a graded cell: the inputs, and nothing about the answers."""
-        exercise = graded_cell.exercise
+        exercise, target = graded_cell.exercise, graded_cell.target
+        if target is not None:
+            return Probe(graded_cell.expression, target=target.name, seed=self._seed_of(f"tests of {target.name}"))
         if exercise is None:
             return Probe(graded_cell.expression)
         key = (exercise.name, exercise.ungraded_options, graded_cell.expression, graded_cell.backend)
@@ -74,9 +81,11 @@ class Judge:
     def _evaluation(self, exercise: Exercise, backend: str) -> Evaluation:
         key = (exercise.name, exercise.ungraded_options, backend)
         if key not in self._evaluations:
-            seed = np.random.SeedSequence([self._seed, zlib.crc32(exercise.name.encode())]).generate_state(1, np.uint64)
-            self._evaluations[key] = _sound(Evaluation(exercise, backend, int(seed[0])))
+            self._evaluations[key] = _sound(Evaluation(exercise, backend, self._seed_of(exercise.name)))
         return self._evaluations[key]
+
+    def _seed_of(self, name: str) -> int:
+        return int(np.random.SeedSequence([self._seed, zlib.crc32(name.encode())]).generate_state(1, np.uint64)[0])
 
     def outputs(self, graded_cell: GradedCell, answered: Answered | None, stop: str) -> list[NotebookNode]:
         """Return the outputs of a graded cell: the report, and what nbgrader reads the points from.
@@ -84,6 +93,8 @@ class Judge:
         ``stop`` says why some of it was not answered, if that is so.
         """
         facts = answered.facts if answered else None
+        if graded_cell.target and not (facts and facts.get("error")):
+            return _shown(self._kill_report(graded_cell.target, graded_cell.points, answered, stop), graded_cell.points)
         if answered is None or facts is None:
             return [error(NO_ANSWER, stop or "No answer came.")]
         if isinstance(wrong := facts.get("error"), dict):
@@ -96,6 +107,16 @@ class Judge:
             said = f"{graded_cell.expression} is of type {_text(facts.get('kind'))}, but a function is needed"
             return [error("TypeError", said)]
         return _shown(self._report(graded_cell, answered, stop), graded_cell.points)
+
+    def _kill_report(self, target: Target, points: float, answered: Answered | None, stop: str) -> KillReport:
+        outcomes = {n: _outcomes(each) for n, each in answered.tests.items()} if answered else {}
+        sample = draw_sample(target, self._seed_of(f"tests of {target.name}"))
+        if not stop and len({len(each) for each in outcomes.values()}) > 1:
+            stop = "were not the same list for each implementation."
+        if stop or len(outcomes) < len(sample.implementations) or not all(outcomes.values()):
+            return KillReport(target, None, stopped=f"The tests {stop or 'gave no answer.'}", points=points)
+        used = frozenset(answered.used) if answered else frozenset()
+        return KillReport(target, KillMatrix(sample, outcomes), used, points=points)
 
     def _report(self, graded_cell: GradedCell, answered: Answered, stop: str) -> Report:
         assert graded_cell.exercise is not None
@@ -155,6 +176,13 @@ def _read(message: Any) -> Answer:
     return Answer(read, problem if read else problem or "sent no answer", said, line, names)
 
 
+def _outcomes(sent: list[Any]) -> list[Outcome]:
+    """Return what tests came to; one whose outcome makes no sense counts as one that refuses everything."""
+    found = [one if isinstance(one, dict) else {"error": "sent no answer"} for one in sent]
+    texts = [{name: _text(one.get(name)) for name in ("test", "error", "line")} for one in found]
+    return [Outcome(one["test"] or "a test", one["error"], one["line"]) for one in texts]
+
+
 def _is_text(x: object) -> bool:
     return isinstance(x, str)
 
@@ -164,7 +192,7 @@ def _text(x: Any) -> str | None:
     return printable(x[:MAX_MESSAGE_LENGTH], also="\n") if isinstance(x, str) else None
 
 
-def _shown(report: Report | Choice, points: float) -> list[NotebookNode]:
+def _shown(report: Report | Choice | KillReport, points: float) -> list[NotebookNode]:
     shown = new_output("display_data", data=report._repr_mimebundle_())
     if report.score == 0:
         return [shown, error("CheckFailed", report.headline())]

@@ -1,7 +1,7 @@
 """Where tasks are run: in boxes on this machine, or in boxes on the machines of a dask cluster.
 
 Either way the box's answers come back as plain data, and the process that runs it holds neither the expected answers
-nor the gradebook.
+nor the gradebook. For tests that students write, it draws the implementations that they call by a seed in the task.
 """
 
 import json
@@ -164,16 +164,23 @@ def _task(data: dict[str, Any]) -> Task:
 
 
 def _plain(result: Result) -> dict[str, Any]:
-    return asdict(result) | {"cut": sorted(result.cut)}
+    plain = asdict(result) | {"cut": sorted(result.cut)}
+    for one in plain["answered"].values():
+        one["used"] = sorted(one["used"])
+    return plain
 
 
 def _result(data: dict[str, Any]) -> Result:
     """Return a result as it was before it went through JSON, which turns numeric keys into text."""
-    answered = {int(i): Answered(one["facts"], _numbered(one["answers"])) for i, one in data["answered"].items()}
+    answered = {int(i): _answered(one) for i, one in data["answered"].items()}
     stops = {int(i): (str(verdict), str(reason)) for i, (verdict, reason) in data["stops"].items()}
     return Result(
         _numbered(data["outputs"]), answered, stops, set(data["cut"]), data["lost"], data["starved"], data["again"]
     )
+
+
+def _answered(data: dict[str, Any]) -> Answered:
+    return Answered(data["facts"], _numbered(data["answers"]), _numbered(data["tests"]), set(data["used"]))
 
 
 def _numbered(data: dict[str, Any]) -> dict[int, Any]:

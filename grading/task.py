@@ -15,7 +15,9 @@ class Probe:
 
     ``exercise`` is the exercise's name, which the box is not told. ``cases`` holds the encoded inputs for each backend;
     ``optional`` says which optional arguments an implementation must have for a case to apply. A case that needs one of
-    ``unasked`` costs nothing, whatever it does. The probe of a question with options has no cases.
+    ``unasked`` costs nothing, whatever it does. The probe of a question with options has no cases. If there is a
+    ``target``, the expression is a list of tests of it, and ``seed`` says which implementations they are run against;
+    the box is told neither.
     """
 
     expression: str
@@ -28,6 +30,8 @@ class Probe:
     cases: dict[str, list[Any]] = field(default_factory=dict)
     optional: dict[str, list[list[str]]] = field(default_factory=dict)
     unasked: tuple[str, ...] = ()
+    target: str = ""
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -50,10 +54,15 @@ class Task:
 
 @dataclass
 class Answered:
-    """What came back from a probe: facts about an implementation and its answers by case, or the value of a choice."""
+    """What came back from a probe: facts about an implementation and its answers by case, or the value of a choice.
+
+    ``tests`` holds the outcomes of tests by the number of the implementation, and ``used`` the kinds of their inputs.
+    """
 
     facts: dict[str, Any] | None = None
     answers: dict[int, Any] = field(default_factory=dict)
+    tests: dict[int, list[Any]] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
 
 
 @dataclass

@@ -9,6 +9,7 @@ from typing import Any
 
 from grading.sandbox.failures import HostLostError, StoppedError
 from grading.sandbox.host import Host
+from grading.sandbox.mutation import run_rounds
 from grading.sandbox.outputs import add_output
 from grading.sandbox.submission_process import SubmissionProcess
 from grading.sandbox.withheld import ALL_WITHHELD, parts, withheld
@@ -74,6 +75,7 @@ def _executed(host: Host, task: Task) -> Result:
         if left <= 0:
             break
     run.give_up()
+    run_rounds(host, task, run.result)
     return run.result
 
 
@@ -87,7 +89,7 @@ class _Run:
         """Do each step that has not been stopped before. Return False if the process has ended."""
         there: frozenset[str] = frozenset()  # the parts of attnlib that this process has been sent
         for i, step in enumerate(self.task.steps):
-            if i in self.result.stops or (step.probe and i in self.seen):
+            if i in self.result.stops or (step.probe and (step.probe.target or i in self.seen)):
                 continue
             try:
                 there = self._complete(process, i, there)
@@ -105,7 +107,7 @@ class _Run:
     def give_up(self) -> None:
         """Record which probes were not reached."""
         for i, step in enumerate(self.task.steps):
-            if step.probe and i not in self.seen:
+            if step.probe and not step.probe.target and i not in self.seen:
                 self.result.stops[i] = ("", "was not reached.")
 
     def _complete(self, process: SubmissionProcess, i: int, there: frozenset[str]) -> frozenset[str]:

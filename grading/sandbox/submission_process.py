@@ -52,21 +52,25 @@ class SubmissionProcess:
         added = group is not None and self._process is not None and group.add(self._process.pid, self._most_memory)
         self._group = group if added else None
         self._shared = memory_usage.shared_bytes_of_machine()
+        self._span: Span  # the time of the last request
         self.left = 0  # how many more bytes the answer to the last request may have
         self._look = monotonic() + 2 * TICK  # when to check the memory and the processor time next
         self.time = Meter(self._process, limits, seconds, self._group)
         self.cut = False
         channel.setblocking(False)
 
-    def ask(self, message: dict[str, Any], most: int = frames.MAX_MESSAGE_BYTES) -> Iterator[dict[str, Any]]:
+    def ask(
+        self, message: dict[str, Any], most: int = frames.MAX_MESSAGE_BYTES, seconds: float | None = None
+    ) -> Iterator[dict[str, Any]]:
         """Send a message, and yield what comes back, up to ``most`` bytes, until the process is done.
 
-        ``cut`` then says whether the process held back any output because it was too much.
+        It may take ``seconds`` of processor time, or as long as a cell. ``cut`` then says whether the process held back
+        any output because it was too much.
 
         Raises:
             StoppedError: it took too long, ended, used too much memory, or sent something that makes no sense.
         """
-        span = Span(self.time, self.limits.cell, self.time.whole)
+        span = self._span = Span(self.time, seconds or self.limits.cell, self.time.whole)
         self.left = most
         self._send(message, span)
         late: StoppedError | None = None
@@ -88,6 +92,14 @@ class SubmissionProcess:
                 return
             if answer.get("interrupted") is not True:
                 yield answer
+
+    def reply(self, message: dict[str, Any]) -> None:
+        """Answer what the process has asked while it was being asked, within the same time.
+
+        Raises:
+            StoppedError: it does not read the answer, or has ended.
+        """
+        self._send(message, self._span)
 
     def _has_running_children(self) -> bool:
         """Tell whether processes that the submission has started are running: they use up the next cell's time."""

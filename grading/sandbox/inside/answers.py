@@ -1,18 +1,20 @@
 """The student's side of a check: look up what a name stands for, call it on inputs, and send back raw answers.
 
+A list of tests is run here, but the implementation that they call is elsewhere: its calls are sent, and answered.
+
 It has only the inputs and a number that is used once. Whether an answer is right is decided elsewhere.
 """
 
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attnlib.checks.calling import call_submission, conventions, decoder, generation, kv_cache, sampling
+from attnlib.checks.calling import call_submission, conventions, decoder, generation, kv_cache, sampling, tested
 from attnlib.checks.calling.case import Case
 from grading.sandbox.inside.codec import MAX_ARRAY_BYTES, decode, encode
 from grading.sandbox.inside.solver_guard import forbidding
@@ -42,15 +44,22 @@ class _CallSpec:
 
 
 class Answers:
-    """Answers probes of the names in a shell."""
+    """Answers probes of the names in a shell. ``receive`` returns the grader's next message."""
 
-    def __init__(self, shell: Any, send: Callable[[dict[str, Any]], None]) -> None:
-        self._shell, self._send = shell, send
+    def __init__(
+        self, shell: Any, send: Callable[[dict[str, Any]], None], receive: Callable[[], dict[str, Any] | None]
+    ) -> None:
+        self._shell, self._send, self._receive = shell, send, receive
         self._implementation: Any = None
 
     def give(self, message: dict[str, Any]) -> None:
         """Answer a probe: the value of a choice, what an implementation is, or what it returns for cases."""
-        for kind, answer in (("evaluate", self._evaluate), ("inspect", self._inspect), ("call", self._call)):
+        for kind, answer in (
+            ("evaluate", self._evaluate),
+            ("inspect", self._inspect),
+            ("call", self._call),
+            ("test", self._test),
+        ):
             if kind in message:
                 answer(message[kind], message["nonce"])
 
@@ -88,6 +97,26 @@ class Answers:
                 case, backend = Case(**decode(sent)), wanted["backend"]
                 answer = call_submission.call_submission(self._implementation, case, exercise, backend=backend)
                 self._send({"nonce": nonce, "case": number, "answer": _as_message(answer)})
+
+    def _test(self, expression: str, nonce: str) -> None:
+        """Run tests one after the other, against an implementation that is called through the grader."""
+
+        def ask(arguments: Sequence[Any], options: Mapping[str, Any]) -> tuple[Any, str | None, Mapping[int, Any]]:
+            self._send({"nonce": nonce, "call": [encode(list(arguments)), encode(dict(options))]})
+            reply = self._receive() or {"value": None, "error": "ConnectionError", "changed": []}
+            return decode(reply["value"]), reply["error"], {i: decode(x) for i, x in reply["changed"]}
+
+        tests, error = self._evaluated(expression)
+        try:
+            functions = [] if error else tested.checked_tests(tests)
+        except tested.TestsError as wrong:
+            error = {"name": "TypeError", "text": str(wrong)}
+        if error:
+            self._send({"nonce": nonce, "error": error})
+            return
+        for test in functions:
+            outcome = tested.run_test(test, tested.Implementation(ask))
+            self._send({"nonce": nonce, "outcome": asdict(outcome)})
 
 
 def _as_message(answer: call_submission.Answer) -> dict[str, Any]:

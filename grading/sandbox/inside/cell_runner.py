@@ -28,7 +28,7 @@ class CellRunner:
         self.printed: list[tuple[str, str]] = []
         self.waiting = 0
         self.written = _catch_what_goes_past_python()
-        self.answers = Answers(shell, self.send)
+        self.answers = Answers(shell, self.send, self._next)
         shell.sink = self.show
         sys.stdout, sys.stderr = _Stream(self, "stdout"), _Stream(self, "stderr")
 

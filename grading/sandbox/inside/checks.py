@@ -5,7 +5,7 @@ A notebook imports the names and may call them; nothing is examined here, becaus
 
 from typing import Any
 
-__all__ = ["CheckFailed", "check", "check_choice", "examine", "exercises", "failing_case"]
+__all__ = ["CheckFailed", "check", "check_choice", "check_tests", "examine", "exercises", "failing_case"]
 
 NOT_EXAMINED = "is not examined here: while a notebook is being graded, only the assignment's own checks are answered."
 listeners: list[Any] = []
@@ -40,7 +40,7 @@ def check(name: str, implementation: Any, **options: Any) -> None:
     print(NotExamined(name))
 
 
-check_choice = check
+check_choice = check_tests = check
 
 
 def failing_case(name: str) -> NotExamined:

@@ -17,6 +17,7 @@ from grading.sandbox.inside.frames import MessageError
 
 MAX_ARRAY_BYTES = 4_000_000  # bytes of one array; the largest of any exercise has a few thousand
 MAX_DIMENSIONS = 16
+MAX_DEPTH = 8  # of what the box sends
 ARRAY, TUPLE, DICT, FUNCTION = "array", "tuple", "dict", "function"
 ARRAY_DTYPES = {"|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"}
 
@@ -61,6 +62,23 @@ def decode(x: Any) -> Any:
         if FUNCTION in x:
             module, name = parts
             return getattr(importlib.import_module(module), name)
+    raise MessageError("a value of no known kind")
+
+
+def data(x: Any, depth: int = MAX_DEPTH) -> Any:
+    """Return a value that the box has encoded: arrays, numbers, text, and tuples, lists and dictionaries of these."""
+    if not depth:
+        raise MessageError("a value that is nested too deeply")
+    if isinstance(x, list):
+        return [data(value, depth - 1) for value in x]
+    if not isinstance(x, dict):
+        return x
+    if ARRAY in x:
+        return array(x)
+    if isinstance(parts := x.get(TUPLE), list):
+        return tuple(data(value, depth - 1) for value in parts)
+    if isinstance(parts := x.get(DICT), list) and all(isinstance(part, list) and len(part) == 2 for part in parts):
+        return {str(name): data(value, depth - 1) for name, value in parts}
     raise MessageError("a value of no known kind")
 
 
