@@ -12,7 +12,7 @@ import numpy as np
 from attnlib.checks.calling.call_submission import GRADIENT_OF, Answer
 from attnlib.checks.calling.case import Case
 from attnlib.checks.calling.conventions import call_module
-from attnlib.checks.calling.tested import Outcome
+from attnlib.checks.calling.tested import NotWrittenError, Outcome
 from attnlib.checks.evaluation import Evaluation
 from attnlib.checks.exercise import Exercise
 from attnlib.checks.mutation.kill_matrix import KillMatrix
@@ -93,8 +93,8 @@ class Judge:
         ``stop`` says why some of it was not answered, if that is so.
         """
         facts = answered.facts if answered else None
-        if graded_cell.target and not (facts and facts.get("error")):
-            return _shown(self._kill_report(graded_cell.target, graded_cell.points, answered, stop), graded_cell.points)
+        if graded_cell.target:
+            return self._outputs_of_tests(graded_cell.target, graded_cell.points, answered, stop)
         if answered is None or facts is None:
             return [error(NO_ANSWER, stop or "No answer came.")]
         if isinstance(wrong := facts.get("error"), dict):
@@ -107,6 +107,17 @@ class Judge:
             said = f"{graded_cell.expression} is of type {_text(facts.get('kind'))}, but a function is needed"
             return [error("TypeError", said)]
         return _shown(self._report(graded_cell, answered, stop), graded_cell.points)
+
+    def _outputs_of_tests(
+        self, target: Target, points: float, answered: Answered | None, stop: str
+    ) -> list[NotebookNode]:
+        wrong = (answered.facts or {}).get("error") if answered else None
+        if not isinstance(wrong, dict):
+            return _shown(self._kill_report(target, points, answered, stop), points)
+        name, text = _text(wrong.get("name")) or "Error", _text(wrong.get("text")) or ""
+        if name == NotWrittenError.__name__:
+            return _shown(KillReport(target, None, unwritten=True, points=points), points)
+        return [error(name, text)]
 
     def _kill_report(self, target: Target, points: float, answered: Answered | None, stop: str) -> KillReport:
         outcomes = {n: _outcomes(each) for n, each in answered.tests.items()} if answered else {}

@@ -229,6 +229,7 @@ def test_calls_that_take_too_much_are_refused_and_earn_nothing(call, said):
         (shares_of_one_row, "a list of tests is needed"),
         ([1], "a list of tests is needed"),
         ([], "0 tests came"),
+        (None, "not written yet"),
         ([shares_of_one_row] * 13, "13 tests came, but between 1 and 12 are needed"),
     ],
 )

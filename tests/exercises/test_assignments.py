@@ -11,6 +11,7 @@ from nbformat import NotebookNode
 
 from attnlib.checks import exercises
 from attnlib.checks.catalogue import QUESTIONS
+from attnlib.checks.mutation.targets import TARGETS
 from grading.course import Course
 from grading.release import release
 
@@ -93,7 +94,7 @@ def test_a_check_is_one_call_and_its_points_are_those_of_the_gradebook(assignmen
         assert isinstance(statement, ast.Expr)
         call = statement.value
         assert isinstance(call, ast.Call)
-        known = {"check": exercises(), "check_choice": QUESTIONS}[ast.unparse(call.func)]
+        known = {"check": exercises(), "check_choice": QUESTIONS, "check_tests": TARGETS}[ast.unparse(call.func)]
         assert ast.literal_eval(call.args[0]) in known
         points = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}["points"]
         assert points == nbgrader(cell)["points"]

@@ -24,6 +24,7 @@ TORCH_TASKS = {
     "06-positions": {"bug-check"},
     "07-transformer": {"multi-head-check", "block-check"},
     "08-decoder": set(),
+    "09-slips": set(),
 }
 SAYS = "There is no PyTorch in a browser."
 READ = "from attnlib.checks import check, examine"

@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def archive(folder):
     said = bundle(Course(REPOSITORY, folder))
-    assert said.startswith("8 notebooks and attnlib-")
+    assert said.startswith("9 notebooks and attnlib-")
     with zipfile.ZipFile(folder / "attention-students.zip") as archive:
         yield archive
 
@@ -83,7 +83,7 @@ def test_no_solution_is_in_any_file(files):
 
 def test_no_marking_scheme_and_no_mark_of_a_solution_is_in_a_notebook(files):
     notebooks = [content.decode() for name, content in files.items() if name.endswith(".ipynb")]
-    assert len(notebooks) == 8
+    assert len(notebooks) == 9
     for text in notebooks:
         assert not re.search(r"BEGIN SOLUTION|BEGIN HIDDEN|\*\*Marking", text)
 

@@ -29,6 +29,10 @@ class TestsError(TypeError):
     """What should be tests is something else."""
 
 
+class NotWrittenError(TestsError):
+    """There are no tests yet: their name stands for None."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of a test: the ``error`` that it raised, and the line that raised it, or None twice."""
@@ -71,6 +75,8 @@ def checked_tests(tests: Any) -> list[Test]:
     Raises:
         TestsError: they are not a list of functions, or there are none, or too many.
     """
+    if tests is None:
+        raise NotWrittenError("no tests are written yet. Write functions, and set the name to a list of them")
     found = list(tests) if isinstance(tests, tuple | list) else None
     if found is None or not all(map(callable, found)):
         raise TestsError("a list of tests is needed, such as [test_rows, test_batch]: each one a function")

@@ -8,6 +8,7 @@ from attnlib.checks.catalogue import (
     positions,
     queries_keys_values,
     self_attention,
+    slips,
     transformer,
 )
 from attnlib.checks.exercise import Exercise
@@ -22,6 +23,7 @@ ASSIGNMENTS = {
     "06-positions": positions,
     "07-transformer": transformer,
     "08-decoder": decoder,
+    "09-slips": slips,
 }
 CATALOGUE: dict[str, Exercise] = {
     exercise.name: exercise for assignment in ASSIGNMENTS.values() for exercise in assignment.EXERCISES

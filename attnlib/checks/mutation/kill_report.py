@@ -23,6 +23,7 @@ class KillReport:
         matrix: the outcomes, or None if the tests did not run to their end.
         used: the kinds of the inputs that the tests used.
         stopped: why they did not run to their end, in a sentence, or "".
+        unwritten: whether there are no tests yet.
         points: what a full score earns.
     """
 
@@ -30,6 +31,7 @@ class KillReport:
     matrix: KillMatrix | None
     used: frozenset[str] = frozenset()
     stopped: str = ""
+    unwritten: bool = False
     points: float | None = None
 
     @property
@@ -45,6 +47,8 @@ class KillReport:
     @property
     def title(self) -> str:
         """The outcome in a few words."""
+        if self.unwritten:
+            return "not written yet"
         if self.matrix is None:
             return "the tests did not run to their end"
         if refused := self.matrix.refusals():
@@ -54,8 +58,8 @@ class KillReport:
 
     @property
     def section(self) -> Section | None:
-        """What to reread, unless everything was caught."""
-        return None if self.passed else CATALOGUE[self.target.exercise].section
+        """What to reread, unless everything was caught, or nothing is written."""
+        return None if self.passed or self.unwritten else CATALOGUE[self.target.exercise].section
 
     @property
     def message(self) -> str:
@@ -72,6 +76,8 @@ class KillReport:
 
     def what(self) -> list[str]:
         """Return the paragraphs about refusals, survivors and the smallest set of tests."""
+        if self.unwritten:
+            return [f"Write tests of {self.target.name}, and set the name in the check to a list of them."]
         if self.matrix is None:
             return [self.stopped]
         if refusals := self.matrix.refusals():

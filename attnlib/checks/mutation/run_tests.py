@@ -6,7 +6,7 @@ The grading engine does the same with the tests and the implementations in diffe
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attnlib.checks.calling.tested import Implementation, Outcome, TestsError, checked_tests, run_test
+from attnlib.checks.calling.tested import Implementation, NotWrittenError, Outcome, TestsError, checked_tests, run_test
 from attnlib.checks.mutation.answers import Answers, CallRefusedError
 from attnlib.checks.mutation.kill_matrix import KillMatrix
 from attnlib.checks.mutation.kill_report import KillReport
@@ -49,6 +49,8 @@ def report_on_tests(name: str, tests: Any, *, seed: int, points: float | None = 
     sample = draw_sample(find_target(name), seed)
     try:
         functions = checked_tests(tests)
+    except NotWrittenError:
+        return KillReport(sample.target, None, unwritten=True, points=points)
     except TestsError as error:
         return KillReport(sample.target, None, stopped=f"{error}.", points=points)
     caller = _Caller(sample)

@@ -110,7 +110,7 @@ class Answers:
         try:
             functions = [] if error else tested.checked_tests(tests)
         except tested.TestsError as wrong:
-            error = {"name": "TypeError", "text": str(wrong)}
+            error = {"name": type(wrong).__name__, "text": str(wrong)}
         if error:
             self._send({"nonce": nonce, "error": error})
             return
