@@ -8,7 +8,6 @@ _slips = partial(Section, "book/slips.md", "Slips you will meet")
 
 SPLIT = _slips("`reshape` where heads should be split")
 WRONG_ROOT = _slips("The root of the wrong axis")
-FIXTURE = _slips("Nine popular checks and one fixture")
 SHIFT = Section(
     "book/self-attention.md", "Self-attention without parameters", "From scores to weights: softmax by hand"
 )
