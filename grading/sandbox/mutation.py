@@ -6,7 +6,7 @@ it cannot compare them with each other. The implementations come in a random ord
 """
 
 from secrets import SystemRandom, token_hex
-from time import thread_time
+from time import monotonic, sleep, thread_time
 from typing import Any
 
 from attnlib.checks.calling.tested import MAX_TESTS
@@ -137,11 +137,16 @@ class _Tested:
         return outcomes
 
     def _reply(self, implementation: int, call: Any) -> dict[str, Any]:
-        """Return the answer to a call, which is computed from all implementations, so that its time says nothing."""
-        begin = thread_time()
+        """Return the answer to a call, which takes the same time whichever implementation it is, in every round.
+
+        The first time, all implementations are run. Afterwards it waits as long as that took. Otherwise, a test could
+        tell from the time which calls were made in an earlier round, and so pass on what it learned there.
+        """
+        begin, clock = thread_time(), monotonic()
         try:
             arguments, options = data(call)
             answer = self._answers.answer(implementation, arguments, dict(options))
+            sleep(max(0.0, self._answers.seconds - (monotonic() - clock)))
             self.answered.used |= self._target.kinds_of(arguments, options) if answer.error is None else set()
         except CallRefusedError as refused:
             raise StoppedError(Verdict.GRADED, _refusal(str(refused))) from None

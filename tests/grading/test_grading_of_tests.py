@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from attacks.on_tests import ATTACKS, HELPERS, source_of
 
+from attnlib.checks.mutation import answers as answers_module
 from attnlib.checks.mutation.answers import Answers
 from attnlib.checks.mutation.run_tests import report_on_tests
 from attnlib.checks.mutation.sample import CORRECT, MUTANTS
@@ -18,6 +19,7 @@ from grading.judge import Judge
 from grading.sandbox import bubblewrap, mutation
 from grading.sandbox.execute import execute
 from grading.sandbox.host import Host
+from grading.sandbox.inside import codec
 from grading.sandbox.limits import MB, Limits
 from grading.task import Answered, Result, Step, Task
 
@@ -122,12 +124,25 @@ def test_nothing_is_earned_if_an_implementation_is_missing_or_the_lists_of_tests
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_every_call_runs_every_implementation_so_that_its_time_says_nothing(number):
+def test_the_first_call_runs_every_implementation_and_a_repeated_one_none(number):
     ran = []
     answers = Answers(TARGETS["softmax"], [lambda x, axis=-1, n=n: ran.append(n) or x for n in range(3)])
-    answers.answer(number, [np.zeros(2)], {})
-    answers.answer(number, [np.zeros(2)], {})  # also a call that was answered before
-    assert ran == [0, 1, 2] * 2
+    for x in (np.zeros(2), np.zeros(2), np.zeros((1, 2)), np.zeros(2, np.float32)):
+        answers.answer(number, [x], {})
+    assert ran == [0, 1, 2] * 3
+    answers.answer(number, [np.zeros(2)], {"axis": 0})
+    assert ran == [0, 1, 2] * 4
+
+
+def test_a_repeated_call_waits_as_long_as_the_first_one_took(monkeypatch):
+    slept = []
+    monkeypatch.setattr(mutation, "sleep", slept.append)
+    tested = mutation._Tested(JUDGE.probe(graded_cell("[t]")), Answered())
+    monkeypatch.setattr(answers_module, "perf_counter", iter([100.0, 107.0]).__next__)  # the first call took 7 seconds
+    call = [codec.encode([np.zeros((2, 3))]), codec.encode({})]
+    for implementation in (4, 9):
+        tested._reply(implementation, call)
+    assert [round(seconds) for seconds in slept] == [7, 7]
 
 
 def test_the_order_is_another_for_every_submission():
