@@ -1,4 +1,4 @@
-"""The marks that follow from what a test asks for, and options: which files come first, how many cases and seeds run."""
+"""Marks that follow from what a test asks for, and options: which files come first, how many cases and seeds run."""
 
 import random
 import sys
