@@ -57,6 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     _collect_options(_command(commands, "collect", downloads))
     times = "bring extensions, late days and penalties up to date, or show what that would change"
     _deadlines_options(_class_command(commands, "deadlines", times))
+    again = "list regrade requests, add one, rerun the submissions, or decide"
+    _regrade_options(_command(commands, "regrade", again))
     _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
     _command(
         commands, "report", "show the grades and write the feedback again, with what was graded by hand since the run"
@@ -121,6 +123,22 @@ def _deadlines_options(deadlines: argparse.ArgumentParser) -> None:
     deadlines.add_argument("--by", default="", metavar="NAME", help="who grants it")
     deadlines.add_argument("--why", default="", metavar="TEXT", help="the reason")
     deadlines.add_argument("--dry-run", action="store_true", help="show which marks would change, and write nothing")
+
+
+def _regrade_options(regrade: argparse.ArgumentParser) -> None:
+    regrade.add_argument(
+        "--request", metavar="STUDENT", help="add a request of this student, with --question and --why"
+    )
+    regrade.add_argument(
+        "--question", default="", metavar="QUESTION", help="the question, as in the columns of grades.csv"
+    )
+    regrade.add_argument("--why", default="", metavar="TEXT", help="the reason of the student, or of the decision")
+    both = "grade the submissions of open requests with the checks as they are now, and show both results"
+    regrade.add_argument("--rerun", action="store_true", help=both)
+    regrade.add_argument("--decide", type=_positive, metavar="NUMBER", help="decide this request, with --by and --why")
+    points = "the points that the question earns from now on (default: the mark stays)"
+    regrade.add_argument("--points", type=float, metavar="P", help=points)
+    regrade.add_argument("--by", default="", metavar="NAME", help="who decides")
 
 
 def _run_options(run: argparse.ArgumentParser) -> None:
@@ -237,6 +255,25 @@ def _deadlines(course: Course, asked: argparse.Namespace) -> int:
 
     row = Grant(asked.grant, asked.assignment, asked.due, asked.days, asked.by, asked.why) if asked.grant else None
     print(update(course, row, dry_run=asked.dry_run))
+    return 0
+
+
+def _regrade(course: Course, asked: argparse.Namespace) -> int:
+    from grading.regrade.decide import decide
+    from grading.regrade.requests import ask, listed
+
+    course.require(asked.assignment)
+    if asked.rerun:
+        from grading.regrade.rerun import rerun
+        from grading.run import How
+
+        print(rerun(course, asked.assignment, How(pages=False)))
+    elif asked.request:
+        print(ask(course, asked.assignment, asked.request, asked.question, asked.why))
+    elif asked.decide:
+        print(decide(course, asked.assignment, asked.decide, asked.points, asked.by, asked.why))
+    else:
+        print(listed(course, asked.assignment))
     return 0
 
 
@@ -387,6 +424,7 @@ COMMANDS = {
     "roster": _roster,
     "collect": _collect,
     "deadlines": _deadlines,
+    "regrade": _regrade,
     "sample": _sample,
     "run": _run,
     "report": _report,

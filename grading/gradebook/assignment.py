@@ -196,6 +196,39 @@ class AssignmentGradebook:
                 db.rollback()
             return SubmissionTime(due and due + moved, when, penalty, moved)
 
+    def score(self, student: str, question: str) -> float:
+        """Return the points that a student has for a question."""
+        with self._transaction() as db:
+            return float(self._grade(db, student, question).score)
+
+    def require_possible(self, student: str, question: str, points: float) -> None:
+        """Check that a question can earn so many points.
+
+        Raises:
+            GradingError: it cannot, or there is no such question.
+        """
+        with self._transaction() as db:
+            most = self._grade(db, student, question).max_score
+        if not 0 <= points <= most:
+            raise GradingError(f"{points:g} points came for {plain(question)}; expected were 0 to {most:g}")
+
+    def mark(self, student: str, question: str, points: float) -> None:
+        """Give a mark by hand, as a person would in Formgrader, and set the late penalty anew."""
+        self.require_possible(student, question, points)
+        with self._transaction() as db:
+            grade = self._grade(db, student, question)
+            grade.manual_score, grade.needs_manual_grade = points, False
+            penalized = [row for row in grade.notebook.assignment.notebooks if row.late_submission_penalty is not None]
+            self._penalize(db, grade.notebook.assignment, penalized)
+
+    def _grade(self, db: Session, student: str, question: str) -> Any:
+        of = select(Grade).join(BaseCell).join(SubmittedNotebook).join(SubmittedAssignment).join(Assignment)
+        of = of.where(Assignment.name == self.assignment, BaseCell.name == question)
+        grade = db.scalar(of.where(SubmittedAssignment.student_id == student))
+        if grade is None:
+            raise GradingError(f"{plain(student)} has no question {plain(question)!r} in {self.assignment}")
+        return grade
+
     def record_nothing(self, student: str, when: datetime | None = None, *, same: bool = False) -> None:
         """Record that a submission earned nothing. Marks given by hand stay, and have to be looked at again."""
         self.record(student, {}, when, same=same)

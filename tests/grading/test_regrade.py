@@ -1,0 +1,78 @@
+"""A regrade request is rerun as it was graded, decided by a person who is kept, and the mark survives later runs."""
+
+import pytest
+from tiny import OVERFLOWS
+
+from grading.collect.attempts import Attempts
+from grading.course import GradingError, log_file
+from grading.gradebook.assignment import AssignmentGradebook
+from grading.gradebook.create import open_gradebook
+from grading.regrade.decide import decide
+from grading.regrade.requests import ask, listed, requests_of
+from grading.regrade.rerun import rerun
+from grading.report import rows
+from grading.run import How, run
+from grading.run_state import RunState
+from grading.verify import verify
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def course(tiny, boxes):
+    """Ada got 0.5 points for an answer that earns 1.5 with the checks of today; then she handed in again."""
+    tiny.submit("ada", answer_one=OVERFLOWS)
+    run(tiny, "tiny", pool=boxes, how=How(pages=False))
+    with open_gradebook(tiny) as gradebook:
+        gradebook.find_grade("check-one", "tiny", "tiny", "ada").auto_score = 0.5
+        gradebook.db.commit()
+    attempts = Attempts(tiny, "tiny")
+    attempts.submit(attempts.submitted("ada"))  # moves it to the attempts
+    tiny.submit("ada")
+    return tiny
+
+
+def scores(course):
+    (row,) = rows(course, "tiny")
+    return {question: score for question, (score, _) in row.scores.items()}
+
+
+def state(course):
+    return {
+        str(f): f.read_bytes() for f in course.folder.rglob("*") if f.is_file() and f.suffix not in (".lock", ".log")
+    }
+
+
+def test_a_request_from_beginning_to_end(course, boxes):
+    for wrong in (("bob", "check-one", "x"), ("ada", "check-four", "x"), ("ada", "check-one", " ")):
+        with pytest.raises(GradingError):
+            ask(course, "tiny", *wrong)
+    ask(course, "tiny", "ada", "check-one", "It is right for\x1b[31m small numbers")
+    before = state(course)
+    said = rerun(course, "tiny", How(pages=False), boxes)
+    assert state(course) == before, "nothing of the class changes"
+    assert "check-one: given 0.5, now 1.5 of 2" in said, "the submission that was graded, and not the later one"
+    assert "note: the submission" not in said
+    assert "softmax: no-shift (overflows" in said.split("now:")[1]
+    assert "\x1b" not in said
+
+    with pytest.raises(GradingError, match="expected were 0 to 2"):
+        decide(course, "tiny", 1, 2.5, "E. Noether", "why")
+    with pytest.raises(GradingError, match="an author and a reason"):
+        decide(course, "tiny", 1, 1.5, "", "why")
+    assert "0.5 → 1.5 points" in decide(course, "tiny", 1, 1.5, "E. Noether", "the check was too strict")
+    with pytest.raises(GradingError, match="decided by E\\. Noether: the check was too strict"):
+        decide(course, "tiny", 1, 2, "Somebody", "else")
+    assert scores(course)["check-one"] == 1.5
+
+    run(course, "tiny", pool=boxes, how=How(pages=False, regrade=True))
+    assert scores(course)["check-one"] == 1.5, "a mark given by hand survives, even if everybody is graded again"
+    audit = RunState(course, "tiny").audit
+    (request,) = requests_of(audit)
+    assert (request.decision.by, request.decision.points) == ("E. Noether", 1.5)
+    assert "1 request, 0 open" in listed(course, "tiny")
+    with AssignmentGradebook(course, "tiny", log_file(course, "tiny")) as gradebook:
+        assert verify(course, "tiny", gradebook).wrong == ()
+        log = course.reports("tiny") / "audit.log"
+        log.write_bytes(log.read_bytes().replace(b"E. Noether", b"Somebody  "))
+        assert "an entry was changed" in " ".join(verify(course, "tiny", gradebook).wrong)
