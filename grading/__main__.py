@@ -59,6 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     _deadlines_options(_class_command(commands, "deadlines", times))
     again = "list regrade requests, add one, rerun the submissions, or decide"
     _regrade_options(_command(commands, "regrade", again))
+    back = _command(commands, "return", "pack the feedback for Canvas, for Moodle, in folders and for mail merge")
+    back.add_argument("--unfinished", action="store_true", help="also return work with answers that nobody has marked")
     _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
     _command(
         commands, "report", "show the grades and write the feedback again, with what was graded by hand since the run"
@@ -277,6 +279,13 @@ def _regrade(course: Course, asked: argparse.Namespace) -> int:
     return 0
 
 
+def _return(course: Course, asked: argparse.Namespace) -> int:
+    from grading.return_feedback.pack import return_feedback
+
+    print(return_feedback(course, asked.assignment, unfinished=asked.unfinished))
+    return 0
+
+
 def _sample(course: Course, asked: argparse.Namespace) -> int:
     from grading.sample import write_class
 
@@ -425,6 +434,7 @@ COMMANDS = {
     "collect": _collect,
     "deadlines": _deadlines,
     "regrade": _regrade,
+    "return": _return,
     "sample": _sample,
     "run": _run,
     "report": _report,

@@ -32,7 +32,7 @@ class Attempt:
         digest: the digest of the names and contents of its files.
         source: the name of the file or folder that it was collected from.
         system: what named the files: "canvas", "moodle", and so on.
-        files: the names that its files had there, by the names that they have here.
+        files: the paths that its files had there, by the names that they have here.
         when: when it was handed in, in UTC, in ISO format, or "" if that is not known.
         late: whether it is known to be late, without the time.
         order: a number that is larger for later attempts, if the system gives one.

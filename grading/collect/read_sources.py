@@ -106,7 +106,7 @@ class Reading:
                     self.collected.refused.append((str(found.member), more))
                 elif content not in contents.values():
                     new = _free(_file_name(name), contents)
-                    contents[new], names[new] = content, found.member.path[-1]
+                    contents[new], names[new] = content, str(found.member)
         if not contents.keys() - {SECRET}:
             return
         if len(contents) > MAX_FILES:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, create_engine, inspect, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
 
-from grading._untyped import Assignment, Grade, SubmittedAssignment, SubmittedNotebook
+from grading._untyped import Assignment, BaseCell, Comment, Grade, SubmittedAssignment, SubmittedNotebook
 
 
 def connect(url: str) -> Connection | None:
@@ -99,3 +99,18 @@ def extensions(url: str) -> list[tuple[str, str, timedelta]]:
     asked = select(SubmittedAssignment.student_id, Assignment.name, SubmittedAssignment.extension).join(Assignment)
     with closing(connection):
         return [(*row,) for row in connection.execute(asked.where(SubmittedAssignment.extension.is_not(None)))]
+
+
+def comments_by_hand(url: str, assignment: str) -> dict[str, dict[str, str]]:
+    """Return what people have commented on the answers to an assignment: student -> cell -> text."""
+    connection = connect(url)
+    if connection is None:
+        return {}
+    asked = select(SubmittedAssignment.student_id, BaseCell.name, Comment.manual_comment).select_from(Comment)
+    asked = asked.join(BaseCell).join(SubmittedNotebook).join(SubmittedAssignment).join(Assignment)
+    asked = asked.where(Assignment.name == assignment, Comment.manual_comment.is_not(None))
+    found: dict[str, dict[str, str]] = {}
+    with closing(connection):
+        for student, cell, text in connection.execute(asked):
+            found.setdefault(student, {})[cell] = text
+    return found
