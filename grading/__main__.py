@@ -61,6 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     _regrade_options(_command(commands, "regrade", again))
     back = _command(commands, "return", "pack the feedback for Canvas, for Moodle, in folders and for mail merge")
     back.add_argument("--unfinished", action="store_true", help="also return work with answers that nobody has marked")
+    divided = "divide the written answers among assistants, or take the marks from their files"
+    _marking_options(_command(commands, "marking", divided))
     _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
     _command(
         commands, "report", "show the grades and write the feedback again, with what was graded by hand since the run"
@@ -141,6 +143,16 @@ def _regrade_options(regrade: argparse.ArgumentParser) -> None:
     points = "the points that the question earns from now on (default: the mark stays)"
     regrade.add_argument("--points", type=float, metavar="P", help=points)
     regrade.add_argument("--by", default="", metavar="NAME", help="who decides")
+
+
+def _marking_options(marking: argparse.ArgumentParser) -> None:
+    marking.add_argument("--assistants", nargs="+", metavar="NAME", help="write a file of answers for each of them")
+    groups = "whether an assistant marks all answers of a student, or a question of everybody (default: %(default)s)"
+    marking.add_argument("--by", choices=("student", "question"), default="student", help=groups)
+    second = "the share of the answers that a second assistant marks as well, without knowing it (default: 0)"
+    marking.add_argument("--second", type=float, default=0.0, metavar="SHARE", help=second)
+    taken = "files of assistants, with marks: write these to the gradebook, and compare those of two"
+    marking.add_argument("--take", nargs="+", type=Path, metavar="FILE.csv", help=taken)
 
 
 def _run_options(run: argparse.ArgumentParser) -> None:
@@ -283,6 +295,23 @@ def _return(course: Course, asked: argparse.Namespace) -> int:
     from grading.return_feedback.pack import return_feedback
 
     print(return_feedback(course, asked.assignment, unfinished=asked.unfinished))
+    return 0
+
+
+def _marking(course: Course, asked: argparse.Namespace) -> int:
+    course.require(asked.assignment)
+    if asked.take:
+        from grading.marking.take import take
+
+        print(take(course, asked.assignment, asked.take))
+    elif asked.assistants:
+        from grading.marking.shares import divide
+
+        print(divide(course, asked.assignment, asked.assistants, asked.by, asked.second))
+    else:
+        raise GradingError(
+            "name the assistants, as in --assistants mary john, or the files with their marks with --take"
+        )
     return 0
 
 
@@ -435,6 +464,7 @@ COMMANDS = {
     "deadlines": _deadlines,
     "regrade": _regrade,
     "return": _return,
+    "marking": _marking,
     "sample": _sample,
     "run": _run,
     "report": _report,

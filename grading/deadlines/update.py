@@ -72,6 +72,7 @@ def _of(course: Course, assignment: str, found: Extensions, *, dry_run: bool) ->
 
 def _said(change: Change, score: float) -> str:
     after = score + change.before.penalty - change.after.penalty
-    extension = f"extension {days(change.before.extension)} → {days(change.extension.total)} ({change.extension})"
+    moved = f"extension {days(change.before.extension)} → {days(change.extension.total)} ({change.extension}); "
+    extension = moved if change.before.extension != change.extension.total else ""
     penalty = f"penalty {points(change.before.penalty)} → {points(change.after.penalty)}"
-    return f"{extension}; {penalty}; score {points(score)} → {points(after)}"
+    return f"{extension}{penalty}; score {points(score)} → {points(after)}"

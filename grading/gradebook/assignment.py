@@ -212,12 +212,16 @@ class AssignmentGradebook:
         if not 0 <= points <= most:
             raise GradingError(f"{points:g} points came for {plain(question)}; expected were 0 to {most:g}")
 
-    def mark(self, student: str, question: str, points: float) -> None:
-        """Give a mark by hand, as a person would in Formgrader, and set the late penalty anew."""
+    def mark(self, student: str, question: str, points: float, comment: str = "") -> None:
+        """Give a mark and, if there is one, a comment, as a person would in Formgrader, and set the penalty anew."""
         self.require_possible(student, question, points)
         with self._transaction() as db:
             grade = self._grade(db, student, question)
             grade.manual_score, grade.needs_manual_grade = points, False
+            if comment:
+                self._gradebook.find_comment(
+                    question, grade.notebook.name, self.assignment, student
+                ).manual_comment = comment
             penalized = [row for row in grade.notebook.assignment.notebooks if row.late_submission_penalty is not None]
             self._penalize(db, grade.notebook.assignment, penalized)
 

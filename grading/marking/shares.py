@@ -1,0 +1,138 @@
+"""Divide the written answers among assistants: a CSV file for each, in which neither names nor other marks stand.
+
+A sample of the answers goes to a second assistant as well. In the files, they look like all others. `shares.json` says
+which answer is whose; the assistants need only their files.
+"""
+
+import csv
+import io
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+from secrets import randbits, token_hex
+
+from grading._untyped import notebook_of
+from grading.course import Course, GradingError
+from grading.outcome import plain
+from grading.repair.files import MAX_NOTEBOOK_BYTES
+from grading.report import cell, rows
+from grading.run_state import lock
+from grading.submission_folders import why_not
+from grading.text import counted, points
+
+TITLES = ("answer", "question", "text", "points possible", "mark", "comment")
+MAX_SHARES_BYTES = 50_000_000
+
+
+@dataclass(frozen=True)
+class Share:
+    """An answer that an assistant marks. ``code`` stands for it in the file; ``second`` tells who marks it first."""
+
+    code: str
+    assistant: str
+    student: str
+    question: str
+    most: float
+    second: bool
+
+
+def folder_of(course: Course, assignment: str) -> Path:
+    """Return the folder with the files of the assistants."""
+    return course.reports(assignment) / "marking"
+
+
+def read_shares(course: Course, assignment: str) -> dict[str, Share]:
+    """Return the shares by their codes; none if nothing was divided."""
+    try:
+        content = course.files.read(folder_of(course, assignment) / "shares.json", MAX_SHARES_BYTES)
+    except FileNotFoundError:
+        return {}
+    return {one["code"]: Share(**one) for one in json.loads(content)}
+
+
+def divide(course: Course, assignment: str, assistants: Sequence[str], by: str, sample: float) -> str:
+    """Write a file for each assistant, and return what is in them, as text for a terminal.
+
+    Answers that were divided before keep their assistant.
+
+    Args:
+        course: the class.
+        assignment: its name.
+        assistants: their names, which are also those of the files.
+        by: "student": an assistant marks all answers of a student; "question": one marks a question of everybody.
+        sample: the share of the answers that a second assistant marks as well.
+
+    Raises:
+        GradingError: a name cannot be that of a file, nothing waits for a mark, or a second assistant is missing.
+    """
+    if wrong := [name for name in assistants if why_not(name) or {"/", "\\"} & set(name) or name.startswith(".")]:
+        raise GradingError(f"{plain(wrong[0])!r} cannot be the name of a file; expected was a name such as mary")
+    if not 0 <= sample <= 1 or (sample and len(set(assistants)) < 2):
+        raise GradingError(f"a sample of {sample:g} came; expected was a share from 0 to 1, and two or more assistants")
+    with lock(course):
+        old = read_shares(course, assignment)
+        known = {(share.student, share.question) for share in old.values()}
+        waiting = [(row.outcome.student, question, row.scores[question][1])
+                   for row in rows(course, assignment) for question in row.unread]  # fmt: skip
+        new = list(_divided([one for one in waiting if one[:2] not in known], assistants, by, sample))
+        if not (old or new):
+            raise GradingError(f"no answer to {assignment} waits for a mark")
+        shares = [*old.values(), *new]
+        texts = _texts(course, assignment, {share.student for share in shares})
+        folder = folder_of(course, assignment)
+        course.files.write(
+            folder / "shares.json", json.dumps([asdict(share) for share in shares], indent=1).encode(), 0o600
+        )
+        mine = defaultdict(list)
+        for share in shares:
+            mine[share.assistant].append(share)
+        for assistant, its in mine.items():
+            course.files.write(folder / f"{assistant}.csv", _file(its, texts).encode())
+    said = [f"{folder / assistant}.csv: {counted(len(its), 'answer')}" for assistant, its in sorted(mine.items())]
+    return "\n".join([*said, f"Marked by two: {counted(sum(share.second for share in shares), 'answer')}"])
+
+
+def _divided(
+    waiting: Sequence[tuple[str, str, float]], assistants: Sequence[str], by: str, sample: float
+) -> Iterator[Share]:
+    """Yield the shares. What belongs together goes to the assistant who has the fewest answers so far."""
+    random = Random(randbits(64))
+    groups = defaultdict(list)
+    for answer in waiting:
+        groups[answer[by == "question"]].append(answer)
+    load = dict.fromkeys(assistants, 0)
+    first: list[tuple[str, tuple[str, str, float]]] = []
+    for group in sorted(groups.values(), key=len, reverse=True):
+        assistant = min(load, key=lambda name: load[name])
+        load[assistant] += len(group)
+        first += [(assistant, answer) for answer in group]
+    for assistant, answer in first:
+        yield Share(token_hex(4), assistant, *answer, second=False)
+    for assistant, answer in random.sample(first, round(sample * len(first))):
+        other = random.choice([name for name in load if name != assistant])
+        yield Share(token_hex(4), other, *answer, second=True)
+
+
+def _file(shares: Sequence[Share], texts: Mapping[tuple[str, str], str]) -> str:
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream)
+    writer.writerow(TITLES)
+    for share in sorted(shares, key=lambda share: (share.question, share.code)):  # a code says nothing about the order
+        text = texts.get((share.student, share.question), "")
+        writer.writerow(map(cell, (share.code, share.question, text, points(share.most), "", "")))
+    return stream.getvalue()
+
+
+def _texts(course: Course, assignment: str, students: set[str]) -> dict[tuple[str, str], str]:
+    """Return the answers by student and question, as they were graded."""
+    found = {}
+    for student in students:
+        folder = course.autograded(student, assignment)
+        for name in course.files.names(folder, ".ipynb"):
+            for one in notebook_of(course.files.read(folder / name, MAX_NOTEBOOK_BYTES)).cells:
+                if question := one.metadata.get("nbgrader", {}).get("grade_id"):
+                    found[student, question] = str(one.source)
+    return found

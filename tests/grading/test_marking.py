@@ -1,0 +1,125 @@
+"""Assistants mark their shares in files that tell them nothing else; two who mark the same answers are compared."""
+
+import csv
+import random
+
+import nbformat
+import pytest
+from gradebooks import ASSIGNMENT, LOG, handed_in, released, rich_course
+from sklearn.metrics import cohen_kappa_score
+
+from grading.course import GradingError
+from grading.gradebook.assignment import AssignmentGradebook
+from grading.gradebook.lookup import comments_by_hand
+from grading.marking.agreement import cohens_kappa
+from grading.marking.shares import divide, folder_of, read_shares
+from grading.marking.take import take
+from grading.outcome import Outcome
+from grading.release import register
+from grading.report import rows
+from grading.run_state import RunState
+from grading.verdict import Verdict
+
+STUDENTS = [f"student{n}" for n in range(6)]
+
+
+@pytest.mark.parametrize("weights", [None, "quadratic"])
+def test_kappa_is_that_of_scikit_learn(weights):
+    draw = random.Random(3)
+    for _ in range(20):
+        first = [draw.choice([0, 1, 2, 3]) for _ in range(23)]
+        second = [a if draw.random() < 0.6 else draw.choice([0, 1, 2, 3]) for a in first]
+        expected = cohen_kappa_score(first, second, weights=weights)
+        assert cohens_kappa(first, second, weighted=bool(weights)) == pytest.approx(expected)
+    assert cohens_kappa([2, 2], [2, 2]) == 1
+
+
+@pytest.fixture
+def course(tmp_path):
+    """Six students, whose essay (3 points) and task (4 points) wait for a mark."""
+    for name in ("root", "class"):
+        (tmp_path / name).mkdir()
+    course = rich_course(tmp_path / "root", tmp_path / "class")
+    register(course, ASSIGNMENT, LOG)
+    notebooks = handed_in(released(course, ASSIGNMENT), 1)
+    with AssignmentGradebook(course, ASSIGNMENT, LOG) as gradebook:
+        for student in STUDENTS:
+            essay = next(cell for cell in notebooks["first"].cells if cell.id == "essay")
+            essay.source = f"=HYPERLINK({student})"
+            gradebook.record(student, notebooks, None)
+            text = nbformat.writes(notebooks["first"])
+            course.files.write(course.autograded(student, ASSIGNMENT) / "first.ipynb", text.encode())
+            RunState(course, ASSIGNMENT).store_outcome(Outcome(student, Verdict.GRADED))
+    return course
+
+
+def table(course, assistant):
+    with (folder_of(course, ASSIGNMENT) / f"{assistant}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def fill_in(course, assistant, mark):
+    lines = table(course, assistant)
+    shares = read_shares(course, ASSIGNMENT)
+    with (file := folder_of(course, ASSIGNMENT) / f"{assistant}.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, lines[0])
+        writer.writeheader()
+        writer.writerows(line | {"mark": mark(shares[line["answer"]]), "comment": "Why?"} for line in lines)
+    return file
+
+
+@pytest.mark.parametrize("by", ["student", "question"])
+def test_each_answer_is_one_assistants_and_what_belongs_together_stays_together(course, by):
+    divide(course, ASSIGNMENT, ["mary", "john"], by, 0.5)
+    shares = list(read_shares(course, ASSIGNMENT).values())
+    first = [share for share in shares if not share.second]
+    assert sorted((s.student, s.question) for s in first) == sorted(
+        (student, question) for student in STUDENTS for question in ("essay", "task")
+    )
+    owners = {(getattr(share, by), share.assistant) for share in first}
+    assert len(owners) == len({getattr(share, by) for share in first})
+    assert {len([s for s in first if s.assistant == name]) for name in ("mary", "john")} == {6}
+    mine = {(share.student, share.question): share.assistant for share in first}
+    second = [share for share in shares if share.second]
+    assert len(second) == 6
+    assert all(share.assistant != mine[share.student, share.question] for share in second)
+
+
+def test_a_file_says_neither_whose_answer_it_is_nor_that_somebody_else_marks_it_and_holds_no_formula(course):
+    divide(course, ASSIGNMENT, ["mary", "john"], "student", 1)
+    for line in table(course, "mary"):
+        assert list(line) == ["answer", "question", "text", "points possible", "mark", "comment"]
+        assert not any(student == line["answer"] for student in STUDENTS)
+        assert line["text"].startswith("'=") or line["question"] == "task"
+    before = (folder_of(course, ASSIGNMENT) / "mary.csv").read_bytes()
+    divide(course, ASSIGNMENT, ["mary", "john", "new"], "student", 1)
+    assert (folder_of(course, ASSIGNMENT) / "mary.csv").read_bytes() == before, "what was divided stays divided"
+
+
+def test_marks_are_written_once_with_their_author_and_second_marks_only_compared(course):
+    divide(course, ASSIGNMENT, ["mary", "john"], "student", 1)
+    files = [fill_in(course, name, lambda share: 2 if share.second and share.student < "student3" else 1)
+             for name in ("mary", "john")]  # fmt: skip
+    said = take(course, ASSIGNMENT, files)
+    assert "24 new marks, 0 answers without one" in said
+    expected = cohen_kappa_score([1] * 12, [2] * 6 + [1] * 6)
+    assert f"Cohen's kappa {expected:.2f}" in said
+    for row in rows(course, ASSIGNMENT):
+        assert (row.scores["essay"][0], row.scores["task"][0], row.to_read) == (1, 1, 0)
+    assert comments_by_hand(course.config().CourseDirectory.db_url, ASSIGNMENT)["student1"]["essay"] == "Why?"
+    noted = [entry.said for entry in RunState(course, ASSIGNMENT).audit.entries()[0]]
+    assert len(noted) == 24
+    assert {one["by"] for one in noted} == {"mary", "john"}
+    assert "0 new marks" in take(course, ASSIGNMENT, files)
+
+
+def test_a_wrong_line_is_named_and_nothing_is_written(course):
+    divide(course, ASSIGNMENT, ["mary"], "student", 0)
+    file = fill_in(course, "mary", lambda share: 3.5 if share.question == "essay" else 1)
+    with pytest.raises(GradingError, match=r"mary.csv, line 2: the mark '3.5' came; expected was a number from 0 to 3"):
+        take(course, ASSIGNMENT, [file])
+    assert {row.to_read for row in rows(course, ASSIGNMENT)} == {2}
+    with pytest.raises(GradingError, match="two or more assistants"):
+        divide(course, ASSIGNMENT, ["mary"], "student", 0.2)
+    with pytest.raises(GradingError, match="cannot be the name of a file"):
+        divide(course, ASSIGNMENT, ["../mary"], "student", 0)
