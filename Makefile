@@ -176,7 +176,7 @@ $(PYTORCH) $(READY) $(TESTING) $(BENCHING):
 
 # These change every page. Otherwise a page is built again when it changed, or what it imports (book/_ext/execution.py).
 _build/.fresh: $(READY) _config.yml _toc.yml $(wildcard book/*.bib book/_static/* book/_explorer/* book/_extra/* \
-		book/_templates/*) $(wildcard book/_ext/*.py) $(addprefix book/_tools/,build.py reading_time.py svg_minify.py theme_subset.py)
+		book/_templates/*) $(wildcard book/_ext/*.py book/_ext/*.js book/_vendor/*) $(addprefix book/_tools/,build.py font_subset.py reading_time.py svg_minify.py theme_subset.py)
 	@mkdir -p _build && rm -rf _build/book/html _build/book/.doctrees && touch $@
 
 $(BOOK): _build/.fresh $(PAGES) $(RELEASED) $(LIBRARY) $(GRADING) $(HELPERS) $(wildcard training/*.py training/*.csv training/held_out/*) | bubblewrap

@@ -34,7 +34,7 @@ SIZE = {  # of the environment, with PyTorch's CPU build
     "student": "0.4 GB",
     "torch": "1.4 GB",
     "grading": "1.6 GB",
-    "book": "2.0 GB",
+    "book": "2.1 GB",
     "test": "3.4 GB",
     "bench": "3.4 GB",
 }

@@ -1,10 +1,6 @@
-// What other scripts of a page provide: MathJax, Sphinx's search, and our own scripts.
+// What other scripts of a page provide: Sphinx's search, and our own scripts.
 
 interface Window {
-    // deno-lint-ignore no-explicit-any
-    MathJax: any;
-    /** Typeset every formula of the page now. */
-    typesetAll: () => Promise<void>;
     /** What the search looks through, from _ext/section_search.py. */
     SEARCH_ENTRIES: object[];
 }

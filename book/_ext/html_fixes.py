@@ -45,9 +45,6 @@ MARKUP_FIXES = (
     # Docutils' role for a source is deprecated, and a list needs items.
     (re.compile(r'role="doc-biblioentry"'), 'role="listitem"'),
 )
-# Until an inline formula is typeset, the style sheet reserves space for so many letters: its TeX would be longer.
-INLINE_FORMULA = re.compile(r'<span class="math notranslate nohighlight">(\\\(.*?\\\))</span>', re.DOTALL)
-INVISIBLE_TEX = re.compile(r"\\(?:math|text|operatorname|left|right|big)\w*|\\[(),;:! ]|[{}\s^_&]")
 # Sphinx writes a long signature as a definition list without terms, inside a term.
 SIGNATURE = re.compile(r'<dt class="sig [^>]*>.*?</dt>', re.DOTALL)
 SIGNATURE_TAGS = (
@@ -110,13 +107,7 @@ def fix_markup(body: str) -> str:
     """Return the body of a page with its markup fixed for screen readers, and with small pictures."""
     for wrong, right in MARKUP_FIXES:
         body = wrong.sub(right, body)
-    body = INLINE_FORMULA.sub(_reserve_space, body)
     return minify_pictures(SIGNATURE.sub(lambda found: _lines(found[0]), body))
-
-
-def _reserve_space(formula: re.Match[str]) -> str:
-    letters = len(re.sub(r"\\[A-Za-z]+", "x", INVISIBLE_TEX.sub("", unescape(formula[1]))))
-    return f'<span class="math notranslate nohighlight" style="--letters: {letters}">{formula[1]}</span>'
 
 
 def _lines(signature: str) -> str:
@@ -146,9 +137,7 @@ def complete_page(app: Sphinx, pagename: str, _template: str, context: dict[str,
         context["body"] = fix_markup(context["body"])
     if "generate_toctree_html" in context:
         context["generate_toctree_html"] = with_labelled_arrows(context["generate_toctree_html"])
-    scripts = context["script_files"]
-    scripts[:] = [script for script in scripts if "mathjax/" not in str(getattr(script, "filename", ""))]
-    for script in scripts:
+    for script in context["script_files"]:
         if getattr(script, "filename", "") and not str(script.filename).endswith(NOT_DEFERRED):
             script.attributes["defer"] = "defer"
 

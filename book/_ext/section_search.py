@@ -60,7 +60,7 @@ def entries_of(body: str, page: str, about: str) -> list[Entry]:
 
 
 def _section(section: Tag, *, top: bool) -> Entry:
-    formulas = " ".join(one.get_text() for one in _own(section, ".math"))
+    formulas = " ".join(str(one["alttext"]) for one in _own(section, "math"))
     heading = section.find(HEADINGS, recursive=False)
     own = [child for child in section.children if child is not heading and getattr(child, "name", "") != "section"]
     return {
@@ -99,7 +99,7 @@ def _text(node: Any) -> str:
 def _pieces(node: Any) -> Iterator[str]:
     if isinstance(node, NavigableString):
         yield str(node)
-    elif isinstance(node, Tag) and node.name == "span" and "math" in node.get_attribute_list("class"):
+    elif isinstance(node, Tag) and node.name == "math":
         yield "…"
     elif isinstance(node, Tag) and not node.css.match(NOT_SEARCHED):
         for child in node.children:

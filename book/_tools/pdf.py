@@ -9,7 +9,6 @@ from pathlib import Path
 
 from _tools.chromium import chromium
 
-TYPESET = "window.typesetAll()"
 PAGE_NUMBER = '<div style="width: 100%; font-size: 8px; text-align: center"><span class="pageNumber"></span></div>'
 
 
@@ -21,7 +20,6 @@ def main(site: Path, pdf: Path) -> None:
         tab = browser.new_page(color_scheme="light")
         tab.set_default_timeout(300_000)
         tab.goto(page.resolve().as_uri())
-        tab.evaluate(TYPESET)
         tab.pdf(
             path=pdf,
             format="A4",

