@@ -63,7 +63,7 @@ def mathml(tex: str, *, display: bool) -> str:
     answer = json.loads(process.stdout.readline())
     if "error" in answer:
         raise ValueError(answer["error"])
-    return answer["mathml"].replace("<math", f'<math alttext="{escape(" ".join(tex.split()))}"', 1)
+    return str(answer["mathml"]).replace("<math", f'<math alttext="{escape(" ".join(tex.split()))}"', 1)
 
 
 def aligned(tex: str) -> str:
