@@ -29,6 +29,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "Scores": ("all zero", "of order 1", "in the thousands"),
     "Mask": ("none", "boolean", "causal"),
 }
+TAG = "attention-mutants"  # like those of the explorers, so that its many words are neither timed nor searched
 START = (0, 0, 1, 0)  # what is chosen at first, as indices
 Chosen = tuple[int, ...]
 
@@ -88,7 +89,8 @@ class KillGrid:
         caption = (
             "<caption>The mistakes of scaled dot-product attention that a comparison of all numbers catches</caption>"
         )
-        return f"<div class='kill-grid'>{_style()}{_controls()}<table>{caption}{head}{bodies}</table></div>"
+        table = f"<table>{caption}{head}{bodies}</table>"
+        return f"<{TAG} class='kill-grid'>{_style()}{_controls()}{table}</{TAG}>"
 
     def _body(self, chosen: Chosen) -> str:
         rows = "".join(
@@ -128,6 +130,7 @@ def _style() -> str:
         for chosen in states()
     )
     rules = (
+        ".kill-grid{display:block}"
         ".kill-grid fieldset{display:inline-block;vertical-align:top;margin:0 .5rem .5rem 0;padding:.2rem .7rem .4rem;"
         "border:1px solid currentColor;border-radius:.3rem}"
         ".kill-grid legend{float:none;width:auto;margin:0;padding:0 .3rem;font-size:1rem;font-weight:bold}"

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from _tools.kill_grid import CHOICES, MISTAKES, START, KillGrid, inputs, states
+from _tools.reading_time import measure, parse
 from axe import AXE, violations
 
 from attnlib.checks.catalogue import CATALOGUE
@@ -53,6 +54,10 @@ def test_the_element_runs_no_script_and_loads_nothing(grid):
     assert "url(" not in html
     assert "src=" not in html
     assert html.count("<tbody") == len(states()) == 36
+
+
+def test_its_words_count_neither_for_the_reading_time_nor_for_the_search(grid):
+    assert measure(parse(f"<p>two words</p>{grid._repr_mimebundle_()['text/html']}")) == (2, 0)
 
 
 @pytest.mark.browser
