@@ -3,6 +3,19 @@
 interface Window {
     /** What the search looks through, from _ext/section_search.py. */
     SEARCH_ENTRIES: object[];
+    /** What the reader has done, from progress.js. */
+    courseProgress: {
+        load: () => Progress;
+        checked: (kept: unknown) => Progress | null;
+        save: (progress: Progress) => boolean;
+        erase: () => void;
+    };
+}
+
+/** The day on which each chapter was read, and whether the first answer to each of its questions was right. */
+interface Progress {
+    read: Record<string, string>;
+    answers: Record<string, Record<string, boolean>>;
 }
 
 // What the page of the search loads before search.js: Sphinx's data on English, MiniSearch, and the book's sections.

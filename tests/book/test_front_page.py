@@ -1,0 +1,138 @@
+"""The front page: the sentence shows the model's own weights, the road leads everywhere, and progress is kept."""
+
+import json
+
+import numpy as np
+import pytest
+from browser_tab import tab
+from bs4 import BeautifulSoup
+from pages import HTML, build_small, lessons, text
+
+from attnlib.minilm import load_minilm
+
+FRONT, CHAPTER = "book/index.html", "book/self-attention.html"
+KEY = "attention-course-progress"
+
+
+@pytest.fixture
+def front(opened):
+    page, wrong = opened(FRONT)
+    page.locator(".attending-stage svg path").first.wait_for(state="attached")
+    yield page
+    assert not wrong
+
+
+def shares(page):
+    return [int(one.split()[-1].rstrip("%")) for one in page.locator(".attending-word").all_inner_texts()]
+
+
+@pytest.mark.slow
+def test_the_sentence_shows_the_weights_of_the_model():
+    data = json.loads(BeautifulSoup(text(FRONT), "html.parser").select_one(".attending script").string)
+    model = load_minilm()
+    for one, ending in zip(data["endings"], ("thirsty", "warm"), strict=True):
+        tokens, weights = model.attention_weights(f"The cat drank the milk because it was {ending}")
+        assert [word.lower() for word in one["words"]][1:-1] == tokens[1:-1]
+        assert np.allclose(one["weights"], weights[3, 1], atol=6e-4)
+
+
+def test_another_ending_and_another_word_change_the_arcs_and_what_is_said(front):
+    data = json.loads(BeautifulSoup(text(FRONT), "html.parser").select_one(".attending script").string)
+    rows = [np.array(one["weights"]) for one in data["endings"]]
+    it = data["endings"][0]["words"].index("it")
+    assert shares(front) == [round(100 * w + 1e-9) for w in rows[0][it]]
+    paths = front.locator(".arc:not(.flowing)").count()
+    assert paths == (np.delete(rows[0][it], it) >= 0.02).sum()
+    front.get_by_role("radio", name="warm", exact=True).check()
+    assert shares(front) == [round(100 * w + 1e-9) for w in rows[1][it]]
+    assert "“it” gives" in front.locator(".attending-said").inner_text()
+    front.locator(".attending-word.asking input").focus()
+    front.keyboard.press("ArrowLeft")
+    assert "“because” gives" in front.locator(".attending-said").inner_text()
+    assert front.locator(".attending-word.asking").inner_text().startswith("because")
+
+
+def test_nothing_goes_on_moving(front):
+    front.wait_for_function("!document.querySelector('.flowing')")
+    assert front.evaluate("document.getAnimations().filter(one => one.playState === 'running').length") == 0
+
+
+def test_without_motion_nothing_flows(opened):
+    page, _ = opened(FRONT)
+    page.emulate_media(reduced_motion="reduce")
+    page.get_by_role("radio", name="warm", exact=True).check()
+    assert page.locator(".flowing").first.evaluate("one => getComputedStyle(one).display") == "none"
+
+
+def test_without_javascript_both_sentences_and_their_shares_are_there(browser, site):
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(site + FRONT)
+        sentences = page.locator(".attending-words").all_inner_texts()
+    assert [ending in one for one, ending in zip(sentences, ("thirsty", "warm"), strict=True)] == [True, True]
+    assert all(one.count("%") == 11 for one in sentences)
+
+
+@pytest.mark.slow
+def test_the_road_leads_to_every_chapter_in_order_and_counts_its_questions():
+    road = BeautifulSoup(text(FRONT), "html.parser").select(".road li")
+    assert [f"book/{item.svg['data-chapter']}" for item in road] == lessons()
+    for item in road:
+        name = item.svg["data-chapter"]
+        assert item.a["href"] == f"{name}.html"
+        chapter = BeautifulSoup((HTML / "book" / f"{name}.html").read_text("utf-8"), "html.parser")
+        assert int(item.svg["data-questions"]) == len(chapter.select(".quiz"))
+
+
+@pytest.mark.slow
+def test_a_chapter_without_a_drawing_or_a_link_fails_the_build(tmp_path):
+    wrong = "# Front\n\n:::{road}\n1. [](nowhere.md) One.\n1. Two.\n:::\n"
+    done = build_small(tmp_path, wrong)
+    assert done.returncode
+    assert "2 items, but 1 links to chapters" in done.stdout + done.stderr
+
+
+def test_what_was_read_and_answered_is_kept_shown_saved_loaded_and_erased(browser, site, tmp_path):
+    with tab(browser, site, CHAPTER) as (page, wrong, _):
+        options = page.locator(".quiz").first.locator("details")
+        options.nth(0).evaluate("one => { one.open = true }")
+        page.wait_for_function(f"JSON.parse(localStorage.getItem('{KEY}'))?.answers['self-attention']")
+        options.nth(1).evaluate("one => { one.open = true }")  # a second look is no second answer
+        page.get_by_label("I have read this chapter").check()
+        kept = json.loads(page.evaluate(f"localStorage.getItem('{KEY}')"))
+        assert list(kept["read"]) == ["self-attention"]
+        assert kept["answers"] == {"self-attention": {"0": False}}  # B is right
+        page.goto(site + FRONT)
+        said = page.locator(".progress-so-far p").first
+        assert said.inner_text().startswith("You have read 1 of 18 chapters and answered 1 of ")
+        assert "read · 1 of 7 questions answered" in page.locator(".road li.done").inner_text()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Save as a file").click()
+        download.value.save_as(tmp_path / "mine.json")
+        assert json.loads((tmp_path / "mine.json").read_text()) == kept
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.get_by_role("button", name="Erase").click()
+        assert said.inner_text().startswith("You have read 0 of 18")
+        (tmp_path / "other.json").write_text('{"read": 3}')
+        for name, outcome in (("other.json", "is not a file that was saved here"), ("mine.json", "Loaded mine.json")):
+            page.locator("input[type=file]").set_input_files(tmp_path / name)
+            page.get_by_text(outcome).wait_for()
+        assert said.inner_text().startswith("You have read 1 of 18")
+        assert not wrong
+
+
+@pytest.mark.parametrize(
+    "kept", ["{", "[]", '{"read": [], "answers": {}}', '{"read": {"masks": 7}, "answers": {"x": 1}}']
+)
+def test_damaged_progress_is_no_progress(browser, site, kept):
+    with tab(browser, site, FRONT, before=f"localStorage.setItem('{KEY}', {json.dumps(kept)})") as (page, wrong, _):
+        assert page.locator(".progress-so-far p").first.inner_text().startswith("You have read 0 of 18")
+        assert not wrong
+
+
+def test_a_browser_that_keeps_nothing_says_so(browser, site):
+    forbid = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no', 'SecurityError') }})"
+    with tab(browser, site, CHAPTER, before=forbid) as (page, wrong, _):
+        page.get_by_label("I have read this chapter").check()
+        assert "does not allow" in page.locator(".chapter-read [role=status]").inner_text()
+        assert not wrong
