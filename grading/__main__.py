@@ -63,6 +63,12 @@ def _parser() -> argparse.ArgumentParser:
     back.add_argument("--unfinished", action="store_true", help="also return work with answers that nobody has marked")
     divided = "divide the written answers among assistants, or take the marks from their files"
     _marking_options(_command(commands, "marking", divided))
+    data = _class_command(commands, "student", "show what is kept about a student, export it, or erase it")
+    data.add_argument("student", metavar="STUDENT", help="the id of the student")
+    data.add_argument("--export", type=Path, metavar="FILE.zip", help="write everything that is kept into a zip")
+    data.add_argument("--erase", action="store_true", help="erase everything, with --by and --why")
+    data.add_argument("--by", default="", metavar="NAME", help="who erases it")
+    data.add_argument("--why", default="", metavar="TEXT", help="the reason")
     _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
     _command(
         commands, "report", "show the grades and write the feedback again, with what was graded by hand since the run"
@@ -293,7 +299,10 @@ def _regrade(course: Course, asked: argparse.Namespace) -> int:
 
 def _return(course: Course, asked: argparse.Namespace) -> int:
     from grading.return_feedback.pack import return_feedback
+    from grading.run import refresh
 
+    course.require(asked.assignment)
+    refresh(course, asked.assignment)  # marks may have changed since the pages were made
     print(return_feedback(course, asked.assignment, unfinished=asked.unfinished))
     return 0
 
@@ -312,6 +321,19 @@ def _marking(course: Course, asked: argparse.Namespace) -> int:
         raise GradingError(
             "name the assistants, as in --assistants mary john, or the files with their marks with --take"
         )
+    return 0
+
+
+def _student(course: Course, asked: argparse.Namespace) -> int:
+    from grading.student_data.erase import erase, kept
+    from grading.student_data.export import export_student
+
+    if asked.export:
+        print(export_student(course, asked.student, asked.export))
+    if asked.erase:
+        print(erase(course, asked.student, asked.by, asked.why))
+    if not (asked.export or asked.erase):
+        print(kept(course, asked.student))
     return 0
 
 
@@ -465,6 +487,7 @@ COMMANDS = {
     "regrade": _regrade,
     "return": _return,
     "marking": _marking,
+    "student": _student,
     "sample": _sample,
     "run": _run,
     "report": _report,

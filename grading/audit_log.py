@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from grading.safe_files import SafeFolder
+from grading.safe_files import PRIVATE_MODE, SafeFolder
 from grading.version import catalogue, engine
 
 DIGEST_BEFORE_FIRST = "0" * 64  # stands for the digest of the entry before the first one, which does not exist
@@ -69,12 +69,26 @@ class AuditLog:
         assert not {"student", "revealed"} & said.keys()
         self._append(said)
 
+    def erase(self, chosen: Callable[[Entry], bool], by: str, why: str) -> int:
+        """Replace what entries say by their digests, record who did it and why, and return how many there were."""
+        entries, lines = self.entries()[0], self._read().splitlines()
+        erased = [entry for entry in entries if chosen(entry)]
+        if not erased:
+            return 0
+        for entry in erased:
+            stub = {"previous": entry.said["previous"], "erased": entry.digest}
+            lines[entry.number - 1] = json.dumps(stub).encode()
+        self._files.write(self._file, b"".join(line + b"\n" for line in lines), PRIVATE_MODE)
+        self._last = None
+        self.noted({"erasure": len(erased), "by": by, "why": why})
+        return len(erased)
+
     def entries(self) -> tuple[list[Entry], list[str]]:
         """Return the entries, and what is wrong with their order."""
         lines = self._read().splitlines()
         entries, wrong, previous = [], [], DIGEST_BEFORE_FIRST
         for number, line in enumerate(lines, 1):
-            entry = Entry(number, sha256(line).hexdigest(), _said(line))
+            entry = Entry(number, _digest(line), _said(line))
             if entry.said and entry.said.get("previous") != previous:
                 wrong.append(
                     f"entry {number} does not follow the one before it: an entry was changed, removed or moved"
@@ -85,13 +99,13 @@ class AuditLog:
 
     def _append(self, said: dict[str, Any]) -> None:
         end = self._end()
-        previous = sha256(end).hexdigest() if end else DIGEST_BEFORE_FIRST
+        previous = _digest(end) if end else DIGEST_BEFORE_FIRST
         time = datetime.now(UTC).isoformat(timespec="seconds")
         line = json.dumps({"previous": previous, "time": time, **said}, ensure_ascii=False).encode()
         torn = b"" if self._whole else b"\n"
         # If the disk is full, only a part of the line may be written, and the end has to be read again.
         self._last = None
-        self._files.append(self._file, torn + line + b"\n", 0o600)
+        self._files.append(self._file, torn + line + b"\n", PRIVATE_MODE)
         self._last, self._whole = line, True
 
     def _end(self) -> bytes:
@@ -131,6 +145,12 @@ def allowed(entries: Sequence[Entry]) -> dict[str, list[dict[str, Any]]]:
 
 def _texts(value: object) -> list[str]:
     return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+
+
+def _digest(line: bytes) -> str:
+    """Return the digest of a line: that of the original one, if what it said was erased, and nothing else is there."""
+    said = _said(line)
+    return str(said["erased"]) if said.keys() == {"previous", "erased"} else sha256(line).hexdigest()
 
 
 def _said(line: bytes) -> dict[str, Any]:

@@ -51,6 +51,12 @@ def remember(course: Course, student: str) -> None:
     course.files.append(_file(course), f"{student}\n".encode())
 
 
+def forget(course: Course, student: str) -> None:
+    """Remove a student from the record of those who were added."""
+    if student in (added := _added(course)):
+        course.files.write(_file(course), "".join(f"{one}\n" for one in sorted(added - {student})).encode())
+
+
 def _added(course: Course) -> set[str]:
     try:
         return set(course.files.read(_file(course), MAX_CLASS_LIST_BYTES).decode().splitlines())

@@ -49,7 +49,7 @@ class Course:
 
     def assignments(self) -> list[str]:
         """Return the names of all assignments."""
-        return sorted(path.parent.name for path in (self.root / "solutions").glob("*/*.ipynb"))
+        return sorted({path.parent.name for path in (self.root / "solutions").glob("*/*.ipynb")})
 
     def require(self, assignment: str) -> None:
         """Raise a :class:`GradingError` unless there is such an assignment."""

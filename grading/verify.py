@@ -48,7 +48,7 @@ def verify(course: Course, assignment: str, gradebook: AssignmentGradebook, know
         raise GradingError(f"there is no grading log for {assignment} in {course.folder}: {why}")
     if known and all(entry.digest != known for entry in entries):
         wrong.append(f"there is no entry {known}: the end of the log was cut off, or the log was rewritten")
-    wrong += _seeds(entries)
+    wrong += [*_seeds(entries), *undeclared_erasures(entries)]
     known_to_log, there, scores = allowed(entries), gradable(course), gradebook.automatic_scores()
     wrong += _disagreements(course, assignment, known_to_log, run_state.all()[0], scores)
     withdrawn = (_withdrawn(student, student in scores) for student in sorted(known_to_log.keys() - there))
@@ -115,6 +115,14 @@ def _seeds(entries: Sequence[Entry]) -> Iterator[str]:
                     revealed = f"the one that entry {entry.number} reveals"
                     yield f"entry {one.number} was made under a different seed from {revealed}"
             since = []
+
+
+def undeclared_erasures(entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield a line if more entries were erased than the log says."""
+    gone = sum("erased" in entry.said for entry in entries)
+    said = sum(int(entry.said["erasure"]) for entry in entries if "erasure" in entry.said)
+    if gone > said:
+        yield f"{gone} entries were erased, but the log says that {said} were"
 
 
 def _points(said: dict[str, Any]) -> float:

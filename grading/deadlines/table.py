@@ -115,6 +115,16 @@ def add(course: Course, rows: Iterable[Grant]) -> None:
     course.files.append(file_of(course), stream.getvalue().encode())
 
 
+def forget(course: Course, student: str) -> None:
+    """Remove the rows about a student."""
+    file = file_of(course)
+    if course.files.changed(file) is not None:
+        stream = io.StringIO(newline="")
+        rows = [line.cells for line in read_csv(file, MAX_BYTES, "a table of deadlines")]
+        csv.writer(stream).writerows(row for row in rows if row[0].strip().removeprefix("'") != student)
+        course.files.write(file, stream.getvalue().encode())
+
+
 def in_force(rows: Iterable[Grant], assignment: str) -> dict[str, Grant]:
     """Return the row that counts for each student who has one for an assignment."""
     for_all, own = {}, {}

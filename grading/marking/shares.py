@@ -16,10 +16,12 @@ from secrets import randbits, token_hex
 
 from grading._untyped import notebook_of
 from grading.course import Course, GradingError
+from grading.csv_file import read_csv
 from grading.outcome import plain
 from grading.repair.files import MAX_NOTEBOOK_BYTES
 from grading.report import cell, rows
 from grading.run_state import lock
+from grading.safe_files import PRIVATE_MODE
 from grading.submission_folders import why_not
 from grading.text import counted, points
 
@@ -53,6 +55,25 @@ def read_shares(course: Course, assignment: str) -> dict[str, Share]:
     return {one["code"]: Share(**one) for one in json.loads(content)}
 
 
+def forget(course: Course, assignment: str, student: str) -> None:
+    """Remove the answers of a student from the files of the assistants, who may have marked others meanwhile."""
+    folder, shares = folder_of(course, assignment), read_shares(course, assignment)
+    gone = {code: share for code, share in shares.items() if share.student == student}
+    if not gone:
+        return
+    for assistant in {share.assistant for share in gone.values()}:
+        stream = io.StringIO(newline="")
+        rows = [line.cells for line in read_csv(folder / f"{assistant}.csv", MAX_SHARES_BYTES, "a file of marks")]
+        csv.writer(stream).writerows(row for row in rows if row[0] not in gone)
+        course.files.write(folder / f"{assistant}.csv", stream.getvalue().encode())
+    _write_shares(course, assignment, [share for code, share in shares.items() if code not in gone])
+
+
+def _write_shares(course: Course, assignment: str, shares: Sequence[Share]) -> None:
+    content = json.dumps([asdict(share) for share in shares], indent=1).encode()
+    course.files.write(folder_of(course, assignment) / "shares.json", content, PRIVATE_MODE)
+
+
 def divide(course: Course, assignment: str, assistants: Sequence[str], by: str, sample: float) -> str:
     """Write a file for each assistant, and return what is in them, as text for a terminal.
 
@@ -83,9 +104,7 @@ def divide(course: Course, assignment: str, assistants: Sequence[str], by: str, 
         shares = [*old.values(), *new]
         texts = _texts(course, assignment, {share.student for share in shares})
         folder = folder_of(course, assignment)
-        course.files.write(
-            folder / "shares.json", json.dumps([asdict(share) for share in shares], indent=1).encode(), 0o600
-        )
+        _write_shares(course, assignment, shares)
         mine = defaultdict(list)
         for share in shares:
             mine[share.assistant].append(share)

@@ -1,0 +1,1 @@
+"""What a class keeps about one student: show it, export it, erase it."""
