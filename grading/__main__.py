@@ -57,8 +57,8 @@ def _parser() -> argparse.ArgumentParser:
     _collect_options(_command(commands, "collect", downloads))
     times = "bring extensions, late days and penalties up to date, or show what that would change"
     _deadlines_options(_class_command(commands, "deadlines", times))
-    again = "list regrade requests, add one, rerun the submissions, or decide"
-    _regrade_options(_command(commands, "regrade", again))
+    requests = "list regrade requests, add one, rerun the submissions, or decide"
+    _regrade_options(_command(commands, "regrade", requests))
     back = _command(commands, "return", "pack the feedback for Canvas, for Moodle, in folders and for mail merge")
     back.add_argument("--unfinished", action="store_true", help="also return work with answers that nobody has marked")
     divided = "divide the written answers among assistants, or take the marks from their files"
@@ -70,9 +70,9 @@ def _parser() -> argparse.ArgumentParser:
     data.add_argument("--by", default="", metavar="NAME", help="who erases it")
     data.add_argument("--why", default="", metavar="TEXT", help="the reason")
     _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
-    _command(
-        commands, "report", "show the grades and write the feedback again, with what was graded by hand since the run"
-    )
+    again = "show the grades and write the feedback again, with what was graded by hand since the run"
+    report = _command(commands, "report", again)
+    report.add_argument("--by", metavar="NAME", help="log that this person gave the marks that are not in the log yet")
     doctor = _command(commands, "doctor", "say what has to be repaired in each submission, and what cannot be graded")
     doctor.add_argument("--students", nargs="+", metavar="STUDENT", help="only these students: names or patterns")
     export = _command(commands, "export", "write the grades for a spreadsheet, Canvas or Moodle, and show what changes")
@@ -373,6 +373,10 @@ def _report(course: Course, asked: argparse.Namespace) -> int:
     from grading.run import refresh
 
     course.require(asked.assignment)
+    if asked.by:
+        from grading.hand_marks import log_marks
+
+        print(log_marks(course, asked.assignment, asked.by))
     refresh(course, asked.assignment)
     return _show(course, asked)
 

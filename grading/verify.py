@@ -8,6 +8,7 @@ from typing import Any
 from grading.audit_log import Entry, allowed, is_of_run
 from grading.course import Course, GradingError
 from grading.gradebook.assignment import AssignmentGradebook
+from grading.hand_marks import differences
 from grading.outcome import Outcome, plain
 from grading.release import notebook_templates
 from grading.run_state import RunState, agree
@@ -51,8 +52,11 @@ def verify(course: Course, assignment: str, gradebook: AssignmentGradebook, know
     wrong += [*_seeds(entries), *undeclared_erasures(entries)]
     known_to_log, there, scores = allowed(entries), gradable(course), gradebook.automatic_scores()
     wrong += _disagreements(course, assignment, known_to_log, run_state.all()[0], scores)
+    logged = [entry for entry in entries if str(entry.said.get("of")) in scores]
+    changed, unknown = differences(logged, gradebook.manual_scores())
+    wrong += changed
     withdrawn = (_withdrawn(student, student in scores) for student in sorted(known_to_log.keys() - there))
-    notes = (*_cut_off(entries), *withdrawn, *_unfinished(entries))
+    notes = (*_cut_off(entries), *withdrawn, *_unfinished(entries), *unknown)
     return Checked(len(entries), len(known_to_log), tuple(wrong), notes, entries[-1].digest)
 
 

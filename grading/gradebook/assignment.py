@@ -153,6 +153,14 @@ class AssignmentGradebook:
         with self._transaction() as db:
             return {student: float(score or 0.0) for student, score in db.execute(asked).all()}
 
+    def manual_scores(self) -> dict[tuple[str, str], float]:
+        """Return the marks that people have given, by student and question."""
+        asked = select(SubmittedAssignment.student_id, BaseCell.name, Grade.manual_score).select_from(Grade)
+        asked = asked.join(BaseCell).join(SubmittedNotebook).join(SubmittedAssignment).join(Assignment)
+        asked = asked.where(Assignment.name == self.assignment, Grade.manual_score.is_not(None))
+        with self._transaction() as db:
+            return {(student, question): float(score) for student, question, score in db.execute(asked).all()}
+
     def submission_times(self) -> dict[str, SubmissionTime]:
         """Return when each submission was due and came, and what is taken off for it."""
         due, penalty = self.due_date(), func.sum(SubmittedNotebook.late_submission_penalty)

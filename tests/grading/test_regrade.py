@@ -7,6 +7,7 @@ from grading.collect.attempts import Attempts
 from grading.course import GradingError, log_file
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.gradebook.create import open_gradebook
+from grading.hand_marks import log_marks
 from grading.regrade.decide import decide
 from grading.regrade.requests import ask, listed, requests_of
 from grading.regrade.rerun import rerun
@@ -73,6 +74,16 @@ def test_a_request_from_beginning_to_end(course, boxes):
     assert "1 request, 0 open" in listed(course, "tiny")
     with AssignmentGradebook(course, "tiny", log_file(course, "tiny")) as gradebook:
         assert verify(course, "tiny", gradebook).wrong == ()
+        gradebook.mark("ada", "check-two", 1)
+        found = verify(course, "tiny", gradebook)
+        assert (found.wrong, ["1 mark given by hand" in note for note in found.notes]) == ((), [True])
+    assert "1 mark logged as given or changed by A. Turing" in log_marks(course, "tiny", "A. Turing")
+    assert "0 marks logged" in log_marks(course, "tiny", "Somebody else")
+    with AssignmentGradebook(course, "tiny", log_file(course, "tiny")) as gradebook:
+        assert (verify(course, "tiny", gradebook).wrong, verify(course, "tiny", gradebook).notes) == ((), ())
+        gradebook.mark("ada", "check-one", 2)
+        (wrong,) = verify(course, "tiny", gradebook).wrong
+        assert "ada: check-one: the mark given by hand is 2.0, but the log says 1.5" in wrong
         log = course.reports("tiny") / "audit.log"
         log.write_bytes(log.read_bytes().replace(b"E. Noether", b"Somebody  "))
         assert "an entry was changed" in " ".join(verify(course, "tiny", gradebook).wrong)
