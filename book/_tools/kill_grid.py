@@ -86,9 +86,7 @@ class KillGrid:
     def _html(self) -> str:
         bodies = "".join(self._body(chosen) for chosen in self.caught)
         head = "<thead><tr><th scope='col'>Mistake</th><th scope='col'>The test</th></tr></thead>"
-        caption = (
-            "<caption>The mistakes of scaled dot-product attention that a comparison of all numbers catches</caption>"
-        )
+        caption = "<caption>Mistakes of scaled dot-product attention, and whether the test with these inputs catches them</caption>"
         table = f"<table>{caption}{head}{bodies}</table>"
         return f"<{TAG} class='kill-grid'>{_style()}{_controls()}{table}</{TAG}>"
 
@@ -135,7 +133,7 @@ def _style() -> str:
         "border:1px solid currentColor;border-radius:.3rem}"
         ".kill-grid legend{float:none;width:auto;margin:0;padding:0 .3rem;font-size:1rem;font-weight:bold}"
         ".kill-grid label{display:block}"
-        ".kill-grid table{border-collapse:collapse}"
+        ".kill-grid table{border-collapse:collapse;margin:0}"
         ".kill-grid th,.kill-grid td{padding:.1rem .8rem .1rem 0;text-align:left;font-weight:normal}"
         ".kill-grid caption{caption-side:top;text-align:left;font-style:italic}"
         ".kill-grid tbody tr:first-child th,.kill-grid .survives *{font-weight:bold}"
