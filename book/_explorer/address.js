@@ -11,6 +11,7 @@ const PLAIN = { "%2C": ",", "%3B": ";", "%27": "'" }; // characters that an addr
  * @property {string[]} words
  * @property {Record<string, number[][]>} tables
  * @property {Record<string, any>} settings
+ * @property {number[][]} flips pairs for which the mask is turned over
  * @property {number} query
  * @property {number} head
  * @property {number | null} step null for the end
@@ -31,6 +32,7 @@ export function addressOf(now, example) {
   tell("words", now.words.join(" "), example.words.join(" "));
   for (const [name, table] of Object.entries(now.tables)) tell(name, tableText(table), tableText(example.tables[name]));
   for (const [name, value] of Object.entries(now.settings)) tell(name, value, example.settings[name]);
+  tell("flips", now.flips.join(";"), example.flips.join(";"));
   for (const name of ["query", "head", "step"]) tell(name, now[name], example[name]);
   tell("predict", Number(now.predict), Number(example.predict));
   const text = parts.toString().replace(/%2C|%3B|%27/g, (code) => PLAIN[code]);
@@ -52,6 +54,14 @@ function tableOf(text, rows, columns) {
   const fits = table.length === rows && table.every((row) => row.length === width) && columns.includes(width);
   const needed = columns.length > 1 ? `${columns[0]} to ${columns.at(-1)}` : columns[0];
   return fits ? { value: table } : { message: `A table of ${rows} rows of ${needed} numbers is needed.` };
+}
+
+function flipsOf(text, words) {
+  const pairs = text.split(";").filter(Boolean).map((pair) => pair.split(",").map(Number));
+  const right = pairs.every((pair) =>
+    pair.length === 2 && pair.every((n) => Number.isInteger(n) && n >= 0 && n < words)
+  );
+  return right ? { value: pairs } : { message: `Pairs of words from 0 to ${words - 1} are needed.` };
 }
 
 function settingOf(name, text, most) {
@@ -97,6 +107,7 @@ export function fromAddress(address, example, controls) {
     else if (Object.hasOwn(example.tables, name)) {
       take(name, asked.tables, tableOf(text, ...shapeOf(name, sentence, example, controls)));
     } else if (settable(controls).includes(name)) take(name, asked.settings, settingOf(name, text, sentence.length));
+    else if (name === "flips" && controls.includes("mask")) take(name, asked, flipsOf(text, sentence.length));
     else if (name === "query") take(name, asked, wholeNumber(text, sentence.length - 1));
     else if (name === "head" || name === "step") {
       take(name, asked, text === "" ? { value: null } : wholeNumber(text, 1000));

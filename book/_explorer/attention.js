@@ -53,8 +53,8 @@ export const MASKS = {
 /** What can tell the words where they are. */
 export const POSITIONS = ["none", "sinusoidal", "rope", "alibi"];
 
-// The angle of position i in pair k: i / BASE^(2k/D).
-const angle = (i, k, width) => i * BASE ** ((-2 * k) / width);
+/** The angle of position i in pair k: i / BASE^(2k/D). */
+export const angle = (i, k, width) => i * BASE ** ((-2 * k) / width);
 
 /** (T, D): sines in the even columns, cosines in the odd ones. */
 export function sinusoidal(length, width) {
@@ -119,13 +119,15 @@ export function problem({ tables, heads = 1, positions = "none" }) {
  *   temperature: by which the scores are divided, before a mask or ALiBi
  *   heads: H
  *   mask, length: see MASKS; length is how many words are no padding
+ *   flips: pairs of query and key for which the mask is turned over
  *   positions: none, sinusoidal (added to x), rope (turns queries and keys), alibi (subtracted from the scores)
- * @returns {object} q, k, v (T, H*d) as the heads see them, context (T, H*d), and heads: for each of them similarities (not
+ * @returns {object} q, k, v (T, H*d) as the heads see them, unturned q and k from before RoPE, context (T, H*d), and heads: for each of them similarities (not
  *   yet scaled), scores, allowed (by the mask), masked and weights (T, T)
  */
 export function explore(state) {
   const { tables, similarity = "scaled_dot", heads = 1, mask = "none", length = Infinity, positions = "none" } = state;
-  const { temperature = 1 } = state;
+  const { temperature = 1, flips = [] } = state;
+  const flipped = new Set(flips.map(String));
   const [q, k, v] = projected(tables, positions).map((table) => split(table, heads));
   const [queries, keys] = [q, k].map((each) => (positions === "rope" ? each.map(rope) : each));
   const slopes = alibiSlopes(heads);
@@ -133,7 +135,7 @@ export function explore(state) {
     const similarities = SIMILARITIES[similarity === "scaled_dot" ? "dot" : similarity](query, keys[h], state);
     const scores = SIMILARITIES[similarity](query, keys[h], state).map((row) => row.map((s) => s / temperature));
     const slope = positions === "alibi" ? slopes[h] : 0;
-    const allowed = scores.map((row, i) => row.map((_, j) => MASKS[mask](i, j, length)));
+    const allowed = scores.map((row, i) => row.map((_, j) => MASKS[mask](i, j, length) !== flipped.has(`${i},${j}`)));
     const masked = scores.map((row, i) => row.map((s, j) => allowed[i][j] ? s - slope * Math.abs(i - j) : -Infinity));
     const weights = masked.map(softmax);
     return { similarities, scores, allowed, masked, weights, context: product(weights, v[h]) };
@@ -141,6 +143,7 @@ export function explore(state) {
   return {
     q: merge(queries),
     k: merge(keys),
+    unturned: { q: merge(q), k: merge(k) },
     v: merge(v),
     heads: steps,
     context: merge(steps.map((one) => one.context)),

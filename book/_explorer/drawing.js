@@ -23,7 +23,7 @@ export class Drawing {
   /** @param {SVGSVGElement} svg */
   constructor(svg) {
     this.svg = svg;
-    /** @type {Map<string, { element: SVGElement, values: Record<string, any>, shape: import("./scene.js").Shape }>} */
+    /** @type {Map<string, { element: SVGElement, values: Record<string, any>, shape: import("./shapes.js").Shape }>} */
     this.drawn = new Map();
     this.frame = 0;
   }
@@ -31,7 +31,7 @@ export class Drawing {
   /**
    * Draw shapes, in their order.
    *
-   * @param {import("./scene.js").Shape[]} shapes
+   * @param {import("./shapes.js").Shape[]} shapes
    * @param {number} duration how many milliseconds they move; 0 for not at all
    */
   show(shapes, duration) {
@@ -51,7 +51,7 @@ export class Drawing {
     next(start);
   }
 
-  /** @param {import("./scene.js").Shape} shape */
+  /** @param {import("./shapes.js").Shape} shape */
   startOf({ key, from }) {
     return { ...(this.drawn.get(key)?.values ?? from) };
   }

@@ -4,7 +4,7 @@
 import { addressOf, fromAddress, PREFIX, settable } from "./address.js";
 import { explore, problem } from "./attention.js";
 import { Guess, verdict } from "./guess.js";
-import { FieldErrors, number, NumberTable, wrongWords } from "./inputs.js";
+import { FieldErrors, LIMIT, number, NumberTable, wrongWords } from "./inputs.js";
 import { checkedSettings, CONTROLS, FIELDS, named } from "./options.js";
 import { lookOf } from "./steps.js";
 import { configuration, container, distinct, h, HeatTable, inWords, labelled, shown, Summary } from "./table.js";
@@ -103,8 +103,11 @@ class AttentionExplorer extends HTMLElement {
     if (!found) return;
     const { asked, problems } = found;
     if (asked.words) this.reshape(asked.words, null);
-    this.state = { ...this.state, tables: { ...this.state.tables, ...asked.tables } };
-    if (this.take(this.linked, asked.settings)) Object.assign(this, { real: this.state.length });
+    this.state = { ...this.state, flips: asked.flips ?? [], tables: { ...this.state.tables, ...asked.tables } };
+    const wrong = problem({ ...this.state, ...asked.settings });
+    if (wrong) problems.push(`${wrong}.`);
+    else Object.assign(this.state, asked.settings);
+    this.real = asked.settings?.length ?? this.config.settings.length;
     this.head = Math.min(asked.head ?? 0, this.state.heads - 1);
     this.pick(asked.query ?? Math.min(this.picked, this.state.words.length - 1));
     this.predict.checked = Boolean(asked.predict ?? this.config.predict);
@@ -120,11 +123,11 @@ class AttentionExplorer extends HTMLElement {
   }
 
   /** What the address has to hold. */
-  onScreen({ words, tables, settings, query, predict, head = 0, step = null }) {
+  onScreen({ words, tables, settings, query, predict, flips = [], head = 0, step = null }) {
     const names = settable(this.config.controls);
     const chosen = Object.fromEntries(names.map((name) => [name, settings[name]]));
     if ("length" in chosen) chosen.length = settings.length ?? words.length;
-    return { words, tables, settings: chosen, query, predict, head, step };
+    return { words, tables, settings: chosen, query, predict, flips, head, step };
   }
 
   /** Write what is on the screen into the address, once the reader has paused. */
@@ -134,8 +137,10 @@ class AttentionExplorer extends HTMLElement {
   }
 
   writeAddressNow() {
+    if (location.protocol === "about:") return; // a page without an address, as in the benchmark
     const { words, tables, ...settings } = this.state;
-    const here = { words, tables, settings, query: this.picked, predict: this.hiding, head: this.head };
+    const { flips } = this.state;
+    const here = { words, tables, settings, flips, query: this.picked, predict: this.hiding, head: this.head };
     const now = this.onScreen({ ...here, step: this.watch.place() });
     const address = addressOf(now, this.onScreen(this.config));
     const old = location.hash.startsWith(PREFIX);
@@ -157,7 +162,7 @@ class AttentionExplorer extends HTMLElement {
     this.settingErrors.clear();
     this.numberErrors.clear();
     this.watch.reset();
-    this.state = { ...settings, words, tables };
+    this.state = { ...settings, words, tables, flips: [], paintable: this.config.controls.includes("mask") };
     Object.assign(this, { real: settings.length, head: 0 });
     this.pick(query);
     this.countReal();
@@ -181,7 +186,10 @@ class AttentionExplorer extends HTMLElement {
       caption: this.config.caption,
       errors: this.numberErrors,
       pick: (row) => this.look(row, "pick"),
-      edit: (source, value) => this.editInPlace(source, value),
+      edit: (edits, isDone) => this.editInPlace(edits, isDone),
+      paint: (query, key, allowed) => this.paint(query, key, allowed),
+      pickHead: (head) => this.pickHead(head),
+      moveWord: (from, to) => this.moveWord(from, to),
       moved: () => this.say(),
     });
     this.replaceChildren(
@@ -321,9 +329,39 @@ class AttentionExplorer extends HTMLElement {
 
   // ---- what the reader does
 
-  editInPlace({ table, row, column }, value) {
-    this.state.tables[table][row][column] = value;
-    this.showTables();
+  /** Take numbers that were changed in the drawing; the fields of the tables follow when it is done. */
+  editInPlace(edits, isDone) {
+    for (const { table, row, column, value } of edits) {
+      this.state.tables[table][row][column] = Math.max(-LIMIT, Math.min(LIMIT, value));
+    }
+    if (isDone) this.showTables();
+    this.update();
+  }
+
+  /** Turn over what the mask says of a pair, unless it says so already. */
+  paint(query, key, allowed) {
+    if (this.result.heads[this.head].allowed[query][key] === allowed) return;
+    const { flips } = this.state;
+    const others = flips.filter(([i, j]) => i !== query || j !== key);
+    this.state.flips = others.length < flips.length ? others : [...flips, [query, key]];
+    this.update();
+  }
+
+  /** Give a word another place in the sentence; its numbers go with it, and the mask stays. */
+  moveWord(from, to) {
+    const { words, tables } = this.state;
+    const moved = (list) => list.toSpliced(from, 1).toSpliced(to, 0, list[from]);
+    const perWord = PER_WORD.filter((name) => tables[name]).map((name) => [name, moved(tables[name])]);
+    const query = moved(words.map((_, i) => i)).indexOf(this.picked);
+    this.state = { ...this.state, words: moved(words), tables: { ...tables, ...Object.fromEntries(perWord) } };
+    this.sentence.value = this.state.words.join(" ");
+    this.pick(query);
+    this.showAll();
+  }
+
+  pickHead(head) {
+    this.head = head;
+    this.showSettings();
     this.update();
   }
 
@@ -374,7 +412,8 @@ class AttentionExplorer extends HTMLElement {
       );
     };
     const renewed = perWord.map((name, table) => [name, words.map((word, i) => row(table, name, word, i))]);
-    this.state = { ...this.state, words, tables: { ...tables, ...Object.fromEntries(renewed) } };
+    const flips = this.state.flips.filter((pair) => Math.max(...pair) < words.length);
+    this.state = { ...this.state, words, flips, tables: { ...tables, ...Object.fromEntries(renewed) } };
   }
 
   /** Keep the numbers of a word; columns that were cut off come back when the vectors are made wider again. */
@@ -464,8 +503,11 @@ class AttentionExplorer extends HTMLElement {
 
   hide(hiding) {
     this.hiding = hiding;
-    const { mask, positions } = this.state;
-    const needless = { masked: mask === "none" && positions !== "alibi", placed: !(positions in PLACED) };
+    const { mask, positions, flips } = this.state;
+    const needless = {
+      masked: mask === "none" && positions !== "alibi" && !flips.length,
+      placed: !(positions in PLACED),
+    };
     for (const [name, panel] of Object.entries(this.panels)) {
       panel.element.hidden = needless[name] || (hiding && ["scores", "masked", "weights", "context"].includes(name));
     }
@@ -542,7 +584,7 @@ class AttentionExplorer extends HTMLElement {
   }
 
   captionOf(name) {
-    const { heads, similarity, positions, mask, scale } = this.state;
+    const { heads, similarity, positions, mask, scale, flips } = this.state;
     const head = heads > 1 ? ` of head ${this.head}` : "";
     const width = this.result.q[0].length / heads;
     const formula = {
@@ -554,7 +596,8 @@ class AttentionExplorer extends HTMLElement {
     const values = positions === "sinusoidal" && this.panels.placed ? "words plus positions" : "values";
     const clock =
       { sinusoidal: ", positions added to the words", rope: ", queries and keys turned by RoPE" }[positions] ?? "";
-    const applied = [positions === "alibi" && "ALiBi", mask !== "none" && "the mask"].filter(Boolean).join(" and ");
+    const applied = [positions === "alibi" && "ALiBi", (mask !== "none" || flips.length) && "the mask"].filter(Boolean)
+      .join(" and ");
     const split = heads > 1 ? "; 1:2 is component 2 of head 1" : "";
     return {
       q: "Queries, X times W_Q",

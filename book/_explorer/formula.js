@@ -1,5 +1,7 @@
 // The formula below the drawing: its numbers come from the cells that they stand in.
 
+import { COLOURS } from "./colours.js";
+
 const PADDING = 4; // of a coloured number
 const LINE = 28;
 
@@ -65,23 +67,21 @@ function origin(v, { kind, term }) {
  *
  * @param {import("./steps.js").Piece[] | null} pieces
  * @param {any} v the view with its layout
- * @param {Record<string, string>} colours
  */
-export function formulaShapes(pieces, v, colours) {
+export function formulaShapes(pieces, v) {
   const width = Math.min(v.width, v.room) - 12;
   const size = v.narrow ? 15 : 17;
   const lines = placed(pieces ?? [], width, size);
   const shapes = lines.flatMap((line, n) => {
     const total = line.length ? line[line.length - 1].x + line[line.length - 1].wide : 0;
     const left = 6 + (width - total) / 2;
-    return line.flatMap((one, k) =>
-      pieceShapes(one, left, v.end + 8 + n * LINE, { v, colours, size, id: `${n}-${k}` })
-    );
+    return line.flatMap((one, k) => pieceShapes(one, left, v.end + 8 + n * LINE, { v, size, id: `${n}-${k}` }));
   });
-  return { shapes, height: (v.narrow ? Math.max(3, lines.length) : Math.max(1, lines.length)) * LINE + 12 };
+  const least = v.narrow ? 3 : v.look.words.length > 4 ? 2 : 1; // so that little moves from one formula to the next
+  return { shapes, height: Math.max(least, lines.length) * LINE + 12 };
 }
 
-function pieceShapes({ piece, x, wide }, left, y, { v, colours, size, id }) {
+function pieceShapes({ piece, x, wide }, left, y, { v, size, id }) {
   const { stage, at } = v.active;
   const key = `formula-${stage}-${at}-${id}`;
   const centre = left + x + wide / 2;
@@ -96,9 +96,9 @@ function pieceShapes({ piece, x, wide }, left, y, { v, colours, size, id }) {
   if (!piece.kind) return [text];
   const box = { x: left + x + 1, y: y - size * 0.95, width: wide - 2, height: size * 1.35, rx: 4 };
   const pill = {
-    ...{ key: `${key}-pill`, tag: "rect", from: from && { x: from.x - wide / 2, y: from.y - size } },
+    ...{ key: `${key}-pill`, tag: "rect", term: piece.term, from: from && { x: from.x - wide / 2, y: from.y - size } },
     attributes: {
-      ...{ ...box, fill: colours[piece.kind], "fill-opacity": 0.25, stroke: colours[piece.kind] },
+      ...{ ...box, fill: COLOURS[piece.kind], "fill-opacity": 0.25, stroke: COLOURS[piece.kind] },
       "stroke-width": marked ? 2.5 : 0,
     },
   };

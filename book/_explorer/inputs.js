@@ -3,7 +3,7 @@
 import { MOST_WORDS } from "./options.js";
 import { h } from "./table.js";
 
-const LIMIT = 1000;
+export const LIMIT = 1000; // of a number
 const MOST_LETTERS = 40; // of a word
 
 let messages = 0; // how many there are on the page so far

@@ -50,21 +50,29 @@ export function lookOf(state, result, query, head) {
     const width = table[0].length / result.heads.length;
     return table.map((row) => row.slice(head * width, (head + 1) * width));
   };
-  const [queries, keys, values] = [result.q, result.k, result.v].map(part);
+  const [queries, keys, values, q0, k0] = [result.q, result.k, result.v, result.unturned.q, result.unturned.k].map(
+    part,
+  );
   const { similarities, scores, masked, weights, context } = result.heads[head];
   return {
     ...{ state, query, head, keys, values, q: queries[query], words: state.words, x: state.tables.x?.[query] ?? null },
     ...{ similar: similarities[query], scores: scores[query], masked: masked[query], weights: weights[query] },
-    ...{ context: context[query], projected: Boolean(state.tables.wq), allowed: result.heads[head].allowed[query] },
+    ...{
+      unturned: { q: q0[query], keys: k0 },
+      all: result.heads,
+      context: context[query],
+      projected: Boolean(state.tables.wq),
+      allowed: result.heads[head].allowed[query],
+    },
   };
 }
 
 /** Which stages these settings have. */
-export function stagesOf({ tables, similarity, temperature, mask, positions }) {
+export function stagesOf({ tables, similarity, temperature, mask, positions, paintable }) {
   const has = {
     project: Boolean(tables.x),
     scale: similarity === "scaled_dot" || temperature !== 1,
-    mask: mask !== "none" || positions === "alibi",
+    mask: mask !== "none" || positions === "alibi" || paintable,
   };
   return /** @type {Stage[]} */ (["project", "dot", "scale", "mask", "softmax", "weigh", "add"]).filter((stage) =>
     has[stage] ?? true

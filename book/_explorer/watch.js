@@ -1,7 +1,9 @@
 // Watch one word look: the drawing of its attention, step by step, and what the reader can do with it.
 
+import { listenToPointer } from "./drag.js";
 import { asFile, Drawing } from "./drawing.js";
 import { number } from "./inputs.js";
+import { axesOf, editsFor, inPlane, reachOf } from "./plane.js";
 import { activeOf, sceneOf } from "./scene.js";
 import { sentenceOf, stageName, stagesOf, stepsOf } from "./steps.js";
 import { h } from "./table.js";
@@ -9,7 +11,6 @@ import { h } from "./table.js";
 const NARROW = 560; // pixels: below, one stage is shown at a time
 const MOVE = 420; // milliseconds of a step
 const PLAY = 15000; // milliseconds of all steps, about
-const SWIPE = 40; // pixels
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 /**
@@ -37,7 +38,7 @@ export function focusOf({ kind, word, component }, active) {
     context: { stage: "add", at: component },
     softmax: { stage: "softmax", at: word, term: word },
   };
-  return kind === "chip" ? null : found[kind] ?? { stage: kind, at: word };
+  return ["chip", "arrow", "axis", "pane"].includes(kind) ? null : found[kind] ?? { stage: kind, at: word };
 }
 
 export class WordWatch {
@@ -58,9 +59,15 @@ export class WordWatch {
   steps = [];
   step = Infinity;
   hiding = false;
-  /** @type {import("./scene.js").Focus | null} */
+  axes = [0, 1];
+  reach = 1;
+  dragging = false;
+  painting = false;
+  /** @type {import("./shapes.js").Focus | null} */
   focus = null;
   current = "";
+  /** @type {any} where the plane is, and how far it reaches */
+  framed = null;
   /** @type {number | null} */
   playing = null;
   /** @type {{ table: string, row: number, column: number } | null} */
@@ -71,14 +78,21 @@ export class WordWatch {
    * @param {string} options.caption
    * @param {import("./inputs.js").FieldErrors} options.errors
    * @param {(row: number) => void} options.pick called with the word that is to ask
-   * @param {(source: { table: string, row: number, column: number }, value: number) => void} options.edit called with a
-   *   number that the reader has changed
+   * @param {(edits: { table: string, row: number, column: number, value: number }[], isDone: boolean) => void} options.edit
+   *   called with the numbers that the reader has changed; not done while an arrow is being dragged
+   * @param {(query: number, key: number, allowed: boolean) => void} options.paint called with a pair that the mask is to allow
+   *   or to hide
+   * @param {(head: number) => void} options.pickHead
+   * @param {(from: number, to: number) => void} options.moveWord called with a word that is to have another place
    * @param {() => void} options.moved called after a step
    */
-  constructor({ caption, errors, pick, edit, moved }) {
+  constructor({ caption, errors, pick, edit, paint, pickHead, moveWord, moved }) {
     this.errors = errors;
     this.pick = pick;
     this.edit = edit;
+    this.paint = paint;
+    this.pickHead = pickHead;
+    this.moveWord = moveWord;
     this.moved = moved;
     this.svg.setAttribute("role", "group");
     this.svg.setAttribute("aria-label", `${caption}: one word looks at all words`);
@@ -134,7 +148,10 @@ export class WordWatch {
     const room = this.canvas.clientWidth;
     if (!this.look || !room) return;
     const narrow = room < NARROW;
+    this.axes = axesOf(this.look, this.axes);
+    if (!this.dragging) this.reach = reachOf(this.look, this.axes);
     const scene = sceneOf({ ...this, room, narrow });
+    this.framed = { plane: scene.plane, left: scene.left, column: scene.column, reach: this.reach };
     this.svg.setAttribute("width", String(scene.width));
     this.svg.setAttribute("height", String(scene.height));
     this.svg.setAttribute("viewBox", `0 0 ${scene.width} ${scene.height}`);
@@ -225,22 +242,91 @@ export class WordWatch {
     svg.addEventListener("keydown", (event) => this.key(event));
     editor.addEventListener("keydown", (event) => this.editorKey(event));
     editor.addEventListener("blur", () => this.commit() || this.close());
-    let start = null;
-    svg.addEventListener("pointerdown", (event) => (start = event.pointerType === "mouse" ? null : event));
-    svg.addEventListener(
-      "pointerup",
-      (event) => start && this.swipe(event.clientX - start.clientX, event.clientY - start.clientY),
-    );
+    listenToPointer(svg, {
+      cellOf: (element) => this.drawing.shapeOf(element)?.cell ?? null,
+      drag: (cell, place) => this.dragTo(cell, inPlane(this.framed, place)),
+      paint: (cell, isFirst) => this.paintAt(cell, isFirst),
+      end: () => this.letGo(),
+      carry: (cell, place) => this.carry(cell, place),
+      swipe: (forwards) => this.swipe(forwards),
+    });
   }
 
-  swipe(dx, dy) {
-    if (this.hiding || Math.abs(dx) < SWIPE || Math.abs(dx) < 2 * Math.abs(dy)) return;
-    this.goTo(stagesOf(this.look.state).indexOf(this.steps[this.step].stage) + (dx < 0 ? 1 : -1));
+  swipe(forwards) {
+    if (this.hiding) return;
+    this.goTo(stagesOf(this.look.state).indexOf(this.steps[this.step].stage) + (forwards ? 1 : -1));
+  }
+
+  // ---- arrows, axes and panes
+
+  /** Change two components of a query or a key, as far as they can be changed. */
+  dragTo(cell, wanted) {
+    if (this.hiding) return;
+    this.pause();
+    this.dragging = true;
+    const edits = editsFor(this.look, cell, this.axes, wanted);
+    if (edits) this.edit(edits, false);
+  }
+
+  letGo() {
+    if (!this.dragging) return;
+    this.dragging = false;
+    this.edit([], true);
+  }
+
+  /** Bring a word to where the pointer is, and return its place. */
+  carry(/** @type {any} */ { word }, /** @type {number[]} */ [x]) {
+    const last = this.look.words.length - 1;
+    const to = Math.max(0, Math.min(last, Math.floor((x - this.framed.left) / this.framed.column)));
+    return this.shift(word, to);
+  }
+
+  /** Give a word another place, and keep the focus on it. */
+  shift(from, to) {
+    if (from === to || to < 0 || to >= this.look.words.length) return from;
+    this.current = `chip-${to}`;
+    this.moveWord(from, to);
+    return to;
+  }
+
+  /** Move an arrow by a key. */
+  nudge(cell, [right, down]) {
+    const now = cell.of === "query" ? this.look.q : this.look.keys[cell.word];
+    const step = Math.max(0.1, this.reach / 20);
+    const [across, up] = this.axes.map((axis) => now[axis]);
+    this.dragTo(cell, [across + right * step, up - down * step]);
+    this.letGo();
+  }
+
+  /** Let an axis show the next component that the other one does not show. */
+  turnAxis(axis) {
+    const count = this.look.q.length;
+    const next = (this.axes[axis] + 1) % count;
+    const axes = [...this.axes];
+    axes[axis] = next === axes[1 - axis] ? (next + 1) % count : next;
+    this.axes = axes;
+    this.draw(0);
+  }
+
+  /** Hide a pair or allow it; all cells that the pointer comes to until it lets go are treated like the first one. */
+  paintAt(/** @type {any} */ { head, query, word }, isFirst) {
+    if (this.hiding || !this.look.state.paintable || head !== this.look.head) return;
+    const { allowed } = this.look.all[head];
+    if (isFirst) this.painting = !allowed[query][word];
+    if (allowed[query][word] !== this.painting) this.paint(query, word, this.painting);
+  }
+
+  /** Choose the head of a pane, or else the query of a row. */
+  usePane({ head, query }) {
+    if (head !== this.look.head) this.pickHead(head);
+    else if (!this.look.state.paintable) this.pick(query);
   }
 
   pointAt(shape) {
     if (this.playing) return;
-    const focus = shape?.cell ? focusOf(shape.cell, activeOf(this)) : null;
+    const active = activeOf(this);
+    const isTerm = active && shape?.term !== undefined;
+    const focus = shape?.cell ? focusOf(shape.cell, active) : isTerm ? { ...active, term: shape.term } : null;
     const possible = focus && this.steps.some(({ stage, at }) => stage === focus.stage && at === focus.at);
     const next = possible ? focus : null;
     if (JSON.stringify(next) === JSON.stringify(this.focus)) return;
@@ -260,7 +346,9 @@ export class WordWatch {
     const { cell, key } = shape;
     this.current = key;
     if (cell.kind === "chip") this.pick(cell.word);
-    else if (!this.open(cell, key) && !this.hiding) {
+    else if (cell.kind === "axis") this.turnAxis(cell.word);
+    else if (cell.kind === "pane") this.usePane(cell);
+    else if (cell.kind !== "arrow" && !this.open(cell, key) && !this.hiding) {
       const focus = focusOf(cell, activeOf(this));
       const step = this.steps.findIndex(({ stage, at }) => stage === focus.stage && at === focus.at);
       if (step >= 0) this.go(step);
@@ -270,16 +358,26 @@ export class WordWatch {
   key(event) {
     const shape = this.drawing.shapeOf(event.target);
     if (!shape?.cell) return;
-    if (event.key in ARROWS) {
+    if (event.key in ARROWS && event.shiftKey && ["arrow", "chip"].includes(shape.cell.kind)) {
+      event.preventDefault();
+      this.push(shape.cell, ARROWS[event.key]);
+    } else if (event.key in ARROWS) {
       event.preventDefault();
       this.nearest(shape, ARROWS[event.key])?.focus();
     } else if (event.key === "Enter" || event.key === " ") {
       event.preventDefault();
+      if (shape.cell.kind === "pane") this.paintAt(shape.cell, true);
       this.use(shape);
     } else if (/^[-−.\d]$/.test(event.key) && this.open(shape.cell, shape.key)) {
       event.preventDefault();
       this.editor.value = event.key;
     }
+  }
+
+  /** Move an arrow or a word by a key. */
+  push(cell, direction) {
+    if (cell.kind === "arrow") this.nudge(cell, direction);
+    else this.drawing.element(`chip-${this.shift(cell.word, cell.word + direction[0])}`)?.focus();
   }
 
   /** The next cell in a direction. */
@@ -334,7 +432,7 @@ export class WordWatch {
     this.errors.set(this.editor, message && `${this.editor.getAttribute("aria-label")}: ${message}`);
     if (value === undefined) return false;
     this.close();
-    this.edit(edited, value);
+    this.edit([{ ...edited, value }], true);
     return true;
   }
 

@@ -176,8 +176,12 @@ def attended(
     length: int | None,
     positions: str,
     temperature: float = 1.0,
+    flips: Sequence[tuple[int, int]] = (),
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Compute with attnlib what the element does with the same settings: weights (H, T, T) and context (T, H*D)."""
+    """Compute with attnlib what the element does with the same settings: weights (H, T, T) and context (T, H*D).
+
+    For the pairs of query and key in ``flips``, the mask is turned over.
+    """
     fields: dict[str, dict[str, Any]] = {"scaled_dot": {"scale": scale}, "gaussian": {"bandwidth": bandwidth}}
     similar = partial(SCORES[similarity], **fields.get(similarity, {}))
     q, k, v = (attnlib.split_heads(table, heads) for table in _projected(tables, positions))  # (H, T, D)
@@ -185,18 +189,19 @@ def attended(
     if positions == "rope":
         cos, sin = attnlib.rope_tables(np.arange(T), q.shape[-1])
         q, k = attnlib.apply_rope(q, cos, sin), attnlib.apply_rope(k, cos, sin)
-    masks = {
-        "alibi": attnlib.alibi_bias(heads, T, T) if positions == "alibi" else None,
-        "causal": attnlib.causal_mask(T) if mask in ("causal", "both") else None,
-        "padding": attnlib.padding_mask([T if length is None else length], T)[0]
-        if mask in ("padding", "both")
-        else None,
-    }
+    allowed = np.ones((T, T), bool)
+    if mask in ("causal", "both"):
+        allowed &= attnlib.causal_mask(T)
+    if mask in ("padding", "both"):
+        allowed &= attnlib.padding_mask([T if length is None else length], T)[0, 0]
+    for i, j in flips:
+        allowed[i, j] ^= True
+    bias = attnlib.alibi_bias(heads, T, T) if positions == "alibi" else None
 
     def score(query: Any, key: Any) -> Any:
         return similar(query, key) / temperature
 
-    context, weights = attnlib.attention(q, k, v, score=score, mask=attnlib.combine_masks(*masks.values()))
+    context, weights = attnlib.attention(q, k, v, score=score, mask=attnlib.combine_masks(allowed, bias))
     return weights, attnlib.merge_heads(context)
 
 

@@ -29,6 +29,7 @@ SIMILARITIES = [
     {"similarity": "scaled_dot", "scale": -0.7},
     {"similarity": "cosine"},
     {"similarity": "gaussian", "bandwidth": 1.7},
+    {"similarity": "scaled_dot", "temperature": 0.6},
 ]
 MASKS = [
     {"mask": "none"},
@@ -36,6 +37,7 @@ MASKS = [
     {"mask": "padding", "length": 3},
     {"mask": "both", "length": 2},
     {"mask": "padding", "length": 0},
+    {"mask": "causal", "flips": [[0, 3], [2, 1], [4, 4]]},
 ]
 POSITIONS = ["none", "sinusoidal", "rope", "alibi"]
 DEFAULTS = {"similarity": "scaled_dot", "scale": None, "bandwidth": 1.0, "heads": 1, "mask": "none", "length": None}
@@ -96,7 +98,7 @@ def differences(states, folder=MODULE.parent):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_every_option_computes_what_attnlib_computes(seed):
     states = list(every_state(seed))
-    assert len(states) == (3 * 4 - 1) * 5 * 5 * 3
+    assert len(states) == (3 * 4 - 1) * 6 * 6 * 3
     assert max(differences(states)) < 1e-12  # 1e-6 is asked for
 
 
@@ -104,6 +106,8 @@ FAULTS = {
     "the scale is forgotten": ("factor * inner(q, k)", "inner(q, k)"),
     "the scale is that of all heads": ("Math.sqrt(query[0].length)", "Math.sqrt(2 * query[0].length)"),
     "the mask is shifted": ("(i, j) => j <= i,", "(i, j) => j < i,"),
+    "a painted pair is turned around": ("`${i},${j}`", "`${j},${i}`"),
+    "the temperature is forgotten": ("s / temperature", "s"),
     "ALiBi favours what is far": ("s - slope", "s + slope"),
     "RoPE turns the other way for one half": ("-row[d + half]", "row[d + half]"),
     "slopes of three heads are those of four": (

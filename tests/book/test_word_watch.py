@@ -91,6 +91,7 @@ def test_steps_by_keyboard_move_the_row_across_the_keys_and_say_one_sentence_eac
 
 
 def test_it_plays_to_the_end_and_speaks_once_a_stage(watch):
+    watch.said("“second” looks most at “second”")
     watch.page.evaluate("""
         window.heard = [];
         const line = document.querySelector(".attn-summary");
@@ -106,14 +107,22 @@ def test_it_plays_to_the_end_and_speaks_once_a_stage(watch):
 
 
 def test_a_cell_its_pair_and_its_term_are_marked_together(watch):
-    for look_at in ("hover", "focus"):
-        getattr(watch.cell("key of “third”, 2: 3"), look_at)()
+    cell, term = (
+        watch.cell("key of “third”, 2: 3"),
+        watch.element.locator("svg rect[fill='#c8641c'][height='22.95']").nth(1),
+    )
+    for look_at in (cell.hover, cell.focus, term.hover):
+        look_at()
         assert watch.formula() == "2·2 + 2·3 + 2·1 = 12"
         marked = watch.element.locator("svg text[font-weight='700'][font-size='17']").all_text_contents()
         assert "".join(marked).strip(" +") == "2·3"
         strong = watch.element.locator("svg rect[stroke-width='2.5']:not([aria-pressed=true])")
         labels = strong.evaluate_all("all => all.map(one => one.ariaLabel).filter(Boolean)")
-        assert labels == ["Look from “third”", "query of “second”, 2: 2", "key of “third”, 2: 3"]
+        assert labels == [
+            "Look from “third”; hold Shift and use the arrow keys to move it",
+            "query of “second”, 2: 2",
+            "key of “third”, 2: 3",
+        ]
 
 
 def test_the_drawing_is_one_tab_stop_and_arrow_keys_lead_through_it(watch):
@@ -199,7 +208,7 @@ def test_weights_are_frozen_and_out_of_sight_until_the_reader_has_guessed(at):
     texts = watch.element.locator("svg text").all_text_contents()
     assert texts.count("?") == 3 * 3
     assert not [one for one in texts if "." in one]
-    widths = watch.element.locator("svg path[stroke='#9b6bd1']").evaluate_all(
+    widths = watch.element.locator("svg path[stroke='#9b6bd1'][stroke-linecap]").evaluate_all(
         "all => all.map(one => one.getAttribute('stroke-width'))"
     )
     assert len(set(widths)) == 1
@@ -246,6 +255,98 @@ def test_a_phone_shows_one_stage_and_a_swipe_leads_to_the_next(at):
     watch.page.evaluate(swipe, 90)
     assert shown() == ["q · k"]
     assert not watch.wrong
+
+
+def drag(page, grip, by):
+    """Press on the middle of an element, move by some pixels, and let go."""
+    box = grip.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + by[0] / 2, y + by[1] / 2)
+    page.mouse.move(x + by[0], y + by[1])
+    page.wait_for_timeout(100)  # a frame
+    page.mouse.up()
+
+
+def test_a_dragged_arrow_takes_everything_with_it_and_shift_moves_it_by_keyboard(watch):
+    grip = watch.element.locator("svg [aria-label^='Key of “third” at 2, 3.']")
+    grip.scroll_into_view_if_needed()
+    drag(watch.page, grip, (-17, 0))
+    moved = watch.element.locator("svg [aria-label^='Key of “third” at']").get_attribute("aria-label")
+    across = float(re.search(r"at (\S+), 3\.", moved)[1].replace("−", "-"))
+    assert across < 1.9
+    watch.cell(f"key of “third”, 1: {across:.2f}").wait_for()
+    watch.address("x=1,0,1,0;0,2,0,2;")
+    watch.element.locator("svg [aria-label^='Query of “second”']").focus()
+    before = watch.element.locator("svg text", has_text="0.").all_text_contents()
+    watch.press("Shift+ArrowLeft", "Shift+ArrowDown")
+    assert watch.element.locator("svg text", has_text="0.").all_text_contents() != before
+    assert watch.page.evaluate("document.activeElement.ariaLabel").startswith("Query of “second” at 1.")
+    watch.element.get_by_role("button", name="Reset").click()
+    watch.element.locator("svg [aria-label^='Up: component 2']").click()
+    assert watch.element.locator("svg [aria-label^='Up: component 3']").count() == 1
+    watch.element.locator("svg [aria-label^='Key of “third” at 2, 1.']").wait_for()
+    assert not watch.wrong
+
+
+def test_words_are_carried_to_another_place_and_rope_turns_them_by_it(at):
+    watch = at("book/positions.html")
+    chip = lambda word: watch.element.locator(f"svg [aria-label^='Look from “{word}”']")  # noqa: E731
+    sentence = watch.element.get_by_label("Sentence")
+    chip("dog").scroll_into_view_if_needed()
+    drag(watch.page, chip("dog"), (chip("man").bounding_box()["x"] - chip("dog").bounding_box()["x"], 0))
+    assert sentence.input_value() == "bites man dog"
+    watch.cell("key of “dog”, 1: 2").wait_for()  # its numbers went with it
+    watch.said("“dog” looks most at “dog”")
+    chip("dog").focus()
+    watch.press("Shift+ArrowLeft")
+    assert sentence.input_value() == "bites dog man"
+    assert watch.page.evaluate("document.activeElement.ariaLabel").startswith("Look from “dog”")
+    watch.element.get_by_label("Positions", exact=True).select_option("rope")
+    texts = watch.element.locator("svg text")
+    assert "query at position 1: 57°" in texts.all_text_contents()  # one radian
+    watch.press("Shift+ArrowRight")
+    chip("dog").focus()
+    watch.press("Shift+ArrowRight")
+    assert sentence.input_value() == "bites man dog"
+    assert "query at position 2: 115°" in texts.all_text_contents()
+    watch.address("words=bites+man+dog")
+    assert not watch.wrong
+
+
+def test_each_head_has_a_pane_that_leads_to_it(at):
+    watch = at("book/many-heads.html#look?predict=0&heads=3")
+    watch.element.locator("svg [aria-label='Head 2: “dog” looks at “he”: 0.99']").click()
+    assert watch.element.get_by_label("Head shown").input_value() == "2"
+    watch.cell("weight of “he”: 0.99").wait_for()
+    watch.address("head=2")
+    assert not watch.wrong
+
+
+def test_a_mask_is_painted_by_pointer_and_by_keyboard(at):
+    watch = at("book/masks.html#look?predict=0")
+    pair = lambda i, j: watch.element.locator(f"svg [aria-label^='“{i}” looks at “{j}”:']")  # noqa: E731
+    pair("train", "the").scroll_into_view_if_needed()
+    pair("train", "the").click()
+    watch.cell("mask, “the”: −∞").wait_for()
+    watch.said("“train” looks most at “train”: weight 1.00 of 1.")
+    watch.address("flips=1,0")
+    pair("the", "left").focus()
+    watch.press("Enter")
+    assert "hidden" not in pair("the", "left").get_attribute("aria-label")
+    drag(
+        watch.page,
+        pair("left", "the"),
+        (pair("left", "left").bounding_box()["x"] - pair("left", "the").bounding_box()["x"], 0),
+    )
+    assert [("hidden" in pair("left", j).get_attribute("aria-label")) for j in ("the", "left")] == [True, True]
+    other = at("book/" + watch.page.url.partition("/book/")[2] + "&heads=4")
+    other.cell("mask, “the”: −∞").wait_for()
+    other.element.locator(".attn-message", has_text="4 heads came").wait_for()
+    longer = at("book/masks.html#look?predict=0&mask=padding&words=a+b+c+d")
+    assert not [one for one in longer.element.locator("svg text").all_text_contents() if "∞" in one]
+    assert not watch.wrong + other.wrong + longer.wrong
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ EXAMPLE["tables"] = {"x": X.tolist()} | W
 
 def in_node(code, *values):
     """The value of an expression, with the modules of the explorer and these values as ``given``."""
-    modules = ("attention", "steps", "address")
+    modules = ("attention", "steps", "address", "plane")
     imports = "".join(f'import * as {name} from "./{name}.js"; ' for name in modules)
     run = f"{imports}const given = JSON.parse(process.argv[1]); console.log(JSON.stringify({code}));"
     command = [NODE, "--input-type=module", "-e", run, "--", json.dumps(values)]
@@ -80,7 +80,7 @@ def test_each_formula_ends_in_the_number_of_attnlib(settings, score):
 
 def on_screen(**changed):
     settings = {name: EXAMPLE[name] for name in ("similarity", "scale", "temperature", "bandwidth", "mask", "length")}
-    screen = {"words": EXAMPLE["words"], "tables": EXAMPLE["tables"], "query": 1, "head": 0, "step": None}
+    screen = {"words": EXAMPLE["words"], "tables": EXAMPLE["tables"], "query": 1, "head": 0, "step": None, "flips": []}
     return screen | {"settings": settings | changed.pop("settings", {}), "predict": False} | changed
 
 
@@ -92,7 +92,8 @@ def test_an_address_holds_what_differs_and_is_read_back():
     settings = {"similarity": "cosine", "temperature": 0.25, "length": 2, "scale": -1.5}
     x = [[0.5, -2, 1e-3, 0], [9, 8, 7, 6], [1, 1, 1, 1]]
     words = ["naïve", "日本", "a;b,c&d='e'"]
-    now = on_screen(words=words, tables=EXAMPLE["tables"] | {"x": x}, query=2, step=7, predict=True, settings=settings)
+    now = on_screen(words=words, tables=EXAMPLE["tables"] | {"x": x}, query=2, step=7, flips=[[0, 2], [1, 1]])
+    now |= {"predict": True, "settings": now["settings"] | settings}
     address = in_node("address.addressOf(...given)", now, on_screen())
     assert address.startswith("#look?words=")
     assert ";9,8,7,6;" in address
@@ -101,7 +102,7 @@ def test_an_address_holds_what_differs_and_is_read_back():
     assert found["problems"] == []
     asked = found["asked"]
     assert (asked["words"], asked["tables"], asked["settings"]) == (words, {"x": x}, settings)
-    assert (asked["query"], asked["step"], asked["predict"]) == (2, 7, 1)
+    assert (asked["query"], asked["step"], asked["predict"], asked["flips"]) == (2, 7, 1, [[0, 2], [1, 1]])
 
 
 WRONG_PARTS = {
@@ -116,6 +117,7 @@ WRONG_PARTS = {
     "temperature=0": "a number from 0.01 to 1000 is needed",
     "heads=2": "“heads” is nothing that this page lets you choose",
     "__proto__=1": "“__proto__” is nothing",
+    "flips=0,3": "Pairs of words from 0 to 2 are needed",
     "%E0%A4%A=&&==": "is nothing",
 }
 
@@ -131,3 +133,33 @@ def test_what_a_hand_edited_address_gets_wrong_is_said_and_left_as_it_was():
 
 def test_an_address_of_another_place_of_the_page_asks_for_nothing():
     assert in_node("address.fromAddress(...given)", "#other-similarities", on_screen(), CONTROLS) is None
+
+
+@pytest.mark.parametrize("arrow", [{"of": "query", "word": 1}, {"of": "key", "word": 0}])
+@pytest.mark.parametrize("given", ["x", "x and matrices", "q, k, v"])
+def test_a_dragged_arrow_is_where_it_was_dragged_to(arrow, given):
+    tables = {"x": X.tolist()} | (W if given == "x and matrices" else {})
+    if given == "q, k, v":
+        tables = {"q": X.tolist(), "k": (2 * X).tolist(), "v": X.tolist()}
+    code = """(() => {
+        const [state, arrow, axes, wanted] = given;
+        const edits = plane.editsFor(steps.lookOf(state, attention.explore(state), 1, 0), arrow, axes, wanted);
+        return edits?.map(({ table, row, column, value }) => [table, row, column, value]) ?? null;
+    })()"""
+    for name, row, column, value in in_node(code, EXAMPLE | {"tables": tables}, arrow, [0, 2], [-1.5, 2.2]):
+        tables[name][row][column] = value
+    letter = arrow["of"][0]
+    vectors = np.array(tables.get(letter, tables.get("x")), float)
+    moved = (vectors @ tables[f"w{letter}"] if f"w{letter}" in tables else vectors)[arrow["word"]]
+    np.testing.assert_allclose(moved[[0, 2]], [-1.5, 2.2], rtol=0, atol=0.003)
+    if given == "x and matrices":  # the word's vector was changed by as little as possible
+        change = np.array(tables["x"], float)[arrow["word"]] - X[arrow["word"]]
+        columns = np.array(W[f"w{letter}"], float)[:, [0, 2]]
+        least = np.linalg.lstsq(columns.T, columns.T @ change, rcond=None)[0]
+        np.testing.assert_allclose(change, least, rtol=0, atol=0.003)
+
+
+def test_an_arrow_that_a_matrix_of_zeros_makes_cannot_be_dragged():
+    state = EXAMPLE | {"tables": EXAMPLE["tables"] | {"wq": np.zeros((4, 3)).tolist()}}
+    code = "plane.editsFor(steps.lookOf(given[0], attention.explore(given[0]), 1, 0), given[1], [0, 1], [1, 1])"
+    assert in_node(code, state, {"of": "query", "word": 1}) is None
