@@ -29,6 +29,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "Scores": ("all zero", "of order 1", "in the thousands"),
     "Mask": ("none", "boolean", "causal"),
 }
+CAPTION = "Mistakes of scaled dot-product attention, and whether the test with these inputs catches them"
 TAG = "attention-mutants"  # like those of the explorers, so that its many words are neither timed nor searched
 START = (0, 0, 1, 0)  # what is chosen at first, as indices
 Chosen = tuple[int, ...]
@@ -86,8 +87,7 @@ class KillGrid:
     def _html(self) -> str:
         bodies = "".join(self._body(chosen) for chosen in self.caught)
         head = "<thead><tr><th scope='col'>Mistake</th><th scope='col'>The test</th></tr></thead>"
-        caption = "<caption>Mistakes of scaled dot-product attention, and whether the test with these inputs catches them</caption>"
-        table = f"<table>{caption}{head}{bodies}</table>"
+        table = f"<table><caption>{CAPTION}</caption>{head}{bodies}</table>"
         return f"<{TAG} class='kill-grid'>{_style()}{_controls()}{table}</{TAG}>"
 
     def _body(self, chosen: Chosen) -> str:
