@@ -266,6 +266,11 @@ def _collect(course: Course, asked: argparse.Namespace) -> int:
     zone = time_zone(asked.time_zone or read_class(course).time_zone)
     how = {"told": asked.told, "unlisted": asked.unlisted, "dry_run": asked.dry_run}
     print(collect(course, asked.assignment, asked.sources, zone, **how))
+    if read_class(course).attempts == "best" and not asked.dry_run:
+        from grading.collect.best import choose_best
+        from grading.run import How
+
+        print(choose_best(course, asked.assignment, How(pages=False)))
     return 0
 
 

@@ -37,6 +37,9 @@ time_zone = {time_zone}
 
 # How many days every student may be late in the whole term without a penalty. They are used in the order of due dates.
 late_days = {late_days}
+
+# Which of several attempts counts: "last", or "best", which is the one with the most points after penalties.
+attempts = {attempts}
 """
 
 
@@ -69,6 +72,7 @@ class ClassSettings:
         book: the address where the book is published, or "".
         late_penalty_per_day: the share of the score that each day of lateness costs.
         time_zone: the name of the zone of times that name none.
+        attempts: which of several attempts counts, "last" or "best".
         late_days: how many days every student may be late in the whole term without a penalty.
     """
 
@@ -78,6 +82,7 @@ class ClassSettings:
     late_penalty_per_day: float = 0.0
     time_zone: str = "UTC"
     late_days: int = 0
+    attempts: str = "last"
 
 
 def read_class(course: Course) -> ClassSettings:
@@ -105,6 +110,8 @@ def require_valid(settings: ClassSettings, where: str) -> None:
     share = settings.late_penalty_per_day
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
         raise GradingError(f"{where}: late_penalty_per_day is {share!r}; expected was a share from 0 to 1, such as 0.1")
+    if settings.attempts not in ("last", "best"):
+        raise GradingError(f'{where}: attempts is {settings.attempts!r}; expected was "last" or "best"')
     if type(settings.late_days) is not int or not 0 <= settings.late_days <= 1000:
         raise GradingError(f"{where}: late_days is {settings.late_days!r}; expected was a number of days, such as 3")
 

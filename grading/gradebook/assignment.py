@@ -153,6 +153,11 @@ class AssignmentGradebook:
         with self._transaction() as db:
             return {student: float(score or 0.0) for student, score in db.execute(asked).all()}
 
+    def penalty(self, student: str, score: float, seconds: float) -> float:
+        """Return what the configured plugin takes off a score for lateness, at most all of it."""
+        asked = self._late.plugin_inst.late_submission_penalty(student, score, seconds) if seconds > 0 else 0.0
+        return float(min(max(asked or 0.0, 0.0), score))
+
     def manual_scores(self) -> dict[tuple[str, str], float]:
         """Return the marks that people have given, by student and question."""
         asked = select(SubmittedAssignment.student_id, BaseCell.name, Grade.manual_score).select_from(Grade)

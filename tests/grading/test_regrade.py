@@ -4,6 +4,7 @@ import pytest
 from tiny import OVERFLOWS
 
 from grading.collect.attempts import Attempts
+from grading.collect.best import choose_best
 from grading.course import GradingError, log_file
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.gradebook.create import open_gradebook
@@ -87,3 +88,24 @@ def test_a_request_from_beginning_to_end(course, boxes):
         log = course.reports("tiny") / "audit.log"
         log.write_bytes(log.read_bytes().replace(b"E. Noether", b"Somebody  "))
         assert "an entry was changed" in " ".join(verify(course, "tiny", gradebook).wrong)
+
+
+def test_the_best_attempt_counts_after_its_penalty_and_the_first_of_equals(tiny, boxes):
+    """Bela's later answer earns 6 points instead of 5.5, less a quarter for a day of lateness. Cleo's is worse."""
+    (tiny.folder / "course.toml").write_text("late_penalty_per_day = 0.25\n")
+    attempts = Attempts(tiny, "tiny")
+    came = [("bela", OVERFLOWS, "2030-01-10"), ("bela", None, "2030-01-11"), ("cleo", None, "2030-01-09"),
+            ("cleo", OVERFLOWS, "2030-01-10")]  # fmt: skip
+    for student, answer, day in came:
+        tiny.submit(student, **({"answer_one": answer} if answer else {}))
+        (tiny.submitted(student, "tiny") / "timestamp.txt").write_text(f"{day} 12:00:00 UTC")
+        attempts.keep(
+            attempts.submitted(student), {"tiny.ipynb": (tiny.submitted(student, "tiny") / "tiny.ipynb").read_bytes()}
+        )
+    run(tiny, "tiny", ["bela"], pool=boxes, how=How(pages=False))  # registers the assignment
+    with open_gradebook(tiny) as gradebook:
+        gradebook.update_or_create_assignment("tiny", duedate="2030-01-10 18:00 UTC")
+    said = choose_best(tiny, "tiny", How(pages=False), boxes)
+    assert "bela: attempt 1 of 2 (points after penalties: 5.5, 4.5)" in said
+    assert "cleo: attempt 1 of 2 (points after penalties: 6, 5.5)" in said
+    assert [attempts.submitted(student).when[:10] for student in ("bela", "cleo")] == ["2030-01-10", "2030-01-09"]
