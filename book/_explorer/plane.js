@@ -161,8 +161,10 @@ function arrowShapes(v, { of, word, at }, name) {
   } of “${name}” at ${place}. Drag it, or hold Shift and use the arrow keys`;
   const grip = { x: x - GRIP, y: y - GRIP, width: 2 * GRIP, height: 2 * GRIP, rx: GRIP, fill: COLOURS[of] };
   const nearEdge = x > v.plane.x + SIDE - 46;
-  const beside = nearEdge ? [x, y + (down > 0.3 ? 20 : -12)] : [x + 12 * right, y + 12 * down + 4];
-  const anchor = nearEdge ? "end" : Math.abs(right) < 0.4 ? "middle" : right < 0 ? "end" : "start";
+  const beside = nearEdge
+    ? [x, y + (down > 0.3 ? 20 : -12)]
+    : [x + 12 * (right < -0.1 ? right : Math.max(0.8, right)), y + 12 * down + 4];
+  const anchor = nearEdge || right < -0.1 ? "end" : "start";
   const written = { x: beside[0], y: beside[1], fill: "currentColor", "font-size": 10.5 };
   return [
     { key: `arrow-${of}-${word}`, tag: "path", attributes: line },

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from axe import AXE, violations
 from browser_tab import tab
+from cut_off import UNHINTED, cut_off
 
 pytestmark = pytest.mark.slow
 
@@ -254,6 +255,11 @@ def test_a_phone_shows_one_stage_and_a_swipe_leads_to_the_next(at):
     assert "second" in watch.element.locator("svg text").all_text_contents()  # the words stay
     watch.page.evaluate(swipe, 90)
     assert shown() == ["q · k"]
+    watch.element.get_by_label("Sentence", exact=True).fill(
+        "a sentence of twelve words that is wider than a telephone screen"
+    )
+    watch.element.locator(".attn-canvas.attn-wide").wait_for()
+    assert not [one for one in cut_off(watch.page, UNHINTED) if "attn-canvas" in one]
     assert not watch.wrong
 
 
