@@ -3,6 +3,8 @@
 Temml converts them (``_vendor/temml.mjs``, run by Deno through ``formulas.js``). A formula that Temml does not
 understand fails the build. The TeX stays in the attribute ``alttext``, which the search and the clipboard read.
 
+Screen readers read MathML, except where they announce the head of a column: there, a formula gets a label in words.
+
 The browser draws MathML with a font that has a table for it: STIX Two Math, cut down to the characters of the book.
 """
 
@@ -13,6 +15,7 @@ import unicodedata
 from functools import cache
 from html import escape, unescape
 from pathlib import Path
+from xml.etree import ElementTree as Tree
 
 from _tools.font_subset import write_font
 from deno import find_deno_bin
@@ -29,6 +32,7 @@ FONT_FILE = "_static/formulas.woff"
 ENVIRONMENTS = re.compile(r"\\begin\{(\w+\*?)\}.*\\end\{\1\}", re.DOTALL)
 MATH_ELEMENT = re.compile(r"<math\b.*?</math>", re.DOTALL)
 TAG = re.compile(r"<[^>]*>")
+WORDS = {"msqrt": "square root of {}", "mfrac": "{} over {}", "msub": "{} sub {}", "msup": "{} to the power {}"}
 # A browser draws a name of one letter with the italic letter, which has a code point of its own.
 ITALIC_LETTERS = {0x210E, *range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D71C)}
 ROOT_SIGN = ord("√")  # is not written in an element <msqrt>
@@ -75,9 +79,30 @@ def add_formula(writer: HTML5Translator, node: nodes.Element, *, display: bool) 
     """Write a formula, or warn with its page, which fails the build of the book."""
     tex = node.astext().strip()
     try:
-        writer.body.append(mathml(tex, display=display))
+        formula = mathml(tex, display=display)
     except ValueError as error:
         LOGGER.warning("Temml does not understand the formula %s: %s", tex, error, location=node, type="formula")
+    else:
+        writer.body.append(labelled(formula) if is_in_head(node) else formula)
+
+
+def is_in_head(node: nodes.Node) -> bool:
+    """Tell whether a node is in the head of a table."""
+    return node.parent is not None and (isinstance(node.parent, nodes.thead) or is_in_head(node.parent))
+
+
+def labelled(formula: str) -> str:
+    """Return MathML with a label in words."""
+    return formula.replace("<math", f'<math aria-label="{escape(in_words(Tree.fromstring(formula)))}"', 1)
+
+
+def in_words(element: Tree.Element) -> str:
+    """Return MathML as one reads it out."""
+    parts = [in_words(child) for child in element]
+    if element.tag in WORDS:
+        return WORDS[element.tag].format(*parts)
+    text = (element.text or "").strip()
+    return " ".join(filter(None, [text if text.isprintable() else "", *parts]))
 
 
 def visit_inline(writer: HTML5Translator, node: nodes.math) -> None:

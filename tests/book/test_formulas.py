@@ -20,6 +20,10 @@ PAGE = r"""# Roots of $x^2 < 2$
 
 By {eq}`pair`, or by {math}`\alpha`.
 
+| $\sqrt{d_k} = \frac12$ | $\sin x^2$ |
+|---|---|
+| $y$ | $z$ |
+
 $$
 a &= 1 \\
 b &= \begin{pmatrix} 2 \\ 3 \end{pmatrix}
@@ -53,19 +57,21 @@ def test_a_page_has_mathml_with_its_tex_numbers_and_a_font(tmp_path):
     assert (square.get_text(), square["alttext"]) == ("x2<2", "x^2 < 2")
     assert [len(rows.find_all("mtr", recursive=False)) for rows in pair.find_all("mtable")] == [2, 2]
     assert (half.get_text(), half.get("display"), square.get("display")) == ("12", "block", None)
+    labels = [one.get("aria-label") for one in page.select("math")]
+    assert list(filter(None, labels)) == ["square root of d sub k = 1 over 2", "sin x to the power 2"]
     link = page.find("a", string="(1)")
     assert page.select_one(link["href"]).select_one(".eqno").get_text().startswith("(1)")
     with TTFont(tmp_path / "html" / "_static" / "formulas.woff") as font:
         drawn = font.getBestCmap()
     assert {ord(sign) for sign in "𝑥𝑎𝑏𝛼<=123()"} <= drawn.keys()
-    assert ord("z") not in drawn
+    assert ord("w") not in drawn
 
 
 @pytest.mark.slow
 def test_a_formula_that_is_not_understood_is_reported_with_its_place(tmp_path):
     _, warnings = built(tmp_path, r"\sqrtt{7}")
     assert re.search(
-        r"index\.md:10: WARNING: Temml does not understand the formula \\sqrtt\{7\}: .*: \\sqrtt at", warnings
+        r"index\.md:14: WARNING: Temml does not understand the formula \\sqrtt\{7\}: .*: \\sqrtt at", warnings
     )
 
 
