@@ -1,4 +1,5 @@
-// On a phone, a tap on a figure, or the button below it, shows the figure enlarged. Escape, "Close" and a tap close it.
+// A figure is drawn when the reader comes near it, or for paper. On a phone, a tap on a figure, or the button below it,
+// shows the figure enlarged. Escape, "Close" and a tap close it.
 (() => {
   const phone = matchMedia("(max-width: 40rem)");
   const dialog = document.createElement("dialog");
@@ -10,8 +11,22 @@
   dialog.append(close, box);
   dialog.addEventListener("click", () => dialog.close());
 
+  // Until then it is the text of an element <noscript> (book/_tools/svg_minify.py), and the style sheet reserves its room.
+  function draw(picture) {
+    const waiting = picture.querySelector("noscript");
+    if (waiting) picture.innerHTML = waiting.textContent;
+  }
+
+  const near = new IntersectionObserver((seen) => {
+    seen.filter((one) => one.isIntersecting).forEach(({ target }) => {
+      near.unobserve(target);
+      draw(target);
+    });
+  }, { rootMargin: "100%" });
+
   function enlarge(picture, button, number) {
     button.focus(); // so that the focus returns there, after a tap on the picture as well
+    draw(picture);
     const copy = picture.cloneNode(true);
     copy.removeAttribute("data-turns");
     dialog.ariaLabel = `${number}, enlarged`;
@@ -36,6 +51,9 @@
   }
 
   document.addEventListener("DOMContentLoaded", () => {
-    document.querySelectorAll(".bd-article .picture").forEach(addButton);
+    const pictures = document.querySelectorAll(".bd-article .picture");
+    pictures.forEach(addButton);
+    pictures.forEach((one) => near.observe(one));
+    addEventListener("beforeprint", () => pictures.forEach(draw));
   });
 })();

@@ -1,7 +1,10 @@
-"""Make matplotlib's pictures on a page half as large; they are the larger half of a chapter.
+"""Make matplotlib's pictures on a page half as large, and let them wait; they are the larger half of a chapter.
 
 Matplotlib writes into each picture the outlines of its letters, a group and a name for everything, six decimals, and a
 style that holds for the whole page. Here a page gets each letter's outline once, and the rest is left out.
+
+Each picture is in an element <noscript>, where it is only text for a browser that runs scripts. ``_static/figures.js``
+draws a picture when the reader comes near it. A browser without scripts shows all of them at once.
 """
 
 import re
@@ -27,9 +30,13 @@ Tree.register_namespace("", SVG_NAMESPACE[1:-1])
 def minify_pictures(body: str) -> str:
     """Return the body of a page with smaller pictures, each in a box that says how large it is."""
     letters: dict[str, str] = {}  # outline: name on this page
-    body = PICTURE_SVG.sub(lambda found: _reserve_space(found[2]) + found[1] + _minify(found[2], letters), body)
+    body = PICTURE_SVG.sub(lambda found: _waiting(found[1], found[2], letters), body)
     outlines = "".join(f'<path id="{name}" d="{d}" transform="{OUTLINE_TRANSFORM}"/>' for d, name in letters.items())
     return f'<svg style="display: none" aria-hidden="true"><defs>{outlines}</defs></svg>{body}' if letters else body
+
+
+def _waiting(attributes: str, picture: str, letters: dict[str, str]) -> str:
+    return f"{_reserve_space(picture)}{attributes}<noscript>{_minify(picture, letters)}</noscript>"
 
 
 def _reserve_space(picture: str) -> str:

@@ -24,6 +24,8 @@ UNHINTED = """[...document.querySelectorAll('.bd-article, .bd-article *')].filte
     return style.maskImage === 'none' || !hidden;
 }).map(one => `${one.tagName} ${one.className} ${one.ariaLabel ?? one.textContent.trim().slice(0, 80)}`)"""
 OPEN_ALL = "document.querySelectorAll('.bd-article details').forEach(one => { one.open = true })"
+# A page draws its pictures for paper, and they stay; what it opened for paper closes again.
+DRAW_PICTURES = "['beforeprint', 'afterprint'].forEach(name => dispatchEvent(new Event(name)))"
 # A scroll timeline starts with a frame.
 DRAWN = "new Promise(next => requestAnimationFrame(() => requestAnimationFrame(next)))"
 CLOSED = "[...document.querySelectorAll('.bd-article details:not([open])')]"
@@ -31,6 +33,7 @@ CLOSED = "[...document.querySelectorAll('.bd-article details:not([open])')]"
 
 def cut_off(page, what: str = CUT) -> list[str]:
     """What is cut off, or ``UNHINTED``, where everything is open; what was closed is closed again."""
+    page.evaluate(DRAW_PICTURES)
     closed = page.evaluate_handle(CLOSED)
     page.evaluate(OPEN_ALL)
     page.evaluate(DRAWN)

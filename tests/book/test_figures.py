@@ -1,8 +1,8 @@
-"""On a phone a figure takes the whole width, a tap enlarges it, and what scrolls shows that it does."""
+"""Figures are drawn where the reader is; on a phone, they take the whole width, and a tap enlarges them."""
 
 import pytest
 from axe import AXE, violations
-from cut_off import OPEN_ALL, UNHINTED, cut_off
+from cut_off import DRAW_PICTURES, OPEN_ALL, UNHINTED, cut_off
 from pages import HTML, lessons, text
 from playwright.sync_api import expect
 
@@ -15,8 +15,32 @@ PLANT = """document.querySelector('.bd-article').insertAdjacentHTML('afterbegin'
 FADES = f"""() => {{ const style = getComputedStyle(document.querySelector('{SCROLLING}'));
     return [style.maskImage !== 'none',
         ...['--fade-left', '--fade-right'].map(side => parseFloat(style.getPropertyValue(side)) > 0)] }}"""
+ROOMS = """[...document.querySelectorAll('.picture')].map(one => one.getBoundingClientRect())
+    .map(({width, height}) => [width, height])"""
 EDGES = """[...document.querySelectorAll('.picture:not([data-turns]) svg')].map(one => one.getBoundingClientRect())
     .map(({left, right}) => [left, innerWidth - right])"""
+
+
+@pytest.mark.parametrize("width", [PHONE, 1280])
+def test_a_figure_is_drawn_when_the_reader_comes_near_it_and_nothing_moves(opened, width):
+    page, wrong = opened(PAGE, width=width)
+    page.evaluate(OPEN_ALL)
+    page.add_style_tag(content=".picture { content-visibility: visible !important }")
+    assert page.locator(".picture svg").count() < page.locator(".picture").count() / 2
+    rooms = page.evaluate(ROOMS)
+    page.locator(".picture").last.scroll_into_view_if_needed()
+    expect(page.locator(".picture").last.locator("svg")).to_be_visible()
+    page.evaluate(DRAW_PICTURES)
+    assert page.locator(".picture > svg").count() == len(rooms)
+    assert page.evaluate(ROOMS) == [pytest.approx(room, abs=0.5) for room in rooms]
+    assert not wrong
+
+
+def test_without_javascript_all_figures_are_there(browser, site):
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(site + PAGE)
+        assert page.locator(".picture svg").count() == page.locator(".picture").count() > 5
 
 
 @pytest.mark.slow
@@ -24,6 +48,7 @@ EDGES = """[...document.querySelectorAll('.picture:not([data-turns]) svg')].map(
 def test_a_figure_takes_the_width_of_a_phone(opened, name):
     page, _ = opened(f"{name}.html", width=PHONE)
     page.evaluate(OPEN_ALL)
+    page.evaluate(DRAW_PICTURES)
     edges = page.evaluate(EDGES)
     assert edges
     assert min(min(one) for one in edges) >= EDGE
@@ -66,6 +91,7 @@ def test_a_planted_box_without_a_hint_is_found(opened, fault, found):
 def test_a_tap_enlarges_a_figure_and_the_focus_returns(opened, close):
     page, wrong = opened(PAGE, width=PHONE)
     picture, button = page.locator(".picture").first, page.locator(".enlarge").first
+    picture.scroll_into_view_if_needed()
     before = picture.locator("svg").bounding_box()
     picture.click()
     dialog = page.get_by_role("dialog")

@@ -45,7 +45,8 @@ def figure(request):
 
 
 def seen(browser, picture):
-    with browser.new_context(viewport={"width": 700, "height": 900}, device_scale_factor=2) as context:
+    look = {"viewport": {"width": 700, "height": 900}, "device_scale_factor": 2}
+    with browser.new_context(**look, java_script_enabled=False) as context:
         page = context.new_page()
         page.set_content(f"<!doctype html><style>{CSS}</style>{picture}")
         return plt.imread(io.BytesIO(page.locator(".picture").screenshot()))[..., :3]
@@ -66,7 +67,7 @@ def test_a_small_picture_looks_the_same(browser, figure):
 @pytest.mark.parametrize(("width", "height", "turned"), [(390, 844, True), (844, 390, False), (1280, 900, False)])
 def test_an_upright_phone_turns_a_wide_picture_and_shows_it_larger(browser, width, height, turned):
     wide, tall = (drawing(*size) for size in ((7, 3), (4, 4)))
-    with browser.new_context(viewport={"width": width, "height": height}) as context:
+    with browser.new_context(viewport={"width": width, "height": height}, java_script_enabled=False) as context:
         page = context.new_page()
         page.set_content(f"<!doctype html><style>{CSS}</style>{wide}{tall}")
         boxes = [page.locator(selector).bounding_box() for selector in (".picture >> nth=0", ".picture svg >> nth=0")]
@@ -101,6 +102,7 @@ def test_two_pictures_share_their_letters_and_nothing_else():
     outlines = re.findall(rf'<path id="(letter-\d+)" d="([^"]+)" transform="{re.escape(OUTLINE_TRANSFORM)}"/>', both)
     assert len({d for _, d in outlines}) == len(outlines) == both.count(OUTLINE_TRANSFORM) > 10
     assert both.startswith("<svg")
+    assert len(re.findall(r'<div class="picture"[^>]*><noscript><svg\b.*?</svg></noscript>', both, re.DOTALL)) == 2
     assert not re.search("<style|<!--|xlink|metadata", both)
     sound(both)
 
