@@ -414,6 +414,8 @@ def _tolerance(case: Case) -> float:
 def _score(exercise: Exercise, cases: Sequence[Case], right: Sequence[bool]) -> float:
     """Return the share of the criteria that are met: those whose cases are all right. Without the first, it is 0.
 
+    It is 0 as well without right gradients, if the exercise requires them.
+
     A criterion without any case is left out. Gradients, where they are asked for, weigh as much as all the rest,
     because they are what a torch exercise is about.
     """
@@ -422,7 +424,7 @@ def _score(exercise: Exercise, cases: Sequence[Case], right: Sequence[bool]) -> 
     if GRADIENTS in asked:
         weights[GRADIENTS] = sum(weights.values())
     failed = {case.criterion for case, is_right in zip(cases, right, strict=True) if not is_right}
-    if next(iter(weights)) in failed:
+    if next(iter(weights)) in failed or (exercise.gradients_required and GRADIENTS in failed):
         return 0.0
     return math.fsum(weights[criterion] for criterion in weights if criterion not in failed) / sum(weights.values())
 

@@ -108,6 +108,8 @@ class Exercise:
         in_torch: returns the reference for torch, if it is not the one for NumPy.
         backends: the backends in which the exercise can be checked.
         gradients: whether gradients are checked in torch.
+        gradients_required: whether an answer in torch earns nothing unless its gradients are right, so that a detour
+            through a function for NumPy earns nothing.
         analytic_gradients: computes the expected gradients
             (:mod:`attnlib.checks.catalogue.analytic_gradients`); without it, autograd does.
         solved_by: functions and classes, with their modules, that would solve the exercise or its essence in one call,
@@ -132,6 +134,7 @@ class Exercise:
     in_torch: Callable[[], Implementation] | None = None
     backends: tuple[str, ...] = ("numpy", "torch")
     gradients: bool = True
+    gradients_required: bool = False
     analytic_gradients: Callable[[Arguments, Arguments, Arguments], NamedGradients] | None = None
     solved_by: tuple[str, ...] = ()
 

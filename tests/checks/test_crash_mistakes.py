@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from attnlib.checks import examine
+from attnlib.checks.calling.memory import call_within_memory
 from attnlib.checks.catalogue.crash_mistakes import CRASHES
 
 TABLE = np.ones((3, 5))
@@ -25,7 +26,12 @@ def unbound(x):
     return x / total
 
 
+def too_large(x):
+    return call_within_memory(lambda: np.ones(1000), {}, {}, {"max_bytes": 4000.0})
+
+
 NUMPY = {
+    "too-much-memory": too_large,
     "no-keepdims": lambda x: x / np.ones((3, 5)).sum(-1) + np.ones((3, 5)) / np.ones((3, 5)).sum(-1),
     "new-axis-at-the-end": lambda x: np.ones((2, 3, 5)) * np.ones((3, 5))[..., None],
     "other-room": lambda x: np.zeros((2, 6)).__setitem__(0, np.ones(3)),

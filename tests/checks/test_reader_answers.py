@@ -15,7 +15,7 @@ FILES = sorted((Path(__file__).parent / "reader_answers").glob("*.py"))
 
 # Wrong for inputs that no case has: whole numbers, alone or beside real ones, which attnlib refuses; another device;
 # lengths below 1e-5, where torch's own cosine is wrong in the same way, or an epsilon of a millionth; lists in the
-# place of tuples. Or the numbers are right, and it is the memory used on the way that the task forbids.
+# place of tuples.
 UNNOTICED = {
     ("rnn_cell", "zeros_like(h)"),
     ("additive", "table of the query's dtype"),
@@ -28,7 +28,6 @@ UNNOTICED = {
     ("cosine", "torch's eps"),
     ("cosine", "short ones called zero"),
     ("cosine", "eps as in torch"),
-    ("gaussian", "mended: the differences again"),
     ("attention_shapes", "lists"),
     ("apply_rope", "buffer of the type of x"),
     ("apply_rope", "whole numbers stay whole"),

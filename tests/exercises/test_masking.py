@@ -183,8 +183,8 @@ def test_the_bug_is_a_bug_that_its_output_does_not_show(capsys):
     assert text.count("True") == 2
     assert "37.5% of the weights are 0; in the mask 37.5% are False" in text
     attend = stub("bug")["attend_in_batch"]
-    report = examine("masked_attention", attend, seed=0)
-    assert report.mistake == "dimensions-after-first"
+    report = examine("attention_with_bias", attend, seed=0)
+    assert (report.score, report.mistake) == (0.0, "dimensions-after-first")
 
 
 def test_the_bug_lays_rows_over_sentences_and_needs_as_many_words_as_sentences():
@@ -212,7 +212,7 @@ def test_the_bug_does_not_show_in_a_single_sentence_and_the_leak_test_finds_it_i
 
 
 def test_the_mended_function_is_right():
-    assert examine("masked_attention", solved("bug-mended")["attend_mended"], seed=0).passed
+    assert examine("attention_with_bias", solved("bug-mended")["attend_mended"], seed=0).passed
 
 
 # 9 ---------------------------------------------------------------------------------------------------------------

@@ -80,11 +80,11 @@ def test_the_layer_by_hand():
 def test_the_bug_is_one_that_looks_well(capsys):
     found = run("bug")
     said = capsys.readouterr().out
-    assert "(5, 12)" in said
+    assert "(3, 5, 12)" in said
     assert said.count("True") == 2
     assert "False" not in said
-    report = examine("multi_head_attention", found["by_matrices"], seed=0)
-    assert report.mistake == "matrices-reshaped"
+    report = examine("head_contributions", found["by_matrices"], seed=0)
+    assert (report.score, report.mistake) == (0.0, "matrices-reshaped")
 
 
 def test_the_bug_only_gives_the_entries_other_places(capsys):
@@ -93,13 +93,13 @@ def test_the_bug_only_gives_the_entries_other_places(capsys):
     query, key, value, *matrices, w_o = arguments(np.random.default_rng(1))
     moved = [attnlib.split_heads(w, 3).reshape(w.shape) for w in matrices]
     right = attnlib.multi_head_attention(query, key, value, *matrices, w_o, num_heads=3)
-    np.testing.assert_allclose(by_matrices(query, key, value, *moved, w_o, 3), right)
-    assert not np.allclose(by_matrices(query, key, value, *matrices, w_o, 3), right, atol=0.1)
+    np.testing.assert_allclose(by_matrices(query, key, value, *moved, w_o, 3).sum(axis=-3), right)
+    assert not np.allclose(by_matrices(query, key, value, *matrices, w_o, 3).sum(axis=-3), right, atol=0.1)
 
 
 def test_one_swap_mends_it():
     mended = solved("mended")["mended"]
-    assert examine("multi_head_attention", mended, seed=0).passed
+    assert examine("head_contributions", mended, seed=0).passed
     assert "np.swapaxes(w.reshape" in SOLUTIONS["mended"]
 
 

@@ -140,8 +140,8 @@ def test_wrong_predictions_are_explained(capsys):
 def test_the_colleague_s_function_agrees_with_the_book_and_is_wrong(capsys):
     given = run("bug", capsys)
     faulty, arrays = given["colleagues_attention"], [given[name] for name in "QKV"]
-    np.testing.assert_allclose(faulty(*arrays), BOOK, atol=5e-5)
-    report = examine("scaled_dot_product_attention", faulty, seed=0)
+    np.testing.assert_allclose(faulty(*arrays, np.ones(3)), BOOK, atol=5e-5)
+    report = examine("attention_with_counts", faulty, seed=0)
     assert (report.passed, report.score, report.mistake) == (False, 0.0, "scaled-by-keys")
 
 
@@ -149,7 +149,10 @@ def test_a_hundred_copies_show_the_fault_and_leave_the_right_function_as_it_is(c
     given = run("bug", capsys)
     query, *others = (given[name] for name in "QKV")
     copies = [np.tile(x, (100, 1)) for x in others]
-    np.testing.assert_allclose(given["colleagues_attention"](query, *copies)[0], [1.6918, 5.4591, 1.9623], atol=5e-5)
+    once = np.ones(300)
+    np.testing.assert_allclose(
+        given["colleagues_attention"](query, *copies, once)[0], [1.6918, 5.4591, 1.9623], atol=5e-5
+    )
     np.testing.assert_allclose(others[1].mean(0), [1.6667, 5.3333, 2], atol=5e-5)
     np.testing.assert_allclose(attnlib.scaled_dot_product_attention(query, *copies), BOOK, atol=5e-5)
 

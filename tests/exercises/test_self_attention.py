@@ -96,7 +96,7 @@ def test_the_bug_shows_what_was_seen_and_nothing_at_the_origin(capsys):
 def test_the_bug_earns_nothing_and_is_named():
     namespace = {"np": np}
     exec(CELLS["mended-given"], namespace)
-    report = examine("gaussian", namespace["gaussian_of_a_colleague"], seed=0)
+    report = examine("gaussian_without_differences", namespace["gaussian_of_a_colleague"], seed=0)
     assert (report.score, report.mistake) == (0, "single-mixed-term")
 
 

@@ -30,6 +30,16 @@ def _by_its_exception(*inputs: object) -> None:
     raise NotImplementedError("recognised by its exception, not by an implementation")
 
 
+TOO_MUCH_MEMORY = _crash(
+    "too-much-memory",
+    "TooMuchMemoryError",
+    "an array that the task does without",
+    "Somewhere on the way, your code makes an array that is larger than the task allows. It may be the function of an "
+    "earlier task under a new name.",
+    "Write the shape beside each line of your code, with letters. Which array has a letter more than the task allows?",
+    "The code that you were given makes no such array. Start from that code, and change only what is wrong in it.",
+)
+
 # Two shapes that do not fit ------------------------------------------------------------------------------------------
 
 SHAPES = re.compile(r"broadcast together with (?:remapped )?shapes \(([\d,]*)\) \(([\d,]*)\)( \([\d,]*\))?")

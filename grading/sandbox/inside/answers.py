@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from attnlib.checks.calling import call_submission, conventions, decoder, generation, kv_cache, sampling, tested
+from attnlib.checks.calling import (
+    call_submission,
+    conventions,
+    decoder,
+    generation,
+    kv_cache,
+    memory,
+    sampling,
+    tested,
+)
 from attnlib.checks.calling.case import Case
 from grading.sandbox.inside.codec import MAX_ARRAY_BYTES, decode, encode
 from grading.sandbox.inside.solver_guard import forbidding
@@ -23,6 +32,7 @@ CONVENTIONS = (
     conventions.call_function,
     conventions.call_module,
     kv_cache.call_kv_cache,
+    memory.call_within_memory,
     sampling.call_sampler,
     generation.call_generate,
     decoder.call_decoder,

@@ -700,7 +700,13 @@ def gaussian_r2(query, key, bandwidth=1.0):
 # =====================================================================================================================
 # gaussian_mended (task 7, check "gaussian")
 # =====================================================================================================================
-@answer("gaussian", "numpy", "mended: plus two", "wrong", "The sign of the middle term: -2 q.k, not +2 q.k.")
+@answer(
+    "gaussian_without_differences",
+    "numpy",
+    "mended: plus two",
+    "wrong",
+    "The sign of the middle term: -2 q.k, not +2 q.k.",
+)
 def gaussian_mended_w1(query, key, bandwidth=1.0):
     query, key = query / bandwidth, key / bandwidth
     lq = np.sum(query * query, axis=-1)[..., :, None]
@@ -709,7 +715,7 @@ def gaussian_mended_w1(query, key, bandwidth=1.0):
 
 
 @answer(
-    "gaussian",
+    "gaussian_without_differences",
     "numpy",
     "mended: length of the query left out",
     "wrong",
@@ -722,7 +728,7 @@ def gaussian_mended_w2(query, key, bandwidth=1.0):
 
 
 @answer(
-    "gaussian",
+    "gaussian_without_differences",
     "numpy",
     "mended: bandwidth twice",
     "wrong",
@@ -737,7 +743,7 @@ def gaussian_mended_w3(query, key, bandwidth=1.0):
 
 
 @answer(
-    "gaussian",
+    "gaussian_without_differences",
     "numpy",
     "mended: clamped to the wrong side",
     "wrong",
@@ -751,7 +757,7 @@ def gaussian_mended_w4(query, key, bandwidth=1.0):
 
 
 @answer(
-    "gaussian",
+    "gaussian_without_differences",
     "numpy",
     "mended: each centred by its own mean",
     "wrong",
@@ -766,7 +772,7 @@ def gaussian_mended_w5(query, key, bandwidth=1.0):
 
 
 @answer(
-    "gaussian",
+    "gaussian_without_differences",
     "numpy",
     "mended: lengths exchanged",
     "wrong",
@@ -780,7 +786,7 @@ def gaussian_mended_w6(query, key, bandwidth=1.0):
 
 
 @answer(
-    "gaussian",
+    "gaussian_without_differences",
     "numpy",
     "mended: keepdims for both",
     "wrong",
@@ -793,7 +799,7 @@ def gaussian_mended_w7(query, key, bandwidth=1.0):
 
 
 @answer(
-    "gaussian",
+    "gaussian_without_differences",
     "numpy",
     "mended: lengths not squared",
     "wrong",
@@ -807,7 +813,7 @@ def gaussian_mended_w8(query, key, bandwidth=1.0):
 
 
 @answer(
-    "gaussian",
+    "gaussian_without_differences",
     "numpy",
     "mended: half of the product",
     "wrong",
@@ -820,7 +826,13 @@ def gaussian_mended_w9(query, key, bandwidth=1.0):
     return -(lq + lk) / 2 + dot(query, key) / 2
 
 
-@answer("gaussian", "numpy", "mended: divides in place", "wrong", "/= changes the caller's queries and keys.")
+@answer(
+    "gaussian_without_differences",
+    "numpy",
+    "mended: divides in place",
+    "wrong",
+    "/= changes the caller's queries and keys.",
+)
 def gaussian_mended_w10(query, key, bandwidth=1.0):
     query /= bandwidth
     key /= bandwidth
@@ -830,7 +842,7 @@ def gaussian_mended_w10(query, key, bandwidth=1.0):
 
 
 @answer(
-    "gaussian",
+    "gaussian_without_differences",
     "numpy",
     "mended: only the product scaled",
     "wrong",
@@ -844,7 +856,7 @@ def gaussian_mended_w11(query, key, bandwidth=1.0):
 
 
 @answer(
-    "gaussian",
+    "gaussian_without_differences",
     "numpy",
     "mended: diagonal of one table",
     "wrong",
@@ -858,7 +870,7 @@ def gaussian_mended_w12(query, key, bandwidth=1.0):
 
 
 @answer(
-    "gaussian",
+    "gaussian_without_differences",
     "numpy",
     "mended: product of lengths",
     "wrong",
@@ -872,7 +884,7 @@ def gaussian_mended_w13(query, key, bandwidth=1.0):
 
 
 @answer(
-    "gaussian",
+    "gaussian_without_differences",
     "numpy",
     "mended: the differences again",
     "wrong",
@@ -883,7 +895,7 @@ def gaussian_mended_w14(query, key, bandwidth=1.0):
     return -apart / (2 * bandwidth**2)
 
 
-@answer("gaussian", "numpy", "mended: centred on the first key", "right")
+@answer("gaussian_without_differences", "numpy", "mended: centred on the first key", "right")
 def gaussian_mended_r1(query, key, bandwidth=1.0):
     origin = key[..., :1, :]
     query, key = (query - origin) / bandwidth, (key - origin) / bandwidth
@@ -892,7 +904,7 @@ def gaussian_mended_r1(query, key, bandwidth=1.0):
     return np.minimum(dot(query, key) - 0.5 * lq - 0.5 * lk, 0)
 
 
-@answer("gaussian", "numpy", "mended: two more columns", "right")
+@answer("gaussian_without_differences", "numpy", "mended: two more columns", "right")
 def gaussian_mended_r2(query, key, bandwidth=1.0):
     """|q - k|^2 = (q, |q|^2, 1) . (-2k, 1, |k|^2)."""
 

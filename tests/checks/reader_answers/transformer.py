@@ -281,7 +281,7 @@ def blocks_r2(query, key, value, scale=None, size=3):
     return state[0] / state[1][..., None]
 
 
-N = "scaled_dot_product_attention"
+N = "attention_in_blocks"
 add(
     N,
     "numpy",

@@ -1777,7 +1777,7 @@ def online_w21(scores, value, total, norm, maximum):
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-@answer("scaled_dot_product_attention", "numpy", "one key at a time, backwards", "right")
+@answer("attention_in_blocks", "numpy", "one key at a time, backwards", "right")
 def blocks_r1(query, key, value, scale=None):
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     top = np.full(query.shape[:-1], -np.inf)
@@ -1793,7 +1793,7 @@ def blocks_r1(query, key, value, scale=None):
     return above / below[..., None]
 
 
-@answer("scaled_dot_product_attention", "numpy", "halves merged", "right")
+@answer("attention_in_blocks", "numpy", "halves merged", "right")
 def blocks_r2(query, key, value, scale=None):
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
 
@@ -1813,7 +1813,7 @@ def blocks_r2(query, key, value, scale=None):
     return above / below
 
 
-@answer("scaled_dot_product_attention", "numpy", "two passes", "right")
+@answer("attention_in_blocks", "numpy", "two passes", "right")
 def blocks_r3(query, key, value, scale=None, size=4):
     if scale is None:
         scale = query.shape[-1] ** -0.5
@@ -1831,7 +1831,7 @@ def blocks_r3(query, key, value, scale=None, size=4):
     return numerator / denominator
 
 
-@answer("scaled_dot_product_attention", "numpy", "running average with logaddexp", "right")
+@answer("attention_in_blocks", "numpy", "running average with logaddexp", "right")
 def blocks_r4(query, key, value, scale=None):
     c = query.shape[-1] ** -0.5 if scale is None else scale
     lse, context = None, None
@@ -1851,7 +1851,7 @@ def blocks_r4(query, key, value, scale=None):
     return context
 
 
-@answer("scaled_dot_product_attention", "numpy", "a copy, three at a time", "right")
+@answer("attention_in_blocks", "numpy", "a copy, three at a time", "right")
 def blocks_r5(query, key, value, scale=None, size=3):
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     top = np.full((*query.shape[:-1], 1), -np.inf)
@@ -1869,7 +1869,7 @@ def blocks_r5(query, key, value, scale=None, size=3):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "left as it was",
     "wrong",
@@ -1892,7 +1892,7 @@ def blocks_w1(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "a slice is no copy",
     "wrong",
@@ -1914,9 +1914,7 @@ def blocks_w2(query, key, value, scale=None, size=2):
     return above / below
 
 
-@answer(
-    "scaled_dot_product_attention", "numpy", "copied too late", "wrong", "The copy is made after top was overwritten."
-)
+@answer("attention_in_blocks", "numpy", "copied too late", "wrong", "The copy is made after top was overwritten.")
 def blocks_w3(query, key, value, scale=None, size=2):
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     top = np.full((*query.shape[:-1], 1), -np.inf)
@@ -1934,7 +1932,7 @@ def blocks_w3(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "only a larger block",
     "wrong",
@@ -1945,7 +1943,7 @@ def blocks_w4(query, key, value, scale=None, size=64):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "largest keys first",
     "wrong",
@@ -1975,7 +1973,7 @@ def _mended(query, key, value, scale, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "scale of zero",
     "wrong",
@@ -1986,14 +1984,14 @@ def blocks_w6(query, key, value, scale=None):
     return _mended(query, key, value, scale)
 
 
-@answer("scaled_dot_product_attention", "numpy", "scale ignored", "wrong", "The argument scale is never looked at.")
+@answer("attention_in_blocks", "numpy", "scale ignored", "wrong", "The argument scale is never looked at.")
 def blocks_w7(query, key, value, scale=None):
     scale = 1 / math.sqrt(query.shape[-1])
     return _mended(query, key, value, scale)
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "divided by the scale",
     "wrong",
@@ -2005,7 +2003,7 @@ def blocks_w8(query, key, value, scale=None):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "only the numerator fades",
     "wrong",
@@ -2028,7 +2026,7 @@ def blocks_w9(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "starts at zero",
     "wrong",
@@ -2051,7 +2049,7 @@ def blocks_w10(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "maximum of the block alone",
     "wrong",
@@ -2072,7 +2070,7 @@ def blocks_w11(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "last block dropped",
     "wrong",
@@ -2085,7 +2083,7 @@ def blocks_w12(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "filled up with zeros",
     "wrong",
@@ -2099,7 +2097,7 @@ def blocks_w13(query, key, value, scale=None, size=4):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "not divided",
     "wrong",
@@ -2117,7 +2115,7 @@ def blocks_w14(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "divided in every block",
     "wrong",
@@ -2139,7 +2137,7 @@ def blocks_w15(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "blocks of the batch",
     "wrong",
@@ -2160,7 +2158,7 @@ def blocks_w16(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "mean of the blocks",
     "wrong",
@@ -2177,7 +2175,7 @@ def blocks_w17(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "no maximum at all",
     "wrong",
@@ -2196,7 +2194,7 @@ def blocks_w18(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "query scaled in place",
     "wrong",
@@ -2208,7 +2206,7 @@ def blocks_w19(query, key, value, scale=None):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "default scale from the values",
     "wrong",
@@ -2221,7 +2219,7 @@ def blocks_w20(query, key, value, scale=None):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "factor upside down",
     "wrong",
@@ -2245,7 +2243,7 @@ def blocks_w21(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "one maximum for all queries",
     "wrong",

@@ -805,7 +805,7 @@ def online_w10(scores, value, total, norm, maximum):
 # ---------------------------------------------------------------- blocks_mended
 
 
-@answer("scaled_dot_product_attention", "numpy", "halves merged by recursion", "right")
+@answer("attention_in_blocks", "numpy", "halves merged by recursion", "right")
 def blocks_r1(query, key, value, scale=None):
     if scale is None:
         scale = query.shape[-1] ** -0.5
@@ -824,7 +824,7 @@ def blocks_r1(query, key, value, scale=None):
     return above / below
 
 
-@answer("scaled_dot_product_attention", "numpy", "two passes over the blocks", "right")
+@answer("attention_in_blocks", "numpy", "two passes over the blocks", "right")
 def blocks_r2(query, key, value, scale=None, size=3):
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     starts = range(0, key.shape[-2], size)
@@ -847,7 +847,7 @@ def _begin(query, value):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "copied with a slice",
     "wrong",
@@ -868,7 +868,7 @@ def blocks_w1(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "copied after the update",
     "wrong",
@@ -889,7 +889,7 @@ def blocks_w2(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "keys sorted first",
     "wrong",
@@ -913,7 +913,7 @@ def blocks_w3(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "last block dropped",
     "wrong",
@@ -935,7 +935,7 @@ def blocks_w4(query, key, value, scale=None):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "top starts at zero",
     "wrong",
@@ -957,7 +957,7 @@ def blocks_w5(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "scale or default",
     "wrong",
@@ -978,7 +978,7 @@ def blocks_w6(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "divided by the scale",
     "wrong",
@@ -998,7 +998,7 @@ def blocks_w7(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "query scaled in place",
     "wrong",
@@ -1019,7 +1019,7 @@ def blocks_w8(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "above as wide as the query",
     "wrong",

@@ -519,7 +519,7 @@ def online_softmax_r1(scores, value, total, norm, maximum):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "bm-copy-before-loop",
     "wrong",
@@ -542,7 +542,7 @@ def blocks_mended_w1(query, key, value, scale=None):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "bm-last-block-lost",
     "wrong",
@@ -563,9 +563,7 @@ def blocks_mended_w2(query, key, value, scale=None):
     return above / below
 
 
-@answer(
-    "scaled_dot_product_attention", "numpy", "bm-scale-or", "wrong", "'scale or ...' takes a scale of 0 for none given."
-)
+@answer("attention_in_blocks", "numpy", "bm-scale-or", "wrong", "'scale or ...' takes a scale of 0 for none given.")
 def blocks_mended_w3(query, key, value, scale=None):
     scale = scale or query.shape[-1] ** -0.5
     top = np.full((*query.shape[:-1], 1), -np.inf)
@@ -582,7 +580,7 @@ def blocks_mended_w3(query, key, value, scale=None):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "bm-above-not-faded",
     "wrong",
@@ -604,7 +602,7 @@ def blocks_mended_w4(query, key, value, scale=None):
     return above / below
 
 
-@answer("scaled_dot_product_attention", "numpy", "bm-r-one-key-logaddexp", "right")
+@answer("attention_in_blocks", "numpy", "bm-r-one-key-logaddexp", "right")
 def blocks_mended_r1(query, key, value, scale=None):
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     log_norm, context = None, None

@@ -398,7 +398,7 @@ def online_r1(scores, value, total, norm, maximum):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "whole blocks only",
     "wrong",
@@ -421,7 +421,7 @@ def blocks_w1(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "scale or default",
     "wrong",
@@ -443,7 +443,7 @@ def blocks_w2(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "copied one line too late",
     "wrong",
@@ -466,7 +466,7 @@ def blocks_w3(query, key, value, scale=None, size=2):
 
 
 @answer(
-    "scaled_dot_product_attention",
+    "attention_in_blocks",
     "numpy",
     "keys in blocks of every sentence's first axis",
     "wrong",
@@ -485,7 +485,7 @@ def blocks_w4(query, key, value, scale=None, size=2):
     return above / below
 
 
-@answer("scaled_dot_product_attention", "numpy", "first the log of the sum, then the values", "right")
+@answer("attention_in_blocks", "numpy", "first the log of the sum, then the values", "right")
 def blocks_r1(query, key, value, scale=None):
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     size, S = 3, key.shape[-2]

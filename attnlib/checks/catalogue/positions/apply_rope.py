@@ -1042,6 +1042,7 @@ EXERCISE = Exercise(
     reference=attnlib.apply_rope,
     outputs={"turned": ("T", "D")},
     rubric={NUMBERS: 4, LAYOUT: 2, BATCHES: 2, PARTIAL: 1, UNCHANGED: 1},
+    gradients_required=True,
     section=ROPE,
     advice="Take the first case. Write its two pairs on paper, (10, -5) and (20, 5), and turn each: (11, 2) and "
     "(8, 19). Print the two parts of x, and the two new parts, before you join them. Which is the first to differ?",

@@ -29,7 +29,6 @@ from attnlib.checks.catalogue.queries_keys_values.sections import (
     TWO,
 )
 from attnlib.checks.catalogue.self_attention.sections import OVERFLOW, SOFTMAX
-from attnlib.checks.catalogue.transformer import blockwise
 from attnlib.checks.exercise import ATTENTION_FUNCTIONS, Exercise, Mistakes
 
 NUMBERS, SCALES, BATCHES, LARGE = "the numbers", "a scale of your own", "batches", "large scores"
@@ -42,6 +41,12 @@ ALLOWED = np.array([[1, 0, 1, 1, 0, 1], [0, 1, 1, 0, 0, 1], [1, 1, 0, 1, 0, 0], 
 
 def inputs(rng: np.random.Generator) -> Iterator[Case]:
     """Yield the cases: what is asked first, then what only those are asked who have such an argument."""
+    yield from plain_inputs(rng)
+    yield from masked_inputs(rng)
+
+
+def plain_inputs(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield the cases of the arguments that the exercise asks for."""
     hand = {
         "query": np.array([[1.0, 0.0, 2.0], [2.0, 2.0, 2.0]]),
         "key": np.array([[0.0, 1.0, 1.0], [4.0, 4.0, 0.0], [2.0, 3.0, 1.0]]),
@@ -67,7 +72,6 @@ def inputs(rng: np.random.Generator) -> Iterator[Case]:
     yield Case("leading dimensions (2, 3), as many queries as keys", BATCHES, draw_qkv(rng, (2, 3), 4, 4, 6, 5))
     yield Case("scores of several thousand, one query positive, one negative", LARGE, thousands(rng))
     yield Case("inputs that must stay as they are", UNCHANGED, ascending(draw_qkv(rng, (), 3, 4, 2, 5)), unchanged=True)
-    yield from masked_inputs(rng)
 
 
 def masked_inputs(rng: np.random.Generator) -> Iterator[Case]:
@@ -1463,7 +1467,7 @@ EXERCISE = Exercise(
     advice="Take the chapter's example and its table of every step. Print your scores, your weights and your output "
     "one after the other, with their shapes. Which is the first to differ from the book?",
     inputs=inputs,
-    mistakes=(*MISTAKES, *blockwise.MISTAKES),
+    mistakes=tuple(MISTAKES),
     ungraded_options=("attn_mask", "is_causal", "q_offset", "return_weights"),
     analytic_gradients=through_scaled_attention,
     solved_by=ATTENTION_FUNCTIONS,

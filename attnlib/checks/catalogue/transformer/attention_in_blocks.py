@@ -1,7 +1,4 @@
-"""Attention in blocks of keys, as the notebook on the transformer hands it out to be fixed: what goes wrong there.
-
-It is examined as ``scaled_dot_product_attention``, which takes these mistakes into its own.
-"""
+"""attention_in_blocks(query, key, value, scale=None): attention a few keys at a time, without a table of all scores."""
 
 from collections.abc import Callable, Iterator
 from functools import partial, update_wrapper
@@ -11,12 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 import attnlib
-from attnlib.checks.calling.case import Implementation
+from attnlib.checks.calling.case import Case, Implementation
+from attnlib.checks.calling.memory import LIMIT, call_within_memory
+from attnlib.checks.catalogue.draw_qkv import draw_qkv
+from attnlib.checks.catalogue.queries_keys_values.scaled_dot_product_attention import (
+    BATCHES,
+    LARGE,
+    NUMBERS,
+    SCALES,
+    UNCHANGED,
+    plain_inputs,
+)
 from attnlib.checks.catalogue.transformer.sections import IN_BLOCKS, INVARIANT, ONE_PASS
-from attnlib.checks.exercise import Mistakes, Section
+from attnlib.checks.exercise import ATTENTION_FUNCTIONS, Exercise, Mistakes, Section
 
 Floats = NDArray[np.floating[Any]]
 GIVEN = 2  # keys in a block of the function that is handed out
+MAX_BYTES = 0.2e6  # in the case below: less than the table of all scores takes, and enough for 64 keys at a time
+
+
+def inputs(rng: np.random.Generator) -> Iterator[Case]:
+    """Yield the cases of attention without masks, and one in which a table of all scores would take too much memory."""
+    yield from plain_inputs(rng)
+    many, limit = draw_qkv(rng, (), 64, 512, 4, 2), {LIMIT: MAX_BYTES}
+    yield Case("64 queries and 512 keys, without an array (64, 512)", NUMBERS, many, setup=limit)
 
 
 class InBlocks(Mistakes):
@@ -48,10 +63,10 @@ MISTAKES = InBlocks()
 
 def blocks(query, key, value, scale, size) -> Iterator[tuple[Floats, Floats]]:
     """Yield the scores and the values of each block."""
-    scores = attnlib.scaled_dot(query, key, scale=scale)
+    query = query * (query.shape[-1] ** -0.5 if scale is None else scale)
     for start in range(0, key.shape[-2], size):
         here = slice(start, start + size)
-        yield scores[..., here], value[..., here, :]
+        yield query @ key[..., here, :].swapaxes(-1, -2), value[..., here, :]
 
 
 def carried(of_blocks, factors=lambda rise: (np.exp(-rise), np.exp(-rise)), divide=False):
@@ -173,11 +188,11 @@ def sum_of_the_blocks(query, key, value, *, scale=None, size):
 # The last block -----------------------------------------------------------------------------------------------------
 
 
-def without_the_rest(query, key, value, scale, kept):
+def without_the_rest(query, key, value, scale, kept, size):
     """Return attention over the first keys alone, nan where there are none."""
     if not kept:
         return np.full((*query.shape[:-1], value.shape[-1]), np.nan)
-    return attnlib.softmax(attnlib.scaled_dot(query, key[..., :kept, :], scale=scale)) @ value[..., :kept, :]
+    return carried(blocks(query, key[..., :kept, :], value[..., :kept, :], scale, size))
 
 
 @MISTAKES.add(
@@ -190,7 +205,7 @@ def without_the_rest(query, key, value, scale, kept):
 )
 def incomplete_block_dropped(query, key, value, *, scale=None, size):
     """The number of blocks is rounded down, so the keys of an incomplete last block are never seen."""
-    return without_the_rest(query, key, value, scale, key.shape[-2] // size * size)
+    return without_the_rest(query, key, value, scale, key.shape[-2] // size * size, size)
 
 
 @MISTAKES.add(
@@ -203,7 +218,7 @@ def incomplete_block_dropped(query, key, value, *, scale=None, size):
 )
 def incomplete_block_dropped_but_not_the_first(query, key, value, *, scale=None, size):
     """The number of blocks is rounded down, though not below 1: keys of an incomplete last block are never seen."""
-    return without_the_rest(query, key, value, scale, max(key.shape[-2] // size, 1) * size)
+    return without_the_rest(query, key, value, scale, max(key.shape[-2] // size, 1) * size, size)
 
 
 @MISTAKES.add(
@@ -214,7 +229,7 @@ def incomplete_block_dropped_but_not_the_first(query, key, value, *, scale=None,
 )
 def last_block_dropped(query, key, value, *, scale=None, size):
     """The loop ends one block too early. A range ends before the number that it is given."""
-    return without_the_rest(query, key, value, scale, (key.shape[-2] - 1) // size * size)
+    return without_the_rest(query, key, value, scale, (key.shape[-2] - 1) // size * size, size)
 
 
 @MISTAKES.add(
@@ -227,7 +242,7 @@ def last_block_dropped(query, key, value, *, scale=None, size):
 def padded_with_zeros(query, key, value, *, scale=None, size):
     """The last block is filled up with zeros. A key of zeros has the score 0, and 0 is a score like any other."""
     rows = [(0, 0)] * (key.ndim - 2) + [(0, -key.shape[-2] % size), (0, 0)]
-    return attnlib.softmax(attnlib.scaled_dot(query, np.pad(key, rows), scale=scale)) @ np.pad(value, rows)
+    return carried(blocks(query, np.pad(key, rows), np.pad(value, rows), scale, size))
 
 
 # Overflow -----------------------------------------------------------------------------------------------------------
@@ -251,3 +266,25 @@ def maximum_of_each_block(query, key, value, *, scale=None, size):
         factor, e = np.exp(maximum - highest), np.exp(scores - highest)
         total, norm, maximum = factor * total + e @ values, factor * norm + e.sum(axis=-1, keepdims=True), highest
     return total / norm
+
+
+def attention_in_blocks(query: Floats, key: Floats, value: Floats, scale: float | None = None) -> Floats:
+    """Return scaled dot-product attention, worked out a few keys at a time."""
+    output: Floats = carried(blocks(query, key, value, scale, 16))
+    return output
+
+
+EXERCISE = Exercise(
+    name="attention_in_blocks",
+    reference=attention_in_blocks,
+    outputs={"output": ("T", "D_v")},
+    rubric={NUMBERS: 8, SCALES: 3, BATCHES: 4, LARGE: 2, UNCHANGED: 2},
+    section=IN_BLOCKS,
+    advice="Take four keys in two blocks, and let the largest score be in the second. Print the maximum, the factor "
+    "and both sums after each block, and compare them with the same on paper. Which is the first to differ?",
+    inputs=inputs,
+    mistakes=tuple(MISTAKES),
+    call=call_within_memory,
+    backends=("numpy",),
+    solved_by=ATTENTION_FUNCTIONS,
+)
