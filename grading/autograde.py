@@ -11,6 +11,7 @@ from typing import Any
 from grading._untyped import NbGraderPreprocessor, NotebookNode
 from grading.course import Course, GradingError, log_file
 from grading.exchange import SECRET, TIMESTAMP
+from grading.first_answers import keep_first_answers
 from grading.judge import Judge
 from grading.notebook_template import VERDICT_KEY, NotebookTemplate
 from grading.pool import run_here
@@ -69,6 +70,8 @@ class Grade(NbGraderPreprocessor):  # type: ignore[misc]
         (result,) = run_here([template.task(nb, judge, Limits(), sandboxed=True)])
         if result.lost:
             raise GradingError(result.lost)
+        student = resources["nbgrader"]["student"]
+        keep_first_answers(course, resources["nbgrader"]["assignment"], student, template.choices(nb, result))
         marked, verdict = template.marked(nb, result, judge)
         marked.metadata[VERDICT_KEY] = {"verdict": verdict.verdict, "reason": verdict.reason}
         return marked, resources

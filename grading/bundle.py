@@ -1,19 +1,16 @@
 """What students get, in one zip file: the notebooks, attnlib as a wheel, and the versions of what they install.
 
-The file holds no answers. The notebooks are the released ones, and in the wheel the letters of the right options are
-digests. The same tree gives the same bytes.
+The file holds no answers. The notebooks are the released ones, and attnlib does not know which options are right. The
+same tree gives the same bytes.
 """
 
-import ast
 import io
 import shutil
 import tomllib
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from attnlib.checks.questions import digest_of_answer
 from grading._untyped import make_wheel_in
 from grading.class_settings import ClassSettings, read_class
 from grading.course import Course, GradingError, environment
@@ -87,12 +84,10 @@ def _zipped(files: Files) -> bytes:
 
 
 def _wheel(root: Path) -> tuple[str, bytes]:
-    """Return the name and the content of attnlib's wheel, in which the right options are digests."""
+    """Return the name and the content of attnlib's wheel."""
     with TemporaryDirectory(prefix="attnlib-") as place:
         copy = Path(place, "source")
         shutil.copytree(root / "attnlib", copy / "attnlib", ignore=shutil.ignore_patterns("__pycache__", ".*"))
-        for file in sorted((copy / "attnlib" / "checks" / "catalogue").rglob("questions.py")):
-            file.write_text(without_answers(file.read_text(encoding="utf-8")), encoding="utf-8")
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             shutil.copyfile(root / name, copy / name)
         for path in copy.rglob("*"):
@@ -100,24 +95,6 @@ def _wheel(root: Path) -> tuple[str, bytes]:
         with environment("SOURCE_DATE_EPOCH", str(SOURCE_DATE)):
             wheel = make_wheel_in(copy / "pyproject.toml", Path(place)).file
         return wheel.name, wheel.read_bytes()
-
-
-def without_answers(source: str) -> str:
-    """Return the source of questions with a digest in place of each right letter."""
-    lines = source.splitlines(keepends=True)
-    for name, right in _right_letters(source):
-        line = lines[right.lineno - 1].encode()  # the offsets count bytes
-        digest = repr(digest_of_answer(name, ast.literal_eval(right))).encode()
-        lines[right.lineno - 1] = (line[: right.col_offset] + digest + line[right.end_col_offset :]).decode()
-    return "".join(lines)
-
-
-def _right_letters(source: str) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the name of each question in a source, and where its right letter is written."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Question":
-            given = {keyword.arg: keyword.value for keyword in node.keywords}
-            yield ast.literal_eval(given["name"]), given["right"]
 
 
 def _requirements(root: Path, lock: str, wheel: str) -> str:

@@ -13,6 +13,7 @@ from attnlib.checks.mutation.target import Target
 from attnlib.checks.mutation.targets import TARGETS
 from attnlib.checks.questions import Question
 from grading._untyped import NotebookNode, is_grade, is_solution
+from grading.answer_keys import answer_key
 from grading.course import GradingError
 
 CHECK_OPTIONS = {
@@ -61,6 +62,7 @@ def read_graded_cell(cell: NotebookNode) -> GradedCell:
     if call.func.id == "check_choice":  # type: ignore[attr-defined]
         if name not in QUESTIONS:
             raise _not_a_question(cell, f"there is no question {name!r}")
+        answer_key(name)  # without a key, nothing could be graded, so say so now
         return GradedCell(**asked, points=points, question=QUESTIONS[name])
     if call.func.id == "check_tests":  # type: ignore[attr-defined]
         if name not in TARGETS:

@@ -22,6 +22,7 @@ from attnlib.checks.mutation.target import Target
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
 from grading._untyped import NotebookNode, new_output
+from grading.answer_keys import answer_key
 from grading.course import GradingError
 from grading.graded_cell import GradedCell
 from grading.sandbox.inside import codec
@@ -99,10 +100,9 @@ class Judge:
             return [error(NO_ANSWER, stop or "No answer came.")]
         if isinstance(wrong := facts.get("error"), dict):
             return [error(_text(wrong.get("name")) or "Error", _text(wrong.get("text")) or "")]
-        if graded_cell.question:
-            return _shown(
-                Choice(graded_cell.question, _text(facts.get("value")), graded_cell.points), graded_cell.points
-            )
+        if question := graded_cell.question:
+            choice = Choice(question, _text(facts.get("value")), graded_cell.points, answer_key(question.name))
+            return _shown(replace(choice, first=answered.first), graded_cell.points)
         if facts.get("callable") is not True:
             said = f"{graded_cell.expression} is of type {_text(facts.get('kind'))}, but a function is needed"
             return [error("TypeError", said)]

@@ -1,7 +1,7 @@
 """A notebook as it was released, which turns a submission into a task, and the result into marks and notices."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,6 +82,13 @@ class NotebookTemplate:
                 asked = _names(self.graded_cells[name].expression) if name in self.graded_cells else set()
                 found[name] = {at for at, names in made.items() if names & asked} or last
         return found
+
+    def choices(self, notebook: NotebookNode, result: Result) -> Iterator[tuple[GradedCell, Answered]]:
+        """Yield the questions with options, and what came back for each."""
+        for i, cell in enumerate(_code(notebook)):
+            graded_cell = self.graded_cells.get(_name(cell)) if is_autograded(cell) else None
+            if graded_cell and graded_cell.question and i in result.answered:
+                yield graded_cell, result.answered[i]
 
     def marked(self, notebook: NotebookNode, result: Result, judge: Judge) -> tuple[NotebookNode, NotebookVerdict]:
         """Put the results and the marks of each graded cell into the notebook; return it, and the verdict on it."""

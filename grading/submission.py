@@ -10,6 +10,7 @@ from pathlib import Path
 from grading._untyped import NotebookNode, notebook_text
 from grading.bounded import LostError
 from grading.course import Course
+from grading.first_answers import keep_first_answers
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.judge import Judge
 from grading.lateness import Lateness
@@ -154,7 +155,9 @@ class Submissions:
             return refused
         marked, verdicts = {}, []
         for (name, notebook), result in zip(submission.notebooks.items(), results, strict=True):
-            marked[name], verdict = self._template(name).marked(notebook, result, self.judge)
+            template = self._template(name)
+            keep_first_answers(self.course, self.assignment, student, template.choices(notebook, result))
+            marked[name], verdict = template.marked(notebook, result, self.judge)
             marked[name].metadata[VERDICT_KEY] = {"verdict": verdict.verdict, "reason": verdict.reason}
             verdicts.append(verdict)
             file = self.course.autograded(student, self.assignment) / f"{name}.ipynb"

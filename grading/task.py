@@ -57,12 +57,14 @@ class Answered:
     """What came back from a probe: facts about an implementation and its answers by case, or the value of a choice.
 
     ``tests`` holds the outcomes of tests by the number of the implementation, and ``used`` the kinds of their inputs.
+    ``first`` does not come from the box: it is the option that counts because an earlier submission chose it.
     """
 
     facts: dict[str, Any] | None = None
     answers: dict[int, Any] = field(default_factory=dict)
     tests: dict[int, list[Any]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
+    first: str | None = None
 
 
 @dataclass

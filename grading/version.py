@@ -1,12 +1,13 @@
 """The versions of the engine and of the exercises: digests of their source, so that any change is noticed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CATALOGUE_FOLDER = "attnlib/checks/catalogue"
+ANSWER_KEYS = "solutions/answers.toml"
 # Files that no score depends on. If they change, nobody is graded again. All files not named here count.
 NOT_COUNTED = (
     # these attack the sandbox, or make examples
@@ -44,8 +45,9 @@ def engine() -> str:
 
 @lru_cache(maxsize=1)
 def catalogue() -> str:
-    """Return the digest of the exercises, with their references and known mistakes."""
-    return _digest(file for file in _sources() if _is_in(file, CATALOGUE_FOLDER))
+    """Return the digest of the exercises, with their references, known mistakes and the keys of the questions."""
+    keys = [(ROOT / ANSWER_KEYS, ANSWER_KEYS)] if (ROOT / ANSWER_KEYS).is_file() else []
+    return _digest([*(file for file in _sources() if _is_in(file, CATALOGUE_FOLDER)), *keys])
 
 
 def version() -> str:
@@ -64,7 +66,7 @@ def _is_in(file: tuple[Path, str], *paths: str) -> bool:
     return any(file[1] == path or file[1].startswith(f"{path}/") for path in paths)
 
 
-def _digest(files: Iterator[tuple[Path, str]]) -> str:
+def _digest(files: Iterable[tuple[Path, str]]) -> str:
     digest = sha256()
     for file, name in files:
         digest.update(f"{name} {sha256(file.read_bytes()).hexdigest()}\n".encode())

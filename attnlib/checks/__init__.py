@@ -92,19 +92,16 @@ def check(name: str, implementation: Implementation, *, points: float = 1, hint:
     return report.score * float(points)
 
 
-def check_choice(name: str, answer: str | None, *, points: float = 1) -> float:
-    """Say why the chosen option of a question is right or not, and return the points it earned.
+def check_choice(name: str, answer: str | None, *, points: float = 1) -> None:
+    """Say which option of a question is chosen. Whether it is right is known only where answers are graded.
 
     Args:
         name: a question of the course.
         answer: the letter of the chosen option; ``None`` while there is no answer.
         points: what the right option earns, more than 0.
 
-    Returns:
-        ``points``, as a plain float.
-
     Raises:
-        CheckFailed: the option is not the right one, or there is none yet. The explanation has been shown by then.
+        CheckFailed: the answer is none of the options, or there is none yet.
         ValueError: ``points`` is not a positive number, or there is no such question.
     """
     _require_positive(points)
@@ -114,7 +111,6 @@ def check_choice(name: str, answer: str | None, *, points: float = 1) -> float:
     _show(choice)
     if not choice.passed:
         raise CheckFailed(choice.message)
-    return float(points)
 
 
 def check_tests(name: str, tests: Any, *, points: float = 1, seed: int = 0) -> float:

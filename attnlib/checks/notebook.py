@@ -74,18 +74,21 @@ class Run:
     @property
     def summary(self) -> str:
         """One line: how many checks passed, how many of the points they earn, and what else went wrong."""
-        passed = sum(report.passed for report in self.reports)
-        earned = sum(report.score * (report.points or 0) for report in self.reports)
-        points = sum(report.points or 0 for report in self.reports) + sum(self.missed)
-        checks = len(self.reports) + len(self.missed)
+        known = [report for report in self.reports if isinstance(report, Report)]
+        questions = [report for report in self.reports if isinstance(report, Choice)]
+        passed = sum(report.passed for report in known)
+        earned = sum(report.score * (report.points or 0) for report in known)
+        points = sum(report.points or 0 for report in known) + sum(self.missed)
+        checks, answered = len(known) + len(self.missed), sum(question.is_open for question in questions)
         cells = f"{'cell' if len(self.broken) == 1 else 'cells'} {', '.join(map(str, self.broken))}"
         missed = f"; {len(self.missed)} of the checks could not be run" if self.missed else ""
         broken = f"; {cells} raised an error outside of a check" if self.broken else ""
         forbidden = f"; grading does not allow: {', '.join(self.forbidden)}" if self.forbidden else ""
-        if not checks:
+        to_grade = f"; {answered} of {counted(len(questions), 'question')} answered, to be graded" if questions else ""
+        if not self.reports and not self.missed:
             return f"no check was run{broken}"
         earnings = f"{earned:.4g} of {counted(points, 'point')}"
-        return f"{passed} of {checks} checks passed, {earnings}{missed}{broken}{forbidden}"
+        return f"{passed} of {checks} checks passed, {earnings}{to_grade}{missed}{broken}{forbidden}"
 
 
 def run(path: Path, seconds: int = CELL_TIMEOUT) -> Run:

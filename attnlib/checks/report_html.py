@@ -16,14 +16,14 @@ from attnlib.checks.comparison import Comparison
 BOX_STYLE = "border-left:4px solid {colour};padding:.4em .9em;margin:.3em 0;line-height:1.45;max-width:60em"
 CELL_STYLE = "padding:.1em .6em;text-align:right;font-variant-numeric:tabular-nums"
 PRE_STYLE = "margin:.35em 0;padding:0;font-size:90%;white-space:pre-wrap"
-PASSED_COLOUR, FAILED_COLOUR = "#2e8540", "#c0392b"
+PASSED_COLOUR, FAILED_COLOUR, OPEN_COLOUR = "#2e8540", "#c0392b", "#6b7280"
 POSITIVE_RGB, NEGATIVE_RGB, MAX_SHADE = "70,130,200", "230,130,40", 0.45
 MAX_LENGTH = 10  # rows and columns of a table that are shown
 
 
-def box(passed: bool, headline: str, blocks: Iterable[str]) -> str:
-    """Return blocks of HTML below a headline, with a bar at the side that says whether all is well."""
-    colour = PASSED_COLOUR if passed else FAILED_COLOUR
+def box(passed: bool | None, headline: str, blocks: Iterable[str]) -> str:
+    """Return blocks of HTML below a headline, with a bar at the side that says whether all is well, or not known."""
+    colour = OPEN_COLOUR if passed is None else PASSED_COLOUR if passed else FAILED_COLOUR
     return f"<div style='{BOX_STYLE.format(colour=colour)}'><strong>{escape(headline)}</strong>{''.join(blocks)}</div>"
 
 

@@ -31,7 +31,9 @@ UNSTEADY = (
     "Does your code draw random numbers, or keep something from one call to the next? Call it twice with the same "
     "arguments, and compare the results."
 )
-A_QUESTION = "{} is a question with options, which has no input. Its check explains the option that you have chosen."
+A_QUESTION = (
+    "{} is a question with options, which has no input. After grading, feedback explains the option that you chose."
+)
 
 
 @dataclass

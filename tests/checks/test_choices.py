@@ -1,4 +1,4 @@
-"""Questions with options: every option is explained, and a wrong one does not learn which is right."""
+"""Questions with options: every option is explained after grading, and no student gets to know the right one before."""
 
 import re
 from pathlib import Path
@@ -6,9 +6,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
+import attnlib
 from attnlib.checks import CheckFailed, Choice, check_choice
 from attnlib.checks.catalogue import ASSIGNMENTS, QUESTIONS
 from attnlib.checks.report import MIME_TYPE
+from grading.answer_keys import answer_key, answer_keys
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 
@@ -25,9 +27,31 @@ def test_an_assignment_asks_two_or_three_questions_with_explained_options(assign
     source = "\n".join(cells(assignment).values())
     for question in questions:
         assert source.count(f'check_choice("{question.name}"') == 1
-        assert len(question.why) >= 3
-        assert question.right in question.why
-        assert all(len(why) > 60 and why.endswith((".", "?")) for why in question.why.values())
+        assert len(question.options) >= 3
+        key = answer_key(question.name)
+        assert list(key.why) == list(question.options)
+        assert all(len(why) > 60 and why.endswith((".", "?")) for why in key.why.values())
+
+
+def test_there_is_a_key_for_every_question_and_for_nothing_else():
+    assert answer_keys().keys() == QUESTIONS.keys()
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_the_answer_in_the_solutions_is_the_one_of_the_key(assignment):
+    source = "\n".join(cells(assignment).values())
+    for name, variable in re.findall(r'^check_choice\("([\w-]+)", (\w+),', source, re.MULTILINE):
+        (letter,) = re.findall(rf'^{variable} = "([A-Z])"$', source, re.MULTILINE)
+        assert letter == answer_key(name).right
+
+
+def test_nothing_that_is_installed_says_which_option_is_right():
+    package = Path(attnlib.__file__).parent
+    installed = " ".join(" ".join(file.read_text(encoding="utf-8").split()) for file in package.rglob("*.py"))
+    assert "digest_of_answer" not in installed
+    for name, key in answer_keys().items():
+        assert f'Question("{name}", "{"".join(key.why)}", ' in installed, "the letters, and where to reread"
+        assert not any(why[:50] in installed for why in key.why.values()), name
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
@@ -36,38 +60,62 @@ def test_the_options_in_the_notebook_are_those_that_are_explained(assignment):
     for question in ASSIGNMENTS[assignment].QUESTIONS:
         (place,) = (n for n, text in enumerate(source) if f'check_choice("{question.name}"' in text)
         asked = next(text for text in reversed(source[:place]) if "**A.**" in text)
-        assert re.findall(r"\*\*([A-Z])\.\*\*", asked) == list(question.why)
+        assert re.findall(r"\*\*([A-Z])\.\*\*", asked) == list(question.options)
 
 
 def test_the_right_letter_is_not_always_the_same():
-    letters = [question.right for question in QUESTIONS.values()]
+    letters = [key.right for key in answer_keys().values()]
     assert len(set(letters)) >= 3
     assert max(map(letters.count, letters)) <= len(letters) / 2
 
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS.keys())
 def test_a_wrong_option_is_explained_without_the_right_letter(question):
-    for letter, why in question.why.items():
-        if letter != question.right:
-            assert not re.search(rf"\b(option|answer) {question.right}\b", why, re.IGNORECASE)
-            message = Choice(question, letter).message
+    key = answer_key(question.name)
+    for letter, why in key.why.items():
+        if letter != key.right:
+            assert not re.search(rf"\b(option|answer) {key.right}\b", why, re.IGNORECASE)
+            message = graded(question, letter).message
             assert why in message
-            assert question.why[question.right] not in message
+            assert key.why[key.right] not in message
             assert question.section.link in message
+
+
+def graded(question, answer, points=None):
+    """Return a choice as grading sees it."""
+    return Choice(question, answer, points, answer_key(question.name))
 
 
 def some():
     return next(iter(QUESTIONS.values()))
 
 
+def a_wrong_option(question):
+    return next(letter for letter in question.options if letter != answer_key(question.name).right)
+
+
 @pytest.mark.parametrize("form", [str, str.lower, " {} ".format, "'{}'".format, ' "{}"\n'.format, "“{}”".format])
-def test_the_right_option_earns_the_points_however_it_is_written(form, capsys):
+def test_the_right_option_earns_the_points_however_it_is_written(form):
     question = some()
-    earned = check_choice(question.name, form(question.right), points=2)
-    assert (earned, type(earned)) == (2.0, float)
-    said = capsys.readouterr().out
-    assert question.why[question.right] in said
-    assert "2 of 2 points" in said
+    right = answer_key(question.name).right
+    choice = graded(question, form(right), 2.0)
+    assert (choice.passed, choice.score) == (True, 1.0)
+    assert answer_key(question.name).why[right] in choice.message
+    assert "2 of 2 points" in choice.message
+
+
+@pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS.keys())
+def test_in_a_notebook_every_option_is_told_the_same(question, capsys):
+    said = set()
+    for letter in question.options:
+        assert check_choice(question.name, letter, points=2) is None
+        said.add(capsys.readouterr().out.replace(f": {letter},", ": X,"))
+        choice = Choice(question, letter, 2.0)
+        html = choice._repr_mimebundle_()["text/html"].replace(f": {letter},", ": X,")
+        data = {name: x for name, x in choice.data().items() if name not in ("title", "message")}
+        said |= {html, str(data)}
+    assert len(said) == 3
+    assert any("X, to be graded · 2 points" in one and "your feedback explains" in one for one in said)
 
 
 def test_no_answer_yet_is_told_kindly(capsys):
@@ -94,24 +142,24 @@ def test_an_unknown_question_and_bad_points_are_refused():
 
 def test_the_data_tells_the_chosen_letter_where_a_mistake_would_stand():
     question = some()
-    wrong = next(letter for letter in question.why if letter != question.right)
-    data = Choice(question, wrong, 1.0)._repr_mimebundle_()[MIME_TYPE]
+    wrong, right = a_wrong_option(question), answer_key(question.name).right
+    data = graded(question, wrong, 1.0)._repr_mimebundle_()[MIME_TYPE]
     assert (data["exercise"], data["mistake"], data["passed"], data["score"]) == (question.name, wrong, False, 0.0)
-    assert Choice(question, question.right)._repr_mimebundle_()[MIME_TYPE]["mistake"] is None
+    assert graded(question, right)._repr_mimebundle_()[MIME_TYPE]["mistake"] is None
 
 
 def test_html_is_escaped_and_links_into_the_book(monkeypatch):
     question = some()
-    wrong = next(letter for letter in question.why if letter != question.right)
-    html = Choice(question, wrong)._repr_mimebundle_()["text/html"]
+    wrong = a_wrong_option(question)
+    html = graded(question, wrong)._repr_mimebundle_()["text/html"]
     assert f"href='../../_build/html/{question.section.link}'" in html
     monkeypatch.setenv("ATTENTION_BOOK", "https://example.org/course/")
     assert (
         f"href='https://example.org/course/{question.section.link}'"
-        in Choice(question, wrong)._repr_mimebundle_()["text/html"]
+        in graded(question, wrong)._repr_mimebundle_()["text/html"]
     )
     monkeypatch.setenv("ATTENTION_BOOK", "")
-    html = Choice(question, wrong)._repr_mimebundle_()["text/html"]
+    html = graded(question, wrong)._repr_mimebundle_()["text/html"]
     assert "href" not in html
     assert question.section.heading in html
-    assert "<script" not in Choice(question, "<script>")._repr_mimebundle_()["text/html"]
+    assert "<script" not in graded(question, "<script>")._repr_mimebundle_()["text/html"]

@@ -119,7 +119,10 @@ def test_a_syntax_error_in_a_released_notebook_leaves_its_total_what_the_solutio
     cell.source = cell.source.replace("def softmax(", "def softmax((")
     nbformat.write(book, tmp_path / "a.ipynb")
     main([str(SOLUTION), str(tmp_path / "a.ipynb")])
-    assert capsys.readouterr().out.count(" of 26 points") == 2
+    said = capsys.readouterr().out
+    assert said.count(" of 23 points") == 2
+    assert "; 3 of 3 questions answered, to be graded" in said
+    assert "; 0 of 3 questions answered, to be graded" in said
 
 
 def test_a_check_that_a_student_calls_again_for_a_hint_is_not_counted_again(tmp_path, capsys):
@@ -129,7 +132,7 @@ def test_a_check_that_a_student_calls_again_for_a_hint_is_not_counted_again(tmp_
     assert main([str(tmp_path / "a.ipynb")]) == 0
     said = capsys.readouterr().out
     assert said.count("✓ softmax: right") == 2
-    assert said.endswith("11 of 11 checks passed, 26 of 26 points\n")
+    assert said.endswith("8 of 8 checks passed, 23 of 23 points; 3 of 3 questions answered, to be graded\n")
 
 
 @pytest.mark.parametrize(

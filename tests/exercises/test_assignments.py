@@ -3,6 +3,7 @@
 import ast
 import logging
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -107,6 +108,33 @@ def test_the_title_lists_the_points_of_all_questions(assignment):
     rows = [line.split("|")[-2].strip() for line in notebook.cells[0].source.split("\n") if line.startswith("| ")]
     listed = [int(points) for points in rows if points.isdecimal()]
     assert listed == [nbgrader(cell)["points"] for cell in notebook.cells if nbgrader(cell).get("grade")]
+
+
+LENGTH = re.compile(r"^\*(\d+) minutes · (easy|medium|hard)( · optional)?\*$", re.MULTILINE)
+
+
+def test_every_task_states_minutes_and_difficulty_and_they_sum_to_what_the_title_says(assignment):
+    tasks = [cell.source for cell in read("solutions", assignment).cells if re.match(r"## \d+\. ", cell.source)]
+    lengths = [LENGTH.findall(source) for source in tasks]
+    assert all(len(found) == 1 for found in lengths), "one line below the heading of each task"
+    assert all(LENGTH.match(source.split("\n")[2]) for source in tasks)
+    (stated,) = re.findall(
+        r"Allow about (\d+) minutes", " ".join(read("solutions", assignment).cells[0].source.split())
+    )
+    assert sum(int(minutes) for ((minutes, _, optional),) in lengths if not optional) == int(stated)
+
+
+def test_no_single_line_is_worth_three_points(assignment):
+    for cell, check in answered(read("solutions", assignment)):
+        written = [line for line in solution_lines(cell) if not line.startswith("#")]
+        assert len(written) > 1 or nbgrader(check)["points"] < 3, cell.id
+
+
+def answered(notebook: NotebookNode) -> list[tuple[NotebookNode, NotebookNode]]:
+    """Return each answer in code together with the check that comes after it."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    pairs = pairwise(code)
+    return [(cell, check) for cell, check in pairs if nbgrader(cell).get("solution") and nbgrader(check).get("grade")]
 
 
 def test_every_section_to_reread_is_a_heading_of_the_book(assignment):

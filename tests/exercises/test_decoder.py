@@ -16,6 +16,7 @@ from attnlib.checks.catalogue.decoder.generate_tokens import generate_tokens
 from attnlib.checks.catalogue.decoder.grouped_query_attention import grouped_query_attention
 from attnlib.checks.catalogue.decoder.rope_attention_with_cache import rope_attention_with_cache
 from attnlib.checks.catalogue.decoder.swiglu_feed_forward import swiglu_feed_forward
+from grading.answer_keys import answer_key
 
 GIVEN = {"np": np, "attnlib": attnlib}
 ANSWERS = ("norm", "gate", "grouped", "mended", "sample", "loop", "decoder")
@@ -33,8 +34,8 @@ def test_every_question_is_asked_with_the_options_that_are_explained():
     for question in QUESTIONS:
         (check,) = (cell for cell, source in CELLS.items() if f'check_choice("{question.name}"' in source)
         cell = check.removesuffix("-check")
-        assert re.findall(r"^- \*\*([A-D])\.\*\*", CELLS[f"{cell}-task"], re.MULTILINE) == list(question.why)
-        assert run(cell, source=SOLVED)[f"{cell}_answer"] == question.right
+        assert re.findall(r"^- \*\*([A-D])\.\*\*", CELLS[f"{cell}-task"], re.MULTILINE) == list(question.options)
+        assert run(cell, source=SOLVED)[f"{cell}_answer"] == answer_key(question.name).right
 
 
 # 1 -------------------------------------------------------------------------------------------------------------------

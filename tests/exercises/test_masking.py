@@ -11,6 +11,7 @@ import attnlib
 import attnlib.numpy
 from attnlib.checks import examine
 from attnlib.checks.catalogue.masking import QUESTIONS
+from grading.answer_keys import answer_key
 
 CELLS, SOLUTIONS = (cells_of(folder, "05-masking/masking") for folder in ("exercises", "solutions"))
 LIBRARY = {
@@ -43,10 +44,10 @@ def test_every_question_has_its_options_in_the_notebook():
     for question in QUESTIONS:
         (check,) = (cell for cell, source in CELLS.items() if f'check_choice("{question.name}"' in source)
         task = CELLS[check.removesuffix("-check") + "-task"]
-        assert re.findall(r"^- \*\*([A-D])\.\*\*", task, re.MULTILINE) == list(question.why)
+        assert re.findall(r"^- \*\*([A-D])\.\*\*", task, re.MULTILINE) == list(question.options)
         namespace = {}
         exec(SOLUTIONS[check.removesuffix("-check")], namespace)
-        assert question.right in namespace.values()
+        assert answer_key(question.name).right in namespace.values()
 
 
 # 1 ---------------------------------------------------------------------------------------------------------------

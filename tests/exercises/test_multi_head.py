@@ -43,7 +43,7 @@ def test_every_question_is_asked_with_the_options_that_are_explained():
     }
     for question, cell in asked.items():
         text = CELLS[cell.replace("-check", "-task")]
-        assert re.findall(r"^- \*\*([A-D])\.\*\*", text, re.MULTILINE) == list(QUESTIONS[question].why)
+        assert re.findall(r"^- \*\*([A-D])\.\*\*", text, re.MULTILINE) == list(QUESTIONS[question].options)
     assert len(asked) == 3
 
 

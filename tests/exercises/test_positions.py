@@ -50,7 +50,7 @@ def not_written(*arguments, **options):
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 def test_a_question_has_the_options_that_are_explained(question):
     text = next(CELLS[f"{cell[:-6]}-task"] for cell in CELLS if f'check_choice("{question.name}"' in CELLS[cell])
-    assert re.findall(r"- \*\*([A-D])\.\*\*", text) == list(question.why)
+    assert re.findall(r"- \*\*([A-D])\.\*\*", text) == list(question.options)
 
 
 # Task 1 --------------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from attnlib.checks.catalogue import QUESTIONS
 from attnlib.checks.catalogue.transformer import transformer_block
 from attnlib.checks.catalogue.transformer.online_softmax import online_softmax
 from attnlib.minilm import load_minilm
+from grading.answer_keys import answer_key
 
 BACKWARD = "scaled_dot_product_attention_backward"
 GIVEN = {
@@ -44,9 +45,9 @@ def test_every_question_is_asked_with_the_options_that_are_explained():
     ):
         assert f'"{name}"' in CELLS[f"{cell}-check"]
         options = set(re.findall(r"^- \*\*([A-D])\.\*\*", CELLS[f"{cell}-task"], re.MULTILINE))
-        assert options == QUESTIONS[name].why.keys()
+        assert options == set(QUESTIONS[name].options)
         answer = run(cell, source=SOLVED)[f"{cell}_answer"]
-        assert answer == QUESTIONS[name].right
+        assert answer == answer_key(name).right
 
 
 # 1 to 4: the block ---------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from attnlib.checks.calling.conventions import has_argument
 from attnlib.checks.catalogue import CATALOGUE, QUESTIONS
 from attnlib.checks.evaluation import Evaluation
 from attnlib.checks.report import MIME_TYPE
+from grading.answer_keys import answer_key
 from grading.course import GradingError
 from grading.graded_cell import GradedCell, read_graded_cell
 from grading.judge import Judge
@@ -137,7 +138,7 @@ def test_an_option_is_judged_outside(judge):
         for form in ("{}", " '{}' "):
             written = form.format(letter).lower()
             outputs = judge.outputs(graded_cell, Answered({"value": written, "error": None}), "")
-            assert earned(outputs) == (letter == question.right)
+            assert earned(outputs) == (letter == answer_key(question.name).right)
     assert earned(judge.outputs(graded_cell, Answered({"value": ["A", "B", "C", "D"], "error": None}), "")) == 0
 
 

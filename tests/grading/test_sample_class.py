@@ -20,7 +20,7 @@ CHECKS = (
     *("softmax", "shift-or-stretch", "dot", "cosine", "gaussian", "mended", "moved-together"),
     *("attention", "forgotten-root", "self-attention", "torch-attention"),
 )
-FULL = (4, 1, 2, 3, 2, 2, 1, 4, 1, 3, 3)
+FULL = (4, 1, 2, 3, 2, 3, 1, 4, 1, 2, 3)
 UNANSWERED = (
     *("softmax", "shift-or-stretch", "dot", "cosine", "gaussian", "moved-together"),
     *("attention", "forgotten-root", "self_attention", "attention (torch)"),
@@ -32,7 +32,7 @@ EXPECTED: dict[str, tuple[str, tuple[float, ...], dict[str, str | None]]] = {
     "bela": ("graded", FULL, {}),
     "chloe": (
         "graded",
-        (3, 0, 2, 3, 2, 2, 1, 3.5, 1, 2.625, 3),
+        (3, 0, 2, 3, 2, 3, 1, 3.5, 1, 1.75, 3),
         {
             "softmax": "no-shift",
             "shift-or-stretch": "A",
@@ -42,7 +42,7 @@ EXPECTED: dict[str, tuple[str, tuple[float, ...], dict[str, str | None]]] = {
     ),
     "dmitri": (
         "graded",
-        (0, 1, 2, 3, 2, 2, 1, 0, 0, 0, 3),
+        (0, 1, 2, 3, 2, 3, 1, 0, 0, 0, 3),
         {
             "softmax": "first-axis",
             "attention": "softmax-over-queries",
@@ -55,7 +55,8 @@ EXPECTED: dict[str, tuple[str, tuple[float, ...], dict[str, str | None]]] = {
         (4, 1, 2, 0, 0, 0, 0, 0, 1, 0, 3),
         {
             "cosine": "no-normalisation",
-            "gaussian": "single-mixed-term",  # the second of the two: the first was no-half
+            "gaussian": "no-half",
+            "gaussian_without_differences": "single-mixed-term",
             "moved-together": "B",
             "attention": "no-scale",
             "self_attention": "no-scale",
@@ -63,7 +64,7 @@ EXPECTED: dict[str, tuple[str, tuple[float, ...], dict[str, str | None]]] = {
     ),
     "fatima": (
         "graded",
-        (4, 0, 2, 3, 1.25, 2, 1, 4, 0, 0, 3),
+        (4, 0, 2, 3, 1.25, 3, 1, 4, 0, 0, 3),
         {
             "shift-or-stretch": "D",
             "gaussian": "bandwidth-not-squared",
@@ -73,11 +74,11 @@ EXPECTED: dict[str, tuple[str, tuple[float, ...], dict[str, str | None]]] = {
     ),
     "goran": (
         "student-error",
-        (4, 1, 0, 0, 2, 2, 0, 0, 1, 0, 3),
+        (4, 1, 0, 0, 2, 3, 0, 0, 1, 0, 3),
         {"moved-together": "D"} | dict.fromkeys(("dot", "cosine", "attention", "self_attention"), "not-transposed"),
     ),
     "hana": ("graded", (0,) * len(FULL), dict.fromkeys(UNANSWERED)),
-    "ivan": ("timeout", (4, 1, 2, 3, 2, 2, 1, 0, 1, 0, 3), {"attention": None, "self_attention": None}),
+    "ivan": ("timeout", (4, 1, 2, 3, 2, 3, 1, 0, 1, 0, 3), {"attention": None, "self_attention": None}),
     "jun": ("graded", FULL, {}),
     "karim": ("unreadable", (0,) * len(FULL), {}),
     "lena": ("graded", FULL, {}),
@@ -151,7 +152,7 @@ def test_the_csv_has_the_same_scores(course, graded):
 
 def test_feedback_shows_score_and_explanation(graded):
     page = graded["chloe"].feedback[0].read_text()
-    assert "23.125 / 29 points" in page
+    assert "23.25 / 29 points" in page
     assert "overflows for large scores · 3 of 4 points" in page
     assert "Reread: “When the exponential overflows”" in page
 

@@ -1,0 +1,44 @@
+"""The first graded answer to each question with options counts, so that feedback is no way to find the right one."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from attnlib.checks.questions import Choice
+from grading.course import Course, GradingError
+from grading.graded_cell import GradedCell
+from grading.task import Answered
+
+MAX_BYTES = 100_000
+
+
+def keep_first_answers(
+    course: Course, assignment: str, student: str, choices: Iterable[tuple[GradedCell, Answered]]
+) -> None:
+    """Note the options that a student chose for the first time, and put earlier ones into what came back.
+
+    Raises:
+        GradingError: the file with the student's first answers cannot be read.
+    """
+    file = course.reports(assignment) / "first-answers" / f"{student}.json"
+    before = _read(course, file) if course.files.changed(file) is not None else {}
+    now = dict(before)
+    for graded_cell, answered in choices:
+        assert graded_cell.question is not None
+        chosen = Choice(graded_cell.question, (answered.facts or {}).get("value")).letter
+        answered.first = before.get(graded_cell.cell)
+        if chosen:
+            now.setdefault(graded_cell.cell, chosen)
+    if now != before:
+        course.files.write(file, json.dumps(now, indent=1).encode())
+
+
+def _read(course: Course, file: Path) -> dict[str, str]:
+    try:
+        found = json.loads(course.files.read(file, MAX_BYTES))
+    except ValueError as error:
+        raise GradingError(
+            f"{file} should hold the student's first answers, but cannot be read: {error}. Restore it from a backup "
+            "or remove it: then the next answers that are graded count as the first"
+        ) from None
+    return {str(cell): str(letter) for cell, letter in found.items()}
