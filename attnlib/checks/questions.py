@@ -72,7 +72,7 @@ class Choice:
     @property
     def passed(self) -> bool:
         """Whether nothing is known to be wrong: the right option was chosen, or any, where no key is known."""
-        return (self.letter is not None and self.key is None) or self._is_right
+        return self.is_open or self._is_right
 
     @property
     def _is_right(self) -> bool:

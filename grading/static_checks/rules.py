@@ -63,6 +63,7 @@ SUSPICIOUS = {
     "torch.package": "runs code from files",
     "torch.overrides": "changes how torch's functions are called",
     "torch.utils.cpp_extension": "makes functions in another language",
+    "tracemalloc": "interferes with the measurement of memory",
     "types.CodeType": "builds functions from code objects",
     "types.FunctionType": "builds functions from code objects",
     "unittest.mock": "changes a library while it runs",
