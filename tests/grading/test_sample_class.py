@@ -22,7 +22,7 @@ CHECKS = (
 )
 FULL = (4, 1, 2, 3, 2, 3, 1, 4, 1, 2, 3)
 UNANSWERED = (
-    *("softmax", "shift-or-stretch", "dot", "cosine", "gaussian", "moved-together"),
+    *("softmax", "shift-or-stretch", "dot", "cosine", "gaussian", "gaussian_without_differences", "moved-together"),
     *("attention", "forgotten-root", "self_attention", "attention (torch)"),
 )
 
