@@ -74,7 +74,7 @@ class Run:
     @property
     def summary(self) -> str:
         """One line: how many checks passed, how many of the points they earn, and what else went wrong."""
-        known = [report for report in self.reports if isinstance(report, Report)]
+        known = [report for report in self.reports if not isinstance(report, Choice)]
         questions = [report for report in self.reports if isinstance(report, Choice)]
         passed = sum(report.passed for report in known)
         earned = sum(report.score * (report.points or 0) for report in known)
