@@ -20,7 +20,7 @@ def keep_first_answers(
     Raises:
         GradingError: the file with the student's first answers cannot be read.
     """
-    file = course.reports(assignment) / "first-answers" / f"{student}.json"
+    file = first_answers_file(course, assignment, student)
     before = _read(course, file) if course.files.changed(file) is not None else {}
     now = dict(before)
     for graded_cell, answered in choices:
@@ -31,6 +31,11 @@ def keep_first_answers(
             now.setdefault(graded_cell.cell, chosen)
     if now != before:
         course.files.write(file, json.dumps(now, indent=1).encode())
+
+
+def first_answers_file(course: Course, assignment: str, student: str) -> Path:
+    """Return where the first answers of a student are kept."""
+    return course.reports(assignment) / "first-answers" / f"{student}.json"
 
 
 def _read(course: Course, file: Path) -> dict[str, str]:

@@ -11,6 +11,7 @@ from gradebooks import ASSIGNMENT, LOG, handed_in, released, rich_course
 from grading.class_list import remember
 from grading.course import GradingError
 from grading.deadlines.table import Grant, add, read_table
+from grading.first_answers import first_answers_file
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.gradebook.create import open_gradebook
 from grading.gradebook.students import students
@@ -48,6 +49,7 @@ def course(tmp_path):
             gradebook.mark(student, "essay", 2, "Well said.")
             run_state.store_outcome(outcome)
             remember(course, student)
+            course.files.write(first_answers_file(course, ASSIGNMENT, student), b'{"choice": "A"}')
             course.files.append(course.log(ASSIGNMENT), f"10:00 {student}: late\n".encode())
     run_state.finish()
     add(course, [Grant(student, "*", "", "1", "E. Noether", "flu") for student in ("ada", "adam")])
