@@ -71,7 +71,7 @@ class Choice:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is known to be wrong: the right option was chosen, or any, where no key is known."""
+        """Whether the right option was chosen or, where no key is known, any option."""
         return self.is_open or self._is_right
 
     @property
