@@ -56,7 +56,7 @@ def test_a_change_of_grading_concerns_the_page_for_instructors_alone():
 
 
 def test_a_change_of_the_checks_concerns_the_pages_that_show_reports():
-    assert dependents("attnlib/checks/evaluation.py") == {"instructors", "start"}
+    assert dependents("attnlib/checks/evaluation.py") == {"instructors", "slips", "start"}
 
 
 def test_what_attnlib_itself_imports_concerns_every_page():

@@ -40,6 +40,7 @@ def built(folder, formula):
         "extensions": ["myst_parser", "_ext.formulas"],
         "myst_enable_extensions": ["dollarmath"],
         "html_math_renderer": "mathml",
+        "source_suffix": {".md": "markdown"},  # Sphinx's own dictionary keeps what earlier builds of a process added
     }
     warnings = io.StringIO()
     with docutils_namespace():

@@ -1,7 +1,6 @@
 """The page for instructors names every command, option and verdict, and its pictures are the real pages, shut in."""
 
 import re
-import subprocess
 from html import unescape
 
 import pytest
@@ -74,33 +73,6 @@ def test_the_page_is_small_and_names_no_place_on_a_machine():
     html = text(f"{PAGE}.html")
     assert len(html.encode()) < MOST
     assert not re.findall(r"/(?:tmp|home|root|Users|work)/[\w.-]+/", unescape(html))
-
-
-DOWNLOADS = {
-    "_(LATE_)": {
-        "lovelaceada_1815_4711_self-attention.ipynb": "1815",
-        "babbagecharles_LATE_1791_4712_self-attention-2.ipynb": "1791",
-    },
-    "_assignsubmission_file": {
-        "Ada Lovelace_17_assignsubmission_file/self-attention.ipynb": "Ada Lovelace_17",
-        "Charles Babbage_18_assignsubmission_file_/self-attention.ipynb": "Charles Babbage_18",
-    },
-}
-
-
-@pytest.mark.parametrize("system", DOWNLOADS)
-def test_downloads_get_to_their_places(system, tmp_path):
-    (commands,) = (block for block in re.findall(r"```bash\n(.*?)```", source(PAGE), re.DOTALL) if system in block)
-    for name in DOWNLOADS[system]:
-        file = tmp_path / "downloads" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(name)
-    subprocess.run(["bash", "-eu", "-c", commands], cwd=tmp_path, check=True)
-    there = {path.read_text(): path.relative_to(tmp_path).as_posix() for path in (tmp_path / "class").rglob("*.ipynb")}
-    assert there == {
-        name: f"class/submitted/{student}/02-self-attention/self-attention.ipynb"
-        for name, student in DOWNLOADS[system].items()
-    }
 
 
 def test_the_late_penalty_of_the_page_takes_a_tenth_a_day_and_no_more_than_there_is():

@@ -37,7 +37,7 @@ def settings() -> dict:
 def test_the_site_carries_the_exercises_and_no_other_notebook():
     files = LITE / "files"
     assert sorted(path.relative_to(files) for path in files.rglob("*.ipynb")) == EXERCISES
-    assert len(EXERCISES) == 8
+    assert len(EXERCISES) == 9
     for notebook in EXERCISES:
         assert (files / notebook).read_bytes() == (ROOT / "exercises" / notebook).read_bytes()
 

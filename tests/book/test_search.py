@@ -146,7 +146,7 @@ def test_a_hit_opens_its_section_with_the_word_highlighted(opened):
     page.locator(PAGES, has_text="Self-attention without parameters").locator("a").first.click()
     page.wait_for_selector(".bd-article .highlighted")
     words = page.locator(".bd-article .highlighted").all_text_contents()
-    assert {word.lower() for word in words} == {"softmax"}
+    assert {word.lower() for word in words if word} == {"softmax"}  # in a drawing, a rectangle lies behind the word
     assert page.evaluate("document.getElementById(location.hash.slice(1)).tagName") == "SECTION"
     assert not wrong
 

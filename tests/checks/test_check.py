@@ -93,7 +93,7 @@ def test_a_misspelt_exercise_suggests_the_near_one(name, near):
 
 @pytest.mark.parametrize("name", ["zzz", "", 3, ["dot"]])
 def test_an_unknown_exercise_lists_those_there_are(name):
-    with pytest.raises(ValueError, match="softmax, dot, cosine, gaussian, .*, attention, self_attention"):
+    with pytest.raises(ValueError, match=r"softmax, dot, cosine, gaussian, .*, attention, self_attention"):
         examine(name, right)
 
 
