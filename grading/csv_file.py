@@ -1,8 +1,8 @@
-"""Read a table that a learning management system or a spreadsheet has exported as text."""
+"""Read a table that a learning management system or a spreadsheet has exported as text, and write one for it."""
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,13 @@ def read_csv(file: Path, most: int, what: str) -> list[Line]:
         return list(_lines(text, max(DELIMITERS, key=lambda delimiter: len(next(_reader(text, delimiter), [])))))
     except csv.Error as error:
         raise GradingError(f"{file} is not a CSV file: {error}. Export it again, and leave it as it is") from None
+
+
+def to_csv(rows: Iterable[Iterable[object]]) -> str:
+    """Return rows as the text of a file; :func:`grading.report.cell` makes values that come from students safe."""
+    stream = io.StringIO(newline="")
+    csv.writer(stream).writerows(rows)
+    return stream.getvalue()
 
 
 def _text(file: Path, most: int, what: str) -> str:

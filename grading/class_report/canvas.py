@@ -8,8 +8,6 @@ Source: what Canvas itself writes and reads, lib/gradebook_exporter.rb and lib/g
 https://github.com/instructure/canvas-lms.
 """
 
-import csv
-import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,7 +16,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 from grading.course import GradingError
-from grading.csv_file import read_csv
+from grading.csv_file import read_csv, to_csv
 from grading.outcome import plain
 from grading.report import Row, cell
 from grading.verdict import Verdict
@@ -266,14 +264,9 @@ def csv_of(found: Changes) -> str:
     """Return what changes, in the form that Canvas imports."""
     book, others = found.gradebook, found.columns[:-1]
     notes = book.column(NOTES_COLUMN)
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream)
-    writer.writerow([cell(book.header[i]) for i in found.columns])
-    writer.writerow([cell(book.possible[i]) for i in found.columns])
-    for line in found.lines:
-        about = [cell(line.note if i == notes else line.row[i]) for i in others]
-        writer.writerow([*about, line.score])
-    return stream.getvalue()
+    titles = [[cell(row[i]) for i in found.columns] for row in (book.header, book.possible)]
+    lines = [[*(cell(line.note if i == notes else line.row[i]) for i in others), line.score] for line in found.lines]
+    return to_csv([*titles, *lines])
 
 
 def preview(found: Changes) -> str:

@@ -1,13 +1,12 @@
 """The grades as files: a table for a spreadsheet, and what Canvas imports into its gradebook."""
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
 from grading.class_report.canvas import changes, csv_of, preview, read
 from grading.class_report.moodle import fill_in
 from grading.course import Course, GradingError
+from grading.csv_file import to_csv
 from grading.gradebook.students import students
 from grading.report import Row, cell, rows
 from grading.text import JOINERS, counted, printable
@@ -76,13 +75,8 @@ def csv_text(rows: Sequence[Row]) -> str:
     questions = _questions(rows)
     about = ["student", "last name", "first name", "score", "points", "penalty", "handed in"]
     header = [*about, "to read", "verdict", "reason", "mistakes", "look at", *questions]
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream)
-    writer.writerow(map(cell, header))
-    for row in rows:
-        scores = [row.scores[q][0] if q in row.scores else "" for q in questions]
-        writer.writerow([*_about(row), *scores])
-    return stream.getvalue()
+    lines = ([*_about(row), *(row.scores[q][0] if q in row.scores else "" for q in questions)] for row in rows)
+    return to_csv([map(cell, header), *lines])
 
 
 def _questions(rows: Sequence[Row]) -> list[str]:

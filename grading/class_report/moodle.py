@@ -4,14 +4,12 @@ Source: what Moodle reads, mod/assign/feedback/offline/importgradeslib.php of ht
 a student by the column Identifier, and skips a grade that was changed in Moodle after the worksheet was exported.
 """
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from grading.class_list import MAX_CLASS_LIST_BYTES
 from grading.course import GradingError
-from grading.csv_file import Line, read_csv
+from grading.csv_file import Line, read_csv, to_csv
 from grading.gradebook.students import StudentEntry
 from grading.outcome import plain
 from grading.report import Row, cell
@@ -54,9 +52,7 @@ def _filled(
     lines: Mapping[int, Line], header: Sequence[str], places: Mapping[str, int], rows: Sequence[Row]
 ) -> tuple[str, str]:
     kept = [title for title in WRITTEN if title in header]
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream)
-    writer.writerow(kept)
+    written: list[Iterable[object]] = [kept]
     said = []
     for row in rows:
         there = lines.get(places.get(row.outcome.student, 0))
@@ -66,8 +62,8 @@ def _filled(
             continue
         grade = points(row.score).replace(".", "," if "," in values.get(MAXIMUM, "") else ".")
         said.append(f"  {row.label}  {plain(values[GRADE]) or '–'} → {grade}{_warning(row, values)}")
-        writer.writerow([cell(values.get(title, "")) if title != GRADE else grade for title in kept])
-    return stream.getvalue(), "\n".join(said)
+        written.append([cell(values.get(title, "")) if title != GRADE else grade for title in kept])
+    return to_csv(written), "\n".join(said)
 
 
 def _left_out(row: Row, values: Mapping[str, str]) -> str:

@@ -4,15 +4,13 @@ Rows are only added, and the last one about a student and an assignment counts, 
 granted before. A row about all assignments, which says `*`, counts where there is none about the one.
 """
 
-import csv
-import io
 from collections.abc import Collection, Iterable
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from grading.course import Course, GradingError
-from grading.csv_file import Line, read_csv
+from grading.csv_file import Line, read_csv, to_csv
 from grading.outcome import plain
 from grading.report import cell
 from grading.timestamp import due_date
@@ -106,23 +104,18 @@ def _grant(line: Line) -> Grant:
 def add(course: Course, rows: Iterable[Grant]) -> None:
     """Append rows, and write the titles first if there is no table yet."""
     new = course.files.changed(file_of(course)) is None
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream)
-    writer.writerows([HEADER] if new else [])
-    for row in rows:
-        dated = (*astuple(row)[:-1], row.on or f"{datetime.now(UTC):%Y-%m-%d}")
-        writer.writerow(map(cell, dated))
-    course.files.append(file_of(course), stream.getvalue().encode())
+    dated = [(*astuple(row)[:-1], row.on or f"{datetime.now(UTC):%Y-%m-%d}") for row in rows]
+    text = to_csv([*([HEADER] if new else []), *(map(cell, row) for row in dated)])
+    course.files.append(file_of(course), text.encode())
 
 
 def forget(course: Course, student: str) -> None:
     """Remove the rows about a student."""
     file = file_of(course)
     if course.files.changed(file) is not None:
-        stream = io.StringIO(newline="")
         rows = [line.cells for line in read_csv(file, MAX_BYTES, "a table of deadlines")]
-        csv.writer(stream).writerows(row for row in rows if row[0].strip().removeprefix("'") != student)
-        course.files.write(file, stream.getvalue().encode())
+        kept = to_csv(row for row in rows if row[0].strip().removeprefix("'") != student)
+        course.files.write(file, kept.encode())
 
 
 def in_force(rows: Iterable[Grant], assignment: str) -> dict[str, Grant]:

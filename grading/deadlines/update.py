@@ -1,11 +1,10 @@
 """Bring extensions and penalties up to date for the whole class, or show what that would change."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 
 from grading.course import Course, GradingError, log_file
 from grading.deadlines.extensions import Extensions, days
-from grading.deadlines.table import Grant, add, file_of, wrong_grant
+from grading.deadlines.table import DAY, Grant, add, file_of, wrong_grant
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.gradebook.lookup import extensions, with_due_date
 from grading.gradebook.students import students
@@ -50,7 +49,7 @@ def _adopted(course: Course, url: str) -> Iterator[Grant]:
     if course.files.changed(file_of(course)) is None:
         for student, assignment, extension in extensions(url):
             if assignment in course.assignments():
-                yield Grant(student, assignment, "", f"{extension / timedelta(days=1):g}", "unknown", ADOPTED)
+                yield Grant(student, assignment, "", f"{extension / DAY:g}", "unknown", ADOPTED)
 
 
 def _of(course: Course, assignment: str, found: Extensions, *, dry_run: bool) -> Iterator[str]:

@@ -4,11 +4,9 @@ A sample of the answers goes to a second assistant as well. In the files, they l
 which answer is whose; the assistants need only their files.
 """
 
-import csv
-import io
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
@@ -16,7 +14,7 @@ from secrets import randbits, token_hex
 
 from grading._untyped import notebook_of
 from grading.course import Course, GradingError
-from grading.csv_file import read_csv
+from grading.csv_file import read_csv, to_csv
 from grading.outcome import plain
 from grading.repair.files import MAX_NOTEBOOK_BYTES
 from grading.report import cell, rows
@@ -62,10 +60,9 @@ def forget(course: Course, assignment: str, student: str) -> None:
     if not gone:
         return
     for assistant in {share.assistant for share in gone.values()}:
-        stream = io.StringIO(newline="")
         rows = [line.cells for line in read_csv(folder / f"{assistant}.csv", MAX_SHARES_BYTES, "a file of marks")]
-        csv.writer(stream).writerows(row for row in rows if row[0] not in gone)
-        course.files.write(folder / f"{assistant}.csv", stream.getvalue().encode())
+        kept = to_csv(row for row in rows if row[0] not in gone)
+        course.files.write(folder / f"{assistant}.csv", kept.encode())
     _write_shares(course, assignment, [share for code, share in shares.items() if code not in gone])
 
 
@@ -136,13 +133,11 @@ def _divided(
 
 
 def _file(shares: Sequence[Share], texts: Mapping[tuple[str, str], str]) -> str:
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream)
-    writer.writerow(TITLES)
+    lines: list[Iterable[object]] = [TITLES]
     for share in sorted(shares, key=lambda share: (share.question, share.code)):  # a code says nothing about the order
         text = texts.get((share.student, share.question), "")
-        writer.writerow(map(cell, (share.code, share.question, text, points(share.most), "", "")))
-    return stream.getvalue()
+        lines.append(map(cell, (share.code, share.question, text, points(share.most), "", "")))
+    return to_csv(lines)
 
 
 def _texts(course: Course, assignment: str, students: set[str]) -> dict[tuple[str, str], str]:

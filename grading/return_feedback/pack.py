@@ -8,7 +8,6 @@ Sources: Canvas, the method infer_comment_context_from_filename of https://githu
 mod/assign/feedback/file/importziplib.php of https://github.com/moodle/moodle.
 """
 
-import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from grading.collect.attempts import Attempt, Attempts
 from grading.collect.systems import CANVAS, MOODLE
 from grading.course import Course
+from grading.csv_file import to_csv
 from grading.gradebook.lookup import comments_by_hand
 from grading.report import Row, cell, rows
 from grading.return_feedback.notebook import with_points
@@ -113,12 +113,10 @@ def _zip(files: Files) -> bytes:
 
 
 def _table(course: Course, assignment: str, back: Sequence[Row]) -> str:
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream)
-    writer.writerow(TABLE)
+    lines: list[Iterable[object]] = [TABLE]
     for row in back:
         entry = row.entry
         who = (row.outcome.student, entry.first_name, entry.last_name, entry.email)
         pages = "; ".join(str(page.relative_to(course.folder)) for page in row.feedback)
-        writer.writerow(map(cell, (*who, assignment, row.score, row.points, row.penalty, pages)))
-    return stream.getvalue()
+        lines.append(map(cell, (*who, assignment, row.score, row.points, row.penalty, pages)))
+    return to_csv(lines)
