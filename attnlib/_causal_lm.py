@@ -411,9 +411,13 @@ class CausalLM(Generic[A]):
             positions = positions[:, None, :]  # (B, 1, T), the same for all heads
         return rope_tables(positions, self.head_dim, base=base, scaling=self.config.rope_scaling)
 
+    def _normalize(self, x: Array) -> Array:
+        """Return the final norm of the states (B, T, E)."""
+        return self.norm(x)
+
     def _logits(self, x: Array) -> Array:
         """Return the logits (B, T, V) for the states (B, T, E) of the last layer."""
-        x = self.norm(x)
+        x = self._normalize(x)
         logits = x @ self.embed_tokens.weight.T if self.lm_head is None else self.lm_head(x)
         cap = self.logit_softcap
         if cap is None:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from attnlib._arrays import at_least_float32, is_autocast_enabled
 from attnlib._torch_tracing import is_eager_on_cpu
-from attnlib._torch_unchanged_layers import Kinds, Layer, Parameters, UnchangedLayers
+from attnlib._torch_unchanged_layers import GLOBAL_HOOKS, Kinds, Layer, Parameters, UnchangedLayers, hooks_of
 from attnlib.cache import KVCache
 from attnlib.positions import RopeScaling, rope_tables
 from attnlib.sdpa import scaled_dot_product_attention
@@ -57,7 +57,7 @@ class PlainLayers:
         self, stack: nn.ModuleList, x: Tensor, caches: Sequence[KVCache | None], positions: Tensor, rope: Rope | None
     ) -> Tensor | None:
         """Return the states (B, T, E) after all layers; None, with unchanged caches, if they have to be called."""
-        if not is_eager_on_cpu(x) or torch.is_grad_enabled() or is_autocast_enabled(x):
+        if not _is_plain_inference(x):
             return None
         if any([isinstance(own, StaticCache) for own in caches]):  # its length is a tensor that a call changes
             return None
@@ -90,6 +90,21 @@ class PlainLayers:
         return self._found.layers
 
 
+def normalize(norm: nn.Module, x: Tensor) -> Tensor:
+    """Return what a norm makes of the states (B, T, E): briefly for one vector, if nobody has changed the norm."""
+    own = norm.__dict__
+    if x.shape[:-1] != (1, 1) or type(norm) is not nn.RMSNorm or "forward" in own or "_compiled_call_impl" in own:
+        return norm(x)
+    if not _is_plain_inference(x) or any(GLOBAL_HOOKS) or any(hooks_of(own)):
+        return norm(x)
+    return _normed(norm, x.view(-1)).view(x.shape)
+
+
+def _is_plain_inference(x: Tensor) -> bool:
+    """Tell whether nothing watches what is computed with a tensor on the CPU, or changes its dtype."""
+    return is_eager_on_cpu(x) and not torch.is_grad_enabled() and not is_autocast_enabled(x)
+
+
 def _is_altered(attend: Any, rope: Rope | None) -> bool:
     """Tell whether an attention layer leaves out heads, has dropout, or does not rotate as its model does."""
     return bool(attend.ablated or attend.dropout or (attend.rope is None) != (rope is None))
@@ -113,11 +128,13 @@ def _context(layer: Layer, x: Tensor, B: int, T: int, cache: KVCache | None, tab
     v = _split(_project(x, layer.v_proj), B, T, H_kv, D)
     q = q if layer.q_norm is None else _normed(layer.q_norm, q)
     k = k if layer.k_norm is None else _normed(layer.k_norm, k)
-    if tables is not None:
+    if tables is not None and T > 1:
+        q, k = _rotated(q, *tables), _rotated(k, *tables)
+    elif tables is not None:  # the calls take longer than the computation
         both = _rotated(torch.cat((q, k), 1), *tables)
         q, k = both.narrow(1, 0, H), both.narrow(1, H, H_kv)
     if T == 1 and type(cache) is KVCache and _reads_everything(attend):
-        k, v = cache.append(k, v)  # (B, H_kv, S, D)
+        k, v = _append(cache, k, v)  # (B, H_kv, S, D)
         return scaled_dot_product_attention(q, k, v, enable_gqa=H_kv < H)
     options = attend._attention_options(cache, q, k, None, True)
     if cache is not None:
@@ -133,6 +150,27 @@ def _reads_everything(attend: Any) -> bool:
     return bool(attend.scale == attend.head_dim**-0.5)
 
 
+def _append(cache: KVCache, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """Add the key and the value of one token to a cache, and return all of them: briefly, where they plainly fit."""
+    start = cache.length
+    keys, values = _write(cache._keys, key, start), _write(cache._values, value, start)
+    if keys is None or values is None:
+        return cache.append(key, value)
+    cache.length = start + 1
+    return keys, values
+
+
+def _write(kept: Tensor | None, new: Tensor, start: int) -> Tensor | None:
+    """Write the row (B, H_kv, 1, D) at the position `start`, and return all rows up to it; None if it may not fit."""
+    if kept is None or kept.dtype is not new.dtype or kept.requires_grad or kept.device != new.device:
+        return None
+    B, H, room, D = kept.shape
+    if start >= room or new.shape != (B, H, 1, D):
+        return None
+    kept.narrow(2, start, 1).copy_(new)
+    return kept.narrow(2, 0, start + 1)
+
+
 def _feed_forward(layer: Layer, x: Tensor) -> Tensor:
     activation = layer.feed_forward.ACTIVATIONS[layer.feed_forward.activation]
     hidden = _project(x, layer.up_proj)  # (B T, ff_dim)
@@ -142,7 +180,10 @@ def _feed_forward(layer: Layer, x: Tensor) -> Tensor:
 
 
 def _project(x: Tensor, linear: Parameters) -> Tensor:
-    return F.linear(x, linear["weight"], linear["bias"])
+    weight, bias = linear["weight"], linear["bias"]
+    if x.ndim == 1 and bias is None:
+        return torch.mv(weight, x)  # what linear calls for one vector, after several other functions
+    return F.linear(x, weight, bias)
 
 
 def _split(x: Tensor, B: int, T: int, heads: int, D: int) -> Tensor:

@@ -27,7 +27,7 @@ with explain_missing("attnlib.torch"):
     import torch.nn.functional as F
     from torch import Tensor, empty, nn, zeros
 
-    from attnlib._torch_plain_layers import PlainLayers, Rope
+    from attnlib._torch_plain_layers import PlainLayers, Rope, normalize
     from attnlib._torch_unchanged_layers import Kinds
 
 __all__ = [
@@ -133,3 +133,6 @@ class CausalLM(_causal_lm.CausalLM[Tensor], _Parts):
         c = self.config
         rope = None if c.rope_base is None else Rope(self.head_dim, c.rope_base, c.rope_scaling)
         return self._plain_layers.run(self.layers, x, caches, positions, rope)
+
+    def _normalize(self, x: Tensor) -> Tensor:
+        return normalize(self.norm, x)

@@ -191,6 +191,30 @@ def test_a_hook_of_all_modules_is_called_until_it_is_removed(monkeypatch):
         assert is_plain(monkeypatch, lambda: model(tokens))
 
 
+def replace_norm_call(model):
+    norm = model.norm
+    norm.forward = lambda x: 2 * nn.RMSNorm.forward(norm, x)
+
+
+FINAL_NORMS = {
+    "a hook": lambda m: m.norm.register_forward_hook(lambda *a: 2 * a[-1]),
+    "a call of its own": replace_norm_call,
+    "another norm": lambda m: setattr(m, "norm", nn.LayerNorm(E, dtype=torch.float64)),
+    "another weight": lambda m: m.norm.weight.add_(1),
+}
+
+
+@pytest.mark.parametrize("change", FINAL_NORMS.values(), ids=FINAL_NORMS)
+def test_a_changed_final_norm_counts_for_a_single_token(change):
+    model, tokens = build(CPU, config()), tokens_of(CPU, 1, 5)
+    with torch.no_grad():
+        before = model(tokens[:, :1])
+        change(model)
+        after, all_tokens = model(tokens[:, :1]), model(tokens)
+    torch.testing.assert_close(after, all_tokens[:, :1], atol=1e-9, rtol=0)
+    assert (after - before).abs().max() > 0.01
+
+
 def test_parameters_and_layers_that_replace_others_count_at_once(monkeypatch):
     model, tokens = build(CPU, config(num_kv_heads=2, qkv_bias=True)), tokens_of(CPU, 2, 5)
     other = build(CPU, config(num_kv_heads=2, qkv_bias=True), seed=5)
@@ -295,4 +319,6 @@ def test_a_cache_of_another_batch_is_refused_as_the_layers_do():
         model(tokens[:2], cache=cache)
         with pytest.raises(ValueError, match=r"key has shape \(3, 6, 5, 4\), but \(2, 6, T, 4\) is needed"):
             model(tokens, cache=cache)
+        with pytest.raises(ValueError, match=r"key has shape \(1, 6, 1, 4\), but \(2, 6, T, 4\) is needed"):
+            model(tokens[:1, :1], cache=cache)  # one sequence, which copying would repeat
     assert [one.length for one in cache] == [5] * LAYERS
