@@ -128,8 +128,8 @@ serve: $(READY) ## show the book at http://localhost:8000; if the build fails, s
 
 exercises: $(RELEASED) ## generate exercises/ from solutions/
 
-work: $(STUDENT) ## copy the exercises into work/ without overwriting any file there; ASSIGNMENT=NAME copies one
-	@python -m grading work $(ASSIGNMENT)
+work: $(STUDENT) ## copy the exercises into work/ without overwriting any file there; ASSIGNMENT=NAME copies one, ID=YOURS puts your id into it
+	@python -m grading work $(ASSIGNMENT) $(if $(ID),--student "$(ID)")
 	@echo "Open a notebook from this folder, so that its links into the book work:" \
 		".venv/bin/jupyter lab --notebook-dir=. work/ASSIGNMENT/NOTEBOOK.ipynb"
 

@@ -46,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     copied = "copy an assignment to work on, without ever overwriting one that is already there"
     work = _command(commands, "work", copied, "?")
     work.add_argument("--to", type=Path, metavar="FOLDER", help="where to copy it (default: work/)")
+    work.add_argument("--student", default="", metavar="ID", help="whose copy it is: options get an order of their own")
     new = commands.add_parser("new-course", help="set up the folder of a class", description=ABOUT_NEW_COURSE)
     _new_course_options(new)
     _class_command(commands, "doctor-course", "say what is missing before a class can be graded, and what to do")
@@ -222,7 +223,7 @@ def _release(course: Course, asked: argparse.Namespace) -> int:
 def _work(course: Course, asked: argparse.Namespace) -> int:
     from grading.handout import WORK_FOLDER, start_work
 
-    print("\n".join(start_work(course, asked.assignment, asked.to or course.root / WORK_FOLDER)))
+    print("\n".join(start_work(course, asked.assignment, asked.to or course.root / WORK_FOLDER, asked.student)))
     return 0
 
 

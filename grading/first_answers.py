@@ -1,4 +1,7 @@
-"""The first graded answer to each question with options counts, so that feedback is no way to find the right one."""
+"""The first graded answer to each question with options counts, so that feedback is no way to find the right one.
+
+An option is noted by the letter under which it was written, whichever letter the student saw.
+"""
 
 import json
 from collections.abc import Iterable
@@ -15,7 +18,7 @@ MAX_BYTES = 100_000
 def keep_first_answers(
     course: Course, assignment: str, student: str, choices: Iterable[tuple[GradedCell, Answered]]
 ) -> None:
-    """Note the options that a student chose for the first time, and put earlier ones into what came back.
+    """Note the options that a student chose for the first time, and put earlier ones, and who chose, into what came.
 
     Raises:
         GradingError: the file with the student's first answers cannot be read.
@@ -25,7 +28,8 @@ def keep_first_answers(
     now = dict(before)
     for graded_cell, answered in choices:
         assert graded_cell.question is not None
-        chosen = Choice(graded_cell.question, (answered.facts or {}).get("value")).letter
+        answered.student = student
+        chosen = Choice(graded_cell.question, (answered.facts or {}).get("value"), student=student).letter
         answered.first = before.get(graded_cell.cell)
         if chosen:
             now.setdefault(graded_cell.cell, chosen)

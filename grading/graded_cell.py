@@ -11,7 +11,7 @@ from attnlib.checks.catalogue import CATALOGUE, QUESTIONS
 from attnlib.checks.exercise import Exercise
 from attnlib.checks.mutation.target import Target
 from attnlib.checks.mutation.targets import TARGETS
-from attnlib.checks.questions import Question
+from attnlib.checks.options import Question
 from grading._untyped import NotebookNode, is_grade, is_solution
 from grading.answer_keys import answer_key
 from grading.course import GradingError

@@ -9,6 +9,7 @@ copied there once.
 A copy of the course without ``solutions/`` cannot generate notebooks. There, the list says what is released.
 """
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from grading.course import Course, GradingError, log_file
 
 RELEASED_FOLDER = Path("_build", "released")
 EXERCISES_FOLDER, WORK_FOLDER = Path("exercises"), Path("work")
+STUDENT_CELL = "student"  # the id of the cell that says whose notebook it is
 DIGESTS = EXERCISES_FOLDER / "SHA256SUMS"
 
 READ_ONLY_MODE = 0o444
@@ -55,8 +57,10 @@ def released(course: Course, assignment: str | None = None) -> Files:
     return _generated(course, assignment) if course.assignments() else _found(course, _digests(course))
 
 
-def start_work(course: Course, assignment: str | None, folder: Path) -> list[str]:
+def start_work(course: Course, assignment: str | None, folder: Path, student: str = "") -> list[str]:
     """Copy released notebooks into a student's folder, unless they are already there, and return what happened.
+
+    If it is known who the ``student`` is, each copy says so, and shows options in an order of the student's own.
 
     Raises:
         GradingError: there is no such assignment, nothing has been released yet, or the folder cannot be written to.
@@ -69,7 +73,19 @@ def start_work(course: Course, assignment: str | None, folder: Path) -> list[str
         raise GradingError(f"{assignment} has not been released; these have: {', '.join(names)}")
     chosen = {path: digest for path, digest in digests.items() if assignment in (None, path.partition("/")[0])}
     with _writing(folder):
-        return [_copied(folder / path, content) for path, content in _found(course, chosen).items()]
+        found = _found(course, chosen).items()
+        return [_copied(folder / path, _owned(content, student) if student else content) for path, content in found]
+
+
+def _owned(content: bytes, student: str) -> bytes:
+    """Return a notebook with a cell that says whose it is, below the first cell of code."""
+    notebook = json.loads(content)
+    at = next(i for i, cell in enumerate(notebook["cells"]) if cell["cell_type"] == "code")
+    says = f"set_student({json.dumps(student, ensure_ascii=False)})"
+    source = ["from attnlib.checks import set_student\n", "\n", says]
+    empty: dict[str, object] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    notebook["cells"].insert(at + 1, empty | {"id": STUDENT_CELL, "source": source})
+    return (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 @contextmanager

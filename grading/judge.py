@@ -19,6 +19,7 @@ from attnlib.checks.mutation.kill_matrix import KillMatrix
 from attnlib.checks.mutation.kill_report import KillReport
 from attnlib.checks.mutation.sample import draw_sample
 from attnlib.checks.mutation.target import Target
+from attnlib.checks.options import Question
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
 from grading._untyped import NotebookNode, new_output
@@ -101,12 +102,17 @@ class Judge:
         if isinstance(wrong := facts.get("error"), dict):
             return [error(_text(wrong.get("name")) or "Error", _text(wrong.get("text")) or "")]
         if question := graded_cell.question:
-            choice = Choice(question, _text(facts.get("value")), graded_cell.points, answer_key(question.name))
-            return _shown(replace(choice, first=answered.first), graded_cell.points)
+            return _shown(_choice(graded_cell, question, answered), graded_cell.points)
         if facts.get("callable") is not True:
             said = f"{graded_cell.expression} is of type {_text(facts.get('kind'))}, but a function is needed"
             return [error("TypeError", said)]
         return _shown(self._report(graded_cell, answered, stop), graded_cell.points)
+
+    def options(self, graded_cell: GradedCell, answered: Answered) -> NotebookNode:
+        """Return an output with the options of a question, as the student saw them."""
+        assert graded_cell.question is not None
+        shown = _choice(graded_cell, graded_cell.question, answered).options.markdown()
+        return new_output("display_data", data={"text/markdown": shown, "text/plain": shown})
 
     def _outputs_of_tests(
         self, target: Target, points: float, answered: Answered | None, stop: str
@@ -147,6 +153,12 @@ class Judge:
             if answer.problem is None and not _complete(answer, evaluation.expected[i]):
                 answers[i] = Answer(problem="sent no answer")
         return replace(evaluation.report(answers), points=graded_cell.points, hints=graded_cell.hints)
+
+
+def _choice(graded_cell: GradedCell, question: Question, answered: Answered) -> Choice:
+    """Return what came for a question with options, with the key."""
+    chosen, key = _text((answered.facts or {}).get("value")), answer_key(question.name)
+    return Choice(question, chosen, graded_cell.points, key, answered.first, answered.student, answered.stated)
 
 
 def _sound(evaluation: Evaluation) -> Evaluation:

@@ -8,6 +8,7 @@ from pathlib import Path
 from grading._untyped import NotebookNode, is_grade, is_solution, new_output, read_notebook
 from grading.graded_cell import GradedCell, is_autograded, read_graded_cell
 from grading.judge import Judge, error
+from grading.options_shown import question_shown, stated_student
 from grading.sandbox.limits import Limits
 from grading.task import Answered, Result, Step, Task
 from grading.verdict import Verdict
@@ -84,15 +85,19 @@ class NotebookTemplate:
         return found
 
     def choices(self, notebook: NotebookNode, result: Result) -> Iterator[tuple[GradedCell, Answered]]:
-        """Yield the questions with options, and what came back for each."""
+        """Yield the questions with options, and what came back for each, with the student whom the notebook states."""
+        stated = stated_student(notebook)
         for i, cell in enumerate(_code(notebook)):
             graded_cell = self.graded_cells.get(_name(cell)) if is_autograded(cell) else None
             if graded_cell and graded_cell.question and i in result.answered:
+                result.answered[i].stated = stated
                 yield graded_cell, result.answered[i]
 
     def marked(self, notebook: NotebookNode, result: Result, judge: Judge) -> tuple[NotebookNode, NotebookVerdict]:
         """Put the results and the marks of each graded cell into the notebook; return it, and the verdict on it."""
         verdicts = []
+        choices = self.choices(notebook, result)
+        options = {asked.question.name: [judge.options(asked, came)] for asked, came in choices if asked.question}
         for i, cell in enumerate(_code(notebook)):
             verdict, reason = result.stops.get(i, ("", ""))
             if is_autograded(cell):
@@ -100,6 +105,7 @@ class NotebookTemplate:
                 verdicts += failed
             else:
                 cell.outputs = [_output(output, i + 1) for output in result.outputs.get(i, [])]
+                cell.outputs += options.get(question_shown(cell), [])
                 cell.outputs += (
                     [new_output("stream", name="stdout", text=CELL_SKIPPED_NOTICE)] if _only_shows(cell) else []
                 )

@@ -57,7 +57,8 @@ class Answered:
     """What came back from a probe: facts about an implementation and its answers by case, or the value of a choice.
 
     ``tests`` holds the outcomes of tests by the number of the implementation, and ``used`` the kinds of their inputs.
-    ``first`` does not come from the box: it is the option that counts because an earlier submission chose it.
+    The rest does not come from the box: ``first`` is the option that counts because an earlier submission chose it,
+    ``student`` who handed the answer in, and ``stated`` the student whose order of options the notebook asks for.
     """
 
     facts: dict[str, Any] | None = None
@@ -65,6 +66,8 @@ class Answered:
     tests: dict[int, list[Any]] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     first: str | None = None
+    student: str = ""
+    stated: str = ""
 
 
 @dataclass

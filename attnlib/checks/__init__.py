@@ -1,7 +1,8 @@
 """Checks that name the mistake.
 
 ``check`` is called in a notebook's test cell: it shows a report and returns the points earned. ``failing_case`` returns
-an input that failed in it. ``check_tests`` grades tests by the mistakes that they catch.
+an input that failed in it. ``check_tests`` grades tests by the mistakes that they catch. ``show_options`` shows the
+options of a question, for which ``check_choice`` takes an answer; ``set_student`` says in whose order.
 ``examine`` shows nothing: it returns the :class:`Report`. Only ``check`` warns about a correct answer that calls a
 function which would solve the exercise.
 """
@@ -18,9 +19,11 @@ from attnlib.checks.evaluation import examine, exercises, prepare_evaluation
 from attnlib.checks.failing_input import FailingCase, NoFailingCase
 from attnlib.checks.mutation.kill_report import KillReport
 from attnlib.checks.mutation.run_tests import report_on_tests
+from attnlib.checks.options import Options, Question
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
 from attnlib.checks.session import failing_case, keep, kept_case
+from attnlib.checks.student import current_student, set_student
 
 __all__ = [
     "CheckFailed",
@@ -35,6 +38,8 @@ __all__ = [
     "examine",
     "exercises",
     "failing_case",
+    "set_student",
+    "show_options",
 ]
 
 listeners: list[Callable[[Report | Choice | KillReport], Any]] = []  # each is called with every report that is shown
@@ -92,6 +97,27 @@ def check(name: str, implementation: Implementation, *, points: float = 1, hint:
     return report.score * float(points)
 
 
+def show_options(name: str) -> None:
+    """Show the options of a question, in an order of the student's own if :func:`set_student` has said who it is.
+
+    Args:
+        name: a question of the course.
+
+    Raises:
+        ValueError: there is no such question.
+
+    Example:
+        >>> set_student("ada")
+        >>> show_options("reading-an-alignment")
+        P. 8 and 9
+        Q. 0 and 1
+        R. 12 and 13
+        S. 5 and 6
+        >>> set_student("")
+    """
+    _display(Options(_question(name), current_student()))
+
+
 def check_choice(name: str, answer: str | None, *, points: float = 1) -> None:
     """Say which option of a question is chosen. Whether it is right is known only where answers are graded.
 
@@ -105,9 +131,7 @@ def check_choice(name: str, answer: str | None, *, points: float = 1) -> None:
         ValueError: ``points`` is not a positive number, or there is no such question.
     """
     _require_positive(points)
-    if name not in QUESTIONS:
-        raise ValueError(f"there is no question {name!r}. The questions are: {', '.join(QUESTIONS)}")
-    choice = Choice(QUESTIONS[name], answer, float(points))
+    choice = Choice(_question(name), answer, float(points), student=current_student())
     _show(choice)
     if not choice.passed:
         raise CheckFailed(choice.message)
@@ -147,20 +171,30 @@ def check_tests(name: str, tests: Any, *, points: float = 1, seed: int = 0) -> f
     return report.score * float(points)
 
 
+def _question(name: str) -> Question:
+    if name not in QUESTIONS:
+        raise ValueError(f"there is no question {name!r}. The questions are: {', '.join(QUESTIONS)}")
+    return QUESTIONS[name]
+
+
 def _require_positive(points: float) -> None:
     if not 0 < points < float("inf"):
         raise ValueError(f"points is {points}, but a positive number is needed")
 
 
 def _show(report: Report | Choice | KillReport) -> None:
-    """Show the report as rich output in a notebook, as text elsewhere. IPython is used only if it already runs."""
     for listener in listeners:
         listener(report)
+    _display(report)
+
+
+def _display(shown: Report | Choice | KillReport | Options) -> None:
+    """Show something as rich output in a notebook, as text elsewhere. IPython is used only if it already runs."""
     ipython = sys.modules.get("IPython")
     if ipython is not None and ipython.get_ipython() is not None:
-        ipython.display.display(report)
+        ipython.display.display(shown)
     else:
-        print(report)
+        print(shown)
 
 
 browser.begin()

@@ -1,4 +1,4 @@
-"""Questions with options to choose from. Which option is right, and why, is known only where answers are graded."""
+"""Answers to questions with options. Which option is right, and why, is known only where answers are graded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,23 +8,20 @@ from attnlib.checks import report_html
 from attnlib.checks.array_text import counted
 from attnlib.checks.book_links import address, reread, section_data
 from attnlib.checks.exercise import Section
+from attnlib.checks.options import Options, Question
 from attnlib.checks.report import MIME_TYPE
+from attnlib.checks.student import normal
 
 IGNORED_AROUND_ANSWERS = " \t\r\n\"'`“”‘’"  # spaces and quotation marks that can surround an answer
 HANDED_IN = (
     "This answer is handed in with your notebook. The check does not know which option is right: after grading, your "
     "feedback explains the option that you chose."
 )
+ANOTHER_STUDENT = (
+    "Your notebook shows its options in the order of {!r}, but it was handed in by {!r}, so each letter was read as in "
+    "the order of the latter. State your own id in set_student(…)."
+)
 FIRST_COUNTS = "Your first answer that was graded counts, and it was {}. A later answer does not change the points."
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question: its name, the letters of its options, and what to reread. Its text is in the notebook."""
-
-    name: str
-    options: str
-    section: Section
 
 
 @dataclass(frozen=True)
@@ -45,6 +42,8 @@ class Choice:
         points: what the right answer earns; None outside of a graded cell.
         key: what is right; None in a student's notebook, which does not know it.
         first: the option that counts because an earlier submission that was graded chose it.
+        student: who hands the answer in, or "" if nobody knows; options in an order of their own are read by it.
+        stated: the id that the notebook states, or "" if it states none.
     """
 
     question: Question
@@ -52,17 +51,34 @@ class Choice:
     points: float | None = None
     key: AnswerKey | None = None
     first: str | None = None
+    student: str = ""
+    stated: str = ""
 
     @property
     def letter(self) -> str | None:
-        """The option that counts, or None if there is none."""
+        """The option that counts, by the letter under which it was written, or None if there is none."""
         return self.first or self._chosen
+
+    @property
+    def _written(self) -> str:
+        """The letter that the student wrote, or something else if the answer is not a letter."""
+        return self.answer.strip(IGNORED_AROUND_ANSWERS).upper() if isinstance(self.answer, str) else ""
+
+    @property
+    def options(self) -> Options:
+        """The options as the student saw them: as they were written if the answer is one of those letters."""
+        own = Options(self.question, self.student)
+        return own if self._written in own.letters else Options(self.question)
 
     @property
     def _chosen(self) -> str | None:
         """The option that the answer names, or None if it is not an option."""
-        letter = self.answer.strip(IGNORED_AROUND_ANSWERS).upper() if isinstance(self.answer, str) else ""
-        return letter if len(letter) == 1 and letter in self.question.options else None
+        return self.options.letters.get(self._written)
+
+    @property
+    def shown(self) -> str | None:
+        """The option that counts, by the letter that the student saw."""
+        return self.letter and self.options.label(self.letter)
 
     @property
     def is_open(self) -> bool:
@@ -85,10 +101,13 @@ class Choice:
 
     @property
     def title(self) -> str:
-        """The verdict in a few words."""
-        if self.letter is None:
+        """The verdict in a few words, with the letter that the student saw."""
+        return self._verdict(self.shown)
+
+    def _verdict(self, letter: str | None) -> str:
+        if letter is None:
             return "not answered yet" if self.answer is None else "none of the options"
-        return f"{self.letter}, " + ("to be graded" if self.is_open else "right" if self._is_right else "not right")
+        return f"{letter}, " + ("to be graded" if self.is_open else "right" if self._is_right else "not right")
 
     @property
     def message(self) -> str:
@@ -115,17 +134,25 @@ class Choice:
     def what(self) -> str:
         """Return the explanation of the option that was chosen, or how to choose one."""
         if self.letter is None:
-            letters = ", ".join(f'"{letter}"' for letter in self.question.options)
+            letters = ", ".join(f'"{letter}"' for letter in Options(self.question, self.student).letters)
             came = "" if self.answer is None else f" Your answer is {str(self.answer)[:80]!r}."
             return f"Set the answer to one of {letters}, with the quotation marks, and run both cells again.{came}"
-        explained = HANDED_IN if self.key is None else self.key.why[self.letter]
-        return explained if self.letter == self._chosen else f"{explained}\n{FIRST_COUNTS.format(self.letter)}"
+        said = [HANDED_IN if self.key is None else self.key.why[self.letter]]
+        if self.letter != self._chosen:
+            said.append(FIRST_COUNTS.format(self.shown))
+        if self.options.student and self.stated and normal(self.stated) != normal(self.student):
+            said.append(ANOTHER_STUDENT.format(self.stated, self.student))
+        return "\n".join(said)
 
     def data(self) -> dict[str, Any]:
-        """Return what a machine needs, as plain JSON values; the chosen option takes the place of a mistake."""
-        keys = ("score", "passed", "title", "message", "points")
+        """Return what a machine needs, as plain JSON values; the chosen option takes the place of a mistake.
+
+        Its letter, and that in the title, is the one under which it was written, which is the same for all students.
+        """
+        keys = ("score", "passed", "message", "points")
         chosen = {"exercise": self.question.name, "backend": "choice", "mistake": None if self.passed else self.letter}
-        return chosen | {key: getattr(self, key) for key in keys} | section_data(self.section)
+        said = {"title": self._verdict(self.letter)} | {key: getattr(self, key) for key in keys}
+        return chosen | said | section_data(self.section)
 
     def __str__(self) -> str:
         return self.message

@@ -10,6 +10,7 @@ from grading.lateness import MIN_LATENESS
 from grading.outcome import plain
 from grading.pool import Pool
 from grading.release import register
+from grading.report import Row
 from grading.run import How
 from grading.run_state import lock
 from grading.text import counted, points
@@ -27,22 +28,34 @@ def choose_best(course: Course, assignment: str, how: How, pool: Pool | None = N
     attempts = Attempts(course, assignment)
     everything = {student: attempts.of(student) for student in attempts.students()}
     several = {student: kept for student, kept in everything.items() if len({one.digest for one in kept}) > 1}
-    folders = {
-        f"{student}+{i}": attempts.folder(student) / one.name
-        for student, kept in several.items()
-        for i, one in enumerate(kept)
-    }
-    if not folders:
+    if not several:
         return "Nobody has several attempts."
-    graded = trial_run(course, assignment, folders, how, pool)
+    graded = _graded(course, assignment, several, how, pool)
     with lock(course):
         register(course, assignment, log_file(course, assignment))
         failed = {name for name, row in graded.items() if row.outcome.verdict is Verdict.INFRASTRUCTURE}
         scores = {name: row.score for name, row in graded.items()}
         penalties = _penalties(course, assignment, several, scores)
-        net = {name: scores.get(name, 0.0) - penalties[name] for name in folders}
+        net = {name: scores.get(name, 0.0) - penalty for name, penalty in penalties.items()}
         said = [_submit_best(attempts, kept, net, failed) for kept in several.values()]
     return "\n".join([f"The best attempt counts ({counted(len(several), 'student')} with several):", *said])
+
+
+def _graded(
+    course: Course, assignment: str, several: Mapping[str, Sequence[Attempt]], how: How, pool: Pool | None
+) -> dict[str, Row]:
+    """Return what each attempt earns: the first ones of all students, then the second ones, and so on.
+
+    Students keep their ids in each of these runs, since the order of their options depends on them.
+    """
+    attempts, found = Attempts(course, assignment), dict[str, Row]()
+    for i in range(max(map(len, several.values()))):
+        folders = {
+            student: attempts.folder(student) / kept[i].name for student, kept in several.items() if i < len(kept)
+        }
+        rows = trial_run(course, assignment, folders, how, pool)
+        found |= {f"{student}+{i}": row for student, row in rows.items()}
+    return found
 
 
 def _submit_best(attempts: Attempts, kept: Sequence[Attempt], net: Mapping[str, float], failed: Collection[str]) -> str:

@@ -1,6 +1,7 @@
 """A small book, built as the real one: whose notebooks get in, which pages are executed, and what a failure leaves."""
 
 import os
+import re
 import shutil
 
 import nbformat
@@ -49,7 +50,9 @@ def notebook(answer: str, output: str = "") -> str:
     outputs = [new_output("stream", name="stdout", text=output)] if output else []
     cell = new_code_cell(answer, id="answer", outputs=outputs)
     about = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    return nbformat.writes(new_notebook(metadata=about, cells=[new_markdown_cell("# The exercise", id="title"), cell]))
+    options = new_code_cell('show_options("a-key-twice")', id="options")
+    cells = [new_markdown_cell("# The exercise", id="title"), options, cell]
+    return nbformat.writes(new_notebook(metadata=about, cells=cells))
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +91,13 @@ def test_what_a_student_wrote_in_exercises_neither_gets_in_nor_breaks_it(book):
     assert "NotImplementedError" in site(folder, "exercises/tiny/tiny.html")
     everything = [path for path in (folder / "_build").rglob("*") if path.is_file()]
     assert not [path for path in everything if b"MINE" in path.read_bytes()]
+
+
+def test_the_page_of_an_exercise_shows_the_options_that_its_notebook_shows_when_it_is_run(book):
+    page = site(book[0], "exercises/tiny/tiny.html")
+    assert re.findall(r"<li><p><strong>([A-Z])\.</strong>", page) == list("ABCD")
+    assert "a key that is already there is found only once." in page
+    assert "show_options" not in page
 
 
 def test_servers_that_know_jekyll_are_told_to_serve_all_of_it(book):

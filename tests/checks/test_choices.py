@@ -9,6 +9,7 @@ import pytest
 import attnlib
 from attnlib.checks import CheckFailed, Choice, check_choice
 from attnlib.checks.catalogue import ASSIGNMENTS, QUESTIONS
+from attnlib.checks.options import option_texts
 from attnlib.checks.report import MIME_TYPE
 from grading.answer_keys import answer_key, answer_keys
 
@@ -47,7 +48,8 @@ def test_the_answer_in_the_solutions_is_the_one_of_the_key(assignment):
 
 def test_nothing_that_is_installed_says_which_option_is_right():
     package = Path(attnlib.__file__).parent
-    installed = " ".join(" ".join(file.read_text(encoding="utf-8").split()) for file in package.rglob("*.py"))
+    files = [file for kind in ("*.py", "*.toml") for file in package.rglob(kind)]
+    installed = " ".join(" ".join(file.read_text(encoding="utf-8").split()) for file in files)
     assert "digest_of_answer" not in installed
     for name, key in answer_keys().items():
         assert f'Question("{name}", "{"".join(key.why)}", ' in installed, "the letters, and where to reread"
@@ -59,8 +61,8 @@ def test_the_options_in_the_notebook_are_those_that_are_explained(assignment):
     source = list(cells(assignment).values())
     for question in ASSIGNMENTS[assignment].QUESTIONS:
         (place,) = (n for n, text in enumerate(source) if f'check_choice("{question.name}"' in text)
-        asked = next(text for text in reversed(source[:place]) if "**A.**" in text)
-        assert re.findall(r"\*\*([A-Z])\.\*\*", asked) == list(question.options)
+        assert source[place - 2] == f'show_options("{question.name}")', "before the answer and its check"
+        assert list(option_texts()[question.name]) == list(question.options)
 
 
 def test_the_right_letter_is_not_always_the_same():

@@ -14,6 +14,7 @@ from attnlib.checks.mutation.answers import Answers
 from attnlib.checks.mutation.mutants import mutants_of
 from attnlib.checks.mutation.run_tests import MAX_CALLS
 from attnlib.checks.mutation.targets import TARGETS
+from attnlib.checks.options import option_texts
 from grading.answer_keys import answer_key
 
 GIVEN = {"np": np, "attnlib": attnlib, "check_tests": check_tests}
@@ -80,8 +81,7 @@ def defined(name):
 
 def line_of(question):
     """Return the line that the right option names."""
-    right, task = answer_key(question.name).right, CELLS[f"{question.name}-task"]
-    (text,) = re.findall(rf"^- \*\*{right}\.\*\* (.*)", task, re.MULTILINE)
+    text = option_texts()[question.name][answer_key(question.name).right]
     return listed(question.name).split("\n")[int(re.match(r"Line (\d)", text)[1]) - 1].strip()
 
 

@@ -12,7 +12,7 @@ from attnlib.checks.catalogue import (
     transformer,
 )
 from attnlib.checks.exercise import Exercise
-from attnlib.checks.questions import Question
+from attnlib.checks.options import Question
 
 ASSIGNMENTS = {
     "01-context-vectors": context_vectors,

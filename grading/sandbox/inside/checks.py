@@ -5,7 +5,17 @@ A notebook imports the names and may call them; nothing is examined here, becaus
 
 from typing import Any
 
-__all__ = ["CheckFailed", "check", "check_choice", "check_tests", "examine", "exercises", "failing_case"]
+__all__ = [
+    "CheckFailed",
+    "check",
+    "check_choice",
+    "check_tests",
+    "examine",
+    "exercises",
+    "failing_case",
+    "set_student",
+    "show_options",
+]
 
 NOT_EXAMINED = "is not examined here: while a notebook is being graded, only the assignment's own checks are answered."
 listeners: list[Any] = []
@@ -46,6 +56,14 @@ check_choice = check_tests = check
 def failing_case(name: str) -> NotExamined:
     """Return what is false and says that nothing is examined here."""
     return NotExamined(name)
+
+
+def show_options(name: str) -> None:
+    """Show nothing: the options are put into the feedback outside, as the student saw them."""
+
+
+def set_student(student: str) -> None:
+    """Do nothing: who handed the work in is known outside."""
 
 
 def exercises() -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The questions with options to choose from. Which option is right is written in ``solutions/answers.toml``."""
 
 from attnlib.checks.catalogue.masking.sections import CACHE, LEAKS, POLARITY
-from attnlib.checks.questions import Question
+from attnlib.checks.options import Question
 
 QUESTIONS: tuple[Question, ...] = (
     Question("mask-polarity", "ABCD", POLARITY),

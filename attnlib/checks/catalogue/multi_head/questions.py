@@ -1,7 +1,7 @@
 """The questions with options to choose from. Which option is right is written in ``solutions/answers.toml``."""
 
 from attnlib.checks.catalogue.multi_head.sections import ONE_AVERAGE, OUTPUT_PROJECTION, SCALE
-from attnlib.checks.questions import Question
+from attnlib.checks.options import Question
 
 QUESTIONS: tuple[Question, ...] = (
     Question("wider-or-more", "ABCD", ONE_AVERAGE),

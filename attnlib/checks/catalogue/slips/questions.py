@@ -4,7 +4,7 @@ Which line is wrong is written in ``solutions/answers.toml``.
 """
 
 from attnlib.checks.catalogue.slips.sections import CACHE, OFFSET, SHIFT, SPLIT, TURN, WRONG_ROOT
-from attnlib.checks.questions import Question
+from attnlib.checks.options import Question
 
 QUESTIONS: tuple[Question, ...] = (
     Question("listing-softmax", "ABCD", SHIFT),

@@ -1,0 +1,86 @@
+"""Questions, and their options in an order of each student's own. Which of them is right is not known here.
+
+A student who has not stated an id sees the options as they were written, with the letters A to D. In an order of a
+student's own they are P to S, so that each answer says by itself which of the two its letter refers to. That order
+depends only on the question, which belongs to one assignment, and on the student's id.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from attnlib.checks.exercise import Section
+from attnlib.checks.student import normal
+
+FILE = Path(__file__).parent / "catalogue" / "options.toml"
+OWN_LETTERS = "PQRSTUVW"  # none of them is the letter of an option as it was written
+AS_WRITTEN = (
+    "In a course, you can have the options in an order of your own: in a cell of your own, run from attnlib.checks "
+    'import set_student, then set_student("…") with the id under which you hand in your work, and then this cell again.'
+)
+
+
+@lru_cache(maxsize=1)
+def option_texts() -> dict[str, dict[str, str]]:
+    """Return the text of every option, by the name of the question and the letter under which it was written."""
+    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question: its name, the letters of its options as they were written, and what to reread.
+
+    Its text is in the notebook, and the texts of its options are in ``catalogue/options.toml``.
+    """
+
+    name: str
+    options: str
+    section: Section
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a question as one student sees them.
+
+    Attributes:
+        question: the question.
+        student: the student's id; ``""`` for the order in which the options were written.
+    """
+
+    question: Question
+    student: str = ""
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """The letters that are shown, in order, each with the one under which the option was written."""
+        written = self.question.options
+        if not normal(self.student):
+            return {letter: letter for letter in written}
+        return dict(zip(OWN_LETTERS, sorted(written, key=self._place), strict=False))
+
+    def _place(self, letter: str) -> bytes:
+        """Return what the options are sorted by: digests, so that every order is equally likely."""
+        return sha256(f"{self.question.name} {letter} {normal(self.student)}".encode()).digest()
+
+    def label(self, letter: str) -> str:
+        """Return the letter that is shown for an option, given the one under which it was written."""
+        return next(shown for shown, written in self.letters.items() if written == letter)
+
+    def _texts(self) -> list[tuple[str, str]]:
+        texts = option_texts()[self.question.name]
+        return [(shown, texts[written]) for shown, written in self.letters.items()]
+
+    def __str__(self) -> str:
+        lines = [f"{letter}. {text}" for letter, text in self._texts()]
+        return "\n".join(lines if normal(self.student) else [*lines, AS_WRITTEN])
+
+    def markdown(self) -> str:
+        """Return the options as a list, without any remark."""
+        return "\n".join(f"- **{letter}.** {text}" for letter, text in self._texts())
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        remark = "" if normal(self.student) else f"\n\n*{AS_WRITTEN}*"
+        return {"text/plain": str(self), "text/markdown": self.markdown() + remark}

@@ -1,0 +1,145 @@
+"""Each student sees options in an order of their own, the same everywhere, and is graded by what they saw."""
+
+import json
+import os
+import subprocess
+import sys
+from itertools import permutations
+
+import pytest
+
+from attnlib.checks import check_choice, set_student, show_options
+from attnlib.checks.catalogue import QUESTIONS
+from attnlib.checks.options import Options, option_texts
+from attnlib.checks.questions import Choice
+from attnlib.checks.report import MIME_TYPE
+from attnlib.checks.student import HUB_VARIABLE, STUDENT_VARIABLE, current_student
+from grading.answer_keys import answer_key
+
+CLASS = [f"student-{n}" for n in range(50)]
+QUESTION = QUESTIONS["shift-or-stretch"]
+KEY = answer_key(QUESTION.name)
+ORDERS = """
+import json
+from attnlib.checks.catalogue import QUESTIONS
+from attnlib.checks.options import Options
+print(json.dumps([Options(question, "ada").letters for question in QUESTIONS.values()]))
+"""
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch):
+    for variable in (STUDENT_VARIABLE, HUB_VARIABLE):
+        monkeypatch.setenv(variable, "")
+
+
+def right_letter(question, student):
+    """Return the letter that a student sees for the right option, looked up by its text."""
+    right = option_texts()[question.name][answer_key(question.name).right]
+    lines = str(Options(question, student)).split("\n")
+    (letter,) = (line[0] for line in lines if line[3:] == right)
+    return letter
+
+
+def graded(answer, student, **known):
+    return Choice(QUESTION, answer, 1.0, KEY, student=student, **known)
+
+
+def test_every_option_is_shown_once_and_students_see_them_in_different_orders():
+    for question in QUESTIONS.values():
+        shown = [tuple(str(Options(question, student)).split("\n")) for student in CLASS]
+        texts = set(option_texts()[question.name].values())
+        assert all({line[3:] for line in lines} == texts for lines in shown)
+        assert all([line[:3] for line in lines] == ["P. ", "Q. ", "R. ", "S. "] for lines in shown)
+        assert len(set(shown)) > 12, "of 24 orders"
+    assert len({tuple(Options(question, "ada").letters.values()) for question in QUESTIONS.values()}) > 12
+
+
+def test_the_order_is_the_same_in_three_processes():
+    here = json.dumps([Options(question, "ada").letters for question in QUESTIONS.values()])
+    for seed in ("1", "2"):
+        command = [sys.executable, "-c", ORDERS]
+        done = subprocess.run(
+            command, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == here
+
+
+def test_the_right_letter_is_uniform_over_a_class_of_fifty():
+    letters = [right_letter(question, student) for question in QUESTIONS.values() for student in CLASS]
+    expected = len(letters) / 4
+    assert sum((letters.count(letter) - expected) ** 2 / expected for letter in "PQRS") < 16.3  # p = 0.001, df = 3
+    for question in QUESTIONS.values():
+        counts = [[right_letter(question, student) for student in CLASS].count(letter) for letter in "PQRS"]
+        assert min(counts) >= 3, question.name
+
+
+def test_a_letter_copied_from_a_neighbour_earns_what_chance_gives():
+    right = {student: right_letter(QUESTION, student) for student in CLASS}
+    assert all(graded(right[student], student).score == 1 for student in CLASS)
+    copied = [graded(right[a], b).score for a, b in permutations(CLASS, 2)]
+    assert 0.18 < sum(copied) / len(copied) < 0.32
+
+
+@pytest.mark.parametrize("letter", "ABCD")
+def test_the_letters_of_the_written_order_mean_the_same_for_everybody(letter):
+    for student in ("", *CLASS[:4]):
+        assert graded(letter, student).letter == letter
+        assert graded(letter, student).score == (letter == KEY.right)
+
+
+def test_spaces_and_capitals_in_an_id_make_no_difference():
+    assert Options(QUESTION, " ADA ").letters == Options(QUESTION, "ada").letters != Options(QUESTION, "bela").letters
+    assert list(Options(QUESTION, "  ").letters) == list("ABCD")
+
+
+@pytest.mark.parametrize("letter", "PQRS")
+def test_feedback_explains_the_option_as_the_student_saw_it_and_statistics_use_the_written_letter(letter):
+    seen = next(line[3:] for line in str(Options(QUESTION, "ada")).split("\n") if line[0] == letter)
+    (written,) = (name for name, text in option_texts()[QUESTION.name].items() if text == seen)
+    bundle = graded(letter.lower(), "ada")._repr_mimebundle_()
+    assert bundle["text/plain"].startswith(("✓", "✗")[written != KEY.right] + f" shift-or-stretch: {letter}, ")
+    assert KEY.why[written] in bundle["text/plain"]
+    data = bundle[MIME_TYPE]
+    assert data["mistake"] == (None if written == KEY.right else written)
+    assert data["title"].startswith(f"{written}, ")
+
+
+def test_a_first_answer_is_named_by_the_letter_that_the_student_sees_now():
+    wrong = next(letter for letter in "ABCD" if letter != KEY.right)
+    choice = graded(right_letter(QUESTION, "ada"), "ada", first=wrong)
+    assert choice.score == 0
+    assert f"it was {Options(QUESTION, 'ada').label(wrong)}." in choice.message
+    assert f"it was {wrong}." in graded(KEY.right, "ada", first=wrong).message
+
+
+def test_who_states_the_id_of_another_is_read_by_their_own_and_told_so():
+    letter = right_letter(QUESTION, "bela")
+    said = graded(letter, "ada", stated="bela")
+    assert said.letter == Options(QUESTION, "ada").letters[letter] != KEY.right
+    assert "shows its options in the order of 'bela', but it was handed in by 'ada'" in said.message
+    for same in (graded(letter, "ada", stated=" Ada"), graded("C", "ada", stated="bela")):
+        assert "handed in by" not in same.message
+
+
+def test_in_a_notebook_the_order_is_that_of_the_student_who_was_stated_or_of_the_hub(monkeypatch, capsys):
+    show_options("shift-or-stretch")
+    assert capsys.readouterr().out.startswith("A. Nothing, both times")
+    monkeypatch.setenv(HUB_VARIABLE, "bela")
+    for student in ("bela", "ada"):
+        show_options("shift-or-stretch")
+        assert capsys.readouterr().out.strip() == str(Options(QUESTION, student))
+        set_student("ada")
+    assert current_student() == "ada"
+    for letter in "PQRSABCD":
+        check_choice("shift-or-stretch", letter)
+        assert f"{letter}, to be graded" in capsys.readouterr().out
+    with pytest.raises(TypeError, match="a string is needed"):
+        set_student(7)
+
+
+def test_options_come_as_a_list_that_says_how_to_get_an_order_of_ones_own():
+    shown = Options(QUESTION)._repr_mimebundle_()["text/markdown"]
+    assert shown.startswith("- **A.** Nothing, both times")
+    assert "set_student" in shown
+    assert "set_student" not in str(Options(QUESTION, "ada")._repr_mimebundle_())
