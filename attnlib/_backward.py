@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Protocol
 
 from attnlib._arrays import Array, at_least_float32, namespace, swapaxes
-from attnlib._blocks import blocks, mask_within_window
 from attnlib._head_groups import group_heads, in_groups, is_grouped
+from attnlib._score_blocks import blocks, mask_within_window
 from attnlib._spec import AttentionSpec, WindowSpec
 
 Gradients = tuple[Array, Array, Array]  # of query, key and value

@@ -323,7 +323,7 @@ class CausalLM(Generic[A]):
         positions = self._positions(tokens, positions, cache)
         x = self._embed(tokens, positions)  # (B, T, E)
         plainly = attn_mask is None and not need_weights
-        states = self._run_plainly(x, caches, positions) if plainly else None
+        states = self._run_fast(x, caches, positions) if plainly else None
         weights: list[Array] = []
         if states is None:
             states, weights = self._call_layers(x, attn_mask, caches, positions, need_weights)
@@ -343,7 +343,7 @@ class CausalLM(Generic[A]):
                 raise TypeError(f"cache[{n}] is a {type(one).__name__}, but a KVCache is needed: use new_cache()")
         return cache
 
-    def _run_plainly(self, x: Array, caches: Sequence[KVCache | None], positions: Array) -> Array | None:
+    def _run_fast(self, x: Array, caches: Sequence[KVCache | None], positions: Array) -> Array | None:
         """Return the states after all layers without calling them, where a library has a shorter way; else None."""
         return None
 

@@ -10,9 +10,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attnlib._arrays import at_least_float32
-from attnlib._blocks import MAX_ROWS, mask_within_window, row_blocks
 from attnlib._head_groups import batch_shape, flatten_batch, is_grouped
 from attnlib._lengths import FEW_KEYS
+from attnlib._score_blocks import MAX_ROWS, mask_within_window, row_blocks
 from attnlib._spec import AttentionSpec, WindowSpec
 from attnlib._torch_lower_right import attend_at_the_end, is_at_the_end
 from attnlib._torch_second_derivatives import explain_second_derivative

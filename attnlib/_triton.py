@@ -1,4 +1,4 @@
-r"""FlashAttention on a GPU: :mod:`attnlib._tiled` in Triton, meant to be read side by side with it.
+r"""FlashAttention on a GPU: :mod:`attnlib._numpy_tiled` in Triton, meant to be read side by side with it.
 
 Names mean the same in both files. A tile of scores is computed, used and overwritten in the fast memory of one of the
 GPU's processors, and the division comes last:

@@ -5,7 +5,7 @@ Dimensions: T queries, S keys and values, D width of queries and keys, D_v width
 
 from collections.abc import Callable
 
-from attnlib import _small
+from attnlib import _numpy_fast_path
 from attnlib._arrays import (
     Array,
     array_namespace,
@@ -65,8 +65,8 @@ def attention(
         >>> weights, context
         (array([[0.75, 0.25]]), array([[6.]]))
     """
-    if score is scaled_dot and mask is None and _small.fits(query, key, value, causal=False):
-        return _small.attend(query, key, value, query.shape[-1] ** -0.5, causal=False)
+    if score is scaled_dot and mask is None and _numpy_fast_path.fits(query, key, value, causal=False):
+        return _numpy_fast_path.attend(query, key, value, query.shape[-1] ** -0.5, causal=False)
     array_namespace(query=query, key=key, value=value)
     require_padded("attention", query=query, key=key, value=value)
     require_sequence(query=query, key=key, value=value)

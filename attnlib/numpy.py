@@ -19,14 +19,14 @@ from attnlib import (
     _bert,
     _causal_lm,
     _learned_positions,
-    _module,
     _multi_head_attention,
+    _numpy_modules,
     _transformer_block,
     _transformer_stack,
 )
 from attnlib._causal_lm import CausalLMConfig
 from attnlib._gelu import gelu
-from attnlib._module import (
+from attnlib._numpy_modules import (
     Dropout,
     Embedding,
     LayerNorm,
@@ -71,10 +71,10 @@ class _Parts(Module):
     Linear, LayerNorm, RMSNorm, Dropout, ModuleList = Linear, LayerNorm, RMSNorm, Dropout, ModuleList
     NORMS = {"layer_norm": LayerNorm, "rms_norm": RMSNorm, "offset_rms_norm": OffsetRMSNorm}  # noqa: RUF012
     ACTIVATIONS = {  # noqa: RUF012
-        "relu": _module.relu, "gelu": gelu, "gelu_tanh": _module.gelu_tanh, "silu": silu,
+        "relu": _numpy_modules.relu, "gelu": gelu, "gelu_tanh": _numpy_modules.gelu_tanh, "silu": silu,
     }  # fmt: skip
 
-    def new_parameter(self, shape: tuple[int, ...], spread: float) -> _module.Floats:
+    def new_parameter(self, shape: tuple[int, ...], spread: float) -> _numpy_modules.Floats:
         return (spread * np.random.standard_normal(shape)).astype(np.float32)
 
 

@@ -27,7 +27,7 @@ with explain_missing("attnlib.torch"):
     import torch.nn.functional as F
     from torch import Tensor, empty, nn, zeros
 
-    from attnlib._torch_plain_layers import PlainLayers, Rope, normalize
+    from attnlib._torch_fast_layers import FastLayers, Rope, normalize
     from attnlib._torch_unchanged_layers import Kinds
 
 __all__ = [
@@ -127,12 +127,12 @@ class CausalLM(_causal_lm.CausalLM[Tensor], _Parts):
 
     def __init__(self, config: CausalLMConfig) -> None:
         super().__init__(config)
-        self._plain_layers = PlainLayers(KINDS)
+        self._fast_layers = FastLayers(KINDS)
 
-    def _run_plainly(self, x: Tensor, caches: Sequence[KVCache | None], positions: Tensor) -> Tensor | None:
+    def _run_fast(self, x: Tensor, caches: Sequence[KVCache | None], positions: Tensor) -> Tensor | None:
         c = self.config
         rope = None if c.rope_base is None else Rope(self.head_dim, c.rope_base, c.rope_scaling)
-        return self._plain_layers.run(self.layers, x, caches, positions, rope)
+        return self._fast_layers.run(self.layers, x, caches, positions, rope)
 
     def _normalize(self, x: Tensor) -> Tensor:
         return normalize(self.norm, x)

@@ -1,7 +1,7 @@
 """Attention by a Triton kernel, for cases in which torch has no fused kernel for a GPU.
 
 You have to call it yourself: :func:`attnlib.scaled_dot_product_attention` never does. The kernel,
-``attnlib/_triton.py``, is meant to be read side by side with its NumPy counterpart, ``attnlib/_tiled.py``.
+``attnlib/_triton.py``, is meant to be read side by side with its NumPy counterpart, ``attnlib/_numpy_tiled.py``.
 """
 
 import sys

@@ -70,7 +70,7 @@ def load_weights(module: ModuleT, source: HasWeights | Mapping[str, Stored]) -> 
         >>> bool((module.q_proj.weight == trained.q_proj.weight.detach().numpy()).all())
         True
     """
-    from attnlib._module import Module, require_same_shapes  # here, since most programs need no layers
+    from attnlib._numpy_modules import Module, require_same_shapes  # here, since most programs need no layers
 
     if not hasattr(module, "load_state_dict") or (_is_ours(source) and not _is_ours(module)):
         raise TypeError(

@@ -9,7 +9,7 @@ from typing import Any
 
 from traitlets.utils.importstring import import_item
 
-from grading import bounded
+from grading import bounded_worker
 from grading._untyped import GenerateFeedback, NotebookNode, as_node, notebook_of
 from grading.class_report.student_code import MAX_EXECUTED_NOTEBOOK_BYTES
 from grading.course import Course, log_file, quiet
@@ -45,7 +45,7 @@ class Pages:
             for name, notebook in self._notebooks(outcome):
                 page = self._page(student, Path(name).stem, notebook)
                 self.course.files.write((folder / name).with_suffix(".html"), page.encode())
-        except bounded.ExceededError as reason:
+        except bounded_worker.ExceededError as reason:
             self.log.warning("no feedback page for %s: making it %s", student, reason)
             self.course.files.remove(folder)
             return f"{NO_PAGE}making it {reason}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grading import bounded
+from grading import bounded_worker
 from grading._untyped import NotebookNode, as_node
 from grading.graded_cell import is_students
 from grading.notebook_template import NotebookTemplate
@@ -39,8 +39,8 @@ def read_submission(folder: Path, template: NotebookTemplate) -> ReadNotebook:
     forbidden = {c.expression: c.exercise.forbidden for c in template.graded_cells.values() if c.exercise}
     failed = ""
     try:
-        came = bounded.values(_read, folder, name, template.released, forbidden, seconds=READING_SECONDS)
-    except bounded.ExceededError as reason:
+        came = bounded_worker.values(_read, folder, name, template.released, forbidden, seconds=READING_SECONDS)
+    except bounded_worker.ExceededError as reason:
         came, failed = list(reason.values), str(reason)
     if not came:
         said = f"{name} cannot be graded: reading it {failed}. Ask for a notebook with shorter and simpler cells."

@@ -13,7 +13,7 @@ from typing import Any
 from traitlets import Bool
 from traitlets.config import Config
 
-from grading import bounded
+from grading import bounded_worker
 from grading._untyped import HTMLExporter, NotebookNode, Preprocessor, as_node, code_cell, new_output, text_cell
 from grading.feedback import FeedbackExporter
 from grading.graded_cell import is_students
@@ -40,9 +40,9 @@ def page_of(notebook: NotebookNode, resources: dict[str, Any], config: Config) -
     """
     settings = _settings(config)
     try:
-        return str(bounded.value(_page, notebook, resources, settings, seconds=RENDERING_SECONDS))
-    except bounded.ExceededError as reason:
-        page = bounded.value(
+        return str(bounded_worker.value(_page, notebook, resources, settings, seconds=RENDERING_SECONDS))
+    except bounded_worker.ExceededError as reason:
+        page = bounded_worker.value(
             _page, plainly(notebook, f"its page {reason}"), resources, settings, seconds=RENDERING_SECONDS
         )
         return str(page)
@@ -70,12 +70,14 @@ def _settings(config: Config) -> dict[str, Any]:
     return {name: dict(section) for name, section in config.items() if name.endswith(("Exporter", "Filter"))}
 
 
-def _in_time(work: bounded.Work, notebook: NotebookNode, *more: Any) -> NotebookNode:
+def _in_time(work: bounded_worker.Work, notebook: NotebookNode, *more: Any) -> NotebookNode:
     """Return the result of the work on a notebook or, if that takes too long, on the same notebook in plain text."""
     try:
-        return as_node(bounded.value(work, notebook, *more, seconds=RENDERING_SECONDS))
-    except bounded.ExceededError as reason:
-        return as_node(bounded.value(work, plainly(notebook, f"showing it {reason}"), *more, seconds=RENDERING_SECONDS))
+        return as_node(bounded_worker.value(work, notebook, *more, seconds=RENDERING_SECONDS))
+    except bounded_worker.ExceededError as reason:
+        return as_node(
+            bounded_worker.value(work, plainly(notebook, f"showing it {reason}"), *more, seconds=RENDERING_SECONDS)
+        )
 
 
 def _sanitized(notebook: NotebookNode) -> Iterator[NotebookNode]:

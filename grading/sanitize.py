@@ -16,7 +16,7 @@ from nh3 import Cleaner, clean
 
 from attnlib.checks.report import MIME_TYPE
 from grading._untyped import NotebookNode, as_node
-from grading.css import safe_style
+from grading.css_sanitizer import safe_style
 
 # HTML -----------------------------------------------------------------------------------------------------------------
 

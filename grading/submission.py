@@ -8,7 +8,7 @@ from logging import Logger
 from pathlib import Path
 
 from grading._untyped import NotebookNode, notebook_text
-from grading.bounded import LostError
+from grading.bounded_worker import LostError
 from grading.course import Course
 from grading.first_answers import keep_first_answers
 from grading.gradebook.assignment import AssignmentGradebook

@@ -38,7 +38,7 @@ def build_model(
     """
     if backend == "torch":
         return _torch_model(config, weights, dtype, device)
-    with import_module("attnlib._module").skip_init():
+    with import_module("attnlib._numpy_modules").skip_init():
         model = import_module("attnlib.numpy").CausalLM(config)
     state = _checked_state(weights, model.state_dict(), lambda x: np.array(x, dtype))
     return model._cast(dtype, state)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import combinations, groupby
 from zlib import crc32
 
-from grading import bounded
+from grading import bounded_worker
 from grading.class_report.student_code import CodeCell, NotComparableError, given_code, written_code
 from grading.class_report.tokens import Token, tokens
 from grading.course import Course
@@ -82,11 +82,11 @@ def compare_submissions(course: Course, assignment: str, students: Iterable[str]
         try:
             cells = written_code(course, assignment, student)
             texts[student] = Tokenized(
-                cells, bounded.value(_read, [cell.source for cell in cells], seconds=TOKENIZING_SECONDS)
+                cells, bounded_worker.value(_read, [cell.source for cell in cells], seconds=TOKENIZING_SECONDS)
             )
-        except (NotComparableError, bounded.LostError) as reason:
+        except (NotComparableError, bounded_worker.LostError) as reason:
             left_out.append((student, str(reason)))
-        except bounded.ExceededError as reason:
+        except bounded_worker.ExceededError as reason:
             left_out.append((student, f"comparing it {reason}"))
     return SimilarityReport(len(texts), tuple(left_out), tuple(_pairs(texts, given_code(course, assignment))))
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grading.collect.archive_members import Member, RefusedMemberError, inside, members
 from grading.collect.attempts import Attempt, digest, iso, now
-from grading.collect.members import Member, RefusedMemberError, inside, members
 from grading.collect.students import KnownStudents
 from grading.collect.systems import SYSTEMS, Asked, Found, recognise, wrong_student
 from grading.exchange import SECRET

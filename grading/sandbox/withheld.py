@@ -17,20 +17,26 @@ Part = dict[str, object]  # what is sent of a definition: its module, name and s
 # Weighted sums of values, in NumPy and in torch. A function that only calls torch's own kernel is not an answer.
 _ATTENTION = (
     *("attention.attention", "attention.self_attention", "sdpa.scaled_dot_product_attention_backward"),
-    *("_backward.gradients", "_small.attend"),
-    *("_numpy.sdpa", "_torch_unfused.attend", "_torch_unfused.attend_head_by_head"),
+    *("_backward.gradients", "_numpy_fast_path.attend"),
+    *("_numpy_kernels.sdpa", "_torch_unfused.attend", "_torch_unfused.attend_head_by_head"),
     *(
-        "_tiled.ScoreSpec",
-        "_tiled._Head",
-        "_tiled.attend",
-        "_tiled.attend_whole_rows",
-        "_tiled._exponentiate",
-        "_tiled.exp2",
+        "_numpy_tiled.ScoreSpec",
+        "_numpy_tiled._Head",
+        "_numpy_tiled.attend",
+        "_numpy_tiled.attend_whole_rows",
+        "_numpy_tiled._exponentiate",
+        "_numpy_tiled.exp2",
     ),
 )
 _STEPS = ("seq2seq.bahdanau_step", "seq2seq.luong_step", "seq2seq._attend", "seq2seq._next_state")
 _HEADS = ("heads.multi_head_attention", "_multi_head_attention.MultiHeadAttention")
-_MASKED = ("_numpy.masked", "_small._apply", "_tiled.fill_masked", "_torch_steps.masked", "_torch_steps.masked_scores")
+_MASKED = (
+    "_numpy_kernels.masked",
+    "_numpy_fast_path._apply",
+    "_numpy_tiled.fill_masked",
+    "_torch_steps.masked",
+    "_torch_steps.masked_scores",
+)
 
 # The functions and classes of attnlib that contain the answer, or most of it, by the exercise's name. A function that
 # only calls one of them is not listed, because it will raise an exception anyway.
@@ -42,7 +48,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
     "luong_step": _STEPS,
     "softmax": (
         "softmax.softmax",
-        "_numpy.softmax",
+        "_numpy_kernels.softmax",
         "_torch_steps.softmax",
         "_torch_steps.softmax_inplace",
         *_ATTENTION,
@@ -80,11 +86,11 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
         *("sdpa.scaled_dot_product_attention_backward", "_backward.gradients", "_backward._through_softmax"),
     ),
     "online_softmax": (
-        "_tiled._Head",
-        "_tiled.attend",
-        "_tiled.attend_whole_rows",
-        "_tiled._exponentiate",
-        "_tiled.exp2",
+        "_numpy_tiled._Head",
+        "_numpy_tiled.attend",
+        "_numpy_tiled.attend_whole_rows",
+        "_numpy_tiled._exponentiate",
+        "_numpy_tiled.exp2",
     ),
     "attention_in_blocks": _ATTENTION,
     "rms_norm": ("rms_norm.rms_norm",),

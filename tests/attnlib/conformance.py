@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from oracle import attend
 
 import attnlib
-from attnlib import _blocks
+from attnlib import _score_blocks
 
 sdpa, backward = attnlib.scaled_dot_product_attention, attnlib.scaled_dot_product_attention_backward
 INF = np.inf
@@ -175,7 +175,7 @@ def gradient(array):
                 slopes[index] = (loss[0] - loss[1]) / 2e-5
         options = dict(options)
         mask = array(options.pop("mask")) if "mask" in options else None
-        for _blocks.MAX_SCORES, _blocks.MAX_ROWS in ((2**18, 256), (7, 2)):
+        for _score_blocks.MAX_SCORES, _score_blocks.MAX_ROWS in ((2**18, 256), (7, 2)):
             found = backward(array(grad), *map(array, arrays), mask, **options)
             for ours, theirs in zip(found, numerical, strict=True):
                 same(ours, theirs, 1e-6)
@@ -185,7 +185,7 @@ def many_scores(array):
     """Check torch's context, log-sums and gradients block by block, and dropout in blocks."""
     yield "log-sums in blocks, and their gradient"
     found = []
-    for _blocks.MAX_SCORES, _blocks.MAX_ROWS in ((2**18, 256), (7, 2)):
+    for _score_blocks.MAX_SCORES, _score_blocks.MAX_ROWS in ((2**18, 256), (7, 2)):
         q, k, v = (array(x).requires_grad_() for x in (Q, K_ALL, V_ALL))
         out, lse = sdpa(q, k, v, is_causal=True, softcap=0.8, return_lse=True)
         (out.sin().sum() + lse.sin().sum()).backward()

@@ -35,7 +35,7 @@ def backward(what, old, new):
 
 def array_api(what, old, new):
     """A slip in the kernels for libraries other than NumPy and torch."""
-    return Mutant(what, "_array_api.py", old, new, "array_api_strict")
+    return Mutant(what, "_array_api_kernels.py", old, new, "array_api_strict")
 
 
 SDPA = [
@@ -81,40 +81,43 @@ SDPA = [
     backward("with half the slope of the softcap", "1 - capped * capped", "1 - capped"),
     backward("with the gradients of shared keys averaged", "xp.reshape(xp.sum(grad,", "xp.reshape(xp.mean(grad,"),
     backward("with the last block alone", "total += _sum_to(part", "total[...] = _sum_to(part"),
-    Mutant("a block without its mask", "_blocks.py", "return combine_masks(self", "return self.reached; (self"),
+    Mutant("a block without its mask", "_score_blocks.py", "return combine_masks(self", "return self.reached; (self"),
 ]
 NUMPY = [
-    Mutant("lse without the maximum", "_tiled.py", "else lse + row_max[..., 0] * log(2)", "else lse"),
-    Mutant("lse to base 2", "_tiled.py", "np.log(row_sum[..., 0])", "np.log2(row_sum[..., 0])"),
+    Mutant("lse without the maximum", "_numpy_tiled.py", "else lse + row_max[..., 0] * log(2)", "else lse"),
+    Mutant("lse to base 2", "_numpy_tiled.py", "np.log(row_sum[..., 0])", "np.log2(row_sum[..., 0])"),
     Mutant(
         "bool mask upside down in a tile",
-        "_tiled.py",
+        "_numpy_tiled.py",
         "fill_masked(tile, mask, fill)",
         "fill_masked(tile, ~mask, fill)",
     ),
-    Mutant("bool mask multiplied upside down", "_tiled.py", "x *= mask", "x *= ~mask"),
-    Mutant("bool mask upside down in the bits", "_tiled.py", "np.negative(kept, out=kept)", "kept -= 1"),
+    Mutant("bool mask multiplied upside down", "_numpy_tiled.py", "x *= mask", "x *= ~mask"),
+    Mutant("bool mask upside down in the bits", "_numpy_tiled.py", "np.negative(kept, out=kept)", "kept -= 1"),
     Mutant(
-        "few scores without their scale", "_small.py", "np.matmul(query * scale, key.mT)", "np.matmul(query, key.mT)"
+        "few scores without their scale",
+        "_numpy_fast_path.py",
+        "np.matmul(query * scale, key.mT)",
+        "np.matmul(query, key.mT)",
     ),
     Mutant(
         "few scores that see one more key",
-        "_small.py",
+        "_numpy_fast_path.py",
         "np.tri(MAX_CAUSAL_LENGTH, k=-1, dtype",
         "np.tri(MAX_CAUSAL_LENGTH, k=-2, dtype",
     ),
     Mutant(
         "few scores without their mask",
-        "_small.py",
+        "_numpy_fast_path.py",
         "    if mask is not None:\n        _apply(",
         "    if False:\n        _apply(",
     ),
-    Mutant("few scores, mask upside down", "_small.py", "limit -= 0.5", "limit = 0.5 - limit"),
-    Mutant("few scores, nothing to subtract", "_small.py", ", initial=LOWEST_FLOAT[weights.dtype]", ""),
-    Mutant("few scores, nothing to divide by", "_small.py", ", initial=TINY", ""),
+    Mutant("few scores, mask upside down", "_numpy_fast_path.py", "limit -= 0.5", "limit = 0.5 - limit"),
+    Mutant("few scores, nothing to subtract", "_numpy_fast_path.py", ", initial=LOWEST_FLOAT[weights.dtype]", ""),
+    Mutant("few scores, nothing to divide by", "_numpy_fast_path.py", ", initial=TINY", ""),
     Mutant(
         "few scores of a group in another's rows",
-        "_small.py",
+        "_numpy_fast_path.py",
         "query.reshape(*key.shape[:-2], -1, query.shape[-1])",
         "query.swapaxes(-2, -3).reshape(*key.shape[:-2], -1, query.shape[-1])",
     ),
@@ -129,19 +132,19 @@ NUMPY = [
     ),
     Mutant(
         "float mask to base e among scores to base 2",
-        "_tiled.py",
+        "_numpy_tiled.py",
         "added, least = mask * tile.dtype.type(log2(e))",
         "added, least = mask * tile.dtype.type(1)",
     ),
     Mutant(
         "window one too long to the left, in tiles",
-        "_tiled.py",
+        "_numpy_tiled.py",
         "n = first - (begin + offset - left)",
         "n = first - (begin + offset - left - 1)",
     ),
     Mutant(
         "window one short to the right",
-        "_tiled.py",
+        "_numpy_tiled.py",
         "n = begin + offset + right + 1 - first",
         "n = begin + offset + right - first",
     ),
@@ -153,81 +156,86 @@ NUMPY = [
     ),
     Mutant(
         "queries in reach begin too late",
-        "_tiled.py",
+        "_numpy_tiled.py",
         "max(first - offset - right, 0)",
         "max(first - offset - right + 1, 0)",
     ),
     Mutant(
         "queries in reach end too early",
-        "_tiled.py",
+        "_numpy_tiled.py",
         "min(last - offset + left, T)",
         "min(last - offset + left - 1, T)",
     ),
-    Mutant("softcap without its factor after tanh", "_tiled.py", "out *= self.softcap * log2(e)", "out *= log2(e)"),
-    Mutant("softcap without its divisor before tanh", "_tiled.py", "self.scale / self.softcap", "self.scale"),
-    Mutant("scores not to base 2", "_tiled.py", "return self.scale * log2(e) if", "return self.scale if"),
-    Mutant("every score taken for small", "_tiled.py", "* log2(e) <= EXP_SAFE", "* log2(e) <= EXP_SAFE**9"),
+    Mutant(
+        "softcap without its factor after tanh", "_numpy_tiled.py", "out *= self.softcap * log2(e)", "out *= log2(e)"
+    ),
+    Mutant("softcap without its divisor before tanh", "_numpy_tiled.py", "self.scale / self.softcap", "self.scale"),
+    Mutant("scores not to base 2", "_numpy_tiled.py", "return self.scale * log2(e) if", "return self.scale if"),
+    Mutant("every score taken for small", "_numpy_tiled.py", "* log2(e) <= EXP_SAFE", "* log2(e) <= EXP_SAFE**9"),
     Mutant(
         "no maximum taken out",
-        "_tiled.py",
+        "_numpy_tiled.py",
         "x -= np.where(np.isneginf(row_max), 0, row_max)",
         "x -= 0 * np.where(np.isneginf(row_max), 0, row_max)",
     ),
-    Mutant("running sum not scaled down", "_tiled.py", "self.row_sum[rows] *= rescale[:, 0]", "pass"),
-    Mutant("context so far not scaled down", "_tiled.py", "self.context[rows] *= rescale", "pass"),
+    Mutant("running sum not scaled down", "_numpy_tiled.py", "self.row_sum[rows] *= rescale[:, 0]", "pass"),
+    Mutant("context so far not scaled down", "_numpy_tiled.py", "self.context[rows] *= rescale", "pass"),
     Mutant(
         "running maximum forgotten",
-        "_tiled.py",
+        "_numpy_tiled.py",
         "row_max = np.maximum(self.row_max[rows], tile.max(axis=-1, keepdims=True))",
         "row_max = tile.max(axis=-1, keepdims=True)",
     ),
     Mutant(
         "last tile of keys dropped",
-        "_tiled.py",
+        "_numpy_tiled.py",
         "for first in range(0, len(self.key), BLOCK_K):",
         "for first in range(0, len(self.key) - BLOCK_K + 1, BLOCK_K):",
     ),
     Mutant(
         "last tile of queries dropped",
-        "_tiled.py",
+        "_numpy_tiled.py",
         "for begin in range(start, stop, BLOCK_Q):",
         "for begin in range(start, max(stop - 1, 1), BLOCK_Q):",
     ),
     Mutant(
         "never divided by the sum in tiles",
-        "_tiled.py",
+        "_numpy_tiled.py",
         "divide(self.context, self.row_sum[:, None] * self.spec.keep_prob)",
         "pass",
     ),
     Mutant(
-        "a query with nothing gets nan", "_tiled.py", "x -= np.where(np.isneginf(row_max), 0, row_max)", "x -= row_max"
+        "a query with nothing gets nan",
+        "_numpy_tiled.py",
+        "x -= np.where(np.isneginf(row_max), 0, row_max)",
+        "x -= row_max",
     ),
     Mutant(
         "the sum runs over the queries too",
-        "_tiled.py",
+        "_numpy_tiled.py",
         "row_sum = (tile @ np.ones(b - a, tile.dtype))[..., None]",
         "row_sum = tile.sum(axis=(-2, -1), keepdims=True)",
     ),
-    Mutant("weights without their sum", "_tiled.py", "divide(tile, row_sum * spec.keep_prob)", "pass"),
+    Mutant("weights without their sum", "_numpy_tiled.py", "divide(tile, row_sum * spec.keep_prob)", "pass"),
     Mutant(
         "groups of heads interleaved",
         "_head_groups.py",
         "return reshape(x, (*x.shape[:-3], H_key, x.shape[-3] // H_key, *x.shape[-2:]))",
         "return reshape(x, (*x.shape[:-3], x.shape[-3] // H_key, H_key, *x.shape[-2:])).swapaxes(-4, -3)",
     ),
-    Mutant("dropout that does not scale up", "_tiled.py", "return 1 - self.dropout_p or 1.0", "return 1.0"),
+    Mutant("dropout that does not scale up", "_numpy_tiled.py", "return 1 - self.dropout_p or 1.0", "return 1.0"),
     Mutant(
         "dropout that keeps what it should drop",
-        "_tiled.py",
+        "_numpy_tiled.py",
         ".random_sample(weights.shape) >= self.dropout_p",
         ".random_sample(weights.shape) < self.dropout_p",
     ),
-    Mutant("dropout after the context is made", "_tiled.py", "            spec.dropout(tile)\n", ""),
-    Mutant("no dropout in tiles", "_tiled.py", "            self.spec.dropout(tile)\n", ""),
-    Mutant("softmax without its sum", "_numpy.py", "work /= np.where(total == 0, 1, total)", "pass"),
+    Mutant("dropout after the context is made", "_numpy_tiled.py", "            spec.dropout(tile)\n", ""),
+    Mutant("no dropout in tiles", "_numpy_tiled.py", "            self.spec.dropout(tile)\n", ""),
+    Mutant("softmax without its sum", "_numpy_kernels.py", "work /= np.where(total == 0, 1, total)", "pass"),
     Mutant(
         "mask upside down in the scores of attention",
-        "_numpy.py",
+        "_numpy_kernels.py",
         "return np.where(mask, scores, np.asarray(-np.inf, scores.dtype))",
         "return np.where(mask, np.asarray(-np.inf, scores.dtype), scores)",
     ),
@@ -235,7 +243,7 @@ NUMPY = [
 TORCH = [
     Mutant(
         "a plain call forgets causality",
-        "_torch_plain.py",
+        "_torch_fast_path.py",
         "is_causal=is_causal, enable_gqa=grouped",
         "is_causal=False, enable_gqa=grouped",
         "torch",
@@ -275,7 +283,7 @@ TORCH = [
     fused("a block past all keys sees the first one", "key.new_zeros(1, 1", "key.new_ones(1, 1"),
     Mutant(
         "a block of queries loses its place in the window",
-        "_blocks.py",
+        "_score_blocks.py",
         "WindowSpec(left, right, begin + offset - a)",
         "WindowSpec(left, right, offset - a)",
         "torch",
@@ -313,14 +321,14 @@ TORCH = [
     ),
     Mutant(
         "blocks without the gradient of the log-sums",
-        "_torch_blocks.py",
+        "_torch_score_blocks.py",
         "_torch_steps, d_lse)",
         "_torch_steps)",
         "torch",
     ),
     Mutant(
         "blocks without dropout",
-        "_torch_blocks.py",
+        "_torch_score_blocks.py",
         "block.mask(mask), spec)",
         "block.mask(mask), spec._replace(dropout_p=0.0))",
         "torch",

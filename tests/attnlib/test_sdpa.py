@@ -901,7 +901,7 @@ def assert_gradients_are_autograd_s(backend, grad, arrays, options):
 @pytest.mark.parametrize("blocks", [{}, SMALL_BLOCKS], ids=["one block", "small blocks"])
 def test_the_gradient_by_hand_is_torch_s(backend, rng, monkeypatch, what, blocks):
     for name, size in blocks.items():
-        monkeypatch.setattr(f"attnlib._blocks.{name}", size)
+        monkeypatch.setattr(f"attnlib._score_blocks.{name}", size)
     case = Case(**GRADIENTS[what])
     grad = rng.standard_normal(case.expected.context.shape)
     assert_gradients_are_autograd_s(backend, grad, case.arrays, case.options)
@@ -942,8 +942,8 @@ def test_the_gradient_by_hand_is_torch_s_under_any_options(backend, case):
     if mask:
         arrays.append(random_mask(rng, *mask))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("attnlib._blocks.MAX_SCORES", scores)
-        patched.setattr("attnlib._blocks.MAX_ROWS", 2)
+        patched.setattr("attnlib._score_blocks.MAX_SCORES", scores)
+        patched.setattr("attnlib._score_blocks.MAX_ROWS", 2)
         assert_gradients_are_autograd_s(backend, grad, arrays, options)
 
 

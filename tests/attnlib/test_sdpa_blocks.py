@@ -29,14 +29,14 @@ every_way = pytest.mark.parametrize("way", WAYS)
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr("attnlib._blocks.MAX_SCORES", 2 * S)
-    monkeypatch.setattr("attnlib._blocks.MAX_ROWS", 2)
+    monkeypatch.setattr("attnlib._score_blocks.MAX_SCORES", 2 * S)
+    monkeypatch.setattr("attnlib._score_blocks.MAX_ROWS", 2)
 
 
 @pytest.fixture
 def seen_blocks(monkeypatch):
     """Record how many scores each step of torch's kernel receives."""
-    import attnlib._torch_blocks as kernel
+    import attnlib._torch_score_blocks as kernel
 
     seen, step = [], kernel.attend_unfused
 
@@ -66,7 +66,7 @@ def results_of(tensors, options):
 def at_once(monkeypatch, call):
     """Return what a call returns if a single block holds all scores."""
     with monkeypatch.context() as patched:
-        patched.setattr("attnlib._blocks.MAX_SCORES", 10**9)
+        patched.setattr("attnlib._score_blocks.MAX_SCORES", 10**9)
         return call()
 
 

@@ -37,7 +37,7 @@ def names(source: str) -> set[str]:
 @pytest.mark.slow
 def test_what_an_attack_names_exists():
     named = set(chain.from_iterable(names(source) for case in CASES.values() for source in case.cells.values()))
-    assert {"grading.sandbox.inside.answers._as_message", "attnlib._numpy.softmax", "grading.judge"} <= named
+    assert {"grading.sandbox.inside.answers._as_message", "attnlib._numpy_kernels.softmax", "grading.judge"} <= named
     resolve = [sys.executable, "-c", RESOLVE, *sorted(named)]
     done = subprocess.run(resolve, capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout == ""

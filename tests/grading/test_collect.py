@@ -11,9 +11,9 @@ from tiny import REPOSITORY
 
 from grading.__main__ import main
 from grading.collect import read_sources
+from grading.collect.archive_members import members
 from grading.collect.attempts import Attempts
 from grading.collect.collect import collect
-from grading.collect.members import members
 from grading.course import Course, GradingError
 from grading.gradebook.students import StudentEntry, written
 from grading.repair.files import MAX_NOTEBOOK_BYTES

@@ -6,7 +6,7 @@ import pytest
 from tiny import ONE_AXIS, ONE_MATRIX, OVERFLOWS
 
 from grading._untyped import Gradebook
-from grading.bounded import LostError
+from grading.bounded_worker import LostError
 from grading.report import rows
 from grading.run import How, refresh, run
 from grading.run_state import RunState
@@ -165,7 +165,7 @@ def lost(*given):
 
 @pytest.mark.parametrize("answers", ["unchanged", "changed"])
 @pytest.mark.parametrize(
-    ("fails", "how"), [("submission.Submissions._settled", lambda *given: 1 / 0), ("bounded._values", lost)]
+    ("fails", "how"), [("submission.Submissions._settled", lambda *given: 1 / 0), ("bounded_worker._values", lost)]
 )
 def test_where_the_grader_fails_marks_of_unchanged_answers_stay_confirmed(
     course, graded, monkeypatch, answers, fails, how

@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from PIL import Image
 
 from grading import sanitize
-from grading.css import safe_style
+from grading.css_sanitizer import safe_style
 from grading.sanitize import MAX_NOTEBOOK_HTML, safe_html, safe_markdown, sanitized
 
 # Every way of CommonMark to make a tag or an address, and what other parsers are known to make of one.

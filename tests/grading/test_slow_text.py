@@ -7,7 +7,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from tiny import TinyCourse
 
-from grading import bounded, read_submission, rendering
+from grading import bounded_worker, read_submission, rendering
 from grading._untyped import HTMLExporter
 from grading.class_report import similarity
 from grading.release import notebook_templates
@@ -28,12 +28,12 @@ def course(tiny, boxes) -> TinyCourse:
 
 
 def test_code_that_cannot_be_looked_through_in_time_is_graded_and_flagged(course, monkeypatch):
-    real = bounded.values
+    real = bounded_worker.values
 
     def too_slow(*given, **options):
-        raise bounded.ExceededError("took more than 10 seconds of processor time", real(*given, **options)[:1])
+        raise bounded_worker.ExceededError("took more than 10 seconds of processor time", real(*given, **options)[:1])
 
-    monkeypatch.setattr(bounded, "values", too_slow)
+    monkeypatch.setattr(bounded_worker, "values", too_slow)
     (template,) = notebook_templates(course, "tiny")
     read = read_submission.read_submission(course.submitted("honest", "tiny"), template)
     assert [cell.id for cell in read.repaired.notebook.cells] == [cell.id for cell in template.released.cells]
@@ -80,11 +80,11 @@ def test_a_page_that_cannot_be_made_in_time_is_made_of_plain_text(course, monkey
 
 def test_a_submission_that_something_else_kept_from_being_read_is_read_by_the_next_run(course, monkeypatch):
     def lost(*given, **options):
-        raise bounded.LostError("its process was ended by something else (exit code -9)")
+        raise bounded_worker.LostError("its process was ended by something else (exit code -9)")
 
     course.submit("unlucky")
     with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(bounded, "_values", lost)
+        meanwhile.setattr(bounded_worker, "_values", lost)
         (outcome,) = run(course, "tiny", ["unlucky"], How(pages=False))
     assert outcome.verdict == "infrastructure"
     assert "ended by something else" in outcome.reason
@@ -93,13 +93,13 @@ def test_a_submission_that_something_else_kept_from_being_read_is_read_by_the_ne
 
 
 def test_what_no_converter_can_cope_with_is_shown_plainly(monkeypatch):
-    real = bounded.value
+    real = bounded_worker.value
 
     def fails_on_html(work, notebook, *more, **options):
         if "Shown as plain text" not in notebook.cells[0].source:
-            raise bounded.WorkFailedError("failed (ValueError: odd)")
+            raise bounded_worker.WorkFailedError("failed (ValueError: odd)")
         return real(work, notebook, *more, **options)
 
-    monkeypatch.setattr(bounded, "value", fails_on_html)
+    monkeypatch.setattr(bounded_worker, "value", fails_on_html)
     shown = rendering.harmless(new_notebook(cells=[new_markdown_cell("text")]))
     assert "Shown as plain text, because showing it failed (ValueError: odd)." in shown.cells[0].source

@@ -168,7 +168,7 @@ SOLVED = {
     "a decorator": (["def softmax(x):\n    return x\nsoftmax = functools.wraps(softmax)(attnlib.softmax)"], {"1:3"}),
     "autograd": (["def backward(g, q):\n    o.backward(g)\n    return torch.autograd.grad(o, q)"], {"1:2", "1:3"}),
     "a name that is never bound": (["if 0:\n    attnlib = 1\ndef softmax(x):\n    return attnlib.softmax(x)"], {"1:4"}),
-    "a part that attnlib keeps to itself": (["def softmax(x):\n    return attnlib._numpy.softmax(x, -1)"], {"1:2"}),
+    "a private part of attnlib": (["def softmax(x):\n    return attnlib._numpy_kernels.softmax(x, -1)"], {"1:2"}),
 }  # fmt: skip
 
 

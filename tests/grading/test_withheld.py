@@ -30,7 +30,7 @@ import ast, dis, importlib, inspect, json, sys
 import numpy as np
 import attnlib, attnlib.numpy
 from grading.sandbox.inside.solver_guard import Withheld
-from grading.sandbox.inside.parts import install
+from grading.sandbox.inside.install_withheld import install
 
 told = json.loads(sys.stdin.read())
 
@@ -137,7 +137,7 @@ for name in told:
 
 
 def test_what_is_withheld_raises_and_says_why():
-    names = sorted(name for name in ALL_WITHHELD if not name.startswith("_torch"))
+    names = sorted(name for name in ALL_WITHHELD if not name.startswith("_torch_kernels"))
     assert in_the_box(CALLS, names) == [f"{name} True" for name in names]
 
 
@@ -186,10 +186,10 @@ def test_no_answer_is_sent_before_the_last_check_of_its_exercise(file):
 
 RIGHT = QUESTIONS["one"][1]
 FOLDER = "pathlib.Path(attnlib.__path__[0])"
-OURS = "isinstance(f, types.FunctionType) and f.__module__ == 'attnlib._numpy' and f.__name__ == 'softmax'"
+OURS = "isinstance(f, types.FunctionType) and f.__module__ == 'attnlib._numpy_kernels' and f.__name__ == 'softmax'"
 LOOKS = {
     "source": "import inspect\nprint('LOOKED', inspect.getsource(attnlib.softmax))\n",
-    "code": "import dis\nprint('LOOKED'); dis.dis(attnlib._numpy.softmax)\n",
+    "code": "import dis\nprint('LOOKED'); dis.dis(attnlib._numpy_kernels.softmax)\n",
     "files": f"import pathlib\nprint('LOOKED', *[f.read_text() for f in {FOLDER}.glob('*softmax.py')])\n",
     "memory": f"import gc, types\nprint('LOOKED', [f.__code__.co_names for f in gc.get_objects() if {OURS}])\n",
 }

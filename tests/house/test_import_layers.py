@@ -20,11 +20,11 @@ LAYERS = (  # of attnlib, the lowest first: all other modules are above them, an
     ("_extras", "_fast_paths", "_gelu", "_threads", "_torch_namespace", "_types"),
     ("_arrays",),
     ("_attention_arguments", "_head_groups", "_lengths", "_spec", "masks"),
-    ("_backward", "_blocks", "_small", "_tiled", "cells"),
+    ("_backward", "_score_blocks", "_numpy_fast_path", "_numpy_tiled", "cells"),
     (
-        *("_array_api", "_numpy", "_triton", "_torch", "_torch_blocks", "_torch_fused", "_torch_lower_right"),
-        *("_torch_lost_infinities", "_torch_plain", "_torch_recurrent", "_torch_second_derivatives", "_torch_steps"),
-        *("_torch_tracing", "_torch_unfused"),
+        *("_array_api_kernels", "_numpy_kernels", "_torch_kernels", "_triton", "_torch_fast_path", "_torch_fused"),
+        *("_torch_lost_infinities", "_torch_lower_right", "_torch_recurrent", "_torch_score_blocks"),
+        *("_torch_second_derivatives", "_torch_steps", "_torch_tracing", "_torch_unfused"),
     ),
     ("_dispatch",),
 )

@@ -75,13 +75,13 @@ library = torch.library.Library("mine", "DEF")
 library.define("weigh(Tensor x, int axis) -> Tensor")
 library.impl("weigh", lambda x, axis: torch.softmax(x, axis), "CPU")
 """
-TILES = """import attnlib._spec, attnlib._tiled
+TILES = """import attnlib._spec, attnlib._numpy_tiled
 def softmax(x, axis=-1):
     rows = np.moveaxis(x * 1.0, axis, -1)
     queries, units = rows.reshape(1, -1, rows.shape[-1]), np.eye(rows.shape[-1])[None]
     context, weights = np.empty_like(queries), np.zeros_like(queries)
-    spec = attnlib._tiled.ScoreSpec(*attnlib._spec.AttentionSpec(scale=1.0))
-    attnlib._tiled.attend_whole_rows(queries, units, units, spec, context, None, weights)
+    spec = attnlib._numpy_tiled.ScoreSpec(*attnlib._spec.AttentionSpec(scale=1.0))
+    attnlib._numpy_tiled.attend_whole_rows(queries, units, units, spec, context, None, weights)
     return np.moveaxis(weights.reshape(rows.shape), -1, axis)"""
 GUARD_OFF = """import sys
 solver_guard = sys.modules["grading.sandbox.inside.solver_guard"]
@@ -93,7 +93,7 @@ run(base64.b64decode(b"aW1wb3J0IHRvcmNoCndlaWdoID0gdG9yY2guc29mdG1heA=="))
 """
 
 
-def _torch(function: str) -> str:
+def _torch_kernels(function: str) -> str:
     return TORCH.format(function)
 
 
@@ -115,42 +115,42 @@ def _case(
 
 
 CASES = (
-    _case("script", "computes the weights in TorchScript", _torch("unit.weigh"), first="import torch\n" + UNIT),
+    _case("script", "computes the weights in TorchScript", _torch_kernels("unit.weigh"), first="import torch\n" + UNIT),
     _case("trace", "traces a function before it is asked", TORCH.format("(lambda x, axis: trace(x.movedim(axis, -1)).movedim(-1, axis))"), first=TRACED),
-    _case("pool", "computes the weights in a thread pool that exists already", _torch("(lambda *a: pool.submit(torch.softmax, *a).result())"), first=POOL),
-    _case("server", "computes the weights in a thread that keeps running", _torch("weigh"), first=SERVER),
-    _case("tqdm", "computes the weights in one of tqdm's threads", "from tqdm.contrib.concurrent import thread_map\n" + _torch("(lambda x, axis: thread_map(lambda y: torch.softmax(y, axis), [x])[0])")),
-    _case("joblib", "computes the weights in one of joblib's threads", "import joblib\n" + _torch("(lambda x, axis: joblib.Parallel(2, prefer='threads')([joblib.delayed(torch.softmax)(x, axis)])[0])")),
+    _case("pool", "computes the weights in a thread pool that exists already", _torch_kernels("(lambda *a: pool.submit(torch.softmax, *a).result())"), first=POOL),
+    _case("server", "computes the weights in a thread that keeps running", _torch_kernels("weigh"), first=SERVER),
+    _case("tqdm", "computes the weights in one of tqdm's threads", "from tqdm.contrib.concurrent import thread_map\n" + _torch_kernels("(lambda x, axis: thread_map(lambda y: torch.softmax(y, axis), [x])[0])")),
+    _case("joblib", "computes the weights in one of joblib's threads", "import joblib\n" + _torch_kernels("(lambda x, axis: joblib.Parallel(2, prefer='threads')([joblib.delayed(torch.softmax)(x, axis)])[0])")),
     _case("gradient", "takes the gradient of logsumexp", GRADIENT),
     _case("scipy-logsumexp", "subtracts SciPy's logsumexp", "from scipy.special import logsumexp\ndef softmax(x, axis=-1):\n    return np.exp(x - logsumexp(x, axis=axis, keepdims=True))"),
     _case("copy", "copies the library under another name", "from mine import softmax", first=COPY),
-    _case("read", "runs the text of the library's file", "exec((place / '_numpy.py').read_text())\nown = softmax\ndef softmax(x, axis=-1): return own(x, axis)", first=PLACE),
-    _case("run-magic", "runs the library's file with an IPython magic", "import attnlib\n%run {attnlib.__path__[0]}/_numpy.py\nown = softmax\ndef softmax(x, axis=-1): return own(x, axis)"),
-    _case("run-line-magic", "runs the library's file with the function behind a magic", "import attnlib\nget_ipython().run_line_magic('run', attnlib.__path__[0] + '/_numpy.py')\nown = softmax\ndef softmax(x, axis=-1): return own(x, axis)"),
-    _case("getsource", "runs the source of the library's function", "import inspect, attnlib._numpy\nexec(inspect.getsource(attnlib._numpy.softmax).replace('Floats', 'object'))\nown = softmax\ndef softmax(x, axis=-1): return own(x, axis)"),
-    _case("marshal", "writes the library's code out, and reads it again", "import marshal, types, attnlib._numpy\nown = types.FunctionType(marshal.loads(marshal.dumps(attnlib._numpy.softmax.__code__)), {'np': np})\ndef softmax(x, axis=-1): return own(x, axis)"),
-    _case("kernel", "calls the library's kernel", "import attnlib._numpy\ndef softmax(x, axis=-1): return attnlib._numpy.softmax(x, axis)"),
+    _case("read", "runs the text of the library's file", "exec((place / '_numpy_kernels.py').read_text())\nown = softmax\ndef softmax(x, axis=-1): return own(x, axis)", first=PLACE),
+    _case("run-magic", "runs the library's file with an IPython magic", "import attnlib\n%run {attnlib.__path__[0]}/_numpy_kernels.py\nown = softmax\ndef softmax(x, axis=-1): return own(x, axis)"),
+    _case("run-line-magic", "runs the library's file with the function behind a magic", "import attnlib\nget_ipython().run_line_magic('run', attnlib.__path__[0] + '/_numpy_kernels.py')\nown = softmax\ndef softmax(x, axis=-1): return own(x, axis)"),
+    _case("getsource", "runs the source of the library's function", "import inspect, attnlib._numpy_kernels\nexec(inspect.getsource(attnlib._numpy_kernels.softmax).replace('Floats', 'object'))\nown = softmax\ndef softmax(x, axis=-1): return own(x, axis)"),
+    _case("marshal", "writes the library's code out, and reads it again", "import marshal, types, attnlib._numpy_kernels\nown = types.FunctionType(marshal.loads(marshal.dumps(attnlib._numpy_kernels.softmax.__code__)), {'np': np})\ndef softmax(x, axis=-1): return own(x, axis)"),
+    _case("kernel", "calls the library's kernel", "import attnlib._numpy_kernels\ndef softmax(x, axis=-1): return attnlib._numpy_kernels.softmax(x, axis)"),
     _case("tiles", "attends with the library's tiles", TILES),
     _case("unit-values", "attends to unit vectors, so that the context equals the weights", attention=UNITS),
     _case("unit-keys", "attends to unit vectors for a softmax", UNITS_FOR_SOFTMAX),
     _case("heads", "attends with one head and identity matrices", attention=HEADS),
     _case("later", "computes the weights only while they are collected", attention=LATER, flagged=False),
-    _case("categorical", "asks a distribution for its probabilities", _torch("(lambda x, axis: torch.distributions.Categorical(logits=x.movedim(axis, -1)).probs.movedim(-1, axis))")),
-    _case("cross-entropy", "takes negative logarithms from the cross entropy", _torch("(lambda x, axis: torch.nn.functional.cross_entropy(x, x.argmax(-1)))")),
-    _case("private-softmax", "calls a private function of torch", _torch("(lambda x, axis: torch._softmax(x, axis, False))")),
-    _case("aten", "calls torch's operator", _torch("(lambda x, axis: torch.ops.aten._softmax.default(x, axis, False))")),
-    _case("sparse", "computes the weights in a sparse matrix", _torch("(lambda x, axis: torch.sparse.softmax(x.to_sparse(), axis).to_dense())")),
-    _case("masked", "computes the weights with torch's masked tensors", _torch("(lambda x, axis: torch.masked.softmax(x, axis))")),
+    _case("categorical", "asks a distribution for its probabilities", _torch_kernels("(lambda x, axis: torch.distributions.Categorical(logits=x.movedim(axis, -1)).probs.movedim(-1, axis))")),
+    _case("cross-entropy", "takes negative logarithms from the cross entropy", _torch_kernels("(lambda x, axis: torch.nn.functional.cross_entropy(x, x.argmax(-1)))")),
+    _case("private-softmax", "calls a private function of torch", _torch_kernels("(lambda x, axis: torch._softmax(x, axis, False))")),
+    _case("aten", "calls torch's operator", _torch_kernels("(lambda x, axis: torch.ops.aten._softmax.default(x, axis, False))")),
+    _case("sparse", "computes the weights in a sparse matrix", _torch_kernels("(lambda x, axis: torch.sparse.softmax(x.to_sparse(), axis).to_dense())")),
+    _case("masked", "computes the weights with torch's masked tensors", _torch_kernels("(lambda x, axis: torch.masked.softmax(x, axis))")),
     _case("without-hooks", "switches torch's hooks off", BLOCKED),
-    _case("library", "registers an operator of its own", _torch("torch.ops.mine.weigh"), first=REGISTERED),
+    _case("library", "registers an operator of its own", _torch_kernels("torch.ops.mine.weigh"), first=REGISTERED),
     # The first call imports nine hundred modules, so they are imported in two cells before the one that is checked.
-    _case("refs", "computes the weights with torch's reference implementation in Python", "torch._refs.softmax(torch.ones(2), 0)\n" + _torch("torch._refs.softmax"), first="import sympy", loses=False),
-    _case("decompositions", "computes the weights with torch's table of decompositions", _torch("(lambda x, axis: torch._decomp.decomposition_table[torch.ops.aten._softmax.default](x, axis, False))"), loses=False),
-    _case("guard-off", "removes the guard", _torch("torch.softmax"), first=GUARD_OFF, loses=False),
+    _case("refs", "computes the weights with torch's reference implementation in Python", "torch._refs.softmax(torch.ones(2), 0)\n" + _torch_kernels("torch._refs.softmax"), first="import sympy", loses=False),
+    _case("decompositions", "computes the weights with torch's table of decompositions", _torch_kernels("(lambda x, axis: torch._decomp.decomposition_table[torch.ops.aten._softmax.default](x, axis, False))"), loses=False),
+    _case("guard-off", "removes the guard", _torch_kernels("torch.softmax"), first=GUARD_OFF, loses=False),
     _case("sklearn", "computes the weights with scikit-learn", "from sklearn.utils.extmath import softmax as own\ndef softmax(x, axis=-1): return np.moveaxis(own(np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis])).reshape(np.moveaxis(x, axis, -1).shape), -1, axis)"),
-    _case("methodcaller", "has another module call the method", "import operator\n" + _torch("(lambda x, axis: operator.methodcaller('softmax', axis)(x))")),
-    _case("pickle", "unpickles the function", "import pickle\n" + _torch("pickle.loads(b'ctorch\\nsoftmax\\n.')")),
-    _case("decoded", "runs code that its source does not show", _torch("weigh"), first=DECODED),
+    _case("methodcaller", "has another module call the method", "import operator\n" + _torch_kernels("(lambda x, axis: operator.methodcaller('softmax', axis)(x))")),
+    _case("pickle", "unpickles the function", "import pickle\n" + _torch_kernels("pickle.loads(b'ctorch\\nsoftmax\\n.')")),
+    _case("decoded", "runs code that its source does not show", _torch_kernels("weigh"), first=DECODED),
 )  # fmt: skip
 
 

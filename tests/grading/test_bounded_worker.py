@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from tiny import REPOSITORY, runs
 
-from grading import bounded, rendering
+from grading import bounded_worker, rendering
 from grading.course import Course
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def never_ending():
 
 
 def greedy():
-    yield len(bytearray(3 * bounded.MAX_MEMORY_BYTES))
+    yield len(bytearray(3 * bounded_worker.MAX_MEMORY_BYTES))
 
 
 def killed(number):
@@ -84,72 +84,74 @@ def reading(file):
 
 
 def test_what_a_generator_yields_comes_back_in_order():
-    assert bounded.values(counting, 3) == [[0, "word"], [1, "word"], [2, "word"]]
+    assert bounded_worker.values(counting, 3) == [[0, "word"], [1, "word"], [2, "word"]]
 
 
 def test_the_only_value_is_returned():
-    assert bounded.value(counting, 1) == [0, "word"]
+    assert bounded_worker.value(counting, 1) == [0, "word"]
 
 
 def test_work_without_an_end_is_stopped_after_its_processor_time_and_keeps_what_it_had_said(monkeypatch):
-    monkeypatch.setattr(bounded, "CLOCK_FACTOR", 600)  # a busy machine gives a process little time
-    with pytest.raises(bounded.ExceededError, match="took more than 1 seconds of processor time") as stopped:
-        bounded.values(never_ending, seconds=1)
+    monkeypatch.setattr(bounded_worker, "CLOCK_FACTOR", 600)  # a busy machine gives a process little time
+    with pytest.raises(bounded_worker.ExceededError, match="took more than 1 seconds of processor time") as stopped:
+        bounded_worker.values(never_ending, seconds=1)
     assert stopped.value.values == ["begun"]
 
 
 def test_work_that_only_waits_says_nothing_about_what_it_works_on(monkeypatch):
-    monkeypatch.setattr(bounded, "CLOCK_FACTOR", 3)
-    with pytest.raises(bounded.LostError, match="had not finished after 3 seconds"):
-        bounded.values(sleeping, seconds=1)
+    monkeypatch.setattr(bounded_worker, "CLOCK_FACTOR", 3)
+    with pytest.raises(bounded_worker.LostError, match="had not finished after 3 seconds"):
+        bounded_worker.values(sleeping, seconds=1)
 
 
 def test_work_cannot_take_more_memory_than_its_bound():
-    with pytest.raises(bounded.ExceededError, match="took more than 1 GB of memory"):
-        bounded.value(greedy)
+    with pytest.raises(bounded_worker.ExceededError, match="took more than 1 GB of memory"):
+        bounded_worker.value(greedy)
 
 
 def test_work_that_crashes_is_told_from_work_that_raises():
-    with pytest.raises(bounded.ExceededError, match=r"ended before it was finished \(exit code -11\)"):
-        bounded.values(killed, signal.SIGSEGV)
-    with pytest.raises(bounded.WorkFailedError, match=r"failed \(ValueError: no such thing\)") as stopped:
-        bounded.values(wrong)
+    with pytest.raises(bounded_worker.ExceededError, match=r"ended before it was finished \(exit code -11\)"):
+        bounded_worker.values(killed, signal.SIGSEGV)
+    with pytest.raises(bounded_worker.WorkFailedError, match=r"failed \(ValueError: no such thing\)") as stopped:
+        bounded_worker.values(wrong)
     assert stopped.value.values == [1]
 
 
 def test_work_that_something_else_killed_is_done_again_and_then_lost(monkeypatch):
-    real, lost = bounded._received, [bounded.LostError("once")]
+    real, lost = bounded_worker._received, [bounded_worker.LostError("once")]
 
     def received(*given):
         if lost:
             raise lost.pop()
         return real(*given)
 
-    monkeypatch.setattr(bounded, "_received", received)
-    assert bounded.value(counting, 1) == [0, "word"]
-    with pytest.raises(bounded.LostError, match="ended by something else"):
-        bounded.values(killed, signal.SIGKILL)
+    monkeypatch.setattr(bounded_worker, "_received", received)
+    assert bounded_worker.value(counting, 1) == [0, "word"]
+    with pytest.raises(bounded_worker.LostError, match="ended by something else"):
+        bounded_worker.values(killed, signal.SIGKILL)
 
 
 def test_a_child_that_cannot_be_started_is_lost_and_leaves_nothing(monkeypatch):
     before = len([*Path("/proc/self/fd").iterdir()])
     monkeypatch.setattr("multiprocessing.context.ForkServerProcess.start", lambda child: os.open("/nowhere", 0))
-    with pytest.raises(bounded.LostError, match="could not be started"):
-        bounded.value(counting, 1)
+    with pytest.raises(bounded_worker.LostError, match="could not be started"):
+        bounded_worker.value(counting, 1)
     assert len([*Path("/proc/self/fd").iterdir()]) <= before
 
 
 def test_a_child_that_cannot_be_shut_in_is_lost(monkeypatch):
-    monkeypatch.setattr(bounded, "_child", gone)
-    with pytest.raises(bounded.LostError, match="ended by something else"):
-        bounded.value(counting, 1)
+    monkeypatch.setattr(bounded_worker, "_child", gone)
+    with pytest.raises(bounded_worker.LostError, match="ended by something else"):
+        bounded_worker.value(counting, 1)
 
 
 def test_a_script_is_not_run_again_by_its_children(tmp_path):
     script = tmp_path / "script.py"
-    script.write_text("print('run')\nfrom grading import bounded\nfrom tell import told\nprint(bounded.value(told))\n")
+    script.write_text(
+        "print('run')\nfrom grading import bounded_worker\nfrom tell import told\nprint(bounded_worker.value(told))\n"
+    )
     (tmp_path / "tell.py").write_text("def told():\n yield 'told'\n")
-    path = os.pathsep.join([str(tmp_path), str(Path(bounded.__file__).parents[1])])
+    path = os.pathsep.join([str(tmp_path), str(Path(bounded_worker.__file__).parents[1])])
     done = subprocess.run(
         [sys.executable, script], env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True
     )
@@ -157,7 +159,7 @@ def test_a_script_is_not_run_again_by_its_children(tmp_path):
 
 
 def test_a_child_opens_no_connection():
-    assert bounded.value(connecting) == "OSError"
+    assert bounded_worker.value(connecting) == "OSError"
 
 
 def test_a_child_writes_no_file_but_reads_what_its_grader_may(tmp_path):
@@ -165,16 +167,16 @@ def test_a_child_writes_no_file_but_reads_what_its_grader_may(tmp_path):
     file.write_text("told")
     file.chmod(0o600)
     tmp_path.chmod(0o700)
-    assert bounded.value(reading, str(file)) == "told"
-    assert bounded.value(writing, str(file)) in ("OSError", "PermissionError")
-    assert bounded.value(writing, str(tmp_path / "new.txt")) in ("OSError", "PermissionError")
+    assert bounded_worker.value(reading, str(file)) == "told"
+    assert bounded_worker.value(writing, str(file)) in ("OSError", "PermissionError")
+    assert bounded_worker.value(writing, str(tmp_path / "new.txt")) in ("OSError", "PermissionError")
     assert file.read_text() == "told"
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="an ordinary user has no rights to give up")
 def test_a_child_of_root_is_nobody_and_may_do_nothing_but_read():
-    ids, capabilities = bounded.value(rights)
-    assert set(ids) == {str(bounded.NOBODY_UID)}
+    ids, capabilities = bounded_worker.value(rights)
+    assert set(ids) == {str(bounded_worker.NOBODY_UID)}
     assert capabilities == CANNOT_RISE
 
 
@@ -183,8 +185,8 @@ def test_no_child_outlives_the_process_that_asked_for_it(tmp_path):
     (tmp_path / "tell.py").write_text(
         "import os, time\ndef told():\n print(os.getpid(), flush=True)\n time.sleep(9999)\n yield\n"
     )
-    code = "from tell import told\nfrom grading import bounded\nbounded.values(told)\n"
-    path = os.pathsep.join([str(tmp_path), str(Path(bounded.__file__).parents[1])])
+    code = "from tell import told\nfrom grading import bounded_worker\nbounded_worker.values(told)\n"
+    path = os.pathsep.join([str(tmp_path), str(Path(bounded_worker.__file__).parents[1])])
     with psutil.Popen(
         [sys.executable, "-c", code], stdout=-1, env=os.environ | {"PYTHONPATH": path}, text=True
     ) as grader:
@@ -201,8 +203,9 @@ def test_no_child_outlives_the_process_that_asked_for_it(tmp_path):
 def test_a_temporary_folder_with_a_long_name_is_no_obstacle(tmp_path):
     place = tmp_path / ("long" * 25)
     place.mkdir()
-    code = "from test_bounded import counting\nfrom grading import bounded\nprint(bounded.value(counting, 1))\n"
-    path = os.pathsep.join([str(Path(__file__).parent), str(Path(bounded.__file__).parents[1])])
+    code = "from test_bounded_worker import counting\nfrom grading import bounded_worker\n"
+    code += "print(bounded_worker.value(counting, 1))\n"
+    path = os.pathsep.join([str(Path(__file__).parent), str(Path(bounded_worker.__file__).parents[1])])
     settings = os.environ | {"PYTHONPATH": path, "TMPDIR": str(place)}
     done = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True)
     assert done.stdout == "[0, 'word']\n", done.stderr
@@ -227,4 +230,4 @@ def test_a_page_imports_nothing_that_its_server_has_not_imported():
     kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
     notebook = new_notebook(cells=cells, metadata={"kernelspec": kernel})
     settings = rendering._settings(Course.at(REPOSITORY).config())
-    assert bounded.value(imported_by_a_page, notebook, settings) == []
+    assert bounded_worker.value(imported_by_a_page, notebook, settings) == []

@@ -21,7 +21,7 @@ from torch.nn.utils import parametrize
 from torch.utils.flop_counter import FlopCounterMode
 
 from attnlib import RopeScaling
-from attnlib._torch_plain_layers import BLOCK
+from attnlib._torch_fast_layers import BLOCK
 from attnlib.cache import KVCache
 from attnlib.sliding_window_cache import SlidingWindowCache
 from attnlib.static_cache import StaticCache
@@ -44,7 +44,7 @@ def watched(model):
     return model
 
 
-def is_plain(monkeypatch, call):
+def is_fast(monkeypatch, call):
     """Make a call, and tell whether it did without calling the layers."""
     seen, original = [], CausalLM._call_layers
     with monkeypatch.context() as patch:
@@ -106,8 +106,8 @@ def test_a_model_as_it_was_made_does_without_calls(monkeypatch, variant):
     model, tokens = build(CPU, config(**variant)), tokens_of(CPU, 2, 5)
     for mode in (torch.no_grad(), torch.inference_mode()):
         with mode:
-            assert is_plain(monkeypatch, lambda: model(tokens, cache=model.new_cache()))
-            assert is_plain(monkeypatch, lambda: model(tokens[:, :1]))
+            assert is_fast(monkeypatch, lambda: model(tokens, cache=model.new_cache()))
+            assert is_fast(monkeypatch, lambda: model(tokens[:, :1]))
 
 
 @pytest.mark.parametrize("start", [BLOCK - 2, 7 * BLOCK - 1, 10**6])
@@ -176,7 +176,7 @@ def test_a_changed_layer_is_called(monkeypatch, change, early):
         if not early:
             model(tokens)
         change(model)
-        assert not is_plain(monkeypatch, lambda: model(tokens))
+        assert not is_fast(monkeypatch, lambda: model(tokens))
         torch.testing.assert_close(model(tokens), model(tokens, torch.ones(5, 5, dtype=torch.bool)), atol=1e-9, rtol=0)
         assert (model(tokens) - before).abs().max() > 0.01
 
@@ -188,7 +188,7 @@ def test_a_hook_of_all_modules_is_called_until_it_is_removed(monkeypatch):
         model(tokens)
     assert seen.count(nn.Linear) == 7 * LAYERS
     with torch.no_grad():
-        assert is_plain(monkeypatch, lambda: model(tokens))
+        assert is_fast(monkeypatch, lambda: model(tokens))
 
 
 def replace_norm_call(model):
@@ -230,7 +230,7 @@ def test_parameters_and_layers_that_replace_others_count_at_once(monkeypatch):
         last = model(tokens)
         for change in changes:
             change()
-            assert is_plain(monkeypatch, lambda: model(tokens))
+            assert is_fast(monkeypatch, lambda: model(tokens))
             now = model(tokens)
             assert (now - last).abs().max() > 1e-3
             torch.testing.assert_close(now, model(tokens, torch.ones(5, 5, dtype=torch.bool)), atol=1e-11, rtol=0)
@@ -242,12 +242,12 @@ def test_a_copy_looks_at_its_own_layers(monkeypatch):
     with torch.no_grad():
         expected = model(tokens)
         for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
-            assert is_plain(monkeypatch, lambda: torch.testing.assert_close(copied(tokens), expected))  # noqa: B023
+            assert is_fast(monkeypatch, lambda: torch.testing.assert_close(copied(tokens), expected))  # noqa: B023
             copied.layers[0].ff.down_proj.weight.zero_()
             assert (copied(tokens) - expected).abs().max() > 0.01
             watched(copied)
-            assert not is_plain(monkeypatch, lambda: copied(tokens))  # noqa: B023
-        assert is_plain(monkeypatch, lambda: torch.testing.assert_close(model(tokens), expected))
+            assert not is_fast(monkeypatch, lambda: copied(tokens))  # noqa: B023
+        assert is_fast(monkeypatch, lambda: torch.testing.assert_close(model(tokens), expected))
 
 
 CALLS = {
@@ -263,7 +263,7 @@ CALLS = {
 def test_other_calls_go_through_the_layers(monkeypatch, call, mode):
     model, tokens = build(CPU, config()), tokens_of(CPU, 2, 5)
     with mode(), torch.set_grad_enabled(mode is nullcontext):
-        assert not is_plain(monkeypatch, lambda: call(model, tokens))
+        assert not is_fast(monkeypatch, lambda: call(model, tokens))
 
 
 def test_modes_and_transformations_of_torch_see_every_layer():

@@ -12,8 +12,8 @@ from torch import Tensor
 from attnlib import _torch_steps
 from attnlib._arrays import is_autocast_enabled
 from attnlib._backward import backward
-from attnlib._blocks import blocks, max_scores
 from attnlib._head_groups import batch_shape, group_heads, is_grouped
+from attnlib._score_blocks import blocks, max_scores
 from attnlib._spec import AttentionSpec
 from attnlib._torch_tracing import is_traced, is_tracked, is_transformed, may_be_recorded
 from attnlib._torch_unfused import Results

@@ -11,8 +11,8 @@ import math
 from types import ModuleType
 
 from attnlib._arrays import Array, at_least_float32, describe_type, namespace
-from attnlib._blocks import mask_within_window
 from attnlib._head_groups import group_heads, is_grouped
+from attnlib._score_blocks import mask_within_window
 from attnlib._spec import AttentionSpec, WindowSpec
 
 

@@ -2,11 +2,11 @@
 
 from torch import Tensor
 
-from attnlib import _fast_paths, _torch_plain
-from attnlib import _torch_blocks as blocks
+from attnlib import _fast_paths, _torch_fast_path
 from attnlib import _torch_fused as fused
+from attnlib import _torch_score_blocks as blocks
 from attnlib import _torch_unfused as unfused
-from attnlib._blocks import mask_within_window
+from attnlib._score_blocks import mask_within_window
 from attnlib._spec import AttentionSpec
 from attnlib._torch_lost_infinities import may_have_lost_infinity
 from attnlib._torch_recurrent import encode
@@ -21,7 +21,7 @@ __all__ = [
     "softmax",
 ]
 
-_fast_paths.sdpa[Tensor] = _torch_plain.sdpa
+_fast_paths.sdpa[Tensor] = _torch_fast_path.sdpa
 
 
 def sdpa(query: Tensor, key: Tensor, value: Tensor, spec: AttentionSpec) -> unfused.Results:

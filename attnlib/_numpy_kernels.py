@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlib import _small
+from attnlib import _numpy_fast_path
 from attnlib._head_groups import batch_shape, group_heads, is_grouped
+from attnlib._numpy_tiled import BLOCK_K, BLOCK_Q, ScoreSpec, attend, attend_whole_rows
 from attnlib._spec import AttentionSpec, WindowSpec
-from attnlib._tiled import BLOCK_K, BLOCK_Q, ScoreSpec, attend, attend_whole_rows
 
 FEW_QUERIES = 32  # for fewer, the scores of a head take less memory than its keys
 Floats = NDArray[np.floating[Any]]
@@ -55,7 +55,7 @@ def _few_scores(query: Floats, key: Floats, value: Floats, spec: AttentionSpec) 
     if not (spec.window.is_unlimited() or spec.window.is_causal()):
         return None
     causal = spec.window.is_causal()
-    return _small.sdpa(query, key, value, spec.mask, spec.scale, causal, enable_gqa=query.ndim > 2)
+    return _numpy_fast_path.sdpa(query, key, value, spec.mask, spec.scale, causal, enable_gqa=query.ndim > 2)
 
 
 def _many_scores(query: Floats, key: Floats, value: Floats, spec: AttentionSpec, dtype: Any) -> Results:

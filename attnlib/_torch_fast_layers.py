@@ -43,7 +43,7 @@ class Tables(NamedTuple):
     sin: Tensor
 
 
-class PlainLayers:
+class FastLayers:
     """The layers of one model, which are inspected again in each call. A copy of the model begins without them."""
 
     def __init__(self, kinds: Kinds) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from attnlib import _fast_paths
 from attnlib._arrays import Array, broadcasts_to
 from attnlib._attention_arguments import check_scale
-from attnlib._tiled import TINY
+from attnlib._numpy_tiled import TINY
 
 Floats = NDArray[np.floating[Any]]
 
