@@ -2,10 +2,12 @@
 
 A student who has not stated an id sees the options as they were written, with the letters A to D. In an order of a
 student's own they are P to S, so that each answer says by itself which of the two its letter refers to. That order
-depends only on the question, which belongs to one assignment, and on the student's id.
+depends only on the question, which belongs to one assignment, and on the student's id. So do the numbers of a question
+that asks for one.
 """
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
@@ -30,8 +32,22 @@ def option_texts() -> dict[str, dict[str, str]]:
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """The numbers in a question that asks for one. Each student gets one of several sets.
+
+    Attributes:
+        given: the sentence that states them, with a field for each, as ``str.format`` fills it in.
+        sets: the sets of numbers, by the names of the fields in that sentence, in the options and in what explains
+            them. The first one belongs to the options as they were written.
+    """
+
+    given: str
+    sets: tuple[Mapping[str, int], ...]
+
+
+@dataclass(frozen=True)
 class Question:
-    """A question: its name, the letters of its options as they were written, and what to reread.
+    """A question: its name, the letters of its options as they were written, what to reread, and its numbers, if any.
 
     Its text is in the notebook, and the texts of its options are in ``catalogue/options.toml``.
     """
@@ -39,6 +55,7 @@ class Question:
     name: str
     options: str
     section: Section
+    numbers: Numbers | None = None
 
 
 @dataclass(frozen=True)
@@ -59,11 +76,24 @@ class Options:
         written = self.question.options
         if not normal(self.student):
             return {letter: letter for letter in written}
-        return dict(zip(OWN_LETTERS, sorted(written, key=self._place), strict=False))
+        return dict(zip(OWN_LETTERS, sorted(written, key=self._digest), strict=False))
 
-    def _place(self, letter: str) -> bytes:
-        """Return what the options are sorted by: digests, so that every order is equally likely."""
-        return sha256(f"{self.question.name} {letter} {normal(self.student)}".encode()).digest()
+    def _digest(self, what: str) -> bytes:
+        """Return a digest of the question, the student and what it is for. Options are sorted by theirs."""
+        return sha256(f"{self.question.name} {what} {normal(self.student)}".encode()).digest()
+
+    def filled(self, text: str) -> str:
+        """Return a text of the question with the numbers that the student got."""
+        numbers = self.question.numbers
+        if numbers is None:
+            return text
+        drawn = int.from_bytes(self._digest("numbers")) % len(numbers.sets) if normal(self.student) else 0
+        return text.format(**numbers.sets[drawn])
+
+    @property
+    def given(self) -> str:
+        """The sentence that states the numbers, or "" if the question has none."""
+        return self.filled(self.question.numbers.given) if self.question.numbers else ""
 
     def label(self, letter: str) -> str:
         """Return the letter that is shown for an option, given the one under which it was written."""
@@ -71,15 +101,17 @@ class Options:
 
     def _texts(self) -> list[tuple[str, str]]:
         texts = option_texts()[self.question.name]
-        return [(shown, texts[written]) for shown, written in self.letters.items()]
+        return [(shown, self.filled(texts[written])) for shown, written in self.letters.items()]
 
     def __str__(self) -> str:
         lines = [f"{letter}. {text}" for letter, text in self._texts()]
-        return "\n".join(lines if normal(self.student) else [*lines, AS_WRITTEN])
+        remark = "" if normal(self.student) else AS_WRITTEN
+        return "\n".join(filter(None, [self.given, *lines, remark]))
 
     def markdown(self) -> str:
-        """Return the options as a list, without any remark."""
-        return "\n".join(f"- **{letter}.** {text}" for letter, text in self._texts())
+        """Return the numbers and the options as a list, without any remark."""
+        options = "\n".join(f"- **{letter}.** {text}" for letter, text in self._texts())
+        return "\n\n".join(filter(None, [self.given, options]))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         remark = "" if normal(self.student) else f"\n\n*{AS_WRITTEN}*"

@@ -137,7 +137,7 @@ class Choice:
             letters = ", ".join(f'"{letter}"' for letter in Options(self.question, self.student).letters)
             came = "" if self.answer is None else f" Your answer is {str(self.answer)[:80]!r}."
             return f"Set the answer to one of {letters}, with the quotation marks, and run both cells again.{came}"
-        said = [HANDED_IN if self.key is None else self.key.why[self.letter]]
+        said = [HANDED_IN if self.key is None else self.options.filled(self.key.why[self.letter])]
         if self.letter != self._chosen:
             said.append(FIRST_COUNTS.format(self.shown))
         if self.options.student and self.stated and normal(self.stated) != normal(self.student):

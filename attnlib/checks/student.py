@@ -1,4 +1,4 @@
-"""Whose notebook this is. The order in which options are shown depends on it, and nothing else does."""
+"""Whose notebook this is. Only the order of the options and the numbers of a question depend on it."""
 
 import os
 import unicodedata
@@ -8,9 +8,9 @@ HUB_VARIABLE = "JUPYTERHUB_USER"  # JupyterHub's: nbgrader hands work in under t
 
 
 def set_student(student: str) -> None:
-    """Say whose notebook this is. Its questions then show their options in an order of the student's own.
+    """Say whose notebook this is. Its questions then have an order of options, and numbers, of the student's own.
 
-    The same student gets the same order everywhere: in a browser, on another computer, and when the work is graded.
+    The same student gets the same ones everywhere: in a browser, on another computer, and when the work is graded.
 
     Args:
         student: the id under which you hand in your work. Without one, options are shown in the order in which they

@@ -1,7 +1,9 @@
 """Each student sees options in an order of their own, the same everywhere, and is graded by what they saw."""
 
 import json
+import math
 import os
+import re
 import subprocess
 import sys
 from itertools import permutations
@@ -23,7 +25,7 @@ ORDERS = """
 import json
 from attnlib.checks.catalogue import QUESTIONS
 from attnlib.checks.options import Options
-print(json.dumps([Options(question, "ada").letters for question in QUESTIONS.values()]))
+print(json.dumps([str(Options(question, "ada")) for question in QUESTIONS.values()]))
 """
 
 
@@ -33,11 +35,19 @@ def nobody(monkeypatch):
         monkeypatch.setenv(variable, "")
 
 
+def seen(question, student):
+    """Return the options that a student sees, by their letters."""
+    return dict(re.findall(r"^- \*\*(.)\.\*\* (.*)$", Options(question, student).markdown(), re.MULTILINE))
+
+
+def right_text(question, student):
+    return Options(question, student).filled(option_texts()[question.name][answer_key(question.name).right])
+
+
 def right_letter(question, student):
     """Return the letter that a student sees for the right option, looked up by its text."""
-    right = option_texts()[question.name][answer_key(question.name).right]
-    lines = str(Options(question, student)).split("\n")
-    (letter,) = (line[0] for line in lines if line[3:] == right)
+    right = right_text(question, student)
+    (letter,) = (letter for letter, text in seen(question, student).items() if text == right)
     return letter
 
 
@@ -47,16 +57,18 @@ def graded(answer, student, **known):
 
 def test_every_option_is_shown_once_and_students_see_them_in_different_orders():
     for question in QUESTIONS.values():
-        shown = [tuple(str(Options(question, student)).split("\n")) for student in CLASS]
-        texts = set(option_texts()[question.name].values())
-        assert all({line[3:] for line in lines} == texts for lines in shown)
-        assert all([line[:3] for line in lines] == ["P. ", "Q. ", "R. ", "S. "] for lines in shown)
-        assert len(set(shown)) > 12, "of 24 orders"
+        texts = option_texts()[question.name].values()
+        for student in CLASS:
+            shown = seen(question, student)
+            assert list(shown) == list("PQRS")
+            assert set(shown.values()) == set(map(Options(question, student).filled, texts))
+        orders = {tuple(Options(question, student).letters.values()) for student in CLASS}
+        assert len(orders) > 12, "of 24"
     assert len({tuple(Options(question, "ada").letters.values()) for question in QUESTIONS.values()}) > 12
 
 
 def test_the_order_is_the_same_in_three_processes():
-    here = json.dumps([Options(question, "ada").letters for question in QUESTIONS.values()])
+    here = json.dumps([str(Options(question, "ada")) for question in QUESTIONS.values()])
     for seed in ("1", "2"):
         command = [sys.executable, "-c", ORDERS]
         done = subprocess.run(
@@ -66,12 +78,13 @@ def test_the_order_is_the_same_in_three_processes():
 
 
 def test_the_right_letter_is_uniform_over_a_class_of_fifty():
-    letters = [right_letter(question, student) for question in QUESTIONS.values() for student in CLASS]
-    expected = len(letters) / 4
-    assert sum((letters.count(letter) - expected) ** 2 / expected for letter in "PQRS") < 16.3  # p = 0.001, df = 3
+    counts = []
     for question in QUESTIONS.values():
-        counts = [[right_letter(question, student) for student in CLASS].count(letter) for letter in "PQRS"]
-        assert min(counts) >= 3, question.name
+        letters = [right_letter(question, student) for student in CLASS]
+        counts.append([letters.count(letter) for letter in "PQRS"])
+        assert min(counts[-1]) >= 3, question.name
+    expected = len(CLASS) * len(QUESTIONS) / 4
+    assert sum((sum(column) - expected) ** 2 / expected for column in zip(*counts, strict=True)) < 16.3  # p = 0.001
 
 
 def test_a_letter_copied_from_a_neighbour_earns_what_chance_gives():
@@ -95,8 +108,8 @@ def test_spaces_and_capitals_in_an_id_make_no_difference():
 
 @pytest.mark.parametrize("letter", "PQRS")
 def test_feedback_explains_the_option_as_the_student_saw_it_and_statistics_use_the_written_letter(letter):
-    seen = next(line[3:] for line in str(Options(QUESTION, "ada")).split("\n") if line[0] == letter)
-    (written,) = (name for name, text in option_texts()[QUESTION.name].items() if text == seen)
+    texts = option_texts()[QUESTION.name].items()
+    (written,) = (name for name, text in texts if text == seen(QUESTION, "ada")[letter])
     bundle = graded(letter.lower(), "ada")._repr_mimebundle_()
     assert bundle["text/plain"].startswith(("✓", "✗")[written != KEY.right] + f" shift-or-stretch: {letter}, ")
     assert KEY.why[written] in bundle["text/plain"]
@@ -136,6 +149,48 @@ def test_in_a_notebook_the_order_is_that_of_the_student_who_was_stated_or_of_the
         assert f"{letter}, to be graded" in capsys.readouterr().out
     with pytest.raises(TypeError, match="a string is needed"):
         set_student(7)
+
+
+def spread(given):
+    """Return the exact deviation of a dot product of components that are plus or minus one number."""
+    variance, width = map(int, re.findall(r"\d+", given))
+    products = [(math.comb(width, n) / 2**width, variance * (2 * n - width)) for n in range(width + 1)]
+    return sum(p * x**2 for p, x in products) ** 0.5
+
+
+def swiglu_width(given):
+    """Return the width at which three matrices have as many numbers as two had, in widths of the model."""
+    old = int(re.findall(r"\$(\d+)E", given)[0])
+    model = 24
+    (new,) = (width for width in range(1, 40 * model) if 3 * model * width == 2 * model * (old * model))
+    return new / model
+
+
+@pytest.mark.parametrize(
+    ("name", "computed", "sets"), [("spread-of-scores", spread, 10), ("swiglu-width", swiglu_width, 4)]
+)
+def test_students_get_numbers_of_their_own_and_the_right_option_is_right_for_them(name, computed, sets):
+    question = QUESTIONS[name]
+    assert len({Options(question, student).given for student in CLASS}) >= sets
+    for student in ("", *CLASS):
+        options = seen(question, student)
+        assert len(set(options.values())) == 4
+        right = right_text(question, student)
+        found = re.fullmatch(r"(\d+)|\$\\tfrac\{(\d+)\}\{3\} E\$\.", right)
+        assert float(found[1] or int(found[2]) / 3) == pytest.approx(computed(Options(question, student).given))
+
+
+def test_an_explanation_has_the_numbers_of_the_student():
+    question = QUESTIONS["spread-of-scores"]
+    for student in CLASS[:5]:
+        variance, width = re.findall(r"\d+", Options(question, student).given)
+        letter = right_letter(question, student)
+        said = Choice(question, letter, 1.0, answer_key(question.name), student=student).message
+        assert f"the variance {variance} times {variance}" in said
+        assert f"The sum of {width} has" in said
+        assert f"its root is {right_text(question, student)}." in said
+    as_written = Choice(question, "C", 1.0, answer_key(question.name), student=student).message
+    assert "The sum of 64 has 1024, and its root is 32." in as_written
 
 
 def test_options_come_as_a_list_that_says_how_to_get_an_order_of_ones_own():

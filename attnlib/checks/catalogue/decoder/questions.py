@@ -1,10 +1,18 @@
 """The questions with options to choose from. Which option is right is written in ``solutions/answers.toml``."""
 
 from attnlib.checks.catalogue.decoder.sections import GROUPS, PREFILL, SWIGLU
-from attnlib.checks.options import Question
+from attnlib.checks.options import Numbers, Question
 
+
+def _width(times: int) -> dict[str, int]:
+    """Return the numbers of a question about a layer that is so many times as wide inside as the model."""
+    options = {"A": times, "B": times // 2, "thirds": 2 * times, "D": 3 * times // 4}
+    return options | {"B_all": 3 * times // 2, "D_all": 9 * times // 4}
+
+
+WIDTHS = Numbers("The old layer is ${A}E$ wide inside.", tuple(map(_width, (4, 8, 16, 20))))
 QUESTIONS: tuple[Question, ...] = (
-    Question("swiglu-width", "ABCD", SWIGLU),
+    Question("swiglu-width", "ABCD", SWIGLU, WIDTHS),
     Question("what-groups-save", "ABCD", GROUPS),
     Question("prefill-is-fast", "ABCD", PREFILL),
 )
