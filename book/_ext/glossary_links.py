@@ -24,12 +24,12 @@ SOURCE = Path(__file__).parents[1] / "glossary.md"
 ENTRY = re.compile(r"^(\S.*)\n((?:  .*\n)+)", re.MULTILINE)
 # Pages that list what others explain, or that speak of the course instead of attention.
 NOT_LINKED = re.compile(
-    r"book/(?:glossary|api|bibliography|changelog|from-torch|index|install|notation|start|teaching/.*)$|(?!book/)"
+    r"(?!book/)|book/(glossary|api|bibliography|changelog|from-torch|index|install|instructors|notation|start|teach.*)$"
 )
-ORDINARY_WORDS = frozenset(
-    "alignment attention decode fixture gate head key margin mask memory merging patch projection query saturated score "
-    "similarity state tile token value weight".split()
-)
+ORDINARY_WORDS = {
+    *("alignment", "attention", "decode", "fixture", "gate", "head", "key", "margin", "mask", "memory", "patch"),
+    *("projection", "query", "saturated", "score", "similarity", "state", "tile", "token", "value", "weight"),
+}
 # What is neither a sentence of the page nor free of other meanings: links, code, headings, tables, captions, results.
 SKIPPED = (
     nodes.reference, nodes.literal, nodes.literal_block, nodes.title, nodes.table, nodes.figure, nodes.footnote,
@@ -67,6 +67,8 @@ class Term(NamedTuple):
 @cache
 def terms() -> dict[str, Term]:
     """Return the terms of the glossary by name, the longest first, so that "causal mask" comes before "mask"."""
+    if not SOURCE.exists():  # a part of the book is built by itself
+        return {}
     entries = ENTRY.findall(SOURCE.read_text().split(":::{glossary}\n")[1].split("\n:::")[0] + "\n")
     found = [Term(name, plain(text)) for name, text in entries]
     return {term.name: term for term in sorted(found, key=lambda term: -len(term.name))}
@@ -84,7 +86,7 @@ def plain(text: str) -> str:
 def link_first_uses(app: Sphinx, doctree: nodes.document) -> None:
     """Replace the first use of each term by a reference to the glossary, and remember the terms of the page."""
     env = app.env
-    if NOT_LINKED.match(env.docname):
+    if NOT_LINKED.match(env.docname) or not terms():
         return
     env.note_dependency(str(SOURCE))
     linked = {str(one["reftarget"]) for one in doctree.findall(pending_xref) if one["reftype"] == "term"}

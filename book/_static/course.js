@@ -1,5 +1,5 @@
-// What every page does: it lets the Tab key reach what scrolls, copies formulas as TeX, and opens what is folded for a
-// link that leads there, and for paper.
+// What every page does: it lets the Tab key reach what scrolls, copies formulas as TeX, opens what is folded for a link
+// that leads there, and for paper, and hides what a term means when Escape is pressed.
 (() => {
   const SCROLLS = ".cell_output .text_html, .table-wrapper, .pst-scrollable-table-container, div.math, pre";
 
@@ -49,6 +49,17 @@
   }
   document.addEventListener("DOMContentLoaded", openFolds);
   addEventListener("hashchange", openFolds);
+
+  // What a term means is shown while the pointer or the focus is on its link (course.css). Escape hides it, until both leave.
+  addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape") return;
+    document.querySelectorAll("a.glossary-term:is(:hover, :focus)").forEach((link) => {
+      link.classList.add("dismissed");
+      for (const leaving of ["pointerleave", "blur"]) {
+        link.addEventListener(leaving, () => link.classList.remove("dismissed"), { once: true });
+      }
+    });
+  });
 
   // On paper the answers are open and the page is light. After printing, the page looks as it did before.
   const root = document.documentElement;
