@@ -24,7 +24,7 @@ SOURCE = Path(__file__).parents[1] / "glossary.md"
 ENTRY = re.compile(r"^(\S.*)\n((?:  .*\n)+)", re.MULTILINE)
 # Pages that list what others explain, or that speak of the course instead of attention.
 NOT_LINKED = re.compile(
-    r"(?!book/)|book/(glossary|api|bibliography|changelog|from-torch|index|install|instructors|notation|start|teach.*)$"
+    r"(?!book/)|book/(glossary|api.*|bibliography|changelog|from-torch|index|install|instructors|notation|start|teach.*)$"
 )
 ORDINARY_WORDS = {
     *("alignment", "attention", "decode", "fixture", "gate", "head", "key", "margin", "mask", "memory", "patch"),

@@ -90,7 +90,7 @@ def test_every_page_is_searched_and_every_address_is_there():
     script = text("_static/search-entries.js")
     entries = json.loads(script.removeprefix("window.SEARCH_ENTRIES = ").rstrip(";\n"))
     assert {one["url"].partition(".html")[0] for one in entries} == set(chapters())
-    for page in ("book/masks", "book/glossary", "book/api"):
+    for page in ("book/masks", "book/glossary", "book/api-layers"):
         ids = set(re.findall(r'\bid="([^"]+)"', text(f"{page}.html")))
         asked = {one["url"].partition("#")[2] for one in entries if one["url"].startswith(f"{page}.html#")}
         assert len(asked) > 10
