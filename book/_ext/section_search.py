@@ -32,7 +32,10 @@ CITATION = "div.citation[id]"
 # Words in formulas that somebody may type: names of functions, and what is written upright.
 FORMULA_WORD = re.compile(r"\\(sqrt|exp|log|tanh|sin|cos|max)\b|\\(?:text|mathrm|operatorname)\{([A-Za-z]{3,})\}")
 # Pages to look things up in. Their entries are short, which a search takes for relevance.
-REFERENCE = ("book/glossary", "book/api", "book/bibliography", "book/changelog")
+REFERENCE = (
+    *("book/glossary", "book/bibliography", "book/changelog"),
+    *("book/api", "book/api-layers", "book/api-models", "book/api-checks"),
+)
 REFERENCE_WEIGHT = 0.15
 INSTRUCTORS, INSTRUCTORS_WEIGHT = "book/instructors", 0.4
 EXERCISES_WEIGHT = 0.5

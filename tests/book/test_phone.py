@@ -32,7 +32,7 @@ def test_a_planted_cut_is_found(opened, plant, tag):
     assert page.locator(".shut[open]").count() == 0
 
 
-@pytest.mark.parametrize("name", ["api", "api-layers", "api-models", "api-checks", "bibliography", "glossary", "notation"])
+@pytest.mark.parametrize("name", ["api", "api-layers", "api-models", "bibliography", "glossary", "notation"])
 def test_a_page_of_definitions_fits_the_narrowest_screen(opened, name):
     page, _ = opened(f"book/{name}.html", width=320)  # what is 1,280 pixels wide, at 400 percent
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
