@@ -7,6 +7,7 @@ from hashlib import sha256
 from logging import Logger
 from pathlib import Path
 
+from attnlib.checks.student import normal
 from grading._untyped import NotebookNode, notebook_text
 from grading.bounded_worker import LostError
 from grading.course import Course
@@ -15,6 +16,7 @@ from grading.gradebook.assignment import AssignmentGradebook
 from grading.judge import Judge
 from grading.lateness import Lateness
 from grading.notebook_template import VERDICT_KEY, NotebookTemplate, NotebookVerdict, worst
+from grading.options_shown import stated_student
 from grading.outcome import Outcome, findings
 from grading.pool import ResultList
 from grading.read_submission import read_submission
@@ -30,6 +32,7 @@ from grading.version import version
 
 UNSANDBOXED = "UNSANDBOXED: the code was not shut in; it could have read files and awarded itself marks"
 MAX_FLAGS_OF_SUBMISSION = 12  # flags shown for one submission
+ANOTHER_ORDER = "its options were shown in the order of another student: {!r}"
 
 
 @dataclass(frozen=True)
@@ -185,8 +188,13 @@ class Submissions:
     def _flags(self, submission: Submission) -> list[str]:
         """Return why an instructor should look at a submission."""
         bare = [] if self.sandboxed else [UNSANDBOXED]
+        others = [
+            ANOTHER_ORDER.format(stated)
+            for stated in map(stated_student, submission.notebooks.values())
+            if normal(stated) not in ("", normal(submission.student))
+        ]
         repairs = (str(repair.text) for repair in submission.repairs[:MAX_FLAGS_OF_SUBMISSION])
-        return [*[*bare, *submission.flags][:MAX_FLAGS_OF_SUBMISSION], *repairs]
+        return [*[*bare, *others, *submission.flags][:MAX_FLAGS_OF_SUBMISSION], *repairs]
 
     def _failed(
         self, submission: Submission, reason: str, gradebook: AssignmentGradebook, run_state: RunState

@@ -20,8 +20,8 @@ from attnlib.checks.student import normal
 FILE = Path(__file__).parent / "catalogue" / "options.toml"
 OWN_LETTERS = "PQRSTUVW"  # none of them is the letter of an option as it was written
 AS_WRITTEN = (
-    "In a course, you can have the options in an order of your own: in a cell of your own, run from attnlib.checks "
-    'import set_student, then set_student("…") with the id under which you hand in your work, and then this cell again.'
+    "In a course, you can have the options in an order of your own: in a new cell, run `from attnlib.checks import "
+    'set_student`, then `set_student("…")` with the id under which you hand in your work, and then this cell again.'
 )
 
 

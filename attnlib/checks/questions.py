@@ -18,8 +18,8 @@ HANDED_IN = (
     "feedback explains the option that you chose."
 )
 ANOTHER_STUDENT = (
-    "Your notebook shows its options in the order of {!r}, but it was handed in by {!r}, so each letter was read as in "
-    "the order of the latter. State your own id in set_student(…)."
+    "Your notebook shows the options in the order of {0!r}, but {1!r} handed it in, so your letter was read in the "
+    "order of {1!r}. State your own id with set_student(…)."
 )
 FIRST_COUNTS = "Your first answer that was graded counts, and it was {}. A later answer does not change the points."
 

@@ -3,8 +3,9 @@
 import os
 import unicodedata
 
-STUDENT_VARIABLE = "ATTENTION_STUDENT"  # the environment variable that holds the student's id
-HUB_VARIABLE = "JUPYTERHUB_USER"  # JupyterHub's: nbgrader hands work in under this name
+# The environment variable that holds the student's id. JupyterHub's own, JUPYTERHUB_USER, is not read: on a public hub,
+# it is not the id under which work is handed in.
+STUDENT_VARIABLE = "ATTENTION_STUDENT"
 
 
 def set_student(student: str) -> None:
@@ -31,8 +32,8 @@ def set_student(student: str) -> None:
 
 
 def current_student() -> str:
-    """Return the id that was stated, or else the name of the JupyterHub's user; ``""`` if there is neither."""
-    return os.environ.get(STUDENT_VARIABLE) or os.environ.get(HUB_VARIABLE, "")
+    """Return the id that was stated, or ``""`` if none was."""
+    return os.environ.get(STUDENT_VARIABLE, "")
 
 
 def normal(student: str) -> str:
