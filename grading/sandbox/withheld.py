@@ -102,6 +102,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
         *("sampling._first_maximum", "sampling._nucleus", "sampling._keep"),
     ),
     "generate_tokens": ("generation.generate", "generation._generate", "speculative.generate_speculatively"),
+    "weights_and_output": _ATTENTION,
     "decoder_logits": ("_causal_lm.CausalLM", "_causal_lm.CausalLMLayer", "_causal_lm.FeedForward"),
 }
 ALL_WITHHELD = frozenset(name for names in ANSWERS.values() for name in names)

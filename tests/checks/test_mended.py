@@ -16,6 +16,7 @@ EARLIER = {
     "attention_in_blocks": "scaled_dot_product_attention",
     "rope_attention_with_cache": "grouped_query_attention",
     "apply_rope": "apply_rope",
+    "weights_and_output": "scaled_dot_product_attention",
 }
 # Styles of the earlier task that do without the large array, as this one asks.
 WITHIN_MEMORY = {

@@ -92,6 +92,40 @@ def attention_counts_in_rows(query, key, value, counts, *, scale=None):
     return np.stack(rows, axis=-2)
 
 
+# weights_and_output -------------------------------------------------------------------------------------------------
+
+
+@style("weights_and_output", "the published code, with the root of the width and the averages")
+def published_mended(query, key, value, *, scale=None):
+    scores = query @ swap(key) * (1 / np.sqrt(key.shape[-1]) if scale is None else scale)
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    return weights, weights @ value
+
+
+@style("weights_and_output", "attnlib's softmax, the query divided first")
+def weights_of_scaled_query(query, key, value, *, scale=None):
+    query = query / math.sqrt(query.shape[-1]) if scale is None else query * scale
+    weights = attnlib.softmax(np.einsum("...td,...sd->...ts", query, key))
+    return weights, np.einsum("...ts,...sv->...tv", weights, value)
+
+
+@style("weights_and_output", "a list of two, the averages divided last")
+def averages_divided_last(query, key, value, scale=None):
+    scores = query @ swap(key) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    total = e.sum(-1, keepdims=True)
+    return [e / total, (e @ value) / total]
+
+
+@style("weights_and_output", "one query after the other")
+def weights_row_by_row(query, key, value, *, scale=None):
+    factor = 1 / np.sqrt(query.shape[-1]) if scale is None else scale
+    rows = [attnlib.softmax(np.sum(query[..., t : t + 1, :] * key, axis=-1) * factor) for t in range(query.shape[-2])]
+    weights = np.stack(rows, axis=-2)
+    return weights, np.stack([np.sum(row[..., None] * value, axis=-2) for row in rows], axis=-2)
+
+
 # head_contributions -------------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,8 @@ _slips = partial(Section, "book/slips.md", "Slips you will meet")
 
 SPLIT = _slips("`reshape` where heads should be split")
 WRONG_ROOT = _slips("The root of the wrong axis")
+WHICH_ROOT = _slips("Which root?")
+NO_VALUES = _slips("Attention without values")
 SHIFT = Section(
     "book/self-attention.md", "Self-attention without parameters", "From scores to weights: softmax by hand"
 )
