@@ -17,7 +17,7 @@ from pathlib import Path
 from string import Template
 from tempfile import TemporaryDirectory
 
-from jupyterlite_pyodide_kernel.constants import PYODIDE_VERSION
+from jupyterlite_pyodide_kernel.constants import PYODIDE_CDN_URL, PYODIDE_VERSION
 from wheel.wheelfile import WheelFile
 
 from _tools.replace_folder import recover_folder, replace_folder
@@ -29,6 +29,7 @@ INDEX = Path(__file__).with_name("lite.html")  # the page that lists the exercis
 EXTENSION = Path(sys.prefix) / "share/jupyter/labextensions/@jupyterlite/pyodide-kernel-extension"
 PYODIDE_KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 WHEELS = "../../../../pypi"  # relative to the extension's script that starts Python
+CARRIED_PYTHON = "../static/pyodide/pyodide.mjs"  # relative to a page
 PRELOADED_PACKAGES = [
     "numpy",
     "matplotlib",
@@ -74,8 +75,9 @@ def build(site: Path, pyodide: str | None = None) -> None:
         new = Path(folder) / site.name
         write("jupyter_lite_config.json", build_config(new, pyodide))
         run_builder()
-        for app in APPS:
-            name_icon(new / app / "index.html")
+        python = CARRIED_PYTHON if pyodide else f"{PYODIDE_CDN_URL}/pyodide.mjs"
+        finish_page(new / "tree" / "index.html", "")
+        finish_page(new / "notebooks" / "index.html", python)
         (new / "index.html").write_text(index_page(pyodide is not None), encoding="utf-8")
         replace_folder(new, site.resolve())
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
@@ -117,11 +119,16 @@ def index_page(carried: bool) -> str:
     return Template(INDEX.read_text(encoding="utf-8")).substitute(exercises="\n".join(items), python=python)
 
 
-def name_icon(page: Path) -> None:
-    """Say where a page's icon is. Until its script does, browsers ask for one at the root of the host."""
+def finish_page(page: Path, python: str) -> None:
+    """Add the page's icon, and the script that leads back to the book and watches whether Python can be loaded.
+
+    Browsers ask for an icon at the root of the host until JupyterLite's own script has said where it is.
+    """
     html = page.read_text(encoding="utf-8")
     assert html.count("<head>") == 1, f"{page} begins otherwise than expected"
-    page.write_text(html.replace("<head>", '<head>\n    <link rel="icon" href="favicon.ico">'), encoding="utf-8")
+    script = f'<script src="../../_static/lite.js" data-python="{escape(python)}"></script>'
+    html = html.replace("<head>", f'<head>\n    <link rel="icon" href="favicon.ico">\n    {script}')
+    page.write_text(html, encoding="utf-8")
 
 
 def attnlib_wheel(folder: Path) -> Path:

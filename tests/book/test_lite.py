@@ -16,7 +16,7 @@ from _tools.chromium import launch
 from jupyterlite_pyodide_kernel.constants import PYODIDE_CDN_URL
 from packaging.requirements import Requirement
 from pages import HTML, ROOT, lessons, run_tool, source, text
-from playwright.sync_api import TimeoutError
+from playwright.sync_api import TimeoutError, expect
 from pyodide_core import distribution
 
 import attnlib
@@ -314,6 +314,19 @@ def test_the_list_of_files_opens_without_another_host(browser, site, python):
                 page.get_by_text(notebook.parts[0], exact=True).wait_for()
             assert not wrong
             return
+
+
+def test_without_its_python_a_notebook_says_so_and_leads_back(browser, site):
+    with launch(browser.browser_type) as new, new.new_context(viewport={"width": 360, "height": 740}) as context:
+        context.route(f"{PYODIDE_CDN_URL}/**", lambda route: route.abort())
+        page = context.new_page()
+        page.goto(f"{site}lite/notebooks/index.html?path={EXERCISES[1]}", wait_until="commit")
+        said = page.locator("#course [role=status]")
+        expect(said).to_contain_text("Python could not be loaded from cdn.jsdelivr.net", timeout=120_000)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        links = page.locator("#course a").evaluate_all("links => links.map(link => link.href)")
+        assert [one.removeprefix(site) for one in links] == ["book/index.html", "lite/index.html", "book/install.html"]
+        assert all((HTML / one.removeprefix(site)).is_file() for one in links)
 
 
 @pytest.mark.skipif("PYODIDE" not in os.environ, reason="NumPy for browsers is on no registry: set PYODIDE=/a/release")

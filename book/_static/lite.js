@@ -1,0 +1,42 @@
+// Below each page of JupyterLite (book/_tools/lite.py): the ways back to the book, and what to do if Python cannot be
+// loaded. Without this, a cell would show [*] forever.
+(() => {
+  const python = /** @type {HTMLScriptElement} */ (document.currentScript).dataset.python ?? "";
+
+  const STYLE = `
+    #course { position: fixed; inset: auto 0 0 auto; z-index: 1000; max-inline-size: min(40rem, 100vw); padding: 0.3rem 0.8rem;
+      box-sizing: border-box; border: 1px solid; border-radius: 0.4rem 0 0; background: Canvas; color: CanvasText;
+      font: 0.875rem/1.5 system-ui, sans-serif; color-scheme: light dark }
+    #course a { color: LinkText }
+    #course p { margin: 0.2rem 0 }`;
+
+  function link(text, address) {
+    const one = document.createElement("a");
+    one.textContent = text;
+    one.href = address;
+    return one;
+  }
+
+  function explain(said) {
+    const host = new URL(python, location.href).host;
+    said.append(
+      `Python could not be loaded from ${host}, so cells show [*] and do not run. Check your connection, then reload this page. `,
+      "What you have written is kept. You can also ",
+      link("download it and work on your own computer", "../../book/install.html"),
+      ".",
+    );
+  }
+
+  addEventListener("DOMContentLoaded", () => {
+    const bar = document.createElement("aside");
+    const said = document.createElement("p");
+    const style = document.createElement("style");
+    style.textContent = STYLE;
+    bar.id = "course";
+    bar.setAttribute("aria-label", "The course");
+    said.setAttribute("role", "status");
+    bar.append(style, link("The book", "../../book/index.html"), " · ", link("All exercises", "../index.html"), said);
+    document.body.append(bar);
+    if (python) fetch(python, { mode: "no-cors" }).catch(() => explain(said));
+  });
+})();
