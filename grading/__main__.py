@@ -54,11 +54,11 @@ def _parser() -> argparse.ArgumentParser:
     bundle = _class_command(commands, "bundle", students)
     bundle.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: in the class's folder)")
     _roster_options(_class_command(commands, "roster", "put a class list into the gradebook, and show what changes"))
-    downloads = "read downloads of submissions, keep every attempt, and put the last one where it is graded"
+    downloads = "read downloads of submissions, keep every attempt, and put the last one in place for grading"
     _collect_options(_command(commands, "collect", downloads))
     times = "bring extensions, late days and penalties up to date, or show what that would change"
     _deadlines_options(_class_command(commands, "deadlines", times))
-    requests = "list regrade requests, add one, rerun the submissions, or decide"
+    requests = "list regrade requests, add one, grade the submissions again, or decide on a request"
     _regrade_options(_command(commands, "regrade", requests))
     back = _command(commands, "return", "pack the feedback for Canvas, for Moodle, in folders and for mail merge")
     back.add_argument("--unfinished", action="store_true", help="also return work with answers that nobody has marked")
@@ -117,11 +117,13 @@ def _collect_options(collect: argparse.ArgumentParser) -> None:
     what = "folders, or zips from Canvas, Moodle or Blackboard, or the folder `inbound` of nbgrader's exchange"
     collect.add_argument("sources", nargs="+", type=Path, metavar="SOURCE", help=what)
     systems = ("canvas", "moodle", "blackboard", "nbgrader", "folders")
-    told = "what named the files (default: recognised by the names)"
+    told = "the system that named the files (default: inferred from the names)"
     collect.add_argument("--from", dest="told", choices=systems, default="", help=told)
-    zone = "the zone of times that name none, such as Europe/Berlin (default: time_zone in course.toml, or else UTC)"
+    zone = "the zone of times given without one, such as Europe/Berlin (default: time_zone in course.toml, or else UTC)"
     collect.add_argument("--time-zone", metavar="ZONE", default="", help=zone)
-    collect.add_argument("--unlisted", action="store_true", help="collect students who are not on the class list, too")
+    collect.add_argument(
+        "--unlisted", action="store_true", help="also collect from students who are not on the class list"
+    )
     collect.add_argument("--dry-run", action="store_true", help="show what would be collected, and write nothing")
 
 
@@ -138,12 +140,14 @@ def _deadlines_options(deadlines: argparse.ArgumentParser) -> None:
 
 def _regrade_options(regrade: argparse.ArgumentParser) -> None:
     regrade.add_argument(
-        "--request", metavar="STUDENT", help="add a request of this student, with --question and --why"
+        "--request", metavar="STUDENT", help="add a request from this student, with --question and --why"
     )
     regrade.add_argument(
         "--question", default="", metavar="QUESTION", help="the question, as in the columns of grades.csv"
     )
-    regrade.add_argument("--why", default="", metavar="TEXT", help="the reason of the student, or of the decision")
+    regrade.add_argument(
+        "--why", default="", metavar="TEXT", help="the student's reason, or the reason for the decision"
+    )
     both = "grade the submissions of open requests with the checks as they are now, and show both results"
     regrade.add_argument("--rerun", action="store_true", help=both)
     regrade.add_argument("--decide", type=_positive, metavar="NUMBER", help="decide this request, with --by and --why")
@@ -154,11 +158,11 @@ def _regrade_options(regrade: argparse.ArgumentParser) -> None:
 
 def _marking_options(marking: argparse.ArgumentParser) -> None:
     marking.add_argument("--assistants", nargs="+", metavar="NAME", help="write a file of answers for each of them")
-    groups = "whether an assistant marks all answers of a student, or a question of everybody (default: %(default)s)"
+    groups = "an assistant marks all answers of a student, or everybody's answers to a question (default: %(default)s)"
     marking.add_argument("--by", choices=("student", "question"), default="student", help=groups)
     second = "the share of the answers that a second assistant marks as well, without knowing it (default: 0)"
     marking.add_argument("--second", type=float, default=0.0, metavar="SHARE", help=second)
-    taken = "files of assistants, with marks: write these to the gradebook, and compare those of two"
+    taken = "files of assistants, with marks: write the marks to the gradebook, and compare where two people marked"
     marking.add_argument("--take", nargs="+", type=Path, metavar="FILE.csv", help=taken)
 
 

@@ -25,7 +25,7 @@ class Differences:
 
     def named(self) -> list[tuple[str, tuple[str, ...]]]:
         """Return each kind of difference in words, with its students; kinds without students are left out."""
-        kinds = [("On the class list, but handed in nothing", self.absent)]
+        kinds = [("On the class list, but nothing handed in", self.absent)]
         kinds.append(("Handed in, but not on the class list", self.unlisted))
         return [(what, who) for what, who in kinds if who]
 

@@ -29,13 +29,13 @@ term = {term}
 # The address where the book is published: feedback, the report and the bundle link to it. "" for no links.
 book = {book}
 
-# The share of the score that each day of lateness costs, from 0 (nothing) to 1. A day that has begun counts.
+# The share of the score that each day of lateness costs, from 0 (nothing) to 1. A part of a day counts as a whole one.
 late_penalty_per_day = {late_penalty_per_day}
 
 # The time zone of the times in downloads that name none, such as Blackboard's.
 time_zone = {time_zone}
 
-# How many days every student may be late in the whole term without a penalty. They are used in the order of due dates.
+# How many days every student may be late over the whole term without a penalty. They are used in order of due dates.
 late_days = {late_days}
 
 # Which of several attempts counts: "last", or "best", which is the one with the most points after penalties.
@@ -73,7 +73,7 @@ class ClassSettings:
         late_penalty_per_day: the share of the score that each day of lateness costs.
         time_zone: the name of the zone of times that name none.
         attempts: which of several attempts counts, "last" or "best".
-        late_days: how many days every student may be late in the whole term without a penalty.
+        late_days: how many days every student may be late over the whole term without a penalty.
     """
 
     name: str = ""
@@ -104,16 +104,16 @@ def require_valid(settings: ClassSettings, where: str) -> None:
     """Raise a :class:`GradingError` that names ``where`` if a setting cannot be what it is meant to be."""
     for key in ("name", "term", "book", "time_zone"):
         if not isinstance(text := getattr(settings, key), str) or not text.isprintable():
-            raise GradingError(f"{where}: {key} is {text!r}; expected was a text in quotation marks, on one line")
+            raise GradingError(f"{where}: {key} is {text!r}; expected a text in quotation marks, on one line")
     if settings.book and not settings.book.startswith(("https://", "http://", "file://")):
-        raise GradingError(f"{where}: book is {settings.book!r}; expected was an address like https://example.org/book")
+        raise GradingError(f"{where}: book is {settings.book!r}; expected an address like https://example.org/book")
     share = settings.late_penalty_per_day
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-        raise GradingError(f"{where}: late_penalty_per_day is {share!r}; expected was a share from 0 to 1, such as 0.1")
+        raise GradingError(f"{where}: late_penalty_per_day is {share!r}; expected a share from 0 to 1, such as 0.1")
     if settings.attempts not in ("last", "best"):
-        raise GradingError(f'{where}: attempts is {settings.attempts!r}; expected was "last" or "best"')
+        raise GradingError(f'{where}: attempts is {settings.attempts!r}; expected "last" or "best"')
     if type(settings.late_days) is not int or not 0 <= settings.late_days <= 1000:
-        raise GradingError(f"{where}: late_days is {settings.late_days!r}; expected was a number of days, such as 3")
+        raise GradingError(f"{where}: late_days is {settings.late_days!r}; expected a number of days, such as 3")
 
 
 def book_address(course: Course) -> str:

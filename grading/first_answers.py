@@ -1,4 +1,4 @@
-"""The first graded answer to each question with options counts, so that feedback is no way to find the right one.
+"""The first graded answer to each multiple-choice question counts, so that feedback is no way to find the right one.
 
 An option is noted by the letter under which it was written, whichever letter the student saw.
 """

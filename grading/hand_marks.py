@@ -1,6 +1,7 @@
-"""Marks given by hand: compare those in the gradebook with those of which the log says who gave them.
+"""Marks given by hand: compare those in the gradebook with those that the log attributes to somebody.
 
-Formgrader does not say who gives a mark. Whoever marked logs it afterwards, with `python -m grading report --by NAME`.
+Formgrader does not say who gives a mark. The person who marked then logs the marks with
+`python -m grading report --by NAME`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ Marks = Mapping[tuple[str, str], float | None]  # by student and question; None 
 
 
 def logged_marks(entries: Sequence[Entry]) -> dict[tuple[str, str], float | None]:
-    """Return the last mark of each answer of which the log says who gave it."""
+    """Return the last mark of each answer that the log attributes to somebody."""
     found: dict[tuple[str, str], float | None] = {}
     for said in (entry.said for entry in entries):
         kept = "request" in said and said.get("points") is None
@@ -47,7 +48,7 @@ def differences(entries: Sequence[Entry], given: Marks) -> tuple[list[str], Iter
     logged = logged_marks(entries)
     new = unlogged(logged, given)
     changed = [which for which in new if which in logged]
-    advice = "If somebody changed it on purpose, `report --by NAME` logs it"
+    advice = "If somebody changed it on purpose, log that with `report --by NAME`"
     wrong = [
         f"{plain(who)}: {plain(question)}: the mark given by hand is {given.get((who, question))}, but the log says "
         f"{logged[who, question]}. {advice}"
@@ -55,6 +56,6 @@ def differences(entries: Sequence[Entry], given: Marks) -> tuple[list[str], Iter
     ]
     n = len(new) - len(changed)
     said = (
-        f"{counted(n, 'mark')} given by hand, of which the log does not say who gave them: `report --by NAME` logs it"
+        f"{counted(n, 'mark')} given by hand without an author in the log: run `report --by NAME` to log who gave them"
     )
     return wrong, iter([said] if n else [])

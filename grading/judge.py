@@ -156,7 +156,7 @@ class Judge:
 
 
 def _choice(graded_cell: GradedCell, question: Question, answered: Answered) -> Choice:
-    """Return what came for a question with options, with the key."""
+    """Return what came for a multiple-choice question, with the key."""
     chosen, key = _text((answered.facts or {}).get("value")), answer_key(question.name)
     return Choice(question, chosen, graded_cell.points, key, answered.first, answered.student, answered.stated)
 
@@ -200,7 +200,7 @@ def _read(message: Any) -> Answer:
 
 
 def _outcomes(sent: list[Any]) -> list[Outcome]:
-    """Return what tests came to; one whose outcome makes no sense counts as one that refuses everything."""
+    """Return what tests came to; one whose outcome makes no sense counts as one that rejects everything."""
     found = [one if isinstance(one, dict) else {"error": "sent no answer"} for one in sent]
     texts = [{name: _text(one.get(name)) for name in ("test", "error", "line")} for one in found]
     return [Outcome(one["test"] or "a test", one["error"], one["line"]) for one in texts]

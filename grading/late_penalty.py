@@ -13,6 +13,6 @@ class SharePerDay(BasePlugin):  # type: ignore[misc]
     share = Float(0.0, min=0.0, max=1.0, help="the share of the score that each day costs").tag(config=True)
 
     def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float:
-        """Return the points to take off, at most all of them. A day that has begun counts as a whole one."""
+        """Return the points to take off, at most all of them. A part of a day counts as a whole one."""
         days = -(-total_seconds_late // SECONDS_PER_DAY)
         return float(min(score, self.share * days * score))

@@ -51,7 +51,7 @@ def new_course(course: Course, answers: Answers, due: Sequence[str], roster: Pat
         GradingError: an answer is wrong, or there is a class in this folder. Nothing is written.
     """
     if file_of(course).exists():
-        raise GradingError(f"{file_of(course)} is there already: edit it, or choose another folder")
+        raise GradingError(f"{file_of(course)} already exists: edit it, or choose another folder")
     settings = _settings(answers)
     dates = _due_dates(course, due, answers)
     if roster is None and (name := answers.asked(ROSTER)):
@@ -73,7 +73,7 @@ def _settings(answers: Answers) -> ClassSettings:
     try:
         share = float(penalty or 0)
     except ValueError:
-        raise GradingError(f"the penalty is {penalty!r}; expected was a share of the score, such as 0.1") from None
+        raise GradingError(f"the penalty is {penalty!r}; expected a share of the score, such as 0.1") from None
     settings = ClassSettings(name, term, book, share)
     require_valid(settings, "the answers")
     return settings

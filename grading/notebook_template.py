@@ -85,7 +85,7 @@ class NotebookTemplate:
         return found
 
     def choices(self, notebook: NotebookNode, result: Result) -> Iterator[tuple[GradedCell, Answered]]:
-        """Yield the questions with options, and what came back for each, with the student whom the notebook states."""
+        """Yield the multiple-choice questions, what came back for each, and the student whom the notebook states."""
         stated = stated_student(notebook)
         for i, cell in enumerate(_code(notebook)):
             graded_cell = self.graded_cells.get(_name(cell)) if is_autograded(cell) else None

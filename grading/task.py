@@ -15,7 +15,7 @@ class Probe:
 
     ``exercise`` is the exercise's name, which the box is not told. ``cases`` holds the encoded inputs for each backend;
     ``optional`` says which optional arguments an implementation must have for a case to apply. A case that needs one of
-    ``unasked`` costs nothing, whatever it does. The probe of a question with options has no cases. If there is a
+    ``unasked`` costs nothing, whatever it does. The probe of a multiple-choice question has no cases. If there is a
     ``target``, the expression is a list of tests of it, and ``seed`` says which implementations they are run against;
     the box is told neither.
     """

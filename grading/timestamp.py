@@ -65,7 +65,7 @@ def due_date(text: str) -> datetime:
     try:
         date = datetime.fromisoformat(text.strip().removesuffix("UTC").strip())
     except ValueError:
-        raise GradingError(f"the date {text!r} came; expected was one like 2030-01-31 23:59 UTC") from None
+        raise GradingError(f"the date is {text!r}; expected one like 2030-01-31 23:59 UTC") from None
     return date.astimezone(UTC).replace(tzinfo=None) if date.tzinfo else date
 
 
@@ -77,7 +77,7 @@ def time_zone(name: str) -> tzinfo:
     """
     zone: tzinfo | None = gettz(name) if ZONE_NAME.fullmatch(name) else None
     if zone is None:
-        raise GradingError(f"{name!r} is not a time zone; expected was a name like UTC, Europe/Berlin or America/Lima")
+        raise GradingError(f"{name!r} is not a time zone; expected a name like UTC, Europe/Berlin or America/Lima")
     return zone
 
 

@@ -1,4 +1,4 @@
-"""Grade submissions aside, in a class of their own that exists only meanwhile. Nothing in the real class changes."""
+"""Grade submissions in a temporary class of their own. Nothing in the real class changes."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,7 +12,7 @@ from grading.run import How, run
 from grading.safe_files import SafeFolder
 from grading.sandbox.temporary import temporary
 
-OWN_GRADEBOOK = ""  # the value of ATTENTION_DB with which a class has a gradebook in its folder
+OWN_GRADEBOOK = ""  # with this value of ATTENTION_DB, a class keeps its gradebook in its own folder
 
 
 def trial_run(
@@ -23,7 +23,7 @@ def trial_run(
     Args:
         course: the class.
         assignment: its name.
-        folders: the folders of the submissions, below the class's, by the names for the result.
+        folders: the folders of the submissions, inside the class's folder, by the names to use in the result.
         how: how they are graded.
         pool: where they run; ``None`` makes one.
     """

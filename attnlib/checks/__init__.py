@@ -141,7 +141,8 @@ def check_tests(name: str, tests: Any, *, points: float = 1, seed: int = 0) -> f
     """Run tests against correct and wrong implementations, show what they catch, and return the points they earned.
 
     A test is a function that takes an implementation, calls it, and raises an exception if something is wrong. It earns
-    by catching mistakes, each by how hard it is to catch. Nothing is earned while a test refuses a correct version.
+    points for the mistakes it catches, each by how hard it is to catch. Nothing is earned as long as a test rejects a
+    correct version.
 
     Args:
         name: what the tests are written for, such as ``"softmax"``.

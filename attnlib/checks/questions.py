@@ -1,4 +1,4 @@
-"""Answers to questions with options. Which option is right, and why, is known only where answers are graded."""
+"""Answers to multiple-choice questions. Which option is right, and why, is known only where answers are graded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

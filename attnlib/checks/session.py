@@ -32,7 +32,7 @@ UNSTEADY = (
     "arguments, and compare the results."
 )
 A_QUESTION = (
-    "{} is a question with options, which has no input. After grading, feedback explains the option that you chose."
+    "{} is a multiple-choice question, which has no input. After grading, feedback explains the option that you chose."
 )
 
 

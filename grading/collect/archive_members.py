@@ -23,8 +23,12 @@ from grading.safe_files import SafeFolder
 
 MAX_MEMBERS = 50_000  # a class of 300 with ten files each has 3,000
 MAX_DEPTH = 8  # folders within folders
+EXPECTED = (
+    "Expected a folder, or a zip that a learning management system wrote. Download it again, or unpack it yourself and "
+    "name the folder"
+)
 ENCRYPTED, NAMES_ARE_UTF8 = 0x1, 0x800  # bits of a zip entry's flags
-NOT_THE_STUDENTS = ("__MACOSX", ".DS_Store", "Thumbs.db")  # what systems add to archives and folders
+NOT_THE_STUDENTS = ("__MACOSX", ".DS_Store", "Thumbs.db")  # what operating systems add to archives and folders
 
 
 class RefusedMemberError(Exception):
@@ -44,7 +48,7 @@ class Member:
 
 @contextmanager
 def members(source: Path) -> Iterator[list[Member]]:
-    """Open a folder or a zip, which can be read in this block, and return its files in the order of their names.
+    """Open a folder or a zip for the length of a `with` block, and return its files in the order of their names.
 
     Raises:
         GradingError: it is neither, or it has too many files.
@@ -52,11 +56,10 @@ def members(source: Path) -> Iterator[list[Member]]:
     with ExitStack() as opened:
         try:
             found = list(_of_folder(source) if source.is_dir() else _of_zip(opened.enter_context(source.open("rb"))))
-        except (OSError, BadZipFile, NotImplementedError, UnicodeDecodeError, RefusedMemberError) as error:
-            raise GradingError(
-                f"{source} cannot be read: {error}. Expected was a folder, or a zip that a learning management system "
-                "wrote. Download it again, or unpack it yourself and name the folder"
-            ) from None
+        except RefusedMemberError as error:
+            raise GradingError(f"{source} {error}. {EXPECTED}") from None
+        except (OSError, BadZipFile, NotImplementedError, UnicodeDecodeError) as error:
+            raise GradingError(f"{source} cannot be read: {error}. {EXPECTED}") from None
         yield sorted(found, key=lambda member: member.path)
 
 
@@ -152,4 +155,4 @@ def _is_the_students(parts: tuple[str, ...]) -> bool:
 
 def _require_few(count: int) -> None:
     if count > MAX_MEMBERS:
-        raise RefusedMemberError(f"it has more than {MAX_MEMBERS} files")
+        raise RefusedMemberError(f"has more than {MAX_MEMBERS} files")

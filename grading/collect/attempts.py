@@ -1,4 +1,4 @@
-"""Every attempt of every student, kept in the class's folder; and the one that is graded, put among the submissions.
+"""Keep every attempt of every student in the class's folder, and put the one to be graded into `submitted/`.
 
 An attempt is a folder of its own, `attempts/ASSIGNMENT/STUDENT/ATTEMPT`, with the files, a timestamp if it is known,
 and `attempt.json`, which says where they came from. A submission that somebody put in place by hand is moved there
@@ -32,7 +32,7 @@ class Attempt:
         digest: the digest of the names and contents of its files.
         source: the name of the file or folder that it was collected from.
         system: what named the files: "canvas", "moodle", and so on.
-        files: the paths that its files had there, by the names that they have here.
+        files: the path of each file in the source, by its name in the attempt's folder.
         when: when it was handed in, in UTC, in ISO format, or "" if that is not known.
         late: whether it is known to be late, without the time.
         order: a number that is larger for later attempts, if the system gives one.
@@ -56,7 +56,7 @@ class Attempt:
 
     @property
     def place(self) -> tuple[str, int]:
-        """What sorts the attempts of a student by time. Without a time, the attempt came when it was collected."""
+        """The key that sorts attempts by time: when one was handed in or, if that is unknown, when it was collected."""
         return (self.when or self.received, self.order)
 
     @property
@@ -73,12 +73,12 @@ def iso(when: datetime | None) -> str:
 
 
 def now() -> str:
-    """Return the time."""
+    """Return the current time, in the format of `iso`."""
     return iso(datetime.now(UTC).replace(tzinfo=None))
 
 
 def digest(contents: Mapping[str, bytes]) -> str:
-    """Return the digest of files, by name."""
+    """Return the digest of the names and contents of files."""
     lines = [f"{sha256(content).hexdigest()} {name}" for name, content in sorted(contents.items())]
     return sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
 
@@ -94,7 +94,7 @@ class Attempts:
         return self.course.attempts(student, self.assignment)
 
     def students(self) -> list[str]:
-        """Return the students of whom attempts were kept."""
+        """Return the students whose attempts were kept."""
         return self._files.names(self.course.folder / "attempts" / self.assignment)
 
     def of(self, student: str) -> list[Attempt]:
@@ -109,7 +109,10 @@ class Attempts:
         return sorted(found, key=lambda attempt: attempt.place)
 
     def keep(self, attempt: Attempt, contents: Mapping[str, bytes]) -> None:
-        """Write an attempt, unless it is there already. What says that it is there is written last."""
+        """Write an attempt, unless it exists already.
+
+        `attempt.json` is written last: an attempt without it is incomplete.
+        """
         folder = self.folder(attempt.student) / attempt.name
         if self._files.changed(folder / ABOUT_FILE) is not None:
             return
@@ -118,7 +121,10 @@ class Attempts:
         self._files.write(folder / ABOUT_FILE, json.dumps(asdict(attempt), indent=1).encode())
 
     def submit(self, attempt: Attempt) -> None:
-        """Put an attempt among the submissions. What is there is moved to the attempts, unless it is one of them."""
+        """Make an attempt the student's submission.
+
+        A submission that is not yet among the attempts is moved there first.
+        """
         student, folder = attempt.student, self.folder(attempt.student) / attempt.name
         target = self.course.submitted(student, self.assignment)
         there = self.submitted(student)

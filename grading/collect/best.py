@@ -13,7 +13,7 @@ from grading.release import register
 from grading.report import Row
 from grading.run import How
 from grading.run_state import lock
-from grading.text import counted, points
+from grading.text import points
 from grading.timestamp import handed_in
 from grading.trial_run import trial_run
 from grading.verdict import Verdict
@@ -29,7 +29,7 @@ def choose_best(course: Course, assignment: str, how: How, pool: Pool | None = N
     everything = {student: attempts.of(student) for student in attempts.students()}
     several = {student: kept for student, kept in everything.items() if len({one.digest for one in kept}) > 1}
     if not several:
-        return "Nobody has several attempts."
+        return "No student has more than one attempt."
     graded = _graded(course, assignment, several, how, pool)
     with lock(course):
         register(course, assignment, log_file(course, assignment))
@@ -38,7 +38,7 @@ def choose_best(course: Course, assignment: str, how: How, pool: Pool | None = N
         penalties = _penalties(course, assignment, several, scores)
         net = {name: scores.get(name, 0.0) - penalty for name, penalty in penalties.items()}
         said = [_submit_best(attempts, kept, net, failed) for kept in several.values()]
-    return "\n".join([f"The best attempt counts ({counted(len(several), 'student')} with several):", *said])
+    return "\n".join([f"The best attempt counts (students with more than one: {len(several)}):", *said])
 
 
 def _graded(

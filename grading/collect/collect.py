@@ -34,7 +34,7 @@ class Changes:
     """What collecting changes: the attempts that count now.
 
     Attributes:
-        first: those of students from whom nothing had come.
+        first: those of students who had not handed in anything before.
         other: those that replace another one, each with the number of attempts.
         same: how many students there are for whom nothing changes.
         earlier: the new attempts that do not count, because there is a later one.
@@ -62,10 +62,10 @@ def collect(
         course: the class.
         assignment: its name.
         sources: folders, or zips from Canvas, Moodle or Blackboard.
-        zone: the time zone of times that name none.
+        zone: the time zone of times that are given without one.
         told: the system that named the files; "" to recognise it.
-        unlisted: whether students who are not on the class list are collected as well.
-        dry_run: whether nothing is written.
+        unlisted: whether to collect from students who are not on the class list as well.
+        dry_run: whether to report the changes without writing anything.
 
     Raises:
         GradingError: there is no such assignment, a source cannot be read, or a run on this class is in progress.
@@ -89,7 +89,7 @@ def collect(
     marked = marked_by_hand(url, assignment)
     said = [*_shown(reading.collected, changes, marked, known)]
     absent = differences(course, assignment, [attempt.student for attempt in changes.first]).absent
-    said += _block("On the class list, but handed in nothing", [_label(student, known) for student in absent])
+    said += _block("On the class list, but nothing handed in", [_label(student, known) for student in absent])
     said.append("This was a dry run: nothing was written." if dry_run else f"Next: python -m grading run {assignment}")
     return "\n".join(said)
 
@@ -100,7 +100,7 @@ def _not_kept(attempt: Attempt, contents: Mapping[str, bytes]) -> None:
 
 def _require_elsewhere(source: Path, course: Course) -> None:
     if source.resolve().is_relative_to(course.folder):
-        raise GradingError(f"{source} is in the class's folder; expected was a download, which is kept elsewhere")
+        raise GradingError(f"{source} is in the class's folder; expected a download outside it")
 
 
 def _changed(
@@ -128,7 +128,7 @@ def _shown(
     collected: Collected, changes: Changes, by_hand: Collection[str], known: Mapping[str, StudentEntry]
 ) -> Iterator[str]:
     for source, system in collected.systems.items():
-        yield f"{plain(source)}: files as in {NAMES[system]}"
+        yield f"{plain(source)}: recognised as {NAMES[system]}"
     yield from _block(
         "Collected for the first time", [_label(one.student, known) + _when(one) for one in changes.first]
     )
@@ -143,7 +143,7 @@ def _shown(
     yield from _block("Not on the class list, so not collected (--unlisted collects them)", unknown)
     yield from _block("Refused", [f"{plain(file)}: it {why}" for file, why in collected.refused])
     if collected.by_name:
-        yield f"Recognised by name, because Moodle's numbers are others: {counted(len(collected.by_name), 'student')}."
+        yield f"Recognised by name, because Moodle's numbers differ: {counted(len(collected.by_name), 'student')}."
     yield from _block("Notes", map(plain, collected.notes))
     if collected.ignored:
         kinds = ", ".join(f"{n} {plain(kind)}" for kind, n in collected.ignored.most_common(10))

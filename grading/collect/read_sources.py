@@ -28,9 +28,9 @@ class Collected:
         systems: the system that named each source.
         unknown: what the system calls the students who are not on the class list, with how many files each has.
         refused: the files that cannot be collected, with the reason.
-        ignored: how many other files there are, by the end of their names.
-        by_name: the students whom Moodle numbers differently here, so that only the name was the same.
-        notes: what to know, a sentence each.
+        ignored: how many other files there are, by suffix.
+        by_name: the students whom Moodle numbers differently here, so that only their names could be matched.
+        notes: what else a person should know, one sentence each.
     """
 
     attempts: dict[str, list[Attempt]] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Reading:
                 self.collected.by_name.add(student)
             return student
         if wrong := wrong_student(found.student):
-            self.collected.refused.append((str(found.member), f"the name of its student {wrong}"))
+            self.collected.refused.append((str(found.member), f"belongs to a student whose name {wrong}"))
         elif self.unlisted:
             return found.student
         else:
@@ -110,9 +110,7 @@ class Reading:
         if not contents.keys() - {SECRET}:
             return
         if len(contents) > MAX_FILES:
-            self.collected.notes.append(
-                f"{student} has {len(contents)} notebooks: at most {MAX_FILES} are looked into."
-            )
+            self.collected.notes.append(f"{student} has {len(contents)} notebooks: at most {MAX_FILES} are read.")
         about = (student, digest({n: c for n, c in contents.items() if n != SECRET}), source, system, names)
         attempt = Attempt(*about, iso(when), late, max(found.order for found in files), now())
         self.keep(attempt, contents)
@@ -148,7 +146,7 @@ class Reading:
 
 
 def _file_name(name: str) -> str:
-    """Return a name that a file can have anywhere, for the one that a student gave it."""
+    """Return a student's file name, shortened, and without characters that an operating system may not allow."""
     clean = "".join(c if c.isprintable() and c not in '/\\:*?"<>|' else "_" for c in name).strip()
     stem, suffix = clean.rsplit(".ipynb", 1) if ".ipynb" in clean else (clean, "")
     stem = stem.lstrip(".").encode()[:MAX_NAME].decode(errors="ignore")

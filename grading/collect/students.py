@@ -21,7 +21,7 @@ class KnownStudents:
                 self._named[name.casefold()].add(student)
 
     def find(self, text: str, *, by_name: bool) -> str:
-        """Return the id of the one student that a text means, or "" if there is none, or more than one.
+        """Return the id of the one student to whom a text refers, or "" if there is none, or more than one.
 
         Args:
             text: what the system wrote.

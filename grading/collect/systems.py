@@ -1,7 +1,7 @@
 """How Canvas, Moodle, Blackboard and nbgrader's exchange name what they let instructors download.
 
 Sources: Canvas, lib/content_zipper.rb and the method infer_comment_context_from_filename of
-https://github.com/instructure/canvas-lms, which reads the names again; Moodle, mod/assign/locallib.php of
+https://github.com/instructure/canvas-lms, which reads the names back; Moodle, mod/assign/locallib.php of
 https://github.com/moodle/moodle; Blackboard's help on downloading assignments; nbgrader, nbgrader/exchange/default.
 """
 
@@ -52,7 +52,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is collected: an assignment, the names of all of them, the known students, and the zone of the times."""
+    """What is collected: an assignment; the names of all assignments, the known students, and the zone of the times."""
 
     assignment: str
     assignments: Collection[str]
@@ -140,9 +140,9 @@ def recognise(members: Sequence[Member], asked: Asked, source: str, told: str = 
         )
     if not best and not in_folders:
         raise GradingError(
-            f"{source} has {counted(len(members), 'file')}, none of which is named as in a download from Canvas, "
-            "Moodle or Blackboard or in nbgrader's exchange, or lies in a folder of a student. Expected were, for "
-            "example, lovelaceada_1815_4711_work.ipynb, Ada Lovelace_77000_assignsubmission_file_/work.ipynb, "
+            f"{source} has {counted(len(members), 'file')}. None of them is named as in a download from Canvas, Moodle "
+            "or Blackboard or as in nbgrader's exchange, and none lies in a student's folder. Expected names such as "
+            "lovelaceada_1815_4711_work.ipynb, Ada Lovelace_77000_assignsubmission_file_/work.ipynb, "
             "HW_ada_attempt_2030-01-31-23-59-00_work.ipynb or ada/work.ipynb"
         )
     return best[0] if best else "folders"
@@ -151,5 +151,5 @@ def recognise(members: Sequence[Member], asked: Asked, source: str, told: str = 
 def wrong_student(student: str) -> str:
     """Return why a name from a path cannot be that of a folder, or "" if it can."""
     if student.startswith(".") or {"/", "\\"} & set(student):
-        return "begins with a point, or contains a slash"
+        return "begins with a dot, or contains a slash"
     return why_not(student)

@@ -1,1 +1,1 @@
-"""Deadlines of single students: extensions and accommodations in one table, and late days that everybody has."""
+"""Deadlines for individual students: extensions and accommodations in one table, and late days that everybody has."""

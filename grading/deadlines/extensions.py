@@ -1,7 +1,7 @@
 """How much more time each student has for an assignment: what was granted, and the late days that were used.
 
-Late days are a number of days that every student may be late in the whole term without a penalty. They are used in the
-order of the due dates, and a day that has begun counts.
+Every student has a number of late days: days that work may be late, over the whole term, without a penalty. They are
+used in the order of the due dates, and a part of a day counts as a whole one.
 """
 
 from collections import defaultdict
@@ -68,8 +68,8 @@ class Extensions:
             student: the student's id.
             assignment: the assignment.
             due: when it is due for the class.
-            came: when the submission came, if that is known.
-            late: whether it is only known to have come late, which then counts as one late day.
+            came: when the submission was handed in, if that is known.
+            late: whether it was late by an unknown time, which then counts as one late day.
         """
         earlier = [work for work in self._work[student] if work.due and (work.due, work.assignment) < (due, assignment)]
         left = self.bank - sum(self._used(earlier))

@@ -1,7 +1,7 @@
 """The table of extensions, `deadlines.csv` in the class's folder: who got how much more time, from whom, and why.
 
 Rows are only added, and the last one about a student and an assignment counts, so that the table also tells what was
-granted before. A row about all assignments, which says `*`, counts where there is none about the one.
+granted before. A row for all assignments (`*`) applies to every assignment that has no row of its own.
 """
 
 from collections.abc import Collection, Iterable
@@ -84,16 +84,16 @@ def read_table(course: Course, known: Collection[str]) -> list[Grant] | None:
     rows = [(line.number, _grant(line)) for line in lines[1:]]
     wrong = [f"  line {number}: {why}" for number, row in rows if (why := wrong_grant(course, row, known))]
     if wrong:
-        raise GradingError("\n".join([f"nothing was changed, because of these rows of {file}:", *wrong]))
+        raise GradingError("\n".join([f"nothing was changed, because these rows of {file} are wrong:", *wrong]))
     return [row for _, row in rows]
 
 
 def wrong_grant(course: Course, row: Grant, known: Collection[str]) -> str:
     """Return what is wrong with a row, or "" if nothing is."""
     if row.student not in known:
-        return f"the gradebook knows no student {plain(row.student)!r}"
+        return f"there is no student {plain(row.student)!r} in the gradebook"
     if row.assignment not in (EVERY, *course.assignments()):
-        return f"there is no assignment {plain(row.assignment)!r}; expected was one, or {EVERY} for all"
+        return f"there is no assignment {plain(row.assignment)!r}; expected the name of one, or {EVERY} for all"
     return row.wrong
 
 

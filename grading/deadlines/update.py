@@ -17,12 +17,12 @@ ADOPTED = "entered in the gradebook before there was a table"
 
 
 def update(course: Course, proposed: Grant | None = None, *, dry_run: bool) -> str:
-    """Write what the table and the late days grant to the gradebook, and return what changes, as text for a terminal.
+    """Write to the gradebook what the table and the late days grant, and return what changes, as text for a terminal.
 
     Args:
         course: the class.
         proposed: a row to add to the table first.
-        dry_run: whether nothing is written.
+        dry_run: whether to report the changes without writing anything.
 
     Raises:
         GradingError: the table or the new row is wrong, or a run on this class is in progress.
@@ -38,9 +38,9 @@ def update(course: Course, proposed: Grant | None = None, *, dry_run: bool) -> s
         if new and not dry_run:
             add(course, new)
         said = [line for name in sorted(with_due_date(url)) for line in _of(course, name, found, dry_run=dry_run)]
-    said = said or ["No mark changes."]
+    said = said or ["No student's mark changes."]
     counts = f"{counted(len(found.rows), 'row')} in {file_of(course)}, {counted(found.bank, 'late day')} for everybody."
-    end = "This was a dry run: nothing was written." if dry_run else "`report` writes the feedback pages again."
+    end = "This was a dry run: nothing was written." if dry_run else "Run `report` to write the feedback pages again."
     return "\n".join([counts, *said, end])
 
 

@@ -195,7 +195,7 @@ class AssignmentGradebook:
             when: the moment, in UTC without a time zone.
             notebooks: the names of those notebooks of the assignment that came.
             extension: by how much the due date moves for the student; ``None`` leaves it as it is.
-            dry_run: whether nothing is written.
+            dry_run: whether to report the changes without writing anything.
         """
         with self._transaction() as db:
             submission = self._submission(student, when)
@@ -223,7 +223,7 @@ class AssignmentGradebook:
         with self._transaction() as db:
             most = self._grade(db, student, question).max_score
         if not 0 <= points <= most:
-            raise GradingError(f"{points:g} points came for {plain(question)}; expected were 0 to {most:g}")
+            raise GradingError(f"{points:g} points were given for {plain(question)}; expected 0 to {most:g}")
 
     def mark(self, student: str, question: str, points: float, comment: str = "") -> None:
         """Give a mark and, if there is one, a comment, as a person would in Formgrader, and set the penalty anew."""

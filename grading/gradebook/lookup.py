@@ -72,7 +72,7 @@ def with_due_date(url: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Work:
-    """A student's submission to an assignment: when it is due for the class, and when it came, if that is known."""
+    """A student's submission: when it is due for the class, and when it was handed in, if that is known."""
 
     student: str
     assignment: str

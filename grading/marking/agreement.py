@@ -8,7 +8,7 @@ def cohens_kappa(first: Sequence[float], second: Sequence[float], *, weighted: b
 
     Here :math:`o_{ij}` is how often the first gave the i-th and the second the j-th mark, :math:`e_{ij}` is how often
     that would happen if they were independent, and :math:`w_{ij}` is 1 for different marks or, if ``weighted``,
-    :math:`(i - j)^2`. If both always give the same single mark, they agree: 1.
+    :math:`(i - j)^2`. If both always give the same single mark, the result is 1.
 
     Args:
         first: the marks of the first person.

@@ -1,4 +1,4 @@
-"""Divide the written answers among assistants: a CSV file for each, in which neither names nor other marks stand.
+"""Divide the written answers among assistants: a CSV file for each, without names or other people's marks.
 
 A sample of the answers goes to a second assistant as well. In the files, they look like all others. `shares.json` says
 which answer is whose; the assistants need only their files.
@@ -29,7 +29,10 @@ MAX_SHARES_BYTES = 50_000_000
 
 @dataclass(frozen=True)
 class Share:
-    """An answer that an assistant marks. ``code`` stands for it in the file; ``second`` tells who marks it first."""
+    """An answer that an assistant marks.
+
+    ``code`` identifies it in the file; ``second`` says whether another assistant marks it first.
+    """
 
     code: str
     assistant: str
@@ -74,22 +77,23 @@ def _write_shares(course: Course, assignment: str, shares: Sequence[Share]) -> N
 def divide(course: Course, assignment: str, assistants: Sequence[str], by: str, sample: float) -> str:
     """Write a file for each assistant, and return what is in them, as text for a terminal.
 
-    Answers that were divided before keep their assistant.
+    Answers that have already been assigned stay with their assistant.
 
     Args:
         course: the class.
         assignment: its name.
         assistants: their names, which are also those of the files.
-        by: "student": an assistant marks all answers of a student; "question": one marks a question of everybody.
+        by: "student": an assistant marks all answers of a student; "question": everybody's answers to a question.
         sample: the share of the answers that a second assistant marks as well.
 
     Raises:
-        GradingError: a name cannot be that of a file, nothing waits for a mark, or a second assistant is missing.
+        GradingError: a name cannot be that of a file, nothing is still to be marked, or a second assistant is missing.
     """
     if wrong := [name for name in assistants if why_not(name) or {"/", "\\"} & set(name) or name.startswith(".")]:
-        raise GradingError(f"{plain(wrong[0])!r} cannot be the name of a file; expected was a name such as mary")
+        raise GradingError(f"{plain(wrong[0])!r} cannot be the name of a file; expected a name such as mary")
     if not 0 <= sample <= 1 or (sample and len(set(assistants)) < 2):
-        raise GradingError(f"a sample of {sample:g} came; expected was a share from 0 to 1, and two or more assistants")
+        given = f"{sample:g}, for {counted(len(set(assistants)), 'assistant')}"
+        raise GradingError(f"the sample is {given}; expected a share from 0 to 1, and two or more assistants")
     with lock(course):
         old = read_shares(course, assignment)
         known = {(share.student, share.question) for share in old.values()}
@@ -97,7 +101,7 @@ def divide(course: Course, assignment: str, assistants: Sequence[str], by: str, 
                    for row in rows(course, assignment) for question in row.unread]  # fmt: skip
         new = list(_divided([one for one in waiting if one[:2] not in known], assistants, by, sample))
         if not (old or new):
-            raise GradingError(f"no answer to {assignment} waits for a mark")
+            raise GradingError(f"there are no answers to {assignment} that still have to be marked")
         shares = [*old.values(), *new]
         texts = _texts(course, assignment, {share.student for share in shares})
         folder = folder_of(course, assignment)
@@ -108,7 +112,7 @@ def divide(course: Course, assignment: str, assistants: Sequence[str], by: str, 
         for assistant, its in mine.items():
             course.files.write(folder / f"{assistant}.csv", _file(its, texts).encode())
     said = [f"{folder / assistant}.csv: {counted(len(its), 'answer')}" for assistant, its in sorted(mine.items())]
-    return "\n".join([*said, f"Marked by two: {counted(sum(share.second for share in shares), 'answer')}"])
+    return "\n".join([*said, f"To be marked by two: {counted(sum(share.second for share in shares), 'answer')}"])
 
 
 def _divided(

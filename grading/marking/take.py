@@ -1,4 +1,4 @@
-"""Take the marks of assistants from their files: check all of them, write them, log who gave them, and compare two."""
+"""Take the marks of assistants from their files: check, write and log them, and compare where two people marked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ class Mark:
 def take(course: Course, assignment: str, files: Sequence[Path]) -> str:
     """Write the marks in the files to the gradebook and the log, and return what they are, as text for a terminal.
 
-    A second mark only goes to the log, where it is compared with the first one.
+    A second mark goes only to the log, where it is compared with the first one.
 
     Raises:
-        GradingError: a line cannot be a mark. All such lines are named, and nothing is written.
+        GradingError: a line does not hold a valid mark. All such lines are named, and nothing is written.
     """
     shares, marks, wrong = read_shares(course, assignment), [], []
     for file in files:
@@ -41,7 +41,7 @@ def take(course: Course, assignment: str, files: Sequence[Path]) -> str:
         marks += found
         wrong += problems
     if wrong:
-        raise GradingError("\n".join(["nothing was written, because of these lines:", *wrong[:MAX_LISTED]]))
+        raise GradingError("\n".join(["nothing was written, because these lines are wrong:", *wrong[:MAX_LISTED]]))
     with lock(course), AssignmentGradebook(course, assignment, log_file(course, assignment)) as gradebook:
         audit = RunState(course, assignment).audit
         before = logged(audit)
@@ -76,7 +76,7 @@ def _read(file: Path, shares: Mapping[str, Share]) -> tuple[list[Mark], list[str
             wrong.append(f"  {file.name}, line {line.number}: no answer has the code {plain(code)!r}")
         elif mark.strip() and (value is None or not 0 <= value <= share.most):
             expected = f"a number from 0 to {points(share.most)}"
-            wrong.append(f"  {file.name}, line {line.number}: the mark {plain(mark)!r} came; expected was {expected}")
+            wrong.append(f"  {file.name}, line {line.number}: the mark is {plain(mark)!r}; expected {expected}")
         elif value is not None:
             marks.append(Mark(share, value, comment.strip().removeprefix("'")))
     return marks, wrong

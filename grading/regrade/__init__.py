@@ -1,1 +1,1 @@
-"""Regrade requests: kept in the log of the assignment, rerun beside the marks that were given, and decided."""
+"""Regrade requests: log them, grade the submissions again to compare the marks, and decide on them."""

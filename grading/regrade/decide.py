@@ -20,12 +20,14 @@ def decide(course: Course, assignment: str, number: int, new: float | None, by: 
         why: the reason.
 
     Raises:
-        GradingError: there is no such request, it was decided, an author or reason is missing, or the points cannot be
-            given.
+        GradingError: there is no such request, it has already been decided, an author or reason is missing, or the
+            points cannot be given.
     """
     request = request_of(course, assignment, number)
     if request.decision:
-        raise GradingError(f"request {request}. Make a new request to decide it again")
+        raise GradingError(
+            f"this request has already been decided: {request}. To change the decision, make a new request"
+        )
     if not (by.strip() and why.strip()):
         raise GradingError("a decision needs an author and a reason: pass --by NAME and --why TEXT")
     with lock(course), AssignmentGradebook(course, assignment, log_file(course, assignment)) as gradebook:
@@ -41,4 +43,4 @@ def decide(course: Course, assignment: str, number: int, new: float | None, by: 
         if new is not None:
             gradebook.mark(request.student, request.question, new)
     said = f"{plain(request.student)}: {plain(request.question)}: {points(before)} → {points(after)} points"
-    return f"{said}, decided by {plain(by)}. `python -m grading report {assignment}` writes the feedback again"
+    return f"{said}, decided by {plain(by)}. Run `python -m grading report {assignment}` to write the feedback again"

@@ -43,7 +43,7 @@ class Request:
 
 
 def requests_of(audit: AuditLog) -> list[Request]:
-    """Return all requests, in the order in which they came."""
+    """Return all requests, in the order in which they were made."""
     found: dict[int, Request] = {}
     for said in (entry.said for entry in audit.entries()[0]):
         number = int(said.get("request", 0))
@@ -56,7 +56,7 @@ def requests_of(audit: AuditLog) -> list[Request]:
 
 
 def ask(course: Course, assignment: str, student: str, question: str, reason: str) -> str:
-    """Keep a request, and return text for a terminal.
+    """Log a request, and return text for a terminal.
 
     Raises:
         GradingError: the student was not graded, there is no such question, or there is no reason.
@@ -64,7 +64,7 @@ def ask(course: Course, assignment: str, student: str, question: str, reason: st
     row = next((row for row in rows(course, assignment) if row.outcome.student == student), None)
     if row is None or question not in row.scores:
         known = f"its questions are {', '.join(map(plain, row.scores))}" if row else "nobody of that name was graded"
-        raise GradingError(f"{plain(student)!r}, question {plain(question)!r} came for {assignment}, but {known}")
+        raise GradingError(f"there is no question {plain(question)!r} of {plain(student)!r} in {assignment}: {known}")
     if not reason.strip():
         raise GradingError("a request needs the student's reason: pass --why TEXT")
     with lock(course):

@@ -1,4 +1,4 @@
-"""Rerun the submissions of open requests as they were graded, and show the marks of then beside those of now."""
+"""Grade the submissions of open requests again, unchanged, and show the old marks beside the new ones."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from grading.trial_run import trial_run
 
 
 def rerun(course: Course, assignment: str, how: How, pool: Pool | None = None) -> str:
-    """Grade the submissions of all open requests aside, and return both results as text for a terminal.
+    """Grade the submissions of all open requests in a temporary class, and return both results as text for a terminal.
 
     Raises:
         GradingError: no request is open.
@@ -41,7 +41,7 @@ def rerun(course: Course, assignment: str, how: How, pool: Pool | None = None) -
 
 
 def graded_folder(course: Course, assignment: str, outcome: Outcome) -> tuple[Path, bool]:
-    """Return the folder with the submission that was graded, and whether it is certain that it is that one.
+    """Return the folder with the submission that was graded, and whether it is certain to be the right one.
 
     It is among the submissions or, if another attempt has replaced it, among the attempts.
     """
@@ -59,7 +59,7 @@ def graded_folder(course: Course, assignment: str, outcome: Outcome) -> tuple[Pa
 def _compared(request: Request, then: Row, now: Row, about: str, *, same: bool) -> Iterator[str]:
     yield f"\n{request}"
     if not same:
-        yield "  note: the submission, or the assignment, has changed since it was graded: this is the present one"
+        yield "  note: the submission or the assignment has changed since the grading: “now” is about the new version"
     old, most = then.scores[request.question]
     new, _ = now.scores.get(request.question, (0.0, most))
     yield f"  {request.question}: given {points(old)}, now {points(new)} of {points(most)}"

@@ -1,1 +1,1 @@
-"""Return feedback: pack it as learning management systems take it, in folders, and as a table for mail merge."""
+"""Return feedback: pack it for upload to a learning management system, in folders, and as a table for mail merge."""

@@ -13,7 +13,7 @@ MAX_NOTEBOOK_BYTES = 200_000_000
 def with_points(course: Course, assignment: str, row: Row, comments: Mapping[str, str]) -> bytes:
     """Return a student's executed notebook with the points and comments, or nothing if there is none.
 
-    What is among the executed notebooks has been made harmless: nothing that a student wrote runs when it is opened.
+    The executed notebooks have been sanitized: nothing that a student wrote runs when one is opened.
     """
     folder = course.autograded(row.outcome.student, assignment)
     for name in course.files.names(folder, ".ipynb")[:1]:

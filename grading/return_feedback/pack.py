@@ -1,7 +1,7 @@
 """Pack the feedback on an assignment.
 
 Canvas and Moodle attach each file in a zip to a student's submission if it is named as in their own downloads. Canvas
-shows it under the name of the file that the student handed in, so that it has to be a notebook; Moodle shows the page.
+shows it under the name of the file that the student handed in, so it has to be a notebook; Moodle shows the page.
 Blackboard has no such upload.
 
 Sources: Canvas, the method infer_comment_context_from_filename of https://github.com/instructure/canvas-lms; Moodle,
@@ -35,7 +35,7 @@ def return_feedback(course: Course, assignment: str, *, unfinished: bool = False
     Args:
         course: the class.
         assignment: its name.
-        unfinished: whether work is returned in which somebody still has to mark an answer.
+        unfinished: whether to return work in which an answer still has to be marked.
 
     Raises:
         GradingError: there is no such assignment, or nobody was graded.
@@ -62,7 +62,7 @@ def return_feedback(course: Course, assignment: str, *, unfinished: bool = False
     said.append(f"{out / 'mail-merge.csv'}: {counted(len(back), 'student')}")
     waiting = [row.label for row in graded if row.to_read and not unfinished]
     said += (
-        [f"Left out, with answers that are still to be marked ({len(waiting)}): {', '.join(waiting)}"]
+        [f"Left out, because some answers are still to be marked ({len(waiting)}): {', '.join(waiting)}"]
         if waiting
         else []
     )

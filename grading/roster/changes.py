@@ -20,7 +20,7 @@ class Changes:
         same: how many there are about whom it says the same.
         back: the students who had left, and are in the file again.
         missing: the students on the class list who are not in the file, and have not left.
-        notes: what to know, a sentence each.
+        notes: what else a person should know, one sentence each.
         problems: the lines that contradict the gradebook or each other.
     """
 
@@ -74,10 +74,10 @@ def identified(
         student = entry.id if entry.id in known else former.get(entry.lms_user_id) or former.get(entry.email.casefold())
         same = folded.get(entry.id.casefold(), entry.id)
         if same != entry.id:
-            text = f"the id {plain(entry.id)!r} came; expected was {plain(same)!r}, as in the gradebook"
+            text = f"the id is {plain(entry.id)!r}; expected {plain(same)!r}, as in the gradebook"
             problems.append(Problem(line, text))
         elif student in found:
-            text = f"an earlier line also has the number or address of {plain(student)!r}; expected was one line"
+            text = f"an earlier line also has the number or address of {plain(student)!r}; expected one line"
             problems.append(Problem(line, text))
         elif student and student != entry.id:
             notes.append(f"{plain(entry.id)} is {plain(student)} in the gradebook, and keeps that id.")

@@ -81,7 +81,7 @@ def columns_of(header: Sequence[str], told: Mapping[str, str], kept: Mapping[str
             used = {field: title for field, title in system.columns.used.items() if _key(title) in there}
             return _complete(header, Columns(**used)), system.name
     raise GradingError(
-        f"nothing is known about a file with the columns {_listed(header)}. Expected were those of Canvas, Moodle, "
+        f"nothing is known about a file with the columns {_listed(header)}. Expected those of Canvas, Moodle, "
         "Blackboard or nbgrader. Say which column holds what, for example: --id COLUMN --first-name COLUMN "
         "--last-name COLUMN --email COLUMN. This is kept in course.toml for the next import"
     )

@@ -30,7 +30,7 @@ def import_roster(
         told: the titles of the columns by what they hold; without any, they are recognised.
         complete: whether the file lists the whole class, so that whoever is not in it has left. Who left and has no
             submission is removed from the gradebook; the others keep their marks, and are listed in the settings.
-        dry_run: whether nothing is written.
+        dry_run: whether to report the changes without writing anything.
 
     Raises:
         GradingError: the file cannot be read, or some of its lines are not students. Nothing is written.

@@ -57,7 +57,7 @@ def read_students(lines: Sequence[Line], columns: Columns) -> tuple[list[Listed]
         if not wrong and earlier.entry != listed.entry:
             wrong = [
                 f"the id {plain(listed.entry.id)!r} is also that of {plain(earlier.entry.name)!r} on line "
-                f"{earlier.line} ({plain(earlier.entry.id)!r}); expected was an id of its own for each student"
+                f"{earlier.line} ({plain(earlier.entry.id)!r}); expected an id of its own for each student"
             ]
         problems += [Problem(line.number, text) for text in wrong]
     return list(found.values()), problems
@@ -66,7 +66,7 @@ def read_students(lines: Sequence[Line], columns: Columns) -> tuple[list[Listed]
 def _cells(line: Line, expected: int) -> Iterator[str]:
     if any(line.cells[expected:]):
         yield (
-            f"it has {len(line.cells)} cells; expected were {expected}, as in the first line. Put a cell that contains "
+            f"it has {len(line.cells)} cells; expected {expected}, as in the first line. Put a cell that contains "
             "the delimiter into quotation marks"
         )
 
@@ -99,25 +99,25 @@ def _wrong(entry: StudentEntry) -> Iterator[str]:
     if wrong := _wrong_id(entry.id):
         yield f"the id {plain(entry.id)!r} {wrong}"
     if not (entry.first_name or entry.last_name):
-        yield "it has no name; expected was a first name, a last name or both"
+        yield "it has no name; expected a first name, a last name or both"
     if entry.email and not EMAIL.fullmatch(entry.email):
-        yield f"the e-mail address {plain(entry.email)!r} came; expected was one like name@example.org, or nothing"
+        yield f"the e-mail address is {plain(entry.email)!r}; expected one like name@example.org, or nothing"
     for what in ("id", "first_name", "last_name", "email", "lms_user_id"):
         text, title = getattr(entry, what), what.replace("_", " ")
         if len(text) > MAX_FIELD:
-            yield f"the {title} has {len(text)} characters; expected were at most {MAX_FIELD}"
+            yield f"the {title} has {len(text)} characters; expected at most {MAX_FIELD}"
         if odd := [c for c in text if not c.isprintable() and c not in JOINERS]:
-            yield f"the {title} {plain(text)!r} contains the control character U+{ord(odd[0]):04X}; expected was text"
+            yield f"the {title} {plain(text)!r} contains the control character U+{ord(odd[0]):04X}; expected text"
 
 
 def _wrong_id(student: str) -> str:
     """Return why an id cannot be the name of a folder, or "" if it can."""
     if not student:
-        return "is empty; expected was what the learning management system calls the student"
+        return "is empty; expected what the learning management system calls the student"
     if SHORTENED.fullmatch(student):
-        return "is a number that a spreadsheet has shortened; expected were all its digits. Export the file again"
+        return "is a number that a spreadsheet has shortened; expected all its digits. Export the file again"
     if student.startswith(".") or {"/", "\\"} & set(student):
-        return "begins with a point, or contains a slash; expected was a name that a folder can have"
+        return "begins with a dot, or contains a slash; expected a name that a folder can have"
     if why := why_not(student):
         return f"cannot be the name of a folder: {why}"
     return ""

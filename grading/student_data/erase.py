@@ -1,8 +1,8 @@
 """Erase everything that a class keeps about one student.
 
 The log of an assignment is a chain of digests, from which no entry can be taken. What an erased entry said is therefore
-replaced by its digest, so that the chain still holds. A new entry tells how many were erased, by whom and why, but not
-about whom; `verify` compares the two numbers.
+replaced by its digest, so that the chain still holds. A new entry says how many were erased, by whom and why, but not
+which student they were about; `verify` compares the two numbers.
 """
 
 import re
@@ -30,7 +30,7 @@ def kept(course: Course, student: str) -> str:
     """Return what is kept about a student, and where, as text for a terminal.
 
     Raises:
-        GradingError: nothing is.
+        GradingError: nothing is kept about the student.
     """
     require_student(course, student)
     lines = [str(place) for place in own_places(course, student)]
@@ -41,14 +41,14 @@ def kept(course: Course, student: str) -> str:
 
 
 def erase(course: Course, student: str, by: str, why: str) -> str:
-    """Erase a student, and return what was erased, as text for a terminal.
+    """Erase everything about a student, and return what was erased, as text for a terminal.
 
     Raises:
         GradingError: nothing is kept about the student, or an author or a reason is missing.
     """
     require_student(course, student)
     if not (by.strip() and why.strip()):
-        raise GradingError("who erases a student, and why, goes to the log: pass --by NAME and --why TEXT")
+        raise GradingError("the log records who erased a student's data, and why: pass --by NAME and --why TEXT")
     with lock(course):
         entries = 0
         for assignment in course.assignments():
@@ -66,9 +66,10 @@ def erase(course: Course, student: str, by: str, why: str) -> str:
             course.files.remove(place)
         with open_gradebook(course) as gradebook, suppress(MissingEntry):  # the student was never graded
             gradebook.remove_student(student)
-    said = f"{len(places)} folders and files, {counted(entries, 'line')} of the log, and the gradebook's rows"
-    rest = "`report` and `export` write the tables of the class again"
-    return f"Erased: {said}. {rest}. Downloads, backups and the learning management system still hold what they held."
+    rows = "the student's rows in the gradebook"
+    said = f"{len(places)} folders and files, {counted(entries, 'line')} of the log, and {rows}"
+    rest = "Run `report` and `export` to write the tables of the class again"
+    return f"Erased: {said}. {rest}. Downloads, backups and the learning management system have not been changed."
 
 
 def _names(student: str) -> Callable[[str], bool]:
@@ -77,7 +78,7 @@ def _names(student: str) -> Callable[[str], bool]:
 
 
 def _forget_lines(course: Course, file: Path, names: Callable[[str], bool]) -> None:
-    """Remove the lines of a log of messages that name a student."""
+    """Remove from a log of messages the lines that name a student."""
     try:
         lines = course.files.read(file, MAX_LOG_BYTES).decode(errors="replace").splitlines(keepends=True)
     except FileNotFoundError:

@@ -39,7 +39,7 @@ def require_student(course: Course, student: str) -> StudentEntry:
     entry = students(course.config().CourseDirectory.db_url, student).get(student)
     if entry is None and not own_places(course, student):
         raise GradingError(
-            f"{course.folder} and its gradebook keep nothing about {plain(student)!r}; expected was an id"
+            f"{course.folder} and its gradebook keep nothing about {plain(student)!r}; expected the id of a student"
         )
     return entry or StudentEntry(student)
 
@@ -48,7 +48,7 @@ def export_student(course: Course, student: str, out: Path) -> str:
     """Write the zip, and return what is in it, as text for a terminal.
 
     Raises:
-        GradingError: nothing is kept about such a student, or the file is there already.
+        GradingError: nothing is kept about such a student, or the file already exists.
     """
     entry = require_student(course, student)
     said = {
@@ -66,9 +66,9 @@ def export_student(course: Course, student: str, out: Path) -> str:
                 with suppress(OSError):  # a link, or something else that is not the student's own file
                     archive.writestr(str(file.relative_to(course.folder)), course.files.read(file, MAX_FILE_BYTES))
     except FileExistsError:
-        raise GradingError(f"{out} is there already: choose another file to write to") from None
+        raise GradingError(f"{out} already exists: choose another file to write to") from None
     kept = f"{counted(len(files), 'file')}, {counted(len(said['gradebook.json']), 'submission')} in the gradebook"
-    return f"{out}: {kept}, {len(said['log.json'])} entries of the log"
+    return f"{out}: {kept}, {counted(len(said['log.json']), 'line')} of the log"
 
 
 def _files(course: Course, student: str) -> Iterator[Path]:

@@ -54,7 +54,7 @@ def test_correct_versions_pass_the_check_of_the_exercise(name):
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_comparison_with_the_reference_on_every_case_catches_every_mutant_and_refuses_nothing(name):
+def test_a_comparison_with_the_reference_on_every_case_catches_every_mutant_and_rejects_nothing(name):
     target = TARGETS[name]
     test = compares_with_the_reference(target, seed=5)
     everything = [version.implementation for version in target.correct]
@@ -85,18 +85,18 @@ def test_samples_are_of_one_size_and_differ_from_seed_to_seed(name):
 
 def test_the_weight_says_how_hard_a_mutant_is_to_catch_and_the_kind_what_it_takes():
     known = {mutant.mistake.id: (mutant.weight, mutant.kind.name) for mutant in mutants_of(TARGETS["softmax"])}
-    assert known["no-exponential"] == (1, "plain inputs")
+    assert known["no-exponential"] == (1, "ordinary inputs")
     assert known["no-shift"] == (3, "scores beyond 700 or below -700")
     assert known["first-or-last"] == (3, "an axis that is neither the first nor the last")
     assert known["in-place"] == (3, "a comparison of the arguments before and after the call")
 
 
-def matrix(kills, refusing=()):
-    """Return the matrix of tests that kill these mutants, by number, and of tests that refuse a correct version."""
+def matrix(kills, rejecting=()):
+    """Return the matrix of tests that kill these mutants, by number, and of tests that reject a correct version."""
     sample = draw_sample(TARGETS["softmax"], 0)
     tests = [f"test_{n}" for n in range(len(kills))]
     outcomes = {
-        i: [Outcome(test, "AssertionError" if i == 0 and n in refusing else None) for n, test in enumerate(tests)]
+        i: [Outcome(test, "AssertionError" if i == 0 and n in rejecting else None) for n, test in enumerate(tests)]
         for i in range(CORRECT)
     }
     for i in range(MUTANTS):
@@ -111,14 +111,11 @@ def test_the_score_is_the_weight_of_what_is_caught():
     assert weights[0] < weights[13]
 
 
-def test_a_refused_correct_version_costs_everything_and_is_explained():
-    sample, found = matrix([set(range(MUTANTS)), {0}], refusing={0})
+def test_a_rejected_correct_version_costs_everything_and_is_explained():
+    sample, found = matrix([set(range(MUTANTS)), {0}], rejecting={0})
     report = KillReport(sample.target, found, points=4)
     assert report.score == 0
-    assert (
-        f"test_0 refuses a correct version, which is written with this idea: {sample.correct[0].style}"
-        in report.message
-    )
+    assert f"test_0 rejects a correct version, written in this style: {sample.correct[0].style}" in report.message
     assert found.kills[0] == [False] * MUTANTS  # what it raises says nothing about a mistake
     assert found.kills[1][0]
 
@@ -145,7 +142,7 @@ def test_the_kinds_that_survive_are_named_and_no_mutant_is(capsys):
     assert 0 < check_tests("softmax", [shares_of_one_row], points=2) < 1
     said = capsys.readouterr().out
     assert "None of your tests uses that" in said
-    assert "Mistakes that need scores beyond 700 or below -700: 4 of 4 survived" in said
+    assert "Mistakes that show only with scores beyond 700 or below -700: 4 of 4 survived" in said
     for mutant in draw_sample(TARGETS["softmax"], 0).mutants:
         assert mutant.mistake.id not in said
         assert mutant.mistake.title not in said
@@ -161,11 +158,11 @@ def test_the_page_has_a_row_for_each_mutant_and_a_column_for_each_test():
     assert "<script" not in html
 
 
-def test_a_test_that_demands_equality_to_the_last_digit_is_refused():
+def test_a_test_that_demands_equality_to_the_last_digit_is_rejected():
     def exact(softmax):
         assert (softmax(np.zeros((1, 4))) == 0.25).all()
 
-    with pytest.raises(CheckFailed, match=r"(?s)exact refuses a correct version.*leaves open how numbers are rounded"):
+    with pytest.raises(CheckFailed, match=r"(?s)exact rejects a correct version.*leaves open how numbers are rounded"):
         check_tests("softmax", [exact])
 
 
@@ -228,9 +225,9 @@ def test_calls_that_take_too_much_are_refused_and_earn_nothing(call, said):
     [
         (shares_of_one_row, "a list of tests is needed"),
         ([1], "a list of tests is needed"),
-        ([], "0 tests came"),
+        ([], "there are 0 tests"),
         (None, "not written yet"),
-        ([shares_of_one_row] * 13, "13 tests came, but between 1 and 12 are needed"),
+        ([shares_of_one_row] * 13, "there are 13 tests in the list, but between 1 and 12 are needed"),
     ],
 )
 def test_what_is_not_a_list_of_tests_is_refused_with_a_reason(tests, said):
@@ -239,5 +236,5 @@ def test_what_is_not_a_list_of_tests_is_refused_with_a_reason(tests, said):
 
 
 def test_an_unknown_target_is_named_with_those_that_exist():
-    with pytest.raises(ValueError, match=r"no target 'sofmax'.*softmax, scaled_dot_product_attention"):
+    with pytest.raises(ValueError, match=r"no function 'sofmax'.*softmax, scaled_dot_product_attention"):
         check_tests("sofmax", [shares_of_one_row])

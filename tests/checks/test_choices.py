@@ -1,4 +1,4 @@
-"""Questions with options: every option is explained after grading, and no student gets to know the right one before."""
+"""Multiple-choice questions: every option is explained after grading, and no student can know the right one before."""
 
 import re
 from pathlib import Path

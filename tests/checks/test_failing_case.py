@@ -371,7 +371,7 @@ def test_without_a_check_there_is_a_reason_and_what_to_do():
     assert "The last check of right_softmax passed" in repr(failing_case("softmax"))
     checked("softmax", unwritten)
     assert "is not written yet" in repr(failing_case("softmax"))
-    assert "a question with options" in repr(failing_case("shift-or-stretch"))
+    assert "a multiple-choice question" in repr(failing_case("shift-or-stretch"))
     with pytest.raises(ValueError, match="did you mean 'softmax'"):
         failing_case("sofmax")
 

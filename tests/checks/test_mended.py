@@ -24,7 +24,7 @@ WITHIN_MEMORY = {
     ("gaussian_without_differences", "Python loops with math.dist"),
     ("gaussian_without_differences", "recursion over the batch, key after key"),
     ("attention_in_blocks", "Python loops"),
-    ("attention_in_blocks", "one key after the other, with a running maximum"),
+    ("attention_in_blocks", "one key after another, with a running maximum"),
     ("attention_in_blocks", "causal by loops over what may be seen"),
 }
 

@@ -77,7 +77,7 @@ def test_right_answers_earn_all_points_but_those_for_torch_which_say_why(noteboo
         else:
             assert SAYS not in cells[name]["said"], name
             if cells[name]["earned"] is None:
-                assert "to be graded" in cells[name]["said"], "a question with options, which only grading answers"
+                assert "to be graded" in cells[name]["said"], "a multiple-choice question, which only grading answers"
             else:
                 assert cells[name]["earned"] == points
 

@@ -1,4 +1,4 @@
-"""What the notebook on slips says holds: its tests catch everything and refuse nothing, and its listings are wrong."""
+"""What the notebook on slips says holds: its tests catch everything and reject nothing, and its listings are wrong."""
 
 import re
 
@@ -41,8 +41,8 @@ def asking(target, implementation, calls):
     return ask
 
 
-def refusing(tests, target, implementation):
-    """Return the tests that refuse an implementation, and how often they called it."""
+def rejecting(tests, target, implementation):
+    """Return the tests that reject an implementation, and how often they called it."""
     calls = []
     proxy = Implementation(asking(target, implementation, calls))
     return [outcome for outcome in (run_test(test, proxy) for test in tests) if outcome.error], len(calls)
@@ -50,14 +50,14 @@ def refusing(tests, target, implementation):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", TESTS)
-def test_the_solutions_catch_every_mutant_and_refuse_no_correct_version(cell):
+def test_the_solutions_catch_every_mutant_and_reject_no_correct_version(cell):
     target = TARGETS[TESTS[cell]]
     tests = run_cells(SOLVED, (cell,), GIVEN)[f"{cell}_tests"]
     for version in target.correct:
-        refused, calls = refusing(tests, target, version.implementation)
-        assert refused == [], version.style
+        rejected, calls = rejecting(tests, target, version.implementation)
+        assert rejected == [], version.style
         assert calls <= MAX_CALLS
-    survivors = [m.mistake.id for m in mutants_of(target) if not refusing(tests, target, m.mistake.implementation)[0]]
+    survivors = [m.mistake.id for m in mutants_of(target) if not rejecting(tests, target, m.mistake.implementation)[0]]
     assert survivors == []
 
 

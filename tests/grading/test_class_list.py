@@ -70,7 +70,7 @@ def test_the_terminal_and_the_report_name_them(course, boxes, capsys):
     capsys.readouterr()
     _show(course, argparse.Namespace(assignment="tiny"))
     said, page = capsys.readouterr().out, (course.reports("tiny") / "grades.html").read_text()
-    assert "On the class list, but handed in nothing (2): bela, cem\n" in said
+    assert "On the class list, but nothing handed in (2): bela, cem\n" in said
     assert "Handed in, but not on the class list (1): zoe\n" in said
-    assert "On the class list, but handed in nothing</th><td><bdi>bela</bdi>, <bdi>cem</bdi></td>" in page
+    assert "On the class list, but nothing handed in</th><td><bdi>bela</bdi>, <bdi>cem</bdi></td>" in page
     assert "Handed in, but not on the class list</th><td><bdi>zoe</bdi></td>" in page

@@ -10,7 +10,7 @@ import pytest
 from tiny import REPOSITORY
 
 from grading.__main__ import main
-from grading.collect import read_sources
+from grading.collect import archive_members, read_sources
 from grading.collect.archive_members import members
 from grading.collect.attempts import Attempts
 from grading.collect.collect import collect
@@ -180,9 +180,11 @@ def test_notebooks_in_a_students_own_zip_are_collected_within_bounds(course, tmp
         archive.writestr("../folder/0.ipynb", b"refused")
         archive.writestr("folder/1.ipynb", b"inside")
         archive.writestr("folder/2.ipynb", bytes(95))
-    said = gather(course, download(tmp_path, {"lovelaceada_1815_1_all.zip": packed.getvalue()}))
-    assert "the student's files have more than 100 bytes" in said
+    source = download(tmp_path, {"lovelaceada_1815_1_all.zip": packed.getvalue()})
+    assert "the student's files have more than 100 bytes" in gather(course, source)
     assert submissions(course) == {"ada/1.ipynb": b"inside"}
+    monkeypatch.setattr(archive_members, "MAX_MEMBERS", 2)
+    assert "all.zip: it has more than 2 files" in gather(course, source, dry_run=True)
 
 
 def test_a_folder_may_hold_links_and_names_that_are_not_utf_8(course, tmp_path):
@@ -190,8 +192,11 @@ def test_a_folder_may_hold_links_and_names_that_are_not_utf_8(course, tmp_path):
     (tmp_path / "secret.ipynb").write_text("secret")
     (place / "link.ipynb").symlink_to(tmp_path / "secret.ipynb")
     (place / os.fsdecode(b"w\xf6rk.ipynb")).write_text("mine")
+    (tmp_path / "downloads" / ".mallory").mkdir()
+    (tmp_path / "downloads" / ".mallory" / "work.ipynb").write_text("hidden")
     said = gather(course, tmp_path / "downloads")
     assert "is a link" in said
+    assert ".mallory/work.ipynb: it belongs to a student whose name begins with a dot" in said
     assert list(submissions(course).values()) == [b"mine"]
     assert "w\N{REPLACEMENT CHARACTER}rk.ipynb" in str(submissions(course))
 
@@ -203,15 +208,18 @@ def test_an_old_zip_with_names_in_utf_8_that_does_not_say_so(tmp_path):
         assert [member.path for member in found] == [("é", "work.ipynb")]
 
 
-def test_what_is_refused_as_a_whole_says_what_was_expected(course, tmp_path):
-    with pytest.raises(GradingError, match="none of which is named as in a download"):
+def test_what_is_refused_as_a_whole_says_what_was_expected(course, tmp_path, monkeypatch):
+    with pytest.raises(GradingError, match="None of them is named as in a download"):
         gather(course, download(tmp_path, {"work.ipynb": b"whose?"}))
-    with pytest.raises(GradingError, match="Expected was a folder, or a zip"):
+    with pytest.raises(GradingError, match="Expected a folder, or a zip"):
         gather(course, Path(__file__))
     with pytest.raises(GradingError, match="could come from canvas or blackboard: say which"):
         gather(course, download(tmp_path, {"a_1_2_x_ada_attempt_2030-01-31-12-00-00_w.ipynb": b"?"}))
     with pytest.raises(GradingError, match="is in the class's folder"):
         gather(course, course.folder)
+    monkeypatch.setattr(archive_members, "MAX_MEMBERS", 1)
+    with pytest.raises(GradingError, match=r"download\.zip has more than 1 files\. Expected a folder"):
+        gather(course, download(tmp_path, {"1.ipynb": b"1", "2.ipynb": b"2"}))
     assert submissions(course) == {}
 
 

@@ -1,4 +1,4 @@
-"""The first graded answer to a question with options counts, and a later one is told so."""
+"""The first graded answer to a multiple-choice question counts, and a later one is told so."""
 
 import pytest
 

@@ -102,7 +102,7 @@ def test_the_honest_earn_what_they_earn_at_home(earned):
 def test_a_correct_version_that_is_refused_is_named_and_a_missing_test_is_an_error(host):
     (said, missing), result = graded(host, (DEMANDS_TOO_MUCH, "[exact]"), ("", "[nowhere]"))
     assert said["score"] == 0
-    assert "exact refuses a correct version" in said["message"]
+    assert "exact rejects a correct version" in said["message"]
     assert missing is None
     (output,) = JUDGE.outputs(graded_cell("[nowhere]"), result.answered[4], "")
     assert (output.ename, output.evalue) == ("NameError", "name 'nowhere' is not defined")

@@ -116,7 +116,7 @@ def test_marks_are_written_once_with_their_author_and_second_marks_only_compared
 def test_a_wrong_line_is_named_and_nothing_is_written(course):
     divide(course, ASSIGNMENT, ["mary"], "student", 0)
     file = fill_in(course, "mary", lambda share: 3.5 if share.question == "essay" else 1)
-    with pytest.raises(GradingError, match=r"mary.csv, line 2: the mark '3.5' came; expected was a number from 0 to 3"):
+    with pytest.raises(GradingError, match=r"mary.csv, line 2: the mark is '3.5'; expected a number from 0 to 3"):
         take(course, ASSIGNMENT, [file])
     assert {row.to_read for row in rows(course, ASSIGNMENT)} == {2}
     with pytest.raises(GradingError, match="two or more assistants"):

@@ -48,11 +48,11 @@ def test_what_is_written_is_read_again_and_is_commented(course):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("name = 3", "name is 3; expected was a text"),
+        ("name = 3", "name is 3; expected a text"),
         ('term = "a\\u0007"', "term is .*on one line"),
-        ('book = "example.org"', "expected was an address like https"),
-        ("late_penalty_per_day = 10", "is 10; expected was a share from 0 to 1"),
-        ("late_penalty_per_day = true", "is True; expected was a share"),
+        ('book = "example.org"', "expected an address like https"),
+        ("late_penalty_per_day = 10", "is 10; expected a share from 0 to 1"),
+        ("late_penalty_per_day = true", "is True; expected a share"),
         ("late_penalty = 0.1", "has late_penalty; expected are only name, term, book, late_penalty_per_day"),
         ("name = ", "cannot be read"),
     ],
@@ -129,14 +129,14 @@ class TestNewCourse:
 @pytest.mark.parametrize(
     ("given", "due", "says"),
     [
-        ({"penalty": "10%"}, [], "the penalty is '10%'; expected was a share"),
-        ({"penalty": "2"}, [], "late_penalty_per_day is 2.0; expected was a share from 0 to 1"),
-        ({"penalty": "nan"}, [], "expected was a share from 0 to 1"),
-        ({"book": "example.org"}, [], "expected was an address"),
+        ({"penalty": "10%"}, [], "the penalty is '10%'; expected a share"),
+        ({"penalty": "2"}, [], "late_penalty_per_day is 2.0; expected a share from 0 to 1"),
+        ({"penalty": "nan"}, [], "expected a share from 0 to 1"),
+        ({"book": "example.org"}, [], "expected an address"),
         (
             {},
             ["02-self-attention=31.01.2030"],
-            "the date '31.01.2030' came; expected was one like 2030-01-31 23:59 UTC",
+            "the date is '31.01.2030'; expected one like 2030-01-31 23:59 UTC",
         ),
         ({}, ["no-such=2030-01-31"], "no assignment 'no-such'"),
         ({}, ["2030-01-31"], "no assignment ''"),
@@ -157,6 +157,6 @@ def test_a_bad_class_list_stops_all_of_it(course, roster):
 
 def test_a_class_is_never_set_up_twice(course):
     write_class(course, ClassSettings("mine"))
-    with pytest.raises(GradingError, match="is there already"):
+    with pytest.raises(GradingError, match="already exists"):
         new_course(course, Answers({}), [], None)
     assert read_class(course).name == "mine"

@@ -58,7 +58,7 @@ def test_a_request_from_beginning_to_end(course, boxes):
     assert "softmax: no-shift (overflows" in said.split("now:")[1]
     assert "\x1b" not in said
 
-    with pytest.raises(GradingError, match="expected were 0 to 2"):
+    with pytest.raises(GradingError, match="expected 0 to 2"):
         decide(course, "tiny", 1, 2.5, "E. Noether", "why")
     with pytest.raises(GradingError, match="an author and a reason"):
         decide(course, "tiny", 1, 1.5, "", "why")

@@ -90,7 +90,7 @@ def test_other_titles_are_mapped_by_the_command(tmp_path):
 @pytest.mark.parametrize(
     ("header", "told", "says"),
     [
-        (["a", "b"], {}, "columns 'a', 'b'. Expected were those of Canvas, Moodle.*--id COLUMN"),
+        (["a", "b"], {}, "columns 'a', 'b'. Expected those of Canvas, Moodle.*--id COLUMN"),
         (["a", "b"], {"id": "c", "name": "b"}, "'c' occurs not in the file"),
         (["a", "A", "b"], {"id": "a", "name": "b"}, "'a' occurs twice or more"),
         (["a", "b"], {"name": "b"}, "no column with the student's id"),
@@ -115,15 +115,15 @@ def test_the_command_counts_before_what_was_kept_and_that_before_what_is_recogni
         (",Ada,Lovelace,", "the id '' is empty"),
         ("../ada,Ada,Lovelace,", "contains a slash"),
         ("a\\b,Ada,Lovelace,", "contains a slash"),
-        (".ada,Ada,Lovelace,", "begins with a point"),
+        (".ada,Ada,Lovelace,", "begins with a dot"),
         ("a*,Ada,Lovelace,", "nbgrader takes for a pattern"),
         ('1.23E+08,Ada,Lovelace,', "a spreadsheet has shortened"),
         ("ada,,,", "it has no name"),
-        ("ada,Ada,Lovelace,ada at uni", "'ada at uni' came; expected was one like name@example.org"),
+        ("ada,Ada,Lovelace,ada at uni", "the e-mail address is 'ada at uni'; expected one like name@example.org"),
         ("ada,A\x1b[2Jda,Lovelace,", "contains the control character U+001B"),
         ('ada,"A\nda",Lovelace,', "contains the control character U+000A"),
-        (f"ada,{'A' * 129},Lovelace,", "the first name has 129 characters; expected were at most 128"),
-        ("ada,Ada,Lovelace,,King", "it has 5 cells; expected were 4"),
+        (f"ada,{'A' * 129},Lovelace,", "the first name has 129 characters; expected at most 128"),
+        ("ada,Ada,Lovelace,,King", "it has 5 cells; expected 4"),
         ("Zoe,Ada,Lovelace,", "the id 'Zoe' is also that of 'Zoë Doe' on line 2 ('zoe')"),
         ("zoe,Ada,Lovelace,", "the id 'zoe' is also that of 'Zoë Doe' on line 2"),
     ],
@@ -216,7 +216,7 @@ def test_names_that_only_split_otherwise_are_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        (["ADA,Ada,Lovelace,,"], "the id 'ADA' came; expected was 'ada', as in the gradebook"),
+        (["ADA,Ada,Lovelace,,"], "the id is 'ADA'; expected 'ada', as in the gradebook"),
         (["x,Ada,King,,1", "y,Ada,King,ada@uni.edu,"], "an earlier line also has the number or address of 'ada'"),
     ],
 )

@@ -76,12 +76,12 @@ def checked_tests(tests: Any) -> list[Test]:
         TestsError: they are not a list of functions, or there are none, or too many.
     """
     if tests is None:
-        raise NotWrittenError("no tests are written yet. Write functions, and set the name to a list of them")
+        raise NotWrittenError("no tests are written yet. Write functions, and assign a list of them to the name")
     found = list(tests) if isinstance(tests, tuple | list) else None
     if found is None or not all(map(callable, found)):
         raise TestsError("a list of tests is needed, such as [test_rows, test_batch]: each one a function")
     if not 0 < len(found) <= MAX_TESTS:
-        raise TestsError(f"{len(found)} tests came, but between 1 and {MAX_TESTS} are needed")
+        raise TestsError(f"there are {len(found)} tests in the list, but between 1 and {MAX_TESTS} are needed")
     return found
 
 

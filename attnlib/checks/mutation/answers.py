@@ -1,8 +1,8 @@
 """Answer the calls of tests: within limits, and in the same way whichever implementation is called.
 
 A test must not be able to tell implementations apart by anything but their results. So the first call with some
-arguments runs every implementation of a sample, an error is told by its type alone, and the last digits of every number
-are random.
+arguments runs every implementation of a sample, an error is reported by its type alone, and the last digits of every
+number are random.
 """
 
 import builtins
@@ -53,7 +53,7 @@ class CallAnswer:
 class Answers:
     """Answers calls on behalf of implementations of one target.
 
-    Answers are kept, because tests make the same calls of every implementation. ``seconds`` is how long the last answer
+    Answers are kept, because tests make the same calls to every implementation. ``seconds`` is how long the last answer
     took when it was computed. The grading engine waits as long, so that a test cannot tell whether it was kept.
     """
 
@@ -64,7 +64,7 @@ class Answers:
         self.seconds = 0.0
 
     def answer(self, number: int, arguments: Sequence[Any], options: Mapping[str, Any]) -> CallAnswer:
-        """Call all implementations, and return what the one of this number gives.
+        """Call all implementations, and return what the one with this number gives.
 
         Raises:
             CallRefusedError: the arguments are not allowed.
@@ -123,10 +123,10 @@ def refuse_large(arguments: Sequence[Any], options: Mapping[str, Any]) -> None:
     """
     given = list(_leaves((arguments, options)))
     if len(given) > MAX_ARRAYS:
-        raise CallRefusedError(f"a test called an implementation with {len(given)} values. Allowed are {LIMITS}.")
+        raise CallRefusedError(f"A test called an implementation with {len(given)} values. The limits are {LIMITS}.")
     for x in given:
         if problem := _problem(x):
-            raise CallRefusedError(f"a test called an implementation with {problem}. Allowed are {LIMITS}.")
+            raise CallRefusedError(f"A test called an implementation with {problem}. The limits are {LIMITS}.")
 
 
 def _leaves(x: Any) -> Iterator[Any]:
@@ -173,11 +173,11 @@ def _plain(x: Any) -> Any:
     if array.dtype.kind not in "fiub" or array.size > MAX_RESULT:
         raise TypeError("no array of real numbers came back")
     wide = array.dtype.kind == "f" and array.dtype.itemsize > 8
-    return np.array(array, np.float64 if wide else None, order="C")  # its layout would say how it was made
+    return np.array(array, np.float64 if wide else None, order="C")  # the layout would reveal how it was computed
 
 
 def _known(kind: type[BaseException]) -> str:
-    """Return the name of the nearest built-in exception: that of a class of NumPy's own would say how it was made."""
+    """Return the name of the nearest built-in exception: a NumPy class would reveal how the result was computed."""
     return next(base.__name__ for base in kind.__mro__ if getattr(builtins, base.__name__, None) is base)
 
 

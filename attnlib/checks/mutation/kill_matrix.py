@@ -1,4 +1,4 @@
-"""Which test kills which mutant, what that earns, and the smallest set of the tests that kills as many."""
+"""Which test kills which mutant, what that earns, and the smallest set of tests that kills as many."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from attnlib.checks.mutation.sample import Sample
 
 
 @dataclass(frozen=True)
-class Refusal:
+class Rejection:
     """A test that raised for a correct version, and the style of that version."""
 
     outcome: Outcome
@@ -33,20 +33,20 @@ class KillMatrix:
         self.sample = sample
         self.tests = [outcome.test for outcome in outcomes[0]]
         self._outcomes = outcomes
-        first, refusing = len(sample.correct), self.refusals()
+        first, rejecting = len(sample.correct), self.rejections()
         columns = [outcomes[first + i] for i in range(len(sample.mutants))]
         self.kills = [
-            [row not in refusing and column[row].error is not None for column in columns]
+            [row not in rejecting and column[row].error is not None for column in columns]
             for row in range(len(self.tests))
         ]
 
-    def refusals(self) -> dict[int, Refusal]:
+    def rejections(self) -> dict[int, Rejection]:
         """Return, by the number of each test that raised for a correct version, the first such version."""
-        found: dict[int, Refusal] = {}
+        found: dict[int, Rejection] = {}
         for number, version in enumerate(self.sample.correct):
             for row, outcome in enumerate(self._outcomes[number]):
                 if outcome.error is not None:
-                    found.setdefault(row, Refusal(outcome, version.style))
+                    found.setdefault(row, Rejection(outcome, version.style))
         return dict(sorted(found.items()))
 
     def killed(self) -> list[bool]:
@@ -54,14 +54,14 @@ class KillMatrix:
         return [any(row[i] for row in self.kills) for i in range(len(self.sample.mutants))]
 
     def score(self) -> float:
-        """Return the share of the mutants that is killed, by weight; 0 while a correct version is refused."""
-        if self.refusals():
+        """Return the share of the mutants that is killed, by weight; 0 while a test rejects a correct version."""
+        if self.rejections():
             return 0.0
         weights = [mutant.weight for mutant in self.sample.mutants]
         return sum(w for w, dead in zip(weights, self.killed(), strict=True) if dead) / sum(weights)
 
     def survivors(self, used: frozenset[str]) -> list[Survivors]:
-        """Return the kinds of which mutants survived; ``used`` names the kinds of the inputs of the tests."""
+        """Return the kinds of mutants that survived; ``used`` names the kinds of input that the tests used."""
         killed: dict[str, list[bool]] = {}
         for mutant, dead in zip(self.sample.mutants, self.killed(), strict=True):
             killed.setdefault(mutant.kind.name, []).append(dead)
@@ -69,7 +69,7 @@ class KillMatrix:
         return [line for line in lines if line.survived]
 
     def smallest(self) -> list[str]:
-        """Return the fewest tests that kill together what all of them kill."""
+        """Return the fewest tests that together kill all the mutants that the whole list kills."""
         rows = [sum(dead << i for i, dead in enumerate(row)) for row in self.kills]
         everything = _union(rows)
         for size in range(len(rows) + 1):

@@ -1,5 +1,6 @@
-"""What students are told about their tests: what they refuse, which kinds of mistakes survive, and who kills what."""
+"""What students are told about their tests: what they reject, what survives, and which test kills what."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ from attnlib.checks.array_text import counted
 from attnlib.checks.book_links import address, reread, section_data
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.exercise import Section
-from attnlib.checks.mutation.kill_matrix import KillMatrix, Refusal, Survivors
+from attnlib.checks.mutation.kill_matrix import KillMatrix, Rejection, Survivors
 from attnlib.checks.mutation.kill_table import html_table, text_table
 from attnlib.checks.mutation.target import PLAIN, UNCHANGED, Target
 from attnlib.checks.report import MIME_TYPE
@@ -20,9 +21,9 @@ class KillReport:
 
     Attributes:
         target: what the tests are written for.
-        matrix: the outcomes, or None if the tests did not run to their end.
+        matrix: the outcomes, or None if the tests did not finish.
         used: the kinds of the inputs that the tests used.
-        stopped: why they did not run to their end, in a sentence, or "".
+        stopped: why they did not finish, in a sentence, or "".
         unwritten: whether there are no tests yet.
         points: what a full score earns.
     """
@@ -41,7 +42,7 @@ class KillReport:
 
     @property
     def passed(self) -> bool:
-        """Whether all mutants were killed and no correct version was refused."""
+        """Whether all mutants were killed and no test rejected a correct version."""
         return self.score == 1
 
     @property
@@ -50,9 +51,9 @@ class KillReport:
         if self.unwritten:
             return "not written yet"
         if self.matrix is None:
-            return "the tests did not run to their end"
-        if refused := self.matrix.refusals():
-            return f"{counted(len(refused), 'test')} refused a correct version"
+            return "the tests did not finish"
+        if rejected := self.matrix.rejections():
+            return f"{counted(len(rejected), 'test')} rejected a correct version"
         killed = self.matrix.killed()
         return f"{sum(killed)} of {len(killed)} mistakes caught"
 
@@ -75,17 +76,18 @@ class KillReport:
         return f"{'✓' if self.passed else '✗'} tests of {self.target.name}: {self.title}{earned}"
 
     def what(self) -> list[str]:
-        """Return the paragraphs about refusals, survivors and the smallest set of tests."""
+        """Return the paragraphs about rejections, survivors and the smallest set of tests."""
         if self.unwritten:
-            return [f"Write tests of {self.target.name}, and set the name in the check to a list of them."]
+            return [f"Write tests of {self.target.name}, and assign a list of them to the name that the check uses."]
         if self.matrix is None:
             return [self.stopped]
-        if refusals := self.matrix.refusals():
-            nothing = "Tests earn nothing while one of them refuses a correct version."
-            return [*map(_refused, refusals.values()), f"{nothing} The task leaves open {self.target.left_open}."]
+        if rejections := self.matrix.rejections():
+            nothing = "Your tests earn nothing as long as one of them rejects a correct version."
+            return [*map(_rejected, rejections.values()), f"{nothing} The task leaves open {self.target.left_open}."]
         smallest = self.matrix.smallest()
-        few = f"{' and '.join(smallest)} alone would catch as many." if len(smallest) < len(self.matrix.tests) else ""
-        return [*map(_survived, self.matrix.survivors(self.used)), few if smallest else ""]
+        fewer = 0 < len(smallest) < len(self.matrix.tests)
+        few = [f"{_listed(smallest)} alone would catch as many."] if fewer else []
+        return [*map(_survived, self.matrix.survivors(self.used)), *few]
 
     def data(self) -> dict[str, Any]:
         """Return what a machine needs, as plain JSON values."""
@@ -105,24 +107,28 @@ class KillReport:
         return {"text/plain": self.message, "text/html": html, MIME_TYPE: self.data()}
 
 
-def _refused(refusal: Refusal) -> str:
-    outcome = refusal.outcome
+def _rejected(rejection: Rejection) -> str:
+    outcome = rejection.outcome
     line = f" ({outcome.line})" if outcome.line else ""
     said = (outcome.error or "").splitlines()[0]
     return (
-        f"{outcome.test} refuses a correct version, which is written with this idea: {refusal.style}. "
+        f"{outcome.test} rejects a correct version, written in this style: {rejection.style}. "
         f"The test raised {said}{line}."
     )
 
 
+def _listed(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 def _survived(survivors: Survivors) -> str:
     kind, some = survivors.kind, f"{survivors.survived} of {survivors.of} survived."
+    show = "Mistakes that show"
     if kind == PLAIN.name:
-        return (
-            f"Mistakes that show in ordinary inputs: {some} Vary the shapes and the options, and compare every number."
-        )
+        return f"{show} with ordinary inputs: {some} Vary the shapes and the options, and compare every number."
     if kind == UNCHANGED.name:
-        return f"Mistakes that change an argument: {some} Compare the arguments with a copy from before the call."
+        return f"Mistakes that change an argument: {some} Compare the arguments with copies made before the call."
     if not survivors.used:
-        return f"Mistakes that need {kind}: {some} None of your tests uses that."
-    return f"Mistakes that need {kind}: {some} Your tests use that: compare every number that comes back."
+        return f"{show} only with {kind}: {some} None of your tests uses that."
+    return f"{show} only with {kind}: {some} Your tests use that: compare every number that comes back."

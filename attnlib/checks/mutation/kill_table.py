@@ -8,7 +8,7 @@ from attnlib.checks.report_html import POSITIVE_RGB
 KILLED, SURVIVED = "caught", "·"
 CELL = "padding:.1em .4em;text-align:center;border:1px solid rgba(128,128,128,.35)"
 SHADES = {1: 0.2, 2: 0.32, 3: 0.45}  # of a caught mutant, by its weight
-CAPTION = "Which test catches which mistake. The points of a mistake (1 to 3) say how hard it is to catch."
+CAPTION = "Which test catches which mistake. The weight of a mistake (1 to 3) says how hard it is to catch."
 
 
 def text_table(matrix: KillMatrix) -> str:
@@ -29,8 +29,8 @@ def html_table(matrix: KillMatrix) -> str:
 
 
 def _heads(matrix: KillMatrix) -> list[str]:
-    refusing = matrix.refusals()
-    return [f"{test} (refuses a correct version)" if i in refusing else test for i, test in enumerate(matrix.tests)]
+    rejecting = matrix.rejections()
+    return [f"{test} (rejects a correct version)" if i in rejecting else test for i, test in enumerate(matrix.tests)]
 
 
 def _row(matrix: KillMatrix, i: int) -> str:

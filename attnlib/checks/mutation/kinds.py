@@ -54,7 +54,7 @@ SCALED_DOT_PRODUCT_ATTENTION = (
     Kind("a scale of 0", lambda given: given["scale"] == 0),
     Kind("a scale of your own", lambda given: given["scale"] is not None),
     Kind(LARGE_NAME, _large_scores),
-    Kind("a key that comes twice", _repeated_key),
+    Kind("a key that occurs twice", _repeated_key),
     Kind(BATCH_NAME, lambda given: given["query"].ndim > 2),
 )
 CAUSAL_MASK = (
@@ -62,7 +62,7 @@ CAUSAL_MASK = (
     Kind("an offset without S", lambda given: given["q_offset"] != 0 and given["S"] is None),
     Kind("an offset", lambda given: given["q_offset"] != 0),
     Kind("more or fewer keys than queries", lambda given: given["S"] not in (None, given["T"])),
-    Kind("no S", lambda given: given["S"] is None),
+    Kind("S left out", lambda given: given["S"] is None),
     Kind("more than one query", lambda given: given["T"] > 1),
 )
 MULTI_HEAD_ATTENTION = (

@@ -9,7 +9,7 @@ from attnlib.checks.exercise import Mistake
 from attnlib.checks.mutation.answers import CallRefusedError, refuse_large
 from attnlib.checks.mutation.target import PLAIN, UNCHANGED, Kind, Target
 
-SEED = 0  # of the cases by which the mutants are weighed
+SEED = 0  # of the cases by which the mutants are weighted
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def _kinds(target: Target, evaluation: Evaluation, i: int) -> frozenset[str] | N
 
 
 def _kind(target: Target, shown: list[int], usable: dict[int, frozenset[str]]) -> Kind:
-    """Return the rarest kind that all cases share in which a mistake shows."""
+    """Return the rarest kind that is shared by all cases in which a mistake shows."""
     for kind in target.kinds:
         needed = all(kind.name in usable[i] for i in shown)
         if needed and not all(kind.name in names for names in usable.values()):

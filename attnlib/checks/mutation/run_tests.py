@@ -18,7 +18,7 @@ TOO_MANY_CALLS = f"The tests called an implementation more than {MAX_CALLS} time
 
 
 class _Caller:
-    """Answers the calls of tests of one implementation after the other, and keeps count."""
+    """Answers the calls that tests make to one implementation after another, and keeps count."""
 
     def __init__(self, sample: Sample) -> None:
         self._target, self._answers = sample.target, Answers(sample.target, sample.implementations)

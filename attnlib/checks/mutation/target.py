@@ -18,7 +18,7 @@ class Kind:
     holds: Callable[[dict[str, Any]], bool] = field(repr=False)
 
 
-PLAIN = Kind("plain inputs", lambda given: True)
+PLAIN = Kind("ordinary inputs", lambda given: True)
 UNCHANGED = Kind("a comparison of the arguments before and after the call", lambda given: False)
 
 
@@ -61,11 +61,11 @@ class Target:
         name: what ``check_tests`` is called with.
         exercise: the exercise whose known mistakes are the mutants.
         signature: a function with the arguments that a call may have.
-        left_open: a sentence about what the task does not say, so that no test may demand it.
+        left_open: what the task does not say, so that no test may demand it; it completes “The task leaves open …”.
         kinds: the kinds of input that mutants need, the rarest first.
         correct: the correct versions.
         call: how an implementation is called with the arguments of a test.
-        case: how the arguments of a test are made of a case of the exercise.
+        case: how the arguments of a test are made from a case of the exercise.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Target:
         return dict(bound.arguments)
 
     def kinds_of(self, arguments: Sequence[Any], options: Mapping[str, Any]) -> frozenset[str]:
-        """Return the names of the kinds that a call is of."""
+        """Return the names of the kinds that a call belongs to."""
         given = self.bound(arguments, options)
         return frozenset(kind.name for kind in self.kinds if _holds(kind, given))
 

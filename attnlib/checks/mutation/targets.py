@@ -16,7 +16,10 @@ from attnlib.checks.mutation.correct_versions import (
 )
 from attnlib.checks.mutation.target import Target
 
-OPEN = "how numbers are rounded (an error below 0.00001 is fine), whether the result of float32 inputs is in float64"
+OPEN = (
+    "how numbers are rounded (an error below 0.00001 is fine), "
+    "whether the result is float64 when the inputs are float32"
+)
 
 
 def _softmax(x: Any, axis: int = -1) -> None: ...
@@ -67,7 +70,7 @@ TARGETS = {
             "scaled_dot_product_attention",
             "scaled_dot_product_attention",
             _attention,
-            f"{OPEN}, and what happens where leading dimensions or widths differ",
+            f"{OPEN}, and what happens when leading dimensions or widths differ",
             kinds.SCALED_DOT_PRODUCT_ATTENTION,
             tuple(scaled_dot_product_attention.VERSIONS),
         ),
@@ -75,7 +78,7 @@ TARGETS = {
             "causal_mask",
             "causal_mask",
             _mask,
-            "what happens with sizes of 0 or below, and how the mask lies in memory",
+            "what happens with sizes of 0 or below, and how the mask is laid out in memory",
             kinds.CAUSAL_MASK,
             tuple(causal_mask.VERSIONS),
         ),
@@ -83,7 +86,7 @@ TARGETS = {
             "multi_head_attention",
             "multi_head_attention",
             _heads,
-            f"{OPEN}, and what happens where the widths cannot be divided among the heads",
+            f"{OPEN}, and what happens when the widths cannot be divided evenly among the heads",
             kinds.MULTI_HEAD_ATTENTION,
             tuple(multi_head_attention.VERSIONS),
         ),
@@ -91,7 +94,7 @@ TARGETS = {
             "apply_rope",
             "apply_rope",
             _rope,
-            f"{OPEN}, and what happens with tables that are wider than half a vector or have another number of rows",
+            f"{OPEN}, and what happens with tables that are wider than half a vector or differ in the number of rows",
             kinds.APPLY_ROPE,
             tuple(apply_rope.VERSIONS),
         ),
@@ -116,5 +119,5 @@ def find_target(name: str) -> Target:
         ValueError: there is none.
     """
     if name not in TARGETS:
-        raise ValueError(f"there is no target {name!r}. The targets of tests are: {', '.join(TARGETS)}")
+        raise ValueError(f"there is no function {name!r} to write tests for. Choose one of: {', '.join(TARGETS)}")
     return TARGETS[name]

@@ -64,7 +64,7 @@ def causal_fromfunction(T, S=None, *, q_offset=0):
     return np.fromfunction(lambda i, j: i - j + q_offset >= 0, (T, T if S is None else S))
 
 
-@style("causal_mask", "a nested list made an array")
+@style("causal_mask", "a nested list turned into an array")
 def causal_list(T, S=None, *, q_offset=0):
     return np.array([[key <= query + q_offset for key in range(S or T)] for query in range(T)])
 
@@ -300,7 +300,7 @@ class Concatenated:
         return self.keys, self.values
 
 
-@style("KVCache", "a list of chunks, the length a property")
+@style("KVCache", "a list of chunks, with the length as a property")
 class Listed:
     def __init__(self):
         self.chunks = []
@@ -314,7 +314,7 @@ class Listed:
         return [np.concatenate(parts, axis=-2) for parts in zip(*self.chunks, strict=True)]
 
 
-@style("KVCache", "room that doubles")
+@style("KVCache", "a buffer whose capacity doubles")
 class Doubling:
     def __init__(self):
         self.length, self.room, self.k, self.v = 0, 0, None, None

@@ -197,7 +197,7 @@ def mha_slices(query, key, value, w_q, w_k, w_v, w_o, num_heads):
     return np.concatenate(heads, axis=-1) @ w_o
 
 
-@style("multi_head_attention", "the heads are added, each with its band of w_o")
+@style("multi_head_attention", "the heads added up, each multiplied by its own rows of w_o")
 def mha_added(query, key, value, w_q, w_k, w_v, w_o, num_heads):
     parts = (np.split(w, num_heads, axis=axis) for w, axis in ((w_q, 1), (w_k, 1), (w_v, 1), (w_o, 0)))
     out = 0

@@ -152,7 +152,7 @@ def rope_matrices(x, cos, sin, *, interleaved=False):
     return np.einsum("tij,...tj->...ti", R, x)
 
 
-@style("apply_rope", "neighbours made of halves, turned, and put back")
+@style("apply_rope", "neighbouring pairs rearranged into halves, turned, and put back")
 def rope_rearranged(x, cos, sin, *, interleaved=False):
     n = 2 * cos.shape[-1]
     order = np.arange(n) if not interleaved else np.r_[0:n:2, 1:n:2]
@@ -162,7 +162,7 @@ def rope_rearranged(x, cos, sin, *, interleaved=False):
     return np.concatenate([turned[..., np.argsort(order)], x[..., n:]], axis=-1)
 
 
-@style("apply_rope", "angles taken back out of the tables, float64 inside")
+@style("apply_rope", "angles recovered from the tables, float64 inside")
 def rope_angles(x, cos, sin, *, interleaved=False):
     width = cos.shape[-1]
     a, b = (z.astype(np.float64) for z in halves(x, width, interleaved))
@@ -175,7 +175,7 @@ def rope_angles(x, cos, sin, *, interleaved=False):
     return y.astype(x.dtype)
 
 
-@style("apply_rope", "tables padded with angle 0, which turns nothing")
+@style("apply_rope", "a 2-by-2 matrix for each pair, and the other components added at the end")
 def rope_padded(x, cos, sin, *, interleaved=False):
     n, D = 2 * cos.shape[-1], x.shape[-1]
     pairs = x[..., :n].reshape(*x.shape[:-1], *((n // 2, 2) if interleaved else (2, n // 2)))

@@ -161,7 +161,7 @@ def attention_cast(query, key, value, *, scale=None):
     return (e / (e.sum(-1, keepdims=True) + 1e-12) @ v).astype(query.dtype)
 
 
-@style("scaled_dot_product_attention", "one key after the other, with a running maximum")
+@style("scaled_dot_product_attention", "one key after another, with a running maximum")
 def attention_online(query, key, value, *, scale=None):
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     top = np.full((*query.shape[:-1], 1), -np.inf)

@@ -1,4 +1,4 @@
-"""The questions with options to choose from. Which option is right is written in ``solutions/answers.toml``."""
+"""The multiple-choice questions. Which option is right is written in ``solutions/answers.toml``."""
 
 from attnlib.checks.catalogue.multi_head.sections import ONE_AVERAGE, OUTPUT_PROJECTION, SCALE
 from attnlib.checks.options import Question

@@ -1,4 +1,4 @@
-"""The questions with options to choose from. Which option is right is written in ``solutions/answers.toml``."""
+"""The multiple-choice questions. Which option is right is written in ``solutions/answers.toml``."""
 
 from math import isqrt
 

@@ -1,4 +1,4 @@
-"""The questions with options to choose from, which ask for the line of a listing that is wrong, and why.
+"""The multiple-choice questions, which ask for the line of a listing that is wrong, and why.
 
 Which line is wrong is written in ``solutions/answers.toml``.
 """

@@ -70,7 +70,7 @@ def rope_matrices(x, cos, sin, *, interleaved=False):
     return np.einsum("tij,...tj->...ti", R, x)
 
 
-@VERSIONS.add("neighbours made of halves, turned, and put back")
+@VERSIONS.add("neighbouring pairs rearranged into halves, turned, and put back")
 def rope_rearranged(x, cos, sin, *, interleaved=False):
     n = 2 * cos.shape[-1]
     order = np.arange(n) if not interleaved else np.r_[0:n:2, 1:n:2]
@@ -80,7 +80,7 @@ def rope_rearranged(x, cos, sin, *, interleaved=False):
     return np.concatenate([turned[..., np.argsort(order)], x[..., n:]], axis=-1)
 
 
-@VERSIONS.add("angles taken back out of the tables, float64 inside")
+@VERSIONS.add("angles recovered from the tables, float64 inside")
 def rope_angles(x, cos, sin, *, interleaved=False):
     width = cos.shape[-1]
     a, b = (z.astype(np.float64) for z in halves(x, width, interleaved))
@@ -93,7 +93,7 @@ def rope_angles(x, cos, sin, *, interleaved=False):
     return y.astype(x.dtype)
 
 
-@VERSIONS.add("tables padded with angle 0, which turns nothing")
+@VERSIONS.add("a 2-by-2 matrix for each pair, and the other components added at the end")
 def rope_padded(x, cos, sin, *, interleaved=False):
     n, D = 2 * cos.shape[-1], x.shape[-1]
     pairs = x[..., :n].reshape(*x.shape[:-1], *((n // 2, 2) if interleaved else (2, n // 2)))

@@ -57,6 +57,6 @@ def causal_fromfunction(T, S=None, *, q_offset=0):
     return np.fromfunction(lambda i, j: i - j + q_offset >= 0, (T, T if S is None else S))
 
 
-@VERSIONS.add("a nested list made an array")
+@VERSIONS.add("a nested list turned into an array")
 def causal_list(T, S=None, *, q_offset=0):
     return np.array([[key <= query + q_offset for key in range(S or T)] for query in range(T)])

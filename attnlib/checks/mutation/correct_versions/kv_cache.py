@@ -27,7 +27,7 @@ class Concatenated:
         return self.keys, self.values
 
 
-@VERSIONS.add("a list of chunks, the length a property")
+@VERSIONS.add("a list of chunks, with the length as a property")
 class Listed:
     def __init__(self):
         self.chunks = []
@@ -41,7 +41,7 @@ class Listed:
         return [np.concatenate(parts, axis=-2) for parts in zip(*self.chunks, strict=True)]
 
 
-@VERSIONS.add("room that doubles")
+@VERSIONS.add("a buffer whose capacity doubles")
 class Doubling:
     def __init__(self):
         self.length, self.room = 0, 0

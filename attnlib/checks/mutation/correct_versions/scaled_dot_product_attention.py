@@ -64,7 +64,7 @@ def attention_cast(query, key, value, *, scale=None):
     return (e / (e.sum(-1, keepdims=True) + 1e-12) @ v).astype(query.dtype)
 
 
-@VERSIONS.add("one key after the other, with a running maximum")
+@VERSIONS.add("one key after another, with a running maximum")
 def attention_online(query, key, value, *, scale=None):
     top = np.full((*query.shape[:-1], 1), -np.inf)
     total, output = np.zeros_like(top), np.zeros((*query.shape[:-1], value.shape[-1]))

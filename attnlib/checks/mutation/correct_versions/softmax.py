@@ -75,7 +75,7 @@ def softmax_logaddexp(x, axis=-1):
     return np.exp(x - np.logaddexp.reduce(x, axis=axis, keepdims=True))
 
 
-@VERSIONS.add("powers of e, the transpose of the transpose")
+@VERSIONS.add("powers of e, with the axes swapped and swapped back")
 def softmax_transposed(x, axis=-1):
     turned = np.swapaxes(x, axis, 0)
     powers = np.power(np.e, turned - turned.max(0))
