@@ -3,7 +3,7 @@
 import { COLOURS } from "./colours.js";
 import { BAR } from "./layout.js";
 import { fitted, label, said, shape } from "./shapes.js";
-import { brief } from "./steps.js";
+import { brief } from "./table.js";
 import { best, shown } from "./table.js";
 
 const ROW_NAMES = {

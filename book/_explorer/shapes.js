@@ -1,6 +1,6 @@
 // What the parts of the drawing share: shapes, and numbers that fit.
 
-import { brief } from "./steps.js";
+import { brief } from "./table.js";
 
 export const THICKEST = 12; // an arc of weight 1
 

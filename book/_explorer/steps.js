@@ -2,7 +2,7 @@
 //
 // T words, d numbers a query or key. A step is a stage and a place in it: a key, or a component of a vector.
 
-import { quoted, shown } from "./table.js";
+import { brief, quoted, shown } from "./table.js";
 
 /** @typedef {"project" | "dot" | "scale" | "mask" | "softmax" | "weigh" | "add"} Stage */
 /** @typedef {{ stage: Stage, at: number }} Step */
@@ -11,10 +11,6 @@ import { quoted, shown } from "./table.js";
  *
  * @typedef {{ text: string, kind?: "query" | "key" | "value" | "score" | "word", term?: number }} Piece
  */
-
-/** Write a number of a formula: a whole number without decimals. */
-export const brief = (x) =>
-  Number.isInteger(x) && Math.abs(x) < 1e5 ? String(x).replace("-", "−").replace("−0", x === 0 ? "0" : "−0") : shown(x);
 
 /** A vector in a formula. */
 const vector = (numbers) => `(${numbers.map(brief).join(", ")})`;

@@ -48,6 +48,10 @@ export function shown(x) {
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 
+/** Write a number of a formula: a whole number without decimals. */
+export const brief = (x) =>
+  Number.isInteger(x) && Math.abs(x) < 1e5 ? String(x).replace("-", "−").replace("−0", x === 0 ? "0" : "−0") : shown(x);
+
 /** Return the text node that an element ends with. To write into it is quicker than to replace it. */
 const textOf = (element) => /** @type {Text} */ (element.lastChild);
 

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import attnlib
+from _tools.elements import ExplorerElement, weights_table
 from attnlib.plotting import QUERY
 
-NOTE = "Computed while the book was built. Where JavaScript runs, there is more here to choose and to change."
 WORD_WIDTH = 110  # pixels of the still picture
 WEIGHT_STEPS = 1000  # weights of heads are kept as whole thousandths
 SCORES: dict[str, Callable[..., Any]] = {
@@ -76,7 +76,7 @@ def explorer(
     query: str,
     predict: bool = False,
     **settings: Any,
-) -> "ExplorerElement":
+) -> ExplorerElement:
     """Return an explorer of one sentence, opened on these vectors.
 
     Args:
@@ -216,7 +216,7 @@ def _projected(tables: Mapping[str, NDArray[np.float64]], positions: str) -> lis
 
 def heads(
     attended_to: Mapping[str, tuple[Sequence[str], ArrayLike]], *, caption: str, layer: int, head: int
-) -> "ExplorerElement":
+) -> ExplorerElement:
     """Return a view of all heads of a model, opened on the first sentence and one head.
 
     Args:
@@ -253,33 +253,3 @@ def packed(weights: NDArray[Any]) -> str:
     place = np.argsort(np.argsort(whole - exact, axis=-1, kind="stable"), axis=-1)
     thousandths = (whole + (place < missing)).astype(int)
     return " ".join(str(n) if n else "" for n in thousandths.ravel())  # nothing for 0, which most of them are
-
-
-def weights_table(weights: NDArray[Any], queries: Sequence[str], keys: Sequence[str], title: str) -> str:
-    """Write weights (T, S) as a table whose rows and columns say what they are."""
-    head = "".join(f'<th scope="col">{html.escape(key)}</th>' for key in keys)
-    rows = "".join(
-        f'<tr><th scope="row">{html.escape(query)}</th>' + "".join(f"<td>{w:.2f}</td>" for w in row) + "</tr>"
-        for query, row in zip(queries, weights, strict=True)
-    )
-    return (
-        f'<div class="attn-scroll" tabindex="0" role="group" aria-label="{html.escape(title)}">'
-        '<table class="attn-table">'
-        f"<caption>{html.escape(title)}. Rows are queries, columns are keys.</caption>"
-        f"<thead><tr><td>query ↓ key →</td>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
-
-
-class ExplorerElement:
-    """An element of a page: its configuration, and what it shows without JavaScript."""
-
-    def __init__(self, tag: str, config: Mapping[str, Any], fallback: str, text: str) -> None:
-        self.tag, self.config, self.fallback, self.text = tag, config, fallback, text
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/html": self._html(), "text/plain": self.text}
-
-    def _html(self) -> str:
-        # A "<" in a word could end the script, so each is escaped.
-        data = json.dumps(self.config, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-        return f'<{self.tag}><script type="application/json">{data}</script>{self.fallback}<p>{NOTE}</p></{self.tag}>'
