@@ -6,6 +6,7 @@ import { explore, problem } from "./attention.js";
 import { Guess, verdict } from "./guess.js";
 import { FieldErrors, LIMIT, number, NumberTable, wrongWords } from "./inputs.js";
 import { checkedSettings, CONTROLS, FIELDS, named } from "./options.js";
+import { copyAddress, savePicture } from "./share.js";
 import { lookOf } from "./steps.js";
 import { configuration, container, distinct, h, HeatTable, inWords, labelled, shown, Summary } from "./table.js";
 import { WordWatch } from "./watch.js";
@@ -151,8 +152,7 @@ class AttentionExplorer extends HTMLElement {
 
   async copyLink() {
     this.writeAddressNow();
-    const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
-    this.linked.textContent = copied ? "The link is copied." : "The link is in the address bar: copy it there.";
+    this.linked.textContent = await copyAddress();
   }
 
   /** Go back to the page's example. */
@@ -218,7 +218,7 @@ class AttentionExplorer extends HTMLElement {
       { class: "attn-buttons" },
       button("Reset", () => this.reset()),
       button("Copy link", () => this.copyLink()),
-      button("Save picture", () => this.watch.save()),
+      button("Save picture", () => savePicture(this.watch.svg, "attention")),
       this.linked,
     );
   }

@@ -1,9 +1,10 @@
 // Watch one word look: the drawing of its attention, step by step, and what the reader can do with it.
 
 import { listenToPointer } from "./drag.js";
-import { asFile, Drawing } from "./drawing.js";
+import { Drawing } from "./drawing.js";
 import { number } from "./inputs.js";
 import { axesOf, editsFor, inPlane, reachOf } from "./plane.js";
+import { Player } from "./player.js";
 import { activeOf, sceneOf } from "./scene.js";
 import { sentenceOf, stageName, stagesOf, stepsOf } from "./steps.js";
 import { h } from "./table.js";
@@ -45,10 +46,7 @@ export class WordWatch {
   svg = /** @type {SVGSVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", "svg"));
   drawing = new Drawing(this.svg);
   editor = h("input", { type: "text", inputmode: "decimal", autocomplete: "off", class: "attn-editor", hidden: true });
-  play = h("button", { type: "button", click: () => this.playing ? this.pause() : this.start() }, "Play");
-  back = h("button", { type: "button", "aria-label": "Step back", click: () => this.go(this.step - 1) }, "◀");
-  next = h("button", { type: "button", "aria-label": "Step forwards", click: () => this.go(this.step + 1) }, "▶");
-  slider = h("input", { type: "range", min: 0, "aria-label": "Step", input: () => this.go(Number(this.slider.value)) });
+  player = new Player("Step", (step) => this.go(step), () => this.start());
   stages = h("div", { class: "attn-stages", role: "group", "aria-label": "Stages" });
   canvas = h("div", { class: "attn-canvas" });
   element = h("div", { class: "attn-watch" });
@@ -68,8 +66,6 @@ export class WordWatch {
   current = "";
   /** @type {any} where the plane is, and how far it reaches */
   framed = null;
-  /** @type {number | null} */
-  playing = null;
   /** @type {{ table: string, row: number, column: number } | null} */
   edited = null;
 
@@ -97,8 +93,7 @@ export class WordWatch {
     this.svg.setAttribute("role", "group");
     this.svg.setAttribute("aria-label", `${caption}: one word looks at all words`);
     this.canvas.append(this.svg, this.editor);
-    const player = h("div", { class: "attn-player" }, this.play, this.back, this.next, this.slider);
-    this.element.append(this.canvas, this.stages, player);
+    this.element.append(this.canvas, this.stages, this.player.element);
     this.listen();
     new ResizeObserver(() => this.draw(0)).observe(this.canvas);
   }
@@ -114,7 +109,7 @@ export class WordWatch {
     this.steps = stepsOf(look);
     const same = this.steps.findIndex(({ stage, at }) => stage === now?.stage && at === now.at);
     this.step = wasLast || same < 0 ? this.steps.length - 1 : same;
-    if (hiding) this.pause();
+    if (hiding) this.player.pause();
     this.showPlayer();
     this.draw(0);
   }
@@ -133,15 +128,9 @@ export class WordWatch {
       if (one === stage && !this.hiding) button.setAttribute("aria-current", "step");
       else button.removeAttribute("aria-current");
     });
-    for (const control of [...this.element.querySelectorAll("button"), this.slider]) control.disabled = this.hiding;
-    this.back.disabled ||= this.step === 0;
-    this.next.disabled ||= this.step === this.steps.length - 1;
-    this.slider.max = String(this.steps.length - 1);
-    this.slider.value = String(this.step);
-    this.slider.setAttribute(
-      "aria-valuetext",
-      `${this.step + 1} of ${this.steps.length}: ${stageName(stage, this.look.state)}`,
-    );
+    for (const button of this.stages.querySelectorAll("button")) button.disabled = this.hiding;
+    const said = `${this.step + 1} of ${this.steps.length}: ${stageName(stage, this.look.state)}`;
+    this.player.show(this.step, [0, this.steps.length - 1], said, this.hiding);
   }
 
   draw(duration) {
@@ -185,12 +174,12 @@ export class WordWatch {
 
   /** Show everything again, and let the Tab key lead to the word that asks. */
   reset() {
-    this.pause();
+    this.player.pause();
     Object.assign(this, { step: Infinity, focus: null, current: "" });
   }
 
   go(step) {
-    this.pause();
+    this.player.pause();
     this.take(step);
     this.moved();
   }
@@ -211,8 +200,7 @@ export class WordWatch {
 
   start() {
     if (this.step === this.steps.length - 1) this.take(0);
-    this.play.textContent = "Pause";
-    this.playing = setInterval(() => this.tick(), Math.max(300, Math.min(1000, PLAY / this.steps.length)));
+    this.player.run(() => this.tick(), Math.max(300, Math.min(1000, PLAY / this.steps.length)));
     this.moved();
   }
 
@@ -220,14 +208,8 @@ export class WordWatch {
   tick() {
     const { stage } = this.steps[this.step];
     this.take(this.step + 1);
-    if (this.step === this.steps.length - 1) this.pause();
-    if (this.steps[this.step].stage !== stage || !this.playing) this.moved();
-  }
-
-  pause() {
-    if (this.playing) clearInterval(this.playing);
-    this.playing = null;
-    this.play.textContent = "Play";
+    if (this.step === this.steps.length - 1) this.player.pause();
+    if (this.steps[this.step].stage !== stage || !this.player.isPlaying) this.moved();
   }
 
   // ---- pointer and keys
@@ -262,7 +244,7 @@ export class WordWatch {
   /** Change two components of a query or a key, as far as they can be changed. */
   dragTo(cell, wanted) {
     if (this.hiding) return;
-    this.pause();
+    this.player.pause();
     this.dragging = true;
     const edits = editsFor(this.look, cell, this.axes, wanted);
     if (edits) this.edit(edits, false);
@@ -323,7 +305,7 @@ export class WordWatch {
   }
 
   pointAt(shape) {
-    if (this.playing) return;
+    if (this.player.isPlaying) return;
     const active = activeOf(this);
     const isTerm = active && shape?.term !== undefined;
     const focus = shape?.cell ? focusOf(shape.cell, active) : isTerm ? { ...active, term: shape.term } : null;
@@ -440,15 +422,5 @@ export class WordWatch {
     this.errors.set(this.editor, null);
     this.edited = null;
     this.editor.hidden = true;
-  }
-
-  // ---- what goes elsewhere
-
-  /** Save the drawing as a file. */
-  save() {
-    const file = new Blob([asFile(this.svg)], { type: "image/svg+xml" });
-    const address = URL.createObjectURL(file);
-    h("a", { href: address, download: "attention.svg" }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 1000);
   }
 }

@@ -1,0 +1,18 @@
+// How a reader takes away what is on the screen: as a link, or as a picture.
+
+import { asFile } from "./drawing.js";
+import { h } from "./table.js";
+
+/** Copy the page's address, and say whether that worked. */
+export async function copyAddress() {
+  const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+  return copied ? "The link is copied." : "The link is in the address bar: copy it there.";
+}
+
+/** Save a drawing as a file. */
+export function savePicture(svg, name) {
+  const file = new Blob([asFile(svg)], { type: "image/svg+xml" });
+  const address = URL.createObjectURL(file);
+  h("a", { href: address, download: `${name}.svg` }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
