@@ -25,3 +25,7 @@ declare class Stemmer {
 }
 // deno-lint-ignore no-explicit-any
 declare const MiniSearch: any;
+
+/** What _ext/explorer_assets.py writes before the script of the date translator. */
+// deno-lint-ignore no-explicit-any
+declare const DATE_TRANSLATOR: { config: any; worker: string };

@@ -21,7 +21,7 @@ export function wrongText(text, reads) {
 }
 
 /** Name a character and its place: “N” (character 9). */
-const named = (text, j) => `“${text[j]}” (character ${j + 1})`;
+const named = (text, j) => `${text[j] === " " ? "the space" : `“${text[j]}”`} (character ${j + 1})`;
 
 /** Say where a step looks. */
 function looksAt(text, weights) {
@@ -44,14 +44,18 @@ export const written = (steps) => steps.map(({ character }) => character).join("
 export const differences = (one, other) =>
   one.flatMap(({ character }, t) => (character === other[t].character ? [] : [t]));
 
-/** Say what the translator wrote, and how much a change of the text has changed. */
-export function resultInWords(text, steps, changed) {
-  const before = changed === null
-    ? ""
-    : changed.length
-    ? ` ${changed.length} of ${LENGTH} characters changed.`
-    : " No character changed.";
-  return `“${text}” becomes ${written(steps)}.${before}`;
+/**
+ * Say what the translator wrote.
+ *
+ * @param {string} text
+ * @param {{ own: any[], equal: any[] }} results with the weights of the model, and with equal ones
+ * @param {boolean} isEqual which of them is shown
+ * @param {number[] | null} changed what the last change of the text has changed; null if it was no change
+ */
+export function resultInWords(text, { own, equal }, isEqual, changed) {
+  if (isEqual) return `With equal weights, “${text}” becomes ${written(equal)}; with its own weights, ${written(own)}.`;
+  const count = changed?.length ? `${changed.length} of ${LENGTH} characters` : "no character";
+  return `“${text}” becomes ${written(own)}${changed ? `; ${count} changed` : ""}.`;
 }
 
 /** Say how the prediction of where it looks for the year compares with where it looked. */

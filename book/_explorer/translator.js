@@ -26,7 +26,12 @@ export function matrices(shapes, numbers) {
   return Object.fromEntries(Object.entries(shapes).map(([name, shape]) => [name, rows(shape)]));
 }
 
-const dot = (a, b) => a.reduce((sum, x, i) => sum + x * b[i], 0);
+function dot(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+}
+
 const times = (matrix, x) => matrix.map((row) => dot(row, x));
 const added = (a, b) => a.map((x, i) => x + b[i]);
 const sigmoid = (x) => 1 / (1 + Math.exp(-x));

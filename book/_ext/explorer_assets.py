@@ -6,11 +6,15 @@ tables that Python wrote are kept.
 
 The weights of all heads of a model are as large as the rest of a page. They get a script of their own, which runs
 before the explorer's, so that the text need not wait for them.
+
+The translator of dates is fetched only when the reader asks for it: its script, its weights and its style.
 """
 
+import gzip
 import json
 import re
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,9 @@ from sphinx.application import Sphinx
 EXPLORER_SOURCES = Path(__file__).parents[1] / "_explorer"
 ELEMENTS = {"attention-explorer": "explorer.js", "attention-heads": "heads.js"}
 EXPLORER_SCRIPT = "explorer/explorer.js"
+EXPLORER_STYLE = "explorer.css"
+TRANSLATOR = re.compile(r'(?<=<attention-dates)><script type="application/json">(.*?)</script>', re.DOTALL)
+TRANSLATOR_SCRIPT = "explorer/dates.js"
 HEAD_WEIGHTS = re.compile(r'(?<=<attention-heads><script type="application/json">).*?(?=</script>)', re.DOTALL)
 FILL_HEADS = (
     """document.querySelectorAll("attention-heads > script").forEach((one, n) => (one.textContent = weights[n]));"""
@@ -47,10 +54,29 @@ def write_script(app: Sphinx) -> None:
 def add_to_page(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
     """Add script and style to a page that has an element."""
     body = context.get("body", "")
-    if app.builder.name == "html" and any(f"<{element}>" in body for element in ELEMENTS):
-        app.add_css_file("explorer.css")
+    if app.builder.name != "html":
+        return
+    if any(f"<{element}>" in body for element in ELEMENTS):
+        app.add_css_file(EXPLORER_STYLE)
         app.add_js_file(EXPLORER_SCRIPT)
         context["body"] = with_weights_apart(app, f"explorer/{page.replace('/', '-')}.js", body)
+    if translator := TRANSLATOR.search(body):
+        app.add_js_file(None, body=bundle([EXPLORER_SOURCES / "date_loader.js"]))
+        attributes = with_translator_apart(app, translator[1], context)
+        context["body"] = TRANSLATOR.sub(f"{attributes}>", context["body"], count=1)
+
+
+def with_translator_apart(app: Sphinx, config: str, context: dict[str, Any]) -> str:
+    """Write the script of the translator, and return the attributes that say where it is and how large."""
+    script = translator_script(config)
+    _write(app, TRANSLATOR_SCRIPT, script)
+    style = (EXPLORER_SOURCES.parent / "_static" / EXPLORER_STYLE).read_text(encoding="utf-8")
+    data = {
+        "script": _address(context, TRANSLATOR_SCRIPT, script),
+        "style": _address(context, EXPLORER_STYLE, style),
+        "size": round(len(gzip.compress(script.encode())) / 1000),
+    }
+    return "".join(f' data-{name}="{value}"' for name, value in data.items())
 
 
 def with_weights_apart(app: Sphinx, path: str, body: str) -> str:
@@ -61,6 +87,18 @@ def with_weights_apart(app: Sphinx, path: str, body: str) -> str:
     _write(app, path, f"{{ const weights = {json.dumps(weights)};\n{FILL_HEADS} }}\n")
     app.add_js_file(path, priority=400)  # before the explorer's script
     return HEAD_WEIGHTS.sub("", body)
+
+
+def translator_script(config: str) -> str:
+    """Return what the page of the translator fetches on demand: its configuration with the weights, and its code."""
+    worker = bundle([EXPLORER_SOURCES / "translation_worker.js"])
+    code = bundle([EXPLORER_SOURCES / "dates.js"])
+    return f"{{ const DATE_TRANSLATOR = {{ config: {config}, worker: {json.dumps(worker)} }};\n{code}}}\n"
+
+
+def _address(context: dict[str, Any], path: str, content: str) -> str:
+    """Return the address of a file in ``_static``, seen from a page; it changes with the content, as Sphinx's do."""
+    return f"{context['pathto'](f'_static/{path}', resource=True)}?v={sha256(content.encode()).hexdigest()[:8]}"
 
 
 def _write(app: Sphinx, path: str, script: str) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from _tools.elements import ExplorerElement, weights_table
 
 CAPTION = "The date translator"
-BY_INPUT = ("start", "read", "w_query", "w_key")  # matrices with a row for each input; the others have one for each output
+BY_INPUT = ("start", "read", "w_query", "w_key")  # have a row for each input; all others, for each output
 
 
 def date_translator(

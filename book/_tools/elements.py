@@ -1,4 +1,4 @@
-"""What the interactive elements of the pages have in common: a configuration, and a table for those without JavaScript."""
+"""What the interactive elements of the pages share: a configuration, and a table for readers without JavaScript."""
 
 import html
 import json
