@@ -19,7 +19,7 @@ function offer(element) {
     const code = document.createElement("script"), look = document.createElement("link");
     const again = tries++ ? `&again=${tries}` : ""; // no copy that is cut off
     code.onload = () =>
-      customElements.get("attention-dates") || fail("Only a part of the translator arrived, so it was not started.");
+      customElements.get("attention-dates") || fail("Only part of the translator arrived, so it was not started.");
     code.onerror = () => fail("The translator could not be fetched. Check your connection.");
     Object.assign(look, { rel: "stylesheet", href: style });
     code.src = script + again;

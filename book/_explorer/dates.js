@@ -13,7 +13,7 @@ import { LENGTH } from "./translator.js";
 const MOVE = 350; // milliseconds of a step
 const PLAY = 800; // milliseconds from one step to the next
 const PATIENCE = 5000; // milliseconds after which a translator that does not answer has stopped
-const STOPPED = "The translator has stopped, and gives no answer. Start it again; what you have typed is still there.";
+const STOPPED = "The translator has stopped and gives no answer. Start it again; what you have typed is still there.";
 
 /** A translator of dates, in a worker that is started when something is asked. */
 class Translator {
@@ -208,7 +208,7 @@ class AttentionDates extends HTMLElement {
   /** Have a text translated, and then show as much of it; or say why that cannot be. */
   ask(text, asked) {
     const wrong = wrongText(text, this.config.reads);
-    this.complain(wrong && `${wrong} Until then you see “${this.text || this.config.examples[0]}”.`);
+    this.complain(wrong && `${wrong} Until then, the drawing shows “${this.text || this.config.examples[0]}”.`);
     if (!wrong) this.request(text, asked);
     else if (!this.text) this.request(this.config.examples[0], { count: LENGTH, chosen: LENGTH - 1 });
   }
@@ -349,7 +349,7 @@ class AttentionDates extends HTMLElement {
     const { text, steps, count, chosen } = this;
     this.summary.element.ariaLive = this.player.isPlaying ? "off" : "polite";
     const isWhole = count === LENGTH && !this.isLooking;
-    if (count === 0) this.summary.say("Its translation is shown after your prediction.");
+    if (count === 0) this.summary.say("You will see the translation after your prediction.");
     else if (!isWhole) this.summary.say(stepInWords(text, steps[chosen], chosen));
     else this.summary.say(resultInWords(text, this.results, this.equal.checked, this.changed));
     this.verdict.textContent = count === LENGTH && this.guess ? verdict(text, this.results.own, this.guess) : "";

@@ -42,7 +42,7 @@ export function translationScene(view) {
   const v = {
     ...{ ...view, column, left, box, width },
     middle: (j) => left + column * (j + 0.5),
-    boxAt: (t) => (width - box * LENGTH) / 2 + box * t,
+    boxAt: (t) => (view.room - box * LENGTH) / 2 + box * t, // in sight, even where the text has to be scrolled
     looking: view.count ? view.steps[view.chosen].weights : null,
   };
   return { shapes: [...arcs(v), ...read(v), ...writing(v), ...rows(v)], width, height: ROWS + ROW * LENGTH + 4 };

@@ -10,7 +10,7 @@ export function wrongText(text, reads) {
   const characters = [...text];
   if (!text.trim()) return "There is nothing to read. Type a date such as 3 may 1972, or choose an example.";
   if (characters.length > MOST) {
-    return `${characters.length} characters came, but it reads at most ${MOST}. Shorten the text to a single date.`;
+    return `${characters.length} characters came, but the model reads at most ${MOST}. Shorten the text to a single date.`;
   }
   const unknown = [...new Set(characters.filter((character) => reads.indexOf(character) < 1))]; // the first one only pads
   if (!unknown.length) return null;
@@ -69,6 +69,9 @@ export function verdict(text, steps, guess) {
     return { word, share: year.map(share).reduce((a, b) => a + b) / year.length };
   });
   const top = shares.reduce((a, b) => (b.share > a.share ? b : a)).word;
-  const each = shares.map(({ word, share }) => `${Math.round(100 * share)}% to “${word}”`).join(", ");
-  return `${guess === top ? "Right" : "Not so"}: while it writes the year, it gives ${each}.`;
+  const each = shares.map(({ word, share }, n) =>
+    `${Math.round(100 * share)}%${n ? "" : " of its weight"} to “${word}”`
+  );
+  const all = `${each.slice(0, -1).join(", ")} and ${each.at(-1)}`;
+  return `${guess === top ? "Right" : "Not so"}: while it writes the year, it gives ${all}.`;
 }

@@ -171,20 +171,20 @@ def test_with_equal_weights_it_writes_no_date(dates):
 
 def test_what_it_gets_wrong_is_hidden_until_the_reader_has_predicted_it(dates):
     dates.button("predict first").click()
-    dates.said("shown after your prediction")
+    dates.said("after your prediction")
     assert dates.written() == ""
     assert dates.element.locator("svg path").count() == 0
     assert dates.element.locator(".attn-player :is(button, input):not(:disabled)").count() == 0
     dates.element.get_by_role("radio", name="1999").check()
     dates.button("Let it write").click()
     dates.element.locator(".attn-verdict", has_text="Not so: while it writes the year, it gives").wait_for()
-    assert "to “27”" in dates.element.locator(".attn-verdict").inner_text()
+    assert "% of its weight to “1999”" in dates.element.locator(".attn-verdict").inner_text()
     assert len(dates.written()) == 10
 
 
 HOSTILE = {
     "": "There is nothing to read. Type a date such as 3 may 1972",
-    "3 may " * 100: "600 characters came, but it reads at most 40. Shorten the text",
+    "3 may " * 100: "600 characters came, but the model reads at most 40. Shorten the text",
     "3 🙂 1972": "The model has never seen “\u2068🙂\u2069”",
     "שלום 1972": "Remove what it does not know",
     "<img src=x onerror=alert(1)>": "never seen “\u2068<\u2069”",
@@ -195,7 +195,7 @@ def test_hostile_text_is_answered_and_the_last_translation_stays(dates):
     for text, message in HOSTILE.items():
         dates.type(text)
         dates.complained(message)
-        dates.complained("Until then you see “3 may 1972”.")
+        dates.complained("Until then, the drawing shows “3 may 1972”.")
         assert dates.field.get_attribute("aria-invalid") == "true"
     assert dates.written() == "1972-05-03"
     assert dates.element.locator("img").count() == 0
@@ -207,7 +207,7 @@ def test_hostile_text_is_answered_and_the_last_translation_stays(dates):
 def test_a_killed_worker_is_noticed_and_started_again(dates):
     dates.page.workers[0].evaluate("self.close()")
     dates.type("the 23rd of June 1912")
-    dates.complained("The translator has stopped, and gives no answer. Start it again")
+    dates.complained("The translator has stopped and gives no answer. Start it again")
     dates.button("Start it again").click()
     dates.said("“the 23rd of June 1912” becomes 1912-06-23")
     assert not dates.button("Start it again").is_visible()
@@ -218,7 +218,7 @@ def test_weights_cut_off_half_way_or_no_connection_are_said_and_tried_again(at):
     offer = dates.element.get_by_role("button", name=LOAD)
     half = (HTML / "_static/explorer/dates.js").read_text()[:60_000]
     faults = {
-        "Only a part of the translator arrived": lambda route: route.fulfill(body=half, content_type="text/javascript"),
+        "Only part of the translator arrived": lambda route: route.fulfill(body=half, content_type="text/javascript"),
         "could not be fetched": lambda route: route.abort(),
     }
     for message, answer in faults.items():
