@@ -64,13 +64,10 @@ def _parser() -> argparse.ArgumentParser:
     back.add_argument("--unfinished", action="store_true", help="also return work with answers that nobody has marked")
     divided = "divide the written answers among assistants, or take the marks from their files"
     _marking_options(_command(commands, "marking", divided))
-    data = _class_command(commands, "student", "show what is kept about a student, export it, or erase it")
-    data.add_argument("student", metavar="STUDENT", help="the id of the student")
-    data.add_argument("--export", type=Path, metavar="FILE.zip", help="write everything that is kept into a zip")
-    data.add_argument("--erase", action="store_true", help="erase everything, with --by and --why")
-    data.add_argument("--by", default="", metavar="NAME", help="who erases it")
-    data.add_argument("--why", default="", metavar="TEXT", help="the reason")
-    _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
+    _student_options(_class_command(commands, "student", "show what is kept about a student, export it, or erase it"))
+    sample = _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
+    files = "write there, in place of a class, the class list and the zip that a learning management system exports"
+    sample.add_argument("--download", type=Path, metavar="DIR", help=files)
     again = "show the grades and write the feedback again, with what was graded by hand since the run"
     report = _command(commands, "report", again)
     report.add_argument("--by", metavar="NAME", help="log that this person gave the marks that are not in the log yet")
@@ -164,6 +161,14 @@ def _marking_options(marking: argparse.ArgumentParser) -> None:
     marking.add_argument("--second", type=float, default=0.0, metavar="SHARE", help=second)
     taken = "files of assistants, with marks: write the marks to the gradebook, and compare where two people marked"
     marking.add_argument("--take", nargs="+", type=Path, metavar="FILE.csv", help=taken)
+
+
+def _student_options(student: argparse.ArgumentParser) -> None:
+    student.add_argument("student", metavar="STUDENT", help="the id of the student")
+    student.add_argument("--export", type=Path, metavar="FILE.zip", help="write everything that is kept into a zip")
+    student.add_argument("--erase", action="store_true", help="erase everything, with --by and --why")
+    student.add_argument("--by", default="", metavar="NAME", help="who erases it")
+    student.add_argument("--why", default="", metavar="TEXT", help="the reason")
 
 
 def _run_options(run: argparse.ArgumentParser) -> None:
@@ -349,7 +354,11 @@ def _student(course: Course, asked: argparse.Namespace) -> int:
 
 def _sample(course: Course, asked: argparse.Namespace) -> int:
     from grading.sample import write_class
+    from grading.sample.download import write_download
 
+    if asked.download:
+        print(write_download(course, asked.assignment, asked.download))
+        return 0
     students = write_class(course, asked.assignment)
     print(f"{counted(len(students), 'student')} in {course.folder / 'submitted'}: {', '.join(students)}")
     print(f"Grade them with: python -m grading run {asked.assignment} --course {course.folder}")

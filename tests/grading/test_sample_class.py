@@ -4,13 +4,18 @@ import csv
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from grading.__main__ import main
+from grading.collect.collect import collect
 from grading.course import Course
 from grading.outcome import Finding
 from grading.report import Row, rows
+from grading.roster.importing import import_roster
+from grading.timestamp import handed_in
 
 pytestmark = pytest.mark.slow
 
@@ -142,6 +147,18 @@ def test_the_terminal_shows_the_table_and_where_the_rest_is(printed, course):
     assert re.search(r"^ada +26 / 29 +1 +graded$", printed, re.MULTILINE)
     assert "softmax: no-shift" in printed
     assert str(course.reports(ASSIGNMENT) / "grades.html") in printed
+
+
+def test_its_download_is_collected_like_one_of_blackboards(tmp_path):
+    assert main(["sample", ASSIGNMENT, "--download", str(tmp_path / "practice")]) == 0
+    course = Course.at(ROOT, tmp_path / "class")
+    import_roster(course, tmp_path / "practice" / "students.csv", {})
+    said = collect(course, ASSIGNMENT, [tmp_path / "practice" / "submissions.zip"], UTC)
+    assert "submissions.zip: files as in a download from Blackboard" in said
+    assert "handed in nothing (1):\n  Nora Berg (nora)\n" in said
+    assert course.students() == sorted(EXPECTED)
+    times = {name: handed_in(course.submitted(name, ASSIGNMENT)).when for name in EXPECTED}
+    assert [name for name, when in times.items() if when > datetime(2030, 1, 31, 23, 59)] == ["jun"]
 
 
 def test_the_csv_has_the_same_scores(course, graded):
