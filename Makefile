@@ -16,7 +16,7 @@ BENCHING := .venv/.bench
 BOOK := _build/html/index.html
 LITE := _build/html/lite/jupyter-lite.json
 PDF := _build/attention.pdf
-PAGES := $(wildcard book/*.md)
+PAGES := $(wildcard book/*.md book/teaching/*.md)
 BOOKTOOL := PYTHONPATH="$(CURDIR)/book$(addprefix :,$(PYTHONPATH))" python -m _tools
 HELPERS := $(addprefix book/_tools/,notebook_helpers.py elements.py explorer.py date_translator.py) $(wildcard book/_figures/*.py)
 SAMPLE := _build/sample

@@ -45,7 +45,7 @@ c.Autograde.autograde_preprocessors = [
 ]
 
 # Late work costs what the settings of the class say, and nothing without them. For another rule, give
-# c.AssignLatePenalties.plugin_class a class of your own, as the page for instructors shows.
+# c.AssignLatePenalties.plugin_class a class of your own, as the book's page *The term* shows.
 if share := read_class(course).late_penalty_per_day:
     c.AssignLatePenalties.plugin_class = "grading.late_penalty.SharePerDay"
     c.SharePerDay.share = share

@@ -32,13 +32,13 @@ DOCSTRINGS = re.compile(r"^\.\. auto\w+::", re.MULTILINE)
 MAX_CACHED_RESULTS = 60  # how many executed pages the cache keeps: a few versions of each
 LAST_LINES = 25  # how much of an error is shown
 COLOUR_CODES = re.compile(r"\x1b\[[\d;]*m")  # escape codes in IPython's tracebacks
-INSTRUCTORS = "book/instructors"
-WITHOUT_SOLUTIONS = """\
-# For instructors
+TEACHING = "book/teaching/"
+WITHOUT_SOLUTIONS = """
 
-This copy of the course has no `solutions/`, so no class can be graded with it. In a copy that has them, this page
-takes you through a whole course, from installation to exporting the grades.
+This copy of the course has no `solutions/`, so no class can be graded with it. In a copy that has them, this page and
+its neighbours take an instructor through a whole course, from installation to exporting the grades.
 """
+TITLE = re.compile(r"^# .+$", re.MULTILINE)
 
 
 class EncryptedKernel(AsyncKernelManager):
@@ -125,8 +125,8 @@ def read(app: Sphinx, page: str, source: list[str]) -> None:
 
 def with_imports(app: Sphinx, page: str, source: str) -> tuple[str, list[Path]]:
     """Return the text of a page, to whose head a digest of its imports is added, and the files that it imports."""
-    if page == INSTRUCTORS and not app.config.with_solutions:
-        return WITHOUT_SOLUTIONS, []
+    if page.startswith(TEACHING) and not app.config.with_solutions:
+        return "".join(TITLE.findall(source)[:1]) + WITHOUT_SOLUTIONS, []
     if not page.startswith("book/"):
         return source, []
     executed = KERNEL_NAME.search(source)

@@ -37,7 +37,7 @@ REFERENCE = (
     *("book/api", "book/api-layers", "book/api-models", "book/api-checks"),
 )
 REFERENCE_WEIGHT = 0.15
-INSTRUCTORS, INSTRUCTORS_WEIGHT = "book/instructors", 0.4
+TEACHING, TEACHING_WEIGHT = "book/teaching/", 0.4
 EXERCISES_WEIGHT = 0.5
 RECURRING_WEIGHT = (
     0.5  # for sections that many pages have, such as "Summary": they repeat what another section explains
@@ -125,7 +125,8 @@ def _weight(page: str, same_title: int) -> float:
     """Return the weight of an entry, given its page and how many entries have its title."""
     if page in REFERENCE:
         return REFERENCE_WEIGHT
-    weight = EXERCISES_WEIGHT if page.startswith("exercises/") else INSTRUCTORS_WEIGHT if page == INSTRUCTORS else 1
+    weights = {"exercises/": EXERCISES_WEIGHT, TEACHING: TEACHING_WEIGHT}
+    weight = next((weight for folder, weight in weights.items() if page.startswith(folder)), 1)
     return weight * (RECURRING_WEIGHT if same_title >= RECURRING else 1)
 
 

@@ -41,9 +41,9 @@ root: book/index
 chapters:
 - file: book/other
 - file: exercises/tiny/tiny
-- file: book/instructors
+- file: book/teaching/start
 """
-INSTRUCTORS = "# For instructors\n\nIt says how to grade.\n"
+TEACHING = "# Start in an hour\n\nIt says how to grade.\n"
 
 
 def notebook(answer: str, output: str = "") -> str:
@@ -67,13 +67,13 @@ def book(tmp_path_factory):
     (folder / "_build" / "released" / "tiny" / "tiny.ipynb").chmod(0o444)
     (folder / "solutions").mkdir()
     (folder / "requirements.txt").write_text("numpy==1\n")
-    done = build(folder, {"other": OTHER, "instructors": INSTRUCTORS}, "1")
+    done = build(folder, {"other": OTHER, "teaching/start": TEACHING}, "1")
     assert done.returncode == 0, done.stdout + done.stderr
     return folder, done
 
 
 def build(folder, pages, result):
-    (folder / "book").mkdir(exist_ok=True)
+    (folder / "book" / "teaching").mkdir(parents=True, exist_ok=True)
     for name, text in pages.items():
         (folder / "book" / f"{name}.md").write_text(text)
     (folder / "book" / "explorer_of_this_test.py").write_text(f"RESULT = {result}\n")
@@ -136,7 +136,10 @@ def test_only_the_pages_that_import_what_changed_are_executed_again_and_a_failur
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Executed notebook" not in done.stdout  # the results of both pages are known from before
     assert "the result is 1" in site(folder, "book/index.html")
-    assert "This copy of the course has no" in site(folder, "book/instructors.html")
+    page = site(folder, "book/teaching/start.html")
+    assert "This copy of the course has no" in page
+    assert "<h1>Start in an hour" in page
+    assert "how to grade" not in page
 
 
 FAILING = f"""{HEAD}

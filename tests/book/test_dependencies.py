@@ -14,7 +14,11 @@ from pages import source
 
 pytestmark = pytest.mark.slow
 
-EXECUTED = sorted(path.stem for path in (ROOT / "book").glob("*.md") if "{code-cell}" in path.read_text())
+WRITTEN = [*(ROOT / "book").glob("*.md"), *(ROOT / "book").glob("teaching/*.md")]
+EXECUTED = sorted(
+    path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in WRITTEN if "{code-cell}" in path.read_text()
+)
+GRADING = {f"teaching/{name}" for name in ("start-in-an-hour", "the-term", "how-grading-works", "reference")}
 IMPORTS = re.compile(r"^(?:import|from) (?!matplotlib|IPython|torch).*?(?:\(.*?\))?$", re.MULTILINE | re.DOTALL)
 LOADED = "import json, sys; print(json.dumps([getattr(m, '__file__', None) for m in sys.modules.values()]))"
 
@@ -36,7 +40,7 @@ def dependents(file: str) -> set[str]:
     return {name for name in EXECUTED if ROOT / file in imported(name)}
 
 
-@pytest.mark.parametrize("name", ["start", "masks", "instructors"])
+@pytest.mark.parametrize("name", ["start", "masks", "teaching/how-grading-works"])
 def test_every_module_of_ours_that_python_loads_for_a_page_is_counted(name):
     code = "\n".join(
         IMPORTS.findall("\n".join(cell for _, cell in dependencies.CODE_CELL.findall(source(f"book/{name}"))))
@@ -50,13 +54,13 @@ def test_every_module_of_ours_that_python_loads_for_a_page_is_counted(name):
     assert ours <= {str(path) for path in files_of(source(f"book/{name}"))}
 
 
-def test_a_change_of_grading_concerns_the_page_for_instructors_alone():
-    assert dependents("grading/report.py") == {"instructors"}
-    assert dependents("grading/templates/course-feedback/index.html.j2") == {"instructors"}
+def test_a_change_of_grading_concerns_the_pages_for_instructors_alone():
+    assert dependents("grading/report.py") == GRADING
+    assert dependents("grading/templates/course-feedback/index.html.j2") == GRADING
 
 
 def test_a_change_of_the_checks_concerns_the_pages_that_show_reports():
-    assert dependents("attnlib/checks/evaluation.py") == {"instructors", "slips", "start"}
+    assert dependents("attnlib/checks/evaluation.py") == GRADING | {"teaching/write-an-exercise", "slips", "start"}
 
 
 def test_what_attnlib_itself_imports_concerns_every_page():

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from _tools.reading_time import measure, parse
-from pages import ROOT, lessons, part, source, text
+from pages import ROOT, chapters, lessons, part, source, text
 
 CHAPTERS = [name for name in part("The course") if name != "book/start"]
 QUIZ = re.compile(r"^::::\{admonition\} Question\n:class: quiz\n(.*?)^::::$", re.MULTILINE | re.DOTALL)
@@ -74,7 +74,7 @@ def test_there_is_something_to_see_on_every_screen(name):
 
 def test_every_source_is_cited_and_can_be_found():
     entries = re.findall(r"^@\w+\{([^,]+),(.*?)^\}", (ROOT / "book" / "references.bib").read_text(), re.M | re.S)
-    everything = "".join(path.read_text() for path in (ROOT / "book").glob("*.md"))
+    everything = "".join(map(source, (name for name in chapters() if name.startswith("book/"))))
     cited = {key for group in re.findall(r"\{cite:\w+\}`([^`]+)`", everything) for key in group.split(",")}
     assert {key for key, _ in entries} == cited
     assert len({key for key, _ in entries}) == len(entries)
@@ -92,7 +92,7 @@ def drawing(code):
     return [node for node in ast.parse(code).body if DRAWS.search(ast.unparse(node))]
 
 
-@pytest.mark.parametrize("name", [*lessons(), "book/instructors"])
+@pytest.mark.parametrize("name", [*lessons(), *part("Teaching")])
 def test_long_code_of_figures_is_not_on_the_page(name):
     for _, options, code in CELL.findall(source(name)):
         if "figure:" in options:

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from pages import HTML, ROOT, build_small, chapters, lessons, moved, pages, source, text
+from pages import HTML, ROOT, build_small, chapters, lessons, moved, pages, part, source, text
 
 from attnlib.checks.catalogue import ASSIGNMENTS, CATALOGUE, QUESTIONS
 
@@ -58,7 +58,7 @@ def test_every_figure_of_a_chapter_has_a_caption_and_a_number(lesson):
     assert html.count('<div class="picture"') == html.count('<span class="caption-number">Fig.') > 0
 
 
-@pytest.mark.parametrize("lesson", [*lessons(), "book/instructors"])
+@pytest.mark.parametrize("lesson", [*lessons(), *part("Teaching")])
 def test_no_number_of_the_prose_is_missing(lesson):
     html = text(f"{lesson}.html")
     quoted = re.findall(r"\{glue:text\}`([^`]+)`", source(lesson))

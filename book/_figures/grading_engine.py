@@ -1,4 +1,4 @@
-"""The longer figures of the page *For instructors*, drawn from what the page has computed."""
+"""The figure of the page *How grading works*: the path of one submission."""
 
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
