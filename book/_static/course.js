@@ -40,9 +40,18 @@
     event.preventDefault();
   });
 
+  // An address that somebody has edited may be malformed.
+  function fragment() {
+    try {
+      return decodeURIComponent(location.hash.slice(1));
+    } catch {
+      return "";
+    }
+  }
+
   // Not every browser opens the folds around the place that a link leads to.
   function openFolds() {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = document.getElementById(fragment());
     const closed = [...document.querySelectorAll("details")].filter((one) => !one.open && one.contains(target));
     closed.forEach((one) => (one.open = true));
     if (closed.length) target?.scrollIntoView();

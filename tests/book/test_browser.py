@@ -215,6 +215,12 @@ def test_an_address_that_leads_nowhere_shows_a_page_of_the_book(opened, site, ad
     assert page.url.startswith(f"{site}search.html")
 
 
+def test_an_address_that_ends_in_a_malformed_escape_is_no_error(opened):
+    page, wrong = opened("book/changelog.html#%E0%A4%A")
+    assert page.locator("h1").is_visible()
+    assert not wrong
+
+
 def test_a_tool_that_looks_for_errors_finds_a_planted_one(opened):
     page, wrong = opened("book/index.html")
     with page.expect_event("pageerror"):
