@@ -1,4 +1,4 @@
-// What is on the screen, as a part of the page's address: only what differs from the page's example. No page is needed.
+// What is on the screen, as a part of the page's address: only what differs from the page's example. It needs no DOM.
 
 import { number, wrongWords } from "./inputs.js";
 import { CONTROLS, FIELDS, named } from "./options.js";
@@ -11,7 +11,7 @@ const PLAIN = { "%2C": ",", "%3B": ";", "%27": "'" }; // characters that an addr
  * @property {string[]} words
  * @property {Record<string, number[][]>} tables
  * @property {Record<string, any>} settings
- * @property {number[][]} flips pairs for which the mask is turned over
+ * @property {number[][]} flips pairs for which the mask is flipped
  * @property {number} query
  * @property {number} head
  * @property {number | null} step null for the end
@@ -42,7 +42,9 @@ export function addressOf(now, example) {
 /** A reader of one part: {value}, or {message} that says what is wrong with it. */
 const wholeNumber = (text, high) => {
   const { value, message } = number(text, 0, high);
-  return Number.isInteger(value) ? { value } : { message: message ?? `“${text}” came, but a whole number is needed.` };
+  return Number.isInteger(value)
+    ? { value }
+    : { message: message ?? `“${text}” was given, but a whole number is needed.` };
 };
 
 function tableOf(text, rows, columns) {
@@ -61,7 +63,9 @@ function flipsOf(text, words) {
   const right = pairs.every((pair) =>
     pair.length === 2 && pair.every((n) => Number.isInteger(n) && n >= 0 && n < words)
   );
-  return right ? { value: pairs } : { message: `Pairs of words from 0 to ${words - 1} are needed.` };
+  return right
+    ? { value: pairs }
+    : { message: `Pairs of word positions from 0 to ${words - 1} are needed, such as 0,1.` };
 }
 
 function settingOf(name, text, most) {
@@ -71,7 +75,7 @@ function settingOf(name, text, most) {
     return name === "length" ? wholeNumber(text, most) : number(text, lowest, highest);
   }
   const options = Object.keys(named(CONTROLS[name]));
-  if (!options.includes(text)) return { message: `“${text}” came, but one of ${options.join(", ")} is needed.` };
+  if (!options.includes(text)) return { message: `“${text}” was given, but one of ${options.join(", ")} is needed.` };
   return { value: CONTROLS[name].largest ? Number(text) : text };
 }
 
@@ -112,7 +116,7 @@ export function fromAddress(address, example, controls) {
     else if (name === "head" || name === "step") {
       take(name, asked, text === "" ? { value: null } : wholeNumber(text, 1000));
     } else if (name === "predict") take(name, asked, wholeNumber(text, 1));
-    else problems.push(`“${name}” is nothing that this page lets you choose.`);
+    else problems.push(`“${name}” is not a setting of this page.`);
   }
   return { asked, problems };
 }

@@ -1,4 +1,4 @@
-// Attention, step by step, as attnlib computes it. Pure mathematics: no page is needed, and Node runs it too.
+// Attention, step by step, as attnlib computes it. Pure mathematics: it needs no DOM, and Node runs it too.
 //
 // A table is an array of rows. T words, D numbers a word, H heads; row = query, column = key.
 
@@ -11,7 +11,7 @@ export function product(a, b) {
 
 const inner = (a, b) => a.reduce((sum, x, d) => sum + x * b[d], 0);
 
-// The largest component is divided away first, or squares of large numbers would overflow. A vector of zeros stays one.
+// Divide by the largest component first, because squares of large numbers would overflow. Zeros stay zeros.
 function unit(x) {
   const largest = Math.max(...x.map(Math.abs)) || 1;
   const scaled = x.map((value) => value / largest);
@@ -97,15 +97,17 @@ export function problem({ tables, heads = 1, positions = "none" }) {
   const width = (name) => (tables[`w${name}`] ?? tables[name] ?? tables.x)[0].length;
   const uneven = [...new Set(["q", "v"].map(width))].find((n) => n % heads);
   if (uneven) {
-    return `${heads} heads came, but they cannot share ${uneven} columns evenly: choose a number that divides ${uneven}`;
+    return `${heads} heads cannot share ${uneven} columns evenly: choose a number of heads that divides ${uneven}`;
   }
   if (positions === "sinusoidal" && tables.x[0].length % 2) {
-    return `Vectors have ${
+    return `The vectors have ${
       tables.x[0].length
-    } numbers, but sines and cosines come in pairs: choose an even number, or other positions`;
+    } numbers, but sines and cosines come in pairs: choose an even number, or another option under “Positions”`;
   }
   if (positions === "rope" && (width("q") / heads) % 2) {
-    return `A head is ${width("q") / heads} wide, but RoPE turns pairs: choose an even width, or other positions`;
+    return `Each head is ${
+      width("q") / heads
+    } wide, but RoPE rotates pairs of components: choose an even width, or another option under “Positions”`;
   }
   return null;
 }
@@ -116,10 +118,10 @@ export function problem({ tables, heads = 1, positions = "none" }) {
  * @param {object} state
  *   tables: {x} or {x, wq, wk, wv} or {q, k, v}; words are rows, x is (T, D), wq is (D, H*d)
  *   similarity, scale, bandwidth: see SIMILARITIES
- *   temperature: by which the scores are divided, before a mask or ALiBi
+ *   temperature: the number by which the scores are divided, before a mask or ALiBi
  *   heads: H
- *   mask, length: see MASKS; length is how many words are no padding
- *   flips: pairs of query and key for which the mask is turned over
+ *   mask, length: see MASKS; length is how many words are not padding
+ *   flips: pairs of query and key for which the mask is flipped
  *   positions: none, sinusoidal (added to x), rope (turns queries and keys), alibi (subtracted from the scores)
  * @returns {object} q, k, v (T, H*d) as the heads see them, unturned q and k from before RoPE, context (T, H*d), and heads: for each of them similarities (not
  *   yet scaled), scores, allowed (by the mask), masked and weights (T, T)

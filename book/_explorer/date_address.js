@@ -1,4 +1,4 @@
-// What the date translator shows, as a part of the page's address. No page is needed.
+// What the date translator shows, as a part of the page's address. It needs no DOM.
 
 import { LENGTH } from "./translator.js";
 

@@ -1,7 +1,7 @@
 // What the pointer does in the drawing: it drags an arrow or a word, paints a mask, or swipes to another stage.
 
 const SWIPE = 40; // pixels
-const STILL = 8; // pixels that a finger moves when it only taps
+const STILL = 8; // the most pixels that a finger may move in a tap
 
 /**
  * @param {SVGSVGElement} svg

@@ -29,7 +29,7 @@ export class Drawing {
   }
 
   /**
-   * Draw shapes, in their order.
+   * Draw shapes, in the given order.
    *
    * @param {import("./shapes.js").Shape[]} shapes
    * @param {number} duration how many milliseconds they move; 0 for not at all

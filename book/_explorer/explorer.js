@@ -99,7 +99,7 @@ class AttentionExplorer extends HTMLElement {
   /** Show what the address asks for, or else the page's example. */
   restore() {
     const found = fromAddress(location.hash, this.onScreen(this.config), this.config.controls);
-    if (!found && this.state.words) return; // it leads elsewhere in the page
+    if (!found && this.state.words) return; // the fragment points to another part of the page
     this.reset();
     if (!found) return;
     const { asked, problems } = found;
@@ -338,7 +338,7 @@ class AttentionExplorer extends HTMLElement {
     this.update();
   }
 
-  /** Turn over what the mask says of a pair, unless it says so already. */
+  /** Flip the mask for a pair, unless it has the wanted value already. */
   paint(query, key, allowed) {
     if (this.result.heads[this.head].allowed[query][key] === allowed) return;
     const { flips } = this.state;
@@ -425,7 +425,7 @@ class AttentionExplorer extends HTMLElement {
   readChoice(name) {
     this.choose(name);
     for (const [other, select] of Object.entries(this.choices)) {
-      if (other !== name && this.settingErrors.wrong.has(select)) this.choose(other); // what it did not fit may be gone
+      if (other !== name && this.settingErrors.wrong.has(select)) this.choose(other); // the conflict may be gone
     }
     this.showSettings();
     this.update();
@@ -457,7 +457,7 @@ class AttentionExplorer extends HTMLElement {
       : number(field.value, lowest, highest);
     const whole = name === "length" && value !== undefined && !Number.isInteger(value);
     const wrong = whole
-      ? `“${field.value}” came, but a whole number is needed. Until then the last good one counts.`
+      ? `“${field.value}” was given, but a whole number is needed. Until then, the last valid number is used.`
       : message;
     this.settingErrors.set(field, wrong && `${label}: ${wrong}`);
     if (wrong || value === undefined) return;
@@ -557,7 +557,7 @@ class AttentionExplorer extends HTMLElement {
     this.result = explore(this.state);
     const { q, k, v, context, heads } = this.result;
     const placed = this.state.positions === "rope" ? q : v;
-    // Who predicts one head is not yet shown what the others make of it.
+    // A reader who predicts one head does not see the other heads yet.
     const tables = { q, k, v, placed, ...heads[this.head], ...(this.alone() ? {} : { context }) };
     for (const [name, panel] of Object.entries(this.panels)) {
       const across = panel.columnKind === "key" ? words : this.components(name, tables[name]);

@@ -1,4 +1,4 @@
-// The formula below the drawing: its numbers come from the cells that they stand in.
+// The formula below the drawing: its numbers fly in from the cells that contain them.
 
 import { COLOURS } from "./colours.js";
 

@@ -38,7 +38,7 @@ export class Guess {
     const option = (text, value) => h("label", {}, h("input", { type: "radio", name: this.name, value }), text);
     this.choices.replaceChildren(
       ...words.map(option),
-      ...(this.nothing ? [option("none: it may attend to nothing", -1)] : []),
+      ...(this.nothing ? [option("none: there is nothing it can attend to", -1)] : []),
     );
     this.say("", true);
   }
@@ -55,19 +55,19 @@ export function verdict(guess, word, { weights, scores, words }) {
   const places = weights.some((w) => w > 0) ? best(weights) : [];
   if (!places.length) {
     return `${
-      guess === -1 ? "Right" : "Not so"
-    }: every score of “${word}” is −∞, so it may attend to nothing and all weights are 0.`;
+      guess === -1 ? "Right" : "No"
+    }: every score of “${word}” is −∞, so there is nothing it can attend to, and all its weights are 0.`;
   }
   const [top] = places;
   const name = (j) => `“${words[j]}”`;
   const winner = `${quoted(places.map((j) => words[j]))} ${places.length > 1 ? "get" : "gets"} ${shown(weights[top])}`;
   if (places.includes(guess)) return `Right: ${winner}. ${lead(top, places, scores, words)}`;
-  if (guess === -1) return `Not so: ${winner}, for there is a score that is not −∞.`;
+  if (guess === -1) return `No: ${winner}, because at least one score is not −∞.`;
   const yours = `${name(guess)} gets ${shown(weights[guess])}`;
   if (scores[guess] === -Infinity) {
-    return `Not so: ${name(guess)} is masked. Its score is −∞, so its weight is 0; ${winner}.`;
+    return `No: ${name(guess)} is masked. Its score is −∞, so its weight is 0; ${winner}.`;
   }
-  return `Not so: ${yours}, and ${winner}. ${factor(scores[top], scores[guess])}`;
+  return `No: ${yours}, and ${winner}. ${factor(scores[top], scores[guess])}`;
 }
 
 function lead(top, places, scores, words) {
@@ -87,7 +87,7 @@ function factor(one, other) {
     : `e^${shown(difference)} = ${shown(Math.exp(difference))} times as large`;
   return `The scores are ${inText(one)} and ${inText(other)}; the difference of ${
     inText(difference)
-  } makes a weight ${times}.`;
+  } makes one weight ${times} as the other.`;
 }
 
 const whole = (x) => Math.trunc(x).toLocaleString("en").replace("-", "−");

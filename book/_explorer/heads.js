@@ -5,7 +5,7 @@ import { configuration, distinct, h, HeatTable, inWords, labelled, shown, Summar
 // The colour of the small pictures, as transparent as a weight is small: it reads on a light page and on a dark one.
 const SHADE = [59, 130, 196];
 
-/** Read weights that are written as whole steps, and as nothing for 0: the heads of each layer, (L, H, T, T). */
+/** Read weights stored as whole numbers of steps, with nothing for 0: the heads of each layer, (L, H, T, T). */
 export function unpacked(text, { layers, heads, steps }, size) {
   const numbers = text.split(" ").map((n) => Number(n) / steps);
   const row = (start) => numbers.slice(start, start + size);
@@ -24,7 +24,7 @@ const HABITS = {
   "the last token": (w) => mean(w.slice(0, -1).map((row) => row.at(-1))),
 };
 
-/** Return among how many keys a row divides its attention, on average: exp of its entropy. */
+/** Return the mean number of keys among which a row divides its attention: the exponential of its entropy. */
 const spread = (w) => mean(w.map((row) => Math.exp(-row.reduce((sum, p) => sum + (p > 0 ? p * Math.log(p) : 0), 0))));
 
 /** Say what a head mostly does on a sentence: its strongest habit if that takes half of the weight, else its spread. */
@@ -32,7 +32,9 @@ export function habit(weights) {
   const { name, share } = Object.entries(HABITS)
     .map(([each, measure]) => ({ name: each, share: measure(weights) }))
     .reduce((a, b) => (b.share > a.share ? b : a));
-  return share >= 0.5 ? `mostly ${name}, ${shown(share)} of 1` : `spread over ${spread(weights).toFixed(1)} tokens`;
+  return share >= 0.5
+    ? `mostly ${name}, with ${shown(share)} of the weight`
+    : `spread over ${spread(weights).toFixed(1)} tokens`;
 }
 
 class AttentionHeads extends HTMLElement {
@@ -116,7 +118,7 @@ class AttentionHeads extends HTMLElement {
     const how = h(
       "p",
       {},
-      "Arrow keys lead from one head to the next. In each picture, rows are queries and columns are keys.",
+      "Use the arrow keys to move from one head to the next. In each picture, rows are queries and columns are keys.",
     );
     return h("div", {}, h("div", { class: "attn-scroll" }, table), how);
   }

@@ -16,7 +16,7 @@ export class FieldErrors {
     this.wrong = new Map();
   }
 
-  /** Say what is wrong with a field, or by null that nothing is. */
+  /** Say what is wrong with a field; null means that nothing is. */
   set(field, message) {
     if (message) this.wrong.set(field, message);
     else if (!this.wrong.delete(field)) return;
@@ -43,18 +43,18 @@ export function number(text, low = -LIMIT, high = LIMIT) {
   if (value >= low && value <= high) return { value };
   const came = plain === "" ? "Nothing" : `“${text.trim()}”`;
   const needed = `a number from ${String(low).replace("-", "−")} to ${high} is needed${
-    plain.includes(",") ? ", its decimals after a point" : ""
+    plain.includes(",") ? ", with a decimal point, not a comma" : ""
   }`;
-  return { message: `${came} came, but ${needed}. Until then the last good one counts.` };
+  return { message: `${came} was given, but ${needed}. Until then, the last valid number is used.` };
 }
 
 /** Say what is wrong with the words of a sentence; null if they can be used. */
 export function wrongWords(words) {
   if (words.length < 1 || words.length > MOST_WORDS) {
-    return `${words.length} words came, but 1 to ${MOST_WORDS} are needed.`;
+    return `The sentence has ${words.length} words, but it must have 1 to ${MOST_WORDS}.`;
   }
   const longest = Math.max(...words.map((word) => word.length));
-  return longest > MOST_LETTERS ? `A word of ${longest} letters came, but at most ${MOST_LETTERS} are allowed.` : null;
+  return longest > MOST_LETTERS ? `One word has ${longest} letters, but at most ${MOST_LETTERS} are allowed.` : null;
 }
 
 const written = (x) => String(Number(x.toFixed(4)));

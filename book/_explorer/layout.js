@@ -1,4 +1,4 @@
-// Where everything in the drawing of one word's attention is. No page is needed.
+// Where everything in the drawing of one word's attention is. It needs no DOM.
 //
 // A column for each key, under its word: key and value, then scores, weight, and weighted value. The query is on the left,
 // and below it the context. On a narrow screen, there are only the rows of one stage.

@@ -52,7 +52,7 @@ export function named({ options, largest = 0 }) {
   return options ?? Object.fromEntries(Array.from({ length: largest }, (_, n) => [n + 1, String(n + 1)]));
 }
 
-/** Return the settings that a page begins with, or throw an error if one of them is none of the options. */
+/** Return the settings that a page begins with, or throw an error if one of them is not among the options. */
 export function checkedSettings(settings) {
   for (const [name, control] of Object.entries(CONTROLS)) {
     if ("default" in control && !(settings[name] in named(control))) {

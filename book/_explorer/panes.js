@@ -1,4 +1,4 @@
-// The weights of all queries in small, a pane for each head; a pair that the mask hides is crossed out.
+// The weights of all queries in miniature, a pane for each head; a pair that the mask hides is crossed out.
 
 import { COLOURS } from "./colours.js";
 import { shown } from "./table.js";

@@ -1,11 +1,11 @@
-// The plane: two components of the queries and keys as arrows that the reader can drag. No page is needed.
+// The plane: two components of the queries and keys as arrows that the reader can drag. It needs no DOM.
 
 import { angle } from "./attention.js";
 import { COLOURS } from "./colours.js";
 import { clipped } from "./shapes.js";
 
 export const SIDE = 168; // how wide and how high it is
-const GRIP = 9; // the radius of what one drags
+const GRIP = 9; // the radius of the handle that the reader drags
 const NICE = [1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8]; // and these times a power of ten
 const HEAD = 8; // of an arrow
 
@@ -134,7 +134,7 @@ function hand(v, { of, position, vector, far, row }) {
   ];
 }
 
-/** A turn about the middle, as a line of short pieces: that of an arc could not be moved smoothly. */
+/** A turn about the middle, as a polyline: an SVG arc cannot be animated smoothly. */
 function arc(v, [x, y], turned, far) {
   const start = Math.atan2(y, x);
   const points = Array.from({ length: 25 }, (_, n) => {

@@ -1,4 +1,4 @@
-// What the drawing of one word's attention consists of: shapes, each known by its key. No page is needed.
+// What the drawing of one word's attention consists of: shapes, each known by its key. It needs no DOM.
 
 import { formulaShapes } from "./formula.js";
 import { layoutOf } from "./layout.js";
@@ -48,7 +48,7 @@ export function sceneOf(view) {
   };
 }
 
-/** The step whose formula is shown. While scores are hidden, there is none but of the first stage. */
+/** The step whose formula is shown. While scores are hidden, only the first stage has one. */
 export function activeOf({ steps, step, focus, hiding }) {
   const active = focus ?? steps[step];
   return hiding && active.stage !== "project" ? null : active;

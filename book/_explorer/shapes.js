@@ -62,7 +62,7 @@ export function fitted(numbers, width, size) {
   return { texts: chosen, size: Math.min(size, room(chosen)) };
 }
 
-/** Cut a word that has no room. */
+/** Shorten a word that does not fit. */
 export function clipped(word, width, size) {
   const room = Math.max(1, Math.floor(width / (LETTER * size)));
   const letters = [...word];

@@ -6,7 +6,7 @@ import { h } from "./table.js";
 /** Copy the page's address, and say whether that worked. */
 export async function copyAddress() {
   const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
-  return copied ? "The link is copied." : "The link is in the address bar: copy it there.";
+  return copied ? "Link copied." : "The link is in the address bar: copy it from there.";
 }
 
 /** Save a drawing as a file. */

@@ -1,4 +1,4 @@
-// One word's attention, step by step: the numbers of each stage, and the formula of each cell. No page is needed.
+// One word's attention, step by step: the numbers of each stage, and the formula of each cell. It needs no DOM.
 //
 // T words, d numbers a query or key. A step is a stage and a place in it: a key, or a component of a vector.
 
@@ -75,7 +75,7 @@ export function stagesOf({ tables, similarity, temperature, mask, positions, pai
   );
 }
 
-/** All steps, in their order. */
+/** All steps, in order. */
 export function stepsOf(look) {
   const places = { project: look.projected ? look.q.length : 1, add: look.context.length };
   return stagesOf(look.state).flatMap((stage) =>

@@ -52,7 +52,7 @@ export function shown(x) {
 export const brief = (x) =>
   Number.isInteger(x) && Math.abs(x) < 1e5 ? String(x).replace("-", "−").replace("−0", x === 0 ? "0" : "−0") : shown(x);
 
-/** Return the text node that an element ends with. To write into it is quicker than to replace it. */
+/** Return the text node that an element ends with. Writing into it is quicker than replacing it. */
 const textOf = (element) => /** @type {Text} */ (element.lastChild);
 
 const hidden = (text) => h("span", { class: "attn-hidden" }, text);
@@ -171,7 +171,7 @@ export class HeatTable {
 
 const largest = (values) => Math.max(0, ...values.flat().filter(Number.isFinite).map(Math.abs));
 
-export const quoted = (words) => words.map((word) => `“${word}”`).join(words.length > 2 ? ", " : " and ");
+export const quoted = (words) => new Intl.ListFormat("en-GB").format(words.map((word) => `“${word}”`));
 
 /** Number words that occur more than once, so that they can be told apart: the, train, the -> the₁, train, the₂. */
 export function distinct(words) {
@@ -192,15 +192,17 @@ export function best(numbers) {
 /** Say in words what a row of weights does. */
 export function inWords(word, weights, words) {
   const places = best(weights);
-  if (weights[places[0]] === 0) return `“${word}” may attend to nothing: all its weights are 0, and so is its context.`;
+  if (weights[places[0]] === 0) {
+    return `There is nothing “${word}” can attend to: all its weights are 0, and so is its context.`;
+  }
   const first = quoted(places.map((j) => words[j]));
   const each = places.length > 1 ? "equally at " : "most at ";
   const rest = weights.map((w, j) => [w, words[j], j]).filter(([w, , j]) => !places.includes(j) && w >= 0.005);
   rest.sort((a, b) => b[0] - a[0]);
   const then = rest.slice(0, 2).map(([w, other]) => `“${other}” ${shown(w)}`);
-  return `“${word}” looks ${each}${first}: weight ${shown(weights[places[0]])} of 1${
-    then.length ? `, then ${then.join(", ")}` : ""
-  }.`;
+  return `“${word}” looks ${each}${first}, with a weight of ${shown(weights[places[0]])}${
+    places.length > 1 ? " each" : ""
+  }${then.length ? `, then ${then.join(", ")}` : ""}.`;
 }
 
 /** A line that is read aloud when it changes, but no more than a few times a second, and not while the reader types. */

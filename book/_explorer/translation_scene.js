@@ -1,4 +1,4 @@
-// What the drawing of a translation consists of: shapes, each known by its key. No page is needed.
+// What the drawing of a translation consists of: shapes, each known by its key. It needs no DOM.
 //
 // S characters are read and T written. The row of a written character has the weights with which it looked at each
 // character that was read.

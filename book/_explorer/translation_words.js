@@ -10,7 +10,7 @@ export function wrongText(text, reads) {
   const characters = [...text];
   if (!text.trim()) return "There is nothing to read. Type a date such as 3 may 1972, or choose an example.";
   if (characters.length > MOST) {
-    return `${characters.length} characters came, but the model reads at most ${MOST}. Shorten the text to a single date.`;
+    return `The text has ${characters.length} characters, but the model reads at most ${MOST}. Shorten the text to a single date.`;
   }
   const unknown = [...new Set(characters.filter((character) => reads.indexOf(character) < 1))]; // the first one only pads
   if (!unknown.length) return null;
@@ -73,5 +73,5 @@ export function verdict(text, steps, guess) {
     `${Math.round(100 * share)}%${n ? "" : " of its weight"} to “${word}”`
   );
   const all = `${each.slice(0, -1).join(", ")} and ${each.at(-1)}`;
-  return `${guess === top ? "Right" : "Not so"}: while it writes the year, it gives ${all}.`;
+  return `${guess === top ? "Right" : "No"}: while it writes the year, it gives ${all}.`;
 }

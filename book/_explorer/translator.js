@@ -1,4 +1,4 @@
-// The date translator of the chapter on context vectors, computed as its Python computes it. No page is needed.
+// The date translator of the chapter on context vectors, computed as its Python computes it. It needs no DOM.
 //
 // S characters read, D numbers of a state, E of a character, A inside the score. Matrices have a row for each output.
 

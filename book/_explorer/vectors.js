@@ -16,7 +16,14 @@ function stack(v, { kind, word, numbers, at, top, width = v.lane, name, owner, o
       "fill-opacity": Number.isFinite(x) ? 0.1 + (strong * Math.abs(x)) / full : 0.03,
       ...{ stroke: COLOURS[owner], "stroke-width": marked ? 2.5 : 0.6, "stroke-opacity": marked ? 1 : 0.6 },
     };
-    const cell = { kind, word, component, label: `${name} of “${v.look.words[word]}”, ${component + 1}: ${said(x)}` };
+    const cell = {
+      kind,
+      word,
+      component,
+      label: `${kind === "add" ? "weighted value" : name} of “${v.look.words[word]}”, component ${component + 1}: ${
+        said(x)
+      }`,
+    };
     const id = `${kind}-${word}-${component}`;
     return [
       shape(id, "rect", attributes, { cell }),

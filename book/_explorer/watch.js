@@ -73,7 +73,7 @@ export class WordWatch {
    * @param {object} options
    * @param {string} options.caption
    * @param {import("./inputs.js").FieldErrors} options.errors
-   * @param {(row: number) => void} options.pick called with the word that is to ask
+   * @param {(row: number) => void} options.pick called with the word that becomes the query
    * @param {(edits: { table: string, row: number, column: number, value: number }[], isDone: boolean) => void} options.edit
    *   called with the numbers that the reader has changed; not done while an arrow is being dragged
    * @param {(query: number, key: number, allowed: boolean) => void} options.paint called with a pair that the mask is to allow
@@ -204,7 +204,7 @@ export class WordWatch {
     this.moved();
   }
 
-  /** Take one step; a stage is said when it begins, and not each of its steps. */
+  /** Take one step; a stage is announced when it begins, but not each of its steps. */
   tick() {
     const { stage } = this.steps[this.step];
     this.take(this.step + 1);

@@ -1,4 +1,4 @@
-"""What moves on the front page: a sentence, and the weights that one head of a real model gives to its words."""
+"""The interactive sentence on the front page, and the weights that one head of a real model gives to its words."""
 
 import html
 import json
@@ -15,12 +15,12 @@ FIRST_QUERY = "it"  # the word whose weights are shown at the beginning, and wit
 
 
 def weights_of_head(model: SentenceEncoder[Any]) -> dict[str, tuple[list[str], np.ndarray]]:
-    """Return, for each ending of the sentence, its tokens and the weights (T, T) of the head, one row for a query."""
+    """Return, for each ending of the sentence, its tokens and the weights (T, T) of the head, one row per query."""
     found = {}
     for ending in ENDINGS:
         tokens, weights = model.attention_weights(f"{BEGINNING} {ending}")  # weights (layers, heads, T, T)
         words = ["[CLS]", *BEGINNING.split(), ending, "[SEP]"]
-        assert tokens[1:-1] == [word.lower() for word in words[1:-1]]  # one token a word
+        assert tokens[1:-1] == [word.lower() for word in words[1:-1]]  # one token per word
         found[ending] = words, np.asarray(weights[LAYER, HEAD], np.float64)
     return found
 
@@ -32,7 +32,7 @@ def weight_of(found: dict[str, tuple[list[str], np.ndarray]], ending: str, key: 
 
 
 def sentence(found: dict[str, tuple[list[str], np.ndarray]]) -> str:
-    """Return the sentence with each ending, its words shaded by their weights; front.js makes them one to play with."""
+    """Return the sentence with each ending, its words shaded by their weights; front.js makes it interactive."""
     data = {
         "query": FIRST_QUERY,
         "endings": [

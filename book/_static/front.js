@@ -1,4 +1,4 @@
-// The front page: a sentence whose words attend to each other, and what the reader has done of the road.
+// The front page: a sentence whose words attend to each other, and how much of the course the reader has done.
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const THINNEST = 0.02; // the smallest weight that gets an arc
@@ -131,7 +131,7 @@
     }
     const chapters = stages.filter((one) => one.dataset.chapter in read).length;
     return `You have read ${chapters} of ${stages.length} chapters and answered ${answered} of ${questions} questions, ` +
-      `${right} of them right at the first try.`;
+      `${right} of them correctly on the first try.`;
   }
 
   const questionsOf = (some, all) => `${some} of ${all} ${all === "1" ? "question" : "questions"} answered`;
@@ -148,7 +148,7 @@
       refresh();
     });
     const eraser = button("Erase", () => {
-      if (!confirm("Erase what this browser keeps of your progress?")) return;
+      if (!confirm("Erase your progress from this browser?")) return;
       window.courseProgress.erase();
       said.textContent = "Erased.";
       refresh();
@@ -162,7 +162,8 @@
       " ",
     );
     buttons.append(eraser, file);
-    const kept = "A chapter has a box at its end that you tick. This is kept in this browser and nowhere else.";
+    const kept =
+      "When you have read a chapter, tick the box at its end. Your progress is stored in this browser and nowhere else.";
     road.after(
       element("div", { className: "progress-so-far" }, done, element("p", { textContent: kept }), buttons, said),
     );
@@ -185,12 +186,12 @@
     try {
       progress = window.courseProgress.checked(JSON.parse(await file.text()));
     } catch {
-      // It is no JSON, which the message says.
+      // The file is not JSON; the message below says so.
     }
-    if (!progress) return `${file.name} is not a file that was saved here, so nothing was changed.`;
+    if (!progress) return `${file.name} is not a progress file saved from this page, so nothing was changed.`;
     return window.courseProgress.save(progress)
       ? `Loaded ${file.name}.`
-      : "This browser does not allow the site to keep it.";
+      : "This browser does not allow the site to store your progress, so the file was not loaded.";
   }
 
   document.addEventListener("DOMContentLoaded", () => {

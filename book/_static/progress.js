@@ -2,7 +2,7 @@
 (() => {
   const KEY = "attention-course-progress";
 
-  /** Return what is kept, or nothing where it is missing, damaged or forbidden. */
+  /** Return the stored progress, or an empty record if it is missing, damaged or blocked by the browser. */
   function load() {
     let kept = null;
     try {
@@ -13,7 +13,7 @@
     return checked(kept) ?? { read: {}, answers: {} };
   }
 
-  /** Return progress without what is none of it, or null where it is no progress at all. */
+  /** Return only the valid parts of a progress record, or null if it is not one. */
   function checked(kept) {
     const isRecord = (one) => typeof one === "object" && one !== null && !Array.isArray(one);
     if (!isRecord(kept) || !isRecord(kept.read) || !isRecord(kept.answers)) return null;
@@ -39,7 +39,7 @@
     try {
       localStorage.removeItem(KEY);
     } catch {
-      // Where nothing may be kept, nothing is.
+      // If the browser forbids storage, there is nothing to erase.
     }
   }
 
@@ -47,7 +47,7 @@
 
   const chapter = location.pathname.split("/").pop()?.replace(/\.html$/, "") ?? "";
 
-  // The first option that a reader opens is the answer.
+  // The first option that a reader opens counts as the reader's answer.
   function watchQuestion(question, number) {
     const options = [...question.querySelectorAll("details")];
     options.forEach((option) =>
@@ -73,7 +73,7 @@
       if (box.checked) progress.read[chapter] = new Date().toISOString().slice(0, 10);
       else delete progress.read[chapter];
       const failed =
-        "This browser does not allow the site to keep anything, so this is forgotten when you leave the page.";
+        "This browser does not allow the site to store anything, so the tick will be lost when you leave the page.";
       said.textContent = save(progress) ? "" : failed;
     });
     label.append(box, " I have read this chapter");

@@ -137,7 +137,7 @@ def still_picture(words: Sequence[str], weights: NDArray[Any], query: int) -> st
 def _check_settings(controls: Sequence[str], settings: Mapping[str, Any]) -> None:
     unknown = {*controls} - {*CONTROLS} | {*settings} - {*SETTINGS}
     if unknown:
-        raise ValueError(f"{', '.join(sorted(unknown))} came, but there are {', '.join([*CONTROLS, *SETTINGS])}")
+        raise ValueError(f"{sorted(unknown)[0]} is not a setting; there are {', '.join([*CONTROLS, *SETTINGS])}")
     for name, value in settings.items():
         if name not in OPTIONS["controls"]:
             _check_field(name, value)
@@ -157,7 +157,7 @@ def _check_field(name: str, value: float | None) -> None:
 
 def _check_sentence(words: Sequence[str], tables: Mapping[str, NDArray[np.float64]], query: str) -> None:
     if len(words) > OPTIONS["words"]:
-        raise ValueError(f"{len(words)} words came, but there is room for {OPTIONS['words']}")
+        raise ValueError(f"the sentence has {len(words)} words, but there is room for {OPTIONS['words']}")
     if query not in words:
         raise ValueError(f"query is {query!r}, but a word of the sentence is needed: {' '.join(words)}")
     for name in {*tables} & {"x", "q", "k", "v"}:

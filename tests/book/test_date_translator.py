@@ -177,14 +177,14 @@ def test_what_it_gets_wrong_is_hidden_until_the_reader_has_predicted_it(dates):
     assert dates.element.locator(".attn-player :is(button, input):not(:disabled)").count() == 0
     dates.element.get_by_role("radio", name="1999").check()
     dates.button("Let it write").click()
-    dates.element.locator(".attn-verdict", has_text="Not so: while it writes the year, it gives").wait_for()
+    dates.element.locator(".attn-verdict", has_text="No: while it writes the year, it gives").wait_for()
     assert "% of its weight to “1999”" in dates.element.locator(".attn-verdict").inner_text()
     assert len(dates.written()) == 10
 
 
 HOSTILE = {
     "": "There is nothing to read. Type a date such as 3 may 1972",
-    "3 may " * 100: "600 characters came, but the model reads at most 40. Shorten the text",
+    "3 may " * 100: "The text has 600 characters, but the model reads at most 40. Shorten the text",
     "3 🙂 1972": "The model has never seen “\u2068🙂\u2069”",
     "שלום 1972": "Remove what it does not know",
     "<img src=x onerror=alert(1)>": "never seen “\u2068<\u2069”",

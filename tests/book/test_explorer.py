@@ -180,7 +180,7 @@ def test_it_opens_on_the_numbers_of_the_page(at, chapter):
 
 @pytest.mark.parametrize("chapter", CONTROLS)
 def test_it_offers_the_controls_that_the_reader_has_met(at, chapter):
-    labels = {"similarity": "Similarity", "width": "Numbers a word", "heads": "Heads", "mask": "Mask"}
+    labels = {"similarity": "Similarity", "width": "Numbers per word", "heads": "Heads", "mask": "Mask"}
     labels["positions"] = "Positions"
     shown = at(chapter).element
     assert {name for name, label in labels.items() if shown.get_by_label(label, exact=True).count()} == CONTROLS[
@@ -231,14 +231,14 @@ def test_a_bandwidth_of_ones_own(at):
     explorer.type("Bandwidth", 3)
     explorer.agrees(BY_HAND, similarity="gaussian", bandwidth=3)
     explorer.type("Bandwidth", 0)
-    assert "“0” came" in explorer.message()
+    assert "“0” was given" in explorer.message()
     explorer.agrees(BY_HAND, similarity="gaussian", bandwidth=3)
 
 
 @pytest.mark.parametrize("width", [1, 3, 8])
 def test_vectors_of_another_width(at, width):
     explorer = at("self-attention").reveal()
-    explorer.choose("Numbers a word", str(width))
+    explorer.choose("Numbers per word", str(width))
     vectors = np.array(explorer.vectors())
     assert vectors.shape == (3, width)
     np.testing.assert_array_equal(vectors[:, :4], np.array(BY_HAND["x"])[:, :width])
@@ -275,9 +275,9 @@ def test_heads(at):
     for head in "012":
         explorer.choose("Head shown", head)
         explorer.agrees(DOG, similarity="dot", heads=3)
-    explorer.summary("Head 2: “dog” looks most at “he”: weight 0.99 of 1.")
+    explorer.summary("Head 2: “dog” looks most at “he”, with a weight of 0.99.")
     explorer.choose("Heads", "2")
-    assert "they cannot share 3 columns evenly" in explorer.message()
+    assert "2 heads cannot share 3 columns evenly" in explorer.message()
     assert explorer.element.get_by_label("Heads", exact=True).get_attribute("aria-invalid") == "true"
     explorer.agrees(DOG, similarity="dot")  # the arrow keys came by 1, which was good
     explorer.choose("Heads", "1")
@@ -299,7 +299,7 @@ def test_masks(at, option, mask, length):
     explorer = at("masks").reveal()
     explorer.choose("Mask", option)
     if length is not None:
-        explorer.type("Words that are real", length)
+        explorer.type("Words before the padding", length)
     explorer.agrees(MASKED, similarity="dot", mask=mask, length=length)
     weights, _ = attended(
         {name: np.asarray(t, float) for name, t in MASKED.items()},
@@ -314,12 +314,12 @@ def test_masks(at, option, mask, length):
 def test_a_word_that_may_attend_to_nothing_is_said_to(at):
     explorer = at("masks").reveal()
     explorer.choose("Mask", "padding")
-    explorer.type("Words that are real", 0)
-    explorer.summary("“train” may attend to nothing: all its weights are 0, and so is its context.")
+    explorer.type("Words before the padding", 0)
+    explorer.summary("There is nothing “train” can attend to: all its weights are 0, and so is its context.")
     assert not explorer.table("^Weights").any()
-    explorer.type("Words that are real", 1.5)
+    explorer.type("Words before the padding", 1.5)
     assert "a whole number is needed" in explorer.message()
-    explorer.type("Words that are real", 4)
+    explorer.type("Words before the padding", 4)
     assert "a number from 0 to 3 is needed" in explorer.message()
 
 
@@ -363,12 +363,12 @@ def test_what_positions_make_of_the_words_is_shown(at):
 def test_a_complaint_ends_with_its_field_or_its_cause(at):
     explorer = at("positions")
     explorer.type("Scale", "abc")
-    assert "Scale: “abc” came" in explorer.message()
+    assert "Scale: “abc” was given" in explorer.message()
     explorer.choose("Similarity", "cosine")
     assert not explorer.message()
     explorer.choose("Mask", "padding")
-    explorer.type("Words that are real", 5)
-    assert "Words that are real: “5” came, but a number from 0 to 3 is needed" in explorer.message()
+    explorer.type("Words before the padding", 5)
+    assert "Words before the padding: “5” was given, but a number from 0 to 3 is needed" in explorer.message()
     explorer.type("Sentence", "a b c d e f")
     assert not explorer.message()
     explorer.agrees({"x": explorer.vectors()}, similarity="cosine", mask="padding", length=5)
@@ -377,7 +377,7 @@ def test_a_complaint_ends_with_its_field_or_its_cause(at):
 def test_a_sentence_that_is_typed_anew_keeps_its_padding_and_the_word_that_is_looked_at(at):
     explorer = at("positions")
     explorer.choose("Mask", "padding")
-    explorer.type("Words that are real", 2)
+    explorer.type("Words before the padding", 2)
     explorer.type("Sentence", "man bites dog")  # letter by letter: for a while there is one word
     explorer.agrees({"x": explorer.vectors()}, mask="padding", length=2)
     explorer.summary("“dog” looks most at")
@@ -426,7 +426,7 @@ def test_any_sentence_of_one_to_twelve_words(at, sentence):
 def test_too_few_and_too_many_words(at, sentence, words):
     explorer = at("positions")
     explorer.type("Sentence", sentence)
-    assert f"{words} words came, but 1 to 12 are needed." in explorer.message()
+    assert f"The sentence has {words} words, but it must have 1 to 12." in explorer.message()
     assert explorer.sentence.get_attribute("aria-invalid") == "true"
     explorer.type("Sentence", "dog bites man")
     assert not explorer.message()
@@ -436,7 +436,7 @@ def test_too_few_and_too_many_words(at, sentence, words):
 def test_a_word_that_is_too_long_is_refused(at):
     explorer = at("positions")
     explorer.type("Sentence", f"dog {'x' * 41}")
-    assert "A word of 41 letters came, but at most 40 are allowed." in explorer.message()
+    assert "One word has 41 letters, but at most 40 are allowed." in explorer.message()
     explorer.type("Sentence", f"dog {'x' * 40}")
     assert not explorer.message()
 
@@ -449,8 +449,10 @@ def test_what_is_no_number_is_marked_and_the_last_good_value_stays(at, bad):
     field = explorer.element.get_by_label("dog, component 1", exact=True)
     assert field.get_attribute("aria-invalid") == "true"
     said = explorer.page.locator(f"#{field.get_attribute('aria-describedby')}").inner_text()
-    assert (f"“{bad}” came" if bad else "Nothing came") in said
-    assert f"a number from −1000 to 1000 is needed{', its decimals after a point' if ',' in bad else ''}." in said
+    assert (f"“{bad}” was given" if bad else "Nothing was given") in said
+    assert (
+        f"a number from −1000 to 1000 is needed{', with a decimal point, not a comma' if ',' in bad else ''}." in said
+    )
     x = np.array(WHO["x"], float)
     x[0, 0] = {"1e308": 1000, "1,5": 1}.get(bad, 3)  # while they were typed, 1e3 and 1 were good
     explorer.type("dog, component 2", 0)
@@ -487,7 +489,7 @@ def test_scores_and_weights_are_hidden_until_a_guess_and_a_right_one_is_explaine
     verdict = explorer.element.locator(".attn-verdict")
     assert verdict.inner_text() == (
         "Right: “train” gets 0.67. The next is “the”. The scores are 0.69 and 0.00; "
-        "the difference of 0.69 makes a weight e^0.69 = 2.00 times as large."
+        "the difference of 0.69 makes one weight e^0.69 = 2.00 times as large as the other."
     )
     explorer.agrees(MASKED, similarity="dot", mask="causal")
 
@@ -496,7 +498,7 @@ def test_a_wrong_guess_is_told_so_with_the_numbers(at):
     explorer = at("masks")
     guess(explorer, "the")
     verdict = explorer.element.locator(".attn-verdict").inner_text()
-    assert verdict.startswith("Not so: “the” gets 0.33, and “train” gets 0.67.")
+    assert verdict.startswith("No: “the” gets 0.33, and “train” gets 0.67.")
     assert "e^0.69 = 2.00 times" in verdict
 
 
@@ -504,7 +506,7 @@ def test_a_guess_that_is_masked_is_told_so(at):
     explorer = at("masks")
     guess(explorer, "left")
     verdict = explorer.element.locator(".attn-verdict").inner_text()
-    assert verdict == "Not so: “left” is masked. Its score is −∞, so its weight is 0; “train” gets 0.67."
+    assert verdict == "No: “left” is masked. Its score is −∞, so its weight is 0; “train” gets 0.67."
 
 
 def test_of_several_heads_the_one_is_revealed_that_was_guessed(at):
@@ -512,8 +514,8 @@ def test_of_several_heads_the_one_is_revealed_that_was_guessed(at):
     explorer.choose("Heads", "3")
     guess(explorer, "Bark")
     verdict = explorer.element.locator(".attn-verdict").inner_text()
-    assert "The next are “cute”, “he”, “dog”." in verdict
-    explorer.summary("Head 0: “dog” looks most at “Bark”: weight 0.99 of 1.")
+    assert "The next are “cute”, “he” and “dog”." in verdict
+    explorer.summary("Head 0: “dog” looks most at “Bark”, with a weight of 0.99.")
     assert "Head 1" not in explorer.element.locator(".attn-summary").inner_text()
     _, context = attended(
         {name: np.asarray(t, float) for name, t in DOG.items()}, **PLAIN | {"similarity": "dot", "heads": 3}
@@ -528,7 +530,7 @@ def test_a_difference_that_no_power_holds_is_told_by_its_length(at):
     guess(explorer, "second")
     verdict = explorer.element.locator(".attn-verdict").inner_text()
     assert "Infinity" not in verdict
-    assert re.search(r"a weight more than 10\^\d\d\d,\d\d\d times as large", verdict)
+    assert re.search(r"one weight more than 10\^\d\d\d,\d\d\d times as large as the other", verdict)
 
 
 def test_either_of_two_that_tie_is_right(at):
@@ -543,8 +545,8 @@ def test_either_of_two_that_tie_is_right(at):
 def test_nobody_may_be_the_right_answer(at):
     explorer = at("masks")
     explorer.choose("Mask", "padding")
-    explorer.type("Words that are real", 0)
-    guess(explorer, "none: it may attend to nothing")
+    explorer.type("Words before the padding", 0)
+    guess(explorer, "none: there is nothing it can attend to")
     assert explorer.element.locator(".attn-verdict").inner_text().startswith("Right: every score of “train” is −∞")
 
 
@@ -572,7 +574,7 @@ def test_rows_are_looked_at_by_arrow_keys_and_are_said_in_words(at):
     explorer.page.keyboard.press("ArrowDown")
     explorer.page.keyboard.press("ArrowDown")
     explorer.page.keyboard.press("ArrowDown")  # there is no further row
-    explorer.summary("“man” looks most at “man”: weight 0.69 of 1, then “dog” 0.25, “bites” 0.06.")
+    explorer.summary("“man” looks most at “man”, with a weight of 0.69, then “dog” 0.25, “bites” 0.06.")
     looked = explorer.element.locator(".attn-panel:visible .attn-looked th").all_text_contents()
     assert looked == ["query: man"] * 3  # in every table
     explorer.page.keyboard.press("Home")
@@ -604,7 +606,7 @@ def test_reset_brings_back_the_example(opened):
     explorer.choose("Heads", "2")
     explorer.choose("Positions", "ALiBi")
     explorer.choose("Mask", "causal and padding")
-    explorer.type("Words that are real", "x")
+    explorer.type("Words before the padding", "x")
     explorer.choose("Similarity", "Gaussian")
     explorer.type("Bandwidth", 2)
     explorer.tab_to("Reset")
@@ -724,11 +726,11 @@ def test_the_name_of_a_head_says_what_it_does(view, minilm):
         strongest, share = max(habits(w).items(), key=lambda one: one[1])
         if share > 0.505:
             assert f"mostly {strongest}, " in name
-            assert abs(float(re.search(r"(\d\.\d+) of 1", name)[1]) - share) < 0.0061
+            assert abs(float(re.search(r"with (\d\.\d+) of the weight", name)[1]) - share) < 0.0061
         elif share < 0.495:
             entropy = -(w * np.log(np.maximum(w, 1e-12))).sum(-1)
             assert abs(float(re.search(r"over ([\d.]+) tokens", name)[1]) - np.exp(entropy).mean()) < 0.15
-    assert names[2].startswith("Layer 0, head 2: mostly the token before, 1.00 of 1") or "the token before" in names[2]
+    assert names[2].startswith("Layer 0, head 2: mostly the token before, with 1.00 of the weight")
 
 
 def test_a_small_picture_has_a_pixel_for_each_weight(view, minilm):
@@ -892,8 +894,8 @@ def test_no_word_ends_the_script_that_holds_it():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"controls": ["colour"]}, "colour came"),
-        ({"sharpness": 2}, "sharpness came"),
+        ({"controls": ["colour"]}, "colour is not a setting"),
+        ({"sharpness": 2}, "sharpness is not a setting"),
         ({"tables": {"x": [[1.0]]}}, "2 words"),
         ({"similarity": "dott"}, "'dott', but one of dot, scaled_dot, cosine, gaussian"),
         ({"mask": "causl"}, "'causl', but one of none, causal, padding, both"),

@@ -173,7 +173,7 @@ def test_what_cannot_be_computed_is_said_in_words(tmp_path):
         cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
     uneven, odd, narrow, fine = json.loads(done.stdout)
-    assert uneven.startswith("2 heads came")
+    assert uneven == "2 heads cannot share 3 columns evenly: choose a number of heads that divides 3"
     assert "3 numbers" in odd
     assert "1 wide" in narrow
     assert fine is None

@@ -114,7 +114,10 @@ def test_what_was_read_and_answered_is_kept_shown_saved_loaded_and_erased(browse
         page.get_by_role("button", name="Erase").click()
         assert said.inner_text().startswith("You have read 0 of 18")
         (tmp_path / "other.json").write_text('{"read": 3}')
-        for name, outcome in (("other.json", "is not a file that was saved here"), ("mine.json", "Loaded mine.json")):
+        for name, outcome in (
+            ("other.json", "is not a progress file saved from this page"),
+            ("mine.json", "Loaded mine.json"),
+        ):
             page.locator("input[type=file]").set_input_files(tmp_path / name)
             page.get_by_text(outcome).wait_for()
         assert said.inner_text().startswith("You have read 1 of 18")

@@ -81,13 +81,14 @@ def test_steps_by_keyboard_move_the_row_across_the_keys_and_say_one_sentence_eac
     watch.said("Dot product for “second” and “second”: 2·4 + 2·4 + 2·0 = 16.")
     watch.page.wait_for_timeout(600)  # the row is on its way
     across = watch.element.locator("svg rect[fill='#9b6bd1']").first.bounding_box()
-    key = watch.cell("key of “second”, 1: 4").bounding_box()
+    key = watch.cell("key of “second”, component 1: 4").bounding_box()
     assert across["x"] < key["x"] < across["x"] + across["width"] < key["x"] + key["width"] + 10
     watch.element.get_by_role("button", name="Step back").click()
     assert watch.formula() == "2·0 + 2·1 + 2·1 = 4"
     watch.element.get_by_role("button", name="Softmax").click()
     assert watch.formula().endswith(" = 0.09")
     watch.said("Softmax for “second” and “third”")
+    assert watch.element.locator("svg [aria-label^='weighted value of “third”, component 2:']").count() == 1
     assert not watch.wrong
 
 
@@ -109,7 +110,7 @@ def test_it_plays_to_the_end_and_speaks_once_a_stage(watch):
 
 def test_a_cell_its_pair_and_its_term_are_marked_together(watch):
     cell, term = (
-        watch.cell("key of “third”, 2: 3"),
+        watch.cell("key of “third”, component 2: 3"),
         watch.element.locator("svg rect[fill='#c8641c'][height='22.95']").nth(1),
     )
     for look_at in (cell.hover, cell.focus, term.hover):
@@ -121,8 +122,8 @@ def test_a_cell_its_pair_and_its_term_are_marked_together(watch):
         labels = strong.evaluate_all("all => all.map(one => one.ariaLabel).filter(Boolean)")
         assert labels == [
             "Look from “third”; hold Shift and use the arrow keys to move it",
-            "query of “second”, 2: 2",
-            "key of “third”, 2: 3",
+            "query of “second”, component 2: 2",
+            "key of “third”, component 2: 3",
         ]
 
 
@@ -134,31 +135,31 @@ def test_the_drawing_is_one_tab_stop_and_arrow_keys_lead_through_it(watch):
     watch.address("query=2")
     watch.press("ArrowDown", "ArrowDown")
     assert watch.page.evaluate("document.activeElement.ariaLabel") in (
-        "key of “third”, 2: 3",
-        "value of “third”, 2: 6",
+        "key of “third”, component 2: 3",
+        "value of “third”, component 2: 6",
     )
     assert watch.element.locator("svg [tabindex='0']").count() == 1
 
 
 def test_a_number_is_changed_in_its_place_and_nothing_is_said_before_it_is_done(watch):
-    cell = watch.cell("word of “second”, 1: 0")
+    cell = watch.cell("word of “second”, component 1: 0")
     cell.focus()
     watch.press("-")
     watch.page.keyboard.type("1e400")
     watch.press("Enter")
-    assert "“-1e400” came" in watch.element.locator(".attn-message").first.inner_text()
+    assert "“-1e400” was given" in watch.element.locator(".attn-message").first.inner_text()
     watch.press("Control+a")
     watch.page.keyboard.type("3")
     assert watch.formula().endswith("= 0.27")  # not yet taken
     watch.press("Enter")
-    assert watch.page.evaluate("document.activeElement.ariaLabel") == "word of “second”, 1: 3"
-    watch.cell("query of “second”, 1: 5").wait_for()
+    assert watch.page.evaluate("document.activeElement.ariaLabel") == "word of “second”, component 1: 3"
+    watch.cell("query of “second”, component 1: 5").wait_for()
     watch.address("x=1,0,1,0;3,2,0,2;1,1,1,1")
     assert not watch.element.locator(".attn-message").first.inner_text()
     watch.press("Enter")
     watch.page.keyboard.type("9")
     watch.press("Escape")
-    watch.cell("word of “second”, 1: 3").wait_for()
+    watch.cell("word of “second”, component 1: 3").wait_for()
 
 
 def test_a_link_shows_what_was_on_the_screen(at, watch):
@@ -166,7 +167,7 @@ def test_a_link_shows_what_was_on_the_screen(at, watch):
     watch.element.get_by_label("Similarity").select_option("dot")
     watch.element.get_by_label("Step", exact=True).fill("5")
     watch.element.get_by_role("button", name="Copy link").click()
-    watch.element.locator(".attn-linked", has_text="link is").wait_for()
+    watch.element.locator(".attn-linked", has_text=re.compile("link is|Link copied")).wait_for()
     address = "book/" + watch.page.url.partition("/book/")[2]
     assert "temperature=2" in address
     other = at(address)
@@ -180,8 +181,8 @@ def test_a_hand_edited_address_is_answered_and_the_rest_of_it_is_used(at):
     hostile = "#look?query=0&x=<b>&temperature=1e400&words=" + "🙂+שלום+" * 6 + "x" * 20 + "&__proto__=1&step=99999"
     watch = at(CHAPTER + hostile)
     message = watch.element.locator(".attn-message", has_text="The address").inner_text()
-    assert "“1e400” came" in message
-    assert "13 words came" in message
+    assert "“1e400” was given" in message
+    assert "The sentence has 13 words" in message
     watch.said("“first” looks")
     other = at(CHAPTER + "#look?words=🙂+שלום+<b>x</b>&query=1")
     other.said("“שלום” looks")
@@ -282,7 +283,7 @@ def test_a_dragged_arrow_takes_everything_with_it_and_shift_moves_it_by_keyboard
     moved = watch.element.locator("svg [aria-label^='Key of “third” at']").get_attribute("aria-label")
     across = float(re.search(r"at (\S+), 3\.", moved)[1].replace("−", "-"))
     assert across < 1.9
-    watch.cell(f"key of “third”, 1: {across:.2f}").wait_for()
+    watch.cell(f"key of “third”, component 1: {across:.2f}").wait_for()
     watch.address("x=1,0,1,0;0,2,0,2;")
     watch.element.locator("svg [aria-label^='Query of “second”']").focus()
     before = watch.element.locator("svg text", has_text="0.").all_text_contents()
@@ -303,7 +304,7 @@ def test_words_are_carried_to_another_place_and_rope_turns_them_by_it(at):
     chip("dog").scroll_into_view_if_needed()
     drag(watch.page, chip("dog"), (chip("man").bounding_box()["x"] - chip("dog").bounding_box()["x"], 0))
     assert sentence.input_value() == "bites man dog"
-    watch.cell("key of “dog”, 1: 2").wait_for()  # its numbers went with it
+    watch.cell("key of “dog”, component 1: 2").wait_for()  # its numbers went with it
     watch.said("“dog” looks most at “dog”")
     chip("dog").focus()
     watch.press("Shift+ArrowLeft")
@@ -336,7 +337,7 @@ def test_a_mask_is_painted_by_pointer_and_by_keyboard(at):
     pair("train", "the").scroll_into_view_if_needed()
     pair("train", "the").click()
     watch.cell("mask, “the”: −∞").wait_for()
-    watch.said("“train” looks most at “train”: weight 1.00 of 1.")
+    watch.said("“train” looks most at “train”, with a weight of 1.00.")
     watch.address("flips=1,0")
     pair("the", "left").focus()
     watch.press("Enter")
@@ -349,7 +350,7 @@ def test_a_mask_is_painted_by_pointer_and_by_keyboard(at):
     assert [("hidden" in pair("left", j).get_attribute("aria-label")) for j in ("the", "left")] == [True, True]
     other = at("book/" + watch.page.url.partition("/book/")[2] + "&heads=4")
     other.cell("mask, “the”: −∞").wait_for()
-    other.element.locator(".attn-message", has_text="4 heads came").wait_for()
+    other.element.locator(".attn-message", has_text="4 heads cannot share").wait_for()
     longer = at("book/masks.html#look?predict=0&mask=padding&words=a+b+c+d")
     assert not [one for one in longer.element.locator("svg text").all_text_contents() if "∞" in one]
     assert not watch.wrong + other.wrong + longer.wrong

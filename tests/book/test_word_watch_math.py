@@ -106,19 +106,19 @@ def test_an_address_holds_what_differs_and_is_read_back():
 
 
 WRONG_PARTS = {
-    "similarity=dott": "“dott” came, but one of dot, scaled_dot, cosine, gaussian is needed",
-    "words=" + "a+" * 200: "200 words came, but 1 to 12 are needed",
-    "words=+": "0 words came",
-    "x=1e400,0,0,0;1,1,1,1;1,1,1,1": "“1e400” came",
+    "similarity=dott": "“dott” was given, but one of dot, scaled_dot, cosine, gaussian is needed",
+    "words=" + "a+" * 200: "The sentence has 200 words, but it must have 1 to 12",
+    "words=+": "The sentence has 0 words",
+    "x=1e400,0,0,0;1,1,1,1;1,1,1,1": "“1e400” was given",
     "x=1,2;3": "A table of 3 rows of 4 numbers is needed",
     "x=<img src=x onerror=alert(1)>": "<img",
     "query=3": "a number from 0 to 2 is needed",
     "query=1.5": "a whole number is needed",
     "temperature=0": "a number from 0.01 to 1000 is needed",
-    "heads=2": "“heads” is nothing that this page lets you choose",
-    "__proto__=1": "“__proto__” is nothing",
-    "flips=0,3": "Pairs of words from 0 to 2 are needed",
-    "%E0%A4%A=&&==": "is nothing",
+    "heads=2": "“heads” is not a setting of this page",
+    "__proto__=1": "“__proto__” is not a setting",
+    "flips=0,3": "Pairs of word positions from 0 to 2 are needed, such as 0,1",
+    "%E0%A4%A=&&==": "is not a setting",
 }
 
 
