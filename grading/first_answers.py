@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from attnlib.checks.questions import Choice
 from grading.course import Course, GradingError
 from grading.graded_cell import GradedCell
+from grading.read_choice import read_choice
 from grading.task import Answered
 
 MAX_BYTES = 100_000
@@ -27,12 +27,9 @@ def keep_first_answers(
     before = _read(course, file) if course.files.changed(file) is not None else {}
     now = dict(before)
     for graded_cell, answered in choices:
-        assert graded_cell.question is not None
-        answered.student = student
-        chosen = Choice(graded_cell.question, (answered.facts or {}).get("value"), student=student).letter
-        answered.first = before.get(graded_cell.cell)
-        if chosen:
-            now.setdefault(graded_cell.cell, chosen)
+        answered.student, answered.first = student, before.get(graded_cell.cell)
+        if counts := read_choice(graded_cell, answered).letter:
+            now.setdefault(graded_cell.cell, counts)
     if now != before:
         course.files.write(file, json.dumps(now, indent=1).encode())
 

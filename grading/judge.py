@@ -19,13 +19,12 @@ from attnlib.checks.mutation.kill_matrix import KillMatrix
 from attnlib.checks.mutation.kill_report import KillReport
 from attnlib.checks.mutation.sample import draw_sample
 from attnlib.checks.mutation.target import Target
-from attnlib.checks.options import Question
 from attnlib.checks.questions import Choice
 from attnlib.checks.report import Report
 from grading._untyped import NotebookNode, new_output
-from grading.answer_keys import answer_key
 from grading.course import GradingError
 from grading.graded_cell import GradedCell
+from grading.read_choice import read_choice
 from grading.sandbox.inside import codec
 from grading.sandbox.inside.frames import MessageError
 from grading.task import Answered, Probe
@@ -101,8 +100,8 @@ class Judge:
             return [error(NO_ANSWER, stop or "No answer came.")]
         if isinstance(wrong := facts.get("error"), dict):
             return [error(_text(wrong.get("name")) or "Error", _text(wrong.get("text")) or "")]
-        if question := graded_cell.question:
-            return _shown(_choice(graded_cell, question, answered), graded_cell.points)
+        if graded_cell.question:
+            return _shown(read_choice(graded_cell, answered), graded_cell.points)
         if facts.get("callable") is not True:
             said = f"{graded_cell.expression} is of type {_text(facts.get('kind'))}, but a function is needed"
             return [error("TypeError", said)]
@@ -110,8 +109,7 @@ class Judge:
 
     def options(self, graded_cell: GradedCell, answered: Answered) -> NotebookNode:
         """Return an output with the options of a question, as the student saw them."""
-        assert graded_cell.question is not None
-        shown = _choice(graded_cell, graded_cell.question, answered).options.markdown()
+        shown = read_choice(graded_cell, answered).options.markdown()
         return new_output("display_data", data={"text/markdown": shown, "text/plain": shown})
 
     def _outputs_of_tests(
@@ -153,12 +151,6 @@ class Judge:
             if answer.problem is None and not _complete(answer, evaluation.expected[i]):
                 answers[i] = Answer(problem="sent no answer")
         return replace(evaluation.report(answers), points=graded_cell.points, hints=graded_cell.hints)
-
-
-def _choice(graded_cell: GradedCell, question: Question, answered: Answered) -> Choice:
-    """Return what came for a multiple-choice question, with the key."""
-    chosen, key = _text((answered.facts or {}).get("value")), answer_key(question.name)
-    return Choice(question, chosen, graded_cell.points, key, answered.first, answered.student, answered.stated)
 
 
 def _sound(evaluation: Evaluation) -> Evaluation:

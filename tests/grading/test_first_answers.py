@@ -3,6 +3,7 @@
 import pytest
 
 from attnlib.checks.catalogue import QUESTIONS
+from attnlib.checks.questions import Choice
 from grading.answer_keys import answer_key
 from grading.course import Course, GradingError
 from grading.first_answers import keep_first_answers
@@ -50,6 +51,13 @@ def test_what_is_no_option_is_no_first_answer(course, nothing):
     assert grade(course, nothing)[0] == 0
     assert grade(course, RIGHT)[0] == 2
     assert grade(course, nothing)[0] == 2
+
+
+@pytest.mark.parametrize("value", [f"{RIGHT}\t", f"\r\n{RIGHT}\r\n", " " * 599 + f"{RIGHT}x", " " * 601 + RIGHT])
+def test_an_answer_is_read_as_the_check_in_the_notebook_reads_it(course, value):
+    accepted = Choice(QUESTION, value).is_open
+    assert grade(course, value)[0] == (2 if accepted else 0)
+    assert grade(course, WRONG)[0] == (2 if accepted else 0), "what earned points counts as the first answer"
 
 
 def test_a_broken_file_is_named(course):
