@@ -37,8 +37,8 @@ class Numbers:
 
     Attributes:
         given: the sentence that states them, with a field for each, as ``str.format`` fills it in.
-        sets: the sets of numbers, by the names of the fields in that sentence, in the options and in what explains
-            them. The first one belongs to the options as they were written.
+        sets: the sets of numbers, by the names of the fields in that sentence and in the options; explanations use the
+            same fields. The first one belongs to the options as they were written.
     """
 
     given: str

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from itertools import permutations
+from string import Formatter
 
 import pytest
 
@@ -178,6 +179,13 @@ def test_students_get_numbers_of_their_own_and_the_right_option_is_right_for_the
         right = right_text(question, student)
         found = re.fullmatch(r"(\d+)|\$\\tfrac\{(\d+)\}\{3\} E\$\.", right)
         assert float(found[1] or int(found[2]) / 3) == pytest.approx(computed(Options(question, student).given))
+
+
+def test_a_student_gets_no_number_that_neither_the_question_nor_an_option_states():
+    for question in filter(lambda question: question.numbers, QUESTIONS.values()):
+        texts = [question.numbers.given, *option_texts()[question.name].values()]
+        stated = {field for text in texts for _, field, _, _ in Formatter().parse(text) if field}
+        assert all(numbers.keys() == stated for numbers in question.numbers.sets), question.name
 
 
 def test_an_explanation_has_the_numbers_of_the_student():

@@ -6,8 +6,7 @@ from attnlib.checks.options import Numbers, Question
 
 def _width(times: int) -> dict[str, int]:
     """Return the numbers of a question about a layer that is so many times as wide inside as the model."""
-    options = {"A": times, "B": times // 2, "thirds": 2 * times, "D": 3 * times // 4}
-    return options | {"B_all": 3 * times // 2, "D_all": 9 * times // 4}
+    return {"A": times, "B": times // 2, "thirds": 2 * times, "D": 3 * times // 4}
 
 
 WIDTHS = Numbers("The old layer is ${A}E$ wide inside.", tuple(map(_width, (4, 8, 16, 20))))

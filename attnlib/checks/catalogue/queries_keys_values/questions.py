@@ -9,7 +9,7 @@ from attnlib.checks.options import Numbers, Question
 def _spread(variance: int, width: int) -> dict[str, int]:
     """Return the numbers of a question about the spread of a dot product. The variance and the width are squares."""
     options = {"A": isqrt(width), "B": isqrt(variance * width), "C": variance * isqrt(width), "D": variance**2 * width}
-    return {"variance": variance, "width": width, "product": variance**2} | options
+    return {"variance": variance, "width": width} | options
 
 
 SPREADS = Numbers(
