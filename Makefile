@@ -33,6 +33,8 @@ GRADING := $(shell find grading -type f -not -name '*.pyc') nbgrader_config.py
 LIBRARY := $(shell find attnlib -name '*.py' -o -name '*.txt')
 NAMES := $(sort $(patsubst %/,%,$(dir $(EXERCISES:exercises/%=%))))
 # Reject an unknown assignment name before anything is installed. Shell completion may have added a slash.
+# What came on make's own command line as ID, in quotation marks for the shell. The environment may hold another ID.
+GIVEN_ID = $(if $(filter command,$(origin ID)),--student='$(subst ','\'',$(value ID))')
 UNKNOWN := $(if $(filter work,$(MAKECMDGOALS)),$(filter-out $(NAMES),$(ASSIGNMENT:/=)))
 $(if $(UNKNOWN),$(error There is no assignment $(UNKNOWN). The assignments are: $(NAMES)))
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -129,7 +131,7 @@ serve: $(READY) ## show the book at http://localhost:8000; if the build fails, s
 exercises: $(RELEASED) ## generate exercises/ from solutions/
 
 work: $(STUDENT) ## copy the exercises into work/ without overwriting any file there; ASSIGNMENT=NAME copies one, ID=YOURS puts your id into it
-	@python -m grading work $(ASSIGNMENT) $(if $(ID),--student "$(ID)")
+	@python -m grading work $(ASSIGNMENT) $(GIVEN_ID)
 	@echo "Open a notebook from this folder, so that its links into the book work:" \
 		".venv/bin/jupyter lab --notebook-dir=. work/ASSIGNMENT/NOTEBOOK.ipynb"
 

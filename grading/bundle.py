@@ -40,6 +40,14 @@ PyTorch need these packages as well (0.3 GB, or 2.8 GB with CUDA):
 ```bash
 .venv/bin/pip install --constraint constraints.txt torch array-api-compat
 ```
+
+To get the options of each question in an order of your own, add a cell with these two lines to a notebook, with the id
+that your course site or your instructor names:
+
+```python
+from attnlib.checks import set_student
+set_student("your id")
+```
 """
 
 

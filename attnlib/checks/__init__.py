@@ -119,7 +119,7 @@ def show_options(name: str) -> None:
 
 
 def check_choice(name: str, answer: str | None, *, points: float = 1) -> None:
-    """Say which option of a question is chosen. Whether it is right is known only where answers are graded.
+    """Repeat which option of a question is chosen. Whether it is right is known only where answers are graded.
 
     Args:
         name: a question of the course.
@@ -131,7 +131,8 @@ def check_choice(name: str, answer: str | None, *, points: float = 1) -> None:
         ValueError: ``points`` is not a positive number, or there is no such question.
     """
     _require_positive(points)
-    choice = Choice(_question(name), answer, float(points), student=current_student())
+    student = current_student()
+    choice = Choice(_question(name), answer, float(points), student=student, stated=student)
     _show(choice)
     if not choice.passed:
         raise CheckFailed(choice.message)

@@ -21,7 +21,8 @@ FILE = Path(__file__).parent / "catalogue" / "options.toml"
 OWN_LETTERS = "PQRSTUVW"  # none of them is the letter of an option as it was written
 AS_WRITTEN = (
     "In a course, you can have the options in an order of your own: in a new cell, run `from attnlib.checks import "
-    'set_student`, then `set_student("…")` with the id under which you hand in your work, and then this cell again.'
+    'set_student`, then `set_student("…")` with the id that your course site or instructor names, and then this cell '
+    "again."
 )
 
 
@@ -99,18 +100,20 @@ class Options:
         """Return the letter that is shown for an option, given the one under which it was written."""
         return next(shown for shown, written in self.letters.items() if written == letter)
 
-    def _texts(self) -> list[tuple[str, str]]:
+    @property
+    def texts(self) -> dict[str, str]:
+        """The texts of the options, in order, by the letters that are shown."""
         texts = option_texts()[self.question.name]
-        return [(shown, self.filled(texts[written])) for shown, written in self.letters.items()]
+        return {shown: self.filled(texts[written]) for shown, written in self.letters.items()}
 
     def __str__(self) -> str:
-        lines = [f"{letter}. {text}" for letter, text in self._texts()]
+        lines = [f"{letter}. {text}" for letter, text in self.texts.items()]
         remark = "" if normal(self.student) else AS_WRITTEN
         return "\n".join(filter(None, [self.given, *lines, remark]))
 
     def markdown(self) -> str:
         """Return the numbers and the options as a list, without any remark."""
-        options = "\n".join(f"- **{letter}.** {text}" for letter, text in self._texts())
+        options = "\n".join(f"- **{letter}.** {text}" for letter, text in self.texts.items())
         return "\n\n".join(filter(None, [self.given, options]))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:

@@ -66,9 +66,11 @@ class Choice:
 
     @property
     def options(self) -> Options:
-        """The options as the student saw them: as they were written if the answer is one of those letters."""
-        own = Options(self.question, self.student)
-        return own if self._written in own.letters else Options(self.question)
+        """The options as the student saw them: the answer's letter tells, or else whether the notebook states an id."""
+        own, as_written = Options(self.question, self.student), Options(self.question)
+        if self._written in as_written.letters:
+            return as_written
+        return own if self.stated or self._written in own.letters else as_written
 
     @property
     def _chosen(self) -> str | None:
@@ -134,15 +136,20 @@ class Choice:
     def what(self) -> str:
         """Return the explanation of the option that was chosen, or how to choose one."""
         if self.letter is None:
-            letters = ", ".join(f'"{letter}"' for letter in Options(self.question, self.student).letters)
+            letters = ", ".join(f'"{letter}"' for letter in self.options.letters)
             came = "" if self.answer is None else f" Your answer is {str(self.answer)[:80]!r}."
             return f"Set the answer to one of {letters}, with the quotation marks, and run both cells again.{came}"
-        said = [HANDED_IN if self.key is None else self.options.filled(self.key.why[self.letter])]
+        said = [self._chose(), HANDED_IN] if self.key is None else [self.options.filled(self.key.why[self.letter])]
         if self.letter != self._chosen:
             said.append(FIRST_COUNTS.format(self.shown))
         if self.options.student and self.stated and normal(self.stated) != normal(self.student):
             said.append(ANOTHER_STUDENT.format(self.stated, self.student))
         return "\n".join(said)
+
+    def _chose(self) -> str:
+        """Return the option that was chosen, and in whose order its letter was read."""
+        whose = f" in the order of {self.student!r}" if self.options.student else " as the options were written"
+        return f"You chose {self.shown}{whose if self.student else ''}: {self.options.texts[self.shown or '']}"
 
     def data(self) -> dict[str, Any]:
         """Return what a machine needs, as plain JSON values; the chosen option takes the place of a mistake.

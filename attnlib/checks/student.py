@@ -14,11 +14,12 @@ def set_student(student: str) -> None:
     The same student gets the same ones everywhere: in a browser, on another computer, and when the work is graded.
 
     Args:
-        student: the id under which you hand in your work. Without one, options are shown in the order in which they
-            were written.
+        student: the id that your course site or instructor names. Without one, options are shown in the order in which
+            they were written.
 
     Raises:
         TypeError: the id is not a string.
+        ValueError: the id contains a character that no id can have.
 
     Example:
         >>> set_student("ada")
@@ -28,6 +29,11 @@ def set_student(student: str) -> None:
     """
     if not isinstance(student, str):
         raise TypeError(f'student is {student!r}, but a string is needed: set_student("ada"), with the quotation marks')
+    if odd := [character for character in student if character == "\0" or unicodedata.category(character) == "Cs"]:
+        raise ValueError(
+            f"student is {student!r}, but an id cannot contain the character {odd[0]!r}. Type the id by hand, as your "
+            "course site shows it"
+        )
     os.environ[STUDENT_VARIABLE] = student
 
 
@@ -37,5 +43,6 @@ def current_student() -> str:
 
 
 def normal(student: str) -> str:
-    """Return an id without what people get wrong when they type it: spaces around it, and capital letters."""
-    return unicodedata.normalize("NFKC", student).strip().casefold()
+    """Return an id without what goes wrong when it is typed or copied: spaces around it, capitals, invisible marks."""
+    visible = (c for c in unicodedata.normalize("NFKC", student) if unicodedata.category(c) != "Cf")
+    return "".join(visible).strip().casefold()

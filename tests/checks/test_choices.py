@@ -1,6 +1,7 @@
 """Multiple-choice questions: every option is explained after grading, and no student can know the right one before."""
 
 import re
+from html import escape
 from pathlib import Path
 
 import nbformat
@@ -109,11 +110,13 @@ def test_the_right_option_earns_the_points_however_it_is_written(form):
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS.keys())
 def test_in_a_notebook_every_option_is_told_the_same(question, capsys):
     said = set()
-    for letter in question.options:
+    for letter, text in Options(question).texts.items():
         assert check_choice(question.name, letter, points=2) is None
-        said.add(capsys.readouterr().out.replace(f": {letter},", ": X,"))
+        chose = f"You chose {letter}: {text}"
+        said.add(capsys.readouterr().out.replace(f": {letter},", ": X,").replace(chose, "You chose X"))
         choice = Choice(question, letter, 2.0)
         html = choice._repr_mimebundle_()["text/html"].replace(f": {letter},", ": X,")
+        html = html.replace(escape(chose), "You chose X")
         data = {name: x for name, x in choice.data().items() if name not in ("title", "message")}
         said |= {html, str(data)}
     assert len(said) == 3

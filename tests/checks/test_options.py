@@ -104,7 +104,32 @@ def test_the_letters_of_the_written_order_mean_the_same_for_everybody(letter):
 
 def test_spaces_and_capitals_in_an_id_make_no_difference():
     assert Options(QUESTION, " ADA ").letters == Options(QUESTION, "ada").letters != Options(QUESTION, "bela").letters
-    assert list(Options(QUESTION, "  ").letters) == list("ABCD")
+    assert Options(QUESTION, "\u200bA\u2060da\ufeff").letters == Options(QUESTION, "ada").letters
+    assert list(Options(QUESTION, " \u200e ").letters) == list("ABCD")
+
+
+@pytest.mark.parametrize("student", ["a\0da", "ad\ud800a"])
+def test_an_id_that_no_student_can_have_is_refused_with_what_to_do(student):
+    with pytest.raises(ValueError, match="Type the id by hand"):
+        set_student(student)
+
+
+def test_the_check_repeats_the_chosen_option_and_in_whose_order_it_was_read(monkeypatch, capsys):
+    check_choice("shift-or-stretch", "B")
+    assert f"You chose B: {option_texts()[QUESTION.name]['B']}\n" in capsys.readouterr().out
+    monkeypatch.setenv(STUDENT_VARIABLE, "bela")
+    for letter, whose, options in (("Q", "in the order of 'bela'", seen(QUESTION, "bela")),
+                                   ("B", "as the options were written", option_texts()[QUESTION.name])):  # fmt: skip
+        check_choice("shift-or-stretch", letter)
+        assert f"You chose {letter} {whose}: {options[letter]}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("stated", "letters"), [("ada", ["P", "Q", "R", "S"]), ("", ["A", "B", "C", "D"])])
+@pytest.mark.parametrize("answer", [None, "E"])
+def test_a_missing_answer_is_told_the_letters_that_the_notebook_shows(answer, stated, letters):
+    choice = graded(answer, "ada", stated=stated)
+    assert list(choice.options.letters) == letters
+    assert f'one of "{letters[0]}", "{letters[1]}"' in choice.message
 
 
 @pytest.mark.parametrize("letter", "PQRS")

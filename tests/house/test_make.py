@@ -4,6 +4,7 @@ The Makefile and the code that releases are the real ones, in a small repository
 minutes is replaced: the builders of the book write one page that holds what they were given, and no class is graded.
 """
 
+import json
 import os
 import re
 import shutil
@@ -152,6 +153,18 @@ def test_work_says_what_it_copied_and_what_it_left_alone(copy):
     assert f"work/{NAME}: copied" in done.stdout
     assert "jupyter lab --notebook-dir=. work/" in done.stdout
     assert f"work/{NAME}: already there" in make(copy, "work").stdout
+
+
+def test_work_takes_an_id_only_from_the_command_line_and_as_it_is_typed(copy, monkeypatch):
+    monkeypatch.setenv("ID", "not-the-student")
+    make(copy, "work")
+    assert "set_student" not in (copy / "work" / NAME).read_text()
+    (copy / "work" / NAME).unlink()
+    name = """-o'neil "$(touch came)" $$ `touch came`"""
+    make(copy, "work", f"ID={name}")
+    (stated,) = (cell for cell in nbformat.read(copy / "work" / NAME, 4).cells if cell.id == "student")
+    assert stated.source.endswith(f"set_student({json.dumps(name)})")
+    assert not (copy / "came").exists()
 
 
 def test_work_refuses_an_unknown_name_before_anything_is_installed(copy):
