@@ -4,7 +4,7 @@ An option is noted by the letter under which it was written, whichever letter th
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from grading.course import Course, GradingError
@@ -23,15 +23,24 @@ def keep_first_answers(
     Raises:
         GradingError: the file with the student's first answers cannot be read.
     """
-    file = first_answers_file(course, assignment, student)
-    before = _read(course, file) if course.files.changed(file) is not None else {}
-    now = dict(before)
+    before, chosen = first_answers(course, assignment, student), dict[str, str]()
     for graded_cell, answered in choices:
         answered.student, answered.first = student, before.get(graded_cell.cell)
         if counts := read_choice(graded_cell, answered).letter:
-            now.setdefault(graded_cell.cell, counts)
-    if now != before:
-        course.files.write(file, json.dumps(now, indent=1).encode())
+            chosen[graded_cell.cell] = counts
+    add_first_answers(course, assignment, student, chosen)
+
+
+def add_first_answers(course: Course, assignment: str, student: str, chosen: Mapping[str, str]) -> None:
+    """Note options that a student chose, by graded cell; where an earlier choice is known, it stays.
+
+    Raises:
+        GradingError: the file with the student's first answers cannot be read.
+    """
+    before = first_answers(course, assignment, student)
+    if chosen.keys() - before.keys():
+        content = json.dumps({**chosen, **before}, indent=1)
+        course.files.write(first_answers_file(course, assignment, student), content.encode())
 
 
 def first_answers_file(course: Course, assignment: str, student: str) -> Path:
@@ -39,7 +48,15 @@ def first_answers_file(course: Course, assignment: str, student: str) -> Path:
     return course.reports(assignment) / "first-answers" / f"{student}.json"
 
 
-def _read(course: Course, file: Path) -> dict[str, str]:
+def first_answers(course: Course, assignment: str, student: str) -> dict[str, str]:
+    """Return the options that a student chose first, by graded cell.
+
+    Raises:
+        GradingError: the file with the student's first answers cannot be read.
+    """
+    file = first_answers_file(course, assignment, student)
+    if course.files.changed(file) is None:
+        return {}
     try:
         found = json.loads(course.files.read(file, MAX_BYTES))
     except ValueError as error:

@@ -13,14 +13,14 @@ from grading.report import Row, rows
 from grading.run import How
 from grading.submission import asked, digest_of
 from grading.text import points
-from grading.trial_run import trial_run
+from grading.trial_run import trial_class, trial_run
 
 
 def rerun(course: Course, assignment: str, how: How, pool: Pool | None = None) -> str:
     """Grade the submissions of all open requests in a temporary class, and return both results as text for a terminal.
 
     Raises:
-        GradingError: no request is open.
+        GradingError: no request is open, or a student's first answers cannot be read.
     """
     requests = list(waiting(course, assignment))
     if not requests:
@@ -28,7 +28,9 @@ def rerun(course: Course, assignment: str, how: How, pool: Pool | None = None) -
     then = {row.outcome.student: row for row in rows(course, assignment)}
     graded = {student: then[student] for student in {request.student for request in requests} & then.keys()}
     found = {student: graded_folder(course, assignment, row.outcome) for student, row in graded.items()}
-    now = trial_run(course, assignment, {student: folder for student, (folder, _) in found.items()}, how, pool)
+    folders = {student: folder for student, (folder, _) in found.items()}
+    with trial_class(course, assignment, folders) as trial:
+        now = trial_run(course, trial, assignment, folders, how, pool)
     cells = [cell for template in notebook_templates(course, assignment) for cell in template.graded_cells.values()]
     asks = {cell.cell: getattr(cell.exercise or cell.question, "name", "") for cell in cells}
     said: list[str] = []

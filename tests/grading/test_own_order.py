@@ -18,6 +18,8 @@ from grading.first_answers import first_answers_file
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.gradebook.create import open_gradebook
 from grading.handout import hand_out, start_work
+from grading.regrade.requests import ask
+from grading.regrade.rerun import rerun
 from grading.report import rows
 from grading.run import How, run
 from grading.verify import verify
@@ -26,6 +28,7 @@ pytestmark = pytest.mark.slow
 
 QUESTION = QUESTIONS["shift-or-stretch"]
 RIGHT = answer_key(QUESTION.name).right
+WRONG = next(letter for letter in "ABCD" if letter != RIGHT)
 ADAS, BELAS = (Options(QUESTION, student).label(RIGHT) for student in ("ada", "bela"))
 IMPORTS = "from attnlib.checks import check_choice, show_options"
 STATES = 'from attnlib.checks import set_student\n\nset_student("{}")'
@@ -33,7 +36,7 @@ ANSWERS = {  # the id that the notebook states, and the answer
     "ada": ("ada", ADAS),
     "bela": ("ada", ADAS),  # a copy of ada's notebook
     "cleo": ("", RIGHT),
-    "dora": ("", next(letter for letter in "ABCD" if letter != RIGHT)),
+    "dora": ("", WRONG),
 }
 
 
@@ -81,7 +84,7 @@ def test_the_feedback_shows_the_options_as_each_student_saw_them(course):
 
 
 def test_reports_first_answers_and_verification_use_the_written_letter(course):
-    wrong = {"bela": Options(QUESTION, "bela").letters[ADAS], "dora": ANSWERS["dora"][1]}
+    wrong = {"bela": Options(QUESTION, "bela").letters[ADAS], "dora": WRONG}
     mistakes = common_mistakes(rows(course, "tiny"))
     assert {student: one.mistake for one in mistakes for student in one.students} == wrong
     kept = {
@@ -92,17 +95,36 @@ def test_reports_first_answers_and_verification_use_the_written_letter(course):
         assert verify(course, "tiny", gradebook).wrong == ()
 
 
-def test_the_best_attempt_is_found_in_the_students_own_order(course, boxes):
+def test_a_rerun_counts_the_first_answer_as_the_grade_does(course, boxes):
+    """Ada was right at first, and dora was wrong; both have changed their answers since."""
+    course.submit_notebook("ada", notebook("ada", WRONG))
+    course.submit_notebook("dora", notebook("", RIGHT))
+    run(course, "tiny", ["ada", "dora"], How(pages=False), pool=boxes)
+    for student in ("ada", "dora"):
+        ask(course, "tiny", student, "check", "I changed my answer")
+    said = rerun(course, "tiny", How(pages=False), boxes)
+    assert "check: given 2, now 2 of 2" in said
+    assert "check: given 0, now 0 of 2" in said
+
+
+def test_the_earliest_choice_counts_in_all_attempts_and_in_the_grade(course, boxes):
+    """Bela was graded before, and was wrong. Emil and finn were not graded yet."""
+    emils, finns = (Options(QUESTION, student).label(RIGHT) for student in ("emil", "finn"))
     attempts = Attempts(course, "tiny")
-    for answer, day in ((BELAS, 10), (ADAS, 11)):
-        course.submit_notebook("bela", notebook("bela", answer))
-        folder = course.submitted("bela", "tiny")
-        (folder / "timestamp.txt").write_text(f"2030-01-{day} 12:00:00 UTC")
-        attempts.keep(attempts.submitted("bela"), {"tiny.ipynb": (folder / "tiny.ipynb").read_bytes()})
+    for student, first, second in (("bela", BELAS, ADAS), ("emil", emils, WRONG), ("finn", WRONG, finns)):
+        for answer, day in ((first, 10), (second, 11)):
+            course.submit_notebook(student, notebook(student, answer))
+            folder = course.submitted(student, "tiny")
+            (folder / "timestamp.txt").write_text(f"2030-01-{day} 12:00:00 UTC")
+            attempts.keep(attempts.submitted(student), {"tiny.ipynb": (folder / "tiny.ipynb").read_bytes()})
     with open_gradebook(course) as gradebook:
         gradebook.update_or_create_assignment("tiny", duedate="2030-01-20 18:00 UTC")
     said = choose_best(course, "tiny", How(pages=False), boxes)
-    assert "bela: attempt 1 of 2 (points after penalties: 2, 0)" in said
+    for student, points in (("bela", "0, 0"), ("emil", "2, 2"), ("finn", "0, 0")):
+        assert f"{student}: attempt 1 of 2 (points after penalties: {points})" in said
+    attempts.submit(attempts.of("finn")[1])
+    run(course, "tiny", ["finn"], How(pages=False), pool=boxes)
+    assert {row.outcome.student: row.score for row in rows(course, "tiny")}["finn"] == 0
 
 
 def test_a_copy_for_a_student_says_whose_it_is(tmp_path, tiny: TinyCourse):
