@@ -50,7 +50,7 @@ class Term(NamedTuple):
         """Return how a page may write the term: "byte pair encoding (BPE)" has two forms."""
         main, _, other = self.name.partition(" (")
         short = other.removesuffix(")")
-        return [main, short] if short.isupper() else [main]
+        return [main, short] if short.isalnum() else [main]
 
     def pattern(self) -> str:
         """Return a regular expression for all forms, in the singular and the plural; capitals within it matter."""
@@ -66,11 +66,14 @@ class Term(NamedTuple):
 
 @cache
 def terms() -> dict[str, Term]:
-    """Return the terms of the glossary by name, the longest first, so that "causal mask" comes before "mask"."""
+    """Return the terms of the glossary by name, the longest first, so that "causal mask" comes before "mask".
+
+    A term such as "kernel (of a processor)" has a second meaning elsewhere, and is left out.
+    """
     if not SOURCE.exists():  # a part of the book is built by itself
         return {}
     entries = ENTRY.findall(SOURCE.read_text().split(":::{glossary}\n")[1].split("\n:::")[0] + "\n")
-    found = [Term(name, plain(text)) for name, text in entries]
+    found = [Term(name, plain(text)) for name, text in entries if not re.search(r" \((?!\w+\))", name)]
     return {term.name: term for term in sorted(found, key=lambda term: -len(term.name))}
 
 
