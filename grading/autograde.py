@@ -14,6 +14,8 @@ from grading.exchange import SECRET, TIMESTAMP
 from grading.first_answers import keep_first_answers
 from grading.judge import Judge
 from grading.notebook_template import VERDICT_KEY, NotebookTemplate
+from grading.options_shown import OptionsShown
+from grading.own_names import own_names
 from grading.pool import run_here
 from grading.read_submission import read_submission
 from grading.release import notebook_templates, register
@@ -70,8 +72,12 @@ class Grade(NbGraderPreprocessor):  # type: ignore[misc]
         (result,) = run_here([template.task(nb, judge, Limits(), sandboxed=True)])
         if result.lost:
             raise GradingError(result.lost)
-        student = resources["nbgrader"]["student"]
-        keep_first_answers(course, resources["nbgrader"]["assignment"], student, template.choices(nb, result))
+        student, assignment = resources["nbgrader"]["student"], resources["nbgrader"]["assignment"]
+        choices = [*template.choices(nb, result)]
+        read = read_submission(course.submitted(student, assignment), template)
+        names = own_names(course).get(student, ())
+        OptionsShown(student, names, read.stated, read.repaired.saved).tell(choices)
+        keep_first_answers(course, assignment, student, choices)
         marked, verdict = template.marked(nb, result, judge)
         marked.metadata[VERDICT_KEY] = {"verdict": verdict.verdict, "reason": verdict.reason}
         return marked, resources

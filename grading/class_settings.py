@@ -13,7 +13,7 @@ from grading.course import Course, GradingError
 
 MAX_SETTINGS_BYTES = 1_000_000
 NAME = "course.toml"
-COLUMNS = ("id", "moodle_identifier", "name", "first_name", "last_name", "email", "lms_user_id")
+COLUMNS = ("id", "moodle_identifier", "name", "first_name", "last_name", "email", "lms_user_id", "login", "sis_id")
 ABOUT_ROSTER = """\
 The columns of the class list that `python -m grading roster FILE.csv` reads, and the students who have left.
 They keep their marks, but nobody expects further work from them."""

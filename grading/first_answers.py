@@ -25,7 +25,7 @@ def keep_first_answers(
     """
     before, chosen = first_answers(course, assignment, student), dict[str, str]()
     for graded_cell, answered in choices:
-        answered.student, answered.first = student, before.get(graded_cell.cell)
+        answered.student, answered.first = answered.student or student, before.get(graded_cell.cell)
         if counts := read_choice(graded_cell, answered).letter:
             chosen[graded_cell.cell] = counts
     add_first_answers(course, assignment, student, chosen)

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from attnlib.checks.options import Question
 from grading._untyped import NotebookNode, is_grade, is_solution, new_output, read_notebook
 from grading.graded_cell import GradedCell, is_autograded, read_graded_cell
 from grading.judge import Judge, error
-from grading.options_shown import question_shown, stated_student
+from grading.options_shown import question_shown
 from grading.sandbox.limits import Limits
 from grading.task import Answered, Result, Step, Task
 from grading.verdict import Verdict
@@ -84,13 +85,16 @@ class NotebookTemplate:
                 found[name] = {at for at, names in made.items() if names & asked} or last
         return found
 
+    @property
+    def questions(self) -> list[Question]:
+        """The multiple-choice questions of the notebook."""
+        return [cell.question for cell in self.graded_cells.values() if cell.question]
+
     def choices(self, notebook: NotebookNode, result: Result) -> Iterator[tuple[GradedCell, Answered]]:
-        """Yield the multiple-choice questions, what came back for each, and the student whom the notebook states."""
-        stated = stated_student(notebook)
+        """Yield the multiple-choice questions, and what came back for each."""
         for i, cell in enumerate(_code(notebook)):
             graded_cell = self.graded_cells.get(_name(cell)) if is_autograded(cell) else None
             if graded_cell and graded_cell.question and i in result.answered:
-                result.answered[i].stated = stated
                 yield graded_cell, result.answered[i]
 
     def marked(self, notebook: NotebookNode, result: Result, judge: Judge) -> tuple[NotebookNode, NotebookVerdict]:

@@ -12,6 +12,7 @@ from grading import bounded_worker
 from grading._untyped import NotebookNode, as_node
 from grading.graded_cell import is_students
 from grading.notebook_template import NotebookTemplate
+from grading.options_shown import stated_student
 from grading.repair.messages import RefusedError, Repair
 from grading.repair.notebook import RepairedNotebook, digest, repair_notebook
 from grading.static_checks.flags import find_flags
@@ -22,9 +23,10 @@ READING_SECONDS = 10  # processor time to repair a notebook and search its code;
 
 @dataclass(frozen=True)
 class ReadNotebook:
-    """A notebook that is fit to be graded, and why an instructor should look at its code."""
+    """A notebook that is fit to be graded, the id that it states, and why an instructor should look at its code."""
 
     repaired: RepairedNotebook
+    stated: str
     flags: tuple[str, ...]
 
 
@@ -45,26 +47,28 @@ def read_submission(folder: Path, template: NotebookTemplate) -> ReadNotebook:
     if not came:
         said = f"{name} cannot be graded: reading it {failed}. Ask for a notebook with shorter and simpler cells."
         raise RefusedError(Verdict.UNREADABLE, said, digest(folder, name))
-    first, *flags = came
+    first, *rest = came
     if "refused" in first:
         verdict, *rest = first["refused"]
         raise RefusedError(Verdict(verdict), *rest)
     repairs = tuple(Repair(*repair) for repair in first["repairs"])
-    repaired = RepairedNotebook(as_node(first["notebook"]), repairs, first["digest"])
-    return ReadNotebook(
-        repaired, tuple(*flags) if flags else (f"its code could not be searched: searching it {failed}",)
-    )
+    repaired = RepairedNotebook(as_node(first["notebook"]), repairs, first["digest"], first["saved"])
+    if len(rest) < 2:
+        return ReadNotebook(repaired, "", (f"its code could not be searched: searching it {failed}",))
+    stated, flags = rest
+    return ReadNotebook(repaired, stated, tuple(flags))
 
 
 def _read(folder: Path, name: str, template: NotebookNode, forbidden: Mapping[str, Sequence[str]]) -> Iterator[Any]:
-    """Yield the notebook, or why there is none, and then the flags."""
+    """Yield the notebook, or why there is none, and then the id that it states, and the flags."""
     try:
         repaired = repair_notebook(folder, name, template)
     except RefusedError as refused:
         yield {"refused": [refused.verdict, refused.reason, refused.digest]}
         return
     repairs = [[repair.kind, repair.text] for repair in repaired.repairs]
-    yield {"notebook": repaired.notebook, "repairs": repairs, "digest": repaired.digest}
+    yield {"notebook": repaired.notebook, "repairs": repairs, "digest": repaired.digest, "saved": repaired.saved}
+    yield stated_student(repaired.notebook)
     cells = [
         (str(cell.id), cell.source)
         for cell in repaired.notebook.cells

@@ -7,7 +7,6 @@ from hashlib import sha256
 from logging import Logger
 from pathlib import Path
 
-from attnlib.checks.student import normal
 from grading._untyped import NotebookNode, notebook_text
 from grading.bounded_worker import LostError
 from grading.course import Course
@@ -16,8 +15,9 @@ from grading.gradebook.assignment import AssignmentGradebook
 from grading.judge import Judge
 from grading.lateness import Lateness
 from grading.notebook_template import VERDICT_KEY, NotebookTemplate, NotebookVerdict, worst
-from grading.options_shown import stated_student
+from grading.options_shown import OptionsShown
 from grading.outcome import Outcome, findings
+from grading.own_names import own_names
 from grading.pool import ResultList
 from grading.read_submission import read_submission
 from grading.rendering import harmless
@@ -32,7 +32,6 @@ from grading.version import version
 
 UNSANDBOXED = "UNSANDBOXED: the code was not shut in; it could have read files and awarded itself marks"
 MAX_FLAGS_OF_SUBMISSION = 12  # flags shown for one submission
-ANOTHER_ORDER = "its options were shown in the order of another student: {!r}"
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,7 @@ class Submission:
     tasks: tuple[Task, ...] = ()
     repairs: tuple[Repair, ...] = ()
     flags: tuple[str, ...] = ()
+    shown: dict[str, OptionsShown] = field(default_factory=dict)
     refused: RefusedError | None = None
     same: bool = False  # whether it was graded before, so that marks given by hand still count
     lost: str = ""  # why it could not be read, if the submission was not the cause
@@ -67,6 +67,7 @@ class Submissions:
         self.course, self.assignment, self.templates, self.judge = course, assignment, templates, judge
         self.limits, self.log, self.sandboxed = limits, log, sandboxed
         self._asked = asked(templates, sandboxed=sandboxed)
+        self._names = own_names(course)
 
     def digest(self, student: str) -> str:
         """Return the digest that :meth:`read` would compute, without parsing the submission."""
@@ -93,6 +94,7 @@ class Submissions:
         notebooks: dict[str, NotebookNode] = {}
         repairs: list[Repair] = []
         flags: list[str] = []
+        shown: dict[str, OptionsShown] = {}
         refusals: list[RefusedError] = []
         for template in self.templates:
             try:
@@ -107,12 +109,14 @@ class Submissions:
             came.append(read.repaired.digest)
             notebooks[template.name] = read.repaired.notebook
             repairs += read.repaired.repairs
+            names, saved = self._names.get(student, ()), read.repaired.saved
+            shown[template.name] = OptionsShown(student, names, read.stated, saved)
             flags += read.flags
         refused = refusals[0] if refusals else None
         tasks = tuple(self._task(name, notebook) for name, notebook in notebooks.items())
         digest = _digest(came, self._asked)
         same = before == digest
-        return Submission(student, digest, notebooks, tasks, tuple(repairs), tuple(flags), refused, same)
+        return Submission(student, digest, notebooks, tasks, tuple(repairs), tuple(flags), shown, refused, same)
 
     def _task(self, name: str, notebook: NotebookNode) -> Task:
         return self._template(name).task(notebook, self.judge, self.limits, sandboxed=self.sandboxed)
@@ -159,7 +163,9 @@ class Submissions:
         marked, verdicts = {}, []
         for (name, notebook), result in zip(submission.notebooks.items(), results, strict=True):
             template = self._template(name)
-            keep_first_answers(self.course, self.assignment, student, template.choices(notebook, result))
+            choices = [*template.choices(notebook, result)]
+            submission.shown[name].tell(choices)
+            keep_first_answers(self.course, self.assignment, student, choices)
             marked[name], verdict = template.marked(notebook, result, self.judge)
             marked[name].metadata[VERDICT_KEY] = {"verdict": verdict.verdict, "reason": verdict.reason}
             verdicts.append(verdict)
@@ -189,9 +195,7 @@ class Submissions:
         """Return why an instructor should look at a submission."""
         bare = [] if self.sandboxed else [UNSANDBOXED]
         others = [
-            ANOTHER_ORDER.format(stated)
-            for stated in map(stated_student, submission.notebooks.values())
-            if normal(stated) not in ("", normal(submission.student))
+            flag for name, shown in submission.shown.items() for flag in shown.flags(self._template(name).questions)
         ]
         repairs = (str(repair.text) for repair in submission.repairs[:MAX_FLAGS_OF_SUBMISSION])
         return [*[*bare, *others, *submission.flags][:MAX_FLAGS_OF_SUBMISSION], *repairs]

@@ -58,7 +58,8 @@ class Answered:
 
     ``tests`` holds the outcomes of tests by the number of the implementation, and ``used`` the kinds of their inputs.
     The rest does not come from the box: ``first`` is the option that counts because an earlier submission chose it,
-    ``student`` who handed the answer in, and ``stated`` the student whose order of options the notebook asks for.
+    ``student`` the id in whose order of options the answer is read, ``stated`` the one that the notebook states, and
+    ``differs`` says whether the notebook was saved with the options in another order.
     """
 
     facts: dict[str, Any] | None = None
@@ -68,6 +69,7 @@ class Answered:
     first: str | None = None
     student: str = ""
     stated: str = ""
+    differs: bool = False
 
 
 @dataclass

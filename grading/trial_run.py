@@ -6,6 +6,7 @@ from pathlib import Path
 
 from grading.course import Course, environment
 from grading.first_answers import add_first_answers, first_answers
+from grading.own_names import keep_names, own_names
 from grading.pool import Pool
 from grading.repair.files import MAX_NOTEBOOK_BYTES
 from grading.report import Row, rows
@@ -18,13 +19,15 @@ OWN_GRADEBOOK = ""  # with this value of ATTENTION_DB, a class keeps its gradebo
 
 @contextmanager
 def trial_class(course: Course, assignment: str, students: Iterable[str]) -> Iterator[Course]:
-    """Make a class in which the first answers of students count as they do in the real one.
+    """Make a class in which the first answers of students, and their own names, count as they do in the real one.
 
     Raises:
         GradingError: a student's first answers cannot be read.
     """
+    names = own_names(course)
     with temporary("trial") as place, environment("ATTENTION_DB", OWN_GRADEBOOK):
         trial = Course(course.root, place)
+        keep_names(trial, names)
         for student in students:
             add_first_answers(trial, assignment, student, first_answers(course, assignment, student))
         yield trial

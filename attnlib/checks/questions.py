@@ -19,7 +19,11 @@ HANDED_IN = (
 )
 ANOTHER_STUDENT = (
     "Your notebook shows the options in the order of {0!r}, but {1!r} handed it in, so your letter was read in the "
-    "order of {1!r}. State your own id with set_student(…)."
+    "order of {1!r}. State the id that your course site or instructor names with set_student(…)."
+)
+SAVED_OTHERWISE = (
+    "Your notebook was saved with the options in another order than that of {0!r}, in which your letter was read. "
+    "State the id that your course site or instructor names with set_student(…), run the notebook again, and save it."
 )
 FIRST_COUNTS = "Your first answer that was graded counts, and it was {}. A later answer does not change the points."
 
@@ -42,8 +46,9 @@ class Choice:
         points: what the right answer earns; None outside of a graded cell.
         key: what is right; None in a student's notebook, which does not know it.
         first: the option that counts because an earlier submission that was graded chose it.
-        student: who hands the answer in, or "" if nobody knows; options in an order of their own are read by it.
+        student: the id in whose order a letter from P on is read, or "" if nobody knows whose answer this is.
         stated: the id that the notebook states, or "" if it states none.
+        differs: whether the notebook was saved with the options in another order than the student's.
     """
 
     question: Question
@@ -53,6 +58,7 @@ class Choice:
     first: str | None = None
     student: str = ""
     stated: str = ""
+    differs: bool = False
 
     @property
     def letter(self) -> str | None:
@@ -142,8 +148,10 @@ class Choice:
         said = [self._chose(), HANDED_IN] if self.key is None else [self.options.filled(self.key.why[self.letter])]
         if self.letter != self._chosen:
             said.append(FIRST_COUNTS.format(self.shown))
-        if self.options.student and self.stated and normal(self.stated) != normal(self.student):
+        if self.options.student and normal(self.stated) not in ("", normal(self.student)):
             said.append(ANOTHER_STUDENT.format(self.stated, self.student))
+        elif self.options.student and self.differs:
+            said.append(SAVED_OTHERWISE.format(self.student))
         return "\n".join(said)
 
     def _chose(self) -> str:

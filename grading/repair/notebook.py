@@ -1,5 +1,6 @@
 """Repair one notebook: all steps from a student's folder to a notebook that is fit to be graded."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,15 +12,20 @@ from grading.repair.files import find_candidates
 from grading.repair.match_cells import template_cells
 from grading.repair.messages import RefusedError, Repair
 from grading.repair.pictures import Pictures
+from grading.repair.saved_options import saved_options
 
 
 @dataclass(frozen=True)
 class RepairedNotebook:
-    """A notebook that is fit to be graded, what was repaired, and the SHA-256 digest of the bytes that came."""
+    """A notebook that is fit to be graded, what was repaired, and the SHA-256 digest of the bytes that came.
+
+    ``saved`` holds the options that the notebook was saved with, by the name of the question.
+    """
 
     notebook: NotebookNode
     repairs: tuple[Repair, ...]
     digest: str
+    saved: Mapping[str, str]
 
 
 def repair_notebook(folder: Path, name: str, template: NotebookNode) -> RepairedNotebook:
@@ -41,7 +47,7 @@ def repair_notebook(folder: Path, name: str, template: NotebookNode) -> Repaired
     notebook = assemble(cells, chosen.found, expected, template, pictures)
     different = differences(cells, chosen.found, expected)
     repairs = (*chosen.repairs, *another_kernel(kernel, template), *different, *pictures.repairs())
-    return RepairedNotebook(notebook, repairs, came.digest)
+    return RepairedNotebook(notebook, repairs, came.digest, saved_options(cells, chosen.found, template))
 
 
 def digest(folder: Path, name: str) -> str:

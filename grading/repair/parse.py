@@ -12,6 +12,7 @@ from grading.repair.messages import Repair, UnreadableError, printable
 from grading.text import counted
 
 MOST_CELLS, MAX_NOTEBOOK_TEXT = 500, 500_000  # far more than any answer needs, but not too much for a page
+MAX_SAVED_TEXT = 5_000  # characters of a cell's output; the options of a question have fewer than 1,000
 MAX_JSON_VALUES = 2_000_000  # limits memory, since three bytes of JSON can take seventy
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -32,7 +33,7 @@ _CLEANED = {
 class SubmittedCell:
     """A cell of a notebook: its kind ("code", "markdown" or "raw"), text, id, and the name nbgrader gave to it.
 
-    ``attachments`` are as they came, and may be anything.
+    ``attachments`` are as they came, and may be anything. ``saved`` is the beginning of its output, if that is text.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class SubmittedCell:
     id: str | None
     name: str | None
     attachments: object = field(default=None, kw_only=True)
+    saved: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -104,10 +106,20 @@ def _cells(raw: list[Any]) -> tuple[tuple[SubmittedCell, ...], list[Repair]]:
         if isinstance(cell, dict):
             kind = _KINDS.get(_text(cell.get("cell_type")) or "", "raw")
             name = _within(cell, "metadata", "nbgrader", "grade_id")
-            attachments = cell.get("attachments")
-            cells.append(SubmittedCell(kind, source, _text(cell.get("id")), _text(name), attachments=attachments))
+            about = (kind, source, _text(cell.get("id")), _text(name))
+            saved = _saved(cell.get("outputs"))
+            cells.append(SubmittedCell(*about, attachments=cell.get("attachments"), saved=saved))
     repairs = [Repair(kind, _CLEANED[kind].format(counted(n, "cell"))) for kind, n in sorted(cleaned.items())]
     return tuple(cells), repairs
+
+
+def _saved(outputs: object) -> str:
+    """Return the beginning of the text in a cell's outputs."""
+    found = []
+    for output in outputs if isinstance(outputs, list) else ():
+        came = _within(output, "data", "text/plain") or _within(output, "text")
+        found.append("".join(filter(_text, came)) if isinstance(came, list) else _text(came) or "")
+    return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", "\n".join(found)[:MAX_SAVED_TEXT])
 
 
 def _source(cell: object) -> list[object]:

@@ -22,6 +22,7 @@ class Changes:
         missing: the students on the class list who are not in the file, and have not left.
         notes: what else a person should know, one sentence each.
         problems: the lines that contradict the gradebook or each other.
+        names: the other names of the students in the file, by id: the login, and an id that is not the gradebook's.
     """
 
     new: tuple[StudentEntry, ...]
@@ -31,6 +32,7 @@ class Changes:
     missing: tuple[StudentEntry, ...]
     notes: tuple[str, ...]
     problems: tuple[Problem, ...]
+    names: Mapping[str, tuple[str, ...]]
 
 
 def compare(
@@ -58,7 +60,12 @@ def compare(
         missing=tuple(known[student] for student in sorted(set(class_list) - after.keys() - set(left))),
         notes=(*notes, *_namesakes(everybody.values())),
         problems=tuple(problems),
+        names={student: _other_names(student, listed) for student, listed in found.items()},
     )
+
+
+def _other_names(student: str, listed: Listed) -> tuple[str, ...]:
+    return tuple(name for name in (listed.entry.id, *listed.names) if name != student)
 
 
 def identified(

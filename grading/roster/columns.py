@@ -20,6 +20,8 @@ class Columns:
         last_name: the last name.
         email: the e-mail address.
         lms_user_id: the number that the learning management system itself uses.
+        login: the name with which the student logs in. A notebook may state it in place of the id.
+        sis_id: the number or name that the university's information system uses. A notebook may state it, too.
     """
 
     id: str = ""
@@ -29,6 +31,8 @@ class Columns:
     last_name: str = ""
     email: str = ""
     lms_user_id: str = ""
+    login: str = ""
+    sis_id: str = ""
 
     @property
     def used(self) -> dict[str, str]:
@@ -45,17 +49,19 @@ class System:
     columns: Columns
 
 
-NAMES = Columns(first_name="First name", last_name="Last name", email="Email address")
-CANVAS = Columns(id="ID", name="Student", first_name="FirstName", last_name="LastName", lms_user_id="ID")
-WORKSHEET = Columns(moodle_identifier="Identifier", name="Full name", email="Email address")
+NAMES = Columns(first_name="First name", last_name="Last name", email="Email address", sis_id="ID number")
+CANVAS_NAMES = Columns(lms_user_id="ID", login="SIS Login ID", sis_id="SIS User ID")
+CANVAS = replace(CANVAS_NAMES, id="ID", name="Student", first_name="FirstName", last_name="LastName")
+WORKSHEET = Columns(moodle_identifier="Identifier", name="Full name", email="Email address", sis_id="ID number")
 NBGRADER = Columns(id="id", first_name="first_name", last_name="last_name", email="email", lms_user_id="lms_user_id")
+BLACKBOARD = replace(NAMES, id="Username", email="Email", sis_id="Student ID")
 SYSTEMS = (
     System("Canvas", ("ID", "Section", "Student"), CANVAS),
     System("Canvas", ("ID", "Section", "FirstName", "LastName"), CANVAS),
     System("Moodle (grading worksheet)", ("Identifier", "Full name"), WORKSHEET),
     System("Moodle", ("Username", "First name", "Last name", "Email address"), replace(NAMES, id="Username")),
     System("Moodle", ("First name", "Last name", "Email address"), replace(NAMES, id="Email address")),
-    System("Blackboard", ("Username", "First Name", "Last Name"), replace(NAMES, id="Username", email="Email")),
+    System("Blackboard", ("Username", "First Name", "Last Name"), BLACKBOARD),
     System("nbgrader", ("id", "first_name", "last_name"), NBGRADER),
 )
 

@@ -10,6 +10,7 @@ from grading.csv_file import read_csv
 from grading.gradebook.lookup import shown as shown_url
 from grading.gradebook.students import students, with_work, written
 from grading.outcome import plain
+from grading.own_names import keep_names
 from grading.roster.changes import Changes, compare, shown
 from grading.roster.columns import Columns, columns_of
 from grading.roster.read_students import Problem, read_students
@@ -76,3 +77,4 @@ def _write(course: Course, changes: Changes, settings: RosterSettings, *, comple
     left = (settings.left | gone - removed) - {entry.id for entry in changes.back}
     with written(url, changes.new, [new for _, new in changes.changed], removed):
         write_roster(course, RosterSettings(settings.columns, frozenset(left)))
+        keep_names(course, changes.names, removed)

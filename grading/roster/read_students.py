@@ -33,10 +33,11 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class Listed:
-    """A student as a line of the file describes them."""
+    """A student as a line of the file describes them. ``names`` are the login and the like, if the file has them."""
 
     line: int
     entry: StudentEntry
+    names: tuple[str, ...] = ()
 
 
 def read_students(lines: Sequence[Line], columns: Columns) -> tuple[list[Listed], list[Problem]]:
@@ -51,7 +52,7 @@ def read_students(lines: Sequence[Line], columns: Columns) -> tuple[list[Listed]
     found: dict[str, Listed] = {}
     problems: list[Problem] = []
     for line in rows:
-        listed = Listed(line.number, _entry(line.cells, at))
+        listed = _listed(line, at)
         wrong = [*_cells(line, len(header)), *_wrong(listed.entry)]
         earlier = found.setdefault(listed.entry.id.casefold(), listed)
         if not wrong and earlier.entry != listed.entry:
@@ -71,15 +72,16 @@ def _cells(line: Line, expected: int) -> Iterator[str]:
         )
 
 
-def _entry(cells: Sequence[str], at: Mapping[str, int]) -> StudentEntry:
-    values = {field: _clean(cells[i]) if i < len(cells) else "" for field, i in at.items()}
+def _listed(line: Line, at: Mapping[str, int]) -> Listed:
+    values = {field: _clean(line.cells[i]) if i < len(line.cells) else "" for field, i in at.items()}
+    names = tuple(filter(None, (values.pop("login", ""), values.pop("sis_id", ""))))
     name, identifier = values.pop("name", ""), values.pop("moodle_identifier", None)
     if identifier is not None:
         values["id"] = _moodle_id(name, identifier)
     if name and not (values.get("first_name") or values.get("last_name")):
         last, _, first = name.partition(", ")  # without a comma, nobody knows where the last name begins
         values |= {"first_name": first, "last_name": last}
-    return StudentEntry(**values)
+    return Listed(line.number, StudentEntry(**values), names)
 
 
 def _clean(text: str) -> str:

@@ -18,6 +18,7 @@ from grading.course import Course, GradingError
 from grading.deadlines.table import forget as forget_grants
 from grading.gradebook.create import open_gradebook
 from grading.marking.shares import forget as forget_shares
+from grading.own_names import NAME, keep_names, other_names
 from grading.run_state import RunState, lock
 from grading.student_data.export import require_student
 from grading.student_data.places import class_places, is_about, log_entries, own_places
@@ -36,6 +37,7 @@ def kept(course: Course, student: str) -> str:
     lines = [str(place) for place in own_places(course, student)]
     logged = list(log_entries(course, student))
     lines += [f"{course.reports(name) / 'audit.log'}: entry {entry.number}" for name, entry in logged]
+    lines += [f"{course.folder / NAME}: other names"] if student in other_names(course) else []
     lines += [f"{place}, about the whole class" for place in class_places(course)]
     return "\n".join([*lines, "the gradebook: the student, with all submissions, marks and comments"])
 
@@ -58,6 +60,7 @@ def erase(course: Course, student: str, by: str, why: str) -> str:
             _forget_lines(course, course.log(assignment), _names(student))
         forget_grants(course, student)
         forget(course, student)
+        keep_names(course, {}, [student])
         settings = read_roster(course)
         if student in settings.left:
             write_roster(course, replace(settings, left=settings.left - {student}))

@@ -24,6 +24,7 @@ from grading.deadlines.table import read_table
 from grading.gradebook.create import open_gradebook
 from grading.gradebook.students import StudentEntry, students
 from grading.outcome import plain
+from grading.own_names import other_names
 from grading.student_data.places import log_entries, own_places
 from grading.text import counted
 
@@ -52,7 +53,7 @@ def export_student(course: Course, student: str, out: Path) -> str:
     """
     entry = require_student(course, student)
     said = {
-        "student.json": asdict(entry),
+        "student.json": asdict(entry) | {"other_names": other_names(course).get(student, [])},
         "gradebook.json": list(_submissions(course, student)),
         "log.json": [{"assignment": name, **one.said} for name, one in log_entries(course, student)],
         "deadlines.json": [asdict(row) for row in _grants(course, student)],

@@ -9,6 +9,7 @@
 | ``reports/ASSIGNMENT/audit.log`` | who changed which mark when | until it is erased |
 | ``reports/ASSIGNMENT``, other files | tables and pages about the class | until they are written again |
 | ``deadlines.csv``, ``course.toml``, ``logs/`` | extensions, who has left, messages of runs | until it is erased |
+| ``other-names.json`` | the login and the university's number | until it is erased |
 """
 
 import os

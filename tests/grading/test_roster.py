@@ -10,6 +10,7 @@ from grading.class_settings import RosterSettings, read_roster, write_roster
 from grading.course import Course, GradingError
 from grading.csv_file import read_csv
 from grading.gradebook.students import StudentEntry, students
+from grading.own_names import own_names
 from grading.roster.changes import compare, shown
 from grading.roster.columns import Columns, columns_of
 from grading.roster.importing import import_roster
@@ -269,6 +270,7 @@ class TestImport:
         assert main(command) == 0
         assert capsys.readouterr().out.partition("Written")[0] == dry.partition("This was")[0]
         assert self.of(course) == {"1001": ADA, "1002": BELA}
+        assert own_names(course) == {"1001": {"1001", "s1", "ada"}, "1002": {"1002", "s2", "bela@uni.edu"}}
 
     def test_one_bad_line_and_nothing_is_imported(self, course, tmp_path, capsys):
         (file := tmp_path / "a.csv").write_text(f"{NBGRADER}..,Béla,Bartók,\n,,x,\n", encoding="utf-8")

@@ -17,6 +17,7 @@ from grading.gradebook.create import open_gradebook
 from grading.gradebook.students import students
 from grading.marking.shares import divide
 from grading.outcome import Outcome
+from grading.own_names import keep_names
 from grading.release import register
 from grading.run_state import RunState
 from grading.student_data.erase import erase, kept
@@ -54,6 +55,7 @@ def course(tmp_path):
     run_state.finish()
     add(course, [Grant(student, "*", "", "1", "E. Noether", "flu") for student in ("ada", "adam")])
     divide(course, ASSIGNMENT, ["mary"], "student", 0)
+    keep_names(course, {student: [f"login of {student}"] for student in ("ada", "adam")})
     return course
 
 
@@ -82,6 +84,7 @@ def test_an_export_holds_everything_about_the_student_and_nothing_about_others(c
     assert entry["student"] == "ada"
     assert said.endswith(", 1 line of the log")
     assert json.loads(content["deadlines.json"])[0]["why"] == "flu"
+    assert json.loads(content["student.json"])["other_names"] == ["login of ada"]
     assert not any("adam" in text for text in content.values())
     with pytest.raises(GradingError, match="already exists"):
         export_student(course, "ada", tmp_path / "ada.zip")
