@@ -340,7 +340,7 @@ def test_rope_says_that_it_needs_pairs_and_comes_into_force_where_it_gets_them(a
     explorer = at("positions")
     explorer.choose("Heads", "4")
     explorer.choose("Positions", "RoPE")
-    assert "RoPE turns pairs" in explorer.message()
+    assert "RoPE rotates pairs" in explorer.message()
     explorer.agrees(WHO, heads=4, positions="sinusoidal")  # the arrow keys came by it
     explorer.choose("Heads", "2")
     assert not explorer.message()
@@ -853,7 +853,7 @@ def test_nothing_moves_by_itself(opened, chapter, tag):
 
 
 def test_the_script_is_loaded_where_it_is_needed_and_nowhere_else():
-    signs = r"<attention-(explorer|heads)\b", r"explorer\.css", r"explorer/explorer\.js"
+    signs = r"<attention-(explorer|heads)\b", r"<link[^>]*explorer\.css", r"explorer/explorer\.js"
     having = {sign: set() for sign in signs}
     for name in pages():
         for what, where in having.items():

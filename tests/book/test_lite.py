@@ -69,7 +69,7 @@ def test_attnlib_is_there_as_it_is_here_and_alone():
     wheel = zipfile.ZipFile(LITE / "pypi" / f"attnlib-{attnlib.__version__}-py3-none-any.whl")
     about = f"attnlib-{attnlib.__version__}.dist-info/"
     carried = {name: wheel.read(name) for name in wheel.namelist() if not name.startswith(about)}
-    library = [path for path in (ROOT / "attnlib").rglob("*") if path.suffix in {".py", ".txt", ".typed"}]
+    library = [path for path in (ROOT / "attnlib").rglob("*") if path.suffix in {".py", ".toml", ".txt", ".typed"}]
     assert carried == {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in library}
     asked = map(Requirement, email.message_from_bytes(wheel.read(f"{about}METADATA")).get_all("Requires-Dist"))
     there = {"sys_platform": "emscripten", "extra": ""}

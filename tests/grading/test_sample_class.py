@@ -154,8 +154,8 @@ def test_its_download_is_collected_like_one_of_blackboards(tmp_path):
     course = Course.at(ROOT, tmp_path / "class")
     import_roster(course, tmp_path / "practice" / "students.csv", {})
     said = collect(course, ASSIGNMENT, [tmp_path / "practice" / "submissions.zip"], UTC)
-    assert "submissions.zip: files as in a download from Blackboard" in said
-    assert "handed in nothing (1):\n  Nora Berg (nora)\n" in said
+    assert "submissions.zip: recognised as a download from Blackboard" in said
+    assert "nothing handed in (1):\n  Nora Berg (nora)\n" in said
     assert course.students() == sorted(EXPECTED)
     times = {name: handed_in(course.submitted(name, ASSIGNMENT)).when for name in EXPECTED}
     assert [name for name, when in times.items() if when > datetime(2030, 1, 31, 23, 59)] == ["jun"]
