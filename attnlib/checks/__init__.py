@@ -109,9 +109,9 @@ def show_options(name: str) -> None:
     Example:
         >>> set_student("ada")
         >>> show_options("reading-an-alignment")
-        P. 8 and 9
-        Q. 0 and 1
-        R. 12 and 13
+        P. 12 and 13
+        Q. 8 and 9
+        R. 0 and 1
         S. 5 and 6
         >>> set_student("")
     """
