@@ -84,7 +84,7 @@ test: ## set up and check everything: lint, types, tests, notebooks, book
 together-book together-grading together-library: together-%:
 	@set -o pipefail; $(if $(findstring library,$*),nice -n 5) $(MAKE) --no-print-directory test-$* 2>&1 | sed -u 's/^/$*: /'
 
-check: ## lint, types and the fast tests of every part: two minutes, before each commit
+check: ## lint, types and the fast tests of every part, before each commit
 	@$(MAKE) --no-print-directory -j 2 lint fast
 
 fast: $(TESTING) | bubblewrap
