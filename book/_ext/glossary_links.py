@@ -118,9 +118,9 @@ def is_emphasised(text: nodes.Text) -> bool:
 
 def parts(text: nodes.Text, linked: set[str], emphasised: bool) -> Iterator[nodes.Node]:
     """Yield a text in parts, with a reference for each term that is not linked yet, and add these terms."""
-    said, rest = str(text), 0
+    said, rest, known = str(text), 0, [*terms().values()]
     for found in expression().finditer(said):
-        term = list(terms().values())[int(str(found.lastgroup)[1:])]
+        term = known[int(str(found.lastgroup)[1:])]
         if term.name in linked or (term.needs_emphasis() and not emphasised):
             continue
         linked.add(term.name)
@@ -163,8 +163,9 @@ def merge(_app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildE
 def finish_page(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Add the definitions to the links of a page, or to the glossary the pages that use its terms."""
     if docname == GLOSSARY:
+        in_order = [*app.env.collect_relations()]
         for item in doctree.findall(nodes.definition_list_item):
-            name_pages(app, item)
+            name_pages(app, item, in_order)
         return
     by_id = {anchor: terms()[name] for name, anchor in anchors(app.env).items() if name in terms()}
     for link in doctree.findall(nodes.reference):
@@ -181,12 +182,12 @@ def anchors(env: BuildEnvironment) -> dict[str, str]:
     return {name: anchor for name, _, kind, _, anchor, _ in objects if kind == "term"}
 
 
-def name_pages(app: Sphinx, item: nodes.definition_list_item) -> None:
-    """Add to an entry of the glossary the first pages that use its term, in the order of the book."""
+def name_pages(app: Sphinx, item: nodes.definition_list_item, in_order: list[str]) -> None:
+    """Add to an entry of the glossary the first pages that use its term, given all pages in the order of the book."""
     name = next(item.findall(nodes.term)).astext()
-    order = [page for page in app.env.collect_relations() if name in uses(app.env).get(page, ())]
+    using = [page for page in in_order if name in uses(app.env).get(page, ())]
     links: list[nodes.Node] = []
-    for page in order[:MOST_PAGES]:
+    for page in using[:MOST_PAGES]:
         title = nodes.inline("", app.env.titles[page].astext())
         links += [nodes.Text(", " if links else "Used in: "), make_refnode(app.builder, GLOSSARY, page, "", title)]
     if links:
