@@ -28,7 +28,7 @@ def keep_first_answers(
         answered.student, answered.first = answered.student or student, before.get(graded_cell.cell)
         if counts := read_choice(graded_cell, answered).letter:
             chosen[graded_cell.cell] = counts
-    add_first_answers(course, assignment, student, chosen)
+    _write(course, assignment, student, before, chosen)
 
 
 def add_first_answers(course: Course, assignment: str, student: str, chosen: Mapping[str, str]) -> None:
@@ -37,7 +37,11 @@ def add_first_answers(course: Course, assignment: str, student: str, chosen: Map
     Raises:
         GradingError: the file with the student's first answers cannot be read.
     """
-    before = first_answers(course, assignment, student)
+    _write(course, assignment, student, first_answers(course, assignment, student), chosen)
+
+
+def _write(course: Course, assignment: str, student: str, before: Mapping[str, str], chosen: Mapping[str, str]) -> None:
+    """Write the first answers that were known before, and new ones, if there are any."""
     if chosen.keys() - before.keys():
         content = json.dumps({**chosen, **before}, indent=1)
         course.files.write(first_answers_file(course, assignment, student), content.encode())
