@@ -18,7 +18,15 @@ from torch import Tensor, nn
 
 from attnlib._arrays import at_least_float32, is_autocast_enabled
 from attnlib._torch_tracing import is_eager_on_cpu
-from attnlib._torch_unchanged_layers import GLOBAL_HOOKS, Kinds, Layer, Parameters, UnchangedLayers, hooks_of
+from attnlib._torch_unchanged_layers import (
+    GLOBAL_HOOKS,
+    Kinds,
+    Layer,
+    Parameters,
+    UnchangedLayers,
+    has_own_call,
+    hooks_of,
+)
 from attnlib.cache import KVCache
 from attnlib.positions import RopeScaling, rope_tables
 from attnlib.sdpa import scaled_dot_product_attention
@@ -92,10 +100,10 @@ class FastLayers:
 
 def normalize(norm: nn.Module, x: Tensor) -> Tensor:
     """Return what a norm makes of the states (B, T, E): briefly for one vector, if nobody has changed the norm."""
-    own = norm.__dict__
-    if x.shape[:-1] != (1, 1) or type(norm) is not nn.RMSNorm or "forward" in own or "_compiled_call_impl" in own:
+    if x.shape[:-1] != (1, 1) or not _is_plain_inference(x) or type(norm) is not nn.RMSNorm:
         return norm(x)
-    if not _is_plain_inference(x) or any(GLOBAL_HOOKS) or any(hooks_of(own)):
+    own = norm.__dict__
+    if has_own_call(own) or any(GLOBAL_HOOKS) or any(hooks_of(own)):
         return norm(x)
     return _normed(norm, x.view(-1)).view(x.shape)
 

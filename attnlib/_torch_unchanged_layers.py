@@ -66,7 +66,7 @@ class UnchangedLayers:
         self._types = [*map(type, self._called)]
         self._attributes = [module.__dict__ for module in self._called]
         self._counts = [*map(len, self._attributes)]  # an attribute that was added may be called instead
-        if any("forward" in own or "_compiled_call_impl" in own for own in self._attributes):
+        if any(map(has_own_call, self._attributes)):
             raise LookupError
         self._hooks = [*GLOBAL_HOOKS, *chain.from_iterable(map(hooks_of, self._attributes))]
 
@@ -95,6 +95,11 @@ class UnchangedLayers:
         self._containers += [parts, of_attend, of_ff]
         self._called += [part for part in (layer, attend, ff, *linears, *norms) if part is not None]
         self.layers.append(Layer(attend, ff, *(part and part.__dict__["_parameters"] for part in linears), *norms))
+
+
+def has_own_call(attributes: dict[str, Any]) -> bool:
+    """Tell whether a module, given its attributes, calls something other than its class does."""
+    return "forward" in attributes or "_compiled_call_impl" in attributes
 
 
 def _are(parts: list[Any], kinds: set[type] | frozenset[type]) -> bool:
