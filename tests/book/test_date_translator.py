@@ -201,7 +201,7 @@ def test_hostile_text_is_answered_and_the_last_translation_stays(dates):
     assert dates.element.locator("img").count() == 0
     dates.type("14.2.2031")
     dates.said("“14.2.2031” becomes 2031-02-14")
-    assert dates.element.locator(".attn-message").inner_text() == ""
+    dates.element.locator(".attn-message:empty").wait_for(state="attached")
 
 
 def test_a_killed_worker_is_noticed_and_started_again(dates):

@@ -52,6 +52,7 @@ A **mask** and [NaN](#nan), then NaN.
 """
 CONFIG = {
     "extensions": ["myst_parser", "_ext.glossary_links"],
+    "source_suffix": {".md": "markdown"},  # Sphinx's own dictionary keeps what earlier builds of a process added
     "myst_enable_extensions": ["colon_fence", "dollarmath"],
     "html_theme": "basic",
     "html_static_path": [str(STYLE)],
