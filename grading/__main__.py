@@ -51,8 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     _new_course_options(new)
     _class_command(commands, "doctor-course", "say what is missing before a class can be graded, and what to do")
     students = "write one file for students: the notebooks, attnlib and the versions of what they need"
-    bundle = _class_command(commands, "bundle", students)
-    bundle.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: in the class's folder)")
+    _bundle_options(_class_command(commands, "bundle", students))
+    window = "declare an assignment as an exam, move its window, or show the window and who has more time"
+    _exam_options(_command(commands, "exam", window))
     _roster_options(_class_command(commands, "roster", "put a class list into the gradebook, and show what changes"))
     downloads = "read downloads of submissions, keep every attempt, and put the last one in place for grading"
     _collect_options(_command(commands, "collect", downloads))
@@ -98,6 +99,18 @@ def _new_course_options(new: argparse.ArgumentParser) -> None:
     due = 'when an assignment is due, such as 02-self-attention="2030-01-31 23:59 UTC"; may be given several times'
     new.add_argument("--due", action="append", default=[], metavar="ASSIGNMENT=DATE", help=due)
     new.add_argument("--roster", type=Path, metavar="FILE.csv", help="the class list, as for the command roster")
+
+
+def _bundle_options(bundle: argparse.ArgumentParser) -> None:
+    bundle.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: in the class's folder)")
+    only = "write the file for this exam, in which nothing says what is right"
+    bundle.add_argument("--exam", default="", metavar="ASSIGNMENT", type=_folder, help=only)
+
+
+def _exam_options(exam: argparse.ArgumentParser) -> None:
+    exam.add_argument("--begin", default="", metavar="DATE", help='when it begins: "2030-01-31 09:00 UTC", say')
+    ends = "when it ends for the class, which becomes its due date in the gradebook"
+    exam.add_argument("--end", default="", metavar="DATE", help=ends)
 
 
 def _roster_options(roster: argparse.ArgumentParser) -> None:
@@ -256,7 +269,17 @@ def _doctor_course(course: Course, asked: argparse.Namespace) -> int:
 def _bundle(course: Course, asked: argparse.Namespace) -> int:
     from grading.bundle import bundle
 
-    print(bundle(course, asked.out))
+    print(bundle(course, asked.out, asked.exam))
+    return 0
+
+
+def _exam(course: Course, asked: argparse.Namespace) -> int:
+    from grading.exam.command import set_window, shown
+
+    course.require(asked.assignment)
+    if asked.begin or asked.end:
+        set_window(course, asked.assignment, asked.begin, asked.end)
+    print(shown(course, asked.assignment))
     return 0
 
 
@@ -271,12 +294,14 @@ def _roster(course: Course, asked: argparse.Namespace) -> int:
 def _collect(course: Course, asked: argparse.Namespace) -> int:
     from grading.class_settings import read_class
     from grading.collect.collect import collect
+    from grading.exam.declared import exam_names
     from grading.timestamp import time_zone
 
     zone = time_zone(asked.time_zone or read_class(course).time_zone)
     how = {"told": asked.told, "unlisted": asked.unlisted, "dry_run": asked.dry_run}
     print(collect(course, asked.assignment, asked.sources, zone, **how))
-    if read_class(course).attempts == "best" and not asked.dry_run:
+    best = read_class(course).attempts == "best" and asked.assignment not in exam_names(course)
+    if best and not asked.dry_run:
         from grading.collect.best import choose_best
         from grading.run import How
 
@@ -504,6 +529,7 @@ COMMANDS = {
     "new-course": _new_course,
     "doctor-course": _doctor_course,
     "bundle": _bundle,
+    "exam": _exam,
     "roster": _roster,
     "collect": _collect,
     "deadlines": _deadlines,

@@ -10,6 +10,7 @@ from typing import Any
 
 from grading._untyped import NbGraderPreprocessor, NotebookNode
 from grading.course import Course, GradingError, log_file
+from grading.exam.declared import exam_names
 from grading.exchange import SECRET, TIMESTAMP
 from grading.first_answers import keep_first_answers
 from grading.judge import Judge
@@ -75,8 +76,8 @@ class Grade(NbGraderPreprocessor):  # type: ignore[misc]
         student, assignment = resources["nbgrader"]["student"], resources["nbgrader"]["assignment"]
         choices = [*template.choices(nb, result)]
         read = read_submission(course.submitted(student, assignment), template)
-        names = own_names(course).get(student, ())
-        OptionsShown(student, names, read.stated, read.repaired.saved).tell(choices)
+        names, exam = own_names(course).get(student, ()), assignment in exam_names(course)
+        OptionsShown(student, names, read.stated, read.repaired.saved, exam).tell(choices)
         keep_first_answers(course, assignment, student, choices)
         marked, verdict = template.marked(nb, result, judge)
         marked.metadata[VERDICT_KEY] = {"verdict": verdict.verdict, "reason": verdict.reason}

@@ -13,6 +13,8 @@ from grading.course import Course, GradingError
 
 MAX_SETTINGS_BYTES = 1_000_000
 NAME = "course.toml"
+TABLES = ("roster", "exams")  # which `grading.exam.declared` and the functions below read
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 COLUMNS = ("id", "moodle_identifier", "name", "first_name", "last_name", "email", "lms_user_id", "login", "sis_id")
 ABOUT_ROSTER = """\
 The columns of the class list that `python -m grading roster FILE.csv` reads, and the students who have left.
@@ -64,7 +66,7 @@ def read_settings(course: Course) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ClassSettings:
-    """The settings of a class, except those of the roster.
+    """The settings of a class, except those in tables.
 
     Attributes:
         name: what the course is called.
@@ -91,10 +93,12 @@ def read_class(course: Course) -> ClassSettings:
     Raises:
         GradingError: one of them is unknown, or not what was expected.
     """
-    found = {key: value for key, value in read_settings(course).items() if key != "roster"}
+    found = {key: value for key, value in read_settings(course).items() if key not in TABLES}
     known = asdict(ClassSettings())
     if odd := sorted(found.keys() - known.keys()):
-        raise GradingError(f"{file_of(course)} has {', '.join(odd)}; expected are only {', '.join(known)} and [roster]")
+        raise GradingError(
+            f"{file_of(course)} has {', '.join(odd)}; expected are only {', '.join(known)}, [roster] and [exams]"
+        )
     settings = ClassSettings(**found)
     require_valid(settings, str(file_of(course)))
     return settings
@@ -125,7 +129,7 @@ def book_address(course: Course) -> str:
 
 def write_class(course: Course, settings: ClassSettings) -> None:
     """Write the settings of a new class."""
-    values = {key: _toml(value) for key, value in asdict(settings).items()}
+    values = {key: toml(value) for key, value in asdict(settings).items()}
     course.files.write(file_of(course), TEMPLATE.format(**values).encode())
 
 
@@ -165,7 +169,8 @@ def write_roster(course: Course, settings: RosterSettings) -> None:
 def write_table(course: Course, name: str, comment: str, values: Mapping[str, str | Sequence[str]]) -> None:
     """Replace one table of the settings, or append it. Everything else stays as it is."""
     remarks = "".join(f"# {line}\n" for line in comment.splitlines())
-    lines = "".join(f"{key} = {_toml(value)}\n" for key, value in values.items())
+    keys = {key: key if BARE_KEY.fullmatch(key) else toml(key) for key in values}
+    lines = "".join(f"{keys[key]} = {toml(value)}\n" for key, value in values.items())
     text = re.sub(rf"(?m)(?:^#.*\n)*^\[{name}\][^\n]*\n(?:(?!^(?:#.*\n)*\[)[^\n]*\n?)*", "", _text(course))
     new = "\n\n".join(filter(None, (text.strip(), f"{remarks}[{name}]\n{lines}")))
     course.files.write(file_of(course), new.encode())
@@ -178,10 +183,10 @@ def _text(course: Course) -> str:
         return ""
 
 
-def _toml(value: float | str | Sequence[str]) -> str:
+def toml(value: float | str | Sequence[str]) -> str:
     """Return a number, a text or a list of texts in TOML, whose strings are written like those of JSON."""
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return f"[{', '.join(map(_toml, value))}]"
+    return f"[{', '.join(map(toml, value))}]"

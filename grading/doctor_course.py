@@ -8,6 +8,8 @@ from grading.bundle import NAME
 from grading.class_list import on_list
 from grading.class_settings import book_address, file_of, read_class, read_roster
 from grading.course import Course, GradingError
+from grading.exam.declared import TIME_FORMAT, exam_names
+from grading.exam.window import exam_of
 from grading.gradebook.lookup import with_due_date
 from grading.gradebook.students import students
 from grading.sandbox.bubblewrap import require_hidden
@@ -45,6 +47,9 @@ def _examined(course: Course) -> Iterator[Finding]:
     hint = "run `python -m grading roster FILE.csv` with the file that your learning management system exports"
     yield Finding(f"class list ({counted(len(listed), 'student')})", "" if listed else hint)
     yield _due_dates(course)
+    for name in exam_names(course):
+        if exam := exam_of(course, name):
+            yield Finding(f"exam {name} from {exam.begin:{TIME_FORMAT}}", "" if exam.end else exam.withheld)
     hint = f"enter its address as `book` in {file_of(course)}, once it is published; until then, feedback has no links"
     yield Finding("address of the book", "" if book_address(course) else hint)
     there = (course.folder / NAME).exists()

@@ -1,6 +1,8 @@
 """The first graded answer to each multiple-choice question counts, so that feedback is no way to find the right one.
 
-An option is noted by the letter under which it was written, whichever letter the student saw.
+An option is noted by the letter under which it was written, whichever letter the student saw. Until an exam is over,
+there is no feedback, and students may hand in another answer. The last one that was graded is then kept elsewhere, and
+becomes the first one when feedback is made.
 """
 
 import json
@@ -8,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from grading.course import Course, GradingError
+from grading.exam.window import exam_of
 from grading.graded_cell import GradedCell
 from grading.read_choice import read_choice
 from grading.task import Answered
@@ -23,12 +26,23 @@ def keep_first_answers(
     Raises:
         GradingError: the file with the student's first answers cannot be read.
     """
-    before, chosen = first_answers(course, assignment, student), dict[str, str]()
+    before, found = first_answers(course, assignment, student), dict[str, str]()
     for graded_cell, answered in choices:
         answered.student, answered.first = answered.student or student, before.get(graded_cell.cell)
-        if counts := read_choice(graded_cell, answered).letter:
-            chosen[graded_cell.cell] = counts
-    _write(course, assignment, student, before, chosen)
+        found[graded_cell.cell] = read_choice(graded_cell, answered).letter or ""
+    exam = exam_of(course, assignment)
+    if exam and not exam.is_over:
+        file = exam_answers_file(course, assignment, student)
+        course.files.write(file, json.dumps(_read(course, file) | found).encode())
+    else:
+        _write(course, assignment, student, before, found)
+
+
+def settle_exam_answers(course: Course, assignment: str, student: str) -> None:
+    """Make the answers that were graded in an exam the first ones, because the student gets feedback now."""
+    file = exam_answers_file(course, assignment, student)
+    add_first_answers(course, assignment, student, _read(course, file))
+    course.files.remove(file)
 
 
 def add_first_answers(course: Course, assignment: str, student: str, chosen: Mapping[str, str]) -> None:
@@ -41,9 +55,10 @@ def add_first_answers(course: Course, assignment: str, student: str, chosen: Map
 
 
 def _write(course: Course, assignment: str, student: str, before: Mapping[str, str], chosen: Mapping[str, str]) -> None:
-    """Write the first answers that were known before, and new ones, if there are any."""
-    if chosen.keys() - before.keys():
-        content = json.dumps({**chosen, **before}, indent=1)
+    """Write the first answers that were known before, and new ones, if there are any. A letter "" is no answer."""
+    new = {cell: letter for cell, letter in chosen.items() if letter}
+    if new.keys() - before.keys():
+        content = json.dumps({**new, **before}, indent=1)
         course.files.write(first_answers_file(course, assignment, student), content.encode())
 
 
@@ -52,13 +67,21 @@ def first_answers_file(course: Course, assignment: str, student: str) -> Path:
     return course.reports(assignment) / "first-answers" / f"{student}.json"
 
 
+def exam_answers_file(course: Course, assignment: str, student: str) -> Path:
+    """Return where the answers of a student are kept until an exam is over."""
+    return course.reports(assignment) / "exam-answers" / f"{student}.json"
+
+
 def first_answers(course: Course, assignment: str, student: str) -> dict[str, str]:
     """Return the options that a student chose first, by graded cell.
 
     Raises:
         GradingError: the file with the student's first answers cannot be read.
     """
-    file = first_answers_file(course, assignment, student)
+    return _read(course, first_answers_file(course, assignment, student))
+
+
+def _read(course: Course, file: Path) -> dict[str, str]:
     if course.files.changed(file) is None:
         return {}
     try:

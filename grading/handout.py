@@ -6,19 +6,22 @@ readers of the repository, next to a list of their digests that ``sha256sum --ch
 ``exercises/`` with any other digest is somebody's work, and stays. ``work/`` is where students work: a notebook is
 copied there once.
 
+An exam is not released before it begins.
+
 A copy of the course without ``solutions/`` cannot generate notebooks. There, the list says what is released.
 """
 
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from grading.course import Course, GradingError, log_file
+from grading.exam.declared import TIME_FORMAT, not_begun
 
 RELEASED_FOLDER = Path("_build", "released")
 EXERCISES_FOLDER, WORK_FOLDER = Path("exercises"), Path("work")
@@ -34,27 +37,37 @@ def hand_out(course: Course, assignment: str | None = None) -> list[str]:
     """Release an assignment, or all of them, and return what was written to ``exercises/`` and what was left alone.
 
     Raises:
-        GradingError: there is nothing to release, or it cannot be written.
+        GradingError: there is nothing to release, it is an exam that has not begun, or it cannot be written.
     """
-    before = _digests(course)
-    files = released(course, assignment)
+    before, closed = _digests(course), not_begun(course)
+    if assignment in closed:
+        raise GradingError(f"not released: the exam {assignment} begins at {closed[assignment]:{TIME_FORMAT}}")
+    files = released(course, assignment, without=closed)
     now = {path: _digest(content) for path, content in files.items()}
     kept = {path: digest for path, digest in before.items() if assignment and not path.startswith(f"{assignment}/")}
     lines = [f"{digest}  {path}\n" for path, digest in sorted((kept | now).items())]
     with _writing(course.root):
         _mirror(files, course.root / RELEASED_FOLDER, whole=assignment is None)
-        said = list(_published(course, files, before))
+        said = [f"{name}: an exam that begins at {begin:{TIME_FORMAT}}: not released" for name, begin in closed.items()]
+        said += _published(course, files, before)
         _write(course.root / DIGESTS, "".join(lines).encode())
     return said
 
 
-def released(course: Course, assignment: str | None = None) -> Files:
-    """Return the notebooks as they are released: an assignment's, or all. Nobody's work is among them.
+def released(course: Course, assignment: str | None = None, without: Collection[str] = ()) -> Files:
+    """Return the notebooks as they are released: an assignment's, or all but some. Nobody's work is among them.
 
     Raises:
         GradingError: there is nothing to release.
     """
-    return _generated(course, assignment) if course.assignments() else _found(course, _digests(course))
+    if not course.assignments():
+        return _found(course, _digests(course))
+    return _generated(course, [assignment] if assignment else [x for x in course.assignments() if x not in without])
+
+
+def released_before(course: Course, assignment: str) -> bool:
+    """Return whether an assignment is on the list of what has been released."""
+    return any(path.startswith(f"{assignment}/") for path in _digests(course))
 
 
 def start_work(course: Course, assignment: str | None, folder: Path, student: str = "") -> list[str]:
@@ -113,11 +126,11 @@ def _copied(target: Path, content: bytes) -> str:
     return f"{target}: copied"
 
 
-def _generated(course: Course, assignment: str | None) -> Files:
+def _generated(course: Course, assignments: Collection[str]) -> Files:
     from grading.release import release  # nbgrader, which takes a second to import
 
     with TemporaryDirectory(prefix="released-") as made:
-        for name in [assignment] if assignment else course.assignments():
+        for name in assignments:
             release(course, name, Path(made), log_file(course, name))
         return _read(Path(made))
 

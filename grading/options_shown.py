@@ -55,12 +55,14 @@ class OptionsShown:
         names: the student's own names on the class list, as :func:`normal` returns them.
         stated: the id that the notebook states, or "".
         saved: the text that was saved below each cell that shows options, by question. It raises flags, nothing else.
+        exam: whether only letters of that order count.
     """
 
     student: str
     names: Collection[str] = ()
     stated: str = ""
     saved: Mapping[str, str] = field(default_factory=dict)
+    exam: bool = False
 
     @property
     def order(self) -> str:
@@ -87,7 +89,7 @@ class OptionsShown:
         """Put into what came how it is to be read."""
         for graded_cell, answered in choices:
             assert graded_cell.question is not None
-            answered.student, answered.stated = self.order, self.stated
+            answered.student, answered.stated, answered.exam = self.order, self.stated, self.exam
             answered.differs = self.differs(graded_cell.question)
 
 

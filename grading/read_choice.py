@@ -16,5 +16,5 @@ def read_choice(graded_cell: GradedCell, answered: Answered) -> Choice:
     assert question is not None
     value = (answered.facts or {}).get("value")
     chosen, key = value if isinstance(value, str) else None, answer_key(question.name)
-    whose = (answered.student, answered.stated, answered.differs)
+    whose = (answered.student, answered.stated, answered.differs, answered.exam)
     return Choice(question, chosen, graded_cell.points, key, answered.first, *whose)

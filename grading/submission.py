@@ -10,6 +10,7 @@ from pathlib import Path
 from grading._untyped import NotebookNode, notebook_text
 from grading.bounded_worker import LostError
 from grading.course import Course
+from grading.exam.declared import exam_names
 from grading.first_answers import keep_first_answers
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.judge import Judge
@@ -66,7 +67,8 @@ class Submissions:
     ) -> None:
         self.course, self.assignment, self.templates, self.judge = course, assignment, templates, judge
         self.limits, self.log, self.sandboxed = limits, log, sandboxed
-        self._asked = asked(templates, sandboxed=sandboxed)
+        self._is_exam = assignment in exam_names(course)
+        self._asked = asked(templates, sandboxed=sandboxed, exam=self._is_exam)
         self._names = own_names(course)
 
     def digest(self, student: str) -> str:
@@ -110,7 +112,7 @@ class Submissions:
             notebooks[template.name] = read.repaired.notebook
             repairs += read.repaired.repairs
             names, saved = self._names.get(student, ()), read.repaired.saved
-            shown[template.name] = OptionsShown(student, names, read.stated, saved)
+            shown[template.name] = OptionsShown(student, names, read.stated, saved, self._is_exam)
             flags += read.flags
         refused = refusals[0] if refusals else None
         tasks = tuple(self._task(name, notebook) for name, notebook in notebooks.items())
@@ -224,11 +226,11 @@ class Submissions:
             self.course.files.remove(folder(student, self.assignment))
 
 
-def asked(templates: Sequence[NotebookTemplate], *, sandboxed: bool) -> str:
-    """Return the part of a submission's digest that stands for the assignment and for whether there is a sandbox."""
+def asked(templates: Sequence[NotebookTemplate], *, sandboxed: bool, exam: bool) -> str:
+    """Return the part of a submission's digest that stands for the assignment and for how it is graded."""
     digest = sha256("".join(notebook_text(template.released) for template in templates).encode()).hexdigest()
     # Stored digests contain the word "walled". Another word would put marks given by hand up for review again.
-    return f"{digest} {'walled' if sandboxed else UNSANDBOXED}"
+    return f"{digest} {'walled' if sandboxed else UNSANDBOXED}{' exam' if exam else ''}"
 
 
 def digest_of(folder: Path, templates: Sequence[NotebookTemplate], asked: str) -> str:

@@ -58,8 +58,9 @@ class Answered:
 
     ``tests`` holds the outcomes of tests by the number of the implementation, and ``used`` the kinds of their inputs.
     The rest does not come from the box: ``first`` is the option that counts because an earlier submission chose it,
-    ``student`` the id in whose order of options the answer is read, ``stated`` the one that the notebook states, and
-    ``differs`` says whether the notebook was saved with the options in another order.
+    ``student`` the id in whose order of options the answer is read, ``stated`` the one that the notebook states,
+    ``differs`` says whether the notebook was saved with the options in another order, and ``exam`` whether only letters
+    of that order count.
     """
 
     facts: dict[str, Any] | None = None
@@ -70,6 +71,7 @@ class Answered:
     student: str = ""
     stated: str = ""
     differs: bool = False
+    exam: bool = False
 
 
 @dataclass

@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from grading.course import Course, environment
+from grading.exam.declared import declare, exam_names
 from grading.first_answers import add_first_answers, first_answers
 from grading.own_names import keep_names, own_names
 from grading.pool import Pool
@@ -19,7 +20,7 @@ OWN_GRADEBOOK = ""  # with this value of ATTENTION_DB, a class keeps its gradebo
 
 @contextmanager
 def trial_class(course: Course, assignment: str, students: Iterable[str]) -> Iterator[Course]:
-    """Make a class in which the first answers of students, and their own names, count as they do in the real one.
+    """Make a class in which first answers, students' own names and exams count as they do in the real one.
 
     Raises:
         GradingError: a student's first answers cannot be read.
@@ -28,6 +29,8 @@ def trial_class(course: Course, assignment: str, students: Iterable[str]) -> Ite
     with temporary("trial") as place, environment("ATTENTION_DB", OWN_GRADEBOOK):
         trial = Course(course.root, place)
         keep_names(trial, names)
+        if exams := exam_names(course):
+            declare(trial, exams)
         for student in students:
             add_first_answers(trial, assignment, student, first_answers(course, assignment, student))
         yield trial

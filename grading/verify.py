@@ -7,6 +7,8 @@ from typing import Any
 
 from grading.audit_log import Entry, allowed, is_of_run
 from grading.course import Course, GradingError
+from grading.exam.attempts import changed_attempts
+from grading.exam.declared import exam_names
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.hand_marks import differences
 from grading.outcome import Outcome, plain
@@ -49,7 +51,7 @@ def verify(course: Course, assignment: str, gradebook: AssignmentGradebook, know
         raise GradingError(f"there is no grading log for {assignment} in {course.folder}: {why}")
     if known and all(entry.digest != known for entry in entries):
         wrong.append(f"there is no entry {known}: the end of the log was cut off, or the log was rewritten")
-    wrong += [*_seeds(entries), *undeclared_erasures(entries)]
+    wrong += [*_seeds(entries), *undeclared_erasures(entries), *changed_attempts(course, assignment, entries)]
     known_to_log, there, scores = allowed(entries), gradable(course), gradebook.automatic_scores()
     wrong += _disagreements(course, assignment, known_to_log, run_state.all()[0], scores)
     logged = [entry for entry in entries if str(entry.said.get("of")) in scores]
@@ -70,9 +72,12 @@ def _disagreements(
     """Yield how the outcomes, the scores and the submissions of all students differ from what the log says of them."""
     outcomes = {outcome.student: outcome for outcome in stored}
     notebooks, there = notebook_templates(course, assignment), gradable(course)
+    exam = assignment in exam_names(course)
 
     def submitted(student: str, sandboxed: bool) -> str:
-        return digest_of(course.submitted(student, assignment), notebooks, asked(notebooks, sandboxed=sandboxed))
+        return digest_of(
+            course.submitted(student, assignment), notebooks, asked(notebooks, sandboxed=sandboxed, exam=exam)
+        )
 
     for student, said in sorted(known_to_log.items()):
         if student in there or student in scores:

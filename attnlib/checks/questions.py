@@ -25,6 +25,10 @@ SAVED_OTHERWISE = (
     "Your notebook was saved with the options in another order than that of {0!r}, in which your letter was read. "
     "State the id that your course site or instructor names with set_student(…), run the notebook again, and save it."
 )
+OF_NO_STUDENT = (
+    "In an exam, the letters {} earn nothing, because they are the same for all students. Only letters of an order of "
+    "your own count, which are {}. You see them after you have stated your id with set_student(…)."
+)
 FIRST_COUNTS = "Your first answer that was graded counts, and it was {}. A later answer does not change the points."
 
 
@@ -49,6 +53,7 @@ class Choice:
         student: the id in whose order a letter from P on is read, or "" if nobody knows whose answer this is.
         stated: the id that the notebook states, or "" if it states none.
         differs: whether the notebook was saved with the options in another order than the student's.
+        exam: whether only the letters of the student's own order count.
     """
 
     question: Question
@@ -59,6 +64,7 @@ class Choice:
     student: str = ""
     stated: str = ""
     differs: bool = False
+    exam: bool = False
 
     @property
     def letter(self) -> str | None:
@@ -74,14 +80,19 @@ class Choice:
     def options(self) -> Options:
         """The options as the student saw them: the answer's letter tells, or else whether the notebook states an id."""
         own, as_written = Options(self.question, self.student), Options(self.question)
-        if self._written in as_written.letters:
+        if self._written in as_written.letters and not self.exam:
             return as_written
-        return own if self.stated or self._written in own.letters else as_written
+        return own if self.exam or self.stated or self._written in own.letters else as_written
 
     @property
     def _chosen(self) -> str | None:
         """The option that the answer names, or None if it is not an option."""
-        return self.options.letters.get(self._written)
+        return None if self._of_no_student else self.options.letters.get(self._written)
+
+    @property
+    def _of_no_student(self) -> bool:
+        """Whether this is an exam, and the answer is a letter that is the same for all students."""
+        return self.exam and self._written in Options(self.question).letters
 
     @property
     def shown(self) -> str | None:
@@ -113,6 +124,8 @@ class Choice:
         return self._verdict(self.shown)
 
     def _verdict(self, letter: str | None) -> str:
+        if letter is None and self._of_no_student:
+            return f"{self._written}, which counts for nobody in an exam"
         if letter is None:
             return "not answered yet" if self.answer is None else "none of the options"
         return f"{letter}, " + ("to be graded" if self.is_open else "right" if self._is_right else "not right")
@@ -141,6 +154,8 @@ class Choice:
 
     def what(self) -> str:
         """Return the explanation of the option that was chosen, or how to choose one."""
+        if self.letter is None and self._of_no_student:
+            return OF_NO_STUDENT.format(", ".join(Options(self.question).letters), ", ".join(self.options.letters))
         if self.letter is None:
             letters = ", ".join(f'"{letter}"' for letter in self.options.letters)
             came = "" if self.answer is None else f" Your answer is {str(self.answer)[:80]!r}."

@@ -7,6 +7,7 @@ from grading.class_report.canvas import changes, csv_of, preview, read
 from grading.class_report.moodle import fill_in
 from grading.course import Course, GradingError
 from grading.csv_file import to_csv
+from grading.exam.window import require_over
 from grading.gradebook.students import students
 from grading.report import Row, cell, rows
 from grading.text import JOINERS, counted, printable
@@ -26,8 +27,11 @@ def export(
         out: where the file goes; ``None`` means next to the other reports.
 
     Raises:
-        GradingError: there is no such assignment, nobody was graded, or the export of Canvas or Moodle does not fit.
+        GradingError: there is no such assignment, nobody was graded, the export of Canvas or Moodle does not fit, or
+            scores of an exam that is not over would go there.
     """
+    if canvas or moodle:
+        require_over(course, assignment, "no scores are written for students yet")
     found = rows(course, assignment)
     folder = course.reports(assignment)
     if moodle:

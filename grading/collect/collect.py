@@ -13,10 +13,12 @@ from grading.collect.read_sources import Collected, Reading
 from grading.collect.students import KnownStudents
 from grading.collect.systems import Asked
 from grading.course import Course, GradingError
+from grading.exam.attempts import log_attempts, rank, window_of
+from grading.exam.window import IN_TIME, Exam, exam_of
 from grading.gradebook.lookup import marked_by_hand
 from grading.gradebook.students import StudentEntry, students
 from grading.outcome import plain
-from grading.run_state import lock
+from grading.run_state import RunState, lock
 from grading.text import counted
 
 NAMES = {
@@ -58,6 +60,8 @@ def collect(
 ) -> str:
     """Collect an assignment, and return what was done, as text for a terminal.
 
+    The last attempt of each student counts; in an exam, the last one that came in time.
+
     Args:
         course: the class.
         assignment: its name.
@@ -74,7 +78,7 @@ def collect(
     url = course.config().CourseDirectory.db_url
     known = students(url)
     who = KnownStudents(known, on_list(course, known))
-    attempts = Attempts(course, assignment)
+    attempts, exam = Attempts(course, assignment), exam_of(course, assignment)
     asked = Asked(assignment, course.assignments(), who.ids, zone)
     with nullcontext() if dry_run else lock(course):
         before = {student: attempts.of(student) for student in attempts.students()}
@@ -82,12 +86,15 @@ def collect(
         for source in tqdm(sources, unit="source", desc="collect", disable=None):
             _require_elsewhere(source, course)
             reading.read(source)
-        changes = _changed(attempts, reading.collected.attempts, before)
+        changes = _changed(attempts, reading.collected.attempts, before, exam)
         if not dry_run:
             for attempt in (*changes.first, *(attempt for attempt, _ in changes.other)):
                 attempts.submit(attempt)
+            if exam:
+                log_attempts(attempts, exam, RunState(course, assignment).audit)
     marked = marked_by_hand(url, assignment)
     said = [*_shown(reading.collected, changes, marked, known)]
+    said += _outside(exam, [one for new in reading.collected.attempts.values() for one in new], known) if exam else []
     absent = differences(course, assignment, [attempt.student for attempt in changes.first]).absent
     said += _block("On the class list, but nothing handed in", [_label(student, known) for student in absent])
     said.append("This was a dry run: nothing was written." if dry_run else f"Next: python -m grading run {assignment}")
@@ -104,15 +111,18 @@ def _require_elsewhere(source: Path, course: Course) -> None:
 
 
 def _changed(
-    attempts: Attempts, came: Mapping[str, Sequence[Attempt]], before: Mapping[str, Sequence[Attempt]]
+    attempts: Attempts,
+    came: Mapping[str, Sequence[Attempt]],
+    before: Mapping[str, Sequence[Attempt]],
+    exam: Exam | None,
 ) -> Changes:
-    """Return what changes if the last attempt of each student counts."""
+    """Return what changes if the last attempt of each student counts, or the last one that came in time for an exam."""
     changes = Changes()
     for student, new in sorted(came.items()):
         there, old = attempts.submitted(student), before.get(student, [])
         by_hand = [there] if there and there.digest not in {one.digest for one in old} else []
         everything = {one.name: one for one in (*by_hand, *new, *old)}  # the old ones know when they were received
-        last = max(everything.values(), key=lambda one: one.place)
+        last = max(everything.values(), key=lambda one: rank(exam, one))
         if there is None:
             changes.first.append(last)
         elif there.digest != last.digest:
@@ -148,6 +158,13 @@ def _shown(
     if collected.ignored:
         kinds = ", ".join(f"{n} {plain(kind)}" for kind, n in collected.ignored.most_common(10))
         yield f"Left out, because only notebooks and zips of them are collected: {kinds}."
+
+
+def _outside(exam: Exam, came: Iterable[Attempt], known: Mapping[str, StudentEntry]) -> list[str]:
+    """Return the attempts that did not, or may not, come within the window of an exam."""
+    windows = [(one, window_of(exam, one)) for one in came]
+    lines = [f"{_label(one.student, known)}: {window}{_when(one)}" for one, window in windows if window != IN_TIME]
+    return _block("Outside the window of the exam", lines)
 
 
 def _block(title: str, lines: Iterable[str]) -> list[str]:

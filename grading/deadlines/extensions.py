@@ -2,6 +2,8 @@
 
 Every student has a number of late days: days that work may be late, over the whole term, without a penalty. They are
 used in the order of the due dates, and a part of a day counts as a whole one.
+
+For an exam, neither late days count nor what was granted for all assignments.
 """
 
 from collections import defaultdict
@@ -11,8 +13,9 @@ from datetime import datetime, timedelta
 
 from grading.class_settings import read_class
 from grading.course import Course
-from grading.deadlines.table import DAY, Grant, in_force, read_table
-from grading.gradebook.lookup import Work, submitted_work
+from grading.deadlines.table import DAY, EVERY, Grant, in_force, read_table
+from grading.exam.declared import exam_names
+from grading.gradebook.lookup import Work, extensions, submitted_work
 from grading.gradebook.students import students
 
 NOTHING = timedelta(0)
@@ -51,7 +54,8 @@ class Extensions:
     """The extensions of a class. If the class has neither a table nor late days, those in the gradebook count."""
 
     def __init__(self, course: Course, *, proposed: Iterable[Grant] = ()) -> None:
-        url = course.config().CourseDirectory.db_url
+        self._url = url = course.config().CourseDirectory.db_url
+        self._exams = exam_names(course).keys()
         self.bank = read_class(course).late_days
         table = read_table(course, students(url).keys())
         self.rows = [*(table or ()), *proposed]
@@ -85,10 +89,21 @@ class Extensions:
 
     def _extension(self, work: Work, left: int, *, late: bool) -> Extension:
         assert work.due is not None
-        if work.assignment not in self._grants:
-            self._grants[work.assignment] = in_force(self.rows, work.assignment)
-        grant = self._grants[work.assignment].get(work.student)
+        grant = self._in_force(work.assignment).get(work.student)
         granted = grant.extension(work.due) if grant else NOTHING
         over = DAY if late else work.came - work.due - granted if work.came else NOTHING
         needed = max(0, -(-over // DAY))
-        return Extension(granted, grant, min(left, needed))
+        return Extension(granted, grant, 0 if work.assignment in self._exams else min(left, needed))
+
+    def _in_force(self, assignment: str) -> dict[str, Grant]:
+        """Return the row of the table that counts for each student who has one for an assignment."""
+        if assignment not in self._grants:
+            rows = (row for row in self.rows if row.assignment != EVERY or assignment not in self._exams)
+            self._grants[assignment] = in_force(rows, assignment)
+        return self._grants[assignment]
+
+    def granted(self, assignment: str, due: datetime) -> dict[str, timedelta]:
+        """Return by how much the due date moves for each student to whom more time was granted."""
+        if not self.govern:
+            return {student: more for student, name, more in extensions(self._url) if name == assignment}
+        return {student: grant.extension(due) for student, grant in self._in_force(assignment).items()}

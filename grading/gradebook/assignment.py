@@ -37,6 +37,7 @@ from grading._untyped import (
 )
 from grading.class_list import remember
 from grading.course import Course, GradingError
+from grading.exam.declared import exam_names
 from grading.gradebook.create import open_gradebook
 from grading.gradebook.marks import clear_marks, fill_marks
 from grading.gradebook.sqlite import wait_and_lock
@@ -75,6 +76,7 @@ class AssignmentGradebook:
 
     def __init__(self, course: Course, assignment: str, log: Logger) -> None:
         self.course, self.assignment, self.log = course, assignment, log
+        self._is_exam = assignment in exam_names(course)
         self._late = AssignLatePenalties(config=course.config(), log=log)
         self._late.init_plugin()
         self._gradebook = open_gradebook(course)
@@ -154,9 +156,16 @@ class AssignmentGradebook:
             return {student: float(score or 0.0) for student, score in db.execute(asked).all()}
 
     def penalty(self, student: str, score: float, seconds: float) -> float:
-        """Return what the configured plugin takes off a score for lateness, at most all of it."""
-        asked = self._late.plugin_inst.late_submission_penalty(student, score, seconds) if seconds > 0 else 0.0
+        """Return what is taken off a score for lateness, at most all of it."""
+        asked = self._asked(student, score, seconds) if seconds > 0 else 0.0
         return float(min(max(asked or 0.0, 0.0), score))
+
+    def _asked(self, student: str, score: float, seconds: float) -> float | None:
+        """Return what the configured plugin asks for, or the whole score if an exam had ended."""
+        if self._is_exam:
+            return score
+        asked: float | None = self._late.plugin_inst.late_submission_penalty(student, score, seconds)
+        return asked
 
     def manual_scores(self) -> dict[tuple[str, str], float]:
         """Return the marks that people have given, by student and question."""
@@ -309,13 +318,13 @@ class AssignmentGradebook:
         return rows
 
     def _penalize(self, db: Session, submission: SubmittedAssignment, notebooks: Sequence[SubmittedNotebook]) -> None:
-        """Give the late penalties that the configured plugin asks for."""
+        """Set the late penalties."""
         seconds = submission.total_seconds_late if submission.assignment.duedate else 0
         db.flush()  # a notebook's score is summed up by the database
         for notebook in notebooks:
             notebook.late_submission_penalty = None
             if seconds > 0:
-                asked = self._late.plugin_inst.late_submission_penalty(submission.student_id, notebook.score, seconds)
+                asked = self._asked(submission.student_id, notebook.score, seconds)
                 self.log.warning("%s: %s seconds late, penalty %s", submission.student_id, seconds, asked)
                 if asked is not None:
                     notebook.late_submission_penalty = self._late._check_late_penalty(notebook, asked)

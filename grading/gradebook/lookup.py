@@ -70,6 +70,15 @@ def with_due_date(url: str) -> set[str]:
         return set(connection.scalars(select(Assignment.name).where(Assignment.duedate.is_not(None))))
 
 
+def due_date_of(url: str, assignment: str) -> datetime | None:
+    """Return when an assignment is due, in UTC, or None if a gradebook does not say."""
+    connection = connect(url)
+    if connection is None:
+        return None
+    with closing(connection):
+        return connection.scalar(select(Assignment.duedate).where(Assignment.name == assignment))
+
+
 @dataclass(frozen=True)
 class Work:
     """A student's submission: when it is due for the class, and when it was handed in, if that is known."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from grading.collect.attempts import Attempts
 from grading.course import Course, GradingError
+from grading.exam.declared import exam_names
 from grading.outcome import Finding, Outcome, plain
 from grading.pool import Pool
 from grading.regrade.requests import Request, waiting
@@ -51,7 +52,8 @@ def graded_folder(course: Course, assignment: str, outcome: Outcome) -> tuple[Pa
     attempts = Attempts(course, assignment)
     kept = [attempts.folder(outcome.student) / attempt.name for attempt in attempts.of(outcome.student)]
     submitted = course.submitted(outcome.student, assignment)
-    wanted = [asked(templates, sandboxed=sandboxed) for sandboxed in (True, False)]
+    exam = assignment in exam_names(course)
+    wanted = [asked(templates, sandboxed=sandboxed, exam=exam) for sandboxed in (True, False)]
     for folder in (submitted, *kept):
         if outcome.digest in [digest_of(folder, templates, one) for one in wanted]:
             return folder, True

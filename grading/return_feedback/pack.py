@@ -17,6 +17,7 @@ from grading.collect.attempts import Attempt, Attempts
 from grading.collect.systems import CANVAS, MOODLE
 from grading.course import Course
 from grading.csv_file import to_csv
+from grading.exam.window import require_over
 from grading.gradebook.lookup import comments_by_hand
 from grading.report import Row, cell, rows
 from grading.return_feedback.notebook import with_points
@@ -38,8 +39,9 @@ def return_feedback(course: Course, assignment: str, *, unfinished: bool = False
         unfinished: whether to return work in which an answer still has to be marked.
 
     Raises:
-        GradingError: there is no such assignment, or nobody was graded.
+        GradingError: there is no such assignment, nobody was graded, or it is an exam that is not over.
     """
+    require_over(course, assignment, "no feedback is returned yet")
     graded = [row for row in rows(course, assignment) if not row.absent]
     back = [row for row in graded if row.feedback and (unfinished or not row.to_read)]
     attempts = Attempts(course, assignment)

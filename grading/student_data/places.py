@@ -6,6 +6,7 @@
 | ``autograded/``, ``feedback/`` | what was made from it | until it is graded again |
 | ``reports/ASSIGNMENT/outcomes/`` | verdicts and findings | until it is graded again |
 | ``reports/ASSIGNMENT/first-answers/`` | the options that count in questions | until it is erased |
+| ``reports/ASSIGNMENT/exam-answers/`` | the same, until an exam is over | until then |
 | ``reports/ASSIGNMENT/audit.log`` | who changed which mark when | until it is erased |
 | ``reports/ASSIGNMENT``, other files | tables and pages about the class | until they are written again |
 | ``deadlines.csv``, ``course.toml``, ``logs/`` | extensions, who has left, messages of runs | until it is erased |
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from grading.audit_log import Entry
 from grading.course import Course
-from grading.first_answers import first_answers_file
+from grading.first_answers import exam_answers_file, first_answers_file
 from grading.run_state import RunState
 
 ABOUT = ("student", "of", "extension")  # the keys under which an entry of a log names a student
@@ -31,6 +32,7 @@ def own_places(course: Course, student: str) -> list[Path]:
         found.append(course.attempts(student, assignment))
         found.append(course.outcomes(assignment) / f"{student}.json")
         found.append(first_answers_file(course, assignment, student))
+        found.append(exam_answers_file(course, assignment, student))
     return [place for place in found if os.path.lexists(place)]
 
 

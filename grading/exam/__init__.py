@@ -1,0 +1,1 @@
+"""Exams: assignments with a time window, during which students are told nothing about their answers."""

@@ -1,0 +1,88 @@
+"""Declare an exam, and show its window, who has more time, and what an instructor should look at."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from grading.class_settings import read_class
+from grading.course import Course, GradingError
+from grading.deadlines.table import EVERY, file_of, in_force, read_table
+from grading.exam.declared import TIME_FORMAT, declare, exam_names, now
+from grading.exam.window import Exam, exam_of
+from grading.gradebook.create import open_gradebook
+from grading.gradebook.lookup import due_date_of
+from grading.gradebook.students import students
+from grading.handout import released_before
+from grading.outcome import plain
+from grading.run_state import RunState, lock
+from grading.timestamp import due_date
+
+
+def set_window(course: Course, assignment: str, begin: str, end: str) -> None:
+    """Declare an assignment as an exam, or move its window.
+
+    Args:
+        course: the class.
+        assignment: its name.
+        begin: when it begins; "" leaves that as it is.
+        end: when it ends for the class, which becomes its due date in the gradebook; "" leaves that as it is.
+
+    Raises:
+        GradingError: one of the two is neither given nor known, is not a time, or the exam would end before it begins.
+    """
+    begins, url = exam_names(course), course.config().CourseDirectory.db_url
+    starts = due_date(begin) if begin else begins.get(assignment)
+    ends = due_date(end) if end else due_date_of(url, assignment)
+    if starts is None or ends is None:
+        raise GradingError(f"an exam needs both times: pass {'--end DATE' if starts else '--begin DATE'} as well")
+    if ends <= starts:
+        raise GradingError(
+            f"nothing was changed: the exam would begin at {starts:{TIME_FORMAT}} and end at {ends:{TIME_FORMAT}}"
+        )
+    with lock(course):
+        declare(course, {**begins, assignment: starts})
+        with open_gradebook(course) as gradebook:
+            gradebook.update_or_create_assignment(assignment, duedate=ends)
+
+
+def shown(course: Course, assignment: str) -> str:
+    """Return the window of an exam, and what an instructor should look at, as text for a terminal.
+
+    Raises:
+        GradingError: the assignment is not an exam.
+    """
+    exam = exam_of(course, assignment)
+    if exam is None:
+        raise GradingError(f"{assignment} is not an exam: declare it with --begin DATE and --end DATE")
+    return "\n".join([_window(exam), *_about_students(course, exam), *_about_class(course, exam)])
+
+
+def _window(exam: Exam) -> str:
+    state = "not begun" if exam.begin > now() else "over for everybody" if exam.is_over else "in progress"
+    end = f"{exam.end:{TIME_FORMAT}}" if exam.end else "without an end: set one with --end DATE"
+    return f"{exam.assignment}: an exam, {exam.begin:{TIME_FORMAT}} to {end} ({state})"
+
+
+def _about_students(course: Course, exam: Exam) -> Iterator[str]:
+    entries = students(course.config().CourseDirectory.db_url)
+    labels = {name: f"{entry.name} ({plain(name)})" if entry.name else plain(name) for name, entry in entries.items()}
+    for student, end in sorted(exam.ends.items()):
+        yield f"  {labels.get(student, plain(student))}: until {end:{TIME_FORMAT}}"
+    rows = read_table(course, entries.keys()) or []
+    everywhere = in_force([row for row in rows if row.assignment == EVERY], exam.assignment)
+    if names := ", ".join(labels.get(name, plain(name)) for name in sorted(everywhere.keys() - exam.ends.keys())):
+        yield (
+            f"{file_of(course)} grants more time for all assignments to {names}. This does not count in an exam. For "
+            f"more time there, run `python -m grading deadlines --grant ID --assignment {exam.assignment} --due DATE`"
+        )
+
+
+def _about_class(course: Course, exam: Exam) -> Iterator[str]:
+    if read_class(course).late_days:
+        yield "Late days do not count in an exam."
+    if released_before(course, exam.assignment) and exam.begin > now():
+        yield f"Careful: {exam.assignment} has been released before, so students may have it already."
+    entries = RunState(course, exam.assignment).audit.entries()[0]
+    windows = Counter(str(entry.said["window"]) for entry in entries if "window" in entry.said)
+    said = ", ".join(f"{n} {window}" for window, n in sorted(windows.items()))
+    yield f"Attempts in the log: {windows.total()}" + (f" ({said})" if said else "")
+    yield f"The file for students: python -m grading bundle --exam {exam.assignment}"

@@ -1,0 +1,23 @@
+"""A step of nbgrader's `generate_feedback` that makes no page of an exam until it is over for everybody."""
+
+from pathlib import Path
+from typing import Any
+
+from grading._untyped import NbGraderPreprocessor, NotebookNode
+from grading.course import Course
+from grading.exam.window import require_over
+
+
+class Withhold(NbGraderPreprocessor):  # type: ignore[misc]
+    """Comes before all other steps of feedback, whoever asks for it: `run`, Formgrader, or nbgrader's own command."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Return what came.
+
+        Raises:
+            GradingError: the assignment is an exam that is not over.
+        """
+        places = self.config.CourseDirectory
+        course = Course(Path(places.root), Path(places.feedback_directory).parent)
+        require_over(course, resources["nbgrader"]["assignment"], "no feedback page is made yet")
+        return nb, resources
