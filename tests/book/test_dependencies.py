@@ -18,7 +18,7 @@ WRITTEN = [*(ROOT / "book").glob("*.md"), *(ROOT / "book").glob("teaching/*.md")
 EXECUTED = sorted(
     path.relative_to(ROOT / "book").with_suffix("").as_posix() for path in WRITTEN if "{code-cell}" in path.read_text()
 )
-GRADING = {f"teaching/{name}" for name in ("start-in-an-hour", "the-term", "how-grading-works", "reference")}
+GRADING = {f"teaching/{name}" for name in ("start-in-an-hour", "the-term", "exams", "how-grading-works", "reference")}
 IMPORTS = re.compile(r"^(?:import|from) (?!matplotlib|IPython|torch).*?(?:\(.*?\))?$", re.MULTILINE | re.DOTALL)
 LOADED = "import json, sys; print(json.dumps([getattr(m, '__file__', None) for m in sys.modules.values()]))"
 
