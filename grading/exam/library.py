@@ -7,6 +7,7 @@ quiet could be set back by any student. So the wheel for an exam holds only the 
 
 import ast
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,6 +23,7 @@ from grading.exam import checks
 # The wheel for an exam holds these files of attnlib, and no others.
 KEPT = ("_arrays.py", "_extras.py", "plotting.py", "py.typed", "checks/options.py", "checks/student.py")
 CHECKS = Path(checks.__file__)
+ASKS = re.compile(r"""(?:show_options|check_choice)\(["']([\w-]+)["']""")
 NOT_SILENT = (
     "{}: the cell {!r} imports {}. Students do not get this for an exam, because it holds answers, or judges them. The "
     "notebook of an exam may import attnlib.plotting and, from attnlib.checks, {}"
@@ -41,8 +43,8 @@ def require_silent(notebooks: Mapping[str, bytes]) -> list[str]:
             source = "".join(cell["source"]) if cell["cell_type"] == "code" else ""
             if odd := sorted(set(_imported(source)) - _allowed()):
                 raise GradingError(NOT_SILENT.format(path, cell.get("id"), ", ".join(odd), ", ".join(checks.__all__)))
-            asked += [name for name in QUESTIONS if f'show_options("{name}")' in source]
-    return asked
+            asked += ASKS.findall(source)
+    return [name for name in QUESTIONS if name in asked]
 
 
 def _allowed() -> set[str]:

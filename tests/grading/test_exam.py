@@ -188,7 +188,7 @@ def exam_files(tmp_path_factory):
     (root / "attnlib").symlink_to(REPOSITORY / "attnlib")
     (root / "solutions" / "midterm").mkdir(parents=True)
     asked = notebook(RIGHT)
-    asked.cells[3].source += '\nshow_options("swiglu-width")'
+    asked.cells[3].source += "\nshow_options('swiglu-width')"
     nbformat.write(asked, root / "solutions" / "midterm" / "midterm.ipynb")
     course = Course.at(root, place / "class")
     set_window(course, "midterm", **TIMES)
