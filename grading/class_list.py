@@ -40,6 +40,11 @@ def differences(course: Course, assignment: str, graded: Collection[str]) -> Dif
     return Differences(tuple(sorted(absent)), tuple(sorted(set(graded) - listed)))
 
 
+def absent(course: Course, assignment: str) -> set[str]:
+    """Return who is on the class list, or was before leaving, and handed in nothing for an assignment."""
+    return on_list(course, students(course.config().CourseDirectory.db_url)) - with_submission(course, assignment)
+
+
 def on_list(course: Course, known: Mapping[str, StudentEntry]) -> set[str]:
     """Return who is on the class list among the students in the gradebook, including those who have left since."""
     added = _added(course)

@@ -10,6 +10,7 @@ from logging import Logger
 
 from attnlib.checks.book_links import BOOK_VARIABLE
 from grading._untyped import tqdm
+from grading.class_list import absent
 from grading.class_settings import book_address
 from grading.course import Course, GradingError, environment, importing, log_file, quiet
 from grading.exam.window import exam_of
@@ -185,14 +186,17 @@ def _lacks_a_page(course: Course, assignment: str, outcome: Outcome) -> bool:
 def chosen(course: Course, assignment: str, asked: Sequence[str] | None) -> list[str]:
     """Return the requested students, by name or pattern, among those that nbgrader accepts.
 
+    Without a request, students on the class list who handed in nothing for this assignment are left out: they are
+    absent, even if they handed in others.
+
     Raises:
         GradingError: nobody is left, or a requested student is missing.
     """
-    excluded = course.excluded()
+    excluded = course.excluded() if asked else course.excluded() | absent(course, assignment)
     there = [student for student in course.students() if student not in excluded]
     if not there:
         raise GradingError(
-            f"there are no submissions in {course.folder / 'submitted'}. Put notebooks there as "
+            f"there are no submissions to {assignment} in {course.folder / 'submitted'}. Put notebooks there as "
             f"STUDENT/{assignment}/{course.notebooks(assignment)[0]}, or try `python -m grading sample {assignment}`"
         )
     unknown = [name for name in asked or () if not any(_means(name, student) for student in there)]

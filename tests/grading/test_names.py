@@ -30,9 +30,10 @@ CANVAS = "Student,ID,Section,tiny (42)\n    Points Possible,,,6.00\nx,ada,Monday
 
 @pytest.fixture(scope="module")
 def course(tiny, boxes):
-    """A graded class: everybody is on the class list with a name, and ``dara`` and ``emeka`` handed in nothing."""
+    """A graded class: all but ``zoe`` are on the class list; ``dara`` and ``emeka`` handed in nothing."""
     for student in ("ada", "ada2", "bela", "cem", "zoe"):
         tiny.submit(student)
+    tiny.submitted("emeka", "another-assignment").mkdir(parents=True)
     register(tiny, "tiny", log_file(tiny, "tiny"))
     with Gradebook(tiny.config().CourseDirectory.db_url) as gradebook:
         for student, (first, last) in NAMES.items():
