@@ -63,7 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     _regrade_options(_command(commands, "regrade", requests))
     back = _command(commands, "return", "pack the feedback for Canvas, for Moodle, in folders and for mail merge")
     back.add_argument("--unfinished", action="store_true", help="also return work with answers that nobody has marked")
-    divided = "divide the written answers among assistants, or take the marks from their files"
+    divided = "divide the written answers among assistants, take the marks from their files, or count named comments"
     _marking_options(_command(commands, "marking", divided))
     _student_options(_class_command(commands, "student", "show what is kept about a student, export it, or erase it"))
     sample = _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
@@ -173,6 +173,8 @@ def _marking_options(marking: argparse.ArgumentParser) -> None:
     second = "the share of the answers that a second assistant marks as well, without knowing it (default: 0)"
     marking.add_argument("--second", type=float, default=0.0, metavar="SHARE", help=second)
     taken = "files of assistants, with marks: write the marks to the gradebook, and compare where two people marked"
+    count = "show the named comments in comments.toml, and how often each is used"
+    marking.add_argument("--comments", action="store_true", help=count)
     marking.add_argument("--take", nargs="+", type=Path, metavar="FILE.csv", help=taken)
 
 
@@ -353,6 +355,10 @@ def _marking(course: Course, asked: argparse.Namespace) -> int:
         from grading.marking.take import take
 
         print(take(course, asked.assignment, asked.take))
+    elif asked.comments:
+        from grading.marking.comments import uses
+
+        print(uses(course, asked.assignment))
     elif asked.assistants:
         from grading.marking.shares import divide
 
@@ -414,6 +420,7 @@ def _run(course: Course, asked: argparse.Namespace) -> int:
 
 
 def _report(course: Course, asked: argparse.Namespace) -> int:
+    from grading.marking.sums import different_sums
     from grading.run import refresh
 
     course.require(asked.assignment)
@@ -422,7 +429,10 @@ def _report(course: Course, asked: argparse.Namespace) -> int:
 
         print(log_marks(course, asked.assignment, asked.by))
     refresh(course, asked.assignment)
-    return _show(course, asked)
+    shown = _show(course, asked)
+    for line in different_sums(course, asked.assignment):
+        print(f"warning: {line}", file=sys.stderr)
+    return shown
 
 
 def _show(course: Course, asked: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from grading.exam.declared import TIME_FORMAT, exam_names
 from grading.exam.window import exam_of
 from grading.gradebook.lookup import with_due_date
 from grading.gradebook.students import students
+from grading.marking.rubric import rubrics
 from grading.sandbox.bubblewrap import require_hidden
 from grading.submission_folders import not_graded
 from grading.text import counted
@@ -54,6 +55,7 @@ def _examined(course: Course) -> Iterator[Finding]:
     yield Finding("address of the book", "" if book_address(course) else hint)
     there = (course.folder / NAME).exists()
     yield Finding("bundle for students", "" if there else "run `python -m grading bundle`, and give students the file")
+    yield _rubrics(course)
     for folder, why in not_graded(course).items():
         yield Finding(f"submission folder {folder!a} that can be graded", why)
 
@@ -66,6 +68,14 @@ def _sandbox(course: Course) -> Finding:
     except GradingError as error:
         return Finding("sandbox", str(error))
     return Finding("sandbox: bubblewrap is installed; `python -m grading selftest` attacks it")
+
+
+def _rubrics(course: Course) -> Finding:
+    try:
+        found = [question for name in course.assignments() for question in rubrics(course, name)]
+    except GradingError as error:
+        return Finding("rubrics", str(error))
+    return Finding(f"rubrics of {counted(len(found), 'question')}")
 
 
 def _due_dates(course: Course) -> Finding:

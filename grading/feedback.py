@@ -1,5 +1,6 @@
 """Feedback pages: nbconvert's page with our own look, the scores of the gradebook, and formulas as MathML."""
 
+from pathlib import Path
 from typing import Any
 
 from jinja2 import pass_context
@@ -13,7 +14,9 @@ from grading._untyped import (
     MarkdownWithMath,
     NotebookNode,
 )
+from grading.course import Course
 from grading.gradebook.students import students
+from grading.marking.comments import expanded, read_comments
 from grading.mathml import with_formulas
 from grading.sanitize import safe_html, unknown_as_text
 
@@ -26,17 +29,23 @@ class FeedbackExporter(HTMLExporter):
 
 
 class Scores(GetGrades):  # type: ignore[misc]
-    """Put the gradebook's scores into the cells, and mark those that a person still has to give, or to look at again.
+    """Put the gradebook's scores and comments into the cells, and mark scores that a person has to give or look at.
 
     A mark that a person gave to an earlier submission counts until then. The page also gets the student's name.
     """
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         """Return the notebook and the resources with the scores, and with what the gradebook knows of the student."""
+        places = self.config.CourseDirectory
+        self._named = read_comments(Course(Path(places.root), Path(places.feedback_directory).parent))
         nb, resources = super().preprocess(nb, resources)
         entry = students(self.db_url, self.student_id).get(self.student_id)
         resources["nbgrader"]["name"] = entry.name if entry else ""
         return nb, resources
+
+    def _get_comment(self, cell: NotebookNode, resources: Any) -> None:
+        super()._get_comment(cell, resources)
+        cell.metadata.nbgrader["comment"] = expanded(cell.metadata.nbgrader["comment"] or "", self._named)
 
     def _get_score(self, cell: NotebookNode, resources: Any) -> None:
         super()._get_score(cell, resources)

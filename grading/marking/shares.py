@@ -1,7 +1,8 @@
 """Divide the written answers among assistants: a CSV file for each, without names or other people's marks.
 
-A sample of the answers goes to a second assistant as well. In the files, they look like all others. `shares.json` says
-which answer is whose; the assistants need only their files.
+If a question has a rubric, its answers have a line for each criterion. A sample of the answers goes to a second
+assistant as well. In the files, they look like all others. `shares.json` says which answer is whose; the assistants
+need only their files.
 """
 
 import json
@@ -15,6 +16,7 @@ from secrets import randbits, token_hex
 from grading._untyped import notebook_of
 from grading.course import Course, GradingError
 from grading.csv_file import read_csv, to_csv
+from grading.marking.rubric import Criterion, rubrics, title
 from grading.outcome import plain
 from grading.repair.files import MAX_NOTEBOOK_BYTES
 from grading.report import cell, rows
@@ -104,13 +106,14 @@ def divide(course: Course, assignment: str, assistants: Sequence[str], by: str, 
             raise GradingError(f"there are no answers to {assignment} that still have to be marked")
         shares = [*old.values(), *new]
         texts = _texts(course, assignment, {share.student for share in shares})
+        criteria = rubrics(course, assignment)
         folder = folder_of(course, assignment)
         _write_shares(course, assignment, shares)
         mine = defaultdict(list)
         for share in shares:
             mine[share.assistant].append(share)
         for assistant, its in mine.items():
-            course.files.write(folder / f"{assistant}.csv", _file(its, texts).encode())
+            course.files.write(folder / f"{assistant}.csv", _file(its, texts, criteria).encode())
     said = [f"{folder / assistant}.csv: {counted(len(its), 'answer')}" for assistant, its in sorted(mine.items())]
     return "\n".join([*said, f"To be marked by two: {counted(sum(share.second for share in shares), 'answer')}"])
 
@@ -136,11 +139,15 @@ def _divided(
         yield Share(token_hex(4), other, *answer, second=True)
 
 
-def _file(shares: Sequence[Share], texts: Mapping[tuple[str, str], str]) -> str:
+def _file(
+    shares: Sequence[Share], texts: Mapping[tuple[str, str], str], criteria: Mapping[str, Sequence[Criterion]]
+) -> str:
     lines: list[Iterable[object]] = [TITLES]
     for share in sorted(shares, key=lambda share: (share.question, share.code)):  # a code says nothing about the order
         text = texts.get((share.student, share.question), "")
-        lines.append(map(cell, (share.code, share.question, text, points(share.most), "", "")))
+        parts = [(title(share.question, one), one.points) for one in criteria.get(share.question, ())]
+        for i, (asked, most) in enumerate(parts or [(share.question, share.most)]):
+            lines.append(map(cell, (share.code, asked, "" if i else text, points(most), "", "")))
     return to_csv(lines)
 
 

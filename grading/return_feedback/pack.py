@@ -19,6 +19,7 @@ from grading.course import Course
 from grading.csv_file import to_csv
 from grading.exam.window import require_over
 from grading.gradebook.lookup import comments_by_hand
+from grading.marking.comments import expanded, read_comments
 from grading.report import Row, cell, rows
 from grading.return_feedback.notebook import with_points
 from grading.text import counted
@@ -46,7 +47,8 @@ def return_feedback(course: Course, assignment: str, *, unfinished: bool = False
     back = [row for row in graded if row.feedback and (unfinished or not row.to_read)]
     attempts = Attempts(course, assignment)
     came = {row.outcome.student: _attempt(attempts, row.outcome.student) for row in back}
-    comments = comments_by_hand(course.config().CourseDirectory.db_url, assignment)
+    named, given = read_comments(course), comments_by_hand(course.config().CourseDirectory.db_url, assignment)
+    comments = {who: {cell: expanded(text, named) for cell, text in said.items()} for who, said in given.items()}
     out = course.reports(assignment) / "returned"
     packed = {
         "canvas.zip": list(_for_canvas(course, assignment, back, came, comments)),
