@@ -28,10 +28,11 @@ def files_of(page: str) -> list[Path]:
         SyntaxError: a cell is not Python.
     """
     code = "\n".join(CELL_OPTIONS.sub("", cell) for _, cell in CODE_CELL.findall(page))
-    found: set[str] = set()
     names = set(_named(ast.parse(code), ""))
-    _follow(names, found)
-    files = {file for name in found if (file := _file(name))} | {ROOT / "requirements.txt"}
+    tried: dict[str, Path | None] = {}
+    _follow(names, tried)
+    found = {name: file for name, file in tried.items() if file}
+    files = {*found.values(), ROOT / "requirements.txt"}
     packages = {name.partition(".")[0] for name in found}
     if "attnlib" in packages:
         files.update(path for path in _all("attnlib") if path.suffix != ".py")  # its data
@@ -60,16 +61,19 @@ def digest(files: Iterable[Path]) -> str:
     return found.hexdigest()[:16]
 
 
-def _follow(names: Iterable[str], found: set[str]) -> None:
-    """Add our own modules, the packages that contain them, and everything that these import."""
+def _follow(names: Iterable[str], tried: dict[str, Path | None]) -> None:
+    """Add the files of our own modules, of the packages that contain them, and of everything that these import.
+
+    A name that belongs to no module of ours is kept with ``None``, so that it is looked for only once.
+    """
     for name in names:
         parts = name.split(".")
         for depth in range(1, len(parts) + 1):
             module = ".".join(parts[:depth])
-            file = _file(module)
-            if file and module not in found:
-                found.add(module)
-                _follow(_imports(file, module), found)
+            if module not in tried:
+                file = tried[module] = _file(module)
+                if file:
+                    _follow(_imports(file, module), tried)
 
 
 def _file(module: str) -> Path | None:
@@ -89,34 +93,44 @@ def _read(file: Path, _changed: int, package: str) -> frozenset[str]:
     return frozenset(_named(ast.parse(file.read_text(encoding="utf-8")), package))
 
 
-class _Executed(ast.NodeTransformer):
-    """Removes code that only type checkers read."""
-
-    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
-        """Replace ``if TYPE_CHECKING`` with the code under its ``else``."""
-        self.generic_visit(node)
-        return node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else node
+def _executed(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a module, each before its children, without the code that only type checkers read."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            waiting.extend(node.orelse)
+        else:
+            waiting.extend(ast.iter_child_nodes(node))
 
 
 def _named(tree: ast.AST, package: str) -> Iterator[str]:
     """Yield each name that a module may have: imported, written with dots, or as a string."""
-    tree = _Executed().visit(tree)
-    bare = {id(node): node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in PACKAGES}
-    for node in ast.walk(tree):
+    followed_by_dot: set[int] = set()
+    for node in _executed(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield from _whole(alias.name) if alias.asname and alias.name in PACKAGES else [alias.name]
         elif isinstance(node, ast.ImportFrom):
             yield from _imported_from(node, package)
         elif isinstance(node, ast.Attribute):
-            if isinstance(node.value, ast.Name):
-                bare.pop(id(node.value), None)
-            if OUR_MODULE.fullmatch(dotted := ast.unparse(node)):
+            followed_by_dot.add(id(node.value))
+            if OUR_MODULE.fullmatch(dotted := _dotted(node)):
                 yield dotted
+        elif isinstance(node, ast.Name) and node.id in PACKAGES and id(node) not in followed_by_dot:
+            yield from _whole(node.id)  # a package as a value, of which any part may be used
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and OUR_MODULE.fullmatch(node.value):
             yield node.value
-    for package_name in bare.values():  # a package as a value, of which any part may be used
-        yield from _whole(package_name)
+
+
+def _dotted(node: ast.Attribute) -> str:
+    """Return ``a.b.c`` for the attribute of a name, or of an attribute of a name; for all others ''."""
+    names, value = [node.attr], node.value
+    while isinstance(value, ast.Attribute):
+        names.append(value.attr)
+        value = value.value
+    return ".".join([value.id, *reversed(names)]) if isinstance(value, ast.Name) else ""
 
 
 def _imported_from(node: ast.ImportFrom, package: str) -> Iterator[str]:
