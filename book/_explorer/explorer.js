@@ -9,7 +9,7 @@ import { checkedSettings, CONTROLS, FIELDS, named } from "./options.js";
 import { copyAddress, savePicture } from "./share.js";
 import { lookOf } from "./steps.js";
 import { configuration, container, distinct, h, HeatTable, inWords, labelled, shown, Summary } from "./table.js";
-import { WordWatch } from "./watch.js";
+import { WordWatch } from "./word_watch.js";
 
 const TABLES = {
   x: ["Word vectors X", "word"],

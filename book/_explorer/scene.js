@@ -1,5 +1,7 @@
 // What the drawing of one word's attention consists of: shapes, each known by its key. It needs no DOM.
 
+import { arcs } from "./arcs.js";
+import { chips } from "./chips.js";
 import { formulaShapes } from "./formula.js";
 import { layoutOf } from "./layout.js";
 import { paneShapes } from "./panes.js";
@@ -8,7 +10,6 @@ import { ribbons } from "./ribbons.js";
 import { bars, scoreRows } from "./scores.js";
 import { formulaOf, stagesOf } from "./steps.js";
 import { vectors, weighed } from "./vectors.js";
-import { arcs, chips } from "./words.js";
 
 /** @typedef {import("./shapes.js").Shape} Shape */
 /** @typedef {import("./shapes.js").View} View */
