@@ -36,8 +36,11 @@ def fill_in(app: Sphinx, pagename: str, _template: str, context: dict[str, Any],
         return
     body = parse(context["body"])
     if app.builder.name == "html":
-        LOGGER.info("%s: %s", pagename, measure(body))
-    minutes = iter([in_words(measure(page_of(mark) or body)) for mark in body.select(".reading-time")])
+        LOGGER.info("%s: %s", pagename, whole := measure(body))
+        readings = [whole for _ in body.select(".reading-time")]
+    else:
+        readings = [measure(page_of(mark) or body) for mark in body.select(".reading-time")]
+    minutes = map(in_words, readings)
     context["body"] = READING_TIME_SPAN.sub(lambda _: next(minutes), context["body"])
 
 
