@@ -4,7 +4,12 @@ import random
 import sys
 from collections import defaultdict
 
+import hypothesis
 import pytest
+
+# On a busy machine any example may take long, so that time never makes a test fail.
+hypothesis.settings.register_profile("course", deadline=None)
+hypothesis.settings.load_profile("course")
 
 
 def pytest_addoption(parser):

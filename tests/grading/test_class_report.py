@@ -91,7 +91,7 @@ def test_the_headline_figures(page):
     }
 
 
-@settings(deadline=None, max_examples=50, derandomize=True, database=None)
+@settings(max_examples=50, derandomize=True, database=None)
 @given(st.lists(st.integers(0, 1000).map(lambda n: n / 1000)))
 def test_the_histogram_is_that_of_numpy(shares):
     edges = np.arange(11) / 10
@@ -137,7 +137,7 @@ def test_every_question_is_drawn_in_its_place_with_its_number():
     assert float(band["width"]) == pytest.approx(0.5 * (RIGHT - LEFT), abs=0.1)
 
 
-@settings(deadline=None, max_examples=50, derandomize=True, database=None)
+@settings(max_examples=50, derandomize=True, database=None)
 @given(st.lists(st.tuples(st.floats(LEFT, RIGHT), st.floats(40, 200)), max_size=20))
 def test_no_question_hides_another(places):
     for one, other in combinations(apart(places), 2):

@@ -121,7 +121,7 @@ def test_numbers_are_written_as_canvas_writes_them(score, text):
     assert _score(score) == text
 
 
-@settings(deadline=None, max_examples=50, derandomize=True, database=None)
+@settings(max_examples=50, derandomize=True, database=None)
 @given(st.decimals(0, 1000, places=2), st.sampled_from([".", ","]))
 def test_numbers_are_read_as_canvas_reads_them(number, mark):
     assert _number(str(number).replace(".", mark)) == number

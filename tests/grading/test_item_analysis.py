@@ -38,7 +38,7 @@ def test_the_rest_is_without_the_question_itself():
     assert a.discrimination == b.discrimination == -1
 
 
-@settings(deadline=None, max_examples=50, derandomize=True, database=None)
+@settings(max_examples=50, derandomize=True, database=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 60))
 def test_difficulty_and_discrimination_are_those_of_numpy_and_scipy(seed, n):
     scores = np.random.default_rng(seed).integers(0, 5, (n, 3)) / 4 * WORTH
@@ -62,7 +62,7 @@ SHARES = st.floats(0, 1).map(lambda x: round(x, 3))
 CLASS = st.lists(st.tuples(SHARES, SHARES, SHARES), min_size=2, max_size=12)
 
 
-@settings(deadline=None, max_examples=50, derandomize=True, database=None)
+@settings(max_examples=50, derandomize=True, database=None)
 @given(CLASS)
 def test_the_numbers_keep_within_their_bounds(shares):
     for item in analyse_items(rows([[s * w for s, w in zip(line, WORTH, strict=True)] for line in shares])):
@@ -70,7 +70,7 @@ def test_the_numbers_keep_within_their_bounds(shares):
         assert item.discrimination is None or -1 <= item.discrimination <= 1
 
 
-@settings(deadline=None, max_examples=50, derandomize=True, database=None)
+@settings(max_examples=50, derandomize=True, database=None)
 @given(CLASS, st.randoms())
 def test_the_order_of_the_students_does_not_matter(shares, random):
     shuffled = random.sample(shares, len(shares))
@@ -79,7 +79,7 @@ def test_the_order_of_the_students_does_not_matter(shares, random):
         assert one.difficulty == pytest.approx(other.difficulty)
 
 
-@settings(deadline=None, max_examples=50, derandomize=True, database=None)
+@settings(max_examples=50, derandomize=True, database=None)
 @given(CLASS, st.sampled_from([0.5, 2, 8]))
 def test_nor_does_it_whether_everything_counts_twice(shares, factor):
     double = rows([[s * factor for s in line] for line in shares], [w * factor for w in WORTH])

@@ -961,7 +961,7 @@ def admitted_or_refused(place, data):
     assert refused.reason.isprintable()
 
 
-random_examples = settings(deadline=None, max_examples=150, derandomize=True, database=None)
+random_examples = settings(max_examples=150, derandomize=True, database=None)
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from grading.sandbox.inside import codec, frames
 from grading.sandbox.inside.codec import ARRAY_DTYPES, array, decode, encode
 from grading.sandbox.inside.frames import MessageError, pack, unpack
 
-SLOW_HERE = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW_HERE = settings(max_examples=80, suppress_health_check=list(HealthCheck))
 ARRAYS = st.sampled_from(sorted(ARRAY_DTYPES)).flatmap(
     lambda kind: arrays.arrays(np.dtype(kind), arrays.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4))
 )

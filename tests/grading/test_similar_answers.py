@@ -198,7 +198,7 @@ def test_what_comes_after_a_line_that_is_no_python_counts_as_before():
     assert words("if x:\n    y\n  z\n" + sane)[-len(words(sane)) :] == words(sane)
 
 
-@settings(deadline=None, max_examples=50, derandomize=True, database=None)
+@settings(max_examples=50, derandomize=True, database=None)
 @any_of(st.text(max_size=200))
 def test_no_text_makes_it_raise(source):
     tokens(source)
@@ -207,7 +207,7 @@ def test_no_text_makes_it_raise(source):
 # ---- winnowing
 
 
-@settings(deadline=None, max_examples=50, derandomize=True, database=None)
+@settings(max_examples=50, derandomize=True, database=None)
 @any_of(st.lists(st.integers(0, 50), min_size=1, max_size=60))
 def test_of_every_window_one_run_is_kept_and_it_is_the_smallest(runs):
     kept = winnow(runs)
@@ -216,7 +216,7 @@ def test_of_every_window_one_run_is_kept_and_it_is_the_smallest(runs):
     assert len(kept) <= len(runs)
 
 
-@settings(deadline=None, max_examples=50, derandomize=True, database=None)
+@settings(max_examples=50, derandomize=True, database=None)
 @any_of(*[st.lists(st.integers(0, 2**32), max_size=20)] * 4, st.lists(st.integers(0, 2**32), min_size=WINDOW))
 def test_what_is_shared_by_a_whole_window_is_found(before, after, other_before, other_after, shared):
     one, other = winnow([*before, *shared, *after]), winnow([*other_before, *shared, *other_after])
