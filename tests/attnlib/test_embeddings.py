@@ -469,6 +469,7 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path, word, options, sai
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @examples
 @given(data=st.data(), how=st.sampled_from([("text", {}, {}), *((n, *o) for n, o in FORMATS.items())]))
 def test_what_is_written_is_read_back(tmp_path_factory, data, how):

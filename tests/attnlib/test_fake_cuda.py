@@ -141,6 +141,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", LONG.values(), ids=LONG)
 @pytest.mark.parametrize("H_key", [H, 1], ids=["equal heads", "grouped"])
 def test_many_queries_stay_on_cuda_and_get_no_mask_of_all_pairs(options, H_key):

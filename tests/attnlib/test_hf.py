@@ -137,6 +137,7 @@ def test_the_most_probable_text_is_that_of_transformers(backend, folders, name):
     assert [one.token for one in generate(model, prompt[0], max_new_tokens=count, temperature=0)] == theirs
 
 
+@pytest.mark.slow
 @every_model
 def test_bfloat16_is_as_close_as_its_rounding_allows(folders, name, tmp_path):
     def model_of_theirs(folder, dtype):

@@ -75,6 +75,7 @@ PAIRS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", PAIRS.values(), ids=PAIRS)
 @pytest.mark.parametrize("num_draft_tokens", [1, 2])
 def test_texts_have_the_distribution_of_the_large_model(q, num_draft_tokens):

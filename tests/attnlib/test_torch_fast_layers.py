@@ -79,6 +79,7 @@ options = st.fixed_dictionaries({
 })  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(examples, max_examples=150)
 @given(
     variant=options, scaled=st.booleans(), dtype=st.sampled_from([*TOLERANCE]), batch=st.integers(1, 3),
@@ -266,6 +267,7 @@ def test_other_calls_go_through_the_layers(monkeypatch, call, mode):
         assert not is_fast(monkeypatch, lambda: call(model, tokens))
 
 
+@pytest.mark.slow
 def test_modes_and_transformations_of_torch_see_every_layer():
     model, tokens = build(CPU, config(), "float32"), tokens_of(CPU, 2, 5)
     with torch.no_grad():

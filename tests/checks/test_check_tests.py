@@ -53,6 +53,7 @@ def test_correct_versions_pass_the_check_of_the_exercise(name):
         assert report.passed, f"{version.style}: {report.message}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_comparison_with_the_reference_on_every_case_catches_every_mutant_and_rejects_nothing(name):
     target = TARGETS[name]

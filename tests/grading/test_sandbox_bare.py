@@ -117,6 +117,7 @@ def test_nothing_is_left_for_the_next(bare):
     assert text(result) == "False False\n"
 
 
+@pytest.mark.slow
 def test_the_results_differ_from_those_of_a_sandbox_and_say_so(monkeypatch):
     monkeypatch.setattr("grading.submission.own_names", lambda _course: {})  # there is no class
     digests = set()

@@ -137,6 +137,7 @@ def test_the_best_heads_come_first_and_are_named_in_order():
     assert heads.name([(1, 2), (0, 1), (1, 0)]) == "0.1 1.0 1.2"
 
 
+@pytest.mark.slow
 def test_each_head_and_each_set_is_measured(model, halves):
     search, test = halves
     rows = list(heads.measure(model, search, test))
@@ -153,6 +154,7 @@ def test_each_head_and_each_set_is_measured(model, halves):
     assert float(row["loss"]) == pytest.approx((intact + rise)[groups["name"]].mean(), abs=2e-5)
 
 
+@pytest.mark.slow
 def test_the_published_table_is_that_of_the_published_model():
     rows = heads.read_table()
     model, tokenizer = heads.load(stdlib_lm.FOLDER)
