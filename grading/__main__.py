@@ -438,6 +438,7 @@ def _report(course: Course, asked: argparse.Namespace) -> int:
 def _show(course: Course, asked: argparse.Namespace) -> int:
     from grading.class_list import differences
     from grading.class_report.export import csv_text
+    from grading.class_report.integrity.page import integrity_page
     from grading.class_report.page_data import page
     from grading.class_report.similarity import compare_submissions
     from grading.class_settings import book_address
@@ -455,12 +456,15 @@ def _show(course: Course, asked: argparse.Namespace) -> int:
     shown = page(graded, asked.assignment, folder, alike, book=book, refused=refused, listed=listed)
     course.files.write(folder / "grades.csv", csv_text(graded).encode())
     course.files.write(folder / "grades.html", shown.encode())
+    evidence = integrity_page(course, asked.assignment, graded, alike, folder, book)
+    course.files.write(folder / "integrity.html", evidence.encode())
     print(table(graded))
     for student, why in refused.items():
         print(f"Not graded: {student!a}: {why}")
     for what, who in listed.named():
         print(f"{what} ({len(who)}): {', '.join(labels[student] for student in who)}")
     print(f"\nTable:    {folder / 'grades.csv'}\nPage:     {folder / 'grades.html'}")
+    print(f"Evidence: {folder / 'integrity.html'}")
     print(f"Feedback: {course.feedback('STUDENT', asked.assignment)}")
     return 0
 

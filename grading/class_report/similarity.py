@@ -76,6 +76,14 @@ class SimilarityReport:
 
 def compare_submissions(course: Course, assignment: str, students: Iterable[str]) -> SimilarityReport:
     """Compare what students handed in to an assignment. Each submission is read in a bounded child."""
+    texts, left_out = tokenized(course, assignment, students)
+    return SimilarityReport(len(texts), tuple(left_out), tuple(_pairs(texts, given_code(course, assignment))))
+
+
+def tokenized(
+    course: Course, assignment: str, students: Iterable[str]
+) -> tuple[dict[str, "Tokenized"], list[tuple[str, str]]]:
+    """Return the code of each student, and whose was left out, and why."""
     texts: dict[str, Tokenized] = {}
     left_out = []
     for student in students:
@@ -88,7 +96,7 @@ def compare_submissions(course: Course, assignment: str, students: Iterable[str]
             left_out.append((student, str(reason)))
         except bounded_worker.ExceededError as reason:
             left_out.append((student, f"comparing it {reason}"))
-    return SimilarityReport(len(texts), tuple(left_out), tuple(_pairs(texts, given_code(course, assignment))))
+    return texts, left_out
 
 
 Words = tuple[Sequence[int], Sequence[int]]  # the runs of a cell, and the line of each of its words

@@ -13,7 +13,7 @@ MAX_CODE_LENGTH = 100_000  # characters of code from one student; twenty times a
 
 
 class CodeCell(NamedTuple):
-    """A code cell: what it is called, and its source."""
+    """A cell: what it is called, and its source."""
 
     name: str
     source: str
@@ -29,11 +29,25 @@ def written_code(course: Course, assignment: str, student: str) -> list[CodeCell
     Raises:
         NotComparableError: there is no executed notebook, it is invalid, or its code exceeds MAX_CODE_LENGTH.
     """
+    return _of_kind(course, assignment, student, "code")
+
+
+def written_text(course: Course, assignment: str, student: str) -> list[CodeCell]:
+    """Return the cells of text that a student wrote.
+
+    Raises:
+        NotComparableError: as for code.
+    """
+    return _of_kind(course, assignment, student, "markdown")
+
+
+def _of_kind(course: Course, assignment: str, student: str, kind: str) -> list[CodeCell]:
     folder = course.autograded(student, assignment)
-    cells = [cell for name in course.notebooks(assignment) for cell in _written(_cells(course.files, folder / name))]
+    found = (_cells(course.files, folder / name, kind) for name in course.notebooks(assignment))
+    cells = [cell for notebook in found for cell in _written(notebook)]
     length = sum(len(cell.source) for cell in cells)
     if length > MAX_CODE_LENGTH:
-        raise NotComparableError(f"{length} characters of code, more than {MAX_CODE_LENGTH}")
+        raise NotComparableError(f"{length} characters of {kind}, more than {MAX_CODE_LENGTH}")
     return cells
 
 
@@ -44,12 +58,12 @@ def given_code(course: Course, assignment: str) -> list[str]:
     return [_source(cell) for place, file in files if file.is_file() for cell in _cells(SafeFolder(place), file)]
 
 
-def _cells(files: SafeFolder, file: Path) -> list[dict[str, object]]:
-    """Return the code cells of a notebook, each of which has a source."""
+def _cells(files: SafeFolder, file: Path, kind: str = "code") -> list[dict[str, object]]:
+    """Return the cells of a notebook of one kind, each of which has a source."""
     try:
         notebook = json.loads(files.read(file, MAX_EXECUTED_NOTEBOOK_BYTES))
         cells = notebook["cells"]
-        return [cell for cell in cells if cell["cell_type"] == "code" and isinstance(_source(cell), str)]
+        return [cell for cell in cells if cell["cell_type"] == kind and isinstance(_source(cell), str)]
     except FileNotFoundError:
         raise NotComparableError("no executed notebook") from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:

@@ -14,7 +14,7 @@ from grading.verdict import Verdict
 pytestmark = pytest.mark.slow
 
 PAGES = part("Teaching")
-START, TERM, _, HOW, _, REFERENCE = PAGES
+START, TERM, _, _, HOW, _, REFERENCE = PAGES
 FRAME = re.compile(r'<iframe\b([^>]*?) srcdoc="([^"]*)"></iframe>')
 MOST = 1_000_000  # bytes of a built page
 MOST_WORDS = 2500

@@ -1,0 +1,1 @@
+"""Evidence about academic integrity, side by side, on a page of its own. It proves nothing, and says so."""
