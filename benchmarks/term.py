@@ -156,14 +156,20 @@ class Term:
         process.wait()
 
     def mark(self, homework: Homework) -> None:
-        """Divide the written answers among the assistants, who mark each as the student's text says."""
+        """Divide the written answers among the assistants, who mark each as the student's text says.
+
+        An answer has a line for each criterion of its rubric. The first criteria earn what there is to earn.
+        """
         self.type("marking", homework.name, "--assistants", *ASSISTANTS, "--second", SECOND)
         files = sorted((self.course.reports(homework.name) / "marking").glob("*.csv"))
         for file in files:
             lines = list(csv.reader(file.read_text(encoding="utf-8").splitlines()))
-            text, mark = lines[0].index("text"), lines[0].index("mark")
+            text, most, mark = map(lines[0].index, ("text", "points possible", "mark"))
+            left = 0.0
             for line in lines[1:]:
-                line[mark] = line[text].split("worth ")[1].split()[0]
+                left = float(line[text].split("worth ")[1].split()[0]) if line[text] else left
+                earned = min(left, float(line[most]))
+                line[mark], left = f"{earned:g}", left - earned
             with file.open("w", encoding="utf-8", newline="") as stream:
                 csv.writer(stream).writerows(lines)
         self.type("marking", homework.name, "--take", *files)
