@@ -15,7 +15,6 @@ from grading.class_settings import book_address
 from grading.course import Course, GradingError, environment, importing, log_file, quiet
 from grading.exam.window import exam_of
 from grading.exchange import keep_for_exchange
-from grading.first_answers import settle_exam_answers
 from grading.gradebook.agreement import require_agreement
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.judge import Judge
@@ -154,8 +153,6 @@ def _with_pages(
         for student in outcomes:
             course.files.remove(course.feedback(student, assignment))
         return outcomes
-    for student in outcomes:
-        settle_exam_answers(course, assignment, student)
     wanted = [outcome for outcome in outcomes.values() if again or _lacks_a_page(course, assignment, outcome)]
     with progress_bar(len(wanted), "page", "feedback") as bar:
         for outcome, wrong in make_pages(course, assignment, wanted, jobs):

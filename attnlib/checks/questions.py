@@ -26,8 +26,8 @@ SAVED_OTHERWISE = (
     "State the id that your course site or instructor names with set_student(…), run the notebook again, and save it."
 )
 OF_NO_STUDENT = (
-    "In an exam, the letters {} earn nothing, because they are the same for all students. Only letters of an order of "
-    "your own count, which are {}. You see them after you have stated your id with set_student(…)."
+    "In an exam, the letters {} earn nothing, because they are the same for all students. Only the letters of your own "
+    "order count: {}. You see them once you have stated your id with set_student(…)."
 )
 FIRST_COUNTS = "Your first answer that was graded counts, and it was {}. A later answer does not change the points."
 
@@ -125,7 +125,7 @@ class Choice:
 
     def _verdict(self, letter: str | None) -> str:
         if letter is None and self._of_no_student:
-            return f"{self._written}, which counts for nobody in an exam"
+            return f"{self._written}, which earns nothing in an exam"
         if letter is None:
             return "not answered yet" if self.answer is None else "none of the options"
         return f"{letter}, " + ("to be graded" if self.is_open else "right" if self._is_right else "not right")

@@ -1,4 +1,7 @@
-"""A step of nbgrader's `generate_feedback` that makes no page of an exam until it is over for everybody."""
+"""A step of nbgrader's `generate_feedback` that makes no page of an exam until it is over for everybody.
+
+With the page, the student's answers to multiple-choice questions become final.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +9,7 @@ from typing import Any
 from grading._untyped import NbGraderPreprocessor, NotebookNode
 from grading.course import Course
 from grading.exam.window import require_over
+from grading.first_answers import settle_exam_answers
 
 
 class Withhold(NbGraderPreprocessor):  # type: ignore[misc]
@@ -19,5 +23,7 @@ class Withhold(NbGraderPreprocessor):  # type: ignore[misc]
         """
         places = self.config.CourseDirectory
         course = Course(Path(places.root), Path(places.feedback_directory).parent)
-        require_over(course, resources["nbgrader"]["assignment"], "no feedback page is made yet")
+        student, assignment = resources["nbgrader"]["student"], resources["nbgrader"]["assignment"]
+        require_over(course, assignment, "no feedback page is made yet")
+        settle_exam_answers(course, assignment, student)
         return nb, resources

@@ -230,12 +230,13 @@ def test_the_checks_of_an_exam_take_answers_and_show_each_student_the_options_th
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr[-2000:]
     softmax, tests, *shown, chosen = done.stdout.splitlines()
-    assert softmax == "• softmax is handed in with your notebook, and graded after the exam."
+    assert softmax == "• softmax will be handed in with your notebook, and graded after the exam."
     assert tests.startswith("• the list of 1 tests of softmax")
     ours = Options(QUESTIONS["swiglu-width"], "ada")
     assert "\n".join(shown) == str(ours)
     assert (
-        chosen == f"• swiglu-width: Q, {ours.texts['Q']}, is handed in with your notebook, and graded after the exam."
+        chosen
+        == f"• swiglu-width: Q, {ours.texts['Q']}, will be handed in with your notebook, and graded after the exam."
     )
 
 
@@ -320,7 +321,7 @@ def test_nothing_is_told_before_the_end_and_a_letter_of_no_student_earns_nothing
     assert first_answers(course, "tiny", "ada") == {"check": RIGHT}, "feedback is out, so this answer stays"
     graded = {row.outcome.student: row for row in rows(course, "tiny")}
     assert {student: row.score for student, row in graded.items()} == {"ada": 3.5, "bela": 1.5, "cleo": 0}
-    assert f"{QUESTION.name}: {RIGHT}, which counts for nobody in an exam" in graded["bela"].remarks()
+    assert f"{QUESTION.name}: {RIGHT}, which earns nothing in an exam" in graded["bela"].remarks()
     assert "3.5 points off" in graded["cleo"].outcome.lateness
     page = (course.feedback("bela", "tiny") / "tiny.html").read_text()
     assert "the letters A, B, C, D earn nothing, because they are the same for all students" in page
