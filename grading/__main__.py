@@ -296,14 +296,12 @@ def _roster(course: Course, asked: argparse.Namespace) -> int:
 def _collect(course: Course, asked: argparse.Namespace) -> int:
     from grading.class_settings import read_class
     from grading.collect.collect import collect
-    from grading.exam.declared import exam_names
     from grading.timestamp import time_zone
 
     zone = time_zone(asked.time_zone or read_class(course).time_zone)
     how = {"told": asked.told, "unlisted": asked.unlisted, "dry_run": asked.dry_run}
     print(collect(course, asked.assignment, asked.sources, zone, **how))
-    best = read_class(course).attempts == "best" and asked.assignment not in exam_names(course)
-    if best and not asked.dry_run:
+    if read_class(course).attempts == "best" and not asked.dry_run:
         from grading.collect.best import choose_best
         from grading.run import How
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from grading.collect.attempts import Attempt, Attempts
 from grading.course import Course, log_file
 from grading.deadlines.extensions import Extensions
+from grading.exam.declared import exam_names
 from grading.first_answers import add_first_answers, first_answers
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.lateness import MIN_LATENESS
@@ -30,6 +31,8 @@ def choose_best(course: Course, assignment: str, how: How, pool: Pool | None = N
     Raises:
         GradingError: a student's first answers cannot be read.
     """
+    if assignment in exam_names(course):
+        return "In an exam, the last attempt in time counts, not the best one."
     attempts = Attempts(course, assignment)
     everything = {student: attempts.of(student) for student in attempts.students()}
     several = {student: kept for student, kept in everything.items() if len({one.digest for one in kept}) > 1}

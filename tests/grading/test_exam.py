@@ -18,6 +18,7 @@ from grading.__main__ import main
 from grading.answer_keys import answer_key
 from grading.bundle import bundle
 from grading.class_report.export import export
+from grading.collect.best import choose_best
 from grading.collect.collect import collect
 from grading.course import Course, GradingError, log_file
 from grading.deadlines.extensions import Extensions
@@ -32,7 +33,7 @@ from grading.gradebook.create import open_gradebook
 from grading.handout import RELEASED_FOLDER, hand_out
 from grading.report import rows
 from grading.return_feedback.pack import return_feedback
-from grading.run import run
+from grading.run import How, run
 from grading.run_state import RunState
 from grading.timestamp import time_zone
 from grading.verify import verify
@@ -231,7 +232,7 @@ def test_the_checks_of_an_exam_take_answers_and_show_each_student_the_options_th
     assert done.returncode == 0, done.stderr[-2000:]
     softmax, tests, *shown, chosen = done.stdout.splitlines()
     assert softmax == "• softmax will be handed in with your notebook, and graded after the exam."
-    assert tests.startswith("• the list of 1 tests of softmax")
+    assert tests.startswith("• Your list of tests of softmax will be handed in")
     ours = Options(QUESTIONS["swiglu-width"], "ada")
     assert "\n".join(shown) == str(ours)
     assert (
@@ -280,6 +281,7 @@ def test_the_last_attempt_in_time_counts_and_each_is_in_the_log(course, tmp_path
         ("bela", "after the exam ended"), ("cleo", "time unknown"),
     ]  # fmt: skip
     assert "Attempts in the log: 6" in shown(course, "tiny")
+    assert choose_best(course, "tiny", How()) == "In an exam, the last attempt in time counts, not the best one."
 
 
 @pytest.mark.slow
