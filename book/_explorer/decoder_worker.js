@@ -1,0 +1,86 @@
+// Runs the decoder beside the page, so that the page never waits for it.
+
+import { CausalLM } from "./causal_lm.js";
+import { CutOff, fetchFile, forgetFile, parsed, unpacked } from "./decoder_file.js";
+import { nameOf } from "./decoder_text.js";
+import { byProbability } from "./sampling.js";
+import { Tokenizer } from "./tokenizer.js";
+
+const TURN = 30; // milliseconds of reading, after which the worker looks whether something else is asked
+
+/** @type {any} the model, its tokenizer, and which tokens its cache holds */
+let decoder = null;
+let newest = 0; // the number of the newest question
+
+/** Load the model, from the site or from what the page has read. */
+async function load(wanted) {
+  try {
+    const progress = (share) => postMessage({ progress: share });
+    const { text, kept } = wanted.file ? { text: null, kept: null } : await fetchFile(wanted, progress);
+    const { config, weights, merges } = unpacked(text === null ? wanted.file : parsed(text));
+    const newModel = () => new CausalLM(config, weights);
+    decoder = { newModel, model: newModel(), tokenizer: new Tokenizer(merges), tokens: [], equal: false };
+    const { bytes } = decoder.tokenizer;
+    postMessage({ config, bytes, names: bytes.map(nameOf), kept });
+  } catch (error) {
+    await forgetFile();
+    postMessage({ failed: error instanceof CutOff ? "cut" : "lost" });
+  }
+}
+
+/** Read a prompt and what was written after it, and answer with what is found at each token that is new. */
+async function answer({ asked, text, written, equal }) {
+  const { model, tokenizer } = decoder;
+  const prompt = tokenizer.encode(text);
+  const tokens = [...prompt, ...written];
+  if (!prompt.length || tokens.length > model.config.context) return postMessage({ asked, refused: prompt.length });
+  const same = equal === decoder.equal ? sameAtFirst(tokens, decoder.tokens) : 0;
+  model.truncate(same);
+  Object.assign(decoder, { equal, tokens: tokens.slice(0, same) });
+  postMessage({ asked, tokens, prompt: prompt.length, same, more: true });
+  const isWhole = await readAll(model, tokens, equal, asked, (found) => {
+    decoder.tokens.push(found.token);
+    postMessage({ asked, found, more: true });
+  });
+  if (isWhole) postMessage({ asked, done: true });
+}
+
+/** Read all tokens that the cache holds, but without it. */
+async function answerWithoutCache({ asked }) {
+  let work = 0, milliseconds = 0, last = null;
+  const isWhole = await readAll(decoder.newModel(), decoder.tokens, decoder.equal, asked, (found) => {
+    work += found.work;
+    milliseconds += found.milliseconds;
+    last = found.logits;
+    postMessage({ asked, more: true });
+  });
+  if (isWhole) postMessage({ asked, again: { work, milliseconds, logits: last } });
+}
+
+/** Have a model read those tokens that it has not read, and return whether nothing else was asked meanwhile. */
+async function readAll(model, tokens, equal, asked, each) {
+  let turn = performance.now();
+  while (model.length < tokens.length) {
+    const place = model.length, start = performance.now();
+    const found = model.read(tokens[place], equal);
+    const milliseconds = performance.now() - start;
+    each({ ...found, order: byProbability(found.logits), token: tokens[place], place, milliseconds });
+    if (performance.now() - turn < TURN) continue;
+    await new Promise((next) => setTimeout(next));
+    if (newest !== asked) return false;
+    turn = performance.now();
+  }
+  return true;
+}
+
+function sameAtFirst(tokens, others) {
+  const differs = tokens.findIndex((token, n) => token !== others[n]);
+  return differs < 0 ? tokens.length : differs;
+}
+
+addEventListener("message", ({ data }) => {
+  newest = data.asked ?? newest;
+  if (data.load) load(data.load);
+  else if (data.again) answerWithoutCache(data);
+  else if (decoder) answer(data); // otherwise the page asks again, once it is loaded
+});
