@@ -3,6 +3,7 @@
 
 import { dateAddress, fromDateAddress, PREFIX } from "./date_address.js";
 import { Drawing, mayMove } from "./drawing.js";
+import { ModelWorker } from "./model_worker.js";
 import { Player } from "./player.js";
 import { copyAddress, savePicture } from "./share.js";
 import { h, labelled, Summary } from "./table.js";
@@ -12,64 +13,13 @@ import { LENGTH } from "./translator.js";
 
 const MOVE = 350; // milliseconds of a step
 const PLAY = 800; // milliseconds from one step to the next
-const PATIENCE = 5000; // milliseconds after which a translator that does not answer has stopped
 const STOPPED = "The translator has stopped and gives no answer. Start it again; what you have typed is still there.";
 
-/** A translator of dates, in a worker that is started when something is asked. */
-class Translator {
-  /** @type {Worker | null} */
-  worker = null;
-  asked = 0;
-  /** @type {number | undefined} */
-  waiting = undefined;
-
-  /** @param {(result: any) => void} answer @param {() => void} stopped */
-  constructor(answer, stopped) {
-    this.answer = answer;
-    this.stopped = stopped;
-    const { shapes, numbers, reads, writes } = DATE_TRANSLATOR.config;
-    const bytes = Uint8Array.from(atob(numbers), (byte) => byte.charCodeAt(0));
-    this.model = { shapes, numbers: new Float32Array(bytes.buffer), reads, writes };
-  }
-
-  start() {
-    const address = URL.createObjectURL(new Blob([DATE_TRANSLATOR.worker], { type: "text/javascript" }));
-    try {
-      this.worker = new Worker(address);
-      this.worker.addEventListener("message", ({ data }) => this.hear(data));
-      this.worker.addEventListener("error", () => this.stop());
-      this.worker.postMessage(this.model);
-    } catch {
-      // The browser forbids it, so that no answer will come.
-    }
-    URL.revokeObjectURL(address);
-  }
-
-  stop() {
-    this.settle();
-    this.worker?.terminate();
-    this.worker = null;
-    this.stopped();
-  }
-
-  settle() {
-    clearTimeout(this.waiting);
-    this.waiting = undefined;
-  }
-
-  ask(text) {
-    if (!this.worker) this.start();
-    this.asked += 1;
-    this.worker?.postMessage({ asked: this.asked, text });
-    this.waiting ??= setTimeout(() => this.stop(), PATIENCE);
-  }
-
-  /** Take an answer, if nothing else has been asked since. */
-  hear({ asked, ...result }) {
-    if (asked !== this.asked) return;
-    this.settle();
-    this.answer(result);
-  }
+/** What the worker of the translator starts with. */
+function model() {
+  const { shapes, numbers, reads, writes } = DATE_TRANSLATOR.config;
+  const bytes = Uint8Array.from(atob(numbers), (byte) => byte.charCodeAt(0));
+  return { shapes, numbers: new Float32Array(bytes.buffer), reads, writes };
 }
 
 class AttentionDates extends HTMLElement {
@@ -91,7 +41,7 @@ class AttentionDates extends HTMLElement {
 
   /** @type {any} */
   config = null;
-  /** @type {any} a Translator */
+  /** @type {any} a ModelWorker */
   translator = null;
   /** @type {any} what is to be shown when its translation is there */
   asked = {};
@@ -114,7 +64,8 @@ class AttentionDates extends HTMLElement {
     const hadFocus = this.contains(document.activeElement);
     this.build();
     this.listen();
-    this.translator = new Translator((result) => this.show(result), () => this.complain(STOPPED, true));
+    const hear = (result, isNewest) => isNewest && this.show(result);
+    this.translator = new ModelWorker(DATE_TRANSLATOR.worker, model, hear, () => this.complain(STOPPED, true));
     if (!this.restore()) this.choose(this.config.examples[0]);
     if (hadFocus) /** @type {HTMLElement} */ (this.lastElementChild).focus({ preventScroll: true });
   }
@@ -216,7 +167,7 @@ class AttentionDates extends HTMLElement {
   request(text, asked) {
     this.player.pause();
     this.asked = { text, ...asked };
-    this.translator.ask(text);
+    this.translator.ask({ text });
   }
 
   complain(text, hasStopped = false) {

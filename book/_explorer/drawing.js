@@ -19,6 +19,11 @@ export function between(from, to, t) {
 
 const moves = (name, from, to) => from !== undefined && from !== to && (typeof to === "number" || name === "d");
 
+/** Write a text, if it is another one: otherwise the browser lays it out again. */
+function setText(node, text) {
+  if (node.data !== text) node.data = text;
+}
+
 export class Drawing {
   /** @param {SVGSVGElement} svg */
   constructor(svg) {
@@ -90,7 +95,7 @@ export class Drawing {
       one.values[name] = value;
       one.element.setAttribute(name, typeof value === "number" ? String(Math.round(value * 100) / 100) : value);
     }
-    if (shape.tag === "text") /** @type {Text} */ (one.element.firstChild).data = shape.text ?? "";
+    if (shape.tag === "text") setText(/** @type {Text} */ (one.element.firstChild), shape.text ?? "");
   }
 
   /** The shape that was drawn as an element. */

@@ -26,6 +26,15 @@ declare class Stemmer {
 // deno-lint-ignore no-explicit-any
 declare const MiniSearch: any;
 
-/** What _ext/explorer_assets.py writes before the script of the date translator. */
-// deno-lint-ignore no-explicit-any
-declare const DATE_TRANSLATOR: { config: any; worker: string };
+/** What _ext/explorer_assets.py writes before the script of a model that runs in a page. */
+interface ModelScript {
+    // deno-lint-ignore no-explicit-any
+    config: any;
+    worker: string;
+}
+declare const DATE_TRANSLATOR: ModelScript;
+declare const DECODER: ModelScript;
+
+/** What the file of the decoder's weights defines, in a page that was opened as a file. */
+// deno-lint-ignore no-explicit-any no-var
+declare var DECODER_FILE: any;

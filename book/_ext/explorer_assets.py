@@ -7,7 +7,8 @@ tables that Python wrote are kept.
 The weights of all heads of a model are as large as the rest of a page. They get a script of their own, which runs
 before the explorer's, so that the text need not wait for them.
 
-The translator of dates is fetched only when the reader asks for it: its script, its weights and its style.
+The models that run in a page are fetched only when the reader asks for them: script, weights and style. The weights of
+the decoder are megabytes, so they are a file of their own, which the decoder's worker fetches and the browser keeps.
 """
 
 import gzip
@@ -18,14 +19,16 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import stdlib_lm
+from _tools.decoder import packed
 from sphinx.application import Sphinx
 
 EXPLORER_SOURCES = Path(__file__).parents[1] / "_explorer"
 ELEMENTS = {"attention-explorer": "explorer.js", "attention-heads": "heads.js"}
 EXPLORER_SCRIPT = "explorer/explorer.js"
 EXPLORER_STYLE = "explorer.css"
-TRANSLATOR = re.compile(r'(?<=<attention-dates)><script type="application/json">(.*?)</script>', re.DOTALL)
-TRANSLATOR_SCRIPT = "explorer/dates.js"
+ON_DEMAND = re.compile(r'(?<=<)(attention-(?:dates|decoder))><script type="application/json">(.*?)</script>', re.DOTALL)
+DECODER_WEIGHTS = "explorer/stdlib_lm.js"
 HEAD_WEIGHTS = re.compile(r'(?<=<attention-heads><script type="application/json">).*?(?=</script>)', re.DOTALL)
 FILL_HEADS = (
     """document.querySelectorAll("attention-heads > script").forEach((one, n) => (one.textContent = weights[n]));"""
@@ -60,23 +63,45 @@ def add_to_page(app: Sphinx, page: str, _template: str, context: dict[str, Any],
         app.add_css_file(EXPLORER_STYLE)
         app.add_js_file(EXPLORER_SCRIPT)
         context["body"] = with_weights_apart(app, f"explorer/{page.replace('/', '-')}.js", body)
-    if translator := TRANSLATOR.search(body):
-        app.add_js_file(None, body=bundle([EXPLORER_SOURCES / "date_loader.js"]))
-        attributes = with_translator_apart(app, translator[1], context)
-        context["body"] = TRANSLATOR.sub(f"{attributes}>", context["body"], count=1)
+    if on_demand := ON_DEMAND.search(body):
+        app.add_js_file(None, body=bundle([EXPLORER_SOURCES / "loader.js"]))
+        write = with_translator_apart if on_demand[1] == "attention-dates" else with_decoder_apart
+        attributes = "".join(f' data-{name}="{value}"' for name, value in write(app, on_demand[2], context).items())
+        context["body"] = ON_DEMAND.sub(f"{on_demand[1]}{attributes}>", context["body"], count=1)
 
 
-def with_translator_apart(app: Sphinx, config: str, context: dict[str, Any]) -> str:
-    """Write the script of the translator, and return the attributes that say where it is and how large."""
-    script = translator_script(config)
-    _write(app, TRANSLATOR_SCRIPT, script)
+def with_translator_apart(app: Sphinx, config: str, context: dict[str, Any]) -> dict[str, str]:
+    """Write the script of the translator, and return what the page has to know of it."""
+    script = model_script("DATE_TRANSLATOR", config, "translation_worker.js", "dates.js")
+    return {
+        "name": "translator", "prefix": "#dates?", "size": f"{_zipped(script) / 1000:.0f} kB",
+        **_addresses(app, context, "explorer/dates.js", script),
+    }  # fmt: skip
+
+
+def with_decoder_apart(app: Sphinx, config: str, context: dict[str, Any]) -> dict[str, str]:
+    """Write the script of the decoder and the file of its weights, and return what the page has to know of them."""
+    script = model_script("DECODER", config, "decoder_worker.js", "decoder.js")
+    file = f"var DECODER_FILE = {json.dumps(packed(stdlib_lm.FOLDER), separators=(',', ':'))};\n"
+    _write(app, DECODER_WEIGHTS, file)
+    size = f"{(_zipped(script) + _zipped(file)) / 1e6:.1f} MB"
+    return {
+        "name": "model", "prefix": "#decoder?", "size": size,
+        "weights": _address(context, DECODER_WEIGHTS, file), "length": str(len(file)),
+        "warning": f"This loads {size}, which may cost money on a phone. Your browser keeps it for the next time.",
+        **_addresses(app, context, "explorer/decoder.js", script),
+    }  # fmt: skip
+
+
+def _addresses(app: Sphinx, context: dict[str, Any], path: str, script: str) -> dict[str, str]:
+    """Write a script that is fetched on demand, and return where it and its style are."""
+    _write(app, path, script)
     style = (EXPLORER_SOURCES.parent / "_static" / EXPLORER_STYLE).read_text(encoding="utf-8")
-    data = {
-        "script": _address(context, TRANSLATOR_SCRIPT, script),
-        "style": _address(context, EXPLORER_STYLE, style),
-        "size": round(len(gzip.compress(script.encode())) / 1000),
-    }
-    return "".join(f' data-{name}="{value}"' for name, value in data.items())
+    return {"script": _address(context, path, script), "style": _address(context, EXPLORER_STYLE, style)}
+
+
+def _zipped(text: str) -> int:
+    return len(gzip.compress(text.encode(), 6))
 
 
 def with_weights_apart(app: Sphinx, path: str, body: str) -> str:
@@ -89,11 +114,10 @@ def with_weights_apart(app: Sphinx, path: str, body: str) -> str:
     return HEAD_WEIGHTS.sub("", body)
 
 
-def translator_script(config: str) -> str:
-    """Return what the page of the translator fetches on demand: its configuration with the weights, and its code."""
-    worker = bundle([EXPLORER_SOURCES / "translation_worker.js"])
-    code = bundle([EXPLORER_SOURCES / "dates.js"])
-    return f"{{ const DATE_TRANSLATOR = {{ config: {config}, worker: {json.dumps(worker)} }};\n{code}}}\n"
+def model_script(name: str, config: str, worker: str, element: str) -> str:
+    """Return what a page fetches on demand: the configuration of an element, the code of its worker, and its own."""
+    code = json.dumps(bundle([EXPLORER_SOURCES / worker]))
+    return f"{{ const {name} = {{ config: {config}, worker: {code} }};\n{bundle([EXPLORER_SOURCES / element])}}}\n"
 
 
 def _address(context: dict[str, Any], path: str, content: str) -> str:

@@ -1,26 +1,32 @@
-// Offers the date translator. Nothing of it is fetched before the reader asks for it, or follows a link that shows it.
+// Offers a model that runs in the page. Nothing of it is fetched before the reader asks for it. A link that shows what a
+// small model did asks for it, too; a model of megabytes waits for the button.
 
 /** @param {HTMLElement} element */
 function offer(element) {
-  const { script, style, size } = element.dataset;
+  const { script, style, size, name, prefix = " ", warning = "" } = element.dataset;
   const button = document.createElement("button"),
     said = document.createElement("p"),
     box = document.createElement("div");
+  const isPhone = matchMedia("(pointer: coarse), (max-width: 40rem)").matches;
   let tries = 0;
   box.className = "attn-offer";
-  Object.assign(button, { type: "button", textContent: `Load the translator (${size} kB)`, onclick: load });
+  Object.assign(button, { type: "button", textContent: `Load the ${name} (${size})`, onclick: load });
   said.setAttribute("role", "status");
+  said.textContent = isPhone ? warning : "";
   box.append(button, said);
   element.append(box);
-  if (location.hash.startsWith("#dates?")) load();
+  if (location.hash.startsWith(prefix)) {
+    if (warning) element.scrollIntoView({ block: "center" });
+    else load();
+  }
 
   function load() {
     said.textContent = "Loading…";
     const code = document.createElement("script"), look = document.createElement("link");
     const again = tries++ ? `&again=${tries}` : ""; // no copy that is cut off
     code.onload = () =>
-      customElements.get("attention-dates") || fail("Only part of the translator arrived, so it was not started.");
-    code.onerror = () => fail("The translator could not be fetched. Check your connection.");
+      customElements.get(element.localName) || fail(`Only part of the ${name} arrived, so it was not started.`);
+    code.onerror = () => fail(`The ${name} could not be fetched. Check your connection.`);
     Object.assign(look, { rel: "stylesheet", href: style });
     code.src = script + again;
     document.head.append(look, code);
@@ -33,6 +39,6 @@ function offer(element) {
 
 document.addEventListener("DOMContentLoaded", () => {
   /** @type {NodeListOf<HTMLElement>} */
-  const elements = document.querySelectorAll("attention-dates");
+  const elements = document.querySelectorAll("attention-dates, attention-decoder");
   elements.forEach(offer);
 });

@@ -1,0 +1,526 @@
+// <attention-decoder>: the course's language model, which continues what the reader types.
+// Its configuration is written by book/_tools/decoder.py. The model itself runs in a worker.
+
+import { decoderAddress, fromDecoderAddress } from "./decoder_address.js";
+import { DecoderControls } from "./decoder_controls.js";
+import { pictureOf } from "./decoder_picture.js";
+import { columnAt, decoderScene } from "./decoder_scene.js";
+import { sentenceOf, viewOf } from "./decoder_view.js";
+import { againInWords, counted, resultInWords, SAID, tooLong, wrongPrompt } from "./decoder_words.js";
+import { Drawing, mayMove } from "./drawing.js";
+import { ModelWorker } from "./model_worker.js";
+import { draw, randomAt, samplingProbabilities } from "./sampling.js";
+import { copyAddress, savePicture } from "./share.js";
+import { h } from "./table.js";
+import { END, pieces } from "./tokenizer.js";
+
+const MOVE = 250; // milliseconds that a new column takes
+const FIRST_RUN = 40; // tokens
+const RUN = 100;
+
+class AttentionDecoder extends HTMLElement {
+  progress = h("progress", { max: "1", value: "0", "aria-label": "Loading the model" });
+  loading = h("div", { class: "attn-loading" });
+  group = h("div", { class: "attn", role: "group", tabindex: -1 });
+  svg = /** @type {SVGSVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", "svg"));
+  drawing = new Drawing(this.svg);
+
+  /** @type {any} */
+  config = null;
+  /** @type {any} what is shown at first */
+  defaults = null;
+  /** @type {any} DecoderControls, once there is a model */
+  controls = null;
+  /** @type {any} sizes of the model, see CausalLM; null until it is loaded */
+  sizes = null;
+  /** @type {number[][]} the bytes of each token of the vocabulary */
+  bytes = [];
+  /** @type {string[]} their names */
+  names = [];
+  /** @type {any} a ModelWorker */
+  worker = null;
+  /** @type {any[]} what the worker found at each token, in the order of the text */
+  found = [];
+  /** @type {any} what is to be shown when the worker begins to read it; then the same as what is shown */
+  asked = {};
+  plays = false; // whether it is continued when it is read
+  /** @type {any} what is shown, see decoder_address.js */
+  shown = null; // until there is a model
+  prompt = 0; // tokens of it
+  /** @type {number | null} the token that the pointer is on */
+  over = null;
+  room = 0; // how wide the drawing may be
+  top = 0; // the first line that is in sight
+  frame = 0;
+  goal = 0; // how many tokens are to be written before it pauses
+  own = ""; // what it wrote before its weights were made equal
+  isWaiting = false; // whether a token has been written that is not yet read
+  isLooking = false; // whether the reader has chosen a token
+  /** @type {{ start: number, from: number } | null} when the run began, and at which token */
+  run = null;
+  rate = 0;
+  /** @type {number | undefined} */
+  writing = undefined;
+
+  connectedCallback() {
+    if (this.config) return;
+    this.config = DECODER.config;
+    const { caption, examples, layer, head } = this.config;
+    this.defaults = {
+      ...{ text: examples[0], written: [], count: 0, chosen: null, temperature: 0.8, topP: 0.9, layer, head, seed: 0 },
+      equal: false,
+    };
+    this.group.setAttribute("aria-label", caption);
+    const offer = this.querySelector(".attn-offer");
+    const hadFocus = offer?.contains(document.activeElement);
+    offer?.remove();
+    this.append(this.group);
+    if (hadFocus) this.group.focus({ preventScroll: true });
+    const hear = (said, isNewest) => this.hear(said, isNewest);
+    this.worker = new ModelWorker(DECODER.worker, () => ({ load: this.file() }), hear, () => this.stopped());
+    this.load();
+  }
+
+  // ---- the model
+
+  /** Where the file of the model is; or the file, in a page that was opened as a file and can fetch nothing. */
+  file() {
+    const { weights, length } = this.dataset;
+    if (location.protocol === "file:") return { file: globalThis.DECODER_FILE };
+    return { address: new URL(weights ?? "", location.href).href, length: Number(length) };
+  }
+
+  load() {
+    this.progress.value = 0;
+    this.loading.replaceChildren(this.progress, h("p", { role: "status" }, SAID.loading));
+    this.group.prepend(this.loading);
+    if (location.protocol !== "file:" || globalThis.DECODER_FILE) this.worker.start();
+    else {
+      const script = h("script", { src: this.dataset.weights });
+      script.onload = () => this.worker.start();
+      script.onerror = () => this.failed("lost");
+      document.head.append(script);
+    }
+  }
+
+  /** Show why there is no model, and offer to try again. */
+  failed(why) {
+    this.worker.end();
+    const again = h("button", { type: "button", click: () => this.load() }, "Try again");
+    this.loading.replaceChildren(h("p", { role: "status" }, SAID[why]), again);
+  }
+
+  /** After the model has stopped. */
+  restart() {
+    this.controls.field.focus();
+    this.controls.complain("");
+    this.request(this.asked, this.plays);
+  }
+
+  /** The model is there, for the first time or again. */
+  loaded({ config, bytes, names, kept }) {
+    Object.assign(this, { sizes: config, bytes, names, found: [] });
+    this.loading.remove();
+    if (this.controls) return this.request(this.asked, this.plays);
+    const hadFocus = this.group.contains(document.activeElement);
+    this.build();
+    if (hadFocus) this.group.focus({ preventScroll: true });
+    if (kept === false) this.controls.note.textContent = SAID.unkept;
+    if (!this.restore()) this.choose(this.config.examples[0]);
+  }
+
+  stopped() {
+    this.run = null;
+    this.controls?.player.pause();
+    if (this.controls) this.controls.complain(SAID.stopped, true);
+    else this.failed("stopped");
+  }
+
+  /** Take what the worker says. What it found is kept in the order of the text, as the worker's cache is. */
+  hear(said, isNewest) {
+    if (said.progress !== undefined) this.progress.value = said.progress;
+    else if (said.failed) this.failed(said.failed);
+    else if (said.config) this.loaded(said);
+    else if (said.tokens) this.found.length = said.same;
+    if (said.found) this.found.push({ ...said.found, picture: pictureOf(said.found.kept, this.sizes) });
+    if (!isNewest) return;
+    if (said.refused !== undefined) this.refused(said.refused);
+    else if (said.tokens) this.accepted(said);
+    else if (said.again) this.compare(said.again);
+    if (said.found) this.soon();
+    if (said.done) this.finished();
+  }
+
+  // ---- texts
+
+  build() {
+    this.shown = this.defaults;
+    this.controls = new DecoderControls(this);
+    this.group.append(...this.controls.elements);
+    this.svg.setAttribute("role", "group");
+    this.svg.setAttribute("aria-label", "The text, what may come next, and the cache");
+    this.listen();
+  }
+
+  listen() {
+    this.svg.addEventListener("pointermove", (event) => this.point(this.placeAt(event)));
+    this.svg.addEventListener("pointerleave", () => this.point(null));
+    this.svg.addEventListener("click", (event) => this.pick(event));
+    this.svg.addEventListener("keydown", (event) => this.key(event));
+    addEventListener("hashchange", () => this.restore());
+    new ResizeObserver(([{ contentRect }]) => {
+      this.room = contentRect.width;
+      this.draw(0);
+    }).observe(this.controls.canvas);
+  }
+
+  /** Continue an example, with what has been set. */
+  choose(text) {
+    this.controls.field.value = text;
+    this.ask({ ...this.shown, text, written: [], count: 0, chosen: null }, true);
+  }
+
+  typed() {
+    this.controls.typed();
+    const text = this.controls.field.value;
+    this.ask({ ...this.shown, text, written: [], count: 0, chosen: null });
+  }
+
+  /** Have a text read, or say why that cannot be. */
+  ask(asked, plays = false) {
+    const wrong = wrongPrompt(asked.text, this.sizes.context);
+    if (wrong) this.complain(wrong);
+    else this.request(asked, plays);
+    if (wrong && !this.found.length) this.request({ ...this.defaults });
+  }
+
+  request(asked, plays = false) {
+    this.controls.player.pause();
+    Object.assign(this, { asked, plays, run: null });
+    if (!this.worker.worker) return this.load(); // which asks again
+    this.isWaiting = true;
+    this.worker.ask({ text: asked.text, written: asked.written, equal: asked.equal });
+  }
+
+  refused(prompt) {
+    this.complain(tooLong(prompt, this.asked.written.length, this.sizes.context));
+    Object.assign(this, { asked: this.shown, isWaiting: false, plays: false });
+    if (!this.found.length) this.request({ ...this.defaults });
+  }
+
+  complain(why) {
+    this.controls.complain(`${why} Until then, the drawing shows “${this.shown.text.trim()}”.`);
+  }
+
+  /** The text is being read: from now on, it is what is shown. */
+  accepted({ prompt }) {
+    if (this.asked === this.shown) return; // one more token of what is already shown
+    const shown = this.asked;
+    if (shown.text !== this.shown.text) this.own = "";
+    Object.assign(this, { prompt, shown, over: null, isLooking: shown.chosen !== null });
+    if (this.controls.field.value === shown.text) this.controls.complain("");
+    this.controls.set(shown);
+  }
+
+  finished() {
+    this.isWaiting = false;
+    this.update();
+    if (this.plays) this.start(FIRST_RUN);
+  }
+
+  // ---- writing
+
+  /** Choose a token after the last one, and have it read. */
+  write() {
+    const { written, seed } = this.shown;
+    const place = this.prompt + written.length;
+    if (place >= this.sizes.context) return this.end(SAID.full(this.sizes.context));
+    const token = draw(this.chances(place - 1), randomAt(seed, place));
+    if (token === END) return this.end(SAID.end);
+    this.extend(written, token);
+  }
+
+  extend(before, token) {
+    const written = [...before, token];
+    this.isWaiting = true;
+    this.change({ written, count: written.length, chosen: null });
+    this.worker.ask({ text: this.shown.text, written, equal: this.shown.equal });
+  }
+
+  end(why) {
+    this.stop();
+    this.controls.verdict.textContent = why;
+  }
+
+  /** The probabilities of what may come after a token. */
+  chances(place) {
+    const { logits, order } = this.found[place];
+    return samplingProbabilities(logits, this.shown.temperature, this.shown.topP, order);
+  }
+
+  start(tokens = RUN) {
+    Object.assign(this, { plays: false, isLooking: false, over: null });
+    this.controls.verdict.textContent = "";
+    this.goal = this.shown.count + tokens;
+    this.run = { start: performance.now(), from: this.shown.count };
+    this.controls.player.run(() => this.tick(), this.controls.pause);
+    this.update();
+  }
+
+  changeSpeed() {
+    if (this.controls.player.isPlaying) this.controls.player.run(() => this.tick(), this.controls.pause);
+  }
+
+  tick() {
+    if (this.isWaiting) return;
+    if (this.shown.count >= this.goal) this.stop();
+    else this.take(this.shown.count + 1);
+  }
+
+  stop() {
+    const { start, from } = this.run ?? { start: 0, from: 0 };
+    this.rate = this.run ? 1000 * (this.shown.count - from) / (performance.now() - start) : 0;
+    this.run = null;
+    this.controls.player.pause();
+    this.update();
+  }
+
+  /** Show as many written tokens; write one more if there are not so many. */
+  take(count) {
+    if (this.isWaiting) return;
+    const { written } = this.shown;
+    if (count > written.length) return this.write();
+    this.change({ count: Math.max(0, count), chosen: null });
+    this.update();
+  }
+
+  go(count) {
+    this.pause();
+    this.isLooking = true;
+    this.take(count);
+  }
+
+  pause() {
+    if (this.controls.player.isPlaying) this.stop();
+  }
+
+  /** Forget what was written after the token that is shown last, because it would now be drawn otherwise. */
+  set(settings) {
+    this.pause();
+    const { written, count } = this.shown;
+    this.change({ written: written.slice(0, count), ...settings });
+    this.update();
+  }
+
+  /** Show another layer, head or token. */
+  look(at) {
+    this.pause();
+    this.isLooking = true;
+    this.change(at);
+    this.update();
+  }
+
+  /** Show something else of the text that is read; what is still asked stays as it is. */
+  change(changes) {
+    const isRead = this.asked === this.shown;
+    this.shown = { ...this.shown, ...changes };
+    if (isRead) this.asked = this.shown;
+  }
+
+  /** Continue the prompt anew, with other random numbers or other weights. */
+  again(settings) {
+    const { written, equal } = this.shown;
+    if (!equal) this.own = this.textOf(written);
+    this.ask({ ...this.shown, ...settings, written: [], count: 0, chosen: null }, true);
+  }
+
+  /** Draw other tokens. */
+  anew() {
+    this.again({ seed: (this.shown.seed + 1) % 10_000 });
+  }
+
+  measure() {
+    this.pause();
+    this.controls.verdict.textContent = SAID.again;
+    this.worker.ask({ again: true });
+  }
+
+  compare(again) {
+    const last = this.found.at(-1);
+    const difference = again.logits.reduce((most, z, n) => Math.max(most, Math.abs(z - last.logits[n])), 0);
+    this.controls.verdict.textContent = againInWords(again, last, difference);
+  }
+
+  // ---- what the reader points at
+
+  point(place) {
+    if (place === this.over || this.controls.player.isPlaying) return;
+    this.over = place;
+    this.soon();
+  }
+
+  placeAt({ target, clientX }) {
+    const cell = this.drawing.shapeOf(target)?.cell;
+    if (cell?.kind === "token") return cell.word;
+    if (cell?.kind !== "field") return null;
+    const x = clientX - this.svg.getBoundingClientRect().left;
+    return columnAt(x, this.room, this.count, this.sizes.context);
+  }
+
+  pick(event) {
+    const cell = this.drawing.shapeOf(event.target)?.cell;
+    if (cell?.kind === "bar") this.takeBar(cell.word);
+    else if (cell) this.look({ chosen: this.placeAt(event) });
+  }
+
+  /** Continue with a token that the reader has chosen. */
+  takeBar(token) {
+    this.pause();
+    if (this.isWaiting) return;
+    this.isLooking = true;
+    this.extend(this.shown.written.slice(0, this.place - this.prompt + 1), token);
+  }
+
+  key(event) {
+    const cell = this.drawing.shapeOf(event.target)?.cell;
+    if (cell?.kind === "bar") return this.keyOnBar(event, cell);
+    const { place, count } = this;
+    const to = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: count - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    this.over = null;
+    this.look({ chosen: Math.max(0, Math.min(count - 1, to)) });
+  }
+
+  keyOnBar(event, { word }) {
+    const buttons = /** @type {NodeListOf<SVGElement>} */ (this.svg.querySelectorAll("[role=button]"));
+    const at = [...buttons].indexOf(event.target);
+    const to = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: buttons.length - 1 }[event.key];
+    if (to === undefined && event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    if (to === undefined) this.takeBar(word);
+    else buttons[Math.max(0, Math.min(buttons.length - 1, to))].focus();
+  }
+
+  // ---- what is shown
+
+  /** How many tokens are shown: those that are read, and no more than the reader wants. */
+  get count() {
+    return Math.min(this.found.length, this.prompt + this.shown.count);
+  }
+
+  /** The token that looks. */
+  get place() {
+    return Math.max(0, Math.min(this.count - 1, this.over ?? this.shown.chosen ?? Infinity));
+  }
+
+  textOf(written) {
+    return pieces(written.map((token) => this.bytes[token])).join("");
+  }
+
+  /** What is shown of the text, see decoder_view.js. */
+  get state() {
+    const { place, count, prompt, shown, sizes, bytes, names, top, room } = this;
+    const found = this.found.slice(0, count);
+    const tokens = found.map(({ token }) => token);
+    return { found, tokens, prompt, place, shown, sizes, bytes, names, top, room };
+  }
+
+  /** Show what has changed, and say one sentence about it. */
+  update() {
+    if (!this.count) return;
+    const { count, written } = this.shown;
+    const canWrite = this.prompt + written.length < this.sizes.context;
+    this.controls.player.show(count, [0, written.length + (canWrite ? 1 : 0)], `${counted(count)} written`, false);
+    this.soon();
+    this.tell();
+    clearTimeout(this.writing);
+    if (!this.controls.player.isPlaying) this.writing = setTimeout(() => this.writeAddress(), 400);
+  }
+
+  /** Draw with the next frame, however much happens before it. */
+  soon() {
+    if (this.run && !mayMove()) return; // what is written is shown at the end
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.draw(this.controls.pause > MOVE ? MOVE : 0);
+    });
+  }
+
+  draw(duration) {
+    if (!this.count || !this.room) return;
+    const { shapes, width, height, top } = decoderScene(viewOf(this.state));
+    this.top = top;
+    const size = { width, height, viewBox: `0 0 ${width} ${height}` };
+    for (const [name, value] of Object.entries(size)) this.svg.setAttribute(name, String(value));
+    this.drawing.show(shapes, duration);
+    this.name(shapes);
+  }
+
+  /** Make a slider of the token that looks, and buttons of what may come next; the Tab key leads to one of them. */
+  name(shapes) {
+    const { place, count } = this;
+    const described = `“${this.names[this.found[place].token]}”`;
+    const looking = { role: "slider", tabindex: 0, "aria-label": "The token that looks", "aria-valuetext": described };
+    setAll(this.drawing.element("looking"), { ...looking, ...valuesOf(1, count, place + 1) });
+    const bars = shapes.filter(({ key }) => key.startsWith("bar-hit-"));
+    const focused = bars.findIndex(({ key }) => this.drawing.element(key) === document.activeElement);
+    bars.forEach(({ key, cell }, n) => {
+      const named = { role: "button", "aria-label": cell?.label, "aria-pressed": cell?.pressed };
+      const first = n === Math.max(0, focused);
+      setAll(this.drawing.element(key), cell ? { ...named, tabindex: first ? 0 : -1 } : absent(named));
+    });
+  }
+
+  /** Say one sentence about what is shown. */
+  tell() {
+    const { written, count, equal } = this.shown;
+    const isResult = count > 0 && !this.isLooking && !this.controls.player.isPlaying && !this.isWaiting;
+    const text = this.textOf(written.slice(0, count));
+    const result = { text, count, rate: this.rate, equal, own: this.own };
+    const newest = this.found[this.count - 1];
+    this.controls.say(isResult ? resultInWords(result) : sentenceOf(this.state), newest, this.count);
+  }
+
+  // ---- the address of the page
+
+  /** Show what the address asks for, and return whether it asks for anything. */
+  restore() {
+    const asked = fromDecoderAddress(location.hash, this.defaults);
+    if (!asked) return false;
+    asked.layer = Math.min(this.sizes.layers - 1, asked.layer);
+    asked.head = Math.min(this.sizes.heads - 1, asked.head);
+    this.controls.field.value = asked.text;
+    this.ask(asked);
+    this.scrollIntoView({ block: "center" });
+    return true;
+  }
+
+  writeAddress() {
+    history.replaceState(history.state, "", decoderAddress(this.shown, this.defaults));
+  }
+
+  async copyLink() {
+    this.writeAddress();
+    this.controls.linked.textContent = await copyAddress();
+  }
+
+  save() {
+    savePicture(this.svg, "decoder");
+  }
+}
+
+const valuesOf = (min, max, now) => ({ "aria-valuemin": min, "aria-valuemax": max, "aria-valuenow": now });
+const absent = (attributes) => ({
+  ...Object.fromEntries(Object.keys(attributes).map((name) => [name, null])),
+  tabindex: null,
+});
+
+function setAll(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null) element?.removeAttribute(name);
+    else element?.setAttribute(name, String(value));
+  }
+}
+
+customElements.define("attention-decoder", AttentionDecoder);

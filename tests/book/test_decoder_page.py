@@ -1,0 +1,300 @@
+"""The decoder on the built page: what it fetches, what it writes, and what happens when something fails."""
+
+import contextlib
+import re
+import urllib.parse
+
+import pytest
+import stdlib_lm
+from axe import AXE, go_dark, violations
+from browser_tab import tab
+from pages import HTML
+from test_date_translator import HEAR
+from test_decoder_page_math import ours, with_packed_numbers
+
+import attnlib
+from attnlib import hf
+
+pytestmark = pytest.mark.slow
+
+CHAPTER = "book/a-model-that-writes.html"
+LOAD = re.compile(r"Load the model \(([\d.]+) MB\)")
+PROMPT = "def read_lines(path):"
+DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+class Decoder:
+    """The decoder on an open page."""
+
+    def __init__(self, page, wrong=(), loads=()):
+        self.page, self.wrong, self.loads = page, wrong, loads
+        self.element = page.locator("attention-decoder")
+        self.field = self.element.get_by_label("A prompt")
+
+    def load(self):
+        self.element.get_by_role("button", name=LOAD).click()
+        return self
+
+    def button(self, name):
+        return self.element.get_by_role("button", name=name, exact=True)
+
+    def type(self, text):
+        self.field.fill(text)
+        self.field.press("Tab")
+
+    def said(self, text):
+        self.element.locator(".attn-summary", has_text=text).wait_for()
+
+    def complained(self, text):
+        self.element.locator(".attn-message", has_text=text).wait_for()
+
+    def concluded(self, text):
+        self.element.locator(".attn-verdict", has_text=text).wait_for()
+
+    def columns(self, count):
+        self.page.wait_for_function(
+            "count => document.querySelectorAll('attention-decoder image').length === count", arg=count
+        )
+
+    def parts(self, *names):
+        """What the address says, once it says all of this."""
+        self.page.wait_for_function("names => names.every(one => RegExp(one).test(location.hash))", arg=[*names])
+        found = urllib.parse.parse_qs(self.page.evaluate("location.hash").partition("?")[2])
+        return {name: values[0] for name, values in found.items()}
+
+
+def tokens_of(written):
+    return [64 * DIGITS.index(a) + DIGITS.index(b) for a, b in zip(written[::2], written[1::2], strict=True)]
+
+
+@pytest.fixture
+def at(browser, site):
+    """Open the chapter in a context of its own, with these options of Playwright."""
+    with contextlib.ExitStack() as stack:
+
+        def open_decoder(address=site + CHAPTER, **options):
+            plain = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}
+            context = stack.enter_context(browser.new_context(**plain | options))
+            context.set_default_timeout(120_000)
+            page, wrong = context.new_page(), []
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page.goto(address)
+            return Decoder(page, wrong)
+
+        yield open_decoder
+
+
+@pytest.fixture(scope="module")
+def kept(browser, site):
+    """The decoder, loaded once for the tests that leave it as they found it, and what was fetched before that."""
+    with tab(browser, site, CHAPTER) as (page, wrong, loads):
+        page.emulate_media(reduced_motion="reduce")
+        before = [one.url for one in loads]
+        size = float(LOAD.match(page.locator("attention-decoder button").inner_text())[1])
+        decoder = Decoder(page, wrong, loads).load()
+        decoder.said("The model has written 40 tokens")
+        page.evaluate(HEAR)
+        yield decoder, before, size
+
+
+@pytest.fixture
+def decoder(kept):
+    decoder, *_ = kept
+    decoder.type(PROMPT)
+    decoder.said("Token 7 of 7")
+    decoder.page.evaluate("window.heard.length = 0")
+    yield decoder
+    assert not decoder.wrong
+
+
+def test_nothing_is_fetched_before_it_is_asked_for_and_its_size_is_said(kept):
+    decoder, before, size = kept
+    fetched = {url.rpartition("/")[2].partition("?")[0]: one for one in decoder.loads if (url := one.url) not in before}
+    assert {*fetched} >= {"decoder.js", "stdlib_lm.js", "explorer.css"}
+    assert not [url for url in before if "explorer" in url]
+    weights = sum(fetched[name].sizes()["responseBodySize"] for name in ("decoder.js", "stdlib_lm.js"))
+    assert weights == pytest.approx(1e6 * size, abs=1e5)
+    assert len(decoder.page.workers) == 1  # what takes time runs there, and the page never waits for it
+
+
+def test_greedily_it_writes_what_attnlib_writes(decoder):
+    model = with_packed_numbers(ours()[0], hf.load(stdlib_lm.FOLDER).model)
+    prompt = hf.load(stdlib_lm.FOLDER).tokenizer.encode(PROMPT).ids
+    right = [one.token for one in attnlib.generate(model, prompt, max_new_tokens=100, temperature=0)]
+    decoder.element.get_by_label("Temperature").fill("0")
+    decoder.button("Play").click()
+    decoder.said("The model has written 100 tokens")
+    assert tokens_of(decoder.parts("temperature=0", r"written=\w")["written"]) == right
+    decoder.columns(107)
+    decoder.element.locator("svg text", has_text="cache: 107 tokens × 3 KiB = 321 KiB").wait_for()
+    assert len(decoder.page.evaluate("window.heard")) == 1  # not one for each token
+    decoder.element.get_by_label("Temperature").fill("0.8")
+
+
+def test_each_token_is_reached_by_keyboard_and_says_one_sentence(decoder):
+    decoder.element.get_by_role("slider", name="The token that looks").focus()
+    decoder.page.keyboard.press("Home")
+    decoder.said("Token 1 of 7 is “\u2068def\u2069”. From there, head 2 of layer 5 looks most at")
+    decoder.page.keyboard.press("ArrowRight")
+    decoder.said("Token 2 of 7 is “\u2068␣read\u2069”, to which the model gave a probability of")
+    heard = decoder.page.evaluate("window.heard")
+    assert [sentence[:9] for sentence in heard] == ["Token 1 o", "Token 2 o"]
+    decoder.parts("chosen=2")
+    decoder.element.get_by_label("Head", exact=True).select_option("4")
+    decoder.said("head 4 of layer 5 looks")
+
+
+def test_a_step_writes_one_token_and_a_step_back_shows_it_again(decoder):
+    decoder.button("Step forwards").click()
+    decoder.said("Token 8 of 8")
+    first = decoder.parts(r"written=\w")["written"]
+    decoder.button("Step forwards").click()
+    decoder.said("Token 9 of 9")
+    decoder.button("Step back").click()
+    decoder.said("Token 8 of 8")
+    decoder.columns(8)
+    assert decoder.parts("shown=1")["written"][:2] == first
+    decoder.element.get_by_label("Temperature").fill("0")
+    decoder.element.get_by_label("Temperature").fill("0.8")
+    assert len(decoder.page.evaluate("document.querySelector('attention-decoder').shown.written")) == 1
+
+
+def test_a_reader_can_choose_the_next_token_and_sees_what_top_p_cuts_off(decoder):
+    decoder.element.get_by_role("slider", name="Top-p").fill("0.05")
+    decoder.element.get_by_role("button", name="cut off by top-p").first.wait_for()
+    bars = decoder.element.locator("svg [role=button]")
+    assert bars.count() == 8
+    assert decoder.element.locator("svg [role=button][tabindex='0']").count() == 1
+    bars.first.focus()
+    decoder.page.keyboard.press("ArrowDown")
+    name = re.match("Continue with (.*), ", decoder.page.evaluate("document.activeElement.ariaLabel"))[1]
+    decoder.page.keyboard.press("Enter")
+    decoder.said(f"Token 8 of 8 is “\u2068{name}\u2069”")
+    decoder.element.get_by_role("slider", name="Top-p").fill("0.9")
+
+
+def test_with_equal_weights_the_text_falls_apart(decoder):
+    decoder.button("Play").click()
+    decoder.said("The model has written 100 tokens")
+    decoder.element.get_by_role("switch", name="Equal weights").check()
+    decoder.said(re.compile("With equal weights, the model has written .*; with its own weights, it wrote “\u2068.+"))
+    equal = tokens_of(decoder.parts("equal=1", r"written=\w")["written"])
+    decoder.columns(7 + len(equal))
+    heights = decoder.element.locator("svg rect[fill='#3b82c4'][y]:not([rx])").evaluate_all(
+        "all => all.map(one => one.getAttribute('height'))"
+    )
+    assert len(heights) == 7 + len(equal)
+    assert len({*heights}) == 1
+    decoder.element.get_by_role("switch", name="Equal weights").uncheck()
+    decoder.said(re.compile("^The model has written"))
+
+
+def test_without_the_cache_it_gives_the_same_logits_for_more_work(decoder):
+    decoder.button("Read everything again, without the cache").click()
+    decoder.concluded("Reading everything again gives the same logits, but takes 22 million multiplications")
+    decoder.concluded("7 times as many")
+    assert "took 3.2 million multiplications" in decoder.element.locator(".attn-work").inner_text()
+
+
+HOSTILE = {
+    "": "There is nothing to continue. Type the beginning of a program, or choose an example.",
+    "attention " * 600: "tokens, but the model reads at most 512. Shorten it.",
+    "a" * 20_001: "The prompt has 20,001 characters, but the model reads at most 512 tokens",
+}
+
+
+def test_a_prompt_that_cannot_be_read_is_answered_and_the_last_one_stays(decoder):
+    for text, message in HOSTILE.items():
+        decoder.type(text)
+        decoder.complained(message)
+        decoder.complained(f"Until then, the drawing shows “{PROMPT}”.")
+        assert decoder.field.get_attribute("aria-invalid") == "true"
+    decoder.columns(7)
+    decoder.button("Step forwards").click()
+    decoder.said("Token 8 of 8")
+
+
+def test_any_other_text_is_read(decoder):
+    for text in ("🙂\t\x07 שלום", "<img src=x onerror=alert(1)>", "word " * 200):
+        count = len(ours()[1].tokenizer.encode(text).ids)
+        decoder.type(text)
+        decoder.said(f"Token {count} of {count}")
+        decoder.columns(count)
+    assert decoder.element.locator("img").count() == 0
+
+
+def test_a_killed_worker_is_noticed_and_nothing_is_lost(decoder):
+    decoder.button("Step forwards").click()
+    decoder.said("Token 8 of 8")
+    written = decoder.parts(r"written=\w")["written"]
+    decoder.page.workers[0].evaluate("self.close()")
+    decoder.button("Step forwards").click()
+    decoder.complained("The model has stopped and gives no answer. Start it again")
+    decoder.button("Start it again").click()
+    decoder.said("Token 9 of 9")
+    assert decoder.parts("written=" + written)["written"][:2] == written
+    assert not decoder.button("Start it again").is_visible()
+    names = [one.url.rpartition("/")[2] for one in decoder.loads]
+    assert sum(name.startswith("stdlib_lm.js") for name in names) == 1  # the browser had kept it
+
+
+FORBID = "CacheStorage.prototype.open = () => Promise.reject(new Error());"
+
+
+def test_a_model_that_does_not_arrive_is_tried_again_and_one_that_is_not_kept_works(at):
+    decoder = at()
+    half = (HTML / "_static/explorer/stdlib_lm.js").read_text()[:2_000_000]
+    route, unroute = decoder.page.context.route, decoder.page.context.unroute
+    route("**/stdlib_lm.js*", lambda route: route.fulfill(body=half, content_type="text/javascript"))
+    decoder.load()
+    decoder.element.get_by_text("Only part of the model arrived").wait_for()
+    unroute("**/stdlib_lm.js*")
+    route("**/stdlib_lm.js*", lambda route: route.abort())
+    decoder.button("Try again").click()
+    decoder.element.get_by_text("The model could not be fetched. Check your connection.").wait_for()
+    unroute("**/stdlib_lm.js*")
+    decoder.element.evaluate(f"one => (one.worker.script = `{FORBID}` + one.worker.script)")
+    decoder.button("Try again").click()
+    decoder.element.get_by_text("Your browser does not keep the model").wait_for()
+    decoder.said("The model has written 40 tokens")
+    assert not decoder.wrong
+
+
+def test_a_link_shows_what_was_on_the_screen_whatever_else_it_says(at, site):
+    link = f"{site}{CHAPTER}#decoder?prompt=x+%3D&written=ERFpvr&shown=2&chosen=3&temperature=1.2&layer=99&head=1e400"
+    decoder = at(link)
+    assert decoder.element.get_by_role("button", name=LOAD).is_visible()  # megabytes wait for the reader
+    decoder.load().said("Token 3 of 4")
+    assert decoder.element.get_by_label("Layer", exact=True).input_value() == "5"
+    assert decoder.field.input_value() == "x ="
+    decoder.button("Copy link").click()
+    assert decoder.parts("chosen=3")["written"] == "ERFpvr"
+    decoder.page.evaluate("location.hash = '#decoder?prompt=<b>y</b>&written=%00!A&top-p=-1&seed=1e9&__proto__=1'")
+    decoder.said("Token 7 of 7")
+    assert decoder.element.locator("b").count() == 0
+    decoder.page.evaluate("location.hash = '#decoder?prompt=y&written=' + 'ab'.repeat(600)")
+    decoder.complained("The prompt has 1 token and what follows it 600, but the model reads at most 512")
+    assert not decoder.wrong
+
+
+@pytest.mark.parametrize("options", [{"viewport": {"width": 320, "height": 256}}, {"forced_colors": "active"}])
+def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at, options):
+    decoder = at(**options)
+    decoder.page.evaluate(AXE)
+    warning = decoder.element.get_by_text("which may cost money on a phone")
+    assert warning.is_visible() == ("viewport" in options)
+    decoder.load().said("The model has written 40 tokens")
+    assert decoder.page.evaluate("document.documentElement.scrollWidth") <= decoder.page.viewport_size["width"]
+    assert violations(decoder.page, "attention-decoder") == []
+    if "forced_colors" not in options:
+        go_dark(decoder.page)
+        assert violations(decoder.page, "attention-decoder") == []
+    assert not decoder.wrong
+
+
+def test_it_works_from_a_file_and_without_javascript_there_is_a_table(at):
+    file = f"file://{HTML / CHAPTER}"
+    at(file).load().said("The model has written 40 tokens")
+    still = at(file, java_script_enabled=False)
+    assert "Weights of head 2 in layer 5" in still.element.locator("caption").inner_text()
+    assert still.element.get_by_role("button").count() == 0
