@@ -129,6 +129,7 @@ def test_assistants_get_a_line_for_each_criterion_and_cannot_mark_one_alone(cour
     assert {row.to_read for row in rows(course, ASSIGNMENT)} == {2}, "nothing was written"
 
 
+@pytest.mark.slow
 def test_the_mark_comes_back_by_criterion_with_the_texts_of_named_comments(course, tmp_path):
     marks = {
         ("ada", "rows"): ("2", ""), ("ada", "reason"): ("0,5", "#no-reason And C# is no language here."),
