@@ -5,13 +5,16 @@ nor the gradebook. For tests that students write, it draws the implementations t
 """
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
 from threading import Lock, Semaphore
+from time import monotonic, sleep
 from typing import Any, Protocol
 
+from grading._untyped import tqdm
 from grading.course import Course, GradingError
 from grading.sandbox.bubblewrap import require_hidden
 from grading.sandbox.execute import execute, execute_again, execute_alone
@@ -20,6 +23,11 @@ from grading.sandbox.limits import Limits
 from grading.sandbox.selftest import require_isolation
 from grading.sandbox.selftest.canaries import ROOT
 from grading.task import Answered, Probe, Result, Step, Task
+
+CONNECT = 10  # seconds in which a scheduler has to answer
+PATIENCE = 300  # seconds for which a run waits for a scheduler that it has lost
+POLL = 0.1  # seconds between looks at the connection
+WORKERS = "workers with `dask worker {} --nthreads 1`, on machines that have this course installed"
 
 ResultList = list[Result]
 
@@ -86,39 +94,80 @@ class Boxes:
 
 
 class Cluster:
-    """Boxes on the machines of a dask cluster: each worker makes one when it gets its first task."""
+    """Boxes on the machines of a dask cluster: each worker makes one when it gets its first task.
+
+    If the scheduler is restarted, what it had not sent back is sent again: each submission has one result.
+    """
 
     def __init__(self, scheduler: str) -> None:
-        from distributed import Client  # imported only if requested, since it takes a second
-
+        self._address, self._reconnecting, self._closed = scheduler, Lock(), False
         try:
-            self._client: Any = Client(  # type: ignore[no-untyped-call]
-                scheduler, timeout=10, set_as_default=False
-            )
+            self._client = _connected(scheduler)
         except OSError as error:
             raise GradingError(
-                f"there is no dask scheduler at {scheduler} ({error}). Start one with `dask scheduler`, and workers "
-                f"with `dask worker {scheduler} --nthreads 1`, on machines that have this course installed"
+                f"there is no dask scheduler at {scheduler} ({error}). Start one with `dask scheduler`, and "
+                f"{WORKERS.format(scheduler)}"
             ) from error
-        self.size = max(1, len(self._client.scheduler_info(n_workers=-1)["workers"]))
+        self.size = len(self._client.scheduler_info(n_workers=-1)["workers"])
+        if not self.size:
+            self.close()
+            raise GradingError(f"the dask scheduler at {scheduler} has no workers. Start {WORKERS.format(scheduler)}")
 
     def submit(self, tasks: Sequence[Task]) -> "Future[ResultList]":
         """Send a submission's tasks to a worker. Only text is exchanged, so nothing is unpickled."""
-        sent = self._client.submit(run_packed, _packed(tasks), pure=False, retries=1)
         results: Future[ResultList] = Future()
-        sent.add_done_callback(lambda done: _pass_on(done, results))
+        self._send(_packed(tasks), results)
         return results
 
+    def _send(self, packed: str, results: "Future[ResultList]") -> None:
+        try:
+            sent = self._running().submit(run_packed, packed, pure=False, retries=1)
+        except Exception as error:
+            results.set_exception(error)
+            return
+        sent.add_done_callback(lambda done: self._pass_on(done, packed, results))
+
+    def _pass_on(self, done: Any, packed: str, results: "Future[ResultList]") -> None:
+        """Set the results of a submission, or send it again if the scheduler was lost."""
+        try:
+            results.set_result([_result(one) for one in json.loads(done.result())])
+        except CancelledError as error:
+            if self._closed:
+                results.set_exception(error)
+            else:
+                self._send(packed, results)
+        except Exception as error:
+            results.set_exception(error)
+
+    def _running(self) -> Any:
+        """Return a client with a connection, and wait for a scheduler that is being restarted.
+
+        A client that has lost its scheduler tries to connect for a few seconds, and then closes for good.
+        """
+        with self._reconnecting:
+            until = monotonic() + PATIENCE
+            if self._client.status != "running":
+                tqdm.write(f"No connection to the scheduler at {self._address}: waiting for it.", file=sys.stderr)
+            while self._client.status != "running":
+                if self._client.status == "closed":
+                    try:
+                        self._client = _connected(self._address)
+                    except OSError:
+                        if self._closed or monotonic() > until:
+                            raise
+                sleep(POLL)
+            return self._client
+
     def close(self) -> None:
-        """Leave the cluster."""
+        """Leave the cluster. What is running there is lost."""
+        self._closed = True
         self._client.close()
 
 
-def _pass_on(done: Any, results: "Future[ResultList]") -> None:
-    try:
-        results.set_result([_result(one) for one in json.loads(done.result())])
-    except Exception as error:
-        results.set_exception(error)
+def _connected(scheduler: str) -> Any:
+    from distributed import Client  # imported only if requested, since it takes a second
+
+    return Client(scheduler, timeout=CONNECT, set_as_default=False)  # type: ignore[no-untyped-call]
 
 
 # the boxes of this process, sandboxed or not; each starts when it is first needed, and stays
