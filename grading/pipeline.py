@@ -144,5 +144,5 @@ def _stop_requests() -> Iterator[list[bool]]:
 
 
 def progress_bar(total: int, unit: str, what: str) -> tqdm:
-    """Return a progress bar, which is hidden where there is nothing to do."""
-    return tqdm(total=total, unit=unit, desc=what, dynamic_ncols=True, disable=not total)
+    """Return a progress bar, which is hidden where there is nothing to do, and outside of a terminal."""
+    return tqdm(total=total, unit=unit, desc=what, dynamic_ncols=True, disable=None if total else True)

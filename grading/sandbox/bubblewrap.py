@@ -146,7 +146,8 @@ def why_not() -> str | None:
         return None
     said = done.stderr.strip() or f"nothing (exit status {done.returncode})"
     return (
-        f"no sandbox: bubblewrap says: {said}. User namespaces may be forbidden here. In a container, allow them "
-        "(Docker: --security-opt seccomp=unconfined --cap-add SYS_ADMIN); on Ubuntu 24.04 and later: "
+        f"no sandbox: bubblewrap says: {said}. User namespaces may be forbidden here. In a container, grade as an "
+        "ordinary user and allow them (Docker: --security-opt seccomp=unconfined --security-opt "
+        "systempaths=unconfined, Podman: unmask=/proc/* in place of the latter); on Ubuntu 24.04 and later: "
         f"sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0. {UNSANDBOXED_WARNING}"
     )

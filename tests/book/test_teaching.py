@@ -14,7 +14,7 @@ from grading.verdict import Verdict
 pytestmark = pytest.mark.slow
 
 PAGES = part("Teaching")
-START, TERM, _, _, HOW, _, REFERENCE = PAGES
+START, TERM, _, _, HOW, _, _, REFERENCE = PAGES
 FRAME = re.compile(r'<iframe\b([^>]*?) srcdoc="([^"]*)"></iframe>')
 MOST = 1_000_000  # bytes of a built page
 MOST_WORDS = 2500
@@ -126,7 +126,7 @@ def test_the_late_penalty_of_the_page_takes_a_tenth_a_day_and_no_more_than_there
 
 def test_the_files_that_the_pages_name_are_there():
     pages = "".join(map(source, PAGES))
-    named = set(re.findall(r"`((?:grading|attnlib|solutions|exercises|tests|benchmarks)/[\w./-]*)`", pages))
+    named = set(re.findall(r"`((?:grading|attnlib|solutions|exercises|tests|benchmarks|deploy)/[\w./@-]*)`", pages))
     assert named
     assert not [name for name in named if not (ROOT / name).exists()]
 

@@ -1,6 +1,7 @@
 """The gradebook on a real PostgreSQL server: the rows that nbgrader writes there, in one transaction."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -37,6 +38,7 @@ pytestmark = pytest.mark.slow
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'psycopg[binary]'")
 
+PAGE = Path(__file__).parents[2] / "book" / "teaching" / "run-it-on-a-server.md"
 TOLD = ["half-right", "unanswered", "late", "marked-then-better", "without-a-notebook"]
 
 
@@ -173,6 +175,21 @@ def test_a_class_moves_from_sqlite_with_all_its_marks_and_comments(server, tmp_p
     assert contents(url(server, "moved")) == contents(before.url)
     assert counts["marks given by hand"] == 2
     assert counts["comments"] == 1
+
+
+def test_the_backup_that_the_page_describes_restores_every_row(ours, server):
+    tell("backed-up", [Graded(1, DUE), marked], ours)
+    folder, user = (part.partition("=")[2] for part in server.split("&"))
+    settings = os.environ | {"PATH": f"{binaries()}:{os.environ['PATH']}", "PGHOST": folder, "PGUSER": user}
+    shown = r"^(?:sudo --user postgres )?((?:createdb|pg_restore) .*restored.*|pg_dump .*)$"
+    commands = [match[1] for match in re.finditer(shown, PAGE.read_text(encoding="utf-8"), re.MULTILINE)]
+    assert [command.split()[0] for command in commands] == ["pg_dump", "createdb", "pg_restore"]
+    place = ours.course.folder
+    for command in commands:
+        words = [word.replace("=attention", "=gradebooks") for word in command.split()]
+        subprocess.run(words, cwd=place, env=settings, check=True, timeout=600)
+    assert contents(url(server, "restored")) == contents(ours.url)
+    assert "backed-up" in str(contents(url(server, "restored"))["grade"])
 
 
 def test_what_is_marked_while_a_gradebook_is_copied_is_not_copied_by_halves(ours, server, monkeypatch):
