@@ -24,8 +24,10 @@ from _tools.decoder import packed
 from sphinx.application import Sphinx
 
 EXPLORER_SOURCES = Path(__file__).parents[1] / "_explorer"
-ELEMENTS = {"attention-explorer": "explorer.js", "attention-heads": "heads.js"}
-EXPLORER_SCRIPT = "explorer/explorer.js"
+SCRIPTS = {  # elements by the script that has them
+    "explorer/explorer.js": {"attention-explorer": "explorer.js", "attention-heads": "heads.js"},
+    "explorer/tiles.js": {"attention-tiles": "tiles.js"},
+}
 EXPLORER_STYLE = "explorer.css"
 ON_DEMAND = re.compile(r'(?<=<)(attention-(?:dates|decoder))><script type="application/json">(.*?)</script>', re.DOTALL)
 DECODER_WEIGHTS = "explorer/stdlib_lm.js"
@@ -49,9 +51,10 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def write_script(app: Sphinx) -> None:
-    """Write the script before any page, because Sphinx adds a digest of it to its address there."""
+    """Write the scripts before any page, because Sphinx adds a digest of each to its address there."""
     if app.builder.name == "html":
-        _write(app, EXPLORER_SCRIPT, bundle(EXPLORER_SOURCES / name for name in ELEMENTS.values()))
+        for script, elements in SCRIPTS.items():
+            _write(app, script, bundle(EXPLORER_SOURCES / name for name in elements.values()))
 
 
 def add_to_page(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
@@ -59,9 +62,11 @@ def add_to_page(app: Sphinx, page: str, _template: str, context: dict[str, Any],
     body = context.get("body", "")
     if app.builder.name != "html":
         return
-    if any(f"<{element}>" in body for element in ELEMENTS):
+    for script, elements in SCRIPTS.items():
+        if not any(f"<{element}>" in body for element in elements):
+            continue
         app.add_css_file(EXPLORER_STYLE)
-        app.add_js_file(EXPLORER_SCRIPT)
+        app.add_js_file(script)
         context["body"] = with_weights_apart(app, f"explorer/{page.replace('/', '-')}.js", body)
     if on_demand := ON_DEMAND.search(body):
         app.add_js_file(None, body=bundle([EXPLORER_SOURCES / "loader.js"]))

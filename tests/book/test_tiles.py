@@ -1,0 +1,135 @@
+"""The drawing of tiles on the built page: what the reader can choose, what is said, and who can use it."""
+
+import contextlib
+import re
+
+import pytest
+from axe import AXE, go_dark, violations
+from pages import HTML
+
+pytestmark = pytest.mark.slow
+
+CHAPTER = "book/tiles-and-the-gpu.html"
+RESULT = "In tiles, attention moves 4.72 MB; with the whole table, 9.44 MB, which is 2.0 times as much."
+
+
+class Tiles:
+    """The drawing on an open page."""
+
+    def __init__(self, page, wrong):
+        self.page, self.wrong = page, wrong
+        self.element = page.locator("attention-tiles")
+
+    def choose(self, label, value):
+        self.element.get_by_label(label, exact=True).select_option(value)
+
+    def said(self, text):
+        self.element.locator(".attn-summary", has_text=text).wait_for()
+
+    def button(self, name):
+        return self.element.get_by_role("button", name=name)
+
+    def address(self, part):
+        self.page.wait_for_function("part => location.hash.includes(part)", arg=part)
+
+
+@pytest.fixture
+def at(browser, site):
+    """Open the chapter in a context of its own, with these options of Playwright."""
+    with contextlib.ExitStack() as stack:
+
+        def open_tiles(address=site + CHAPTER, **options):
+            plain = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}
+            context = stack.enter_context(browser.new_context(**plain | options))
+            context.set_default_timeout(120_000)
+            page, wrong = context.new_page(), []
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page.goto(address)
+            return Tiles(page, wrong)
+
+        yield open_tiles
+
+
+def test_the_reader_finds_which_size_decides_about_the_bytes(at):
+    tiles = at()
+    tiles.said(RESULT)
+    tiles.choose("Keys of a tile", "256")
+    tiles.said(f"{RESULT} But these tiles do not fit into the fast memory: choose smaller ones.")
+    tiles.choose("Keys of a tile", "64")
+    tiles.choose("Queries of a tile", "64")
+    tiles.said("In tiles, attention moves 8.91 MB; with the whole table, 9.44 MB, which is 1.1 times as much.")
+    tiles.address("rows=64")
+    tiles.element.get_by_label("Causal mask").check()
+    tiles.said("In tiles, attention moves 4.98 MB; with the whole table, 9.44 MB")
+    assert not tiles.wrong
+
+
+def test_it_is_led_by_keyboard_and_says_one_sentence_a_step(at):
+    tiles = at()
+    tiles.said(RESULT)
+    tiles.element.get_by_label("Tile", exact=True).focus()
+    tiles.page.keyboard.press("Home")
+    tiles.said("Tile 1 of 128: queries 1 to 128 and keys 1 to 64. It reads Q, K and V (64 KB).")
+    tiles.page.keyboard.press("ArrowRight")
+    tiles.said("Tile 2 of 128: queries 1 to 128 and keys 65 to 128. It reads K and V (32 KB).")
+    tiles.address("step=2")
+    tiles.choose("Attention", "table")
+    tiles.button("Step back").click()
+    tiles.said(
+        "Pass 3 of 3, the values, tile 127 of 128: queries 897 to 1024 and keys 897 to 960. It reads weights (16 KB)."
+    )
+    assert not tiles.wrong
+
+
+def test_it_plays_from_the_beginning_and_speaks_once(at):
+    tiles = at()
+    tiles.choose("Queries of a tile", "256")
+    tiles.choose("Keys of a tile", "256")
+    tiles.said("2.62 MB")
+    tiles.page.evaluate(
+        """() => {
+            window.heard = [];
+            const line = document.querySelector("attention-tiles .attn-summary");
+            new MutationObserver(() => line.ariaLive === "polite" && window.heard.push(line.textContent))
+                .observe(line, { childList: true });
+        }"""
+    )
+    tiles.button("Play").click()
+    tiles.element.locator(".attn-summary[aria-live=off]", has_text=re.compile("Tile [2-9] of 16")).wait_for()
+    tiles.said("2.62 MB")
+    assert len(tiles.page.evaluate("window.heard")) == 1
+    assert tiles.button("Play").is_visible()
+
+
+def test_a_link_shows_what_was_on_the_screen_whatever_else_it_says(at, site):
+    tiles = at(f"{site}{CHAPTER}#tiles?method=table&rows=64&columns=128&step=130")
+    tiles.said(
+        "Pass 2 of 3, the softmax, tile 2 of 128: queries 1 to 64 and keys 129 to 256. "
+        "It reads scores and writes weights (32 KB)."
+    )
+    tiles.page.evaluate("location.hash = '#tiles?rows=1e400&step=9999&__proto__=1&method=<b>'")
+    tiles.said(
+        "Tile 128 of 128: queries 897 to 1024 and keys 961 to 1024. It reads K and V and writes the output (64 KB)."
+    )
+    assert tiles.element.locator("b").count() == 0
+    assert not tiles.wrong
+
+
+@pytest.mark.parametrize("options", [{"viewport": {"width": 320, "height": 256}}, {"forced_colors": "active"}])
+def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at, options):
+    tiles = at(**options)
+    tiles.page.evaluate(AXE)
+    tiles.said(RESULT)
+    assert tiles.page.evaluate("document.documentElement.scrollWidth") <= tiles.page.viewport_size["width"]
+    assert violations(tiles.page, "attention-tiles") == []
+    if "forced_colors" not in options:
+        go_dark(tiles.page)
+        assert violations(tiles.page, "attention-tiles") == []
+    assert not tiles.wrong
+
+
+def test_it_works_from_a_file_and_without_javascript_there_is_a_table(at):
+    file = f"file://{HTML / CHAPTER}"
+    at(file).said(RESULT)
+    rows = at(file, java_script_enabled=False).element.locator("tr").all_inner_texts()
+    assert rows == ["In tiles of 128 queries\t4.72 MB", "With the whole table\t9.44 MB"]
