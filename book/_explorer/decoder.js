@@ -15,6 +15,7 @@ import { h } from "./table.js";
 import { END, pieces } from "./tokenizer.js";
 
 const MOVE = 250; // milliseconds that a new column takes
+const REST = 60; // milliseconds between two drawings while the model works: drawing takes longer than a token
 const FIRST_RUN = 40; // tokens
 const RUN = 100;
 
@@ -52,6 +53,7 @@ class AttentionDecoder extends HTMLElement {
   room = 0; // how wide the drawing may be
   top = 0; // the first line that is in sight
   frame = 0;
+  drawn = 0; // when
   goal = 0; // how many tokens are to be written before it pauses
   own = ""; // what it wrote before its weights were made equal
   isWaiting = false; // whether a token has been written that is not yet read
@@ -438,19 +440,20 @@ class AttentionDecoder extends HTMLElement {
     if (!this.controls.player.isPlaying) this.writing = setTimeout(() => this.writeAddress(), 400);
   }
 
-  /** Draw with the next frame, however much happens before it. */
+  /** Draw with the next frame, or a later one if there is more to come, however much happens before it. */
   soon() {
     if (this.run && !mayMove()) return; // what is written is shown at the end
-    this.frame ||= requestAnimationFrame(() => {
+    this.frame ||= requestAnimationFrame((now) => {
       this.frame = 0;
-      this.draw(this.controls.pause > MOVE ? MOVE : 0);
+      if ((this.isWaiting || this.run) && now - this.drawn < REST) this.soon();
+      else this.draw(this.controls.pause > MOVE ? MOVE : 0);
     });
   }
 
   draw(duration) {
     if (!this.count || !this.room) return;
     const { shapes, width, height, top } = decoderScene(viewOf(this.state));
-    this.top = top;
+    Object.assign(this, { top, drawn: performance.now() });
     const size = { width, height, viewBox: `0 0 ${width} ${height}` };
     for (const [name, value] of Object.entries(size)) this.svg.setAttribute(name, String(value));
     this.drawing.show(shapes, duration);

@@ -26,11 +26,14 @@ export function pixelsOf(kept, { layers, kvHeads, headDim }) {
   return pixels;
 }
 
+/** @type {HTMLCanvasElement | null} on which all pictures are made */
+let canvas = null;
+
 /** The same as an image that a drawing can hold. */
 export function pictureOf(kept, sizes) {
-  const canvas = document.createElement("canvas");
+  canvas ??= document.createElement("canvas");
   Object.assign(canvas, { width: PICTURE.width, height: PICTURE.layer * sizes.layers });
   const image = new ImageData(pixelsOf(kept, sizes), canvas.width, canvas.height);
-  canvas.getContext("2d")?.putImageData(image, 0, 0);
+  canvas.getContext("2d", { willReadFrequently: true })?.putImageData(image, 0, 0);
   return canvas.toDataURL();
 }
