@@ -111,6 +111,7 @@ def _for_term(course: Course) -> tuple[Files, str]:
 
 def _for_exam(course: Course, assignment: str) -> tuple[Files, str]:
     """Return the files for an exam, and what they are."""
+    course.require(assignment)
     exam = exam_of(course, assignment)
     if exam is None:
         raise GradingError(f"{assignment} is not an exam: declare it first, with `python -m grading exam {assignment}`")

@@ -28,7 +28,7 @@ def window_of(exam: Exam, attempt: Attempt) -> str:
 
 
 def rank(exam: Exam | None, attempt: Attempt) -> tuple[int, tuple[str, int]]:
-    """Return the key by which the largest of a student's attempts counts."""
+    """Return the key of an attempt. The attempt with the largest key counts."""
     return RANK[window_of(exam, attempt)] if exam else 0, attempt.place
 
 

@@ -23,6 +23,7 @@ from grading.exam import checks
 # The wheel for an exam holds these files of attnlib, and no others.
 KEPT = ("_arrays.py", "_extras.py", "plotting.py", "py.typed", "checks/options.py", "checks/student.py")
 CHECKS = Path(checks.__file__)
+SCRIPTS = re.compile(r"^\[project\.scripts\]\n(?:.+\n)+", re.MULTILINE)  # which run a notebook with the ordinary checks
 ASKS = re.compile(r"""(?:show_options|check_choice)\(["']([\w-]+)["']""")
 NOT_SILENT = (
     "{}: the cell {!r} imports {}. Students do not get this for an exam, because it holds answers, or judges them. The "
@@ -32,7 +33,7 @@ ABOUT = "The part of attnlib that an exam needs: its checks take answers, and sa
 
 
 def require_silent(notebooks: Mapping[str, bytes]) -> list[str]:
-    """Return the questions that an exam asks, if its notebooks need nothing else of attnlib than students get.
+    """Return the questions of an exam, whose notebooks may need only those parts of attnlib that students get.
 
     Raises:
         GradingError: a cell imports something else, which would be an answer, or would say something about one.
@@ -75,6 +76,8 @@ def reduce_to_exam(source: Path, asked: list[str]) -> None:
     kept["checks/catalogue/options.toml"] = "\n".join(map(_texts, asked)).encode()
     shutil.rmtree(attnlib)
     (source / "README.md").write_text(f"# attnlib for an exam\n\n{ABOUT}\n", encoding="utf-8")
+    project = source / "pyproject.toml"
+    project.write_text(SCRIPTS.sub("", project.read_text(encoding="utf-8")), encoding="utf-8")
     for name, content in kept.items():
         (attnlib / name).parent.mkdir(parents=True, exist_ok=True)
         (attnlib / name).write_bytes(content)

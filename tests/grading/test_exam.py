@@ -210,6 +210,7 @@ def test_what_students_get_for_an_exam_can_neither_judge_nor_explain(exam_files)
     assert kinds == ["README.md", "attnlib", "constraints.txt", "requirements.txt", "work/midterm/midterm.ipynb"]
     kept = {f"attnlib/{name}" for name in library.KEPT}
     made = {"__init__.py", "checks/__init__.py", "checks/questions.json", "checks/catalogue/options.toml"}
+    assert not any(name.endswith("entry_points.txt") for name in inside)
     assert {name for name in inside if "dist-info" not in name} == kept | {f"attnlib/{name}" for name in made}
     everything = " ".join(" ".join(c.decode("utf-8", "replace").split()) for c in (*inside.values(), *files.values()))
     known = [mistake for exercise in CATALOGUE.values() for mistake in exercise.mistakes]
