@@ -1,7 +1,7 @@
 """The checks of an exam: they take answers, and say nothing about them.
 
-This file becomes ``attnlib/checks/__init__.py`` in the wheel for an exam (`grading.exam.library`). No other file in that
-wheel knows what is right or which mistakes are known, so there is nothing to switch on.
+This file becomes ``attnlib/checks/__init__.py`` in the wheel for an exam (`grading.exam.library`). No other file in
+that wheel knows what is right or which mistakes are known, so there is nothing to switch on.
 """
 
 import json
