@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     export = _command(commands, "export", "write the grades for a spreadsheet, Canvas or Moodle, and show what changes")
     export.add_argument("--canvas", type=Path, metavar="FILE", help="the gradebook that Canvas exported, as CSV")
     export.add_argument("--moodle", type=Path, metavar="FILE", help="the grading worksheet that Moodle exported")
+    export.add_argument("--lti", type=Path, metavar="FILE.toml", help="send the grades to the system of these settings")
     export.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: next to the report)")
     verify = _command(commands, "verify", "compare the log of all gradings with the gradebook and the submissions")
     known = "the digest of the last entry, as an earlier `verify` printed it"
@@ -515,6 +516,11 @@ def _export(course: Course, asked: argparse.Namespace) -> int:
 
     for student, why in not_graded(course).items():
         print(f"Not graded: {student!a}: {why}", file=sys.stderr)
+    if asked.lti:
+        from grading.lti.passback import send_grades
+
+        print(send_grades(course, asked.assignment, asked.lti))
+        return 0
     print(export(course, asked.assignment, canvas=asked.canvas, moodle=asked.moodle, out=asked.out))
     return 0
 
