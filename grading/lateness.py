@@ -80,10 +80,11 @@ class Lateness:
         handed = handed_in(self.course.submitted(student, self.assignment))
         time = self._known.get(student, NOT_KNOWN)
         extension = self._extension(student, handed)
-        due = time.due if extension is None else self._due and self._due + extension.total
+        before = time.due or self._due  # a submission that is graded for the first time is due when the assignment is
+        due = before if extension is None else self._due and self._due + extension.total
         when = handed.when
-        if handed.late and time.due:
-            base = time.due if extension is None or self._due is None else self._due + extension.granted
+        if handed.late and before:
+            base = before if extension is None or self._due is None else self._due + extension.granted
             when = base + MIN_LATENESS
         if (
             student not in self._known

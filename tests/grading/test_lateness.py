@@ -54,8 +54,8 @@ def due(course, when):
             gradebook.update_or_create_assignment("tiny", duedate=when)
 
 
-def row(course):
-    (found,) = rows(course, "tiny")
+def row(course, student="ada"):
+    (found,) = (row for row in rows(course, "tiny") if row.outcome.student == student)
     return found
 
 
@@ -114,6 +114,16 @@ def test_a_date_that_cannot_be_read_is_told_and_never_counts_silently_as_in_time
     assert any(flag.startswith(TIME_UNKNOWN) and "timestamp.txt" in flag for flag in found.outcome.flags)
     assert any("not known" in remark or "late, by an unknown amount of time" in remark for remark in found.remarks())
     assert found.penalty == (0.5 if text == "LATE" else 0.0)
+
+
+def test_what_is_late_by_an_unknown_time_is_penalized_by_the_first_run(course, ada):
+    due(course, DUE)
+    course.submit("bela")
+    (course.submitted("bela", "tiny") / "timestamp.txt").write_text("LATE")
+    course.grade()
+    found = row(course, "bela")
+    assert found.penalty == pytest.approx(0.6)
+    assert found.outcome.lateness == "late, by an unknown amount of time, 0.6 points off"
 
 
 def test_the_due_date_in_effect_is_shown_as_it_was_understood(course, ada, capsys):
