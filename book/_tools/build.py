@@ -23,6 +23,7 @@ SPHINX_SEARCH = ("searchindex.js", "searchtools.js")  # gives way to _static/sea
 KEEP = ["lite"]  # the part of the site that is built separately: JupyterLite
 SOURCES = {
     "book": ROOT / "book",
+    "deploy": ROOT / "deploy",  # recipes that a page shows
     "exercises": ROOT / "_build" / "released",
     "_config.yml": ROOT / "_config.yml",
     "_toc.yml": ROOT / "_toc.yml",
