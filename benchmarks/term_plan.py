@@ -1,8 +1,8 @@
 """What the made-up students of a simulated term do, drawn once; nothing here knows how it is graded.
 
 A task is a cell in which students write, and is named after it. A task is done right, answered wrongly (with a function
-that returns nothing, or with another option) or left as it was handed out. Whoever misses a task leaves all tasks whose
-code uses it, so that what an attempt earns follows from the list of tasks.
+that returns nothing, or with another option) or left as it was handed out. A student who misses a task also
+leaves every task whose code uses it, so what an attempt earns follows from the list of tasks.
 """
 
 import ast
