@@ -12,6 +12,7 @@ from typing import Any
 
 from grading._untyped import tqdm
 from grading.course import Course, GradingError
+from grading.exam.window import require_over
 from grading.lti.platform_settings import PlatformSettings, read_platform_settings
 from grading.outcome import plain
 from grading.report import Row, rows
@@ -32,8 +33,9 @@ def send_grades(course: Course, assignment: str, file: Path) -> str:
         file: the settings of the platform.
 
     Raises:
-        GradingError: the settings are wrong, nobody was graded, or the platform refuses.
+        GradingError: the settings are wrong, nobody was graded, the platform refuses, or an exam is not over.
     """
+    require_over(course, assignment, "no scores are sent yet")
     found = [row for row in rows(course, assignment) if not row.absent]
     settings, key = read_platform_settings(file)
     try:

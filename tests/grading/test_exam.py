@@ -31,6 +31,7 @@ from grading.first_answers import first_answers
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.gradebook.create import open_gradebook
 from grading.handout import RELEASED_FOLDER, hand_out
+from grading.lti.passback import send_grades
 from grading.report import rows
 from grading.return_feedback.pack import return_feedback
 from grading.run import How, run
@@ -298,9 +299,14 @@ def test_nothing_is_told_before_the_end_and_a_letter_of_no_student_earns_nothing
         ("cleo", "11:01", own("cleo")),
     ):
         exchange(tmp_path / "inbound", student, time, answer)
-    collect(course, "tiny", [tmp_path / "inbound"], time_zone("UTC"))
+    exchange(tmp_path / "folders", "dora", "", own("dora"))
+    (tmp_path / "folders" / "dora" / "tiny" / "timestamp.txt").write_text("LATE")  # as Canvas marks what came late
+    for source in ("inbound", "folders"):
+        collect(course, "tiny", [tmp_path / source], time_zone("UTC"), unlisted=True)
     clock(END - MINUTE)
     run(course, "tiny", pool=boxes)
+    lateness = {row.outcome.student: (row.score, row.outcome.lateness) for row in rows(course, "tiny")}
+    assert lateness["dora"] == (0, "late, by an unknown amount of time, 3.5 points off"), "graded first"
     assert (
         "No feedback pages: the exam tiny ends for the last student on 2030-01-31 11:00 UTC" in capsys.readouterr().out
     )
@@ -310,6 +316,8 @@ def test_nothing_is_told_before_the_end_and_a_letter_of_no_student_earns_nothing
         return_feedback(course, "tiny", unfinished=True)
     with pytest.raises(GradingError, match="no scores are written for students yet"):
         export(course, "tiny", moodle=tmp_path / "worksheet.csv")
+    with pytest.raises(GradingError, match="no scores are sent yet: the exam tiny ends"):
+        send_grades(course, "tiny", tmp_path / "lti.toml")
     place = {
         "student": "ada",
         "assignment": "tiny",
@@ -323,7 +331,7 @@ def test_nothing_is_told_before_the_end_and_a_letter_of_no_student_earns_nothing
     run(course, "tiny", pool=boxes)
     assert first_answers(course, "tiny", "ada") == {"check": RIGHT}, "feedback is out, so this answer stays"
     graded = {row.outcome.student: row for row in rows(course, "tiny")}
-    assert {student: row.score for student, row in graded.items()} == {"ada": 3.5, "bela": 1.5, "cleo": 0}
+    assert {student: row.score for student, row in graded.items()} == {"ada": 3.5, "bela": 1.5, "cleo": 0, "dora": 0}
     assert f"{QUESTION.name}: {RIGHT}, which earns nothing in an exam" in graded["bela"].remarks()
     assert "3.5 points off" in graded["cleo"].outcome.lateness
     page = (course.feedback("bela", "tiny") / "tiny.html").read_text()

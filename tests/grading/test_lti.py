@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from grading.course import GradingError
+from grading.course import Course, GradingError
 from grading.gradebook.students import StudentEntry
 from grading.lti import passback
 from grading.lti.passback import send_grades
@@ -66,7 +66,7 @@ def received(url):
 
 
 def test_each_grade_arrives_once_at_the_one_student_it_belongs_to(platform, tmp_path):
-    said = send_grades(None, "tiny", tmp_path / "lti.toml")
+    said = send_grades(Course(tmp_path, tmp_path), "tiny", tmp_path / "lti.toml")
     assert said.splitlines() == [
         "  ada → 5.125",
         "  bela → 3",
@@ -85,10 +85,10 @@ def test_each_grade_arrives_once_at_the_one_student_it_belongs_to(platform, tmp_
 
 
 def test_sending_again_makes_no_second_column_and_another_maximum_is_said(platform, tmp_path, monkeypatch):
-    send_grades(None, "tiny", tmp_path / "lti.toml")
+    send_grades(Course(tmp_path, tmp_path), "tiny", tmp_path / "lti.toml")
     more = Row(Outcome("ada", "graded"), {"a": (6.0, 9.0)}, 0, (), entry=CLASS[0].entry)
     monkeypatch.setattr(passback, "rows", lambda course, assignment: [more])
-    said = send_grades(None, "tiny", tmp_path / "lti.toml")
+    said = send_grades(Course(tmp_path, tmp_path), "tiny", tmp_path / "lti.toml")
     assert said.startswith("There, the column is worth 7, but here it is worth 9. Change it there.\n")
     there = received(platform)
     assert len(there["columns"]) == 1
@@ -98,7 +98,7 @@ def test_sending_again_makes_no_second_column_and_another_maximum_is_said(platfo
 def test_a_key_that_the_platform_does_not_know_sends_nothing(platform, tmp_path):
     key(tmp_path / "tool.pem")
     with pytest.raises(GradingError, match=r"lms\.example\.org did not take the grades: .*Compare .*lti\.toml"):
-        send_grades(None, "tiny", tmp_path / "lti.toml")
+        send_grades(Course(tmp_path, tmp_path), "tiny", tmp_path / "lti.toml")
     assert received(platform) == {"columns": [], "scores": {}}
 
 
@@ -112,4 +112,4 @@ def test_a_key_that_the_platform_does_not_know_sends_nothing(platform, tmp_path)
 def test_settings_that_are_wrong_are_told(platform, tmp_path, text, said):
     (tmp_path / "lti.toml").write_text(text)
     with pytest.raises(GradingError, match=said):
-        send_grades(None, "tiny", tmp_path / "lti.toml")
+        send_grades(Course(tmp_path, tmp_path), "tiny", tmp_path / "lti.toml")
