@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     export = _command(commands, "export", "write the grades for a spreadsheet, Canvas or Moodle, and show what changes")
     export.add_argument("--canvas", type=Path, metavar="FILE", help="the gradebook that Canvas exported, as CSV")
     export.add_argument("--moodle", type=Path, metavar="FILE", help="the grading worksheet that Moodle exported")
-    export.add_argument("--lti", type=Path, metavar="FILE.toml", help="send the grades to the system of these settings")
+    export.add_argument("--lti", type=Path, metavar="FILE.toml", help="send the grades through LTI 1.3")
     export.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: next to the report)")
     verify = _command(commands, "verify", "compare the log of all gradings with the gradebook and the submissions")
     known = "the digest of the last entry, as an earlier `verify` printed it"
@@ -104,12 +104,12 @@ def _new_course_options(new: argparse.ArgumentParser) -> None:
 
 def _bundle_options(bundle: argparse.ArgumentParser) -> None:
     bundle.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: in the class's folder)")
-    only = "write the file for this exam, in which nothing says what is right"
+    only = "write the file for this exam, which gives no answers away"
     bundle.add_argument("--exam", default="", metavar="ASSIGNMENT", type=_folder, help=only)
 
 
 def _exam_options(exam: argparse.ArgumentParser) -> None:
-    exam.add_argument("--begin", default="", metavar="DATE", help='when it begins: "2030-01-31 09:00 UTC", say')
+    exam.add_argument("--begin", default="", metavar="DATE", help='when it begins, such as "2030-01-31 09:00 UTC"')
     ends = "when it ends for the class, which becomes its due date in the gradebook"
     exam.add_argument("--end", default="", metavar="DATE", help=ends)
 

@@ -57,7 +57,7 @@ EXAM_README = """\
 # {title}
 
 This is an exam. It begins at {begin} and ends at {end}. If you were granted more time, it ends later for you. What you
-hand in after its end earns nothing. If you hand in several times, the last time before the end counts.
+hand in after its end earns nothing. If you hand in several times, the last submission before the end counts.
 
 State your id first: add a cell with these two lines to the notebook, with the id that your course site or your
 instructor names, and run it. The options of each question then have an order of your own, with letters from P on. Other
@@ -68,7 +68,7 @@ from attnlib.checks import set_student
 set_student("your id")
 ```
 
-The checks say that an answer was taken, and nothing else. You get feedback after the exam has ended for everybody.
+The checks say only that an answer was received. You get feedback after the exam has ended for everybody.
 
 """
 
@@ -82,7 +82,7 @@ def bundle(course: Course, out: Path | None = None, exam: str = "") -> str:
         exam: the exam that the file is for; "" for all assignments but exams that are not over.
 
     Raises:
-        GradingError: there is nothing to release, ``exam`` is not an exam or its notebook needs what says something
+        GradingError: there is nothing to release, ``exam`` is not an exam or its notebook imports what says something
             about answers, or the file cannot be written.
     """
     files, said = _for_exam(course, exam) if exam else _for_term(course)
@@ -114,7 +114,7 @@ def _for_exam(course: Course, assignment: str) -> tuple[Files, str]:
     course.require(assignment)
     exam = exam_of(course, assignment)
     if exam is None:
-        raise GradingError(f"{assignment} is not an exam: declare it first, with `python -m grading exam {assignment}`")
+        raise GradingError(f"{assignment} is not an exam: declare it with `exam {assignment} --begin DATE --end DATE`")
     notebooks = released(course, assignment)
     asked = require_silent(notebooks)
     wheel, content = _wheel(course.root, lambda source: reduce_to_exam(source, asked))

@@ -97,7 +97,7 @@ def read_class(course: Course) -> ClassSettings:
     known = asdict(ClassSettings())
     if odd := sorted(found.keys() - known.keys()):
         raise GradingError(
-            f"{file_of(course)} has {', '.join(odd)}; expected are only {', '.join(known)}, [roster] and [exams]"
+            f"{file_of(course)} has {', '.join(odd)}; expected only {', '.join(known)}, [roster] and [exams]"
         )
     settings = ClassSettings(**found)
     require_valid(settings, str(file_of(course)))

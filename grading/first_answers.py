@@ -1,8 +1,8 @@
 """The first graded answer to each multiple-choice question counts, so that feedback is no way to find the right one.
 
 An option is noted by the letter under which it was written, whichever letter the student saw. Until an exam is over,
-there is no feedback, and students may hand in another answer. The last one that was graded is then kept elsewhere, and
-becomes the first one when feedback is made.
+there is no feedback, and students may hand in another answer. The last one graded is kept in a separate file, and
+becomes the first answer when feedback is made.
 """
 
 import json

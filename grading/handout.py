@@ -48,7 +48,7 @@ def hand_out(course: Course, assignment: str | None = None) -> list[str]:
     lines = [f"{digest}  {path}\n" for path, digest in sorted((kept | now).items())]
     with _writing(course.root):
         _mirror(files, course.root / RELEASED_FOLDER, whole=assignment is None)
-        said = [f"{name}: an exam that begins at {begin:{TIME_FORMAT}}: not released" for name, begin in closed.items()]
+        said = [f"{name}: not released: the exam begins at {begin:{TIME_FORMAT}}" for name, begin in closed.items()]
         said += _published(course, files, before)
         _write(course.root / DIGESTS, "".join(lines).encode())
     return said

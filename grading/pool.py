@@ -147,7 +147,7 @@ class Cluster:
         with self._reconnecting:
             until = monotonic() + PATIENCE
             if self._client.status != "running":
-                tqdm.write(f"No connection to the scheduler at {self._address}: waiting for it.", file=sys.stderr)
+                tqdm.write(f"Lost the scheduler at {self._address}: waiting up to 5 minutes for it.", file=sys.stderr)
             while self._client.status != "running":
                 if self._client.status == "closed":
                     try:

@@ -19,6 +19,7 @@ from grading.gradebook.agreement import require_agreement
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.judge import Judge
 from grading.lateness import Lateness
+from grading.marking.comments import read_comments
 from grading.notebook_template import NotebookTemplate
 from grading.outcome import Outcome, plain
 from grading.pages import NO_PAGE, make_pages
@@ -86,6 +87,8 @@ def run(
     if how.sandboxed:
         require_hidden(course)
     students = chosen(course, assignment, students)
+    if how.pages:
+        read_comments(course)  # before everybody is graded: no page can be made without it
     with lock(course), quiet(), ExitStack() as stack:
         pool = pool or stack.enter_context(closing(how.pool(course)))
         # Feedback is read elsewhere. Without the book's address, it names the sections to reread, but has no links.
@@ -123,6 +126,7 @@ def _graded(
 def refresh(course: Course, assignment: str, jobs: int = 1) -> None:
     """Remake the feedback of everyone who was graded, with the scores and comments given by hand since."""
     run_state = RunState(course, assignment)
+    read_comments(course)  # if it cannot be read, the pages stay as they are
     in_gradebook = require_agreement(course, assignment)
     known = {outcome.student: outcome for outcome in run_state.all()[0] if outcome.student in in_gradebook}
     with lock(course):
@@ -146,7 +150,7 @@ def _with_pages(
     *,
     again: bool = False,
 ) -> dict[str, Outcome]:
-    """Make the pages that are missing or out of date, and return the updated outcomes. Before an exam is over: none."""
+    """Make the pages that are missing or out of date, and return the updated outcomes. None before an exam is over."""
     exam = exam_of(course, assignment)
     if exam and not exam.is_over:
         tqdm.write(f"No feedback pages: {exam.withheld}.")

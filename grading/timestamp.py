@@ -11,6 +11,7 @@ from grading.safe_files import SafeFolder
 
 TIMESTAMP_FILE = "timestamp.txt"  # the name that `nbgrader collect` gives it
 LATE_MARK = "LATE"  # replaces the time of a late submission from Canvas, which does not say more
+EARLIEST = 1970  # an earlier year is a typing error, and Python does not read the years below 1000 as it writes them
 MAX_TIMESTAMP_BYTES = 100  # twice what a time and a time zone need
 ZONE_NAME = re.compile(r"[A-Za-z]+(?:[/_+-][A-Za-z\d]+)*")
 # The zone is an offset or a name. A path is not accepted as a name, because that file would then be read.
@@ -64,9 +65,12 @@ def due_date(text: str) -> datetime:
     """
     try:
         date = datetime.fromisoformat(text.strip().removesuffix("UTC").strip())
-    except ValueError:
+        date = date.astimezone(UTC).replace(tzinfo=None) if date.tzinfo else date
+    except (ValueError, OverflowError):
         raise GradingError(f"the date is {text!r}; expected one like 2030-01-31 23:59 UTC") from None
-    return date.astimezone(UTC).replace(tzinfo=None) if date.tzinfo else date
+    if date.year < EARLIEST:
+        raise GradingError(f"the date is {text!r}, in the year {date.year}; expected one like 2030-01-31 23:59 UTC")
+    return date
 
 
 def time_zone(name: str) -> tzinfo:

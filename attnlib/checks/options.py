@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from attnlib.checks.student import normal
 
 if TYPE_CHECKING:
-    from attnlib.checks.exercise import Section  # what students get for an exam has no exercises
+    from attnlib.checks.exercise import Section  # the wheel for an exam has no such module
 
 FILE = Path(__file__).parent / "catalogue" / "options.toml"
 OWN_LETTERS = "PQRSTUVW"  # none of them is the letter of an option as it was written

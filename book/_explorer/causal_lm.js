@@ -66,7 +66,7 @@ export class CausalLM {
     return { logits, weights, kept, work: this.work };
   }
 
-  /** What the heads of a layer bring (E,); their weights (H, S) and what is kept (2, K, D) are written where given. */
+  /** What the heads of a layer add (E,); their weights (H, S) and what is kept (2, K, D) are written where given. */
   attend(layer, x, weights, kept, equal) {
     const { heads, kvHeads, headDim: D } = this.config;
     const query = this.rotated(this.times(`${layer}.q`, x)); // (H * D,)
@@ -147,7 +147,7 @@ export class CausalLM {
 
 const added = (a, b) => a.map((x, i) => x + b[i]);
 
-/** Turn scores into weights, where they are. */
+/** Turn scores into weights, in place. */
 function softmax(scores) {
   const most = scores.reduce((a, b) => Math.max(a, b));
   let sum = 0;

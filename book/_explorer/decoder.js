@@ -44,7 +44,7 @@ class AttentionDecoder extends HTMLElement {
   found = [];
   /** @type {any} what is to be shown when the worker begins to read it; then the same as what is shown */
   asked = {};
-  plays = false; // whether it is continued when it is read
+  plays = false; // whether the text is continued once it is read
   /** @type {any} what is shown, see decoder_address.js */
   shown = null; // until there is a model
   prompt = 0; // tokens of it
@@ -53,7 +53,7 @@ class AttentionDecoder extends HTMLElement {
   room = 0; // how wide the drawing may be
   top = 0; // the first line that is in sight
   frame = 0;
-  drawn = 0; // when
+  drawn = 0; // when it was last drawn, in milliseconds
   goal = 0; // how many tokens are to be written before it pauses
   own = ""; // what it wrote before its weights were made equal
   isWaiting = false; // whether a token has been written that is not yet read
@@ -112,7 +112,7 @@ class AttentionDecoder extends HTMLElement {
     this.loading.replaceChildren(h("p", { role: "status" }, SAID[why]), again);
   }
 
-  /** After the model has stopped. */
+  /** Start the model again after it has stopped. */
   restart() {
     this.controls.field.focus();
     this.controls.complain("");
@@ -287,7 +287,7 @@ class AttentionDecoder extends HTMLElement {
     this.update();
   }
 
-  /** Show as many written tokens; write one more if there are not so many. */
+  /** Show this many of the written tokens; write one more if there are fewer. */
   take(count) {
     if (this.isWaiting) return;
     const { written } = this.shown;
@@ -306,7 +306,7 @@ class AttentionDecoder extends HTMLElement {
     if (this.controls.player.isPlaying) this.stop();
   }
 
-  /** Forget what was written after the token that is shown last, because it would now be drawn otherwise. */
+  /** Forget what was written after the token that is shown last, because other tokens would now be sampled. */
   set(settings) {
     this.pause();
     const { written, count } = this.shown;
@@ -322,7 +322,7 @@ class AttentionDecoder extends HTMLElement {
     this.update();
   }
 
-  /** Show something else of the text that is read; what is still asked stays as it is. */
+  /** Change what is shown of the text that has been read; a pending request stays as it is. */
   change(changes) {
     const isRead = this.asked === this.shown;
     this.shown = { ...this.shown, ...changes };
@@ -440,7 +440,7 @@ class AttentionDecoder extends HTMLElement {
     if (!this.controls.player.isPlaying) this.writing = setTimeout(() => this.writeAddress(), 400);
   }
 
-  /** Draw with the next frame, or a later one if there is more to come, however much happens before it. */
+  /** Draw once, with the next frame or a later one if more is to come, however many changes come before it. */
   soon() {
     if (this.run && !mayMove()) return; // what is written is shown at the end
     this.frame ||= requestAnimationFrame((now) => {

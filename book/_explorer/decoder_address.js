@@ -37,7 +37,7 @@ export function decoderAddress(/** @type {Shown} */ shown, /** @type {Shown} */ 
 
 const propertyOf = (name) => (name === "top-p" ? "topP" : name);
 
-/** Read a number between two others; what is none, or too long to be one, gives the default. */
+/** Read a number within limits; what is not a number, or is too long, gives the default. */
 function number(text, [low, high], otherwise) {
   return /^\d{1,4}(\.\d{1,4})?$/.test(text ?? "") ? Math.min(high, Math.max(low, Number(text))) : otherwise;
 }

@@ -5,7 +5,7 @@ import { mayMove } from "./drawing.js";
 import { Player } from "./player.js";
 import { h, labelled, shown, Summary } from "./table.js";
 
-const SPEEDS = [["slowly", 700], ["8 tokens a second", 125], ["as fast as it can", 4]];
+const SPEEDS = [["slowly", 700], ["8 tokens a second", 125], ["as fast as possible", 4]];
 
 const button = (text, click) => h("button", { type: "button", click }, text);
 
@@ -83,7 +83,7 @@ export class DecoderControls {
       ),
       this.summary.element,
       row(
-        button("Draw other tokens", () => decoder.anew()),
+        button("Sample other tokens", () => decoder.anew()),
         labelled("Equal weights, as a control", this.equal, { class: "attn-field attn-switch" }),
         button("Read everything again, without the cache", () => decoder.measure()),
       ),

@@ -17,7 +17,7 @@ export async function fetchFile({ address, length }, progress) {
   const store = await openStore();
   const found = await store?.match(address).then((one) => one?.text(), () => null);
   if (found?.length === length) return { text: found, kept: true };
-  const answer = await fetch(address, { cache: "no-store" }); // which is kept below
+  const answer = await fetch(address, { cache: "no-store" }); // it is stored below
   const text = await read(answer, (count) => progress(count / length));
   if (text.length !== length) throw new CutOff(`${Math.round(100 * text.length / length)}%`);
   return { text, kept: await keep(store, address, text) };
@@ -37,7 +37,7 @@ export async function forgetFile() {
   if (await openStore()) await globalThis.caches.delete(STORE);
 }
 
-/** Read an answer piece by piece; of one that breaks off, return what came. */
+/** Read a response piece by piece; if it breaks off, return what arrived. */
 async function read(answer, progress) {
   if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -48,7 +48,7 @@ async function read(answer, progress) {
       progress(text.length);
     }
   } catch {
-    // What came is too short, which is noticed by its length.
+    // The text is too short; the caller sees that by its length.
   }
   return text;
 }

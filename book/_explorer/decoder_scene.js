@@ -18,7 +18,7 @@ const BAR_NAME = 104;
 const MARGIN = 58; // the names of the layers
 const WEIGHT = 56; // how high the bar of a weight of 1 is
 const UNIT = 2; // the height of a number in the cache
-const FIRST_COLUMNS = 64; // for which there is room at first
+const FIRST_COLUMNS = 64; // that there is room for at first
 
 /** @typedef {import("./shapes.js").Shape} Shape */
 
@@ -71,20 +71,20 @@ export function decoderScene(view) {
   };
 }
 
-/** For how many columns there is room: twice as many whenever it is used up. */
+/** How many columns there is room for: twice as many whenever they are full. */
 function columnsFor(count, context) {
   let columns = FIRST_COLUMNS;
   while (columns < count) columns *= 2;
   return Math.min(columns, context);
 }
 
-/** Which column of the cache is at a place of the drawing; those that are not filled give the last one. */
+/** Which column of the cache is at a place of the drawing; empty columns give the last full one. */
 export function columnAt(x, room, count, context) {
   const column = (room - MARGIN - 2) / columnsFor(count, context);
   return Math.max(0, Math.min(count - 1, Math.floor((x - MARGIN) / column)));
 }
 
-/** Letters that are all equally wide: as wide as given, if a width is. */
+/** Text in a monospaced font, stretched to a width if one is given. */
 const letters = (key, x, y, content, width, more) =>
   label(key, x, y, content, {
     ...{ "text-anchor": "start", "font-size": 14, "font-family": "ui-monospace, Menlo, Consolas, monospace" },

@@ -1,4 +1,4 @@
-// Where each token of a text is, if it is written in lines of equally wide letters. It needs no DOM.
+// Lays out the tokens of a text in lines of a monospaced font. It needs no DOM.
 
 const TAB = "    ";
 
@@ -44,7 +44,7 @@ const visible = (text) =>
   // deno-lint-ignore no-control-regex
   text.replaceAll("\r", "").replaceAll("\t", TAB).replace(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/g, "�");
 
-/** A token as a name: spaces and line breaks are shown. Bytes that make no character are named. */
+/** A token as a name: spaces and line breaks are shown. Bytes that are not UTF-8 are written in hexadecimal. */
 export function nameOf(bytes) {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes));

@@ -1,4 +1,4 @@
-// From what the model found to what is drawn and said about one token. It needs no DOM.
+// Turns what the model computed into what is drawn and said about one token. It needs no DOM.
 
 import { bytesInWords, tokenInWords } from "./decoder_words.js";
 import { samplingProbabilities } from "./sampling.js";

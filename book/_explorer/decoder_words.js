@@ -52,7 +52,7 @@ export function tokenInWords({ names, place, given, weights, layer, head }) {
 export function resultInWords({ text, count, rate, equal, own }) {
   const speed = rate ? `, ${whole(rate)} a second` : "";
   const control = own ? `; with its own weights, it wrote ${inQuotes(beginning(own))}` : "";
-  if (equal) return `With equal weights, the model has written ${inQuotes(beginning(text))}${control}.`;
+  if (equal) return `With equal weights, the model wrote ${inQuotes(beginning(text))}${control}.`;
   return `The model has written ${counted(count)}${speed}: ${inQuotes(beginning(text))}.`;
 }
 
@@ -83,13 +83,12 @@ export const bytesInWords = (count, bytes) =>
 export const SAID = {
   loading: "Loading the model…",
   full: (context) => `The context is full: the model reads no more than ${context} tokens.`,
-  end: "The model has ended its text here. Step back, or draw other tokens.",
+  end: "The model has ended its text here. Step back, or sample other tokens.",
   again: "Reading everything again…",
   unkept:
-    "Your browser does not keep the model, because its storage is full or forbidden. Everything works, but the model is fetched again next time.",
+    "Your browser could not store the model, because its storage is full or blocked. Everything works, but the model is loaded again next time.",
 
   cut: "Only part of the model arrived, so it was not started.",
-  lost: "The model could not be fetched. Check your connection.",
-  stopped:
-    "The model has stopped and gives no answer. Start it again; your prompt and what was written are still there.",
+  lost: "The model could not be loaded. Check your connection.",
+  stopped: "The model has stopped responding. Start it again; your prompt and the text so far are still there.",
 };

@@ -1,5 +1,5 @@
-// Offers a model that runs in the page. Nothing of it is fetched before the reader asks for it. A link that shows what a
-// small model did asks for it, too; a model of megabytes waits for the button.
+// Offers a model that runs in the page. None of it is fetched before the reader asks for it. A link to what a
+// small model did counts as asking; a model of several megabytes waits for the button.
 
 /** @param {HTMLElement} element */
 function offer(element) {
@@ -23,7 +23,7 @@ function offer(element) {
   function load() {
     said.textContent = "Loading…";
     const code = document.createElement("script"), look = document.createElement("link");
-    const again = tries++ ? `&again=${tries}` : ""; // no copy that is cut off
+    const again = tries++ ? `&again=${tries}` : ""; // so that the browser does not reuse a truncated copy
     code.onload = () =>
       customElements.get(element.localName) || fail(`Only part of the ${name} arrived, so it was not started.`);
     code.onerror = () => fail(`The ${name} could not be fetched. Check your connection.`);

@@ -1,4 +1,4 @@
-// A model in a worker: it is started when something is asked, and it is noticed when it stops.
+// A model in a worker: starts the worker when something is asked, and notices when it stops.
 
 const PATIENCE = 5000; // milliseconds after which a worker that says nothing has stopped
 
@@ -31,7 +31,7 @@ export class ModelWorker {
       this.worker.addEventListener("error", () => this.stop());
       this.worker.postMessage(this.model());
     } catch {
-      // The browser forbids it, so that no answer will come.
+      // The browser forbids workers, so no answer will come.
     }
     URL.revokeObjectURL(address);
   }

@@ -1,6 +1,6 @@
 // From logits to a token, as attnlib's sampling_probabilities does it. It needs no DOM.
 
-const TOKENS = 65536; // there are fewer
+const TOKENS = 65536; // more than any vocabulary here has
 
 /**
  * The distribution (V,) from which the next token is drawn.
@@ -28,7 +28,7 @@ export function samplingProbabilities(logits, temperature, topP, order) {
 /**
  * The tokens (V,), the most probable first; of equally probable ones, that with the lower number.
  *
- * Numbers are sorted many times faster than by a function that compares: so each logit and its token are one number.
+ * Sorting numbers is many times faster than sorting by a function, so each logit and its token become one number.
  * The bits of a float32 are in the order of the numbers, once the sign is taken care of.
  */
 export function byProbability(logits) {

@@ -147,7 +147,7 @@ function traffic({ settings, steps, step, totals, room }, bottom) {
   const y = bottom + 82;
   const scale = (room - 24) / Math.max(...Object.values(totals));
   const soFar = movedBy(steps.slice(0, step + 1));
-  const title = label("moved-name", 12, y - 8, "Moved between the two", { "text-anchor": "start", "font-weight": 600 });
+  const title = label("moved-name", 12, y - 8, "Bytes moved", { "text-anchor": "start", "font-weight": 600 });
   const bars = ["tiles", "table"].flatMap((method, n) => {
     const top = y + 32 * n;
     const moved = method === settings.method ? soFar : 0;

@@ -25,10 +25,10 @@
 const STORED = 2; // bytes of a number
 const SUMMED = 4; // bytes of a number that is still summed up
 
-/** Whether the causal mask leaves a pair of a tile. */
+/** Whether the causal mask leaves any pair of a tile unmasked. */
 export const allows = ({ rows, columns, causal }, row, column) => !causal || column * columns < (row + 1) * rows;
 
-/** Whether the causal mask leaves some pairs of a tile, and not all. */
+/** Whether the causal mask hides some pairs of a tile, but not all. */
 export const isPartial = (settings, row, column) =>
   settings.causal && allows(settings, row, column) && (column + 1) * settings.columns - 1 > row * settings.rows;
 
@@ -62,7 +62,7 @@ function inTiles(settings, head) {
   });
 }
 
-/** Three passes over the table, which is in slow memory between them. What else is read is read once, at best. */
+/** Three passes over the table, which is in slow memory between them. At best, as here, Q, K and V are read once. */
 function withTable(settings, head) {
   const { rows, columns } = settings;
   const lastColumn = head.words / columns - 1;

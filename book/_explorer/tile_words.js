@@ -1,4 +1,4 @@
-// What is said of attention in tiles, and of the whole table. It needs no DOM.
+// The sentences about attention in tiles and with the whole table. It needs no DOM.
 
 import { heldBy, movedBy } from "./tile_traffic.js";
 

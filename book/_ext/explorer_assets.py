@@ -76,7 +76,7 @@ def add_to_page(app: Sphinx, page: str, _template: str, context: dict[str, Any],
 
 
 def with_translator_apart(app: Sphinx, config: str, context: dict[str, Any]) -> dict[str, str]:
-    """Write the script of the translator, and return what the page has to know of it."""
+    """Write the script of the translator, and return what the page has to know about it."""
     script = model_script("DATE_TRANSLATOR", config, "translation_worker.js", "dates.js")
     return {
         "name": "translator", "prefix": "#dates?", "size": f"{_zipped(script) / 1000:.0f} kB",
@@ -85,7 +85,7 @@ def with_translator_apart(app: Sphinx, config: str, context: dict[str, Any]) -> 
 
 
 def with_decoder_apart(app: Sphinx, config: str, context: dict[str, Any]) -> dict[str, str]:
-    """Write the script of the decoder and the file of its weights, and return what the page has to know of them."""
+    """Write the script of the decoder and the file of its weights, and return what the page has to know about them."""
     script = model_script("DECODER", config, "decoder_worker.js", "decoder.js")
     file = f"var DECODER_FILE = {json.dumps(packed(stdlib_lm.FOLDER), separators=(',', ':'))};\n"
     _write(app, DECODER_WEIGHTS, file)
@@ -93,7 +93,7 @@ def with_decoder_apart(app: Sphinx, config: str, context: dict[str, Any]) -> dic
     return {
         "name": "model", "prefix": "#decoder?", "size": size,
         "weights": _address(context, DECODER_WEIGHTS, file), "length": str(len(file)),
-        "warning": f"This loads {size}, which may cost money on a phone. Your browser keeps it for the next time.",
+        "warning": f"This loads {size}, which may cost money on mobile data. Your browser keeps it for next time.",
         **_addresses(app, context, "explorer/decoder.js", script),
     }  # fmt: skip
 

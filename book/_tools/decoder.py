@@ -1,6 +1,6 @@
 """The course's language model, packed so that it runs in a page, and the element that shows it there.
 
-The element ``<attention-decoder>`` is in ``_explorer/decoder.js``. Nothing of it is fetched before the reader asks for
+The element ``<attention-decoder>`` is in ``_explorer/decoder.js``. None of it is fetched before the reader asks for
 it (``_ext/explorer_assets.py``).
 """
 
@@ -17,7 +17,7 @@ from _tools.elements import ExplorerElement, weights_table
 
 CAPTION = "The model writes"
 GROUP = 64  # numbers that share a scale
-MOST = 127  # the largest of 8 bits
+MOST = 127  # the largest signed byte
 NAMES = {
     "embed_tokens": "embed", "self_attn.q_proj": "q", "self_attn.k_proj": "k", "self_attn.v_proj": "v",
     "self_attn.out_proj": "out", "ff.gate_proj": "gate", "ff.up_proj": "up", "ff.down_proj": "down",
@@ -27,7 +27,7 @@ NAMES = {
 def decoder(
     examples: Sequence[str], *, layer: int, head: int, shown: tuple[Sequence[str], NDArray[Any]]
 ) -> ExplorerElement:
-    """Return the model as a reader can try it.
+    """Return the element in which a reader can try the model.
 
     Args:
         examples: prompts to choose from; the first one is continued first.

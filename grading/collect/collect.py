@@ -164,7 +164,7 @@ def _outside(exam: Exam, came: Iterable[Attempt], known: Mapping[str, StudentEnt
     """Return the attempts that did not, or may not, come within the window of an exam."""
     windows = [(one, window_of(exam, one)) for one in came]
     lines = [f"{_label(one.student, known)}: {window}{_when(one)}" for one, window in windows if window != IN_TIME]
-    return _block("Outside the window of the exam", lines)
+    return _block("Outside the window of the exam, or at an unknown time", lines)
 
 
 def _block(title: str, lines: Iterable[str]) -> list[str]:

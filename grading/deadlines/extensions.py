@@ -3,7 +3,7 @@
 Every student has a number of late days: days that work may be late, over the whole term, without a penalty. They are
 used in the order of the due dates, and a part of a day counts as a whole one.
 
-For an exam, neither late days count nor what was granted for all assignments.
+For an exam, neither late days nor extensions for all assignments count.
 """
 
 from collections import defaultdict

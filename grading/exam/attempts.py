@@ -1,6 +1,6 @@
 """The attempts at an exam: which one counts, and an entry in the log for each.
 
-The last attempt within the student's window counts. If there is none, the last one of unknown time does, and otherwise
+The last attempt before the window closes counts. If there is none, the last one of unknown time does, and otherwise
 the last late one, which earns nothing. An attempt of unknown time that was collected before the exam ended is in time.
 """
 
@@ -48,7 +48,7 @@ def changed_attempts(course: Course, assignment: str, entries: Sequence[Entry]) 
     for said in (entry.said for entry in entries if "attempt" in entry.said):
         student, name = str(said["of"]), str(said["attempt"])
         if _digest(attempts, student, name) != said.get("content"):
-            yield f"{plain(student)}: the attempt {plain(name)} is not what was collected: it is gone, or was changed"
+            yield f"{plain(student)}: the attempt {plain(name)} was removed or changed after it was collected"
 
 
 def _digest(attempts: Attempts, student: str, name: str) -> str:

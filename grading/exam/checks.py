@@ -15,10 +15,10 @@ from attnlib.checks.student import current_student, normal, set_student
 __all__ = ["CheckFailed", "check", "check_choice", "check_tests", "set_student", "show_options"]
 
 QUESTIONS_FILE = Path(__file__).with_name("questions.json")
-TAKEN = "• {} will be handed in with your notebook, and graded after the exam."
+TAKEN = "• {} will be graded from the notebook that you hand in."
 NO_ID = (
     'State your id first: in a cell above, run `from attnlib.checks import set_student`, then `set_student("…")` with '
-    "the id that your course site or instructor names, and then this cell again."
+    "the id that your course site or instructor names, and then run this cell again."
 )
 
 

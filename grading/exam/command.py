@@ -36,7 +36,7 @@ def set_window(course: Course, assignment: str, begin: str, end: str) -> None:
         raise GradingError(f"an exam needs both times: pass {'--end DATE' if starts else '--begin DATE'} as well")
     if ends <= starts:
         raise GradingError(
-            f"nothing was changed: the exam would begin at {starts:{TIME_FORMAT}} and end at {ends:{TIME_FORMAT}}"
+            f"nothing was changed: the end, {ends:{TIME_FORMAT}}, has to be after the beginning, {starts:{TIME_FORMAT}}"
         )
     with lock(course):
         declare(course, {**begins, assignment: starts})
@@ -57,8 +57,8 @@ def shown(course: Course, assignment: str) -> str:
 
 
 def _window(exam: Exam) -> str:
-    state = "not begun" if exam.begin > now() else "over for everybody" if exam.is_over else "in progress"
-    end = f"{exam.end:{TIME_FORMAT}}" if exam.end else "without an end: set one with --end DATE"
+    state = "not begun yet" if exam.begin > now() else "over for everybody" if exam.is_over else "in progress"
+    end = f"{exam.end:{TIME_FORMAT}}" if exam.end else "an end that is not set: use --end DATE"
     return f"{exam.assignment}: an exam, {exam.begin:{TIME_FORMAT}} to {end} ({state})"
 
 

@@ -16,7 +16,7 @@ def exam_names(course: Course) -> dict[str, datetime]:
     """Return the assignments that the settings declare as exams, and when each begins, in UTC.
 
     Raises:
-        GradingError: there is no such assignment, or no such time.
+        GradingError: an assignment does not exist, or a time cannot be read.
     """
     where = f"[{TABLE}] in {file_of(course)}"
     table = read_settings(course).get(TABLE, {})

@@ -1,7 +1,7 @@
 """The part of attnlib that students get for an exam: what takes answers, what draws figures, and nothing that judges.
 
-attnlib's functions are the answers to the exercises, and its checks know the mistakes. A variable that kept the checks
-quiet could be set back by any student. So the wheel for an exam holds only the files below, checks that cannot judge
+attnlib's functions are the answers to the exercises, and its checks know the mistakes. Students could reset a variable
+that kept the checks quiet. So the wheel for an exam holds only the files below, checks that cannot judge
 (`grading.exam.checks`), and the options of the exam's own questions.
 """
 

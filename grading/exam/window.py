@@ -24,7 +24,7 @@ class Exam:
     Attributes:
         assignment: its name.
         begin: when it begins.
-        end: when it ends for the class; None if the gradebook has no due date, so that nobody knows.
+        end: when it ends for the class; None if the gradebook has no due date.
         ends: when it ends for students who have an extension.
     """
 
@@ -44,7 +44,7 @@ class Exam:
         return self.last_end is not None and self.last_end < now()
 
     def place(self, student: str, came: datetime | None) -> str:
-        """Return where in a student's window a time is, in words."""
+        """Return whether a time is before, in or after a student's window, in words."""
         end = self.ends.get(student, self.end)
         if came is None or end is None:
             return UNKNOWN
@@ -52,10 +52,10 @@ class Exam:
 
     @property
     def withheld(self) -> str:
-        """Until when nobody is told anything, as a sentence."""
+        """Why nobody is told anything yet, as a clause for a message."""
         if self.last_end is None:
             command = f"`python -m grading exam {self.assignment} --end DATE`"
-            return f"{self.assignment} is an exam without an end: set one with {command}"
+            return f"the exam {self.assignment} has no end: set one with {command}"
         return f"the exam {self.assignment} ends for the last student on {self.last_end:{TIME_FORMAT}}"
 
 
@@ -79,7 +79,7 @@ def exam_of(course: Course, assignment: str) -> Exam | None:
 
 
 def require_over(course: Course, assignment: str, what: str) -> None:
-    """Check that an assignment is no exam, or has ended for everybody.
+    """Check that an assignment is not an exam, or has ended for everybody.
 
     Raises:
         GradingError: it is one, and has not. The text begins with ``what``.

@@ -1,6 +1,6 @@
 """A step of nbgrader's `generate_feedback` that makes no page of an exam until it is over for everybody.
 
-With the page, the student's answers to multiple-choice questions become final.
+When the page is made, the student's answers to multiple-choice questions become final.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ class Withhold(NbGraderPreprocessor):  # type: ignore[misc]
     """Comes before all other steps of feedback, whoever asks for it: `run`, Formgrader, or nbgrader's own command."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """Return what came.
+        """Return the notebook and the resources unchanged.
 
         Raises:
             GradingError: the assignment is an exam that is not over.

@@ -161,7 +161,7 @@ class AssignmentGradebook:
         return float(min(max(asked or 0.0, 0.0), score))
 
     def _asked(self, student: str, score: float, seconds: float) -> float | None:
-        """Return what the configured plugin asks for, or the whole score if an exam had ended."""
+        """Return what the configured plugin asks for, or the whole score if it is an exam, which had ended."""
         if self._is_exam:
             return score
         asked: float | None = self._late.plugin_inst.late_submission_penalty(student, score, seconds)

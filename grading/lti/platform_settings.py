@@ -11,15 +11,15 @@ MAX_BYTES = 100_000
 
 @dataclass(frozen=True)
 class PlatformSettings:
-    """The settings, which are all texts.
+    """The settings, all of them strings.
 
     Attributes:
         issuer: the name of the platform, such as https://moodle.example.org.
-        client_id: the name that it gave to the tool.
+        client_id: the id that it gave to the tool.
         token_url: where it gives access tokens.
         line_items: where the columns of the course's gradebook are.
         members: where the list of the course's members is.
-        key: the file with the tool's private key, in PEM; its place is relative to the file with the settings.
+        key: the file with the tool's private key, in PEM; its path is relative to the file with the settings.
     """
 
     issuer: str
@@ -43,7 +43,7 @@ def read_platform_settings(file: Path) -> tuple[PlatformSettings, str]:
         raise GradingError(f"{file} cannot be read: {error}. Correct that line: see https://toml.io") from None
     if sorted(found) != sorted(names) or not all(isinstance(value, str) for value in found.values()):
         raise GradingError(
-            f"{file} has {', '.join(found) or 'nothing'}; expected a text for each of {', '.join(names)}"
+            f"{file} has {', '.join(found) or 'nothing'}; expected a string for each of {', '.join(names)}"
         )
     settings = PlatformSettings(**found)
     return settings, _text(file.parent / settings.key)

@@ -30,18 +30,18 @@ def read_comments(course: Course) -> dict[str, str]:
     """Return the text of each comment by its name; none if there is no file.
 
     Raises:
-        GradingError: the file cannot be read, or a name or a text is not one.
+        GradingError: the file cannot be read, or a name or a text is not valid.
     """
     try:
         found = tomllib.loads(course.files.read(file_of(course), MAX_BYTES).decode())
     except FileNotFoundError:
         return {}
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         raise GradingError(f'{file_of(course)} cannot be read: {error}. Each line should be name = "text"') from None
     for name, text in found.items():
         if not (VALID.fullmatch(name) and isinstance(text, str) and text.strip()):
             raise GradingError(
-                f"{file_of(course)}: {name!r} is {text!r}; expected a name of letters, digits and dashes, and a text"
+                f"{file_of(course)}: {name!r} is {text!r}; expected a name such as no-reason, and a text"
             )
     return found
 

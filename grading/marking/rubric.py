@@ -31,7 +31,7 @@ def rubrics(course: Course, assignment: str) -> dict[str, tuple[Criterion, ...]]
     """Return the criteria of each question that has a rubric.
 
     Raises:
-        GradingError: a row is not one of three cells, a name occurs twice, or the points are not those of the question.
+        GradingError: a row is not one of three cells, a name occurs twice, or the points do not add up.
     """
     found = {}
     for name in course.notebooks(assignment):
@@ -67,7 +67,7 @@ def _checked(criteria: Sequence[Criterion], about: Mapping[str, Any], where: str
 
 
 def title(question: str, criterion: Criterion) -> str:
-    """Return how a criterion is called in the files of assistants."""
+    """Return what a criterion is called in the files of assistants."""
     return f"{question}: {criterion.name} ({criterion.says})"
 
 

@@ -1,7 +1,7 @@
 """Divide the written answers among assistants: a CSV file for each, without names or other people's marks.
 
 If a question has a rubric, its answers have a line for each criterion. A sample of the answers goes to a second
-assistant as well. In the files, they look like all others. `shares.json` says which answer is whose; the assistants
+assistant as well. In the files, it looks like the rest. `shares.json` says which answer is whose; the assistants
 need only their files.
 """
 

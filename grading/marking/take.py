@@ -127,7 +127,7 @@ def _wrong(known: Known, code: str, asked: str, mark: str, comment: str) -> str:
         return f"no answer has the code {plain(code)!r}"
     parts = known.parts(share)
     if asked not in parts:
-        return f"there is no {plain(asked)!r}; expected one of {'; '.join(parts)}"
+        return f"there is no question {plain(asked)!r}; expected one of {'; '.join(parts)}"
     most, value = parts[asked][1], _number(mark)
     if mark and (value is None or not 0 <= value <= most):
         return f"the mark is {plain(mark)!r}; expected a number from 0 to {points(most)}"

@@ -177,7 +177,7 @@ def test_with_equal_weights_the_text_falls_apart(decoder):
     decoder.button("Play").click()
     decoder.said("The model has written 100 tokens")
     decoder.element.get_by_role("switch", name="Equal weights").check()
-    decoder.said(re.compile("With equal weights, the model has written .*; with its own weights, it wrote “\u2068.+"))
+    decoder.said(re.compile("With equal weights, the model wrote .*; with its own weights, it wrote “\u2068.+"))
     equal = tokens_of(decoder.parts("equal=1", r"written=\w")["written"])
     decoder.columns(7 + len(equal))
     heights = decoder.element.locator("svg rect[fill='#3b82c4'][y]:not([rx])").evaluate_all(
@@ -229,7 +229,7 @@ def test_a_killed_worker_is_noticed_and_nothing_is_lost(decoder):
     written = decoder.parts(r"written=\w")["written"]
     decoder.page.workers[0].evaluate("self.close()")
     decoder.button("Step forwards").click()
-    decoder.complained("The model has stopped and gives no answer. Start it again")
+    decoder.complained("The model has stopped responding. Start it again")
     decoder.button("Start it again").click()
     decoder.said("Token 9 of 9")
     assert decoder.parts("written=" + written)["written"][:2] == written
@@ -251,11 +251,11 @@ def test_a_model_that_does_not_arrive_is_tried_again_and_one_that_is_not_kept_wo
     unroute("**/stdlib_lm.js*")
     route("**/stdlib_lm.js*", lambda route: route.abort())
     decoder.button("Try again").click()
-    decoder.element.get_by_text("The model could not be fetched. Check your connection.").wait_for()
+    decoder.element.get_by_text("The model could not be loaded. Check your connection.").wait_for()
     unroute("**/stdlib_lm.js*")
     decoder.element.evaluate(f"one => (one.worker.script = `{FORBID}` + one.worker.script)")
     decoder.button("Try again").click()
-    decoder.element.get_by_text("Your browser does not keep the model").wait_for()
+    decoder.element.get_by_text("Your browser could not store the model").wait_for()
     decoder.said("The model has written 40 tokens")
     assert not decoder.wrong
 

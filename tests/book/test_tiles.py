@@ -53,10 +53,10 @@ def at(browser, site):
 def test_the_reader_finds_which_size_decides_about_the_bytes(at):
     tiles = at()
     tiles.said(RESULT)
-    tiles.choose("Keys of a tile", "256")
+    tiles.choose("Keys per tile", "256")
     tiles.said(f"{RESULT} But these tiles do not fit into the fast memory: choose smaller ones.")
-    tiles.choose("Keys of a tile", "64")
-    tiles.choose("Queries of a tile", "64")
+    tiles.choose("Keys per tile", "64")
+    tiles.choose("Queries per tile", "64")
     tiles.said("In tiles, attention moves 8.91 MB; with the whole table, 9.44 MB, which is 1.1 times as much.")
     tiles.address("rows=64")
     tiles.element.get_by_label("Causal mask").check()
@@ -83,8 +83,8 @@ def test_it_is_led_by_keyboard_and_says_one_sentence_a_step(at):
 
 def test_it_plays_from_the_beginning_and_speaks_once(at):
     tiles = at()
-    tiles.choose("Queries of a tile", "256")
-    tiles.choose("Keys of a tile", "256")
+    tiles.choose("Queries per tile", "256")
+    tiles.choose("Keys per tile", "256")
     tiles.said("2.62 MB")
     tiles.page.evaluate(
         """() => {

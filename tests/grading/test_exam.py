@@ -145,7 +145,7 @@ def test_the_notebook_is_not_released_before_the_exam_begins_nor_with_checks_tha
 ):
     with pytest.raises(GradingError, match="not released: the exam tiny begins at 2030-01-31 09:00"):
         hand_out(course, "tiny")
-    assert hand_out(course) == ["tiny: an exam that begins at 2030-01-31 09:00 UTC: not released"]
+    assert hand_out(course) == ["tiny: not released: the exam begins at 2030-01-31 09:00 UTC"]
     assert not list((course.root / RELEASED_FOLDER).rglob("*.ipynb"))
     clock(BEGIN)
     assert hand_out(course, "tiny") == ["exercises/tiny/tiny.ipynb: released"]
@@ -233,14 +233,11 @@ def test_the_checks_of_an_exam_take_answers_and_show_each_student_the_options_th
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr[-2000:]
     softmax, tests, *shown, chosen = done.stdout.splitlines()
-    assert softmax == "• softmax will be handed in with your notebook, and graded after the exam."
-    assert tests.startswith("• Your list of tests of softmax will be handed in")
+    assert softmax == "• softmax will be graded from the notebook that you hand in."
+    assert tests.startswith("• Your list of tests of softmax will be graded")
     ours = Options(QUESTIONS["swiglu-width"], "ada")
     assert "\n".join(shown) == str(ours)
-    assert (
-        chosen
-        == f"• swiglu-width: Q, {ours.texts['Q']}, will be handed in with your notebook, and graded after the exam."
-    )
+    assert chosen == f"• swiglu-width: Q, {ours.texts['Q']}, will be graded from the notebook that you hand in."
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_sending_again_makes_no_second_column_and_another_maximum_is_said(platfo
     more = Row(Outcome("ada", "graded"), {"a": (6.0, 9.0)}, 0, (), entry=CLASS[0].entry)
     monkeypatch.setattr(passback, "rows", lambda course, assignment: [more])
     said = send_grades(Course(tmp_path, tmp_path), "tiny", tmp_path / "lti.toml")
-    assert said.startswith("There, the column is worth 7, but here it is worth 9. Change it there.\n")
+    assert said.startswith("The platform's column is worth 7, but the assignment 9: change the column.\n")
     there = received(platform)
     assert len(there["columns"]) == 1
     assert [score["scoreGiven"] for score in there["scores"]["u1"]] == [5.125, 6]
@@ -106,7 +106,7 @@ def test_a_key_that_the_platform_does_not_know_sends_nothing(platform, tmp_path)
     ("text", "said"),
     [
         ("issuer = ", "cannot be read"),
-        ('issuer = "x"\nuser = "y"\n', "has issuer, user; expected a text for each of issuer, client_id, token_url"),
+        ('issuer = "x"\nuser = "y"\n', "has issuer, user; expected a string for each of issuer, client_id, token_url"),
     ],
 )
 def test_settings_that_are_wrong_are_told(platform, tmp_path, text, said):

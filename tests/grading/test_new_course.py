@@ -53,7 +53,7 @@ def test_what_is_written_is_read_again_and_is_commented(course):
         ('book = "example.org"', "expected an address like https"),
         ("late_penalty_per_day = 10", "is 10; expected a share from 0 to 1"),
         ("late_penalty_per_day = true", "is True; expected a share"),
-        ("late_penalty = 0.1", "has late_penalty; expected are only name, term, book, late_penalty_per_day"),
+        ("late_penalty = 0.1", "has late_penalty; expected only name, term, book, late_penalty_per_day"),
         ("name = ", "cannot be read"),
     ],
 )

@@ -22,6 +22,7 @@ from grading.outcome import Outcome
 from grading.pages import Pages
 from grading.release import register
 from grading.report import rows
+from grading.run import refresh
 from grading.run_state import RunState
 from grading.verdict import Verdict
 
@@ -178,8 +179,23 @@ def test_a_name_that_is_gone_from_the_file_is_counted_and_stays_as_it_was_writte
     text = comments_by_hand(course.config().CourseDirectory.db_url, ASSIGNMENT)["bela"]["task"]
     assert expanded(text, {"no-reason": "Why?"}) == "#gone, Why?"
     (course.folder / "comments.toml").write_text('"two words" = "x"\n')
-    with pytest.raises(GradingError, match="expected a name of letters, digits and dashes"):
+    with pytest.raises(GradingError, match="expected a name such as no-reason"):
         uses(course, ASSIGNMENT)
     (course.folder / "comments.toml").unlink()
     with pytest.raises(GradingError, match="there are no named comments: write lines such as"):
         uses(course, ASSIGNMENT)
+
+
+@pytest.mark.parametrize("content", ['x = "a"\nx = "b"', 'x = "' + 2_000_000 * "a" + '"', None])
+def test_comments_that_cannot_be_read_are_refused_before_any_page_is_touched(course, content):
+    file = course.folder / "comments.toml"
+    file.unlink(missing_ok=True)
+    refresh(course, ASSIGNMENT)
+    pages = sorted(course.folder.glob("feedback/**/*.html"))
+    assert pages
+    file.mkdir() if content is None else file.write_text(content)
+    with pytest.raises(GradingError, match=r"comments\.toml cannot be read"):
+        refresh(course, ASSIGNMENT)
+    assert sorted(course.folder.glob("feedback/**/*.html")) == pages
+    file.rmdir() if content is None else file.unlink()
+    file.write_text(NAMED)

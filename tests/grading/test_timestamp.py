@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbgrader.coursedir import CourseDirectory
 
-from grading.timestamp import MAX_TIMESTAMP_BYTES, HandedIn, _moment, handed_in
+from grading.course import GradingError
+from grading.timestamp import MAX_TIMESTAMP_BYTES, HandedIn, _moment, due_date, handed_in
 
 LOG = logging.getLogger("test-timestamp")
 
@@ -108,3 +109,9 @@ def test_a_folder_that_leads_elsewhere_is_not_followed(tmp_path):
 def test_no_text_does_worse_than_to_be_refused(text):
     with suppress(ValueError, OverflowError):
         assert isinstance(_moment(text), datetime)
+
+
+@pytest.mark.parametrize("text", ["0203-01-31 09:00 UTC", "0001-01-01 00:00+05:00", "31.01.2030", "1969-12-31 23:59"])
+def test_a_date_that_nobody_can_mean_is_refused_with_an_example(text):
+    with pytest.raises(GradingError, match="expected one like 2030-01-31 23:59 UTC"):
+        due_date(text)

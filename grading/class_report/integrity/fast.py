@@ -1,4 +1,4 @@
-"""Find good answers that came far faster than anyone's. Only an exam has a beginning from which time can be counted."""
+"""Find good answers that came in far less than the median time. Only an exam has a start to count from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from grading.exam.window import IN_TIME, Exam, exam_of
 from grading.gradebook.lookup import submitted_work
 from grading.report import Row
 
-MIN_COMPARED = 10  # submissions in time, without which nobody can say what is fast
+MIN_COMPARED = 10  # submissions in time; with fewer, the median means little
 SHARE = 1 / 3  # of the median time
 
 

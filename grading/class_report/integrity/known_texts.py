@@ -1,6 +1,6 @@
 """The texts that submissions are compared with. Nothing is looked up elsewhere.
 
-Known are the chapters of this book, the written answers in the course's own solutions, and the files that an instructor
+They are the chapters of the book, the written answers in the course's own solutions, and the files that an instructor
 has put into `known-texts/` in the class's folder: a tutorial, say, or what an AI assistant answers when it is asked the
 question.
 """
@@ -60,7 +60,7 @@ def known_texts(course: Course, assignment: str) -> KnownTexts:
     for name in course.files.names(course.folder / FOLDER):
         try:
             texts.append(KnownText(name, _own(course, name)))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             unread.append((name, f"{error}"))
     return KnownTexts(tuple(texts), tuple(unread))
 

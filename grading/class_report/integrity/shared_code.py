@@ -33,7 +33,7 @@ def shared_code(
 
 
 def _ignored(written: Collection[Tokenized], given: Iterable[str]) -> set[int]:
-    """Return the runs that say nothing."""
+    """Return the runs that are no evidence: those that were given, or that many students wrote."""
     count = Counter(run for text in written for run in text.all_runs())
     common = {run for run, authors in count.items() if authors > max(2, len(written) / 3)}
     return common.union(*(Tokenized([CodeCell("", source)]).all_runs() for source in given))

@@ -56,7 +56,7 @@ def shared_text(
         try:
             cells = [(cell.name, Words.of(cell.source)) for cell in written_text(course, assignment, student)]
         except NotComparableError:
-            continue  # it has no executed notebook, or far too much text, and its verdict says so
+            continue  # there is no executed notebook, or far too much text; the verdict says so
         shared = defaultdict[int, list[Passage]](list)
         for name, words in cells:
             for n, passage in _passages(name, words, index, sources):
