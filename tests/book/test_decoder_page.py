@@ -281,7 +281,7 @@ def test_a_link_shows_what_was_on_the_screen_whatever_else_it_says(at, site):
 def test_there_are_no_barriers_at_400_percent_in_the_dark_or_in_forced_colours(at, options):
     decoder = at(**options)
     decoder.page.evaluate(AXE)
-    warning = decoder.element.get_by_text("which may cost money on a phone")
+    warning = decoder.element.get_by_text("which may cost money on mobile data")
     assert warning.is_visible() == ("viewport" in options)
     decoder.load().said("The model has written 40 tokens")
     assert decoder.page.evaluate("document.documentElement.scrollWidth") <= decoder.page.viewport_size["width"]
