@@ -23,12 +23,13 @@ def temporary(what: str, *, short: bool = False) -> Iterator[Path]:
     As long as its process lives, the folder is locked, and :func:`sweep` leaves it alone. A ``short`` one is for a
     socket, whose address may have at most 107 bytes, so it is not made in a temporary folder with a long name.
     """
-    place = tempfile.gettempdir()
+    process, place = os.getpid(), tempfile.gettempdir()
     folder, lock = _locked(what, SHORT_FOLDER if short and len(os.fsencode(place)) > MAX_SOCKET_FOLDER else place)
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if os.getpid() == process:  # a copy of the process, made by a fork, leaves the block too when it ends
+            shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
 
 

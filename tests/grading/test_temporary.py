@@ -20,6 +20,19 @@ with temporary("payload") as folder:
     time.sleep(600)
 """
 
+FORK = """
+import os, sys
+from grading.sandbox.temporary import temporary
+block = temporary("payload")
+folder = block.__enter__()
+if (child := os.fork()) == 0:
+    sys.exit()
+os.waitpid(child, 0)
+print(folder.exists())
+block.__exit__(None, None, None)
+print(folder.exists())
+"""
+
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
@@ -73,3 +86,8 @@ def test_a_folder_is_gone_behind_its_block_and_not_swept_within(place):
         sweep()
         assert folder.exists()
     assert not folder.exists()
+
+
+def test_a_folder_stays_when_a_forked_copy_of_its_process_ends(place):
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"], "it is there until its own process leaves the block"
