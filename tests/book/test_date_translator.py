@@ -1,31 +1,26 @@
 """The translator of dates on the built page: what it fetches, what it writes, and what happens when something fails."""
 
-import contextlib
 import re
 
 import pytest
 from axe import AXE, go_dark, violations
 from browser_tab import tab
+from open_element import HEAR, OpenElement, opener
 from pages import HTML
 
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/context-vectors.html"
 LOAD = re.compile(r"Load the translator \((\d+) kB\)")
-HEAR = """
-    window.heard = [];
-    const line = document.querySelector(".attn-summary");
-    new MutationObserver(() => line.ariaLive === "polite" && window.heard.push(line.textContent))
-        .observe(line, { childList: true });
-"""
 
 
-class Dates:
+class Dates(OpenElement):
     """The translator on an open page."""
 
+    TAG = "attention-dates"
+
     def __init__(self, page, wrong=(), loads=()):
-        self.page, self.wrong, self.loads = page, wrong, loads
-        self.element = page.locator("attention-dates")
+        super().__init__(page, wrong, loads)
         self.field = self.element.get_by_label("A date, as people write it")
 
     def load(self):
@@ -40,12 +35,6 @@ class Dates:
     def button(self, name):
         return self.element.get_by_role("button", name=name)
 
-    def said(self, text):
-        self.element.locator(".attn-summary", has_text=text).wait_for()
-
-    def complained(self, text):
-        self.element.locator(".attn-message", has_text=text).wait_for()
-
     def written(self):
         names = self.element.locator("svg [role=button]").evaluate_all("all => all.map(one => one.ariaLabel)")
         return "".join(re.match(r"Character \d+: (.)", name)[1] for name in names)
@@ -57,18 +46,8 @@ class Dates:
 @pytest.fixture
 def at(browser, site):
     """Open the chapter in a context of its own, with these options of Playwright."""
-    with contextlib.ExitStack() as stack:
-
-        def open_dates(address=site + CHAPTER, **options):
-            plain = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}
-            context = stack.enter_context(browser.new_context(**plain | options))
-            context.set_default_timeout(120_000)
-            page, wrong = context.new_page(), []
-            page.on("pageerror", lambda error: wrong.append(str(error)))
-            page.goto(address)
-            return Dates(page, wrong)
-
-        yield open_dates
+    with opener(browser, site + CHAPTER, Dates) as open_element:
+        yield open_element
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """The decoder on the built page: what it fetches, what it writes, and what happens when something fails."""
 
-import contextlib
 import re
 import urllib.parse
 
@@ -8,8 +7,8 @@ import pytest
 import stdlib_lm
 from axe import AXE, go_dark, violations
 from browser_tab import tab
+from open_element import HEAR, OpenElement, opener
 from pages import HTML
-from test_date_translator import HEAR
 from test_decoder_page_math import ours, with_packed_numbers
 
 import attnlib
@@ -23,12 +22,13 @@ PROMPT = "def read_lines(path):"
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
-class Decoder:
+class Decoder(OpenElement):
     """The decoder on an open page."""
 
+    TAG = "attention-decoder"
+
     def __init__(self, page, wrong=(), loads=()):
-        self.page, self.wrong, self.loads = page, wrong, loads
-        self.element = page.locator("attention-decoder")
+        super().__init__(page, wrong, loads)
         self.field = self.element.get_by_label("A prompt")
 
     def load(self):
@@ -41,12 +41,6 @@ class Decoder:
     def type(self, text):
         self.field.fill(text)
         self.field.press("Tab")
-
-    def said(self, text):
-        self.element.locator(".attn-summary", has_text=text).wait_for()
-
-    def complained(self, text):
-        self.element.locator(".attn-message", has_text=text).wait_for()
 
     def concluded(self, text):
         self.element.locator(".attn-verdict", has_text=text).wait_for()
@@ -70,18 +64,8 @@ def tokens_of(written):
 @pytest.fixture
 def at(browser, site):
     """Open the chapter in a context of its own, with these options of Playwright."""
-    with contextlib.ExitStack() as stack:
-
-        def open_decoder(address=site + CHAPTER, **options):
-            plain = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}
-            context = stack.enter_context(browser.new_context(**plain | options))
-            context.set_default_timeout(120_000)
-            page, wrong = context.new_page(), []
-            page.on("pageerror", lambda error: wrong.append(str(error)))
-            page.goto(address)
-            return Decoder(page, wrong)
-
-        yield open_decoder
+    with opener(browser, site + CHAPTER, Decoder) as open_element:
+        yield open_element
 
 
 @pytest.fixture(scope="module")

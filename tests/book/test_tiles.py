@@ -1,10 +1,10 @@
 """The drawing of tiles on the built page: what the reader can choose, what is said, and who can use it."""
 
-import contextlib
 import re
 
 import pytest
 from axe import AXE, go_dark, violations
+from open_element import HEAR, OpenElement, opener
 from pages import HTML
 
 pytestmark = pytest.mark.slow
@@ -13,18 +13,13 @@ CHAPTER = "book/tiles-and-the-gpu.html"
 RESULT = "In tiles, attention moves 4.72 MB; with the whole table, 9.44 MB, which is 2.0 times as much."
 
 
-class Tiles:
+class Tiles(OpenElement):
     """The drawing on an open page."""
 
-    def __init__(self, page, wrong):
-        self.page, self.wrong = page, wrong
-        self.element = page.locator("attention-tiles")
+    TAG = "attention-tiles"
 
     def choose(self, label, value):
         self.element.get_by_label(label, exact=True).select_option(value)
-
-    def said(self, text):
-        self.element.locator(".attn-summary", has_text=text).wait_for()
 
     def button(self, name):
         return self.element.get_by_role("button", name=name)
@@ -36,18 +31,8 @@ class Tiles:
 @pytest.fixture
 def at(browser, site):
     """Open the chapter in a context of its own, with these options of Playwright."""
-    with contextlib.ExitStack() as stack:
-
-        def open_tiles(address=site + CHAPTER, **options):
-            plain = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}
-            context = stack.enter_context(browser.new_context(**plain | options))
-            context.set_default_timeout(120_000)
-            page, wrong = context.new_page(), []
-            page.on("pageerror", lambda error: wrong.append(str(error)))
-            page.goto(address)
-            return Tiles(page, wrong)
-
-        yield open_tiles
+    with opener(browser, site + CHAPTER, Tiles) as open_element:
+        yield open_element
 
 
 def test_the_reader_finds_which_size_decides_about_the_bytes(at):
@@ -86,14 +71,7 @@ def test_it_plays_from_the_beginning_and_speaks_once(at):
     tiles.choose("Queries per tile", "256")
     tiles.choose("Keys per tile", "256")
     tiles.said("2.62 MB")
-    tiles.page.evaluate(
-        """() => {
-            window.heard = [];
-            const line = document.querySelector("attention-tiles .attn-summary");
-            new MutationObserver(() => line.ariaLive === "polite" && window.heard.push(line.textContent))
-                .observe(line, { childList: true });
-        }"""
-    )
+    tiles.page.evaluate(HEAR)
     tiles.button("Play").click()
     tiles.element.locator(".attn-summary[aria-live=off]", has_text=re.compile("Tile [2-9] of 16")).wait_for()
     tiles.said("2.62 MB")

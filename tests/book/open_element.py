@@ -1,0 +1,44 @@
+"""An interactive element on an open page, in a context of its own."""
+
+import contextlib
+
+# What is read aloud: each text that the line below a drawing had while it was live.
+HEAR = """
+    window.heard = [];
+    const line = document.querySelector(".attn-summary");
+    new MutationObserver(() => line.ariaLive === "polite" && window.heard.push(line.textContent))
+        .observe(line, { childList: true });
+"""
+
+
+class OpenElement:
+    """An element, by its tag, what went wrong on its page, and what the page loaded."""
+
+    TAG = ""
+
+    def __init__(self, page, wrong=(), loads=()):
+        self.page, self.wrong, self.loads = page, wrong, loads
+        self.element = page.locator(self.TAG)
+
+    def said(self, text):
+        self.element.locator(".attn-summary", has_text=text).wait_for()
+
+    def complained(self, text):
+        self.element.locator(".attn-message", has_text=text).wait_for()
+
+
+@contextlib.contextmanager
+def opener(browser, chapter, kind):
+    """Give a function that opens a chapter, or another address, with these options of Playwright."""
+    with contextlib.ExitStack() as stack:
+
+        def open_element(address=chapter, **options):
+            plain = {"viewport": {"width": 1280, "height": 900}, "reduced_motion": "reduce"}
+            context = stack.enter_context(browser.new_context(**plain | options))
+            context.set_default_timeout(120_000)
+            page, wrong = context.new_page(), []
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page.goto(address)
+            return kind(page, wrong)
+
+        yield open_element
