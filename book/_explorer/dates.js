@@ -278,8 +278,7 @@ class AttentionDates extends HTMLElement {
       changed: this.changed ?? [],
       room,
     });
-    const size = { width, height, viewBox: `0 0 ${width} ${height}` };
-    for (const [name, value] of Object.entries(size)) this.svg.setAttribute(name, String(value));
+    this.drawing.fit(width, height);
     this.canvas.classList.toggle("attn-wide", width > room);
     this.drawing.show(shapes, duration);
     shapes.filter(({ key }) => /^written-\d/.test(key)).forEach((one) => this.name(one));

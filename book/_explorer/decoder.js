@@ -454,8 +454,7 @@ class AttentionDecoder extends HTMLElement {
     if (!this.count || !this.room) return;
     const { shapes, width, height, top } = decoderScene(viewOf(this.state));
     Object.assign(this, { top, drawn: performance.now() });
-    const size = { width, height, viewBox: `0 0 ${width} ${height}` };
-    for (const [name, value] of Object.entries(size)) this.svg.setAttribute(name, String(value));
+    this.drawing.fit(width, height);
     this.drawing.show(shapes, duration);
     this.name(shapes);
   }

@@ -33,6 +33,12 @@ export class Drawing {
     this.frame = 0;
   }
 
+  /** Give the drawing a size, in pixels. */
+  fit(width, height) {
+    const size = { width, height, viewBox: `0 0 ${width} ${height}` };
+    for (const [name, value] of Object.entries(size)) this.svg.setAttribute(name, String(value));
+  }
+
   /**
    * Draw shapes, in the given order.
    *

@@ -27,8 +27,8 @@ class AttentionTiles extends HTMLElement {
   controls = {};
   /** @type {import("./tile_traffic.js").Settings} */
   settings = EXAMPLE;
-  /** @type {import("./tile_traffic.js").Step[]} */
-  steps = [];
+  /** @type {Record<"tiles" | "table", import("./tile_traffic.js").Step[]>} the steps of both methods */
+  both = { tiles: [], table: [] };
   step = 0;
   isLooking = false; // whether the reader has chosen a step
   /** @type {number | undefined} */
@@ -95,7 +95,11 @@ class AttentionTiles extends HTMLElement {
     this.settings = settings;
     for (const name of ["method", "rows", "columns"]) this.controls[name].value = String(settings[name]);
     this.controls.causal.checked = settings.causal;
-    this.steps = stepsOf(settings, this.config.head);
+    const { head } = this.config;
+    this.both = {
+      tiles: stepsOf({ ...settings, method: "tiles" }, head),
+      table: stepsOf({ ...settings, method: "table" }, head),
+    };
     this.isLooking = step !== null;
     this.take(step ?? this.steps.length - 1, 0);
   }
@@ -128,30 +132,27 @@ class AttentionTiles extends HTMLElement {
 
   // ---- what is shown
 
-  /** The steps of both methods. */
-  get both() {
-    const { head } = this.config;
-    return [stepsOf({ ...this.settings, method: "tiles" }, head), stepsOf({ ...this.settings, method: "table" }, head)];
+  /** The steps of the method that is shown. */
+  get steps() {
+    return this.both[this.settings.method];
   }
 
   draw(duration) {
     const room = this.canvas.clientWidth;
     if (!this.steps.length || !room) return;
-    const [tiles, table] = this.both.map(movedBy);
-    const { settings, steps, step } = this;
+    const { settings, steps, step, both } = this;
     const { head } = this.config;
-    const { shapes, width, height } = tileScene({ settings, head, steps, step, totals: { tiles, table }, room });
-    const size = { width, height, viewBox: `0 0 ${width} ${height}` };
-    for (const [name, value] of Object.entries(size)) this.svg.setAttribute(name, String(value));
+    const totals = { tiles: movedBy(both.tiles), table: movedBy(both.table) };
+    const { shapes, width, height } = tileScene({ settings, head, steps, step, totals, room });
+    this.drawing.fit(width, height);
     this.drawing.show(shapes, duration);
   }
 
   /** Say one sentence about what is shown; while it plays, only the last one is read aloud. */
   tell() {
-    const { settings, steps, step } = this;
+    const { settings, steps, step, both: { tiles, table } } = this;
     const isWhole = step === steps.length - 1 && !this.isLooking;
     const place = `${step + 1} of ${steps.length}`;
-    const [tiles, table] = this.both;
     const said = isWhole ? resultInWords(settings, this.config.head, tiles, table) : stepInWords(settings, steps, step);
     this.player.show(step, [0, steps.length - 1], place, false);
     this.summary.element.ariaLive = this.player.isPlaying ? "off" : "polite";

@@ -141,9 +141,7 @@ export class WordWatch {
     if (!this.dragging) this.reach = reachOf(this.look, this.axes);
     const scene = sceneOf({ ...this, room, narrow });
     this.framed = { plane: scene.plane, left: scene.left, column: scene.column, reach: this.reach };
-    this.svg.setAttribute("width", String(scene.width));
-    this.svg.setAttribute("height", String(scene.height));
-    this.svg.setAttribute("viewBox", `0 0 ${scene.width} ${scene.height}`);
+    this.drawing.fit(scene.width, scene.height);
     this.canvas.classList.toggle("attn-wide", scene.width > room);
     this.drawing.show(scene.shapes, duration);
     this.name(scene.shapes.filter(({ cell }) => cell));
