@@ -1,21 +1,16 @@
 """The page that an instructor opens after grading a class: one HTML file without scripts or external content."""
 
 from collections.abc import Mapping, Sequence
-from os.path import relpath
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import quote
-
-from markupsafe import Markup
 
 from grading.class_list import Differences
 from grading.class_report import sections
+from grading.class_report.class_page import class_page
 from grading.class_report.common_mistakes import common_mistakes
 from grading.class_report.item_analysis import analyse_items, readable
-from grading.class_report.render import render
 from grading.class_report.similarity import SimilarityReport
-from grading.class_report.style import CLASS_REPORT_CSS
 from grading.report import Row
 
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
@@ -44,13 +39,11 @@ def page(
         listed: the differences between the class list and the students who handed in.
         book: the address of the built book, to which the sections to reteach are links; "" for no links.
     """
-    pages = {row.outcome.student: row.feedback[0] for row in rows if row.feedback}
-    return render(
+    return class_page(
         "page.html.j2",
-        assignment=assignment,
-        style=Markup(CLASS_REPORT_CSS),
-        names={row.outcome.student: row.entry.name for row in rows if row.entry.name},
-        feedback={student: quote(relpath(path, folder)) for student, path in pages.items()},
+        rows,
+        assignment,
+        folder,
         rows=rows,
         refused=refused,
         differences=listed.named(),

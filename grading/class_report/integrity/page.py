@@ -4,20 +4,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from os.path import relpath
 from pathlib import Path
-from urllib.parse import quote
 
-from markupsafe import Markup
-
+from grading.class_report.class_page import class_page
 from grading.class_report.integrity.fast import Fast, fast_students
 from grading.class_report.integrity.known_texts import KnownTexts, Match, known_texts
 from grading.class_report.integrity.shared_code import shared_code
 from grading.class_report.integrity.shared_text import shared_text
-from grading.class_report.render import render
 from grading.class_report.sections import alike
 from grading.class_report.similarity import SimilarityReport
-from grading.class_report.style import CLASS_REPORT_CSS
 from grading.course import Course
 from grading.options_shown import ANOTHER_ORDER
 from grading.report import Row
@@ -61,13 +56,11 @@ def integrity_page(
     fast, about_fast = fast_students(course, assignment, rows)
     known = known_texts(course, assignment)
     found = evidence(rows, similarity, matches(course, assignment, students, known), fast)
-    pages = {row.outcome.student: row.feedback[0] for row in rows if row.feedback}
-    return render(
+    return class_page(
         "integrity.html.j2",
-        assignment=assignment,
-        style=Markup(CLASS_REPORT_CSS),
-        names={row.outcome.student: row.entry.name for row in rows if row.entry.name},
-        feedback={student: quote(relpath(path, folder)) for student, path in pages.items()},
+        rows,
+        assignment,
+        folder,
         found=found,
         similarity=similarity,
         about_similarity=alike(similarity),
