@@ -853,13 +853,16 @@ def test_nothing_moves_by_itself(opened, chapter, tag):
 
 
 def test_the_script_is_loaded_where_it_is_needed_and_nowhere_else():
-    signs = r"<attention-(explorer|heads)\b", r"<link[^>]*explorer\.css", r"explorer/explorer\.js"
-    having = {sign: set() for sign in signs}
-    for name in pages():
-        for what, where in having.items():
-            if re.search(what, text(name)):
-                where.add(name)
-    assert all(where == {f"book/{place}.html" for place, _ in PLACES} for where in having.values())
+    explorers, tiles = {f"book/{place}.html" for place, _ in PLACES}, {"book/tiles-and-the-gpu.html"}
+    having = {
+        r"<attention-(explorer|heads)\b": explorers,
+        r"explorer/explorer\.js": explorers,
+        r"<attention-tiles\b": tiles,
+        r"explorer/tiles\.js": tiles,
+        r"<link[^>]*explorer\.css": explorers | tiles,
+    }
+    for what, where in having.items():
+        assert {name for name in pages() if re.search(what, text(name))} == where, what
 
 
 def test_all_pages_share_one_deferred_script_and_hold_none_of_it():
