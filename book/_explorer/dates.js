@@ -5,7 +5,7 @@ import { dateAddress, fromDateAddress, PREFIX } from "./date_address.js";
 import { Drawing, mayMove } from "./drawing.js";
 import { ModelWorker } from "./model_worker.js";
 import { Player } from "./player.js";
-import { copyAddress, savePicture } from "./share.js";
+import { copyAddress, onFragment, savePicture } from "./share.js";
 import { h, labelled, Summary } from "./table.js";
 import { translationScene } from "./translation_scene.js";
 import { differences, resultInWords, stepInWords, verdict, written, wrongText } from "./translation_words.js";
@@ -129,7 +129,7 @@ class AttentionDates extends HTMLElement {
       if (cell) this.look(cell.word);
     });
     this.svg.addEventListener("keydown", (event) => this.key(event));
-    addEventListener("hashchange", () => this.restore());
+    onFragment((fragment) => this.restore(fragment));
     new ResizeObserver(() => this.draw(0)).observe(this.canvas);
   }
 
@@ -308,8 +308,8 @@ class AttentionDates extends HTMLElement {
   // ---- the address of the page
 
   /** Show what the address asks for, and return whether it asks for anything. */
-  restore() {
-    const asked = fromDateAddress(location.hash, this.config.examples[0]);
+  restore(fragment = location.hash) {
+    const asked = fromDateAddress(fragment, this.config.examples[0]);
     if (!asked) return false;
     this.field.value = asked.text;
     this.equal.checked = asked.equal;

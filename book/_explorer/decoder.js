@@ -10,7 +10,7 @@ import { againInWords, counted, resultInWords, SAID, tooLong, wrongPrompt } from
 import { Drawing, mayMove } from "./drawing.js";
 import { ModelWorker } from "./model_worker.js";
 import { draw, randomAt, samplingProbabilities } from "./sampling.js";
-import { copyAddress, savePicture } from "./share.js";
+import { copyAddress, onFragment, savePicture } from "./share.js";
 import { h } from "./table.js";
 import { END, pieces } from "./tokenizer.js";
 
@@ -169,7 +169,7 @@ class AttentionDecoder extends HTMLElement {
     this.svg.addEventListener("pointerleave", () => this.point(null));
     this.svg.addEventListener("click", (event) => this.pick(event));
     this.svg.addEventListener("keydown", (event) => this.key(event));
-    addEventListener("hashchange", () => this.restore());
+    onFragment((fragment) => this.restore(fragment));
     new ResizeObserver(([{ contentRect }]) => {
       this.room = contentRect.width;
       this.draw(0);
@@ -487,8 +487,8 @@ class AttentionDecoder extends HTMLElement {
   // ---- the address of the page
 
   /** Show what the address asks for, and return whether it asks for anything. */
-  restore() {
-    const asked = fromDecoderAddress(location.hash, this.defaults);
+  restore(fragment = location.hash) {
+    const asked = fromDecoderAddress(fragment, this.defaults);
     if (!asked) return false;
     asked.layer = Math.min(this.sizes.layers - 1, asked.layer);
     asked.head = Math.min(this.sizes.heads - 1, asked.head);

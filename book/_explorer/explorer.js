@@ -6,7 +6,7 @@ import { explore, problem } from "./attention.js";
 import { Guess, verdict } from "./guess.js";
 import { FieldErrors, LIMIT, number, NumberTable, wrongWords } from "./inputs.js";
 import { checkedSettings, CONTROLS, FIELDS, named } from "./options.js";
-import { copyAddress, savePicture } from "./share.js";
+import { copyAddress, onFragment, savePicture } from "./share.js";
 import { lookOf } from "./steps.js";
 import { configuration, container, distinct, h, HeatTable, inWords, labelled, shown, Summary } from "./table.js";
 import { WordWatch } from "./word_watch.js";
@@ -93,12 +93,12 @@ class AttentionExplorer extends HTMLElement {
     this.config = config;
     this.build();
     this.restore();
-    addEventListener("hashchange", () => this.restore());
+    onFragment((fragment) => this.restore(fragment));
   }
 
   /** Show what the address asks for, or else the page's example. */
-  restore() {
-    const found = fromAddress(location.hash, this.onScreen(this.config), this.config.controls);
+  restore(fragment = location.hash) {
+    const found = fromAddress(fragment, this.onScreen(this.config), this.config.controls);
     if (!found && this.state.words) return; // the fragment points to another part of the page
     this.reset();
     if (!found) return;

@@ -2,7 +2,7 @@
 
 import { Drawing, mayMove } from "./drawing.js";
 import { Player } from "./player.js";
-import { copyAddress, savePicture } from "./share.js";
+import { copyAddress, onFragment, savePicture } from "./share.js";
 import { configuration, h, labelled, Summary } from "./table.js";
 import { EXAMPLE, fromTileAddress, PREFIX, SIZES, tileAddress } from "./tile_address.js";
 import { tileScene } from "./tile_scene.js";
@@ -38,7 +38,7 @@ class AttentionTiles extends HTMLElement {
     if (this.config) return;
     this.config = configuration(this);
     this.build();
-    addEventListener("hashchange", () => this.restore());
+    onFragment((fragment) => this.restore(fragment));
     new ResizeObserver(() => this.draw(0)).observe(this.canvas);
     if (!this.restore()) this.choose(EXAMPLE);
   }
@@ -163,8 +163,8 @@ class AttentionTiles extends HTMLElement {
   // ---- the address of the page
 
   /** Show what the address asks for, and return whether it asks for anything. */
-  restore() {
-    const asked = fromTileAddress(location.hash);
+  restore(fragment = location.hash) {
+    const asked = fromTileAddress(fragment);
     if (!asked) return false;
     this.choose(asked);
     this.scrollIntoView({ block: "center" });

@@ -26,6 +26,17 @@ class OpenElement:
     def complained(self, text):
         self.element.locator(".attn-message", has_text=text).wait_for()
 
+    def follow(self, fragment):
+        """Change the fragment in the very moment in which the drawing writes its own state into the address."""
+        self.page.evaluate(
+            """fragment => {
+                const before = location.href;
+                location.hash = fragment;
+                history.replaceState(history.state, "", before);
+            }""",
+            fragment,
+        )
+
 
 @contextlib.contextmanager
 def opener(browser, chapter, kind):

@@ -253,10 +253,10 @@ def test_a_link_shows_what_was_on_the_screen_whatever_else_it_says(at, site):
     assert decoder.field.input_value() == "x ="
     decoder.button("Copy link").click()
     assert decoder.parts("chosen=3")["written"] == "ERFpvr"
-    decoder.page.evaluate("location.hash = '#decoder?prompt=<b>y</b>&written=%00!A&top-p=-1&seed=1e9&__proto__=1'")
+    decoder.follow("#decoder?prompt=<b>y</b>&written=%00!A&top-p=-1&seed=1e9&__proto__=1")
     decoder.said("Token 7 of 7")
     assert decoder.element.locator("b").count() == 0
-    decoder.page.evaluate("location.hash = '#decoder?prompt=y&written=' + 'ab'.repeat(600)")
+    decoder.follow("#decoder?prompt=y&written=" + "ab" * 600)
     decoder.complained("The prompt has 1 token and what follows it 600, but the model reads at most 512")
     assert not decoder.wrong
 

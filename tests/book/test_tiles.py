@@ -85,7 +85,7 @@ def test_a_link_shows_what_was_on_the_screen_whatever_else_it_says(at, site):
         "Pass 2 of 3, the softmax, tile 2 of 128: queries 1 to 64 and keys 129 to 256. "
         "It reads scores and writes weights (32 KB)."
     )
-    tiles.page.evaluate("location.hash = '#tiles?rows=1e400&step=9999&__proto__=1&method=<b>'")
+    tiles.follow("#tiles?rows=1e400&step=9999&__proto__=1&method=<b>")
     tiles.said(
         "Tile 128 of 128: queries 897 to 1024 and keys 961 to 1024. It reads K and V and writes the output (64 KB)."
     )

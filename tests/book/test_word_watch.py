@@ -9,18 +9,20 @@ import pytest
 from axe import AXE, violations
 from browser_tab import tab
 from cut_off import UNHINTED, cut_off
+from open_element import OpenElement
 
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/queries-keys-values.html"
 
 
-class Watch:
+class Watch(OpenElement):
     """The drawing on an open page."""
 
+    TAG = "attention-explorer"
+
     def __init__(self, page, wrong):
-        self.page, self.wrong = page, wrong
-        self.element = page.locator("attention-explorer")
+        super().__init__(page, wrong)
         self.element.locator(".attn-canvas svg rect").first.wait_for()
 
     def formula(self):
@@ -34,9 +36,6 @@ class Watch:
     def press(self, *keys):
         for key in keys:
             self.page.keyboard.press(key)
-
-    def said(self, text):
-        self.element.locator(".attn-summary", has_text=text).wait_for()
 
     def address(self, part):
         self.page.wait_for_function("part => decodeURIComponent(location.hash).includes(part)", arg=part)
@@ -187,7 +186,7 @@ def test_a_hand_edited_address_is_answered_and_the_rest_of_it_is_used(at):
     other = at(CHAPTER + "#look?words=🙂+שלום+<b>x</b>&query=1")
     other.said("“שלום” looks")
     assert other.element.locator("b").count() == 0
-    other.page.evaluate("location.hash = '#look?query=2'")
+    other.follow("#look?query=2")
     other.said("“third” looks")
     assert not watch.wrong + other.wrong
 
