@@ -85,3 +85,4 @@ if __name__ == "__main__":
     if chosen == "html":
         publish()
         print(f"The book: {SITE / 'index.html'}")
+    gc.freeze()  # Python looks for unused objects once more before it ends, and that takes a second
