@@ -1,5 +1,6 @@
-"""Marks that follow from what a test asks for, and options: which files come first, how many cases and seeds run."""
+"""What holds for all tests: marks, the order of files, how many cases and seeds run, and when memory is collected."""
 
+import gc
 import random
 import sys
 from collections import defaultdict
@@ -10,6 +11,9 @@ import pytest
 # On a busy machine any example may take long, so that time never makes a test fail.
 hypothesis.settings.register_profile("course", deadline=None)
 hypothesis.settings.load_profile("course")
+
+# Twenty thousand tests and what they import stay until the end: looking for unused objects among them takes long.
+gc.disable()
 
 
 def pytest_addoption(parser):
@@ -23,6 +27,12 @@ def pytest_addoption(parser):
     parser.addoption("--seeds", type=int, default=10, metavar="NUMBER", help=help)
     help = "grade so many submissions on a cluster that fails"
     parser.addoption("--submissions", type=int, default=24, metavar="NUMBER", help=help)
+
+
+def pytest_collection_finish():
+    """Look for unused objects again, but only among those that the tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
