@@ -9,7 +9,7 @@ export function product(a, b) {
   return a.map((row) => b[0].map((_, e) => row.reduce((sum, x, d) => sum + x * b[d][e], 0)));
 }
 
-const inner = (a, b) => a.reduce((sum, x, d) => sum + x * b[d], 0);
+export const inner = (a, b) => a.reduce((sum, x, d) => sum + x * b[d], 0);
 
 // Divide by the largest component first, because squares of large numbers would overflow. Zeros stay zeros.
 function unit(x) {

@@ -6,7 +6,7 @@ import { Drawing, mayMove } from "./drawing.js";
 import { ModelWorker } from "./model_worker.js";
 import { Player } from "./player.js";
 import { copyAddress, onFragment, savePicture } from "./share.js";
-import { h, labelled, Summary } from "./table.js";
+import { h, labelled, Summary, switchOf } from "./table.js";
 import { translationScene } from "./translation_scene.js";
 import { differences, resultInWords, stepInWords, verdict, written, wrongText } from "./translation_words.js";
 import { LENGTH } from "./translator.js";
@@ -30,7 +30,7 @@ class AttentionDates extends HTMLElement {
     ...{ type: "text", autocomplete: "off", autocapitalize: "off", spellcheck: "false" },
     ...{ "aria-describedby": "attn-dates-message", input: () => this.typed(), change: () => this.doneTyping() },
   });
-  equal = h("input", { type: "checkbox", role: "switch", change: () => this.weigh() });
+  equal = switchOf(() => this.weigh());
   svg = /** @type {SVGSVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", "svg"));
   drawing = new Drawing(this.svg);
   canvas = h("div", { class: "attn-canvas" }, this.svg);

@@ -8,7 +8,19 @@ import { FieldErrors, LIMIT, number, NumberTable, wrongWords } from "./inputs.js
 import { checkedSettings, CONTROLS, FIELDS, named } from "./options.js";
 import { copyAddress, onFragment, savePicture } from "./share.js";
 import { lookOf } from "./steps.js";
-import { configuration, container, distinct, h, HeatTable, inWords, labelled, shown, Summary } from "./table.js";
+import {
+  configuration,
+  container,
+  distinct,
+  h,
+  HeatTable,
+  inWords,
+  labelled,
+  optionsOf,
+  shown,
+  Summary,
+  switchOf,
+} from "./table.js";
 import { WordWatch } from "./word_watch.js";
 
 const TABLES = {
@@ -52,7 +64,7 @@ class AttentionExplorer extends HTMLElement {
     spellcheck: "false",
     input: () => this.readSentence(),
   });
-  predict = h("input", { type: "checkbox", role: "switch", change: () => this.update() });
+  predict = switchOf(() => this.update());
   /** @type {Record<string, HTMLSelectElement>} */
   choices = {};
   /** @type {Record<string, HTMLInputElement>} */
@@ -250,7 +262,7 @@ class AttentionExplorer extends HTMLElement {
   }
 
   offer(select, options) {
-    select.replaceChildren(...Object.entries(options).map(([value, text]) => h("option", { value }, text)));
+    select.replaceChildren(...optionsOf(options));
   }
 
   makeField(name) {

@@ -43,30 +43,18 @@ function terms(pieces) {
   return starts.map((start, n) => pieces.slice(start, starts[n + 1]));
 }
 
-/** Where a number of a formula comes from: the cell that holds it. */
-function origin(v, { kind, term }) {
-  const { stage, at } = v.active;
-  const row = (name, offset) => v.rows[name] === undefined ? null : v.rows[name] + offset;
-  const cellY = (component) => row("vectors", component * v.cell + v.cell / 2);
-  const places = {
-    query: () => [v.queryAt, cellY(term ?? at)],
-    word: () => [v.wordAt, cellY(term)],
-    key: () => [v.keyAt(at), cellY(term)],
-    value: () => stage === "add" ? [v.valueAt(term), cellY(at)] : [v.valueAt(at), cellY(0)],
-    score: () => {
-      const from = { weigh: "softmax", add: "softmax", softmax: v.rows.mask ? "mask" : v.rows.scale ? "scale" : "dot" };
-      return [v.scoreAt(stage === "add" || stage === "softmax" ? term ?? at : at), row(from[stage] ?? "dot", 12)];
-    },
-  };
-  const [x, y] = places[kind]();
-  return y === null ? undefined : { x, y };
-}
-
 /**
  * The shapes of a formula, and how high it is.
  *
  * @param {import("./steps.js").Piece[] | null} pieces
- * @param {any} v the view with its layout
+ * @param {object} v
+ * @param {number} v.width of the drawing
+ * @param {number} v.room how wide it may be
+ * @param {number} v.end where the formula begins
+ * @param {number} v.least how many lines it takes at least, so that little moves from one formula to the next
+ * @param {boolean} v.narrow
+ * @param {any} v.active the step
+ * @param {(piece: import("./steps.js").Piece) => { x: number, y: number } | undefined} v.origin where a number comes from
  */
 export function formulaShapes(pieces, v) {
   const width = Math.min(v.width, v.room) - 12;
@@ -77,8 +65,7 @@ export function formulaShapes(pieces, v) {
     const left = 6 + (width - total) / 2;
     return line.flatMap((one, k) => pieceShapes(one, left, v.end + 8 + n * LINE, { v, size, id: `${n}-${k}` }));
   });
-  const least = v.narrow ? 3 : v.look.words.length > 4 ? 2 : 1; // so that little moves from one formula to the next
-  return { shapes, height: Math.max(least, lines.length) * LINE + 12 };
+  return { shapes, height: Math.max(v.least, lines.length) * LINE + 12 };
 }
 
 function pieceShapes({ piece, x, wide }, left, y, { v, size, id }) {
@@ -86,8 +73,7 @@ function pieceShapes({ piece, x, wide }, left, y, { v, size, id }) {
   const key = `formula-${stage}-${at}-${id}`;
   const centre = left + x + wide / 2;
   const marked = piece.term !== undefined && piece.term === v.active.term;
-  const isSum = stage === "add" && piece.term === undefined;
-  const from = piece.kind && !isSum ? origin(v, piece) : undefined;
+  const from = piece.kind && v.origin(piece);
   const attributes = { x: centre, y, fill: "currentColor", "text-anchor": "middle", "font-size": size };
   const text = {
     ...{ key, tag: "text", attributes: { ...attributes, "font-weight": marked ? 700 : 400, "xml:space": "preserve" } },

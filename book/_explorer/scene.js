@@ -27,7 +27,10 @@ export function sceneOf(view) {
   const stage = view.steps[view.step].stage;
   const layout = layoutOf(view.look, view.room, view.narrow ? stage : null);
   const v = { ...view, ...layout, active, reached: reachedIn(view) };
-  const { shapes, height } = formulaShapes(active && formulaOf(view.look, active), v);
+  const least = view.narrow ? 3 : view.look.words.length > 4 ? 2 : 1;
+  const { shapes, height } = formulaShapes(active && formulaOf(view.look, active), {
+    ...{ ...v, least, origin: (piece) => originOf(v, piece) },
+  });
   return {
     shapes: [
       ...ribbons(v),
@@ -63,4 +66,24 @@ function reachedIn({ steps, step, look, hiding }) {
     const [one, other] = [stages.indexOf(stage), stages.indexOf(now.stage)];
     return (!hiding || stage === "project") && (one < other || (one === other && at <= now.at));
   };
+}
+
+/** Where a number of a formula comes from: the cell that holds it. */
+function originOf(v, /** @type {import("./steps.js").Piece} */ { kind = "word", term }) {
+  const { stage, at } = v.active;
+  if (stage === "add" && term === undefined) return undefined; // the sum
+  const row = (name, offset) => v.rows[name] === undefined ? null : v.rows[name] + offset;
+  const cellY = (component) => row("vectors", component * v.cell + v.cell / 2);
+  const places = {
+    query: () => [v.queryAt, cellY(term ?? at)],
+    word: () => [v.wordAt, cellY(term)],
+    key: () => [v.keyAt(at), cellY(term)],
+    value: () => stage === "add" ? [v.valueAt(term), cellY(at)] : [v.valueAt(at), cellY(0)],
+    score: () => {
+      const from = { weigh: "softmax", add: "softmax", softmax: v.rows.mask ? "mask" : v.rows.scale ? "scale" : "dot" };
+      return [v.scoreAt(stage === "add" || stage === "softmax" ? term ?? at : at), row(from[stage] ?? "dot", 12)];
+    },
+  };
+  const [x, y] = places[kind]();
+  return y === null ? undefined : { x, y };
 }

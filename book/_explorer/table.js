@@ -34,6 +34,13 @@ export function labelled(text, control, attributes = {}) {
   return h("div", { class: "attn-field", ...attributes }, h("label", { for: control.id }, text), control);
 }
 
+/** What a control offers: texts by their values. */
+export const optionsOf = (options) => Object.entries(options).map(([value, text]) => h("option", { value }, text));
+
+export const selectOf = (options, change) => h("select", { change }, ...optionsOf(options));
+
+export const switchOf = (change) => h("input", { type: "checkbox", role: "switch", change });
+
 /** Return what holds a control and its label. */
 export const container = (control) => /** @type {HTMLElement} */ (control.parentElement);
 

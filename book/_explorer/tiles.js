@@ -1,9 +1,7 @@
 // <attention-tiles>: the bytes that attention moves, tile by tile. Its configuration is written by book/_tools/tiles.py.
 
-import { Drawing, mayMove } from "./drawing.js";
-import { Player } from "./player.js";
-import { copyAddress, onFragment, savePicture } from "./share.js";
-import { configuration, h, labelled, Summary } from "./table.js";
+import { SteppedDrawing } from "./stepped_drawing.js";
+import { configuration, labelled, selectOf, switchOf } from "./table.js";
 import { EXAMPLE, fromTileAddress, PREFIX, SIZES, tileAddress } from "./tile_address.js";
 import { tileScene } from "./tile_scene.js";
 import { movedBy, stepsOf } from "./tile_traffic.js";
@@ -14,13 +12,6 @@ const PLAY = [60, 450]; // milliseconds from one step to the next, at least and 
 const WHOLE = 9000; // milliseconds of all steps, if that is possible
 
 class AttentionTiles extends HTMLElement {
-  summary = new Summary();
-  svg = /** @type {SVGSVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", "svg"));
-  drawing = new Drawing(this.svg);
-  canvas = h("div", { class: "attn-canvas" }, this.svg);
-  player = new Player("Tile", (step) => this.go(step), () => this.start());
-  linked = h("output", { class: "attn-linked" });
-
   /** @type {any} */
   config = null;
   /** @type {any} controls by the setting that they choose */
@@ -29,57 +20,39 @@ class AttentionTiles extends HTMLElement {
   settings = EXAMPLE;
   /** @type {Record<"tiles" | "table", import("./tile_traffic.js").Step[]>} the steps of both methods */
   both = { tiles: [], table: [] };
-  step = 0;
-  isLooking = false; // whether the reader has chosen a step
-  /** @type {number | undefined} */
-  writing = undefined;
+  /** @type {SteppedDrawing | null} */
+  view = null;
 
   connectedCallback() {
     if (this.config) return;
     this.config = configuration(this);
-    this.build();
-    onFragment((fragment) => this.restore(fragment));
-    new ResizeObserver(() => this.draw(0)).observe(this.canvas);
-    if (!this.restore()) this.choose(EXAMPLE);
-  }
-
-  // ---- what it is made of
-
-  build() {
-    const select = (name, text, options) => {
-      const entries = Object.entries(options).map(([value, said]) => h("option", { value }, said));
-      this.controls[name] = h("select", { change: () => this.chosen() }, ...entries);
-      return labelled(text, this.controls[name], {});
-    };
-    const sizes = (what) => Object.fromEntries(SIZES.map((size) => [size, `${size} ${what}`]));
-    this.controls.causal = h("input", { type: "checkbox", role: "switch", change: () => this.chosen() });
-    this.svg.setAttribute("role", "img");
-    const group = h(
-      "div",
-      { class: "attn", role: "group", "aria-label": this.config.caption, tabindex: -1 },
-      h(
-        "div",
-        { class: "attn-controls" },
-        select("method", "Attention", { tiles: "in tiles", table: "with the whole table" }),
-        select("rows", "Queries per tile", sizes("queries")),
-        select("columns", "Keys per tile", sizes("keys")),
-        labelled("Causal mask", this.controls.causal, { class: "attn-field attn-switch" }),
-      ),
-      this.canvas,
-      this.player.element,
-      this.summary.element,
-      h(
-        "div",
-        { class: "attn-buttons" },
-        h("button", { type: "button", click: () => this.copyLink() }, "Copy link"),
-        h("button", { type: "button", click: () => savePicture(this.svg, "tiles") }, "Save picture"),
-        this.linked,
-      ),
-    );
-    this.replaceChildren(group);
+    this.view = new SteppedDrawing({
+      ...{ host: this, caption: this.config.caption, controls: this.build(), stepName: "Tile", file: "tiles" },
+      ...{ prefix: PREFIX, count: () => this.steps.length, pace: (isMoving) => this.pace(isMoving) },
+      scene: (step, room) => this.scene(step, room),
+      said: (step, isWhole) => this.said(step, isWhole),
+      address: (step) => tileAddress({ ...this.settings, step }),
+      restore: (fragment) => this.choose(fromTileAddress(fragment)),
+    });
+    if (!this.view.restore()) this.choose(EXAMPLE);
   }
 
   // ---- what the reader chooses
+
+  build() {
+    const select = (name, text, options) => {
+      this.controls[name] = selectOf(options, () => this.chosen());
+      return labelled(text, this.controls[name], {});
+    };
+    const sizes = (what) => Object.fromEntries(SIZES.map((size) => [size, `${size} ${what}`]));
+    this.controls.causal = switchOf(() => this.chosen());
+    return [
+      select("method", "Attention", { tiles: "in tiles", table: "with the whole table" }),
+      select("rows", "Queries per tile", sizes("queries")),
+      select("columns", "Keys per tile", sizes("keys")),
+      labelled("Causal mask", this.controls.causal, { class: "attn-field attn-switch" }),
+    ];
+  }
 
   chosen() {
     const { method, rows, columns, causal } = this.controls;
@@ -89,9 +62,13 @@ class AttentionTiles extends HTMLElement {
     });
   }
 
-  /** @param {import("./tile_address.js").Shown} shown */
-  choose({ step, ...settings }) {
-    this.player.pause();
+  /**
+   * @param {import("./tile_address.js").Shown | null} shown
+   * @returns whether anything was asked for
+   */
+  choose(shown) {
+    if (!shown) return false;
+    const { step, ...settings } = shown;
     this.settings = settings;
     for (const name of ["method", "rows", "columns"]) this.controls[name].value = String(settings[name]);
     this.controls.causal.checked = settings.causal;
@@ -100,34 +77,8 @@ class AttentionTiles extends HTMLElement {
       tiles: stepsOf({ ...settings, method: "tiles" }, head),
       table: stepsOf({ ...settings, method: "table" }, head),
     };
-    this.isLooking = step !== null;
-    this.take(step ?? this.steps.length - 1, 0);
-  }
-
-  /** Show a step, and what has been moved until then. */
-  take(step, duration = MOVE) {
-    this.step = Math.max(0, Math.min(this.steps.length - 1, step));
-    this.draw(duration);
-    this.tell();
-    clearTimeout(this.writing);
-    if (!this.player.isPlaying) this.writing = setTimeout(() => this.writeAddress(), 400);
-  }
-
-  go(step) {
-    this.player.pause();
-    this.isLooking = true;
-    this.take(step);
-  }
-
-  start() {
-    this.isLooking = false;
-    const between = Math.min(PLAY[1], Math.max(PLAY[0], WHOLE / this.steps.length));
-    if (this.step === this.steps.length - 1) this.take(0, 0);
-    this.player.run(() => {
-      if (this.step >= this.steps.length - 2) this.player.pause();
-      this.take(this.step + 1, Math.min(MOVE, 0.8 * between));
-    }, mayMove() ? between : PLAY[1]);
-    this.tell();
+    this.view?.open(step);
+    return true;
   }
 
   // ---- what is shown
@@ -137,51 +88,20 @@ class AttentionTiles extends HTMLElement {
     return this.both[this.settings.method];
   }
 
-  draw(duration) {
-    const room = this.canvas.clientWidth;
-    if (!this.steps.length || !room) return;
-    const { settings, steps, step, both } = this;
-    const { head } = this.config;
+  pace(isMoving) {
+    const between = isMoving ? Math.min(PLAY[1], Math.max(PLAY[0], WHOLE / this.steps.length)) : PLAY[1];
+    return { move: Math.min(MOVE, 0.8 * between), between };
+  }
+
+  scene(step, room) {
+    const { settings, steps, both } = this;
     const totals = { tiles: movedBy(both.tiles), table: movedBy(both.table) };
-    const { shapes, width, height } = tileScene({ settings, head, steps, step, totals, room });
-    this.drawing.fit(width, height);
-    this.drawing.show(shapes, duration);
+    return tileScene({ settings, head: this.config.head, steps, step, totals, room });
   }
 
-  /** Say one sentence about what is shown; while it plays, only the last one is read aloud. */
-  tell() {
-    const { settings, steps, step, both: { tiles, table } } = this;
-    const isWhole = step === steps.length - 1 && !this.isLooking;
-    const place = `${step + 1} of ${steps.length}`;
-    const said = isWhole ? resultInWords(settings, this.config.head, tiles, table) : stepInWords(settings, steps, step);
-    this.player.show(step, [0, steps.length - 1], place, false);
-    this.summary.element.ariaLive = this.player.isPlaying ? "off" : "polite";
-    this.summary.say(said);
-    this.svg.setAttribute("aria-label", `${this.config.caption}. ${said}`);
-  }
-
-  // ---- the address of the page
-
-  /** Show what the address asks for, and return whether it asks for anything. */
-  restore(fragment = location.hash) {
-    const asked = fromTileAddress(fragment);
-    if (!asked) return false;
-    this.choose(asked);
-    this.scrollIntoView({ block: "center" });
-    return true;
-  }
-
-  writeAddress() {
-    const step = this.step === this.steps.length - 1 ? null : this.step;
-    const address = tileAddress({ ...this.settings, step });
-    if (address || location.hash.startsWith(PREFIX)) {
-      history.replaceState(history.state, "", address || location.pathname + location.search);
-    }
-  }
-
-  async copyLink() {
-    this.writeAddress();
-    this.linked.textContent = await copyAddress();
+  said(step, isWhole) {
+    const { settings, steps, both: { tiles, table } } = this;
+    return isWhole ? resultInWords(settings, this.config.head, tiles, table) : stepInWords(settings, steps, step);
   }
 }
 

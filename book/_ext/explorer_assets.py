@@ -27,6 +27,7 @@ EXPLORER_SOURCES = Path(__file__).parents[1] / "_explorer"
 SCRIPTS = {  # elements by the script that has them
     "explorer/explorer.js": {"attention-explorer": "explorer.js", "attention-heads": "heads.js"},
     "explorer/tiles.js": {"attention-tiles": "tiles.js"},
+    "explorer/residual.js": {"attention-residual": "residual.js"},
 }
 EXPLORER_STYLE = "explorer.css"
 ON_DEMAND = re.compile(r'(?<=<)(attention-(?:dates|decoder))><script type="application/json">(.*?)</script>', re.DOTALL)

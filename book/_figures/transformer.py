@@ -36,9 +36,9 @@ def pre_and_post_norm() -> Figure:
         ax.axis("off")
         ax.text(0, -0.45, "$X$ in", ha="center")
         if kind == "pre":
-            for base, part, colour in ((0.4, "attention", COLOURS[0]), (4.4, "feed-forward", COLOURS[2])):
+            for base, part, colour in ((0.4, "attention", COLOURS[0]), (4.4, "feed-forward", VALUE)):
                 arrow(ax, [(0, base), (2, base), (2, base + 0.55)])
-                box(ax, 2, base + 0.9, "norm", COLOURS[5])
+                box(ax, 2, base + 0.9, "norm")
                 arrow(ax, [(2, base + 1.25), (2, base + 1.75)])
                 box(ax, 2, base + 2.1, part, colour)
                 arrow(ax, [(2, base + 2.45), (2, base + 3.1), (0.2, base + 3.1)])
@@ -47,12 +47,12 @@ def pre_and_post_norm() -> Figure:
             for a, b in zip(stops[::2], stops[1::2]):
                 ax.plot(*zip(a, b), color=INK, lw=3)
         else:
-            for base, part, colour in ((0.4, "attention", COLOURS[0]), (4.4, "feed-forward", COLOURS[2])):
+            for base, part, colour in ((0.4, "attention", COLOURS[0]), (4.4, "feed-forward", VALUE)):
                 arrow(ax, [(0, base), (2, base), (2, base + 0.75)])
                 box(ax, 2, base + 1.1, part, colour)
                 arrow(ax, [(2, base + 1.45), (2, base + 2.1), (0.2, base + 2.1)])
                 plus(ax, 0, base + 2.1)
-                box(ax, 0, base + 3.1, "norm", COLOURS[5], w=1.3)
+                box(ax, 0, base + 3.1, "norm", w=1.3)
             for a, b in (
                 ((0, -0.15), (0, 2.3)),
                 ((0, 2.7), (0, 3.14)),

@@ -853,13 +853,16 @@ def test_nothing_moves_by_itself(opened, chapter, tag):
 
 
 def test_the_script_is_loaded_where_it_is_needed_and_nowhere_else():
-    explorers, tiles = {f"book/{place}.html" for place, _ in PLACES}, {"book/tiles-and-the-gpu.html"}
+    explorers = {f"book/{place}.html" for place, _ in PLACES}
+    tiles, residual = {"book/tiles-and-the-gpu.html"}, {"book/transformer.html"}
     having = {
         r"<attention-(explorer|heads)\b": explorers,
         r"explorer/explorer\.js": explorers,
         r"<attention-tiles\b": tiles,
         r"explorer/tiles\.js": tiles,
-        r"<link[^>]*explorer\.css": explorers | tiles,
+        r"<attention-residual\b": residual,
+        r"explorer/residual\.js": residual,
+        r"<link[^>]*explorer\.css": explorers | tiles | residual,
     }
     for what, where in having.items():
         assert {name for name in pages() if re.search(what, text(name))} == where, what

@@ -4,7 +4,9 @@ import shutil
 import subprocess
 
 import pytest
+from _ext.explorer_assets import SCRIPTS, bundle
 from pages import ROOT
+from test_explorer_math import NODE
 
 pytestmark = pytest.mark.slow
 
@@ -79,3 +81,20 @@ def test_a_planted_fault_is_found(fault, book):
     done = checked(book, check)
     assert done.returncode != 0
     assert name.rpartition("/")[2].removesuffix(".json") in done.stdout + done.stderr
+
+
+def parses(folder, modules):
+    """Whether modules still parse when they are joined into one script."""
+    joined = bundle(folder / name for name in modules)
+    return (
+        subprocess.run([NODE, "--check", "-"], input=joined, capture_output=True, text=True, check=False).stderr == ""
+    )
+
+
+def test_the_modules_of_a_script_have_no_name_in_common(book):
+    models = ("translation_worker.js", "dates.js", "decoder_worker.js", "decoder.js")
+    scripts = [*(elements.values() for elements in SCRIPTS.values()), *([name] for name in models)]
+    assert all(parses(book / "_explorer", modules) for modules in scripts)
+    with (book / "_explorer" / "colours.js").open("a", encoding="utf-8") as file:
+        file.write("const THICKEST = 1;\n")  # which shapes.js has, too
+    assert not parses(book / "_explorer", ["residual.js"])
