@@ -4,28 +4,16 @@ It loads the model, lets it write 40 tokens at its usual pace and 100 as fast as
 is seen, so the processor time of each thread is measured as well, from Chromium's own trace.
 """
 
-import json
 import re
-import sys
-import tempfile
 import time
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import timing
-
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "book"), str(ROOT / "book")]  # the server and the browser of the book's tests
-
-from _tools.chromium import chromium  # noqa: E402
-from pages import HTML  # noqa: E402
-from served import served  # noqa: E402
+from page_trace import HTML, chromium, served, tasks, trace_of
 
 PAGE = "book/a-model-that-writes.html"
-THREADS = {"CrRendererMain": "page", "DedicatedWorker thread": "worker"}
 TOKENS = 100
-CATEGORIES = ["toplevel", "devtools.timeline", "__metadata"]
 
 
 def written(decoder: Any, count: int) -> str:
@@ -33,27 +21,6 @@ def written(decoder: Any, count: int) -> str:
     said = decoder.locator(".attn-summary", has_text=f"The model has written {count} tokens")
     said.wait_for()
     return str(said.inner_text())
-
-
-def trace_of(browser: Any, tab: Any, act: Any) -> list[dict[str, Any]]:
-    """Return the events of Chromium's trace while something happens."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "trace.json")
-        browser.start_tracing(page=tab, path=file, categories=CATEGORIES)
-        act()
-        browser.stop_tracing()
-        return list(json.loads(file.read_text(encoding="utf-8"))["traceEvents"])
-
-
-def tasks(events: list[dict[str, Any]]) -> dict[str, list[tuple[float, float]]]:
-    """Return the milliseconds of each task of the two threads, by the processor and by the clock."""
-    names = {(one["pid"], one["tid"]): one["args"]["name"] for one in events if one["name"] == "thread_name"}
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in THREADS.values()}
-    for one in events:
-        thread = THREADS.get(names.get((one["pid"], one["tid"]), ""))
-        if thread and one["name"] == "ThreadControllerImpl::RunTask" and one["ph"] == "X":
-            found[thread].append((one.get("tdur", 0) / 1000, one["dur"] / 1000))
-    return found
 
 
 def report(what: str, events: list[dict[str, Any]]) -> None:
