@@ -54,7 +54,9 @@ def drag_slider(tab: Any, element: Any) -> None:
 
 
 def drag_arrow(tab: Any, element: Any) -> None:
-    box = element.locator("svg [role=button][aria-label*='arrow']").first.bounding_box()
+    grip = element.locator("svg [aria-label^='Query of'][aria-label*=' at ']").first
+    grip.scroll_into_view_if_needed()
+    box = grip.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     tab.mouse.move(x, y)
     tab.mouse.down()
