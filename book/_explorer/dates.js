@@ -8,6 +8,7 @@ import { Player } from "./player.js";
 import { copyAddress, onFragment, savePicture } from "./share.js";
 import { h, labelled, Summary, switchOf } from "./table.js";
 import { translationScene } from "./translation_scene.js";
+import { TranslationTable } from "./translation_table.js";
 import { differences, resultInWords, stepInWords, verdict, written, wrongText } from "./translation_words.js";
 import { LENGTH } from "./translator.js";
 
@@ -35,6 +36,7 @@ class AttentionDates extends HTMLElement {
   drawing = new Drawing(this.svg);
   canvas = h("div", { class: "attn-canvas" }, this.svg);
   player = new Player("Characters written", (count) => this.go(count), () => this.start());
+  table = new TranslationTable((place) => place !== this.chosen && this.look(place));
   form = h("form", { class: "attn-guess", hidden: true, submit: (event) => this.guessed(event) });
   verdict = h("p", { class: "attn-verdict", "aria-live": "polite" });
   linked = h("output", { class: "attn-linked" });
@@ -95,6 +97,7 @@ class AttentionDates extends HTMLElement {
       this.player.element,
       this.summary.element,
       this.verdict,
+      this.table.element,
       h(
         "div",
         { class: "attn-controls" },
@@ -220,6 +223,7 @@ class AttentionDates extends HTMLElement {
     this.player.show(count, [1, LENGTH], said, count === 0);
     this.equal.disabled = count === 0;
     this.draw(duration);
+    this.table.show({ text: this.text, steps: this.steps.slice(0, count), chosen: this.chosen });
     this.tell();
     clearTimeout(this.writing);
     if (count > 0 && !this.player.isPlaying) this.writing = setTimeout(() => this.writeAddress(), 400);

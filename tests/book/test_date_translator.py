@@ -98,6 +98,23 @@ def test_a_change_of_one_character_is_translated_at_once_and_marked(dates):
     assert marked.evaluate_all("all => all.map(one => one.ariaLabel)") == ["Character 4: 3, changed"]
 
 
+def test_the_weights_are_a_table_with_the_numbers_that_python_wrote(dates):
+    cells = "table => [...table.tBodies[0].rows].map(row => [...row.cells].slice(1).map(cell => cell.textContent))"
+    python = dates.page.locator("attention-dates > .attn-scroll table")
+    dates.type(re.search("“(.*?)”", python.locator("caption").text_content())[1])
+    dates.said("becomes")
+    dates.element.get_by_text("Weights as a table").click()
+    table = dates.element.locator("details table")
+    assert table.evaluate(cells) == python.evaluate(cells)
+    table.get_by_role("button", pressed=True).focus()
+    dates.page.keyboard.press("ArrowUp")
+    dates.said("Character 9 of 10 is")
+    assert dates.page.evaluate("document.activeElement.closest('tr').sectionRowIndex") == 8
+    dates.page.evaluate(AXE)
+    assert violations(dates.page, "attention-dates") == []
+    dates.element.get_by_text("Weights as a table").click()
+
+
 def test_written_characters_are_reached_by_keyboard_and_each_says_one_sentence(dates):
     assert dates.element.locator("svg [tabindex='0']").count() == 1
     dates.element.locator("svg [tabindex='0']").focus()
