@@ -281,7 +281,8 @@ def _exam(course: Course, asked: argparse.Namespace) -> int:
 
     course.require(asked.assignment)
     if asked.begin or asked.end:
-        set_window(course, asked.assignment, asked.begin, asked.end)
+        for said in set_window(course, asked.assignment, asked.begin, asked.end):
+            print(said)
     print(shown(course, asked.assignment))
     return 0
 

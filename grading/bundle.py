@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 from grading._untyped import make_wheel_in
 from grading.class_settings import ClassSettings, read_class
 from grading.course import Course, GradingError, environment
-from grading.exam.declared import TIME_FORMAT, exam_names
+from grading.exam.declared import TIME_FORMAT
 from grading.exam.library import reduce_to_exam, require_silent
-from grading.exam.window import exam_of
+from grading.exam.window import exam_of, not_over
 from grading.handout import WORK_FOLDER, Files, released
 from grading.text import counted
 
@@ -101,7 +101,7 @@ def bundle(course: Course, out: Path | None = None, exam: str = "") -> str:
 
 def _for_term(course: Course) -> tuple[Files, str]:
     """Return the files, and what they are, with a field for where they were written."""
-    exams = [name for name in exam_names(course) if (exam := exam_of(course, name)) and not exam.is_over]
+    exams = not_over(course)
     notebooks = released(course, without=exams)
     wheel, content = _wheel(course.root, lambda source: None)
     left_out = [f"Left out, because they are exams that are not over: {', '.join(exams)}"] if exams else []

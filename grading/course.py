@@ -92,6 +92,10 @@ class Course:
         """Return the folder of the reports on an assignment."""
         return self.folder / "reports" / assignment
 
+    def returned(self, assignment: str) -> Path:
+        """Return the folder of the feedback as it is packed for students."""
+        return self.reports(assignment) / "returned"
+
     def outcomes(self, assignment: str) -> Path:
         """Return the folder of the outcomes, one file per student."""
         return self.reports(assignment) / "outcomes"

@@ -6,7 +6,8 @@ readers of the repository, next to a list of their digests that ``sha256sum --ch
 ``exercises/`` with any other digest is somebody's work, and stays. ``work/`` is where students work: a notebook is
 copied there once.
 
-An exam is not released before it begins.
+An exam is not released before it begins. If an assignment that was released becomes an exam, ``_build/released/`` loses
+its notebooks until then.
 
 A copy of the course without ``solutions/`` cannot generate notebooks. There, the list says what is released.
 """
@@ -48,6 +49,8 @@ def hand_out(course: Course, assignment: str | None = None) -> list[str]:
     lines = [f"{digest}  {path}\n" for path, digest in sorted((kept | now).items())]
     with _writing(course.root):
         _mirror(files, course.root / RELEASED_FOLDER, whole=assignment is None)
+        for name in closed:
+            recall(course, name)
         said = [f"{name}: not released: the exam begins at {begin:{TIME_FORMAT}}" for name, begin in closed.items()]
         said += _published(course, files, before)
         _write(course.root / DIGESTS, "".join(lines).encode())
@@ -68,6 +71,14 @@ def released(course: Course, assignment: str | None = None, without: Collection[
 def released_before(course: Course, assignment: str) -> bool:
     """Return whether an assignment is on the list of what has been released."""
     return any(path.startswith(f"{assignment}/") for path in _digests(course))
+
+
+def recall(course: Course, assignment: str) -> int:
+    """Remove the notebooks of an assignment from what the exchange releases, and return how many there were."""
+    there = list((course.root / RELEASED_FOLDER / assignment).glob("*.ipynb"))
+    for file in there:
+        file.unlink()
+    return len(there)
 
 
 def start_work(course: Course, assignment: str | None, folder: Path, student: str = "") -> list[str]:

@@ -10,15 +10,21 @@ from grading._untyped import tqdm
 from grading.audit_log import AuditLog
 from grading.course import Course
 from grading.deadlines.extensions import Extension, Extensions
+from grading.exam.declared import exam_names
 from grading.gradebook.assignment import AssignmentGradebook, SubmissionTime
-from grading.outcome import IN_TIME, LATENESS_CHANGED, NO_DUE_DATE, TIME_UNKNOWN, Outcome, plain
+from grading.outcome import BEFORE_EXAM, IN_TIME, LATENESS_CHANGED, NO_DUE_DATE, RENEWED, TIME_UNKNOWN, Outcome, plain
 from grading.text import points_off
-from grading.timestamp import HandedIn, handed_in
+from grading.timestamp import LATE_MARK, TIMESTAMP_FILE, HandedIn, handed_in
 from grading.verdict import Verdict
 
 NOT_KNOWN = SubmissionTime(None, None, 0.0)
 MIN_LATENESS = timedelta(seconds=1)  # the lateness assumed for a submission that is late by an unknown time
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S UTC"
+LATE_BUT_EXTENDED = (  # in an exam, where a second costs the whole score
+    "{file} says {mark}, which compares with the due date in Canvas, but here the student has until {due}, so nothing "
+    "is taken off. Write the date and time there."
+)
+WHY_BEFORE = "either the clock that gave the time was wrong, or the student had the questions early. It counts."
 
 
 class Lateness:
@@ -35,6 +41,7 @@ class Lateness:
         self.course, self.assignment, self.gradebook, self.audit = course, assignment, gradebook, audit
         self._known, self._due = gradebook.submission_times(), gradebook.due_date()
         self._extensions = extensions or Extensions(course)
+        self._exam_begins = exam_names(course).get(assignment)
 
     @property
     def about(self) -> str:
@@ -73,7 +80,8 @@ class Lateness:
         if extension and time.extension != before.extension:
             moved = {"from": str(before.extension), "to": str(time.extension)}
             self.audit.noted({"extension": student, **moved, "by": extension.by, "why": str(extension)})
-        return Known(handed, time)
+        early = self._exam_begins is not None and handed.when is not None and handed.when < self._exam_begins
+        return Known(handed, time, early)
 
     def _update(self, student: str, *, dry_run: bool = False) -> tuple[HandedIn, SubmissionTime, Extension | None]:
         """Bring the gradebook up to date, and return when the submission came and is due, and the extension, if any."""
@@ -82,10 +90,11 @@ class Lateness:
         extension = self._extension(student, handed)
         before = time.due or self._due  # a submission that is graded for the first time is due when the assignment is
         due = before if extension is None else self._due and self._due + extension.total
-        when = handed.when
-        if handed.late and before:
-            base = before if extension is None or self._due is None else self._due + extension.granted
-            when = base + MIN_LATENESS
+        base = before if extension is None or self._due is None else self._due + extension.granted
+        if self._exam_begins and handed.late and base and self._due and base > self._due:
+            said = LATE_BUT_EXTENDED.format(file=TIMESTAMP_FILE, mark=LATE_MARK, due=f"{base:{TIME_FORMAT}}")
+            handed = HandedIn(problem=said)
+        when = base + MIN_LATENESS if handed.late and base else handed.when
         if (
             student not in self._known
             or (time.came, time.due) != (when, due)
@@ -104,7 +113,7 @@ class Lateness:
         return self._extensions.of(student, self.assignment, self._due, handed.when, late=handed.late)
 
     def _with(self, outcome: Outcome, now: "Known", *more: str) -> Outcome:
-        kept = (flag for flag in outcome.flags if not flag.startswith((LATENESS_CHANGED, TIME_UNKNOWN)))
+        kept = (flag for flag in outcome.flags if not flag.startswith(RENEWED))
         return replace(outcome, lateness=now.text, flags=(*kept, *more, *now.problems))
 
 
@@ -119,15 +128,17 @@ class Change:
 
 @dataclass(frozen=True)
 class Known:
-    """What a submission's folder and the gradebook say about its time."""
+    """What a submission's folder and the gradebook say about its time, and whether that is before an exam began."""
 
     handed: HandedIn
     time: SubmissionTime
+    early: bool
 
     @property
     def problems(self) -> list[str]:
-        """What an instructor should look at, because the lateness cannot be known without it."""
-        return [f"{TIME_UNKNOWN}{self.handed.problem}"] if self.handed.problem else []
+        """What an instructor should look at."""
+        unknown = [f"{TIME_UNKNOWN}{self.handed.problem}"] if self.handed.problem else []
+        return unknown + ([f"{BEFORE_EXAM}{WHY_BEFORE}"] if self.early else [])
 
     @property
     def text(self) -> str:
@@ -141,6 +152,8 @@ class Known:
         return f"handed in {self.handed.when.strftime(TIME_FORMAT)}{self._how_late(self.time.due)}"
 
     def _how_late(self, due: datetime | None) -> str:
+        if self.early:
+            return ", before the exam began"
         if due is None:
             return NO_DUE_DATE
         seconds = self.time.seconds_late

@@ -17,6 +17,8 @@ from grading.verdict import Verdict
 IN_TIME, NO_DUE_DATE = ", in time", ", and no due date is set"  # endings of lateness notes that need not be shown
 LATENESS_CHANGED = "its lateness has changed: "  # the beginning of the flag for a change in lateness
 TIME_UNKNOWN = "its time of submission is not known: "
+BEFORE_EXAM = "it was handed in before the exam began: "
+RENEWED = (LATENESS_CHANGED, TIME_UNKNOWN, BEFORE_EXAM)  # the beginnings of the flags that each run renews
 MAX_TABLE_TEXT = 300  # characters of a student's text in a table
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from grading.audit_log import AuditLog, allowed
 from grading.course import Course, GradingError
-from grading.outcome import LATENESS_CHANGED, MAX_TABLE_TEXT, TIME_UNKNOWN, Outcome, plain
+from grading.outcome import MAX_TABLE_TEXT, RENEWED, Outcome, plain
 from grading.pages import NO_PAGE
 from grading.safe_files import PRIVATE_MODE
 
@@ -42,7 +42,7 @@ def outcome_digest(outcome: Outcome) -> str:
     """Return the digest of an outcome without what later runs renew: its lateness, and the remark on a missing page."""
     # A remark may have been cut off at the end of a long reason, so only the part that leaves room for one is compared.
     reason = outcome.reason.partition(NO_PAGE)[0][: MAX_TABLE_TEXT - len(f" {NO_PAGE}")].strip()
-    flags = [flag for flag in outcome.flags if not flag.startswith((LATENESS_CHANGED, TIME_UNKNOWN))]
+    flags = [flag for flag in outcome.flags if not flag.startswith(RENEWED)]
     found = [asdict(finding) for finding in outcome.findings]
     what = [outcome.student, outcome.verdict, reason, found, outcome.digest, flags, outcome.version, outcome.timeout]
     if outcome.untouched:  # outcomes of earlier versions have none, and so keep their digests

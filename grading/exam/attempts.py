@@ -1,7 +1,9 @@
 """The attempts at an exam: which one counts, and an entry in the log for each.
 
-The last attempt before the window closes counts. If there is none, the last one of unknown time does, and otherwise
-the last late one, which earns nothing. An attempt of unknown time that was collected before the exam ended is in time.
+The last attempt within the student's window counts. If there is none, the last one of unknown time does, then the last
+one from before the exam began, which is flagged, and otherwise the last late one, which earns nothing. An attempt of
+unknown time that was collected before the student's window closed is in time. Canvas marks what came after its own due
+date as late; of a student with an extension, this does not say whether the attempt came within the extension.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,12 +16,12 @@ from grading.exam.window import IN_TIME, TOO_EARLY, TOO_LATE, UNKNOWN, Exam
 from grading.outcome import plain
 from grading.repair.files import MAX_NOTEBOOK_BYTES
 
-RANK = {TOO_LATE: 0, UNKNOWN: 1, TOO_EARLY: 2, IN_TIME: 2}
+RANK = {TOO_LATE: 0, TOO_EARLY: 1, UNKNOWN: 2, IN_TIME: 3}
 
 
 def window_of(exam: Exam, attempt: Attempt) -> str:
     """Return whether an attempt came within the student's window, in words."""
-    if attempt.late:
+    if attempt.late and attempt.student not in exam.ends:
         return TOO_LATE
     if attempt.when:
         return exam.place(attempt.student, datetime.fromisoformat(attempt.when))

@@ -1,4 +1,4 @@
-"""Declare an exam, and show its window, who has more time, and what an instructor should look at."""
+"""Declare an exam, withdraw what students could get of it, and show its window and what to look at."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -6,19 +6,20 @@ from collections.abc import Iterator
 from grading.class_settings import read_class
 from grading.course import Course, GradingError
 from grading.deadlines.table import EVERY, file_of, in_force, read_table
-from grading.exam.declared import TIME_FORMAT, declare, exam_names, now
+from grading.exam.declared import TIME_FORMAT, declare, exam_names, not_begun, now
 from grading.exam.window import Exam, exam_of
 from grading.gradebook.create import open_gradebook
 from grading.gradebook.lookup import due_date_of
 from grading.gradebook.students import students
-from grading.handout import released_before
+from grading.handout import RELEASED_FOLDER, recall, released_before
 from grading.outcome import plain
 from grading.run_state import RunState, lock
+from grading.text import counted
 from grading.timestamp import due_date
 
 
-def set_window(course: Course, assignment: str, begin: str, end: str) -> None:
-    """Declare an assignment as an exam, or move its window.
+def set_window(course: Course, assignment: str, begin: str, end: str) -> list[str]:
+    """Declare an assignment as an exam, or move its window, and return what was withdrawn, as text for a terminal.
 
     Args:
         course: the class.
@@ -42,6 +43,23 @@ def set_window(course: Course, assignment: str, begin: str, end: str) -> None:
         declare(course, {**begins, assignment: starts})
         with open_gradebook(course) as gradebook:
             gradebook.update_or_create_assignment(assignment, duedate=ends)
+        return list(_withdrawn(course, assignment))
+
+
+def _withdrawn(course: Course, assignment: str) -> Iterator[str]:
+    """Remove the feedback of an exam that is not over, and what was released of one that has not begun."""
+    exam = exam_of(course, assignment)
+    if exam is None or exam.is_over:
+        return
+    pages = [course.feedback(student, assignment) for student in course.files.names(course.folder / "feedback")]
+    there = [place for place in pages if course.files.names(place)]
+    for place in (*there, course.returned(assignment)):
+        course.files.remove(place)
+    if there:
+        whose = counted(len(there), "student")
+        yield f"Removed, until the exam is over: the feedback of {whose}. They keep what they have already received."
+    if assignment in not_begun(course) and (notebooks := recall(course, assignment)):
+        yield f"Removed from {RELEASED_FOLDER}, until the exam begins: {counted(notebooks, 'notebook')}."
 
 
 def shown(course: Course, assignment: str) -> str:

@@ -78,6 +78,11 @@ def exam_of(course: Course, assignment: str) -> Exam | None:
     return Exam(assignment, begin, end, {student: end + extension for student, extension in more.items() if end})
 
 
+def not_over(course: Course) -> list[str]:
+    """Return the names of the exams that have not ended for everybody."""
+    return [name for name in exam_names(course) if (exam := exam_of(course, name)) and not exam.is_over]
+
+
 def require_over(course: Course, assignment: str, what: str) -> None:
     """Check that an assignment is not an exam, or has ended for everybody.
 

@@ -15,6 +15,8 @@ from typing import Any
 from grading.course import Course, GradingError
 from grading.text import points
 
+TABLE = re.compile(r"^(.*\|.*)\n[-:| \t]*-[-:| \t]*\n((?:.*\|.*(?:\n|$))+)", re.MULTILINE)  # the heading, and the rows
+RUBRIC_WORD = re.compile(r"\b(?:criterion|criteria|rubric|points?|pts|marks?)\b", re.IGNORECASE)
 HEADER = re.compile(r"^\| *criterion *\|[^|\n]*\| *points *\| *\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.MULTILINE)
 
 
@@ -31,7 +33,8 @@ def rubrics(course: Course, assignment: str) -> dict[str, tuple[Criterion, ...]]
     """Return the criteria of each question that has a rubric.
 
     Raises:
-        GradingError: a row is not one of three cells, a name occurs twice, or the points do not add up.
+        GradingError: a row is not one of three cells, a name occurs twice, the points do not add up, or a table looks
+            like a rubric, but has another heading.
     """
     found = {}
     for name in course.notebooks(assignment):
@@ -39,16 +42,36 @@ def rubrics(course: Course, assignment: str) -> dict[str, tuple[Criterion, ...]]
         cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
         for above, cell in pairwise(cells):
             about = cell["metadata"].get("nbgrader", {})
-            table = HEADER.search("".join(above["source"])) if above["cell_type"] == "markdown" else None
-            if table and about.get("grade") and about.get("solution"):
-                found[about["grade_id"]] = _checked(list(_criteria(table[1])), about, f"{assignment}/{name}")
+            if above["cell_type"] != "markdown" or not (about.get("grade") and about.get("solution")):
+                continue
+            text, where = "".join(above["source"]), f"{assignment}/{name}"
+            if table := HEADER.search(text):
+                found[about["grade_id"]] = _checked(list(_criteria(table[1])), about, where)
+            else:
+                _require_no_rubric(text, about, where)
     return found
+
+
+def _require_no_rubric(text: str, about: Mapping[str, Any], where: str) -> None:
+    """Check that no table has a word for marks in its heading, or a last column that adds up to the points."""
+    for heading, rows in TABLE.findall(text):
+        last = [_number(row.strip().strip("|").rpartition("|")[2].strip()) for row in rows.strip().splitlines()]
+        if RUBRIC_WORD.search(heading) or sum(last) == float(about["points"]):
+            raise GradingError(
+                f"{where}: the table above {about['grade_id']} looks like a rubric, but its heading is "
+                f"{heading.strip()}; expected three columns, as in | criterion | what earns the points | points |. "
+                "If it is not a rubric, move it to a cell further up"
+            )
 
 
 def _criteria(rows: str) -> Iterator[Criterion]:
     for row in rows.strip().splitlines():
         name, says, worth = (*(cell.strip() for cell in row.strip().strip("|").split("|")), "", "")[:3]
-        yield Criterion(name, says, float(worth) if re.fullmatch(r"\d+(?:\.\d+)?", worth) else 0.0)
+        yield Criterion(name, says, _number(worth))
+
+
+def _number(text: str) -> float:
+    return float(text) if re.fullmatch(r"\d+(?:\.\d+)?", text) else 0.0
 
 
 def _checked(criteria: Sequence[Criterion], about: Mapping[str, Any], where: str) -> tuple[Criterion, ...]:

@@ -49,7 +49,7 @@ def return_feedback(course: Course, assignment: str, *, unfinished: bool = False
     came = {row.outcome.student: _attempt(attempts, row.outcome.student) for row in back}
     named, given = read_comments(course), comments_by_hand(course.config().CourseDirectory.db_url, assignment)
     comments = {who: {cell: expanded(text, named) for cell, text in said.items()} for who, said in given.items()}
-    out = course.reports(assignment) / "returned"
+    out = course.returned(assignment)
     packed = {
         "canvas.zip": list(_for_canvas(course, assignment, back, came, comments)),
         "moodle.zip": list(_for_moodle(course, back, came)),

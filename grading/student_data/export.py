@@ -1,8 +1,11 @@
-"""Export everything that a class keeps about one student, as a zip."""
+"""Export everything that a class keeps about one student, as a zip that may be given to the student.
+
+Of an exam that is not over, the zip holds only what the student handed in.
+"""
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +24,7 @@ from grading._untyped import (
 )
 from grading.course import Course, GradingError
 from grading.deadlines.table import read_table
+from grading.exam.window import not_over
 from grading.gradebook.create import open_gradebook
 from grading.gradebook.students import StudentEntry, students
 from grading.outcome import plain
@@ -51,25 +55,34 @@ def export_student(course: Course, student: str, out: Path) -> str:
     Raises:
         GradingError: nothing is kept about such a student, or the file already exists.
     """
-    entry = require_student(course, student)
+    entry, withheld = require_student(course, student), not_over(course)
     said = {
         "student.json": asdict(entry) | {"other_names": other_names(course).get(student, [])},
-        "gradebook.json": list(_submissions(course, student)),
-        "log.json": [{"assignment": name, **one.said} for name, one in log_entries(course, student)],
+        "gradebook.json": [one for one in _submissions(course, student) if one["assignment"] not in withheld],
+        "log.json": [
+            {"assignment": name, **one.said} for name, one in log_entries(course, student) if name not in withheld
+        ],
         "deadlines.json": [asdict(row) for row in _grants(course, student)],
     }
     try:
         with out.open("xb") as stream, ZipFile(stream, "w", ZIP_DEFLATED) as archive:
             for name, content in said.items():
                 archive.writestr(name, json.dumps(content, indent=1, default=str, ensure_ascii=False))
-            files = list(_files(course, student))
+            files = [file for file in _files(course, student) if not _is_withheld(course, file, withheld)]
             for file in files:
                 with suppress(OSError):  # a link, or something else that is not the student's own file
                     archive.writestr(str(file.relative_to(course.folder)), course.files.read(file, MAX_FILE_BYTES))
     except FileExistsError:
         raise GradingError(f"{out} already exists: choose another file to write to") from None
     kept = f"{counted(len(files), 'file')}, {counted(len(said['gradebook.json']), 'submission')} in the gradebook"
-    return f"{out}: {kept}, {counted(len(said['log.json']), 'line')} of the log"
+    left_out = f"\nLeft out, except for what was handed in, because these exams are not over: {', '.join(withheld)}"
+    return f"{out}: {kept}, {counted(len(said['log.json']), 'line')} of the log" + (left_out if withheld else "")
+
+
+def _is_withheld(course: Course, file: Path, withheld: Collection[str]) -> bool:
+    """Return whether a file is about an exam that is not over, and is not what the student handed in."""
+    kind, *folders = file.relative_to(course.folder).parts
+    return kind not in ("submitted", "attempts") and not set(withheld).isdisjoint(folders)
 
 
 def _files(course: Course, student: str) -> Iterator[Path]:

@@ -42,7 +42,8 @@ def class_places(course: Course) -> list[Path]:
     for assignment in course.assignments():
         folder = course.reports(assignment)
         names = [name for name in course.files.names(folder) if name.endswith((".csv", ".html"))]
-        found += [folder / name for name in [*names, "returned"] if (folder / name).exists()]
+        places = [*(folder / name for name in names), course.returned(assignment)]
+        found += [place for place in places if place.exists()]
     return found
 
 

@@ -1,7 +1,9 @@
 """An exam has a window, tells nobody what is right until it is over, and takes only letters of a student's own."""
 
 import io
+import json
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -18,6 +20,7 @@ from grading.__main__ import main
 from grading.answer_keys import answer_key
 from grading.bundle import bundle
 from grading.class_report.export import export
+from grading.collect.attempts import iso
 from grading.collect.best import choose_best
 from grading.collect.collect import collect
 from grading.course import Course, GradingError, log_file
@@ -31,11 +34,15 @@ from grading.first_answers import first_answers
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.gradebook.create import open_gradebook
 from grading.handout import RELEASED_FOLDER, hand_out
+from grading.lateness import Lateness
 from grading.lti.passback import send_grades
+from grading.outcome import Outcome
+from grading.release import register
 from grading.report import rows
 from grading.return_feedback.pack import return_feedback
 from grading.run import How, run
 from grading.run_state import RunState
+from grading.student_data.export import export_student
 from grading.timestamp import time_zone
 from grading.verify import verify
 
@@ -281,6 +288,118 @@ def test_the_last_attempt_in_time_counts_and_each_is_in_the_log(course, tmp_path
     ]  # fmt: skip
     assert "Attempts in the log: 6" in shown(course, "tiny")
     assert choose_best(course, "tiny", How()) == "In an exam, the last attempt in time counts, not the best one."
+
+
+def hand_in(course, student, stamp):
+    """Put a submission with a time in place, and return its lateness and the flags about it."""
+    files, folder = course.files, course.submitted(student, "tiny")
+    files.write(folder / "tiny.ipynb", nbformat.writes(notebook(RIGHT)).encode())
+    files.write(folder / "timestamp.txt", stamp.encode())
+    with AssignmentGradebook(course, "tiny", log_file(course, "tiny")) as gradebook:
+        found = Lateness(course, "tiny", gradebook, RunState(course, "tiny").audit).of_new(Outcome(student, "graded"))
+    return found.lateness, found.flags
+
+
+def test_an_attempt_from_before_the_exam_counts_only_if_there_is_no_other_in_time_and_is_flagged(
+    course, tmp_path, clock
+):
+    clock(END + MINUTE)
+    exchange(tmp_path / "early", "ada", "08:59", "P")
+    exchange(tmp_path / "unknown", "ada", "", "Q")
+    for source in ("early", "unknown"):
+        collect(course, "tiny", [tmp_path / source], time_zone("UTC"))
+        read = nbformat.read(course.submitted("ada", "tiny") / "tiny.ipynb", as_version=4)
+        assert ('answer = "P"' in read.cells[4].source) == (source == "early")
+    register(course, "tiny", log_file(course, "tiny"))
+    lateness, (flag,) = hand_in(course, "ada", "2030-01-31 08:59:59 UTC")
+    assert lateness == "handed in 2030-01-31 08:59:59 UTC, before the exam began"
+    assert flag.startswith("it was handed in before the exam began: ")
+    assert hand_in(course, "ada", "2030-01-31 09:00:00 UTC") == ("handed in 2030-01-31 09:00:00 UTC, in time", ())
+
+
+@pytest.mark.parametrize("collected", ["in the extension", "later"])
+def test_canvas_marks_as_late_what_came_in_an_extension_that_only_we_granted(course, tmp_path, monkeypatch, collected):
+    until = END + 30 * MINUTE
+    add(course, [Grant("12", "tiny", "2030-01-31 11:30 UTC", "", "Prof. Noether", "certificate")])
+    with open_gradebook(course) as gradebook:
+        for student in ("12", "13"):
+            gradebook.add_student(student)
+    time = until - MINUTE if collected == "in the extension" else until + MINUTE
+    monkeypatch.setattr("grading.collect.read_sources.now", lambda: iso(time))
+    folder = tmp_path / "canvas"
+    folder.mkdir()
+    for name in ("adaada_LATE_12_1_tiny.ipynb", "bobbob_LATE_13_2_tiny.ipynb"):
+        nbformat.write(notebook(RIGHT), folder / name)
+    collect(course, "tiny", [folder], time_zone("UTC"))
+    windows = {e.said["of"]: e.said["window"] for e in RunState(course, "tiny").audit.entries()[0]}
+    expected = "in time" if collected == "in the extension" else "time unknown"
+    assert windows == {"12": expected, "13": "after the exam ended"}
+    register(course, "tiny", log_file(course, "tiny"))
+    lateness, flags = hand_in(course, "12", "LATE")
+    assert lateness.startswith("its time of submission is not known: timestamp.txt says LATE, which compares with")
+    assert flags == (lateness,)
+    assert "until 2030-01-31 11:30:00 UTC, so nothing is taken off" in lateness
+    assert hand_in(course, "13", "LATE")[0].startswith("late, by an unknown amount of time")
+
+
+def test_what_students_could_get_is_withdrawn_when_an_assignment_becomes_an_exam(course, clock):
+    page, packed = course.feedback("ada", "tiny") / "tiny.html", course.returned("tiny") / "folders.zip"
+    notebook = course.root / RELEASED_FOLDER / "tiny" / "tiny.ipynb"
+
+    def put():
+        clock(BEGIN)
+        hand_out(course)
+        for file in (page, packed):
+            course.files.write(file, b"page")
+
+    put()
+    clock(BEGIN - HOUR)
+    said = set_window(course, "tiny", **TIMES)
+    assert [line.partition(":")[0] for line in said] == [
+        "Removed, until the exam is over", "Removed from _build/released, until the exam begins",
+    ]  # fmt: skip
+    assert not any(file.exists() for file in (page, packed, notebook))
+    put()
+    assert len(set_window(course, "tiny", **TIMES)) == 1, "it has begun, so its notebook may stay"
+    assert [file.exists() for file in (page, packed, notebook)] == [False, False, True]
+    put()
+    clock(END + MINUTE)
+    assert set_window(course, "tiny", **TIMES) == []
+    assert all(file.exists() for file in (page, packed, notebook))
+    clock(BEGIN - HOUR)  # the table in course.toml may also be edited by hand
+    shutil.copytree(course.root / "solutions" / "tiny", course.root / "solutions" / "other")
+    try:
+        hand_out(course, "other")
+    finally:
+        shutil.rmtree(course.root / "solutions" / "other")
+    assert not notebook.exists()
+
+
+def test_an_export_during_an_exam_holds_only_what_the_student_handed_in(course, clock, tmp_path):
+    hand_in(course, "ada", "2030-01-31 10:00:00 UTC")
+    for place in (course.autograded("ada", "tiny"), course.feedback("ada", "tiny"), course.attempts("ada", "tiny")):
+        course.files.write(place / "tiny.ipynb", b"{}")
+    course.files.write(course.outcomes("tiny") / "ada.json", b"{}")
+    course.files.write(course.autograded("ada", "other") / "tiny.ipynb", b"{}")
+    RunState(course, "tiny").audit.noted({"of": "ada", "points": 3})
+
+    def exported(name):
+        said = export_student(course, "ada", tmp_path / name)
+        with zipfile.ZipFile(tmp_path / name) as archive:
+            logged = [archive.read(about).decode() for about in ("log.json", "gradebook.json")]
+            return said, sorted(n for n in archive.namelist() if "/" in n), [bool(json.loads(text)) for text in logged]
+
+    clock(END)
+    said, files, about = exported("during.zip")
+    assert "except for what was handed in, because these exams are not over: tiny" in said
+    mine = ["attempts/tiny/ada/tiny.ipynb", "submitted/ada/tiny/timestamp.txt", "submitted/ada/tiny/tiny.ipynb"]
+    assert files == sorted([*mine, "autograded/ada/other/tiny.ipynb"])
+    assert about == [False, False]
+    clock(END + MINUTE)
+    said, files, about = exported("after.zip")
+    assert "not over" not in said
+    assert len(files) == 7
+    assert about == [True, True]
 
 
 @pytest.mark.slow

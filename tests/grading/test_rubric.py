@@ -101,6 +101,29 @@ def test_a_rubric_that_does_not_fit_its_question_is_refused(tmp_path, table, say
         rubrics(course, ASSIGNMENT)
 
 
+@pytest.mark.parametrize(
+    ("heading", "last", "refused"),
+    [
+        ("| Criteria | Description | Weight |", "7", True),
+        ("**Aspect** | what | **pts**", "7", True),
+        ("| criterion | points |", "1", True),
+        ("| Kriterium | wofür | Punkte |", "1", True),  # 2 and 1 add up to the points of the question
+        ("| word | vector | length |", "7", False),
+    ],
+)
+def test_a_rubric_under_another_heading_is_not_taken_for_none(tmp_path, heading, last, refused):
+    for name in ("root", "class"):
+        (tmp_path / name).mkdir()
+    course = rich_course(tmp_path / "root", tmp_path / "class")
+    table = f"Why?\n\n{heading}\n|:--|---|--:|\n| a | b | 2 |\n| c | d | {last} |\n"
+    with_rubric(tmp_path / "root" / "solutions" / ASSIGNMENT / "first.ipynb", table)
+    if not refused:
+        assert rubrics(course, ASSIGNMENT) == {}
+        return
+    with pytest.raises(GradingError, match="the table above essay looks like a rubric, but its heading is"):
+        rubrics(course, ASSIGNMENT)
+
+
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
 def test_each_assignment_has_a_rubric_that_students_see_and_that_is_not_the_marking_scheme(assignment, tmp_path):
     course = Course(REPOSITORY, tmp_path)
