@@ -9,16 +9,13 @@ from grading.audit_log import AuditLog
 from grading.course import Course, GradingError, log_file
 from grading.csv_file import read_csv
 from grading.gradebook.assignment import AssignmentGradebook
-from grading.marking.agreement import cohens_kappa
 from grading.marking.comments import read_comments, unknown
+from grading.marking.compare import MAX_LISTED, Given, agreement_table, compared, pairs
 from grading.marking.rubric import Criterion, as_text, rubrics, title
-from grading.marking.shares import MAX_SHARES_BYTES, TITLES, Share, read_shares
+from grading.marking.shares import MAX_SHARES_BYTES, TITLES, Share, folder_of, read_shares
 from grading.outcome import plain
 from grading.run_state import RunState, lock
 from grading.text import counted, points
-
-MIN_PAIRS = 2  # answers that two have marked, so that there is something to compare
-MAX_LISTED = 20
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,8 @@ class Mark:
 def take(course: Course, assignment: str, files: Sequence[Path]) -> str:
     """Write the marks in the files to the gradebook and the log, and return what they are, as text for a terminal.
 
-    A second mark goes only to the log, where it is compared with the first one.
+    A second mark goes only to the log, where it is compared with the first one. How well they agree on each question
+    and criterion is in `agreement.csv`.
 
     Raises:
         GradingError: a line does not hold a valid mark. All such lines are named, and nothing is written.
@@ -63,15 +61,12 @@ def take(course: Course, assignment: str, files: Sequence[Path]) -> str:
             audit.noted({"marked": share.code, "second": share.second, **about, **criteria})
             if not share.second:
                 gradebook.mark(share.student, share.question, mark.points, mark.comment)
-        pairs = _pairs(shares, logged(audit))
-    unmarked = len(shares) - len(logged(audit))
-    said = [f"{counted(len(new), 'new mark')}, {counted(unmarked, 'answer')} without one"]
-    return "\n".join([*said, *_compared(pairs)])
-
-
-def logged(audit: AuditLog) -> dict[str, float]:
-    """Return the last mark that the log has for each code."""
-    return {code: float(said["points"]) for code, said in _last(audit).items()}
+        given = {code: Given(float(one["points"]), one.get("criteria", {})) for code, one in _last(audit).items()}
+        twice, table = pairs(shares, given), folder_of(course, assignment) / "agreement.csv"
+        if twice:
+            course.files.write(table, agreement_table(twice))
+    said = [f"{counted(len(new), 'new mark')}, {counted(len(shares) - len(given), 'answer')} without one"]
+    return "\n".join([*said, *compared(twice)])
 
 
 def _last(audit: AuditLog) -> dict[str, dict[str, Any]]:
@@ -151,26 +146,3 @@ def _number(text: str) -> float | None:
         return float(text.strip().replace(",", "."))
     except ValueError:
         return None
-
-
-def _pairs(shares: Mapping[str, Share], marks: Mapping[str, float]) -> list[tuple[Share, float, float]]:
-    """Return the answers that two have marked, with both marks."""
-    first = {
-        (one.student, one.question): marks[code] for code, one in shares.items() if not one.second and code in marks
-    }
-    second = [(one, marks[code]) for code, one in shares.items() if one.second and code in marks]
-    return [(one, first[where], mark) for one, mark in second if (where := (one.student, one.question)) in first]
-
-
-def _compared(pairs: Sequence[tuple[Share, float, float]]) -> list[str]:
-    if len(pairs) < MIN_PAIRS:
-        return [f"{counted(len(pairs), 'answer')} marked by two: too few to compare"]
-    first, second = [a for _, a, _ in pairs], [b for _, _, b in pairs]
-    plainly, weighted = cohens_kappa(first, second), cohens_kappa(first, second, weighted=True)
-    said = [f"{len(pairs)} answers marked by two: Cohen's kappa {plainly:.2f}, with quadratic weights {weighted:.2f}"]
-    apart = sorted(pairs, key=lambda pair: -abs(pair[1] - pair[2]))
-    return said + [
-        f"  {plain(share.student)}: {plain(share.question)}: {points(a)} and {points(b)}"
-        for share, a, b in apart[:MAX_LISTED]
-        if a != b
-    ]

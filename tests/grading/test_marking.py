@@ -12,7 +12,8 @@ from grading.course import GradingError
 from grading.gradebook.assignment import AssignmentGradebook
 from grading.gradebook.lookup import comments_by_hand
 from grading.marking.agreement import cohens_kappa
-from grading.marking.shares import divide, folder_of, read_shares
+from grading.marking.compare import Given, Pair, agreement_table, compared
+from grading.marking.shares import Share, divide, folder_of, read_shares
 from grading.marking.take import take
 from grading.outcome import Outcome
 from grading.release import register
@@ -111,6 +112,36 @@ def test_marks_are_written_once_with_their_author_and_second_marks_only_compared
     assert len(noted) == 24
     assert {one["by"] for one in noted} == {"mary", "john"}
     assert "0 new marks" in take(course, ASSIGNMENT, files)
+    assert "  essay (6 answers): Cohen's kappa " in said
+    assert len((folder_of(course, ASSIGNMENT) / "agreement.csv").read_text().splitlines()) == 3
+
+
+def test_agreement_is_told_for_each_question_and_each_criterion_of_a_rubric(course):
+    draw = random.Random(5)
+    parts = {"task": (4, ""), "essay": (3, ""), "rows": (2, "essay"), "reason": (1, "essay")}
+    said = {
+        name: [(draw.choice([0, most]), draw.choice([0, most])) for _ in STUDENTS] for name, (most, _) in parts.items()
+    }
+    said["essay"] = [(a + b, c + d) for (a, c), (b, d) in zip(said["rows"], said["reason"], strict=True)]
+    found = []
+    for n, student in enumerate(STUDENTS):
+        first, second = ({name: float(said[name][n][who]) for name in ("rows", "reason")} for who in (0, 1))
+        for question, criteria in (("task", ({}, {})), ("essay", (first, second))):
+            share = Share("code", "john", student, question, 4, second=True)
+            both = (Given(points, its) for points, its in zip(said[question][n], criteria, strict=True))
+            found.append(Pair(share, *both))
+    table = list(csv.DictReader(agreement_table(found).decode().splitlines()))
+    names = [("essay", ""), ("essay", "reason"), ("essay", "rows"), ("task", "")]
+    assert [(row["question"], row["criterion"]) for row in table] == names
+    for row, (question, criterion) in zip(table, names, strict=True):
+        marks = said[criterion or question]
+        for column, weights in (("kappa", None), ("kappa with quadratic weights", "quadratic")):
+            expected = cohen_kappa_score(*zip(*marks, strict=True), weights=weights)
+            assert float(row[column]) == pytest.approx(expected, abs=5e-4)
+        assert row["answers marked by two"] == "6"
+    assert f"  essay: reason (6 answers): Cohen's kappa {float(table[1]['kappa']):.2f}" in "\n".join(compared(found))
+    (alone,) = csv.DictReader(agreement_table(found[:1]).decode().splitlines())
+    assert (alone["question"], alone["kappa"]) == ("task", ""), "one answer is too few"
 
 
 def test_a_wrong_line_is_named_and_nothing_is_written(course):
