@@ -5,6 +5,7 @@ lead out of the archive, and files that are encrypted, empty or too large are re
 """
 
 import os
+import pwd
 import re
 import stat
 import unicodedata
@@ -12,6 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -37,10 +39,19 @@ class RefusedMemberError(Exception):
 
 @dataclass(frozen=True)
 class Member:
-    """A file in a folder or a zip. ``path`` has its parts, and ``read`` returns its bytes, or says why it cannot."""
+    """A file in a folder or a zip.
+
+    Attributes:
+        path: its parts.
+        read: returns its bytes, or says why it cannot.
+        owner: the account that owns a file in a folder, or "" if that is not known.
+        written: when that file was last changed, in UTC, by the clock of this machine. Its owner cannot set this time.
+    """
 
     path: tuple[str, ...]
     read: Callable[[], bytes]
+    owner: str = ""
+    written: datetime | None = None
 
     def __str__(self) -> str:
         return "/".join(self.path)
@@ -86,7 +97,17 @@ def _of_folder(root: Path) -> Iterator[Member]:
             path = Path(folder, name)
             parts = tuple(map(_text, path.relative_to(files.root).parts))
             if _is_the_students(parts):
-                yield Member(parts, lambda path=path: _read_file(files, path))  # type: ignore[misc]
+                about = path.lstat()
+                written = datetime.fromtimestamp(about.st_ctime, UTC).replace(tzinfo=None)
+                yield Member(parts, lambda path=path: _read_file(files, path), owner_of(about), written)  # type: ignore[misc]
+
+
+def owner_of(about: os.stat_result) -> str:
+    """Return the name of the account that owns a file, or "" if it has none on this machine."""
+    try:
+        return pwd.getpwuid(about.st_uid).pw_name
+    except KeyError:
+        return ""
 
 
 def _read_file(files: SafeFolder, path: Path) -> bytes:

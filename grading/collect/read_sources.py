@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from grading.collect.archive_members import Member, RefusedMemberError, inside, members
@@ -10,9 +11,16 @@ from grading.collect.attempts import Attempt, digest, iso, now
 from grading.collect.students import KnownStudents
 from grading.collect.systems import SYSTEMS, Asked, Found, recognise, wrong_student
 from grading.exchange import SECRET
+from grading.lateness import TIME_FORMAT
 from grading.repair.files import MAX_FILES, MAX_NOTEBOOK_BYTES, NOTEBOOK_NAME
 from grading.timestamp import TIMESTAMP_FILE, handed_in_text
 
+FORGED = "was handed in under the name of {}, but is owned by {}"
+WRONG_TIME = (
+    "{}: the time of submission is {}, but the file was written at {}. If nobody has copied or restored the exchange, "
+    "the time is wrong"
+)
+MAX_DELAY = timedelta(minutes=1)  # between the time of a submission to the exchange and the end of the copying
 MAX_NAME = 100  # bytes of a file's name
 MAX_ATTEMPT_BYTES = 3 * MAX_NOTEBOOK_BYTES
 
@@ -67,13 +75,21 @@ class Reading:
     def _grouped(self, found: Sequence[Member], system: str) -> Iterator[tuple[str, list[Found]]]:
         """Yield the files of each attempt, with the id of the student."""
         groups: defaultdict[tuple[str, str], list[Found]] = defaultdict(list)
-        for member in found:
-            if one := SYSTEMS[system](member, self.asked):
-                if student := self._student(one, system):
-                    groups[student, one.attempt].append(one)
-            else:
+        named = [(member, SYSTEMS[system](member, self.asked)) for member in found]
+        everybody = {one.student for _, one in named if one} | self.known.ids
+        for member, one in named:
+            if one is None:
                 self._ignore(member.path[-1])
+            elif system == "nbgrader" and member.owner in everybody - {one.student}:
+                self._refuse("/".join(member.path[:-1]), FORGED.format(one.student, member.owner))
+            elif student := self._student(one, system):
+                groups[student, one.attempt].append(one)
         yield from ((student, files) for (student, _), files in groups.items())
+
+    def _refuse(self, path: str, why: str) -> None:
+        """Note once that an attempt is refused, however many files it has."""
+        if (path, why) not in self.collected.refused:
+            self.collected.refused.append((path, why))
 
     def _student(self, found: Found, system: str) -> str:
         """Return the id of the student whose file it is, or "" if the file is not collected."""
@@ -111,10 +127,19 @@ class Reading:
             return
         if len(contents) > MAX_FILES:
             self.collected.notes.append(f"{student} has {len(contents)} notebooks: at most {MAX_FILES} are read.")
+        if system == "nbgrader" and when:
+            self._compare_times(files, when)
         about = (student, digest({n: c for n, c in contents.items() if n != SECRET}), source, system, names)
         attempt = Attempt(*about, iso(when), late, max(found.order for found in files), now())
         self.keep(attempt, contents)
         self.collected.attempts.setdefault(student, []).append(attempt)
+
+    def _compare_times(self, files: Sequence[Found], when: datetime) -> None:
+        """Note if a file that the student owns was written after the time that came from the student's side."""
+        written = [one.member.written for one in files if one.member.owner == one.student and one.member.written]
+        if written and max(written) - when > MAX_DELAY:
+            times = f"{when:{TIME_FORMAT}}", f"{max(written):{TIME_FORMAT}}"
+            self.collected.notes.append(WRONG_TIME.format(files[0].member, *times))
 
     def _notebooks(self, found: Found, system: str) -> Iterator[tuple[str, bytes]]:
         """Yield the notebooks in a file, which may be a zip of them."""

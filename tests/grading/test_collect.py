@@ -4,6 +4,7 @@ import io
 import os
 import stat
 import zipfile
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,36 @@ def download(place: Path, files, name="download.zip") -> Path:
 
 def gather(course, *sources, **how):
     return collect(course, HOMEWORK, sources, time_zone("Europe/Berlin"), **how)
+
+
+def test_of_the_exchange_only_what_a_student_owns_counts_and_a_time_before_it_was_written_is_named(
+    course, tmp_path, monkeypatch
+):
+    inbound, owners = tmp_path / "inbound", {}
+
+    def put(student, owner, minutes):
+        time = (datetime.now(UTC) - timedelta(minutes=minutes)).strftime("%Y-%m-%d %H:%M:%S UTC")
+        file = inbound / f"{student}+{HOMEWORK}+{time}+random" / "work.ipynb"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"{student} by {owner}")
+        owners[file.stat().st_ino] = owner
+
+    put("ada", "ada", 0.5)
+    put("ada", "bela_b", 0)  # later, and by somebody else
+    put("bela_b", "bela_b", 10)  # written now
+    put("Aiko Ito_77000", "grader", 20)  # somebody has copied it
+    monkeypatch.setattr(archive_members, "owner_of", lambda about: owners[about.st_ino])
+    said = gather(course, inbound)
+    assert said.count("it was handed in under the name of ada, but is owned by bela_b") == 1
+    (note,) = [line for line in said.splitlines() if "If nobody has copied or restored the exchange" in line]
+    assert note.strip().startswith("bela_b+")
+    attempts = Attempts(course, HOMEWORK)
+    kept = [
+        (attempts.folder(s) / one.name / "work.ipynb").read_text()
+        for s in attempts.students()
+        for one in attempts.of(s)
+    ]
+    assert sorted(kept) == ["Aiko Ito_77000 by grader", "ada by ada", "bela_b by bela_b"]
 
 
 def tree(folder: Path) -> dict[str, bytes]:

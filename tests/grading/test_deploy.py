@@ -7,8 +7,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from traitlets.config.loader import PyFileConfigLoader
 
 from grading.__main__ import _parser
 from grading.course import Course
@@ -51,6 +53,43 @@ def test_the_line_for_cron_has_five_times_and_ends_with_the_exit_code_of_the_gra
     failing = command.replace("/opt/attention", ".").replace(".venv/bin/python", "false").replace("/srv/class/", "")
     done = subprocess.run(["sh", "-c", failing], cwd=tmp_path, check=False)
     assert done.returncode == 1
+
+
+def test_only_the_graders_server_starts_in_the_course_and_reads_its_configuration():
+    config = PyFileConfigLoader("jupyterhub_config.py", path=str(DEPLOY / "jupyterhub")).load_config()
+    started = {}
+    for name in ("grader", "ada"):
+        server = SimpleNamespace(
+            user=SimpleNamespace(name=name), environment=config.Spawner.environment, cmd="", notebook_dir=""
+        )
+        config.Spawner.pre_spawn_hook(server)
+        found = server.environment["JUPYTER_CONFIG_PATH"].split(":")
+        started[name] = server.cmd, server.notebook_dir, found, server.environment.get("ATTENTION_CLASS")
+    assert started == {
+        "grader": (
+            [f"{BIN}/jupyterhub-singleuser"],
+            "/opt/attention",
+            ["/etc/attention", "/opt/attention"],
+            "/srv/class",
+        ),
+        "ada": ("", "", ["/etc/attention"], None),
+    }
+    (role,) = config.JupyterHub.load_roles
+    assert all(scope.endswith("!user=grader") for scope in role["scopes"]), "instructors open no student's server"
+
+
+def test_the_trial_of_the_hub_creates_no_accounts_unasked_and_renames_what_is_there(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import hub
+    import hub_machine
+
+    monkeypatch.setattr(sys, "argv", ["hub.py"])
+    with pytest.raises(SystemExit):
+        hub.main()
+    assert "pass --create-accounts" in capsys.readouterr().err
+    texts = "".join(file.read_text(encoding="utf-8") for file in (DEPLOY / "jupyterhub").glob("*.py"))
+    paths = ("/srv/class", "/srv/exchange", "{COURSE}/.venv", "/opt/attention", "/etc/attention")
+    assert [text for text in (*hub_machine.RENAMED, *paths) if text not in texts] == []
 
 
 def test_what_the_image_copies_is_enough_to_grade(tmp_path):
