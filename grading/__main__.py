@@ -142,7 +142,7 @@ def _deadlines_options(deadlines: argparse.ArgumentParser) -> None:
     deadlines.add_argument("--grant", metavar="STUDENT", help="add a row to the table for this student")
     which = "for which assignment (default: for all, as an accommodation)"
     deadlines.add_argument("--assignment", metavar="ASSIGNMENT", default="*", type=_folder, help=which)
-    deadlines.add_argument("--days", default="", metavar="N", help="how many more days; 0 takes back what was granted")
+    deadlines.add_argument("--days", default="", metavar="N", help="how many more days; 0 revokes an extension")
     deadlines.add_argument("--due", default="", metavar="DATE", help='the new due date: "2030-02-03 23:59 UTC", say')
     deadlines.add_argument("--by", default="", metavar="NAME", help="who grants it")
     deadlines.add_argument("--why", default="", metavar="TEXT", help="the reason")

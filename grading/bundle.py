@@ -1,4 +1,4 @@
-"""What students get, in one zip file: the notebooks, attnlib as a wheel, and the versions of what they install.
+"""One zip file for students: the notebooks, attnlib as a wheel, and the versions of the packages to install.
 
 The file holds no answers. The notebooks are the released ones, and attnlib does not know which options are right. The
 same tree gives the same bytes. Exams are left out until they are over: attnlib would name the mistakes in them. For an
@@ -60,7 +60,7 @@ This is an exam. It begins at {begin} and ends at {end}. If you were granted mor
 hand in after its end earns nothing. If you hand in several times, the last submission before the end counts.
 
 State your id first: add a cell with these two lines to the notebook, with the id that your course site or your
-instructor names, and run it. The options of each question then have an order of your own, with letters from P on. Other
+instructor names, and run it. Each question then shows its options in your own order, with letters from P on. Other
 letters earn nothing.
 
 ```python

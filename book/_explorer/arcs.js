@@ -1,4 +1,4 @@
-// The arcs at the top of the drawing, from the word that asks to all of them, as thick as their weights.
+// The arcs at the top of the drawing, from the query to every word; the larger the weight, the thicker the arc.
 
 import { COLOURS } from "./colours.js";
 import { CHIP_TOP } from "./layout.js";

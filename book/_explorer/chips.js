@@ -1,4 +1,4 @@
-// The words at the top of the drawing: the one that asks can be chosen, and each can be moved.
+// The words at the top of the drawing: any of them can be chosen as the query, and each can be moved.
 
 import { COLOURS } from "./colours.js";
 import { CHIP_TOP } from "./layout.js";

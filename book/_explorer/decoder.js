@@ -188,7 +188,7 @@ class AttentionDecoder extends HTMLElement {
     this.ask({ ...this.shown, text, written: [], count: 0, chosen: null });
   }
 
-  /** Have a text read, or say why that cannot be. */
+  /** Have a text read, or say why it cannot be read. */
   ask(asked, plays = false) {
     const wrong = wrongPrompt(asked.text, this.sizes.context);
     if (wrong) this.complain(wrong);
@@ -329,7 +329,7 @@ class AttentionDecoder extends HTMLElement {
     if (isRead) this.asked = this.shown;
   }
 
-  /** Continue the prompt anew, with other random numbers or other weights. */
+  /** Continue the prompt again, with different random numbers or weights. */
   again(settings) {
     const { written, equal } = this.shown;
     if (!equal) this.own = this.textOf(written);
@@ -440,7 +440,7 @@ class AttentionDecoder extends HTMLElement {
     if (!this.controls.player.isPlaying) this.writing = setTimeout(() => this.writeAddress(), 400);
   }
 
-  /** Draw once, with the next frame or a later one if more is to come, however many changes come before it. */
+  /** Draw once, however many changes there were: with the next frame, or later while more changes are coming. */
   soon() {
     if (this.run && !mayMove()) return; // what is written is shown at the end
     this.frame ||= requestAnimationFrame((now) => {
@@ -459,7 +459,7 @@ class AttentionDecoder extends HTMLElement {
     this.name(shapes);
   }
 
-  /** Make a slider of the token that looks, and buttons of what may come next; the Tab key leads to one of them. */
+  /** Turn the token that looks into a slider and the next tokens into buttons; Tab reaches one of the buttons. */
   name(shapes) {
     const { place, count } = this;
     const described = `“${this.names[this.found[place].token]}”`;

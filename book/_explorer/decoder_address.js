@@ -20,7 +20,7 @@ const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_
 /** @type {Record<string, [number, number]>} */
 const LIMITS = { temperature: [0, 2], "top-p": [0.05, 1], layer: [0, 99], head: [0, 99], seed: [0, 9999] };
 
-/** Write what is shown: "#decoder?prompt=def+f%28&written=AbCd"; what is as in the defaults is left out. */
+/** Write what is shown: "#decoder?prompt=def+f%28&written=AbCd"; what equals its default is left out. */
 export function decoderAddress(/** @type {Shown} */ shown, /** @type {Shown} */ defaults) {
   const parts = new URLSearchParams();
   if (shown.text !== defaults.text) parts.set("prompt", shown.text);
@@ -43,7 +43,7 @@ function number(text, [low, high], otherwise) {
 }
 
 /**
- * Read what an address asks for; null where it asks for nothing. What cannot be used is as in the defaults.
+ * Read what an address asks for; null if it asks for nothing. An invalid value becomes its default.
  *
  * @param {string} address
  * @param {Shown} defaults

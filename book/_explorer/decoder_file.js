@@ -1,4 +1,4 @@
-// The file of the decoder: fetched with a report of the progress, kept by the browser, and taken apart. It needs no DOM.
+// The decoder's file: fetched with a progress report, stored by the browser, and unpacked. It needs no DOM.
 
 const STORE = "attention-decoder"; // the name of the browser's store
 const BEFORE = /^[^{]*/; // the file is a script, because a page that was opened as a file can read nothing else
@@ -53,7 +53,7 @@ async function read(answer, progress) {
   return text;
 }
 
-/** Keep the file instead of older ones; false where there is no room for it, or no permission. */
+/** Store the file in place of older ones; return false if there is no room for it, or no permission. */
 async function keep(store, address, text) {
   if (!store) return false;
   const older = await store.keys().catch(() => []);
@@ -61,7 +61,7 @@ async function keep(store, address, text) {
   return Promise.all(done).then(() => true, () => false);
 }
 
-/** Take the text of the file apart. */
+/** Parse the text of the file. */
 export const parsed = (text) => JSON.parse(text.replace(BEFORE, "").replace(AFTER, ""));
 
 /**

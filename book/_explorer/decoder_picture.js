@@ -7,7 +7,7 @@ const COLOUR = [COLOURS.key, COLOURS.value].map((hex) => [1, 3, 5].map((at) => p
 const STRONGEST = 2; // times the root mean square
 
 /**
- * The pixels, four bytes each. A number is the stronger the larger it is, whatever its sign.
+ * The pixels, four bytes each. The larger the absolute value of a number, the stronger its colour.
  *
  * @param {Float32Array} kept (L, 2, K, D)
  * @param {{ layers: number, kvHeads: number, headDim: number }} sizes

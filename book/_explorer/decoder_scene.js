@@ -1,7 +1,7 @@
 // What the drawing of a decoder consists of: shapes, each known by its key. It needs no DOM.
 //
-// On top the text and what may come next, below the weights of one head, and then the cache: a column for each token,
-// in it the keys and values of each layer.
+// At the top are the text and what may come next, below them the weights of one head, and then the cache: a column
+// for each token, with the keys and values of each layer.
 
 import { COLOURS } from "./colours.js";
 import { PICTURE } from "./decoder_picture.js";
@@ -78,7 +78,7 @@ function columnsFor(count, context) {
   return Math.min(columns, context);
 }
 
-/** Which column of the cache is at a place of the drawing; empty columns give the last full one. */
+/** Which column of the cache is at a place of the drawing; for an empty column, the last full one. */
 export function columnAt(x, room, count, context) {
   const column = (room - MARGIN - 2) / columnsFor(count, context);
   return Math.max(0, Math.min(count - 1, Math.floor((x - MARGIN) / column)));

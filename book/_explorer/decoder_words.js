@@ -19,7 +19,7 @@ export function wrongPrompt(text, context) {
 
 /** Say that a text has more tokens than the model reads. */
 export function tooLong(prompt, written, context) {
-  const count = `The prompt has ${counted(prompt)}${written ? ` and what follows it ${whole(written)}` : ""}`;
+  const count = `The prompt has ${counted(prompt)}${written ? ` and its continuation ${whole(written)}` : ""}`;
   return `${count}, but the model reads at most ${context}. Shorten it.`;
 }
 
@@ -86,7 +86,7 @@ export const SAID = {
   end: "The model has ended its text here. Step back, or sample other tokens.",
   again: "Reading everything again…",
   unkept:
-    "Your browser could not store the model, because its storage is full or blocked. Everything works, but the model is loaded again next time.",
+    "Your browser could not store the model, because its storage is full or blocked. Everything works, but the model has to be loaded again next time.",
 
   cut: "Only part of the model arrived, so it was not started.",
   lost: "The model could not be loaded. Check your connection.",

@@ -6,7 +6,7 @@ import { nameOf } from "./decoder_text.js";
 import { byProbability } from "./sampling.js";
 import { Tokenizer } from "./tokenizer.js";
 
-const TURN = 30; // milliseconds of reading, after which the worker looks whether something else is asked
+const TURN = 30; // milliseconds of reading, after which the worker checks whether something else was asked
 
 /** @type {any} the model, its tokenizer, and which tokens its cache holds */
 let decoder = null;
@@ -45,7 +45,7 @@ async function answer({ asked, text, written, equal }) {
   if (isWhole) postMessage({ asked, done: true });
 }
 
-/** Read all tokens that the cache holds, but without it. */
+/** Read all cached tokens again, without the cache. */
 async function answerWithoutCache({ asked }) {
   let work = 0, milliseconds = 0, last = null;
   const isWhole = await readAll(decoder.newModel(), decoder.tokens, decoder.equal, asked, (found) => {
@@ -57,7 +57,7 @@ async function answerWithoutCache({ asked }) {
   if (isWhole) postMessage({ asked, again: { work, milliseconds, logits: last } });
 }
 
-/** Have a model read those tokens that it has not read, and return whether nothing else was asked meanwhile. */
+/** Have a model read the tokens that it has not yet read; return false if something else was asked meanwhile. */
 async function readAll(model, tokens, equal, asked, each) {
   let turn = performance.now();
   while (model.length < tokens.length) {

@@ -11,7 +11,7 @@ export const SIZES = [64, 128, 256]; // queries or keys of a tile
 export const EXAMPLE = { method: "tiles", rows: 128, columns: 64, causal: false, step: null };
 
 /**
- * Write what is shown: "#tiles?rows=64&step=5"; nothing where it is the example.
+ * Write what is shown: "#tiles?rows=64&step=5"; an empty text for the example.
  *
  * @param {Shown} shown
  */
@@ -26,7 +26,7 @@ export function tileAddress({ method, rows, columns, causal, step }) {
 }
 
 /**
- * Read what an address asks for; null where it asks for nothing. What cannot be used is left out.
+ * Read what an address asks for; null if it asks for nothing. An invalid value becomes that of the example.
  *
  * @param {string} address
  * @returns {Shown | null}

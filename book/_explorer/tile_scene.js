@@ -72,7 +72,7 @@ function cellOf(v, row, column, pass) {
   const { settings } = v;
   const isSkipped = settings.method === "tiles" && !allows(settings, row, column);
   const kept = { scores: COLOURS.score, softmax: COLOURS.query, values: COLOURS.query }[pass];
-  const half = isPartial(settings, row, column) ? 0.5 : 1; // of its pairs, some are masked
+  const half = isPartial(settings, row, column) ? 0.5 : 1; // some of its pairs are masked
   return shape(`cell-${row}-${column}`, "rect", {
     ...{ x: v.columnAt(column) + 0.5, y: v.rowAt(row) + 0.5, width: v.wide - 1, height: v.high - 1 },
     ...{ fill: kept ?? COLOURS.score, "fill-opacity": kept ? 0.5 * half : pass ? 0.14 * half : 0 },
@@ -112,7 +112,7 @@ function strips(v) {
   });
 }
 
-/** What is held on the chip, beside what it can hold. */
+/** What is held on the chip, compared with its capacity. */
 function fastMemory({ settings, head, now, room }, bottom) {
   const held = heldBy(settings, head, now.pass);
   const all = held.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -142,7 +142,7 @@ function fastMemory({ settings, head, now, room }, bottom) {
   ];
 }
 
-/** The bytes that both ways move: those so far are filled. */
+/** The bytes that each method moves: the bar is filled up to those moved so far. */
 function traffic({ settings, steps, step, totals, room }, bottom) {
   const y = bottom + 82;
   const scale = (room - 24) / Math.max(...Object.values(totals));

@@ -8,7 +8,7 @@
  * @property {number} columns keys of a tile
  * @property {boolean} causal
  *
- * @typedef {object} Head what the page has: a number has two bytes in slow memory, and four where it is summed up
+ * @typedef {object} Head what the page has: a number takes two bytes in slow memory, and four as a running sum
  * @property {number} words queries, and as many keys and values
  * @property {number} width of a query, a key and a value
  * @property {number} capacity bytes of the fast memory
@@ -23,7 +23,7 @@
  */
 
 const STORED = 2; // bytes of a number
-const SUMMED = 4; // bytes of a number that is still summed up
+const SUMMED = 4; // bytes of a running sum
 
 /** Whether the causal mask leaves any pair of a tile unmasked. */
 export const allows = ({ rows, columns, causal }, row, column) => !causal || column * columns < (row + 1) * rows;

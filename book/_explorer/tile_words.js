@@ -33,7 +33,7 @@ export function stepInWords({ rows, columns }, steps, n) {
     `It ${moves.filter(Boolean).join(" and ")} (${kilobytes(moved)} KB).`;
 }
 
-/** What both ways move in all. */
+/** How many bytes each method moves in total. */
 export function resultInWords(settings, head, tiles, table) {
   const times = (movedBy(table) / movedBy(tiles)).toFixed(1);
   const fits = heldInWords(settings, head, "tiles").endsWith("fit");

@@ -50,11 +50,11 @@ export const differences = (one, other) =>
  * @param {string} text
  * @param {{ own: any[], equal: any[] }} results with the weights of the model, and with equal ones
  * @param {boolean} isEqual which of them is shown
- * @param {number[] | null} changed what the last change of the text has changed; null if it was no change
+ * @param {number[] | null} changed places that changed with the last edit; null if the text was not edited
  */
 export function resultInWords(text, { own, equal }, isEqual, changed) {
   if (isEqual) return `With equal weights, “${text}” becomes ${written(equal)}; with its own weights, ${written(own)}.`;
-  const count = changed?.length ? `${changed.length} of ${LENGTH} characters` : "no character";
+  const count = changed?.length ? `${changed.length} of ${LENGTH} characters` : "no characters";
   return `“${text}” becomes ${written(own)}${changed ? `; ${count} changed` : ""}.`;
 }
 

@@ -2,7 +2,7 @@
 
 The last attempt within the student's window counts. If there is none, the last one of unknown time does, then the last
 one from before the exam began, which is flagged, and otherwise the last late one, which earns nothing. An attempt of
-unknown time that was collected before the student's window closed is in time. Canvas marks what came after its own due
+unknown time that was collected before the student's window closed is on time. Canvas marks what came after its own due
 date as late; of a student with an extension, this does not say whether the attempt came within the extension.
 """
 
@@ -45,7 +45,7 @@ def log_attempts(attempts: Attempts, exam: Exam, audit: AuditLog) -> None:
 
 
 def changed_attempts(course: Course, assignment: str, entries: Sequence[Entry]) -> Iterator[str]:
-    """Yield which attempts in the log are no longer there, or not as they were."""
+    """Yield which attempts in the log have been removed or changed."""
     attempts = Attempts(course, assignment)
     for said in (entry.said for entry in entries if "attempt" in entry.said):
         student, name = str(said["of"]), str(said["attempt"])

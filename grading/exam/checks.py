@@ -23,7 +23,7 @@ NO_ID = (
 
 
 class CheckFailed(AssertionError):
-    """An answer cannot be taken. The text says why."""
+    """An answer cannot be accepted. The text says why."""
 
 
 def check(name: str, implementation: Any, *, points: float = 1, **options: Any) -> None:
@@ -61,7 +61,7 @@ def check_choice(name: str, answer: str | None, *, points: float = 1) -> None:
     """Take the letter of an option, and repeat which option that is.
 
     Raises:
-        CheckFailed: nobody has stated an id, or the answer is none of the letters in the order of the student.
+        CheckFailed: nobody has stated an id, or the answer is not one of the student's letters.
     """
     options = _options(name)
     letter = answer.strip().upper() if isinstance(answer, str) else ""
@@ -80,7 +80,7 @@ def _options(name: str) -> Options:
 
 
 def _display(shown: Options) -> None:
-    """Show options as rich output in a notebook, as text elsewhere. IPython is used only if it already runs."""
+    """Show options as rich output in a notebook, as text elsewhere. IPython is used only if it is running."""
     ipython = sys.modules.get("IPython")
     if ipython is not None and ipython.get_ipython() is not None:
         ipython.display.display(shown)

@@ -75,8 +75,8 @@ def shown(course: Course, assignment: str) -> str:
 
 
 def _window(exam: Exam) -> str:
-    state = "not begun yet" if exam.begin > now() else "over for everybody" if exam.is_over else "in progress"
-    end = f"{exam.end:{TIME_FORMAT}}" if exam.end else "an end that is not set: use --end DATE"
+    state = "not yet begun" if exam.begin > now() else "over for everybody" if exam.is_over else "in progress"
+    end = f"{exam.end:{TIME_FORMAT}}" if exam.end else "an end that has not been set (use --end DATE)"
     return f"{exam.assignment}: an exam, {exam.begin:{TIME_FORMAT}} to {end} ({state})"
 
 

@@ -1,4 +1,4 @@
-"""The part of attnlib that students get for an exam: what takes answers, what draws figures, and nothing that judges.
+"""The part of attnlib for students in an exam: it takes answers and draws figures, and judges nothing.
 
 attnlib's functions are the answers to the exercises, and its checks know the mistakes. Students could reset a variable
 that kept the checks quiet. So the wheel for an exam holds only the files below, checks that cannot judge
@@ -26,14 +26,14 @@ CHECKS = Path(checks.__file__)
 SCRIPTS = re.compile(r"^\[project\.scripts\]\n(?:.+\n)+", re.MULTILINE)  # which run a notebook with the ordinary checks
 ASKS = re.compile(r"""(?:show_options|check_choice)\(["']([\w-]+)["']""")
 NOT_SILENT = (
-    "{}: the cell {!r} imports {}. Students do not get this for an exam, because it holds answers, or judges them. The "
+    "{}: the cell {!r} imports {}. This is withheld in an exam, because it contains answers or judges them. The "
     "notebook of an exam may import attnlib.plotting and, from attnlib.checks, {}"
 )
 ABOUT = "The part of attnlib that an exam needs: its checks take answers, and say nothing about them."
 
 
 def require_silent(notebooks: Mapping[str, bytes]) -> list[str]:
-    """Return the questions of an exam, whose notebooks may need only those parts of attnlib that students get.
+    """Check that an exam's notebooks need only what students have of attnlib, and return the exam's questions.
 
     Raises:
         GradingError: a cell imports something else, which would be an answer, or would say something about one.
@@ -67,7 +67,7 @@ def _imported(source: str) -> Iterator[str]:
 
 
 def reduce_to_exam(source: Path, asked: list[str]) -> None:
-    """Leave in a copy of attnlib's source only what students get for an exam that asks these questions."""
+    """Reduce a copy of attnlib's source to what students have in an exam that asks these questions."""
     attnlib = source / "attnlib"
     kept = {name: (attnlib / name).read_bytes() for name in KEPT}
     kept["__init__.py"] = f'"""{ABOUT}"""\n\n__version__ = "{__version__}+exam"\n'.encode()

@@ -1,7 +1,7 @@
 """When an exam begins and ends, for the class and for students with an extension.
 
 An exam ends at its due date in the gradebook, or later for students to whom `deadlines.csv` grants more time for this
-very assignment. What is granted for all assignments is meant for work that takes days, and does not count, nor do late
+assignment only. What is granted for all assignments is meant for work that takes days, and does not count, nor do late
 days. Until an exam has ended for everybody, nobody is told anything about the answers.
 """
 
@@ -44,7 +44,7 @@ class Exam:
         return self.last_end is not None and self.last_end < now()
 
     def place(self, student: str, came: datetime | None) -> str:
-        """Return whether a time is before, in or after a student's window, in words."""
+        """Return whether a time is before, within or after a student's window, in words."""
         end = self.ends.get(student, self.end)
         if came is None or end is None:
             return UNKNOWN
@@ -87,7 +87,7 @@ def require_over(course: Course, assignment: str, what: str) -> None:
     """Check that an assignment is not an exam, or has ended for everybody.
 
     Raises:
-        GradingError: it is one, and has not. The text begins with ``what``.
+        GradingError: it is an exam that has not ended for everybody. The text begins with ``what``.
     """
     exam = exam_of(course, assignment)
     if exam and not exam.is_over:

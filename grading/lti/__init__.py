@@ -1,1 +1,1 @@
-"""Grades for a learning management system through LTI 1.3 Advantage: its service for assignments and grades."""
+"""Send grades to a learning management system through the Assignment and Grade Services of LTI 1.3 Advantage."""

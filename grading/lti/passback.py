@@ -45,8 +45,8 @@ def send_grades(course: Course, assignment: str, file: Path) -> str:
     except Exception as error:  # of the library, of the network, or of the key
         said = getattr(getattr(error, "response", None), "text", "") or str(error) or type(error).__name__
         raise GradingError(
-            f"{settings.issuer} did not take the grades: {plain(said)}. Compare {file} with its page about the "
-            "tool, and send the grades again: those that have arrived are replaced"
+            f"{settings.issuer} did not accept the grades: {plain(said)}. Compare {file} with its page about the "
+            "tool, and send the grades again: those that have arrived will be replaced"
         ) from error
 
 
@@ -64,7 +64,7 @@ def _sent(found: Sequence[Row], assignment: str, settings: PlatformSettings, key
     column = service.find_or_create_lineitem(wanted)
     if column.get_score_maximum() != most:
         there = points(column.get_score_maximum() or 0.0)
-        yield f"The platform's column is worth {there}, but the assignment {points(most)}: change the column."
+        yield f"The platform's column is worth {there}, but the assignment is worth {points(most)}: change the column."
     left_out = {row.label: why for row in found if (why := _left_out(row, members))}
     for row in tqdm([row for row in found if row.label not in left_out], unit="grade", desc="send", disable=None):
         service.put_grade(_grade(row, _member(row, members)), column)

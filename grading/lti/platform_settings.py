@@ -16,7 +16,7 @@ class PlatformSettings:
     Attributes:
         issuer: the name of the platform, such as https://moodle.example.org.
         client_id: the id that it gave to the tool.
-        token_url: where it gives access tokens.
+        token_url: where it issues access tokens.
         line_items: where the columns of the course's gradebook are.
         members: where the list of the course's members is.
         key: the file with the tool's private key, in PEM; its path is relative to the file with the settings.

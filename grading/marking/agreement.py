@@ -1,4 +1,4 @@
-"""How well two markers agree: Cohen's kappa, plain and with quadratic weights."""
+"""How well two markers agree: Cohen's kappa, unweighted and with quadratic weights."""
 
 from collections.abc import Sequence
 

@@ -52,7 +52,7 @@ def expanded(text: str, named: Mapping[str, str]) -> str:
 
 
 def unknown(text: str, named: Mapping[str, str]) -> list[str]:
-    """Return the names in a comment that no comment of the file has."""
+    """Return the names in a comment that the file does not define."""
     return [name for name in USE.findall(text) if name not in named]
 
 

@@ -13,7 +13,7 @@ from grading.marking.shares import Share
 from grading.outcome import plain
 from grading.text import counted, points
 
-MIN_PAIRS = 2  # answers that two have marked, so that there is something to compare
+MIN_PAIRS = 2  # answers that two assistants have marked, so that there is something to compare
 MAX_LISTED = 20
 Marks = list[tuple[float, float]]
 TITLES = ("question", "criterion", "answers marked by two", "kappa", "kappa with quadratic weights")
@@ -37,7 +37,7 @@ class Pair:
 
 
 def pairs(shares: Mapping[str, Share], marks: Mapping[str, Given]) -> list[Pair]:
-    """Return the answers that two have marked, from the shares and the marks by their codes."""
+    """Return the answers that two assistants have marked, from the shares and the marks by their codes."""
     marked = [(share, marks[code]) for code, share in shares.items() if code in marks]
     first = {(share.student, share.question): mark for share, mark in marked if not share.second}
     return [
@@ -86,7 +86,7 @@ def _parts(found: Sequence[Pair]) -> dict[tuple[str, str], Marks]:
 
 
 def _kappas(marks: Marks) -> list[float]:
-    """Return kappa, plain and with quadratic weights, or nothing if there are too few answers."""
+    """Return kappa, unweighted and with quadratic weights, or nothing if there are too few answers."""
     first, second = zip(*marks, strict=True)
     return [cohens_kappa(first, second, weighted=weighted) for weighted in (False, True) if len(marks) >= MIN_PAIRS]
 

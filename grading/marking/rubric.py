@@ -1,7 +1,7 @@
-"""The rubric of a question that a person marks: a table above the answer, which students see before and after.
+"""The rubric of a question that a person marks: a table above the answer, which students see as they write.
 
 The table is in the notebook itself, in the cell above the answer, and has three columns: a name for each criterion,
-what earns its points, and how many there are. So students see it while they write, it is on the feedback page, and
+what earns its points, and the number of points. Students see it while they write, it is on the feedback page, and
 Formgrader shows it to whoever marks. The assignment's own notebook is read, never a submission.
 """
 
@@ -33,7 +33,7 @@ def rubrics(course: Course, assignment: str) -> dict[str, tuple[Criterion, ...]]
     """Return the criteria of each question that has a rubric.
 
     Raises:
-        GradingError: a row is not one of three cells, a name occurs twice, the points do not add up, or a table looks
+        GradingError: a row does not have three cells, a name occurs twice, the points do not add up, or a table looks
             like a rubric, but has another heading.
     """
     found = {}

@@ -89,7 +89,7 @@ def divide(course: Course, assignment: str, assistants: Sequence[str], by: str, 
         sample: the share of the answers that a second assistant marks as well.
 
     Raises:
-        GradingError: a name cannot be that of a file, nothing is still to be marked, or a second assistant is missing.
+        GradingError: a name cannot be a file name, no answer is left to mark, or a second assistant is missing.
     """
     if wrong := [name for name in assistants if why_not(name) or {"/", "\\"} & set(name) or name.startswith(".")]:
         raise GradingError(f"{plain(wrong[0])!r} cannot be the name of a file; expected a name such as mary")
@@ -115,7 +115,7 @@ def divide(course: Course, assignment: str, assistants: Sequence[str], by: str, 
         for assistant, its in mine.items():
             course.files.write(folder / f"{assistant}.csv", _file(its, texts, criteria).encode())
     said = [f"{folder / assistant}.csv: {counted(len(its), 'answer')}" for assistant, its in sorted(mine.items())]
-    return "\n".join([*said, f"To be marked by two: {counted(sum(share.second for share in shares), 'answer')}"])
+    return "\n".join([*said, f"To be marked twice: {counted(sum(share.second for share in shares), 'answer')}"])
 
 
 def _divided(
@@ -143,7 +143,7 @@ def _file(
     shares: Sequence[Share], texts: Mapping[tuple[str, str], str], criteria: Mapping[str, Sequence[Criterion]]
 ) -> str:
     lines: list[Iterable[object]] = [TITLES]
-    for share in sorted(shares, key=lambda share: (share.question, share.code)):  # a code says nothing about the order
+    for share in sorted(shares, key=lambda share: (share.question, share.code)):  # random codes give a random order
         text = texts.get((share.student, share.question), "")
         parts = [(title(share.question, one), one.points) for one in criteria.get(share.question, ())]
         for i, (asked, most) in enumerate(parts or [(share.question, share.most)]):

@@ -65,7 +65,7 @@ def take(course: Course, assignment: str, files: Sequence[Path]) -> str:
         twice, table = pairs(shares, given), folder_of(course, assignment) / "agreement.csv"
         if twice:
             course.files.write(table, agreement_table(twice))
-    said = [f"{counted(len(new), 'new mark')}, {counted(len(shares) - len(given), 'answer')} without one"]
+    said = [f"{counted(len(new), 'new mark')}, {counted(len(shares) - len(given), 'answer')} still unmarked"]
     return "\n".join([*said, *compared(twice)])
 
 
@@ -84,7 +84,7 @@ class Known:
     comments: Mapping[str, str]
 
     def parts(self, share: Share) -> dict[str, tuple[str, float]]:
-        """Return what gets a mark in an answer, as the files call it: a criterion, or "", and its points."""
+        """Return the parts of an answer that get marks, by their titles: a criterion's name, or "", and its points."""
         whole = {share.question: ("", share.most)}
         found = self.criteria.get(share.question, ())
         return {title(share.question, one): (one.name, one.points) for one in found} or whole
@@ -127,7 +127,7 @@ def _wrong(known: Known, code: str, asked: str, mark: str, comment: str) -> str:
     if mark and (value is None or not 0 <= value <= most):
         return f"the mark is {plain(mark)!r}; expected a number from 0 to {points(most)}"
     if names := unknown(comment, known.comments):
-        return f"there is no comment named {plain(names[0])!r}; there are {', '.join(known.comments) or 'none'}"
+        return f"there is no comment named {plain(names[0])!r}; known names: {', '.join(known.comments) or 'none'}"
     return ""
 
 

@@ -257,7 +257,7 @@ def test_a_link_shows_what_was_on_the_screen_whatever_else_it_says(at, site):
     decoder.said("Token 7 of 7")
     assert decoder.element.locator("b").count() == 0
     decoder.follow("#decoder?prompt=y&written=" + "ab" * 600)
-    decoder.complained("The prompt has 1 token and what follows it 600, but the model reads at most 512")
+    decoder.complained("The prompt has 1 token and its continuation 600, but the model reads at most 512")
     assert not decoder.wrong
 
 

@@ -255,7 +255,7 @@ def test_a_notebook_that_needs_what_gives_answers_away_is_not_bundled(code):
     def content(source):
         return {"midterm.ipynb": nbformat.writes(new_notebook(cells=[new_code_cell(source)])).encode()}
 
-    with pytest.raises(GradingError, match=r"imports attnlib.*because it holds answers, or judges them"):
+    with pytest.raises(GradingError, match=r"imports attnlib.*because it contains answers or judges them"):
         library.require_silent(content(code))
     assert (
         library.require_silent(content("from attnlib.plotting import heatmap\nfrom attnlib.checks import check")) == []

@@ -89,7 +89,7 @@ def test_sending_again_makes_no_second_column_and_another_maximum_is_said(platfo
     more = Row(Outcome("ada", "graded"), {"a": (6.0, 9.0)}, 0, (), entry=CLASS[0].entry)
     monkeypatch.setattr(passback, "rows", lambda course, assignment: [more])
     said = send_grades(Course(tmp_path, tmp_path), "tiny", tmp_path / "lti.toml")
-    assert said.startswith("The platform's column is worth 7, but the assignment 9: change the column.\n")
+    assert said.startswith("The platform's column is worth 7, but the assignment is worth 9: change the column.\n")
     there = received(platform)
     assert len(there["columns"]) == 1
     assert [score["scoreGiven"] for score in there["scores"]["u1"]] == [5.125, 6]
@@ -97,7 +97,7 @@ def test_sending_again_makes_no_second_column_and_another_maximum_is_said(platfo
 
 def test_a_key_that_the_platform_does_not_know_sends_nothing(platform, tmp_path):
     key(tmp_path / "tool.pem")
-    with pytest.raises(GradingError, match=r"lms\.example\.org did not take the grades: .*Compare .*lti\.toml"):
+    with pytest.raises(GradingError, match=r"lms\.example\.org did not accept the grades: .*Compare .*lti\.toml"):
         send_grades(Course(tmp_path, tmp_path), "tiny", tmp_path / "lti.toml")
     assert received(platform) == {"columns": [], "scores": {}}
 

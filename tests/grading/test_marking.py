@@ -102,7 +102,7 @@ def test_marks_are_written_once_with_their_author_and_second_marks_only_compared
     files = [fill_in(course, name, lambda share: 2 if share.second and share.student < "student3" else 1)
              for name in ("mary", "john")]  # fmt: skip
     said = take(course, ASSIGNMENT, files)
-    assert "24 new marks, 0 answers without one" in said
+    assert "24 new marks, 0 answers still unmarked" in said
     expected = cohen_kappa_score([1] * 12, [2] * 6 + [1] * 6)
     assert f"Cohen's kappa {expected:.2f}" in said
     for row in rows(course, ASSIGNMENT):

@@ -146,7 +146,7 @@ def test_assistants_get_a_line_for_each_criterion_and_cannot_mark_one_alone(cour
             {("ada", "rows"): ("2", ""), ("ada", "reason"): ("1.5", "")},
             "the mark is '1.5'; expected a number from 0 to 1",
         ),
-        ({("ada", "task"): ("1", "#no-raeson")}, "no comment named 'no-raeson'; there are no-reason, see"),
+        ({("ada", "task"): ("1", "#no-raeson")}, "no comment named 'no-raeson'; known names: no-reason, see"),
     ):
         with pytest.raises(GradingError, match=says):
             take(course, ASSIGNMENT, [marked(course, tmp_path, marks)])
@@ -161,7 +161,7 @@ def test_the_mark_comes_back_by_criterion_with_the_texts_of_named_comments(cours
         ("bela", "rows"): ("1", "#no-reason"), ("bela", "reason"): ("0", "#no-reason"),
     }  # fmt: skip
     said = take(course, ASSIGNMENT, [marked(course, tmp_path, marks)])
-    assert "3 new marks, 1 answer without one" in said
+    assert "3 new marks, 1 answer still unmarked" in said
     assert {row.outcome.student: row.scores["essay"][0] for row in rows(course, ASSIGNMENT)} == {"ada": 2.5, "bela": 1}
     page = Pages(course, ASSIGNMENT, LOG)
     assert page.make(Outcome("ada", Verdict.GRADED)) == ""

@@ -10,7 +10,7 @@ from grading.exam.window import IN_TIME, Exam, exam_of
 from grading.gradebook.lookup import submitted_work
 from grading.report import Row
 
-MIN_COMPARED = 10  # submissions in time; with fewer, the median means little
+MIN_COMPARED = 10  # submissions within the window; with fewer, the median means little
 SHARE = 1 / 3  # of the median time
 
 
@@ -27,7 +27,7 @@ def fast_students(course: Course, assignment: str, rows: Sequence[Row]) -> tuple
     """Return who was far faster than the class and did well, the fastest first, and a sentence on what was compared."""
     exam = exam_of(course, assignment)
     if exam is None:
-        return [], "This is not an exam, so it has no beginning from which time could be counted."
+        return [], "This is not an exam, so there is no start time to count from."
     url = course.config().CourseDirectory.db_url
     came = {work.student: work.came for work in submitted_work(url) if work.assignment == assignment and work.came}
     return _fast(exam, came, rows)

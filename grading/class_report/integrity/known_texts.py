@@ -55,7 +55,7 @@ class KnownTexts:
 
 
 def known_texts(course: Course, assignment: str) -> KnownTexts:
-    """Return what is known on this machine."""
+    """Return the known texts on this machine."""
     texts, unread = list(_given(course, assignment)), []
     for name in course.files.names(course.folder / FOLDER):
         try:

@@ -1,4 +1,4 @@
-"""The page that puts evidence side by side: who is alike, known texts, shortcuts, and answers that came fast."""
+"""The page that puts evidence side by side: whose work is alike, known texts, shortcuts, and fast answers."""
 
 import re
 from collections import defaultdict
@@ -25,7 +25,7 @@ SHORTCUT = re.compile(rf": cell .+?, line \d+: |{re.escape(ANOTHER_ORDER.partiti
 
 @dataclass
 class Evidence:
-    """What there is about one student, of each kind."""
+    """The evidence of each kind about one student."""
 
     student: str
     alike: list[str] = field(default_factory=list)
@@ -47,7 +47,7 @@ def integrity_page(
     Args:
         course: the class.
         assignment: its name.
-        rows: what the class got.
+        rows: the results of the class.
         similarity: which submissions are nearly the same.
         folder: where the page goes; the links to the feedback pages start there.
         book: the address of the built book, or "" for no link to the process to follow.
@@ -80,7 +80,7 @@ def matches(course: Course, assignment: str, students: Sequence[str], known: Kno
 def evidence(
     rows: Sequence[Row], similarity: SimilarityReport, shared: Iterable[Match], fast: Iterable[Fast]
 ) -> list[Evidence]:
-    """Return what there is about each student about whom there is something, most kinds first."""
+    """Return the evidence about each student for whom there is any, most kinds first."""
     found = _Found()
     for pair in similarity.pairs:
         found[pair.first].alike.append(pair.second)

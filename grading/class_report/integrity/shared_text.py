@@ -72,7 +72,7 @@ def _passages(
 ) -> Iterator[tuple[int, Passage]]:
     """Yield the stretches of a cell that are in a known text, each with the number of that text."""
     hits = [(i, *index[run]) for i, run in enumerate(words.runs) if run in index]
-    for (n, _), group in groupby(hits, key=lambda hit: (hit[1], hit[2] - hit[0])):  # as far apart in both texts
+    for (n, _), group in groupby(hits, key=lambda hit: (hit[1], hit[2] - hit[0])):  # equally far apart in both
         stretch = list(group)
         (i, _, at), length = stretch[0], stretch[-1][0] - stretch[0][0] + RUN
         here, there = words.excerpt(i, i + length - 1), sources[n].excerpt(at, at + length - 1)
