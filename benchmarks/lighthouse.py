@@ -1,7 +1,8 @@
 """Measure the built book with Lighthouse, on an emulated phone: `python benchmarks/lighthouse.py`.
 
 The pages of `_build/html` are served compressed on this machine. Lighthouse comes from npm, into a folder that is
-removed afterwards; without Node.js there is nothing to measure with. `--write` puts the table into the README here.
+removed afterwards; without Node.js there is nothing to measure with. `--write` puts the rows into the table of the
+README here, where the rows of other pages stay.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 from statistics import median
@@ -21,15 +23,12 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "book"), str(ROOT / "book")]  # the server and the browser of the book's tests
 
 from _tools.chromium import CHROMIUM_COMMANDS, FLAGS  # noqa: E402
-from pages import lessons  # noqa: E402
+from pages import moved, pages  # noqa: E402
 from served import served  # noqa: E402
 
 LIGHTHOUSE = "lighthouse@12.8.2"
-PAGES = (
-    "book/index.html",
-    *(f"{lesson}.html" for lesson in lessons()),
-    *("book/api.html", "exercises/02-self-attention/self-attention.html", "search.html"),
-)
+# All but those that lead elsewhere, or that ask search engines to leave them out.
+PAGES = sorted({*pages()} - {"index.html", "404.html", *moved()})
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
 METRICS = {  # heading: audit, and what its number is divided by
     "first paint, s": ("first-contentful-paint", 1000),
@@ -70,21 +69,24 @@ def measured(program: Path, address: str, chromium: str) -> dict[str, float]:
     return scores | {head: found["audits"][audit]["numericValue"] / by for head, (audit, by) in METRICS.items()}
 
 
-def table(rows: dict[str, dict[str, float]]) -> str:
-    """Return the pages and their numbers, a row each."""
-    heads = ["page", *next(iter(rows.values()))]
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
-    for page, numbers in rows.items():
-        lines.append([f"`{page}`", *(f"{value:.{0 if value >= 10 else 2}f}" for value in numbers.values())])
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+def row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
 
 
-def write(text: str) -> None:
-    """Put the table into the README, between its markers."""
+def table(rows: dict[str, str]) -> str:
+    """Return the rows of the pages below their heads."""
+    heads = ["page", *CATEGORIES, *METRICS]
+    return "\n".join([row(heads), row(["---", *["---:"] * (len(heads) - 1)]), *(rows[page] for page in sorted(rows))])
+
+
+def write(rows: dict[str, str]) -> None:
+    """Put the rows into the table of the README, and drop those of pages that the book no longer has."""
     before, found, rest = README.read_text(encoding="utf-8").partition(BEGIN)
-    _, closed, after = rest.partition(END)
+    old, closed, after = rest.partition(END)
     if not (found and closed):
         raise RuntimeError(f"{README} has no pair of lines {BEGIN.strip()} and {END.strip()}")
+    measured_before = {line.split("`")[1]: line for line in old.splitlines() if line.startswith("| `")}
+    text = table({page: line for page, line in (measured_before | rows).items() if page in PAGES})
     where = (
         f"{os.cpu_count()} cores, {platform.system()} on {platform.machine()}, {date.today():%-d %B %Y}, {LIGHTHOUSE}"
     )
@@ -93,11 +95,9 @@ def write(text: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "pages", nargs="*", default=PAGES, help="addresses below _build/html (default: the chapters and some others)"
-    )
+    parser.add_argument("pages", nargs="*", default=PAGES, help="addresses below _build/html (default: all)")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each page (default: %(default)s)")
-    parser.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
+    parser.add_argument("--write", action="store_true", help="put the rows into the table of benchmarks/README.md")
     given = parser.parse_args()
     chromium = browser()
     with tempfile.TemporaryDirectory() as folder, served(ROOT / "_build" / "html") as site:
@@ -105,11 +105,12 @@ def main() -> None:
         rows = {}
         for page in given.pages:
             runs = [measured(program, site + page, chromium) for _ in range(given.repeats)]
-            rows[page] = {name: median(run[name] for run in runs) for name in runs[0]}
-            print(page, *(f"{name} {value:.4g}" for name, value in rows[page].items()), sep="  ", flush=True)
+            numbers = {name: median(run[name] for run in runs) for name in runs[0]}
+            rows[page] = row([f"`{page}`", *(f"{value:.{0 if value >= 10 else 2}f}" for value in numbers.values())])
+            print(page, *(f"{name} {value:.4g}" for name, value in numbers.items()), sep="  ", flush=True)
     print(f"\n{table(rows)}")
     if given.write:
-        write(table(rows))
+        write(rows)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """A Sphinx extension: give the pages that have an explorer its style and its script, and no other page.
 
 The explorer is written as modules, in ``_explorer``. While a page is opened as a file, which is how many open the book
-first, browsers load no module from another file. So the modules become one script, which all pages share. In print, the
-tables that Python wrote are kept.
+first, browsers load no module from another file. So the modules become one script, which all pages share. A page loads
+it when the reader comes near an element (``_explorer/near.js``). In print, the tables that Python wrote are kept.
 
 The weights of all heads of a model are as large as the rest of a page. They get a script of their own, which runs
-before the explorer's, so that the text need not wait for them.
+before the explorer's.
 
 The models that run in a page are fetched only when the reader asks for them: script, weights and style. The weights of
 the decoder are megabytes, so they are a file of their own, which the decoder's worker fetches and the browser keeps.
@@ -59,16 +59,14 @@ def write_script(app: Sphinx) -> None:
 
 
 def add_to_page(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
-    """Add script and style to a page that has an element."""
+    """Add style and scripts to a page that has an element."""
     body = context.get("body", "")
     if app.builder.name != "html":
         return
-    for script, elements in SCRIPTS.items():
-        if not any(f"<{element}>" in body for element in elements):
-            continue
+    if any(f"<{element}>" in body for elements in SCRIPTS.values() for element in elements):
         app.add_css_file(EXPLORER_STYLE)
-        app.add_js_file(script)
-        context["body"] = with_weights_apart(app, f"explorer/{page.replace('/', '-')}.js", body)
+        app.add_js_file(None, body=bundle([EXPLORER_SOURCES / "near.js"]))
+        context["body"] = with_scripts_named(app, page, context)
     if on_demand := ON_DEMAND.search(body):
         app.add_js_file(None, body=bundle([EXPLORER_SOURCES / "loader.js"]))
         write = with_translator_apart if on_demand[1] == "attention-dates" else with_decoder_apart
@@ -110,14 +108,25 @@ def _zipped(text: str) -> int:
     return len(gzip.compress(text.encode(), 6))
 
 
-def with_weights_apart(app: Sphinx, path: str, body: str) -> str:
-    """Return the body of a page without the weights of heads; they go into a script that fills them in."""
-    weights = HEAD_WEIGHTS.findall(body)
-    if not weights:
-        return body
-    _write(app, path, f"{{ const weights = {json.dumps(weights)};\n{FILL_HEADS} }}\n")
-    app.add_js_file(path, priority=400)  # before the explorer's script
-    return HEAD_WEIGHTS.sub("", body)
+def with_scripts_named(app: Sphinx, page: str, context: dict[str, Any]) -> str:
+    """Return the body of a page where each element names its scripts, in the order in which they have to run.
+
+    The weights of heads are taken out of the body; they go into a script of the page that fills them in.
+    """
+    body: str = context["body"]
+    first: list[str] = []
+    if weights := HEAD_WEIGHTS.findall(body):
+        path, fill = (
+            f"explorer/{page.replace('/', '-')}.js",
+            f"{{ const weights = {json.dumps(weights)};\n{FILL_HEADS} }}\n",
+        )
+        _write(app, path, fill)
+        body, first = HEAD_WEIGHTS.sub("", body), [_address(context, path, fill)]
+    for script, elements in SCRIPTS.items():
+        content = Path(app.outdir, "_static", script).read_text(encoding="utf-8")
+        addresses = " ".join([*first, _address(context, script, content)])
+        body = re.sub(rf"<({'|'.join(elements)})>", rf'<\1 data-scripts="{addresses}">', body)
+    return body
 
 
 def model_script(name: str, config: str, worker: str, element: str) -> str:

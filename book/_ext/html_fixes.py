@@ -35,6 +35,9 @@ IN_BROWSER_BOX = re.compile(r'<div class="in-browser.*?</div>', re.DOTALL)
 # Inline scripts read what this script sets, so it cannot wait for the page.
 NOT_DEFERRED = "documentation_options.js"
 
+# Scripts that Sphinx's extensions add to each page, and what a page has on which they work.
+NEEDED_BY = {"design-tabs.js": "sd-tab-set", "copybutton.js": "<pre", "clipboard.min.js": "<pre"}
+
 PLAIN_PYGMENTS_CLASSES = ("n", "nn", "nx", "p", "pm", "w")  # classes of Pygments that have the colour of text
 
 MARKUP_FIXES = (
@@ -137,9 +140,16 @@ def complete_page(app: Sphinx, pagename: str, _template: str, context: dict[str,
         context["body"] = fix_markup(context["body"])
     if "generate_toctree_html" in context:
         context["generate_toctree_html"] = with_labelled_arrows(context["generate_toctree_html"])
+    context["script_files"] = [one for one in context["script_files"] if is_needed(one, context.get("body", ""))]
     for script in context["script_files"]:
         if getattr(script, "filename", "") and not str(script.filename).endswith(NOT_DEFERRED):
             script.attributes["defer"] = "defer"
+
+
+def is_needed(script: Any, body: str) -> bool:
+    """Tell whether there is something on a page for a script to work on."""
+    name = str(getattr(script, "filename", "")).rpartition("/")[2]
+    return NEEDED_BY.get(name, "") in body
 
 
 def end_with_slash(_app: Sphinx, config: Config) -> None:

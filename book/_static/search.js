@@ -1,5 +1,6 @@
 // The search: ranks the sections with MiniSearch, corrects a mistyped word, and shows the words where they occur.
 (() => {
+  const entries = /** @type {HTMLScriptElement} */ (document.currentScript).dataset.entries ?? "";
   const MOST_HITS = 30;
   const LEAST_SHARE = 0.01; // of the best hit's score
   const EXCERPT = 180; // characters
@@ -112,10 +113,18 @@
     Object.assign(summary, { className: "search-summary", role: "status", textContent: "Searching…" });
     list.ariaLabel = "Sections found";
     document.getElementById("search-results")?.append(summary, list);
-    // Screen readers announce a change of the summary, so it is on the page before the result is.
-    setTimeout(() => {
+    // The sections are twice as large as a page, so they are loaded only for a search. Screen readers announce a change
+    // of the summary, so it is on the page before the result is.
+    const script = document.createElement("script");
+    script.onload = () => {
       index.addAll(window.SEARCH_ENTRIES);
       show(query, summary, list);
-    });
+    };
+    script.onerror = () => {
+      summary.textContent =
+        "The index of the search could not be loaded. Check your connection, then reload this page.";
+    };
+    script.src = entries;
+    document.head.append(script);
   });
 })();

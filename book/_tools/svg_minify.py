@@ -8,6 +8,8 @@ draws a picture when the reader comes near it. A browser without scripts shows a
 """
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from xml.etree import ElementTree as Tree
 
 SVG_NAMESPACE, XLINK_NAMESPACE = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
@@ -23,6 +25,9 @@ LONG_DECIMAL = re.compile(r"-?\d+\.\d{3,}")
 TRANSLATION = re.compile(r"translate\([^)]*\)")
 REFERENCED_ID = re.compile(r'(?:href="|url\()#([^")]+)')
 SPACES = re.compile(r"\s+")
+POLYLINE = re.compile(r"M [-\d.]+ [-\d.]+(?: L [-\d.]+ [-\d.]+)+")
+POINT = re.compile(r"[ML] (\S+) (\S+)")
+Point = tuple[float, float]
 
 Tree.register_namespace("", SVG_NAMESPACE[1:-1])
 
@@ -79,7 +84,7 @@ def _shorten(element: Tree.Element, outlines: dict[str, str | None]) -> None:
     of = element.attrib
     for name in ("x", "y", "d"):
         if name in of:
-            of[name] = SPACES.sub(" ", _rounded(of[name])).strip()
+            of[name] = POLYLINE.sub(_short_line, SPACES.sub(" ", _rounded(of[name])).strip())
     if "transform" in of:
         of["transform"] = TRANSLATION.sub(lambda found: _rounded(found[0]), of["transform"])
     if to := of.pop(f"{XLINK_NAMESPACE}href", None):
@@ -91,6 +96,33 @@ def _shorten(element: Tree.Element, outlines: dict[str, str | None]) -> None:
 
 def _rounded(text: str) -> str:
     return LONG_DECIMAL.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), text)
+
+
+def _short_line(line: re.Match[str]) -> str:
+    """Return a line as its first point and the steps between points, which repeat more often than places do."""
+    points = list(_needed((float(x), float(y)) for x, y in POINT.findall(line[0])))
+    steps = (_rounded(f"{x - x0:.9f} {y - y0:.9f}") for (x0, y0), (x, y) in pairwise(points))
+    start = " ".join(line[0].split(" ", 3)[:3])
+    return f"{start} l {' '.join(steps)}"
+
+
+def _needed(points: Iterable[Point]) -> Iterator[Point]:
+    """Yield the points of a line without those that change nothing: on a level or upright part, or there twice."""
+    points = iter(points)
+    before, point = next(points), next(points)
+    yield before
+    for after in points:
+        if not _is_between(before, point, after):
+            yield point
+            before = point
+        point = after
+    yield point
+
+
+def _is_between(before: Point, point: Point, after: Point) -> bool:
+    """Tell whether a point is on the way from one to another, of the same x or the same y."""
+    (x0, y0), (x, y), (x1, y1) = before, point, after
+    return (x0 == x == x1 and min(y0, y1) <= y <= max(y0, y1)) or (y0 == y == y1 and min(x0, x1) <= x <= max(x0, x1))
 
 
 def _drop_invisible(parent: Tree.Element) -> None:

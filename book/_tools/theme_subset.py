@@ -1,6 +1,7 @@
 """Cut the theme down to what the pages use: of its 700 kB, compressed, about 20 remain.
 
-The style sheet keeps the rules that some page may need, and the font of icons keeps the icons that these rules show.
+A style sheet keeps the rules that some page may need, and the font of icons keeps the icons that these rules show. The
+style sheets of Sphinx and its extensions are cut down in the same way.
 """
 
 import re
@@ -17,6 +18,8 @@ from _tools.font_subset import write_font
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
 THEME_CSS = Path("styles", "pydata-sphinx-theme.css")
 THEME_JS = Path("scripts", "pydata-sphinx-theme.js")
+# Style sheets that Sphinx copies into each build, below ``_static``.
+OTHER_CSS = ("basic.css", "mystnb.*.css", "sphinx-design.min.css", "styles/sphinx-book-theme.css")
 # The theme's script looks at every box of code and output whenever anything on a page changes, which lays out the whole
 # page. This function of it goes; _static/course.js does the same for the boxes that change.
 SCROLL_TABSTOPS = re.compile(r'(function \w+\(\)\{)const e=\(\)=>\{document\.querySelectorAll\(\["pre",.*?,e\(\)\}')
@@ -35,12 +38,15 @@ Nodes = list[Any]  # of tinycss2, which has no types
 def trim(site: Path) -> None:
     """Write the theme's style sheet, script and icons anew, with what some page of the site may need.
 
-    All are read where the theme is installed, so that it does not matter what an earlier build has left here.
+    The theme's are read where it is installed, so that it does not matter what an earlier build has left here. The
+    other style sheets are written anew by each build.
     """
-    static = site / "_static"
-    style = used_rules((THEME / THEME_CSS).read_text(encoding="utf-8"), words_of(site)) + FONT_FACE
+    static, words = site / "_static", words_of(site)
+    style = used_rules((THEME / THEME_CSS).read_text(encoding="utf-8"), words) + FONT_FACE
     (static / THEME_CSS).write_text(style, encoding="utf-8")
     (static / THEME_JS).write_text(without_stops((THEME / THEME_JS).read_text(encoding="utf-8")), encoding="utf-8")
+    for sheet in [path for name in OTHER_CSS for path in static.glob(name)]:
+        sheet.write_text(used_rules(sheet.read_text(encoding="utf-8"), words), encoding="utf-8")
     for unused in [*(static / FONTS).glob("fa-*"), *(static / "scripts").glob("fontawesome.js*")]:
         unused.unlink()
     other = (static / "styles" / "sphinx-book-theme.css").read_text(encoding="utf-8")
@@ -72,6 +78,7 @@ def used_rules(style: str, words: set[str]) -> str:
     """Return a style sheet without its icon fonts and the rules whose classes do not occur among these words."""
 
     def occurs(name: str) -> bool:  # a script may compose a name: bs-tooltip and -auto
+        name = name.lstrip("-")  # -Color-Red, which colours what a cell printed
         parts = name.split("-")
         return name in words or any("-".join(parts[:count]) in words for count in range(2, len(parts)))
 

@@ -11,6 +11,18 @@ HEAR = """
 """
 
 
+# The elements whose scripts a page loads when the reader comes near.
+LOADED_NEAR = ("attention-explorer", "attention-heads", "attention-tiles")
+
+
+def come_near(page, *tags):
+    """Scroll to elements with these tags, wait until they have started, and scroll back."""
+    for one in page.locator(", ".join(tags)).all():
+        one.scroll_into_view_if_needed()
+        one.locator(".attn").wait_for()
+    page.evaluate("scrollTo(0, 0)")
+
+
 class OpenElement:
     """An element, by its tag, what went wrong on its page, and what the page loaded."""
 

@@ -9,6 +9,7 @@ from axe import AXE, SAME_LOOK, go_dark, violations
 from browser_tab import tab
 from cut_off import UNHINTED, WIDTH, cut_off
 from fontTools.ttLib import TTFont
+from open_element import LOADED_NEAR, come_near
 from pages import HTML, moved, pages
 
 # Formulas in view that take no room or were not understood, and TeX that a reader sees.
@@ -38,7 +39,7 @@ SMALLEST_LETTERS = """[...document.querySelectorAll('.picture')].map(picture => 
     const points = [...svg.innerHTML.matchAll(/scale\\((0\\.\\d+) -0\\.\\d+\\)/g)].map(one => 100 * one[1]);
     return [Math.min(...points) * svg.clientWidth / units, picture.ariaLabel.slice(0, 80)];
 }).filter(([pixels, _]) => pixels < 7)"""
-HEAVIEST = 500_000  # bytes, compressed, with nothing in the browser's cache
+HEAVIEST = 250_000  # bytes, compressed, with nothing in the browser's cache
 MOST_SHIFT = 0.1  # what counts as good
 
 
@@ -71,6 +72,7 @@ def look_around(page, wrong, loads) -> Visit:
     shift, width = page.evaluate("[window.shifted, document.documentElement.scrollWidth]")
     sideways = page.evaluate(SIDEWAYS_CODE)
     formulas_wrong, unsized = page.evaluate(WRONG_FORMULAS), page.evaluate(UNSIZED)
+    come_near(page, *LOADED_NEAR)
     page.evaluate(AXE)
     barriers = {"light, phone": violations(page)}
     papers = {"light": brightness(page)}

@@ -11,6 +11,7 @@ import pytest
 from _tools.explorer import WEIGHT_STEPS, attended, explorer, packed
 from axe import AXE, go_dark, violations
 from browser_tab import tab
+from open_element import come_near
 from pages import HTML, pages, text
 
 import attnlib
@@ -71,7 +72,7 @@ class Explorer:
     def __init__(self, page, wrong):
         self.page, self.wrong = page, wrong
         self.element = page.locator("attention-explorer")
-        self.element.locator(".attn").wait_for()
+        come_near(page, "attention-explorer")
         self.element.locator("details").evaluate_all("all => all.forEach(one => (one.open = true))")
         self.sentence = self.element.get_by_label("Sentence")
         self.sentence.focus()
@@ -664,7 +665,7 @@ def minilm():
 @pytest.fixture
 def view(opened):
     page, wrong = opened(f"book/{HEADS}.html")
-    page.locator("attention-heads .attn").wait_for()
+    come_near(page, "attention-heads")
     return page, page.locator("attention-heads"), wrong
 
 
@@ -746,6 +747,7 @@ def test_a_small_picture_has_a_pixel_for_each_weight(view, minilm):
 
 def test_on_a_phone_the_corner_of_the_overview_keeps_its_words_whole(opened):
     page, _ = opened(f"book/{HEADS}.html", width=390)
+    come_near(page, "attention-heads")
     corner = page.locator(".attn-overview thead td").bounding_box()
     assert corner["width"] > 30  # "layer ↓"
     assert corner["height"] < 60  # not a letter a line
@@ -778,8 +780,9 @@ def test_packed_weights_still_sum_to_one_and_are_near():
 
 def test_the_weights_of_all_heads_are_few_and_no_part_of_the_page():
     page, file = text(f"book/{HEADS}.html"), f"explorer/book-{HEADS}.js"
-    assert '<attention-heads><script type="application/json"></script>' in page
-    assert page.index(file) < page.index("explorer/explorer.js")
+    (named,) = re.findall(r'<attention-heads data-scripts="([^"]*)"><script type="application/json"></script>', page)
+    scripts = [one.partition("?")[0].removeprefix("../_static/") for one in named.split()]
+    assert scripts == [file, "explorer/explorer.js"]
     script = (HTML / "_static" / file).read_text(encoding="utf-8")
     assert len(gzip.compress(script.encode(), 6)) < 100_000
     (data,) = json.loads(re.search(r"const weights = (.*);", script)[1])
@@ -804,7 +807,7 @@ PLACES = [
 def test_axe_finds_nothing_in_what_a_reader_has_changed(opened, chapter, tag):
     """How it opens is looked at with the rest of its page: on a phone by day, wide at night. Here, the other way."""
     page, wrong = opened(f"book/{chapter}.html")
-    page.locator(f"{tag} .attn").wait_for()
+    come_near(page, tag)
     if tag == "attention-explorer":
         explorer = Explorer(page, wrong).reveal()
         explorer.element.locator(".attn-numbers input").first.fill("nothing good")
@@ -821,7 +824,7 @@ def test_axe_finds_nothing_in_what_a_reader_has_changed(opened, chapter, tag):
 
 def test_axe_would_find_a_fault(opened):
     page, _ = opened("book/positions.html")
-    page.locator("attention-explorer .attn").wait_for()
+    come_near(page, "attention-explorer")
     page.locator("attention-explorer details").evaluate_all("all => all.forEach(one => (one.open = true))")
     page.evaluate(AXE)
     page.evaluate(ALONE, "attention-explorer")
@@ -832,7 +835,7 @@ def test_axe_would_find_a_fault(opened):
 @pytest.mark.parametrize(("chapter", "tag"), PLACES)
 def test_a_phone_scrolls_tables_and_not_the_page(opened, chapter, tag):
     page, wrong = opened(f"book/{chapter}.html", width=360)
-    page.locator(f"{tag} .attn").wait_for()
+    come_near(page, tag)
     if tag == "attention-explorer":
         explorer = Explorer(page, wrong).reveal()
         explorer.sentence.fill("a sentence of twelve words with incomprehensibilities for a small telephone screen")
@@ -843,7 +846,7 @@ def test_a_phone_scrolls_tables_and_not_the_page(opened, chapter, tag):
 @pytest.mark.parametrize(("chapter", "tag"), PLACES)
 def test_nothing_moves_by_itself(opened, chapter, tag):
     page, _ = opened(f"book/{chapter}.html")
-    page.locator(f"{tag} .attn").wait_for()
+    come_near(page, tag)
     moving = """
         tag => [...document.querySelectorAll(tag + " *")].map(e => getComputedStyle(e))
             .filter(s => (s.animationName !== "none" && !s.animationTimeline.startsWith("scroll(")) ||
@@ -868,12 +871,17 @@ def test_the_script_is_loaded_where_it_is_needed_and_nowhere_else():
         assert {name for name in pages() if re.search(what, text(name))} == where, what
 
 
-def test_all_pages_share_one_deferred_script_and_hold_none_of_it():
-    scripts = [
-        re.findall(r"<script[^>]*explorer/explorer\.js[^>]*>", text(f"book/{place}.html")) for place, _ in PLACES
-    ]
-    assert all(len(found) == 1 and 'defer="defer"' in found[0] and "type=" not in found[0] for found in scripts)
-    assert len({re.search(r"explorer\.js\?v=(\w+)", found)[1] for (found,) in scripts}) == 1
+def test_all_pages_share_one_script_hold_none_of_it_and_load_it_when_the_reader_comes_near(opened):
+    places = {place: text(f"book/{place}.html") for place, _ in PLACES}
+    assert {len(re.findall("explorer/explorer.js", page)) for page in places.values()} == {1}
+    assert len({re.search(r"explorer\.js\?v=(\w+)", page)[1] for page in places.values()}) == 1
+    page, wrong = opened("book/masks.html", width=390)
+    loaded = page.locator("script[src*='explorer/']")
+    assert page.locator("attention-explorer").bounding_box()["y"] > 2 * 900
+    assert loaded.count() == 0
+    come_near(page, "attention-explorer")
+    assert loaded.count() == 1
+    assert not wrong
     assert not [place for place, _ in PLACES if "customElements.define(" in text(f"book/{place}.html")]
 
 
@@ -881,7 +889,7 @@ def test_all_pages_share_one_deferred_script_and_hold_none_of_it():
 def test_it_starts_on_a_page_that_is_opened_as_a_file(browser, chapter, tag):
     page = browser.new_page()
     page.goto((HTML / "book" / f"{chapter}.html").as_uri(), wait_until="domcontentloaded")
-    page.locator(f"{tag} .attn").wait_for(timeout=300_000)
+    come_near(page, tag)
     page.close()
 
 

@@ -192,8 +192,19 @@ def test_a_search_loads_little_and_other_pages_load_nothing_of_it(opened, browse
         page.goto(f"{site}book/masks.html")
         page.wait_for_load_state("networkidle")
         assert not [load.url for load in loads if load.url.partition("?")[0].endswith(ours)]
+        page.goto(f"{site}search.html")
+        page.wait_for_load_state("networkidle")
+        assert not [load.url for load in loads if load.url.endswith("search-entries.js")]
         page.goto(f"{site}search.html?q=softmax")
         page.wait_for_selector(HITS)
-        bytes_loaded = [load.sizes()["responseBodySize"] for load in loads if load.url.endswith(ours)]
+        bytes_loaded = {load.url: load.sizes()["responseBodySize"] for load in loads if load.url.endswith(ours)}
         assert len(bytes_loaded) == len(ours)
-        assert 10_000 < sum(bytes_loaded) < LARGEST
+        assert 10_000 < sum(bytes_loaded.values()) < LARGEST
+
+
+def test_a_reader_is_told_when_the_index_does_not_arrive(browser, site):
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.route("**/search-entries.js", lambda route: route.abort())
+        page.goto(f"{site}search.html?q=softmax")
+        expect(page.get_by_role("status")).to_contain_text("could not be loaded")

@@ -23,6 +23,7 @@ def curves():
     figure, ax = plt.subplots(figsize=(5, 3))
     ax.plot([0, 1, 2.5], [1, 0.123456, 0.7], marker="o", linestyle="--", linewidth=7, label=r"$x_i^{2}$ of two words")
     ax.fill_between([0, 1, 2.5], [0.2, 0.1, 0.4], hatch="//", alpha=0.4)
+    ax.fill_between(np.linspace(0, 2, 60), np.repeat([0.6, 0.9, 0.5], 20), 0.8, step="post")
     ax.set(title="√2 — a − b", xlabel="no  letters", yscale="log")
     ax.legend()
     return figure
@@ -77,6 +78,21 @@ def test_an_upright_phone_turns_a_wide_picture_and_shows_it_larger(browser, widt
         square = page.locator(".picture svg >> nth=1").bounding_box()
         assert square["width"] == pytest.approx(square["height"], abs=1)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(
+    ("line", "short"),
+    [
+        ("M 0 0 L 0 0 L 1 0 L 2 0 L 2 5", "M 0 0 l 2 0 0 5"),
+        ("M 0 0 L 0 5 L 0 3", "M 0 0 l 0 5 0 -2"),  # it turns back, so its point is a corner
+        ("M 1 1 L 1 1", "M 1 1 l 0 0"),  # a dot
+        ("M 0.1 0.2 L 0.3 0.1 L 1 1 z", "M 0.1 0.2 l 0.2 -0.1 0.7 0.9 z"),
+        ("M 1 2 L 3 4 M 9 9 L 8 8 C 1 2 3 4 5 6 L 5 5", "M 1 2 l 2 2 M 9 9 l -1 -1 C 1 2 3 4 5 6 L 5 5"),
+    ],
+)
+def test_a_line_keeps_its_corners_as_steps(line, short):
+    picture = f'<div class="picture"><svg xmlns="http://www.w3.org/2000/svg"><path d="{line}"/></svg></div>'
+    assert re.findall(r' d="([^"]*)"', minify_pictures(picture)) == [short]
 
 
 def drawing(wide, high, points=10):

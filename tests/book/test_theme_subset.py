@@ -24,6 +24,7 @@ pytestmark = pytest.mark.slow
         (":is(.a,.b:not(.c)) p{x:1}.b{x:2}", {"a"}, ":is(.a,.b:not(.c)) p{x:1}"),
         ('a[href$=".pdf"]{x:1}', set(), 'a[href$=".pdf"]{x:1}'),
         (".bs-tip-auto{x:1}.bs-other{x:2}", {"bs-tip", "bs"}, ".bs-tip-auto{x:1}"),
+        (".-Color-Red{x:1}.-Color-Blue{x:2}", {"Color-Red"}, ".-Color-Red{x:1}"),
         ("@keyframes turn{0%{x:1}to{x:2}}", set(), "@keyframes turn{0%{x:1}to{x:2}}"),
         ('@font-face{src:url("a.woff")}', set(), '@font-face{src:url("a.woff")}'),
         ("/*! by a.com, b */.a,.b{x:1}", {"b"}, "/*! by a.com, b */.b{x:1}"),

@@ -18,6 +18,10 @@ class Tiles(OpenElement):
 
     TAG = "attention-tiles"
 
+    def __init__(self, page, wrong):
+        super().__init__(page, wrong)
+        self.element.scroll_into_view_if_needed()
+
     def choose(self, label, value):
         self.element.get_by_label(label, exact=True).select_option(value)
 

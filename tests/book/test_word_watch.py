@@ -23,6 +23,7 @@ class Watch(OpenElement):
 
     def __init__(self, page, wrong):
         super().__init__(page, wrong)
+        self.element.scroll_into_view_if_needed()
         self.element.locator(".attn-canvas svg rect").first.wait_for()
 
     def formula(self):

@@ -1,0 +1,25 @@
+// Loads the scripts of an interactive element when the reader comes near it. They are as large as a short page. An
+// address with a fragment may ask for what an element shows, so it loads them at once.
+/** @param {HTMLElement} element */
+function load({ dataset }) {
+  const sources = (dataset.scripts ?? "").split(" ").filter((src) => !document.querySelector(`script[src="${src}"]`));
+  sources.forEach((src) =>
+    document.head.append(Object.assign(document.createElement("script"), { src, async: false }))
+  );
+}
+
+const near = new IntersectionObserver((seen) => {
+  seen.filter((one) => one.isIntersecting).forEach(({ target }) => {
+    near.unobserve(target);
+    load(/** @type {HTMLElement} */ (target));
+  });
+}, { rootMargin: "100%" });
+
+document.addEventListener("DOMContentLoaded", () => {
+  /** @type {NodeListOf<HTMLElement>} */
+  const elements = document.querySelectorAll("[data-scripts]");
+  const all = () => location.hash && elements.forEach(load);
+  elements.forEach((one) => near.observe(one));
+  addEventListener("hashchange", all);
+  all();
+});
