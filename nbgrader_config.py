@@ -36,9 +36,9 @@ c.GenerateAssignment.permissions = 444  # in octal digits: nobody works in what 
 c.ExportPlugin.to = str(course.folder / "grades.csv")
 
 # nbgrader's own steps, but for those that read a submission and run it, as `python -m grading run` does for a class.
-c.Autograde.sanitize_preprocessors = ["grading.autograde.Admit"]
+c.Autograde.sanitize_preprocessors = ["grading.autograde_preprocessors.Admit"]
 c.Autograde.autograde_preprocessors = [
-    "grading.autograde.Grade",
+    "grading.autograde_preprocessors.Grade",
     "nbgrader.preprocessors.SaveAutoGrades",
     "nbgrader.preprocessors.AssignLatePenalties",
     "grading.rendering.Sanitize",

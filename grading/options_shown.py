@@ -5,13 +5,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from attnlib.checks.options import OWN_LETTERS, Options, Question, option_texts
+from attnlib.checks.options import OWN_LETTERS, Options, Question, option_texts, question_in
 from attnlib.checks.student import normal
 from grading._untyped import NotebookNode, is_solution
 from grading.graded_cell import GradedCell
 from grading.task import Answered
 
-SHOWS_OPTIONS = re.compile(r"""show_options\(["']([\w-]+)["']\)""")
 OPTION = re.compile(rf"^([{OWN_LETTERS}])\. (.+)$", re.MULTILINE)  # as the options of a question are shown as text
 MAX_STATED = 200  # characters of an id, none of which is longer
 ANOTHER_ORDER = "its options were shown in the order of another student: {!r}"
@@ -20,8 +19,7 @@ SAVED_ORDER = "the options saved in it are not in the order of {!r}, in which it
 
 def question_shown(cell: NotebookNode) -> str:
     """Return the question whose options a cell of the assignment shows, or "" if it does not show any."""
-    found = SHOWS_OPTIONS.fullmatch(cell.source.strip())
-    return found[1] if found and "nbgrader" in cell.metadata and not is_solution(cell) else ""
+    return question_in(cell.source) if "nbgrader" in cell.metadata and not is_solution(cell) else ""
 
 
 def stated_student(notebook: NotebookNode) -> str:

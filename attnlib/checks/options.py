@@ -6,6 +6,7 @@ depends only on the question, which belongs to one assignment, and on the studen
 that asks for one.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,12 +21,23 @@ if TYPE_CHECKING:
     from attnlib.checks.exercise import Section  # the wheel for an exam has no such module
 
 FILE = Path(__file__).parent / "catalogue" / "options.toml"
+SHOWS_OPTIONS = re.compile(r"""show_options\(["']([\w-]+)["']\)""")
 OWN_LETTERS = "PQRSTUVW"  # none of them is the letter of an option as it was written
 AS_WRITTEN = (
     "In a course, you can have the options in an order of your own: in a new cell, run `from attnlib.checks import "
     'set_student`, then `set_student("…")` with the id that your course site or instructor names, and then this cell '
     "again."
 )
+
+
+def question_in(source: str) -> str:
+    """Return the question whose options a cell with this source shows, or "" if it does something else.
+
+    >>> question_in('show_options("shift-or-stretch")')
+    'shift-or-stretch'
+    """
+    found = SHOWS_OPTIONS.fullmatch(source.strip())
+    return found[1] if found else ""
 
 
 @lru_cache(maxsize=1)

@@ -4,16 +4,13 @@ The notebook shows them when it is run. The book does not run it, so a list take
 """
 
 import json
-import re
 from typing import Any
 
 from sphinx.application import Sphinx
 
 from _ext.in_browser import EXERCISES_PATH
 from attnlib.checks.catalogue import QUESTIONS
-from attnlib.checks.options import FILE, Options
-
-SHOWS_OPTIONS = re.compile(r'show_options\("([\w-]+)"\)')
+from attnlib.checks.options import FILE, Options, question_in
 
 
 def read(app: Sphinx, page: str, source: list[str]) -> None:
@@ -28,10 +25,10 @@ def read(app: Sphinx, page: str, source: list[str]) -> None:
 
 def with_options(cell: dict[str, Any]) -> dict[str, Any]:
     """Return a cell, or the list of options that it shows."""
-    found = SHOWS_OPTIONS.fullmatch("".join(cell["source"]))
-    if cell["cell_type"] != "code" or not found:
+    question = question_in("".join(cell["source"]))
+    if cell["cell_type"] != "code" or not question:
         return cell
-    text = Options(QUESTIONS[found[1]]).markdown()
+    text = Options(QUESTIONS[question]).markdown()
     return {"cell_type": "markdown", "id": cell["id"], "metadata": {}, "source": text}
 
 

@@ -3,7 +3,7 @@
 The last attempt within the student's window counts. If there is none, the last one of unknown time does, then the last
 one from before the exam began, which is flagged, and otherwise the last late one, which earns nothing. An attempt of
 unknown time that was collected before the student's window closed is on time. Canvas marks what came after its own due
-date as late; of a student with an extension, this does not say whether the attempt came within the extension.
+date as late, which does not say whether the attempt of a student with an extension came within the extension.
 """
 
 from collections.abc import Iterator, Sequence

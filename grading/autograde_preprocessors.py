@@ -1,4 +1,4 @@
-"""Runs the same engine as two steps of nbgrader's own `autograde`, and thus behind Formgrader's button.
+"""The preprocessors that put this engine into nbgrader's own `autograde`, and thus behind Formgrader's button.
 
 To grade a class, use `python -m grading run`, which starts its boxes once. Here one is started for each call.
 """
