@@ -116,7 +116,7 @@ def test_marks_are_written_once_with_their_author_and_second_marks_only_compared
     assert len((folder_of(course, ASSIGNMENT) / "agreement.csv").read_text().splitlines()) == 3
 
 
-def test_agreement_is_told_for_each_question_and_each_criterion_of_a_rubric(course):
+def test_agreement_is_told_for_each_question_and_each_criterion_of_a_rubric():
     draw = random.Random(5)
     parts = {"task": (4, ""), "essay": (3, ""), "rows": (2, "essay"), "reason": (1, "essay")}
     said = {
