@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import requests
@@ -130,6 +130,14 @@ def hub(config: Path, port: int) -> Iterator[str]:
             raise
         finally:
             process.send_signal(signal.SIGINT)
+            process.wait()
+            _end_proxy(config.with_name("jupyterhub-proxy.pid"))
+
+
+def _end_proxy(file: Path) -> None:
+    """End the proxy if the hub has left it running, as it does if it is stopped while it starts."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        os.kill(int(file.read_text()), signal.SIGTERM)
 
 
 def _answers(address: str) -> bool:

@@ -53,6 +53,20 @@ PROMISES = {
         "tests/grading/test_sandbox_cpu.py::test_time_on_the_clock_is_not_counted",
         "tests/grading/test_sandbox_cpu.py::test_the_processor_time_of_all_processes_counts",
     ),
+    "Our `collect` refuses a file that another student owns.": (
+        "tests/grading/test_collect.py::"
+        "test_of_the_exchange_only_what_a_student_owns_counts_and_a_time_before_it_was_written_is_named",
+    ),
+    "If the only attempt is dated before the exam began, it is graded without a penalty, and the report flags it": (
+        "tests/grading/test_exam.py::"
+        "test_an_attempt_from_before_the_exam_counts_only_if_there_is_no_other_in_time_and_is_flagged",
+    ),
+    "If a student has an extension here, the mark does not count": (
+        "tests/grading/test_exam.py::test_canvas_marks_as_late_what_came_in_an_extension_that_only_we_granted",
+    ),
+    "leaves out everything about the exam except what the student handed in": (
+        "tests/grading/test_exam.py::test_an_export_during_an_exam_holds_only_what_the_student_handed_in",
+    ),
     "scripts, forms and HTML in Markdown are stored as text": (
         "tests/grading/test_formgrader.py::test_what_is_stored_shows_a_hostile_answer_as_text",
     ),
