@@ -1,5 +1,5 @@
-// Below each page of JupyterLite (book/_tools/lite.py): the ways back to the book, and what to do if Python cannot be
-// loaded. Without this, a cell would show [*] forever.
+// Below each page of JupyterLite (book/_tools/lite.py): the ways back to the book, whether Python is ready, and what to do if
+// it cannot be loaded. Without this, a cell would show [*] forever. On a phone, JupyterLite's own indicator is behind a menu.
 (() => {
   const python = /** @type {HTMLScriptElement} */ (document.currentScript).dataset.python ?? "";
 
@@ -9,6 +9,29 @@
       font: 0.875rem/1.5 system-ui, sans-serif; color-scheme: light dark }
     #course a { color: LinkText }
     #course p { margin: 0.2rem 0 }`;
+
+  const STOPPED = "Python has stopped. Restart it in the Kernel menu.";
+  // By the status of JupyterLab's indicator; with any other one, the kernel is on its way.
+  const STATES = {
+    ...{ idle: "Python is ready.", busy: "Python is busy." },
+    ...{ dead: STOPPED, terminating: STOPPED, disconnected: STOPPED },
+  };
+
+  /** Say what Python is doing, whenever that changes. */
+  function watch(state) {
+    const look = () => {
+      /** @type {HTMLElement | null} */
+      const indicator = document.querySelector(".jp-Notebook-ExecutionIndicator");
+      const said = STATES[indicator?.dataset.status ?? ""] ?? "Python is starting…";
+      if (state.textContent !== said) state.textContent = said;
+    };
+    look();
+    new MutationObserver(look).observe(document.body, {
+      subtree: true,
+      childList: true,
+      attributeFilter: ["data-status"],
+    });
+  }
 
   function link(text, address) {
     const one = document.createElement("a");
@@ -30,13 +53,27 @@
   addEventListener("DOMContentLoaded", () => {
     const bar = document.createElement("aside");
     const said = document.createElement("p");
+    const state = document.createElement("span");
     const style = document.createElement("style");
     style.textContent = STYLE;
     bar.id = "course";
     bar.setAttribute("aria-label", "The course");
     said.setAttribute("role", "status");
-    bar.append(style, link("The book", "../../book/index.html"), " · ", link("All exercises", "../index.html"), said);
+    bar.append(
+      style,
+      state,
+      " ",
+      link("The book", "../../book/index.html"),
+      " · ",
+      link("All exercises", "../index.html"),
+      said,
+    );
     document.body.append(bar);
-    if (python) fetch(python, { mode: "no-cors" }).catch(() => explain(said));
+    if (!python) return;
+    watch(state);
+    fetch(python, { mode: "no-cors" }).catch(() => {
+      state.remove();
+      explain(said);
+    });
   });
 })();

@@ -220,6 +220,13 @@ def run(page, code):
     return output.inner_text()
 
 
+# What is said of Python from now on.
+STATES = """() => {
+    const said = [], state = document.querySelector("#course span");
+    new MutationObserver(() => said.push(state.textContent)).observe(state, { childList: true });
+    return said;
+}"""
+
 # The part of attnlib that leaves torch out, without the rest, which wants NumPy.
 ALONE = """\
 import importlib.util, sys, types
@@ -239,6 +246,11 @@ def test_an_exercise_opens_runs_leaves_torch_out_is_kept_and_can_be_downloaded(v
         assert page.get_by_role("button", name="Validate").count() == 0
         assert page.get_by_text("Formgrader").count() == 0
         assert "42" in run(page, "print(6 * 7)")
+        page.locator("#course", has_text="Python is ready.").wait_for()
+        states = page.evaluate_handle(STATES)
+        run(page, "import time; time.sleep(1)")
+        page.locator("#course", has_text="Python is ready.").wait_for()
+        assert states.json_value() == ["Python is busy.", "Python is ready."]
         assert f"emscripten {site.rstrip('/')}\n" in run(page, ALONE)
         assert "This cell is left out" not in run(page, "x = 1")
         said = run(page, "import torch\n\ndef twice(y):\n    return torch.add(y, y)\n\n")
@@ -260,6 +272,7 @@ def test_an_exercise_opens_runs_leaves_torch_out_is_kept_and_can_be_downloaded(v
         page.locator(OUTPUT, has_text=re.compile(r"\b42\s+done")).wait_for()  # the site's port may contain 42 too
         page.set_viewport_size({"width": 360, "height": 740})
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        page.locator("#course", has_text="Python is ready.").wait_for()
     with fresh_copy(visitor, site) as page:
         assert page.get_by_text("print(6 * 7)").count() == 0
 
@@ -323,6 +336,7 @@ def test_without_its_python_a_notebook_says_so_and_leads_back(browser, site):
         page.goto(f"{site}lite/notebooks/index.html?path={EXERCISES[1]}", wait_until="commit")
         said = page.locator("#course [role=status]")
         expect(said).to_contain_text("Python could not be loaded from cdn.jsdelivr.net", timeout=120_000)
+        assert page.locator("#course", has_text="Python is").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
         links = page.locator("#course a").evaluate_all("links => links.map(link => link.href)")
         assert [one.removeprefix(site) for one in links] == ["book/index.html", "lite/index.html", "book/install.html"]
