@@ -15,7 +15,8 @@ import { h } from "./table.js";
 import { END, pieces } from "./tokenizer.js";
 
 const MOVE = 250; // milliseconds that a new column takes
-const REST = 60; // milliseconds between two drawings while the model works: drawing takes longer than a token
+const REST = 60; // milliseconds between two drawings while the model writes: drawing takes longer than a token
+const REST_READING = 300; // the same while it reads a text that is given
 const FIRST_RUN = 40; // tokens
 const RUN = 100;
 
@@ -445,7 +446,8 @@ class AttentionDecoder extends HTMLElement {
     if (this.run && !mayMove()) return; // what is written is shown at the end
     this.frame ||= requestAnimationFrame((now) => {
       this.frame = 0;
-      if ((this.isWaiting || this.run) && now - this.drawn < REST) this.soon();
+      const rest = this.run ? REST : this.isWaiting ? REST_READING : 0;
+      if (now - this.drawn < rest) this.soon();
       else this.draw(this.controls.pause > MOVE ? MOVE : 0);
     });
   }

@@ -19,9 +19,13 @@ export function pixelsOf(kept, { layers, kvHeads, headDim }) {
     const numbers = kept.subarray(part * size, (part + 1) * size);
     const mean = Math.sqrt(numbers.reduce((sum, x) => sum + x * x, 0) / size) || 1;
     const from = (Math.floor(part / 2) * PICTURE.layer + part % 2 * PICTURE.rows * kvHeads) * PICTURE.width;
-    numbers.forEach((x, n) => {
-      pixels.set([...COLOUR[part % 2], 255 * Math.abs(x) / (STRONGEST * mean)], 4 * (from + n));
-    });
+    const [red, green, blue] = COLOUR[part % 2];
+    for (let n = 0, at = 4 * from; n < size; n++) {
+      pixels[at++] = red;
+      pixels[at++] = green;
+      pixels[at++] = blue;
+      pixels[at++] = 255 * Math.abs(numbers[n]) / (STRONGEST * mean);
+    }
   }
   return pixels;
 }

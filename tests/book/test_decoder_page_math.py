@@ -20,15 +20,17 @@ import { unpacked } from "./decoder_file.js";
 import { byProbability, draw, randomAt, samplingProbabilities } from "./sampling.js";
 import { pieces, Tokenizer } from "./tokenizer.js";
 const base64 = ({ buffer }) => Buffer.from(buffer).toString("base64");
-const read = (model, tokens, equal) => tokens.map((token) => model.read(token, equal));
+// In passes of this many tokens, or else all at once.
+const read = (model, tokens, equal, pass = tokens.length) =>
+  tokens.flatMap((_, n) => n % pass ? [] : model.read(tokens.slice(n, n + pass), equal));
 const asked = {
   texts: ({ merges }, texts) => {
     const tokenizer = new Tokenizer(merges);
     return texts.map((text) => tokenizer.encode(text)).map((tokens) =>
       [tokens, pieces(tokens.map((token) => tokenizer.bytes[token]))]);
   },
-  reads: ({ config, weights }, all) => all.map(([tokens, equal]) => {
-    const steps = read(new CausalLM(config, weights), tokens, equal);
+  reads: ({ config, weights }, all) => all.map(([tokens, equal, pass]) => {
+    const steps = read(new CausalLM(config, weights), tokens, equal, pass);
     return steps.map((one) => ({ ...one, logits: base64(one.logits), weights: base64(one.weights) }));
   }),
   again: ({ config, weights }, [tokens, kept]) => {
@@ -109,10 +111,11 @@ def small(tmp_path_factory):
     return file, with_packed_numbers(file, hf.load(folder).model)
 
 
-def largest_difference(file, model, texts, equal=False, folder=FOLDER):
+def largest_difference(file, model, texts, equal=False, folder=FOLDER, at_once=99):
     """By how much the page's logits and weights differ from those of attnlib, for texts of random tokens."""
     most = 0.0
-    for tokens, steps in zip(texts, in_node(file, "reads", [[one, equal] for one in texts], folder), strict=True):
+    given = [[one, equal, at_once] for one in texts]
+    for tokens, steps in zip(texts, in_node(file, "reads", given, folder), strict=True):
         logits, weights = model(np.array([tokens]), need_weights=True)
         weights = np.stack([one[0] for one in weights])  # (L, H, T, S)
         L, H = weights.shape[:2]
@@ -128,8 +131,9 @@ def random_texts(count, vocabulary, longest):
     return [rng.integers(0, vocabulary, 1 + n % longest).tolist() for n in range(count)]
 
 
-def test_it_computes_what_attnlib_computes(small):
-    assert largest_difference(*small, random_texts(200, 100, 13)) < 1e-4
+@pytest.mark.parametrize("at_once", [1, 3, 6, 99])
+def test_it_computes_what_attnlib_computes_however_many_tokens_it_reads_in_a_pass(small, at_once):
+    assert largest_difference(*small, random_texts(60, 100, 13), at_once=at_once) < 1e-4
 
 
 def test_so_does_the_models_own_file():
@@ -144,6 +148,8 @@ FAULTS = {
     "the key heads are dealt out": ("causal_lm.js", "Math.floor(h * kvHeads / heads)", "(h % kvHeads)"),
     "scores are not scaled": ("causal_lm.js", "dot / Math.sqrt(D)", "dot"),
     "the norm adds nothing": ("causal_lm.js", "mean + this.config.eps", "mean"),
+    "tokens of a pass have one position": ("causal_lm.js", "(this.length + t) * base", "this.length * base"),
+    "one of four vectors is lost": ("causal_lm.js", "y2[r] = c", "y2[r] = b"),
     "one scale is used for all groups": ("decoder_file.js", "*= scale[g]", "*= scale[0]"),
 }
 
@@ -155,7 +161,7 @@ def test_a_planted_fault_is_noticed(fault, small, tmp_path):
         text = (FOLDER / module).read_text(encoding="utf-8")
         assert module != name or text.count(right) == 1
         (tmp_path / module).write_text(text.replace(right, wrong) if module == name else text, encoding="utf-8")
-    assert largest_difference(*small, random_texts(4, 100, 4), folder=tmp_path) > 1e-3
+    assert largest_difference(*small, random_texts(6, 100, 6), folder=tmp_path) > 1e-3
 
 
 def test_8_bits_change_little():
@@ -187,7 +193,7 @@ def test_what_was_cut_off_is_forgotten_and_the_work_is_counted(small):
     tokens = random_texts(12, 100, 13)[-1]
     found = [floats(one) for one in in_node(file, "again", [tokens, 0])]
     assert abs(np.array(found) - model(np.array([tokens]))[0]).max() < 1e-4
-    steps = in_node(file, "reads", [[tokens, False]])[0]
+    steps = in_node(file, "reads", [[tokens, False, 5]])[0]
     layer = 2 * 128 * 192 + 2 * 128 * 96 + 3 * 128 * 64
     right = [2 * (layer + 2 * 8 * 24 * (t + 1)) + 128 * 100 for t in range(len(tokens))]
     assert [one["work"] for one in steps] == right
