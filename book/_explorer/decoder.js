@@ -3,8 +3,11 @@
 
 import { decoderAddress, fromDecoderAddress } from "./decoder_address.js";
 import { DecoderControls } from "./decoder_controls.js";
+import { DecoderLoading } from "./decoder_loading.js";
+import { nameShapes } from "./decoder_names.js";
 import { pictureOf } from "./decoder_picture.js";
-import { columnAt, decoderScene } from "./decoder_scene.js";
+import { DecoderPointer } from "./decoder_pointer.js";
+import { decoderScene } from "./decoder_scene.js";
 import { sentenceOf, viewOf } from "./decoder_view.js";
 import { againInWords, counted, resultInWords, SAID, tooLong, wrongPrompt } from "./decoder_words.js";
 import { Drawing, mayMove } from "./drawing.js";
@@ -21,8 +24,7 @@ const FIRST_RUN = 40; // tokens
 const RUN = 100;
 
 class AttentionDecoder extends HTMLElement {
-  progress = h("progress", { max: "1", value: "0", "aria-label": "Loading the model" });
-  loading = h("div", { class: "attn-loading" });
+  loading = new DecoderLoading(this.dataset, () => this.worker.start());
   group = h("div", { class: "attn", role: "group", tabindex: -1 });
   svg = /** @type {SVGSVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", "svg"));
   drawing = new Drawing(this.svg);
@@ -80,37 +82,15 @@ class AttentionDecoder extends HTMLElement {
     this.append(this.group);
     if (hadFocus) this.group.focus({ preventScroll: true });
     const hear = (said, isNewest) => this.hear(said, isNewest);
-    this.worker = new ModelWorker(DECODER.worker, () => ({ load: this.file() }), hear, () => this.stopped());
+    this.worker = new ModelWorker(DECODER.worker, () => ({ load: this.loading.file() }), hear, () => this.stopped());
     this.load();
   }
 
   // ---- the model
 
-  /** Where the file of the model is; or the file, in a page that was opened as a file and can fetch nothing. */
-  file() {
-    const { weights, length } = this.dataset;
-    if (location.protocol === "file:") return { file: globalThis.DECODER_FILE };
-    return { address: new URL(weights ?? "", location.href).href, length: Number(length) };
-  }
-
   load() {
-    this.progress.value = 0;
-    this.loading.replaceChildren(this.progress, h("p", { role: "status" }, SAID.loading));
-    this.group.prepend(this.loading);
-    if (location.protocol !== "file:" || globalThis.DECODER_FILE) this.worker.start();
-    else {
-      const script = h("script", { src: this.dataset.weights });
-      script.onload = () => this.worker.start();
-      script.onerror = () => this.failed("lost");
-      document.head.append(script);
-    }
-  }
-
-  /** Show why there is no model, and offer to try again. */
-  failed(why) {
-    this.worker.end();
-    const again = h("button", { type: "button", click: () => this.load() }, "Try again");
-    this.loading.replaceChildren(h("p", { role: "status" }, SAID[why]), again);
+    this.group.prepend(this.loading.element);
+    this.loading.begin();
   }
 
   /** Start the model again after it has stopped. */
@@ -123,13 +103,19 @@ class AttentionDecoder extends HTMLElement {
   /** The model is there, for the first time or again. */
   loaded({ config, bytes, names, kept }) {
     Object.assign(this, { sizes: config, bytes, names, found: [] });
-    this.loading.remove();
+    this.loading.element.remove();
     if (this.controls) return this.request(this.asked, this.plays);
     const hadFocus = this.group.contains(document.activeElement);
     this.build();
     if (hadFocus) this.group.focus({ preventScroll: true });
     if (kept === false) this.controls.note.textContent = SAID.unkept;
     if (!this.restore()) this.choose(this.config.examples[0]);
+  }
+
+  /** There is no model. */
+  failed(why) {
+    this.worker.end();
+    this.loading.failed(why);
   }
 
   stopped() {
@@ -141,7 +127,7 @@ class AttentionDecoder extends HTMLElement {
 
   /** Take what the worker says. What it found is kept in the order of the text, as the worker's cache is. */
   hear(said, isNewest) {
-    if (said.progress !== undefined) this.progress.value = said.progress;
+    if (said.progress !== undefined) this.loading.progress.value = said.progress;
     else if (said.failed) this.failed(said.failed);
     else if (said.config) this.loaded(said);
     else if (said.tokens) this.found.length = said.same;
@@ -166,10 +152,7 @@ class AttentionDecoder extends HTMLElement {
   }
 
   listen() {
-    this.svg.addEventListener("pointermove", (event) => this.point(this.placeAt(event)));
-    this.svg.addEventListener("pointerleave", () => this.point(null));
-    this.svg.addEventListener("click", (event) => this.pick(event));
-    this.svg.addEventListener("keydown", (event) => this.key(event));
+    new DecoderPointer(this);
     onFragment((fragment) => this.restore(fragment));
     new ResizeObserver(([{ contentRect }]) => {
       this.room = contentRect.width;
@@ -253,6 +236,14 @@ class AttentionDecoder extends HTMLElement {
   end(why) {
     this.stop();
     this.controls.verdict.textContent = why;
+  }
+
+  /** Continue with a token that the reader has chosen, after the one that looks. */
+  takeBar(token) {
+    this.pause();
+    if (this.isWaiting) return;
+    this.isLooking = true;
+    this.extend(this.shown.written.slice(0, this.place - this.prompt + 1), token);
   }
 
   /** The probabilities of what may come after a token. */
@@ -354,57 +345,6 @@ class AttentionDecoder extends HTMLElement {
     this.controls.verdict.textContent = againInWords(again, last, difference);
   }
 
-  // ---- what the reader points at
-
-  point(place) {
-    if (place === this.over || this.controls.player.isPlaying) return;
-    this.over = place;
-    this.soon();
-  }
-
-  placeAt({ target, clientX }) {
-    const cell = this.drawing.shapeOf(target)?.cell;
-    if (cell?.kind === "token") return cell.word;
-    if (cell?.kind !== "field") return null;
-    const x = clientX - this.svg.getBoundingClientRect().left;
-    return columnAt(x, this.room, this.count, this.sizes.context);
-  }
-
-  pick(event) {
-    const cell = this.drawing.shapeOf(event.target)?.cell;
-    if (cell?.kind === "bar") this.takeBar(cell.word);
-    else if (cell) this.look({ chosen: this.placeAt(event) });
-  }
-
-  /** Continue with a token that the reader has chosen. */
-  takeBar(token) {
-    this.pause();
-    if (this.isWaiting) return;
-    this.isLooking = true;
-    this.extend(this.shown.written.slice(0, this.place - this.prompt + 1), token);
-  }
-
-  key(event) {
-    const cell = this.drawing.shapeOf(event.target)?.cell;
-    if (cell?.kind === "bar") return this.keyOnBar(event, cell);
-    const { place, count } = this;
-    const to = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: count - 1 }[event.key];
-    if (to === undefined) return;
-    event.preventDefault();
-    this.over = null;
-    this.look({ chosen: Math.max(0, Math.min(count - 1, to)) });
-  }
-
-  keyOnBar(event, { word }) {
-    const buttons = /** @type {NodeListOf<SVGElement>} */ (this.svg.querySelectorAll("[role=button]"));
-    const at = [...buttons].indexOf(event.target);
-    const to = { ArrowUp: at - 1, ArrowDown: at + 1, Home: 0, End: buttons.length - 1 }[event.key];
-    if (to === undefined && event.key !== "Enter" && event.key !== " ") return;
-    event.preventDefault();
-    if (to === undefined) this.takeBar(word);
-    else buttons[Math.max(0, Math.min(buttons.length - 1, to))].focus();
-  }
-
   // ---- what is shown
 
   /** How many tokens are shown: those that are read, and no more than the reader wants. */
@@ -458,22 +398,8 @@ class AttentionDecoder extends HTMLElement {
     Object.assign(this, { top, drawn: performance.now() });
     this.drawing.fit(width, height);
     this.drawing.show(shapes, duration);
-    this.name(shapes);
-  }
-
-  /** Turn the token that looks into a slider and the next tokens into buttons; Tab reaches one of the buttons. */
-  name(shapes) {
     const { place, count } = this;
-    const described = `“${this.names[this.found[place].token]}”`;
-    const looking = { role: "slider", tabindex: 0, "aria-label": "The token that looks", "aria-valuetext": described };
-    setAll(this.drawing.element("looking"), { ...looking, ...valuesOf(1, count, place + 1) });
-    const bars = shapes.filter(({ key }) => key.startsWith("bar-hit-"));
-    const focused = bars.findIndex(({ key }) => this.drawing.element(key) === document.activeElement);
-    bars.forEach(({ key, cell }, n) => {
-      const named = { role: "button", "aria-label": cell?.label, "aria-pressed": cell?.pressed };
-      const first = n === Math.max(0, focused);
-      setAll(this.drawing.element(key), cell ? { ...named, tabindex: first ? 0 : -1 } : absent(named));
-    });
+    nameShapes(this.drawing, shapes, { name: this.names[this.found[place].token], place, count });
   }
 
   /** Say one sentence about what is shown. */
@@ -511,19 +437,6 @@ class AttentionDecoder extends HTMLElement {
 
   save() {
     savePicture(this.svg, "decoder");
-  }
-}
-
-const valuesOf = (min, max, now) => ({ "aria-valuemin": min, "aria-valuemax": max, "aria-valuenow": now });
-const absent = (attributes) => ({
-  ...Object.fromEntries(Object.keys(attributes).map((name) => [name, null])),
-  tabindex: null,
-});
-
-function setAll(element, attributes) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === null) element?.removeAttribute(name);
-    else element?.setAttribute(name, String(value));
   }
 }
 
