@@ -132,6 +132,7 @@ def rows(browser: Any, site: str) -> Iterator[tuple[str, ...]]:
         tab.goto(site + drawing.page, wait_until="networkidle")
         element = tab.locator(drawing.tag).first
         element.scroll_into_view_if_needed()
+        element.locator(".attn, .attn-offer").first.wait_for()
         drawing.prepare(tab, element)
         for what, act in drawing.acts.items():
             yield name, what, *figures(trace_of(browser, tab, partial(act, tab, element)))

@@ -12,7 +12,7 @@ HEAR = """
 
 
 # The elements whose scripts a page loads when the reader comes near.
-LOADED_NEAR = ("attention-explorer", "attention-heads", "attention-tiles")
+LOADED_NEAR = ("attention-explorer", "attention-heads", "attention-tiles", "attention-residual")
 
 
 def come_near(page, *tags):

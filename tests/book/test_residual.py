@@ -16,6 +16,10 @@ class Residual(OpenElement):
 
     TAG = "attention-residual"
 
+    def __init__(self, page, wrong):
+        super().__init__(page, wrong)
+        self.element.scroll_into_view_if_needed()
+
     def address(self, part):
         self.page.wait_for_function("part => location.hash.includes(part)", arg=part)
 
