@@ -18,7 +18,7 @@ LITE := _build/html/lite/jupyter-lite.json
 PDF := _build/attention.pdf
 PAGES := $(wildcard book/*.md book/teaching/*.md)
 BOOKTOOL := PYTHONPATH="$(CURDIR)/book$(addprefix :,$(PYTHONPATH))" python -m _tools
-HELPERS := $(addprefix book/_tools/,notebook_helpers.py elements.py explorer.py date_translator.py decoder.py tiles.py residual.py) $(wildcard book/_figures/*.py)
+HELPERS := $(addprefix book/_tools/,notebook_helpers.py elements.py explorer.py date_translator.py decoder.py minilm.py packing.py tiles.py residual.py) $(wildcard book/_figures/*.py)
 SAMPLE := _build/sample
 GRADES := $(SAMPLE)/reports/$(SAMPLED)/grades.html
 REPORT := $(SAMPLE)/report.txt
@@ -178,7 +178,7 @@ $(PYTORCH) $(READY) $(TESTING) $(BENCHING):
 
 # These change every page. Otherwise a page is built again when it changed, or what it imports (book/_ext/execution.py).
 _build/.fresh: $(READY) _config.yml _toc.yml $(wildcard book/*.bib book/_static/* book/_explorer/* book/_extra/* \
-		book/_templates/* model/stdlib_lm/*) $(wildcard book/_ext/*.py book/_ext/*.js book/_vendor/*) $(addprefix book/_tools/,build.py decoder.py font_subset.py reading_time.py svg_minify.py theme_subset.py)
+		book/_templates/* model/stdlib_lm/*) $(wildcard book/_ext/*.py book/_ext/*.js book/_vendor/*) $(addprefix book/_tools/,build.py decoder.py font_subset.py minilm.py packing.py reading_time.py svg_minify.py theme_subset.py)
 	@mkdir -p _build && rm -rf _build/book/html _build/book/.doctrees && touch $@
 
 $(BOOK): _build/.fresh $(PAGES) $(wildcard deploy/*) $(RELEASED) $(LIBRARY) $(GRADING) $(HELPERS) $(wildcard training/*.py training/*.csv training/held_out/*) | bubblewrap

@@ -1,8 +1,7 @@
 // The arcs at the top of the drawing, from the query to every word; the larger the weight, the thicker the arc.
 
 import { COLOURS } from "./colours.js";
-import { CHIP_TOP } from "./layout.js";
-import { shape, THICKEST, weightsKnown } from "./shapes.js";
+import { CHIP_TOP, shape, THICKEST, weightsKnown } from "./shapes.js";
 
 export function arcs(v) {
   const { words, query, weights } = v.look;

@@ -15,8 +15,6 @@ const TOGETHER = 4; // vectors that a matrix is multiplied by at the same time
  * @property {number} eps what the norms add to the mean square
  * @property {number} base of the rotary positions
  *
- * @typedef {{ rows: number, width: number, numbers: Float32Array }} Matrix
- *
  * What reading a token gives.
  *
  * @typedef {object} Read
@@ -27,7 +25,7 @@ const TOGETHER = 4; // vectors that a matrix is multiplied by at the same time
  */
 
 export class CausalLM {
-  /** @param {Config} config @param {Record<string, Matrix>} weights */
+  /** @param {Config} config @param {Record<string, import("./packed_weights.js").Matrix>} weights */
   constructor(config, weights) {
     this.config = config;
     this.w = weights;

@@ -1,8 +1,7 @@
-// The words at the top of the drawing: any of them can be chosen as the query, and each can be moved.
+// The words at the top of the drawing: any of them can be chosen as the query, and each can be moved unless they are fixed.
 
 import { COLOURS } from "./colours.js";
-import { CHIP_TOP } from "./layout.js";
-import { clipped, label, shape } from "./shapes.js";
+import { CHIP_TOP, clipped, label, shape } from "./shapes.js";
 
 export function chips(v) {
   const { words, query } = v.look;
@@ -19,7 +18,7 @@ export function chips(v) {
     const cell = {
       kind: "chip",
       word: j,
-      label: `Look from “${word}”; hold Shift and use the arrow keys to move it`,
+      label: `Look from “${word}”${v.isFixed ? "" : "; hold Shift and use the arrow keys to move it"}`,
       pressed: asks,
     };
     const size = clipped(word, width - 8, 13) === word ? 13 : 11;

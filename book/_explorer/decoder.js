@@ -3,15 +3,14 @@
 
 import { decoderAddress, fromDecoderAddress } from "./decoder_address.js";
 import { DecoderControls } from "./decoder_controls.js";
-import { DecoderLoading } from "./decoder_loading.js";
 import { nameShapes } from "./decoder_names.js";
 import { pictureOf } from "./decoder_picture.js";
 import { DecoderPointer } from "./decoder_pointer.js";
 import { decoderScene } from "./decoder_scene.js";
 import { sentenceOf, viewOf } from "./decoder_view.js";
 import { againInWords, counted, resultInWords, SAID, tooLong, wrongPrompt } from "./decoder_words.js";
-import { Drawing, mayMove } from "./drawing.js";
-import { ModelWorker } from "./model_worker.js";
+import { mayMove } from "./drawing.js";
+import { ModelElement } from "./model_element.js";
 import { draw, randomAt, samplingProbabilities } from "./sampling.js";
 import { copyAddress, onFragment, savePicture } from "./share.js";
 import { h } from "./table.js";
@@ -23,26 +22,15 @@ const REST_READING = 300; // the same while it reads a text that is given
 const FIRST_RUN = 40; // tokens
 const RUN = 100;
 
-class AttentionDecoder extends HTMLElement {
-  loading = new DecoderLoading(this.dataset, () => this.worker.start());
-  group = h("div", { class: "attn", role: "group", tabindex: -1 });
-  svg = /** @type {SVGSVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", "svg"));
-  drawing = new Drawing(this.svg);
-
-  /** @type {any} */
-  config = null;
+class AttentionDecoder extends ModelElement {
   /** @type {any} what is shown at first */
   defaults = null;
-  /** @type {any} DecoderControls, once there is a model */
-  controls = null;
   /** @type {any} sizes of the model, see CausalLM; null until it is loaded */
   sizes = null;
   /** @type {number[][]} the bytes of each token of the vocabulary */
   bytes = [];
   /** @type {string[]} their names */
   names = [];
-  /** @type {any} a ModelWorker */
-  worker = null;
   /** @type {any[]} what the worker found at each token, in the order of the text */
   found = [];
   /** @type {any} what is to be shown when the worker begins to read it; then the same as what is shown */
@@ -69,28 +57,28 @@ class AttentionDecoder extends HTMLElement {
 
   connectedCallback() {
     if (this.config) return;
-    this.config = DECODER.config;
-    const { caption, examples, layer, head } = this.config;
+    const { examples, layer, head } = DECODER.config;
     this.defaults = {
       ...{ text: examples[0], written: [], count: 0, chosen: null, temperature: 0.8, topP: 0.9, layer, head, seed: 0 },
       equal: false,
     };
-    this.group.setAttribute("aria-label", caption);
-    const offer = this.querySelector(".attn-offer");
-    const hadFocus = offer?.contains(document.activeElement);
-    offer?.remove();
-    this.append(this.group);
-    if (hadFocus) this.group.focus({ preventScroll: true });
-    const hear = (said, isNewest) => this.hear(said, isNewest);
-    this.worker = new ModelWorker(DECODER.worker, () => ({ load: this.loading.file() }), hear, () => this.stopped());
-    this.load();
+    this.begin(DECODER, SAID.stopped);
   }
 
   // ---- the model
 
-  load() {
-    this.group.prepend(this.loading.element);
-    this.loading.begin();
+  /** The same; or the file itself, in a page that was opened as a file and can fetch nothing. @override */
+  file() {
+    return location.protocol === "file:" ? { ...super.file(), file: globalThis.DECODER_FILE } : super.file();
+  }
+
+  /** @override */
+  startWorker() {
+    if (location.protocol !== "file:" || globalThis.DECODER_FILE) return super.startWorker();
+    const script = h("script", { src: this.dataset.weights });
+    script.onload = () => super.startWorker();
+    script.onerror = () => this.hear({ failed: "lost" }, true);
+    document.head.append(script);
   }
 
   /** Start the model again after it has stopped. */
@@ -100,37 +88,31 @@ class AttentionDecoder extends HTMLElement {
     this.request(this.asked, this.plays);
   }
 
-  /** The model is there, for the first time or again. */
-  loaded({ config, bytes, names, kept }) {
+  /** @override */
+  setSizes({ config, bytes, names }) {
     Object.assign(this, { sizes: config, bytes, names, found: [] });
-    this.loading.element.remove();
-    if (this.controls) return this.request(this.asked, this.plays);
-    const hadFocus = this.group.contains(document.activeElement);
-    this.build();
-    if (hadFocus) this.group.focus({ preventScroll: true });
-    if (kept === false) this.controls.note.textContent = SAID.unkept;
+  }
+
+  /** @override */
+  resume() {
+    this.request(this.asked, this.plays);
+  }
+
+  /** @override */
+  open() {
     if (!this.restore()) this.choose(this.config.examples[0]);
   }
 
-  /** There is no model. */
-  failed(why) {
-    this.worker.end();
-    this.loading.failed(why);
-  }
-
+  /** @override */
   stopped() {
     this.run = null;
     this.controls?.player.pause();
-    if (this.controls) this.controls.complain(SAID.stopped, true);
-    else this.failed("stopped");
+    super.stopped();
   }
 
-  /** Take what the worker says. What it found is kept in the order of the text, as the worker's cache is. */
-  hear(said, isNewest) {
-    if (said.progress !== undefined) this.loading.progress.value = said.progress;
-    else if (said.failed) this.failed(said.failed);
-    else if (said.config) this.loaded(said);
-    else if (said.tokens) this.found.length = said.same;
+  /** Take what the worker says. What it found is kept in the order of the text, as the worker's cache is. @override */
+  answered(said, isNewest) {
+    if (said.tokens) this.found.length = said.same;
     if (said.found) this.found.push({ ...said.found, picture: pictureOf(said.found.kept, this.sizes) });
     if (!isNewest) return;
     if (said.refused !== undefined) this.refused(said.refused);
@@ -142,6 +124,7 @@ class AttentionDecoder extends HTMLElement {
 
   // ---- texts
 
+  /** @override */
   build() {
     this.shown = this.defaults;
     this.controls = new DecoderControls(this);

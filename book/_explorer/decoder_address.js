@@ -1,5 +1,7 @@
 // What the decoder shows, as a part of the page's address. It needs no DOM.
 
+import { numberWithin } from "./address_number.js";
+
 export const PREFIX = "#decoder?";
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"; // two of them are one of 4096 tokens
 
@@ -37,11 +39,6 @@ export function decoderAddress(/** @type {Shown} */ shown, /** @type {Shown} */ 
 
 const propertyOf = (name) => (name === "top-p" ? "topP" : name);
 
-/** Read a number within limits; what is not a number, or is too long, gives the default. */
-function number(text, [low, high], otherwise) {
-  return /^\d{1,4}(\.\d{1,4})?$/.test(text ?? "") ? Math.min(high, Math.max(low, Number(text))) : otherwise;
-}
-
 /**
  * Read what an address asks for; null if it asks for nothing. An invalid value becomes its default.
  *
@@ -55,9 +52,9 @@ export function fromDecoderAddress(address, defaults) {
   /** @type {string[]} */
   const pairs = (parts.get("written") ?? "").match(/[\w-]{2}/g) ?? [];
   const written = pairs.map((pair) => 64 * DIGITS.indexOf(pair[0]) + DIGITS.indexOf(pair[1]));
-  const whole = (name, most, otherwise) => Math.round(number(parts.get(name), [0, most], otherwise));
+  const whole = (name, most, otherwise) => Math.round(numberWithin(parts.get(name), [0, most], otherwise));
   const settings = Object.entries(LIMITS).map(([name, limits]) => {
-    const value = number(parts.get(name), limits, defaults[propertyOf(name)]);
+    const value = numberWithin(parts.get(name), limits, defaults[propertyOf(name)]);
     return [propertyOf(name), limits[1] > 2 ? Math.round(value) : value];
   });
   return /** @type {Shown} */ ({

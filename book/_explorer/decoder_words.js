@@ -81,14 +81,8 @@ export const bytesInWords = (count, bytes) =>
   `cache: ${count} tokens × ${whole(bytes / 1024)} KiB = ${whole(count * bytes / 1024)} KiB`;
 
 export const SAID = {
-  loading: "Loading the model…",
   full: (context) => `The context is full: the model reads no more than ${context} tokens.`,
   end: "The model has ended its text here. Step back, or sample other tokens.",
   again: "Reading everything again…",
-  unkept:
-    "Your browser could not store the model, because its storage is full or blocked. Everything works, but the model has to be loaded again next time.",
-
-  cut: "Only part of the model arrived, so it was not started.",
-  lost: "The model could not be loaded. Check your connection.",
   stopped: "The model has stopped responding. Start it again; your prompt and the text so far are still there.",
 };

@@ -1,8 +1,9 @@
 // Runs the decoder beside the page, so that the page never waits for it.
 
 import { CausalLM } from "./causal_lm.js";
-import { CutOff, fetchFile, forgetFile, parsed, unpacked } from "./decoder_file.js";
+import { parsed, unpacked } from "./decoder_file.js";
 import { nameOf } from "./decoder_text.js";
+import { loadModel } from "./model_file.js";
 import { byProbability } from "./sampling.js";
 import { Tokenizer } from "./tokenizer.js";
 
@@ -13,20 +14,13 @@ const AT_ONCE = 8; // tokens that are read in one pass, which takes about as lon
 let decoder = null;
 let newest = 0; // the number of the newest question
 
-/** Load the model, from the site or from what the page has read. */
-async function load(wanted) {
-  try {
-    const progress = (share) => postMessage({ progress: share });
-    const { text, kept } = wanted.file ? { text: null, kept: null } : await fetchFile(wanted, progress);
-    const { config, weights, merges } = unpacked(text === null ? wanted.file : parsed(text));
-    const newModel = () => new CausalLM(config, weights);
-    decoder = { newModel, model: newModel(), tokenizer: new Tokenizer(merges), tokens: [], equal: false };
-    const { bytes } = decoder.tokenizer;
-    postMessage({ config, bytes, names: bytes.map(nameOf), kept });
-  } catch (error) {
-    await forgetFile();
-    postMessage({ failed: error instanceof CutOff ? "cut" : "lost" });
-  }
+/** Make the decoder of its file, or of what the page has read of it. */
+function take(file) {
+  const { config, weights, merges } = unpacked(file instanceof Uint8Array ? parsed(file) : file);
+  const newModel = () => new CausalLM(config, weights);
+  decoder = { newModel, model: newModel(), tokenizer: new Tokenizer(merges), tokens: [], equal: false };
+  const { bytes } = decoder.tokenizer;
+  return { config, bytes, names: bytes.map(nameOf) };
 }
 
 /** Read a prompt and what was written after it, and answer with what is found at each token that is new. */
@@ -83,7 +77,7 @@ function sameAtFirst(tokens, others) {
 
 addEventListener("message", ({ data }) => {
   newest = data.asked ?? newest;
-  if (data.load) load(data.load);
+  if (data.load) loadModel(data.load, take);
   else if (data.again) answerWithoutCache(data);
   else if (decoder) answer(data); // otherwise the page asks again, once it is loaded
 });

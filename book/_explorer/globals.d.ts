@@ -34,7 +34,12 @@ interface ModelScript {
 }
 declare const DATE_TRANSLATOR: ModelScript;
 declare const DECODER: ModelScript;
+declare const MINILM: ModelScript;
 
 /** What the file of the decoder's weights defines, in a page that was opened as a file. */
 // deno-lint-ignore no-explicit-any no-var
 declare var DECODER_FILE: any;
+
+/** How many labelled controls the scripts of the page have made. */
+// deno-lint-ignore no-var
+declare var attentionFields: number | undefined;

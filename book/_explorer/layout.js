@@ -4,9 +4,9 @@
 // and below it the context. On a narrow screen, there are only the rows of one stage.
 
 import { SIDE } from "./plane.js";
+import { CHIP_TOP } from "./shapes.js";
 import { stagesOf } from "./steps.js";
 
-export const CHIP_TOP = 80;
 export const BAR = 54; // how high the bar of a weight of 1 is
 const CHIP = 26; // how high the words are
 const FIRST_ROW = CHIP_TOP + CHIP + 30;

@@ -39,6 +39,6 @@ function offer(element) {
 
 document.addEventListener("DOMContentLoaded", () => {
   /** @type {NodeListOf<HTMLElement>} */
-  const elements = document.querySelectorAll("attention-dates, attention-decoder");
+  const elements = document.querySelectorAll("attention-dates, attention-decoder, attention-minilm");
   elements.forEach(offer);
 });

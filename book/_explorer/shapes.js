@@ -2,6 +2,7 @@
 
 import { brief } from "./table.js";
 
+export const CHIP_TOP = 80; // where the words are, below the arcs
 export const THICKEST = 12; // an arc of weight 1
 
 /**

@@ -26,11 +26,10 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-let controls = 0; // how many there are on the page so far
-
-/** Put a control under its label. */
+/** Put a control under its label. Its number is one that no other script of the page has given. */
 export function labelled(text, control, attributes = {}) {
-  control.id = `attn-field-${controls++}`;
+  globalThis.attentionFields = (globalThis.attentionFields ?? 0) + 1;
+  control.id = `attn-field-${globalThis.attentionFields}`;
   return h("div", { class: "attn-field", ...attributes }, h("label", { for: control.id }, text), control);
 }
 

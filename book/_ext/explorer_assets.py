@@ -8,7 +8,8 @@ The weights of all heads of a model are as large as the rest of a page. They get
 before the explorer's.
 
 The models that run in a page are fetched only when the reader asks for them: script, weights and style. The weights of
-the decoder are megabytes, so they are a file of their own, which the decoder's worker fetches and the browser keeps.
+the decoder and of all-MiniLM-L6-v2 are megabytes, so they are files of their own, which the model's worker fetches and
+the browser keeps.
 """
 
 import gzip
@@ -20,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import stdlib_lm
-from _tools.decoder import packed
+from _tools import decoder, minilm
 from sphinx.application import Sphinx
+
+from attnlib.minilm import load_minilm
 
 EXPLORER_SOURCES = Path(__file__).parents[1] / "_explorer"
 SCRIPTS = {  # elements by the script that has them
@@ -30,8 +33,11 @@ SCRIPTS = {  # elements by the script that has them
     "explorer/residual.js": {"attention-residual": "residual.js"},
 }
 EXPLORER_STYLE = "explorer.css"
-ON_DEMAND = re.compile(r'(?<=<)(attention-(?:dates|decoder))><script type="application/json">(.*?)</script>', re.DOTALL)
+ON_DEMAND = re.compile(
+    r'(?<=<)(attention-(?:dates|decoder|minilm))><script type="application/json">(.*?)</script>', re.DOTALL
+)
 DECODER_WEIGHTS = "explorer/stdlib_lm.js"
+MINILM_WEIGHTS = "explorer/minilm.bin"  # compressed, because not every server compresses what it sends
 HEAD_WEIGHTS = re.compile(r'(?<=<attention-heads><script type="application/json">).*?(?=</script>)', re.DOTALL)
 FILL_HEADS = (
     """document.querySelectorAll("attention-heads > script").forEach((one, n) => (one.textContent = weights[n]));"""
@@ -55,7 +61,7 @@ def write_script(app: Sphinx) -> None:
     """Write the scripts before any page, because Sphinx adds a digest of each to its address there."""
     if app.builder.name == "html":
         for script, elements in SCRIPTS.items():
-            _write(app, script, bundle(EXPLORER_SOURCES / name for name in elements.values()))
+            _write(app, script, bundle(EXPLORER_SOURCES / name for name in elements.values()).encode())
 
 
 def add_to_page(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
@@ -69,8 +75,8 @@ def add_to_page(app: Sphinx, page: str, _template: str, context: dict[str, Any],
         context["body"] = with_scripts_named(app, page, context)
     if on_demand := ON_DEMAND.search(body):
         app.add_js_file(None, body=bundle([EXPLORER_SOURCES / "loader.js"]))
-        write = with_translator_apart if on_demand[1] == "attention-dates" else with_decoder_apart
-        attributes = "".join(f' data-{name}="{value}"' for name, value in write(app, on_demand[2], context).items())
+        told = ON_DEMAND_WRITERS[on_demand[1]](app, on_demand[2], context)
+        attributes = "".join(f' data-{name}="{value}"' for name, value in told.items())
         context["body"] = ON_DEMAND.sub(f"{on_demand[1]}{attributes}>", context["body"], count=1)
 
 
@@ -86,22 +92,39 @@ def with_translator_apart(app: Sphinx, config: str, context: dict[str, Any]) -> 
 def with_decoder_apart(app: Sphinx, config: str, context: dict[str, Any]) -> dict[str, str]:
     """Write the script of the decoder and the file of its weights, and return what the page has to know about them."""
     script = model_script("DECODER", config, "decoder_worker.js", "decoder.js")
-    file = f"var DECODER_FILE = {json.dumps(packed(stdlib_lm.FOLDER), separators=(',', ':'))};\n"
-    _write(app, DECODER_WEIGHTS, file)
-    size = f"{(_zipped(script) + _zipped(file)) / 1e6:.1f} MB"
+    file = f"var DECODER_FILE = {json.dumps(decoder.packed(stdlib_lm.FOLDER), separators=(',', ':'))};\n"
+    size = _zipped(script) + _zipped(file)
     return {
-        "name": "model", "prefix": "#decoder?", "size": size,
-        "weights": _address(context, DECODER_WEIGHTS, file), "length": str(len(file)),
-        "warning": f"This loads {size}, which may cost money on mobile data. Your browser keeps it for next time.",
+        "prefix": "#decoder?", **_megabytes(app, context, DECODER_WEIGHTS, file.encode(), size),
         **_addresses(app, context, "explorer/decoder.js", script),
+    }  # fmt: skip
+
+
+def with_minilm_apart(app: Sphinx, config: str, context: dict[str, Any]) -> dict[str, str]:
+    """Do the same for all-MiniLM-L6-v2, whose file is already compressed."""
+    script = model_script("MINILM", config, "minilm_worker.js", "minilm.js")
+    file = minilm.packed(load_minilm())
+    return {
+        "prefix": "#minilm?", **_megabytes(app, context, MINILM_WEIGHTS, file, _zipped(script) + len(file)),
+        **_addresses(app, context, "explorer/minilm.js", script),
+    }  # fmt: skip
+
+
+def _megabytes(app: Sphinx, context: dict[str, Any], path: str, file: bytes, size: int) -> dict[str, str]:
+    """Write the file of a model's weights, and return where it is and what the reader is told about its size."""
+    _write(app, path, file)
+    said = f"{size / 1e6:.1f} MB"
+    return {
+        "name": "model", "size": said, "weights": _address(context, path, file), "length": str(len(file)),
+        "warning": f"This loads {said}, which may cost money on mobile data. Your browser keeps it for next time.",
     }  # fmt: skip
 
 
 def _addresses(app: Sphinx, context: dict[str, Any], path: str, script: str) -> dict[str, str]:
     """Write a script that is fetched on demand, and return where it and its style are."""
-    _write(app, path, script)
-    style = (EXPLORER_SOURCES.parent / "_static" / EXPLORER_STYLE).read_text(encoding="utf-8")
-    return {"script": _address(context, path, script), "style": _address(context, EXPLORER_STYLE, style)}
+    _write(app, path, script.encode())
+    style = (EXPLORER_SOURCES.parent / "_static" / EXPLORER_STYLE).read_bytes()
+    return {"script": _address(context, path, script.encode()), "style": _address(context, EXPLORER_STYLE, style)}
 
 
 def _zipped(text: str) -> int:
@@ -118,12 +141,12 @@ def with_scripts_named(app: Sphinx, page: str, context: dict[str, Any]) -> str:
     if weights := HEAD_WEIGHTS.findall(body):
         path, fill = (
             f"explorer/{page.replace('/', '-')}.js",
-            f"{{ const weights = {json.dumps(weights)};\n{FILL_HEADS} }}\n",
+            f"{{ const weights = {json.dumps(weights)};\n{FILL_HEADS} }}\n".encode(),
         )
         _write(app, path, fill)
         body, first = HEAD_WEIGHTS.sub("", body), [_address(context, path, fill)]
     for script, elements in SCRIPTS.items():
-        content = Path(app.outdir, "_static", script).read_text(encoding="utf-8")
+        content = Path(app.outdir, "_static", script).read_bytes()
         addresses = " ".join([*first, _address(context, script, content)])
         body = re.sub(rf"<({'|'.join(elements)})>", rf'<\1 data-scripts="{addresses}">', body)
     return body
@@ -135,15 +158,15 @@ def model_script(name: str, config: str, worker: str, element: str) -> str:
     return f"{{ const {name} = {{ config: {config}, worker: {code} }};\n{bundle([EXPLORER_SOURCES / element])}}}\n"
 
 
-def _address(context: dict[str, Any], path: str, content: str) -> str:
+def _address(context: dict[str, Any], path: str, content: bytes) -> str:
     """Return the address of a file in ``_static``, seen from a page; it changes with the content, as Sphinx's do."""
-    return f"{context['pathto'](f'_static/{path}', resource=True)}?v={sha256(content.encode()).hexdigest()[:8]}"
+    return f"{context['pathto'](f'_static/{path}', resource=True)}?v={sha256(content).hexdigest()[:8]}"
 
 
-def _write(app: Sphinx, path: str, script: str) -> None:
+def _write(app: Sphinx, path: str, content: bytes) -> None:
     file = Path(app.outdir, "_static", path)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(script, encoding="utf-8")
+    file.write_bytes(content)
 
 
 def bundle(modules: Iterable[Path]) -> str:
@@ -166,3 +189,10 @@ def _collect(module: Path, found: dict[Path, str]) -> None:
 
 def _json(file: Path) -> str:
     return json.dumps(json.loads(file.read_text(encoding="utf-8")), ensure_ascii=False, separators=(",", ":"))
+
+
+ON_DEMAND_WRITERS = {
+    "attention-dates": with_translator_apart,
+    "attention-decoder": with_decoder_apart,
+    "attention-minilm": with_minilm_apart,
+}

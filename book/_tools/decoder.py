@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from _tools.elements import ExplorerElement, weights_table
+from _tools.packing import quantized
 
 CAPTION = "The model writes"
 GROUP = 64  # numbers that share a scale
-MOST = 127  # the largest signed byte
 NAMES = {
     "embed_tokens": "embed", "self_attn.q_proj": "q", "self_attn.k_proj": "k", "self_attn.v_proj": "v",
     "self_attn.out_proj": "out", "ff.gate_proj": "gate", "ff.up_proj": "up", "ff.down_proj": "down",
@@ -47,7 +47,7 @@ def packed(folder: Path) -> dict[str, Any]:
 
     model: Any = hf.load(folder).model
     arrays = {_short(name): np.atleast_2d(array).astype(np.float32) for name, array in model.state_dict().items()}
-    bytes_, scales = quantized(np.concatenate([array.ravel() for array in arrays.values() if len(array) > 1]))
+    bytes_, scales = quantized(np.concatenate([array.ravel() for array in arrays.values() if len(array) > 1]), GROUP)
     return {
         "config": _sizes(model.config, folder),
         "shapes": {name: list(array.shape) for name, array in arrays.items()},
@@ -57,15 +57,6 @@ def packed(folder: Path) -> dict[str, Any]:
         "norms": _base64(np.concatenate([array.ravel() for array in arrays.values() if len(array) == 1]).astype("<f4")),
         "merges": _base64(merges(folder)),
     }
-
-
-def quantized(numbers: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.uint16]]:
-    """Return numbers as bytes, and for each group of them the upper half of the float32 that scales them."""
-    groups = numbers.reshape(-1, GROUP)
-    largest = np.maximum(np.abs(groups).max(axis=1) / MOST, np.finfo(np.float32).tiny)
-    halves = (largest.view(np.uint32) >> 16) + 1  # rounded up, so that no byte is too large
-    scales = (halves << 16).view(np.float32)
-    return np.round(groups / scales[:, None]).astype(np.int8).ravel(), halves.astype("<u2")
 
 
 def merges(folder: Path) -> NDArray[np.uint16]:

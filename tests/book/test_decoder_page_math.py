@@ -150,14 +150,14 @@ FAULTS = {
     "the norm adds nothing": ("causal_lm.js", "mean + this.config.eps", "mean"),
     "tokens of a pass have one position": ("causal_lm.js", "(this.length + t) * base", "this.length * base"),
     "one of four vectors is lost": ("causal_lm.js", "y2[r] = c", "y2[r] = b"),
-    "one scale is used for all groups": ("decoder_file.js", "*= scale[g]", "*= scale[0]"),
+    "one scale is used for all groups": ("packed_weights.js", "*= scales[g]", "*= scales[0]"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_noticed(fault, small, tmp_path):
     name, right, wrong = FAULTS[fault]
-    for module in ("causal_lm.js", "decoder_file.js", "sampling.js", "tokenizer.js"):
+    for module in ("causal_lm.js", "decoder_file.js", "packed_weights.js", "sampling.js", "tokenizer.js"):
         text = (FOLDER / module).read_text(encoding="utf-8")
         assert module != name or text.count(right) == 1
         (tmp_path / module).write_text(text.replace(right, wrong) if module == name else text, encoding="utf-8")
