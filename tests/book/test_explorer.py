@@ -841,6 +841,9 @@ def test_a_phone_scrolls_tables_and_not_the_page(opened, chapter, tag):
         explorer.sentence.fill("a sentence of twelve words with incomprehensibilities for a small telephone screen")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.evaluate("getComputedStyle(document.querySelector('.attn-scroll')).overflowX") == "auto"
+    sliders = page.locator(f"{tag} input[type=range]:visible").all()
+    assert all(slider.bounding_box()["height"] >= 24 for slider in sliders)  # the least that WCAG 2.2 asks for
+    assert bool(sliders) == (tag == "attention-explorer")
 
 
 @pytest.mark.parametrize(("chapter", "tag"), PLACES)
