@@ -186,7 +186,7 @@ class AttentionDecoder extends ModelElement {
     if (this.asked === this.shown) return; // one more token of what is already shown
     const shown = this.asked;
     if (shown.text !== this.shown.text) this.own = "";
-    Object.assign(this, { prompt, shown, over: null, isLooking: shown.chosen !== null });
+    Object.assign(this, { prompt, shown, over: null, rate: 0, isLooking: shown.chosen !== null });
     if (this.controls.field.value === shown.text) this.controls.complain("");
     this.controls.set(shown);
   }

@@ -112,6 +112,8 @@ def test_greedily_it_writes_what_attnlib_writes(decoder):
     decoder.columns(107)
     decoder.element.locator("svg text", has_text="cache: 107 tokens × 3 KiB = 321 KiB").wait_for()
     assert len(decoder.page.evaluate("window.heard")) == 1  # not one for each token
+    decoder.follow("#decoder?written=ERFpvr")
+    decoder.said("The model has written 3 tokens: “")  # and no speed, since these came with the link
     decoder.element.get_by_label("Temperature").fill("0.8")
 
 
