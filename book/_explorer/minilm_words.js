@@ -11,7 +11,7 @@ export function wrongSentence(text, context) {
   if (text.length <= MOST_CHARACTERS) return null;
   return `The text has ${
     whole(text.length)
-  } characters, but a sentence has at most ${context} tokens here. Shorten it.`;
+  } characters, but a sentence may have at most ${context} tokens here. Shorten it.`;
 }
 
 /** Say why a sentence of this many tokens cannot be read. */

@@ -138,7 +138,7 @@ HOSTILE = {
     "": "There is no word to look from. Type a sentence, or choose an example.",
     "\u200b\x07": "There is no word to look from.",
     "word " * 200: "The sentence has 202 tokens, but the page shows at most 64. Shorten it.",
-    "a" * 5_001: "The text has 5,001 characters, but a sentence has at most 64 tokens here. Shorten it.",
+    "a" * 5_001: "The text has 5,001 characters, but a sentence may have at most 64 tokens here. Shorten it.",
 }
 
 
