@@ -1,7 +1,7 @@
 """How long the page takes for a frame of each moving drawing, in Chromium: `python benchmarks/drawings.py`.
 
-A frame is what the page computes from one frame to the next, in milliseconds of processor time: 60 frames a second
-leave 16.7 ms for each. What happens meanwhile is what a reader does: play, drag and type.
+The time of a frame is what the page computes until the next one, in milliseconds of processor time: 60 frames a second
+leave 16.7 ms for each. Meanwhile, each drawing is used as a reader uses it: played, dragged and typed into.
 """
 
 import statistics

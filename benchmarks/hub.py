@@ -41,7 +41,7 @@ FORBIDDEN = (403, 404)
 
 
 class Trial:
-    """What is true on the hub, a line for each; ``failed`` counts what should have been."""
+    """The checks on the hub, printed one per line; ``failed`` counts those that do not hold."""
 
     def __init__(self) -> None:
         self.failed, self._begun = 0, time.monotonic()
@@ -61,7 +61,7 @@ class Trial:
 
 
 def open_servers(emmy: Session, ada: Session, bela: Session, trial: Trial) -> None:
-    """Everybody starts a server; the instructor starts the grader's, which students may not."""
+    """Everybody starts a server; the instructor starts the grader's, which students may not do."""
     trial.check("an instructor starts the grader's server", emmy.start(GRADER) not in FORBIDDEN)
     for student in (ada, bela):
         trial.check(f"{student.name} starts a server", student.start(student.name) not in FORBIDDEN)
@@ -153,7 +153,7 @@ def collect(place: Path, emmy: Session, bela: Session, trial: Trial) -> None:
     trial.done("(a student can backdate a submission)", bela, copy)
     said = trial.done("the grader collects", emmy, f"{GRADING} collect {ASSIGNMENT} {inbound}", GRADER)
     trial.check("what was submitted as somebody else is refused", f"owned by {ADA}" in said, said)
-    trial.check("what was backdated is named", f"{early}+x" in said and "the time is wrong" in said, said)
+    trial.check("what was backdated is reported", f"{early}+x" in said and "the time is wrong" in said, said)
 
 
 def grade(place: Path, emmy: Session, trial: Trial) -> None:

@@ -34,7 +34,7 @@ def require_machine() -> str:
         sys.exit(f"JupyterHub is not installed in {sys.prefix}: run `{sys.executable} -m pip install jupyterhub`")
     known = subprocess.run(["getent", "passwd", *ACCOUNTS], capture_output=True, text=True).stdout
     if known:
-        sys.exit(f"these accounts exist already; remove them by `userdel --remove NAME`:\n{known}")
+        sys.exit(f"these accounts already exist; remove them with `userdel --remove NAME`:\n{known}")
     if not (proxy := shutil.which("configurable-http-proxy")):
         sys.exit("configurable-http-proxy is not on the PATH: run `npm install --global configurable-http-proxy`")
     return proxy
@@ -107,7 +107,7 @@ def _write_configuration(place: Path, name: str, folder: str) -> Path:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens to."""
+    """Return a port that nothing listens on."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])

@@ -27,7 +27,7 @@ def until(ready: Callable[[], Any], what: str, seconds: float = 120) -> Any:
         if found := ready():
             return found
         time.sleep(0.2)
-    raise RuntimeError(f"{what}: still not so after {seconds:.0f} seconds")
+    raise RuntimeError(f"{what}: still not true after {seconds:.0f} seconds")
 
 
 class Session:
@@ -88,7 +88,7 @@ class Session:
                 connection.close()
                 return printed
 
-    # As the page of assignments in JupyterLab does --------------------------------------------------------------------
+    # As nbgrader's assignment list in JupyterLab does -----------------------------------------------------------------
 
     def assignments(self, action: str = "", assignment: str = "") -> list[dict[str, Any]]:
         """Return the list of assignments, after fetching or submitting one or fetching its feedback."""

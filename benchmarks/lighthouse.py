@@ -2,7 +2,7 @@
 
 The pages of `_build/html` are served compressed on this machine. Lighthouse comes from npm, into a folder that is
 removed afterwards; without Node.js there is nothing to measure with. `--write` puts the rows into the table of the
-README here, where the rows of other pages stay.
+README here, which keeps its rows for all other pages.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from pages import moved, pages  # noqa: E402
 from served import served  # noqa: E402
 
 LIGHTHOUSE = "lighthouse@12.8.2"
-# All but those that lead elsewhere, or that ask search engines to leave them out.
+# All pages but redirects and those that ask search engines not to index them.
 PAGES = sorted({*pages()} - {"index.html", "404.html", *moved()})
 CATEGORIES = ("performance", "accessibility", "best-practices", "seo")
 METRICS = {  # heading: audit, and what its number is divided by
@@ -74,7 +74,7 @@ def row(cells: Iterable[str]) -> str:
 
 
 def table(rows: dict[str, str]) -> str:
-    """Return the rows of the pages below their heads."""
+    """Return the table: its headings, then the rows of the pages."""
     heads = ["page", *CATEGORIES, *METRICS]
     return "\n".join([row(heads), row(["---", *["---:"] * (len(heads) - 1)]), *(rows[page] for page in sorted(rows))])
 

@@ -1,7 +1,7 @@
 """How fast the models of the built pages are in Chromium: `python benchmarks/models_in_pages.py [decoder] [minilm]`.
 
 The language model writes 40 tokens at its usual pace and 100 as fast as possible. All-MiniLM-L6-v2 reads sentences of
-23 tokens. Other programs slow down what is seen, so the processor time of each thread is measured as well, from
+23 tokens. Other programs add to the time by the clock, so the processor time of each thread is measured as well, from
 Chromium's own trace.
 """
 
@@ -88,7 +88,7 @@ def minilm(browser: Any, site: str) -> None:
 
 
 def opened(browser: Any, address: str, element: str) -> tuple[Any, Any, Callable[[str], None]]:
-    """Open a page; return it, its element, and what prints the time and the bytes since then."""
+    """Open a page; return it, its element, and a function that prints the time and the bytes since then."""
     tab, sizes = browser.new_page(viewport={"width": 1280, "height": 900}), Counter[str]()
     tab.on("requestfinished", lambda one: sizes.update({one.url: one.sizes()["responseBodySize"]}))
     tab.goto(address, wait_until="networkidle")

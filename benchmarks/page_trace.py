@@ -1,4 +1,4 @@
-"""Processor time in a page, from Chromium's own trace: other programs slow down what is seen, but not this."""
+"""Processor time in a page, from Chromium's own trace: other programs affect it less than the time by the clock."""
 
 import json
 import sys

@@ -6,8 +6,8 @@ readers of the repository, next to a list of their digests that ``sha256sum --ch
 ``exercises/`` with any other digest is somebody's work, and stays. ``work/`` is where students work: a notebook is
 copied there once.
 
-An exam is not released before it begins. If an assignment that was released becomes an exam, ``_build/released/`` loses
-its notebooks until then.
+An exam is not released before it begins. If a released assignment becomes an exam, its notebooks are removed from
+``_build/released/`` until then.
 
 A copy of the course without ``solutions/`` cannot generate notebooks. There, the list says what is released.
 """

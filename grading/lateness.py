@@ -21,10 +21,10 @@ NOT_KNOWN = SubmissionTime(None, None, 0.0)
 MIN_LATENESS = timedelta(seconds=1)  # the lateness assumed for a submission that is late by an unknown time
 TIME_FORMAT = "%Y-%m-%d %H:%M:%S UTC"
 LATE_BUT_EXTENDED = (  # in an exam, where a second costs the whole score
-    "{file} says {mark}, by the due date in Canvas, but here the student has until {due}, so nothing "
-    "is taken off. Write the date and time there."
+    "{file} says {mark}, according to the due date in Canvas, but here the student has until {due}, so nothing "
+    "is taken off. Write the date and time into that file."
 )
-WHY_BEFORE = "either the clock that gave the time was wrong, or the student had the questions early. It counts."
+WHY_BEFORE = "either the clock was wrong, or the student had the questions early. The submission still counts."
 
 
 class Lateness:

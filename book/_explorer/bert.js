@@ -1,4 +1,4 @@
-// The encoder of a BERT, computed as attnlib's BertEncoder computes it, for one sentence. It needs no DOM.
+// A BERT encoder, computed as attnlib's BertEncoder computes it, for one sentence. It needs no DOM.
 //
 // T tokens, E width of the vectors, H heads, D width of a head, F width of a product. Matrices have a row for each output.
 
@@ -7,7 +7,7 @@
  * @property {number} layers
  * @property {number} heads H
  * @property {number} width E
- * @property {number} context the most tokens of a sentence
+ * @property {number} context the largest number of tokens in a sentence
  * @property {number} eps what the norms add to the variance
  */
 
@@ -24,7 +24,7 @@ export class Bert {
   }
 
   /**
-   * The weights of all heads (H, T, T), layer by layer: what comes between two layers can be done meanwhile.
+   * The weights of all heads (H, T, T), one layer at a time, so that the caller can do other work between layers.
    *
    * @param {number[]} tokens
    */
@@ -96,7 +96,7 @@ export class Bert {
   }
 }
 
-/** A matrix times eight vectors at once: each of its numbers is read only once, and no sum waits for another one. */
+/** A matrix times eight vectors at once: each of its numbers is read only once, and no sum has to wait for another. */
 function timesEight(matrix, x, bias, y) {
   for (let r = 0, rows = bias.length, at = 0; r < rows; r++) {
     let a = bias[r], b = a, c = a, d = a, e = a, f = a, g = a, h = a;

@@ -88,7 +88,7 @@ export class CausalLM {
     return this.times(`${layer}.out`, contexts);
   }
 
-  /** The contexts of all heads of one token (H * D,), for which as many tokens are there as there are weights of a head. */
+  /** The contexts of all heads for one token (H * D,), which attends to as many tokens as a head has weights. */
   contextOf(query, { keys, values }, weights, equal) {
     const { heads, kvHeads, headDim: D } = this.config;
     const S = weights.length / heads;
@@ -126,7 +126,7 @@ export class CausalLM {
     });
   }
 
-  /** A matrix times each of these vectors (T, E); counts the multiplications of one of them. */
+  /** A matrix times each of these vectors (T, E); counts the multiplications for a single vector. */
   times(name, x) {
     const { rows, width } = this.w[name];
     this.work += rows * width;
@@ -158,7 +158,7 @@ export class CausalLM {
 
 const added = (a, b) => a.map((row, t) => row.map((x, e) => x + b[t][e]));
 
-/** A matrix times a vector, written into y. Widths are multiples of 4: four sums need not wait for each other. */
+/** A matrix times a vector, written into y. Widths are multiples of 4, so four sums can be computed side by side. */
 function timesOne({ rows, width, numbers }, x, y) {
   for (let r = 0, at = 0; r < rows; r++) {
     let a = 0, b = 0, c = 0, d = 0;

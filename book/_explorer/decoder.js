@@ -18,7 +18,7 @@ import { END, pieces } from "./tokenizer.js";
 
 const MOVE = 250; // milliseconds that a new column takes
 const REST = 60; // milliseconds between two drawings while the model writes: drawing takes longer than a token
-const REST_READING = 300; // the same while it reads a text that is given
+const REST_READING = 300; // the same while it reads a given text
 const FIRST_RUN = 40; // tokens
 const RUN = 100;
 
@@ -67,7 +67,7 @@ class AttentionDecoder extends ModelElement {
 
   // ---- the model
 
-  /** The same; or the file itself, in a page that was opened as a file and can fetch nothing. @override */
+  /** Where the file is; or the file itself, in a page that was opened as a file and can fetch nothing. @override */
   file() {
     return location.protocol === "file:" ? { ...super.file(), file: globalThis.DECODER_FILE } : super.file();
   }

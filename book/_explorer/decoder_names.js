@@ -1,11 +1,11 @@
-// What a screen reader says of the decoder's drawing, and where the Tab key leads in it.
+// What a screen reader says about the decoder's drawing, and where the Tab key leads in it.
 
 /**
  * Turn the token that looks into a slider and the next tokens into buttons; Tab reaches one of the buttons.
  *
  * @param {import("./drawing.js").Drawing} drawing
  * @param {import("./shapes.js").Shape[]} shapes
- * @param {{ name: string, place: number, count: number }} token the one that looks, of those that are shown
+ * @param {{ name: string, place: number, count: number }} token the one that looks, among those that are shown
  */
 export function nameShapes(drawing, shapes, { name, place, count }) {
   const looking = { role: "slider", tabindex: 0, "aria-label": "The token that looks", "aria-valuetext": `“${name}”` };

@@ -8,13 +8,13 @@ import { byProbability } from "./sampling.js";
 import { Tokenizer } from "./tokenizer.js";
 
 const TURN = 30; // milliseconds of reading, after which the worker checks whether something else was asked
-const AT_ONCE = 8; // tokens that are read in one pass, which takes about as long
+const AT_ONCE = 8; // tokens that are read in one pass, which takes about one turn
 
 /** @type {any} the model, its tokenizer, and which tokens its cache holds */
 let decoder = null;
 let newest = 0; // the number of the newest question
 
-/** Make the decoder of its file, or of what the page has read of it. */
+/** Make the decoder from its file, or from what the page has already read. */
 function take(file) {
   const { config, weights, merges } = unpacked(file instanceof Uint8Array ? parsed(file) : file);
   const newModel = () => new CausalLM(config, weights);

@@ -1,9 +1,9 @@
-// Small pictures of the weights of all heads of a model, of which one can be chosen.
+// Small pictures of the weights of all heads of a model; the reader can choose one head.
 
 import { habit } from "./habits.js";
 import { h } from "./table.js";
 
-// The colour of the small pictures, as transparent as a weight is small: it reads on a light page and on a dark one.
+// The colour of the small pictures; a smaller weight is more transparent, which works on light and on dark pages.
 const SHADE = [59, 130, 196];
 const MOST_PIXELS = 24; // on each side, as in explorer.css
 
@@ -69,7 +69,7 @@ export class HeadGrid {
     const pixels = pictureOf(weights);
     const { width, height } = pixels;
     const canvas = Object.assign(/** @type {HTMLCanvasElement} */ (button.firstChild), { width, height });
-    // Without a GPU, which would be slower for 72 small pictures.
+    // Not on the GPU, which would be slower for 72 small pictures.
     canvas.getContext("2d", { willReadFrequently: true })?.putImageData(pixels, 0, 0);
   }
 
@@ -80,7 +80,7 @@ export class HeadGrid {
   }
 }
 
-/** A pixel a weight; where there is no room for that, a pixel shows the largest of several. */
+/** One pixel for each weight; if there is no room for that, a pixel shows the largest of several. */
 function pictureOf(weights) {
   const size = weights.length;
   const side = Math.min(size, MOST_PIXELS);

@@ -10,7 +10,7 @@ import { ModelElement } from "./model_element.js";
 import { copyAddress, onFragment, savePicture } from "./share.js";
 import { distinct } from "./table.js";
 
-const MOVE = 250; // milliseconds that the arcs take to another head
+const MOVE = 250; // milliseconds that the arcs take to change to another head
 
 class AttentionMinilm extends ModelElement {
   /** @type {any} what is shown at first, see minilm_address.js */
@@ -26,7 +26,7 @@ class AttentionMinilm extends ModelElement {
   /** @type {any} the same for what is asked, while the worker reads it */
   coming = null;
   room = 0; // how wide the drawing may be
-  isNew = false; // whether the token that looks has yet to be brought into sight
+  isNew = false; // whether the token that looks has yet to be scrolled into view
   /** @type {number | undefined} */
   writing = undefined;
 
@@ -81,7 +81,7 @@ class AttentionMinilm extends ModelElement {
     this.request(this.asked);
   }
 
-  /** Take the weights of one layer after the other, first those of the model, then those of the control. @override */
+  /** Take the weights of one layer after another, first those of the model, then those of the control. @override */
   answered(said, isNewest) {
     if (!isNewest) return;
     if (said.refused !== undefined) this.complain(wrongTokens(said.refused, this.sizes.context));
@@ -93,7 +93,7 @@ class AttentionMinilm extends ModelElement {
     else this.compare();
   }
 
-  /** The sentence has been read: from now on, it is what is shown. */
+  /** The sentence has been read: show it from now on. */
   accept() {
     const { asked, coming } = this;
     const token = Math.min(asked.token, coming.words.length - 1);
@@ -104,7 +104,7 @@ class AttentionMinilm extends ModelElement {
     this.update(true);
   }
 
-  /** The control is there as well. */
+  /** The control has been computed as well. */
   compare() {
     this.update(this.shown.random);
   }
@@ -122,7 +122,7 @@ class AttentionMinilm extends ModelElement {
     this.ask({ ...(this.shown ?? this.defaults), text: this.controls.field.value });
   }
 
-  /** Have a sentence read, or say why that cannot be. */
+  /** Have a sentence read, or say why it cannot be read. */
   ask(asked) {
     const wrong = wrongSentence(asked.text, this.sizes.context);
     if (wrong) this.complain(wrong);
@@ -198,7 +198,7 @@ class AttentionMinilm extends ModelElement {
     this.writing = setTimeout(() => this.writeAddress(), 400);
   }
 
-  /** Draw all small pictures, one layer after the other, so that nothing else on the page has to wait. */
+  /** Draw all small pictures, one layer after another, so that nothing else on the page has to wait. */
   async drawGrid() {
     const { heads } = this;
     for (let layer = 0; layer < heads.length && this.heads === heads; layer++) {

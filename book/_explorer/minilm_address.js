@@ -16,7 +16,7 @@ export const PREFIX = "#minilm?";
 /** @type {Record<string, [number, number]>} */
 const LIMITS = { layer: [0, 99], head: [0, 99], token: [0, 999] };
 
-/** Write what is shown: "#minilm?text=My+own+sentence&layer=3"; what is as in the defaults is left out. */
+/** Write what is shown: "#minilm?text=My+own+sentence&layer=3"; what equals its default is left out. */
 export function minilmAddress(/** @type {Shown} */ shown, /** @type {Shown} */ defaults) {
   const parts = new URLSearchParams();
   for (const name of ["text", ...Object.keys(LIMITS)]) {
@@ -27,7 +27,7 @@ export function minilmAddress(/** @type {Shown} */ shown, /** @type {Shown} */ d
 }
 
 /**
- * Read what an address asks for; null where it asks for nothing. What cannot be used is as in the defaults.
+ * Read what an address asks for; null if it asks for nothing. An invalid value becomes its default.
  *
  * @param {string} address
  * @param {Shown} defaults

@@ -1,4 +1,4 @@
-// The file of all-MiniLM-L6-v2, as book/_tools/minilm.py packs it, taken apart. It needs no DOM.
+// The file of all-MiniLM-L6-v2, as book/_tools/minilm.py packs it, is unpacked here. It needs no DOM.
 
 import { matrices, scaled, scalesOf } from "./packed_weights.js";
 
@@ -9,8 +9,8 @@ export function decompressed(bytes) {
 }
 
 /**
- * The parts of the file: its head with the configuration and the vocabulary, the vectors of the words, of which only
- * those that are asked for are made floats, and the other weights.
+ * The parts of the file: its head with the configuration and the vocabulary, a function that returns the vector of
+ * a word as floats, and the other weights.
  *
  * @param {ArrayBuffer} file decompressed
  */

@@ -32,7 +32,7 @@ export function headScene({ words, token, weights, control, room }) {
   return { shapes, width, height: FOOT + 26, middle: middle(token) };
 }
 
-/** The weight of each word, and a line as high as with random parameters. */
+/** The weight of each word as a bar, and a line at the height that it has with random parameters. */
 function bars({ look, column, middle }, control) {
   const width = Math.min(30, column - 16);
   return look.words.flatMap((_, j) => {

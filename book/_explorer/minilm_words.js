@@ -1,4 +1,4 @@
-// What is said of a head of all-MiniLM-L6-v2 on a sentence, and of a sentence that cannot be read.
+// What is said about a head of all-MiniLM-L6-v2 on a sentence, and about a sentence that cannot be read.
 
 import { best, inWords, shown } from "./table.js";
 
@@ -6,7 +6,7 @@ const MOST_CHARACTERS = 5_000;
 
 const { format: whole } = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 
-/** Say what is wrong with a sentence that came, and what to do; null if the model may be able to read it. */
+/** Say what is wrong with a typed sentence, and what to do; null if the model may be able to read it. */
 export function wrongSentence(text, context) {
   if (text.length <= MOST_CHARACTERS) return null;
   return `The text has ${
@@ -30,7 +30,7 @@ export function headInWords({ words, token, weights, layer, head, random }) {
 /** Compare what a head gives to the token at which it looks most, in the trained model and with random parameters. */
 export function controlInWords({ words, own, control, random }) {
   const [most] = best(Array.from(own));
-  if (random) return `With its trained parameters, this head gives “${words[most]}” the most, ${shown(own[most])}.`;
+  if (random) return `With its trained parameters, this head gives the most to “${words[most]}”: ${shown(own[most])}.`;
   return `With random parameters, this head gives “${words[most]}” ${shown(control[most])}, and no token more than ${
     shown(Math.max(...control))
   }.`;

@@ -12,7 +12,7 @@ const SEED = 1; // of the random parameters
 let minilm = null;
 let newest = 0; // the number of the newest question
 
-/** Make the model of its file. */
+/** Make the model from its file. */
 async function take(file) {
   const { config, vocabulary, wordOf, weights } = unpackedMinilm(await decompressed(file));
   const control = () => {
@@ -35,7 +35,7 @@ async function answer({ asked, text }) {
   }
 }
 
-/** Read a sentence, and return whether nothing else was asked meanwhile. */
+/** Read a sentence; return false if something else was asked meanwhile. */
 async function readAll(model, kind, tokens, asked) {
   for (const weights of model.read(tokens)) {
     postMessage({ asked, kind, weights, more: true }, { transfer: [weights.buffer] });

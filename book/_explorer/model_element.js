@@ -1,4 +1,4 @@
-// What the models that run in a page share: how the file of a model is loaded, and what is said when something fails.
+// What the models with megabytes of weights share: how such a model is loaded, and what is said when something fails.
 
 import { Drawing } from "./drawing.js";
 import { ModelWorker } from "./model_worker.js";
@@ -77,7 +77,7 @@ export class ModelElement extends HTMLElement {
     else this.answered(said, isNewest);
   }
 
-  /** The model is there, for the first time or again. */
+  /** The model has been loaded, for the first time or again. */
   loaded(said) {
     this.loading.remove();
     this.setSizes(said);
@@ -91,7 +91,7 @@ export class ModelElement extends HTMLElement {
 
   // ---- what each model does in its own way
 
-  /** Keep what the worker says of the model. */
+  /** Keep what the worker says about the model. */
   setSizes(_said) {}
 
   /** Make what the reader sees, with the controls. */

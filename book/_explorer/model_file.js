@@ -4,12 +4,12 @@
 class CutOff extends Error {}
 
 /**
- * Load a model in its worker. The page is told how much of the file has arrived, and then what is made of it, or why
+ * Load a model in its worker. The page is told how much of the file has arrived, and then about the model, or why
  * there is no model.
  *
  * @param {{ address: string, length: number, store: string, file?: any }} wanted the file's address and its length in
  *   bytes, and the name of the browser's store; or what the page has read
- * @param {(file: any) => any} take makes a model of it, and returns what the page has to know
+ * @param {(file: any) => any} take makes a model from it, and returns what the page has to know
  */
 export async function loadModel(wanted, take) {
   try {
@@ -59,7 +59,7 @@ async function read(answer, length) {
       postMessage({ progress: count / length });
     }
   } catch {
-    // There are too few bytes; the caller sees that by their count.
+    // There are too few bytes; the caller can tell from their count.
   }
   return { bytes, count };
 }

@@ -1,5 +1,5 @@
-// Loads the scripts of an interactive element when the reader comes near it. They are as large as a short page. An
-// address with a fragment may ask for what an element shows, so it loads them at once.
+// Loads the scripts of an interactive element when the reader comes near it. They are as large as a short page. A
+// fragment in the address may set what an element shows, so all scripts are then loaded at once.
 /** @param {HTMLElement} element */
 function load({ dataset }) {
   const sources = (dataset.scripts ?? "").split(" ").filter((src) => !document.querySelector(`script[src="${src}"]`));

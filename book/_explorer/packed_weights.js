@@ -5,7 +5,7 @@
 /** The scales of groups of numbers, each given as the upper half of a float32. */
 export const scalesOf = (halves) => new Float32Array(Uint32Array.from(halves, (half) => half << 16).buffer);
 
-/** Numbers, of which each group has a scale. */
+/** The numbers that the bytes stand for: each group is multiplied by its scale. */
 export function scaled(bytes, scales, group) {
   const numbers = Float32Array.from(bytes);
   for (let n = 0, g = 0; n < numbers.length; g++) {

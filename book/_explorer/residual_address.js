@@ -14,7 +14,7 @@ export const PREFIX = "#residual?";
  */
 
 /**
- * Write what is shown: "#residual?norm=post&step=3"; nothing where it is the example.
+ * Write what is shown: "#residual?norm=post&step=3"; an empty text for the example.
  *
  * @param {Shown} shown
  * @param {string} example the word that is followed at first
@@ -29,7 +29,7 @@ export function residualAddress({ follow, norm, off, step }, example) {
 }
 
 /**
- * Read what an address asks for; null where it asks for nothing. What cannot be used is left out.
+ * Read what an address asks for; null if it asks for nothing. An invalid value becomes its default.
  *
  * @param {string} address
  * @param {string[]} words those that can be followed

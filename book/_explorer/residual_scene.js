@@ -7,13 +7,13 @@ import { wires } from "./residual_wires.js";
 import { colourOf, hundredths, residualFormula, streamBefore, symbolOf } from "./residual_words.js";
 import { fitted, label, shape } from "./shapes.js";
 
-const NARROW = 560; // pixels: below, the lengths are under the block
+const NARROW = 560; // pixels: if there is less room, the lengths are under the block
 const BESIDE = 220; // how wide they are beside it
 const WIDEST = 46; // pixels of a cell
 const HIGH = 24; // pixels of a row of cells
 const ROW_STEP = 58; // from one row to the next
 const TOP = 24; // where the highest row begins
-const ROWS = 24; // where the rows of the stream begin; their line is on the left of them
+const ROWS = 24; // where the rows of the stream begin; the thick line is to their left
 const GAP = 16; // between them and what is beside the stream
 const SHORT_NAMES = { attention: "attention", feed_forward: "feed-forward" };
 
@@ -73,7 +73,7 @@ function nameOf({ passage, stages, step, topOf, leftOf }, n) {
   return [label(`name-${n}`, leftOf(n) + 1, topOf(n) - 5, name, look)];
 }
 
-/** The cells of a stage. Their numbers come from the stage before, when they are computed. */
+/** The cells of a stage. When its numbers are computed, they move here from the stage before. */
 function cells({ stages, rows, cell, step, topOf, leftOf }, n) {
   const colour = COLOURS[colourOf(stages[n])];
   const { texts, size } = fitted(rows[n].map(hundredths), cell - 4, 13);

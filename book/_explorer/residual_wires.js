@@ -1,9 +1,9 @@
-// The residual stream as a thick line, and the ways that lead from it through each part and back. It needs no DOM.
+// The residual stream as a thick line, and the paths that lead from it through each part and back. It needs no DOM.
 
 import { label, shape } from "./shapes.js";
 
 const STREAM_AT = 10; // where the stream is
-const OUT = 22; // how far above a row a way leaves the stream
+const OUT = 22; // how far above a row a path leaves the stream
 const RADIUS = 9; // of a plus sign
 const LOOK = { fill: "none", stroke: "currentColor" };
 
@@ -27,7 +27,7 @@ function stream({ stages, step, topOf, before, high }, n) {
   return [shape(`stream-${n}`, "path", { d: `M ${STREAM_AT} ${from} ${gap}V ${to}`, ...look })];
 }
 
-/** The way from the stream to an update, and to the plus sign. */
+/** The path from the stream to an update, and on to the plus sign. */
 function way({ passage, stages, step, topOf, before, high, leftOf, wide }, n) {
   const { part } = stages[n];
   const [start, right] = [before(n), leftOf(n) + wide - 12];

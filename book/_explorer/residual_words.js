@@ -22,13 +22,13 @@ export const rounded = (x) => hundredths(x).toString().replace("-", "−");
 
 export const vectorText = (row) => `(${row.map(rounded).join(", ")})`;
 
-/** Terms of a sum: the sign of each is between them. */
+/** The terms of a sum, joined by their signs. */
 const summed = (terms) =>
   terms.map((term, n) => n ? (term.startsWith("−") ? ` − ${term.slice(1)}` : ` + ${term}`) : term).join("");
 
 const rowAt = (passage, n) => passage.stages[n].rows[passage.word];
 
-/** The last stage before one whose rows are the stream. */
+/** The last stage before stage n whose rows are the stream. */
 export const streamBefore = ({ stages }, n) => stages.slice(0, n).findLastIndex(({ isStream }) => isStream);
 
 /** What the rows of a stage are called in the formulas. */
@@ -99,7 +99,7 @@ const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 const lengthAt = (passage, n) => rounded(lengthOf(rowAt(passage, n)));
 
-/** One sentence or two about each kind of stage. */
+/** One or two sentences about each kind of stage. */
 const SENTENCES = {
   input: (passage) =>
     `The row of “${passage.words[passage.word]}” enters the stream. Its length is ${lengthAt(passage, 0)}.`,
@@ -140,7 +140,7 @@ const SENTENCES = {
 export const stageInWords = (passage, n) => SENTENCES[passage.stages[n].kind](passage, n);
 
 /**
- * What leaves the block, and who contributed to it.
+ * What leaves the block, and what contributed to it.
  *
  * @param {Passage} passage
  */

@@ -1,4 +1,4 @@
-// What the drawings that lead through steps have in common: the steps are played or chosen, each is said in words, and what
+// What the step-by-step drawings have in common: the steps are played or chosen, each is described in words, and what
 // is shown is kept in the page's address.
 
 import { Drawing, mayMove } from "./drawing.js";
@@ -25,13 +25,13 @@ export class SteppedDrawing {
    * @param {HTMLElement[]} of.controls what the reader can choose, apart from the step
    * @param {string} of.stepName what the slider chooses
    * @param {string} of.file the name of a saved picture
-   * @param {string} of.prefix how the page's address begins where it is about this drawing
+   * @param {string} of.prefix how the page's address begins if it is about this drawing
    * @param {(isMoving: boolean) => { move: number, between: number }} of.pace milliseconds of a step, and from one step to
    *   the next while it plays
    * @param {() => number} of.count how many steps there are
    * @param {(step: number, room: number) => { shapes: import("./shapes.js").Shape[], width: number, height: number }} of.scene
    * @param {(step: number, isWhole: boolean) => string} of.said one step in words, or all of them
-   * @param {(step: number | null) => string} of.address where the page shows this step, or the end; empty for the example
+   * @param {(step: number | null) => string} of.address the address of this step, or of the end; empty for the example
    * @param {(fragment: string) => boolean} of.restore show what an address asks for, and say whether it asks for anything
    */
   constructor(of) {

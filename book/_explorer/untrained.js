@@ -30,7 +30,7 @@ function uniform(count, limit, seed) {
 const POSITION = 0.02; // the standard deviation of the positions
 
 /**
- * Random parameters in the shapes of a BERT's: linear layers are uniform up to one over the square root of their inputs,
+ * Random parameters in the shapes of a BERT's: linear layers are uniform within ±1/√(number of inputs),
  * words and types have a standard normal distribution, and norms change nothing.
  *
  * @param {Record<string, import("./packed_weights.js").Matrix>} weights those of the trained model

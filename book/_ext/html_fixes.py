@@ -35,7 +35,7 @@ IN_BROWSER_BOX = re.compile(r'<div class="in-browser.*?</div>', re.DOTALL)
 # Inline scripts read what this script sets, so it cannot wait for the page.
 NOT_DEFERRED = "documentation_options.js"
 
-# Scripts that Sphinx's extensions add to each page, and what a page has on which they work.
+# Scripts that Sphinx's extensions add to each page, and what a page has to contain to need them.
 NEEDED_BY = {"design-tabs.js": "sd-tab-set", "copybutton.js": "<pre", "clipboard.min.js": "<pre"}
 
 PLAIN_PYGMENTS_CLASSES = ("n", "nn", "nx", "p", "pm", "w")  # classes of Pygments that have the colour of text

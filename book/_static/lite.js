@@ -1,4 +1,4 @@
-// Below each page of JupyterLite (book/_tools/lite.py): the ways back to the book, whether Python is ready, and what to do if
+// Below each page of JupyterLite (book/_tools/lite.py): links to the book, whether Python is ready, and what to do if
 // it cannot be loaded. Without this, a cell would show [*] forever. On a phone, JupyterLite's own indicator is behind a menu.
 (() => {
   const python = /** @type {HTMLScriptElement} */ (document.currentScript).dataset.python ?? "";
@@ -11,7 +11,7 @@
     #course p { margin: 0.2rem 0 }`;
 
   const STOPPED = "Python has stopped. Restart it in the Kernel menu.";
-  // By the status of JupyterLab's indicator; with any other one, the kernel is on its way.
+  // By the status of JupyterLab's indicator; with any other status, the kernel is starting.
   const STATES = {
     ...{ idle: "Python is ready.", busy: "Python is busy." },
     ...{ dead: STOPPED, terminating: STOPPED, disconnected: STOPPED },

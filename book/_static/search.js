@@ -113,7 +113,7 @@
     Object.assign(summary, { className: "search-summary", role: "status", textContent: "Searching…" });
     list.ariaLabel = "Sections found";
     document.getElementById("search-results")?.append(summary, list);
-    // The sections are twice as large as a page, so they are loaded only for a search. Screen readers announce a change
+    // The search index is twice as large as a page, so it is loaded only for a search. Screen readers announce a change
     // of the summary, so it is on the page before the result is.
     const script = document.createElement("script");
     script.onload = () => {
@@ -121,8 +121,7 @@
       show(query, summary, list);
     };
     script.onerror = () => {
-      summary.textContent =
-        "The index of the search could not be loaded. Check your connection, then reload this page.";
+      summary.textContent = "The search index could not be loaded. Check your connection, then reload this page.";
     };
     script.src = entries;
     document.head.append(script);

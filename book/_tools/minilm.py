@@ -47,7 +47,7 @@ def live_heads(examples: Sequence[Mapping[str, Any]], *, shown: tuple[Sequence[s
 def packed(encoder: "SentenceEncoder[Any]") -> bytes:
     """Return a model in 8 bits for each number of a matrix, as ``minilm_file.js`` reads it.
 
-    Compressed are: the number of bytes of the head, the head, then all vectors, scales and matrices.
+    The compressed content is the number of bytes of the head, the head, then all vectors, scales and matrices.
     """
     model: Any = encoder.model
     state = model.state_dict()
@@ -68,7 +68,7 @@ def packed(encoder: "SentenceEncoder[Any]") -> bytes:
 
 
 def _sizes(model: Any) -> dict[str, float]:
-    """Return what JavaScript has to know of a model."""
+    """Return what JavaScript has to know about a model."""
     layers = model.encoder.layers
     return {
         "layers": len(layers), "heads": layers[0].self_attn.num_heads, "width": model.norm.weight.size,

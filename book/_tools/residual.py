@@ -1,6 +1,6 @@
 """The drawing of the residual stream: one word on its way through a transformer block.
 
-The element ``<attention-residual>`` is in ``_explorer/residual.js``, and what the block computes in
+The element ``<attention-residual>`` is in ``_explorer/residual.js``, and the computation of the block is in
 ``_explorer/transformer_block.js``.
 """
 

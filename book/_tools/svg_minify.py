@@ -107,7 +107,7 @@ def _short_line(line: re.Match[str]) -> str:
 
 
 def _needed(points: Iterable[Point]) -> Iterator[Point]:
-    """Yield the points of a line without those that change nothing: on a level or upright part, or there twice."""
+    """Yield the points of a line that matter: none that is repeated, or inside a horizontal or vertical part."""
     points = iter(points)
     before, point = next(points), next(points)
     yield before

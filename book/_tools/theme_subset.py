@@ -38,7 +38,7 @@ Nodes = list[Any]  # of tinycss2, which has no types
 def trim(site: Path) -> None:
     """Write the theme's style sheet, script and icons anew, with what some page of the site may need.
 
-    The theme's are read where it is installed, so that it does not matter what an earlier build has left here. The
+    The theme's files are read where it is installed, so it does not matter what an earlier build has left here. The
     other style sheets are written anew by each build.
     """
     static, words = site / "_static", words_of(site)

@@ -14,7 +14,7 @@ c.JupyterHub.load_roles = [{"name": "instructor", "scopes": grader, "users": ["g
 
 c.Spawner.environment = {
     "JUPYTER_CONFIG_PATH": "/etc/attention",  # where nbgrader_config.py says which course and which exchange
-    "ATTENTION_STUDENT": lambda spawner: spawner.user.name,  # options of questions in an order of the student's own
+    "ATTENTION_STUDENT": lambda spawner: spawner.user.name,  # gives each student their own order of options
 }
 
 

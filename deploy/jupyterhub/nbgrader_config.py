@@ -1,4 +1,4 @@
-"""What nbgrader has to know in each server of the hub. The grader's server also reads the file of the course."""
+"""nbgrader's settings in each server of the hub. The grader's server also reads the course's nbgrader_config.py."""
 
 c = get_config()  # noqa: F821 (nbgrader provides it)
 

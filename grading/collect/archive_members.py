@@ -42,7 +42,7 @@ class Member:
     """A file in a folder or a zip.
 
     Attributes:
-        path: its parts.
+        path: the parts of its path.
         read: returns its bytes, or says why it cannot.
         owner: the account that owns a file in a folder, or "" if that is not known.
         written: when that file was last changed, in UTC, by the clock of this machine. Its owner cannot set this time.

@@ -135,7 +135,7 @@ class Reading:
         self.collected.attempts.setdefault(student, []).append(attempt)
 
     def _compare_times(self, files: Sequence[Found], when: datetime) -> None:
-        """Note if a file that the student owns was written after the time that came from the student's side."""
+        """Note if a file that the student owns was written after the time of submission, which the student can set."""
         written = [one.member.written for one in files if one.member.owner == one.student and one.member.written]
         if written and max(written) - when > MAX_DELAY:
             times = f"{when:{TIME_FORMAT}}", f"{max(written):{TIME_FORMAT}}"

@@ -1,4 +1,4 @@
-"""Declare an exam, withdraw what students could get of it, and show its window and what to look at."""
+"""Declare an exam, withdraw what students could still get of it, and show its window and what needs attention."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def set_window(course: Course, assignment: str, begin: str, end: str) -> list[st
 
 
 def _withdrawn(course: Course, assignment: str) -> Iterator[str]:
-    """Remove the feedback of an exam that is not over, and what was released of one that has not begun."""
+    """Remove the feedback of an exam that is not over, and the released notebooks of one that has not begun."""
     exam = exam_of(course, assignment)
     if exam is None or exam.is_over:
         return

@@ -33,7 +33,7 @@ ABOUT = "The part of attnlib that an exam needs: its checks take answers, and sa
 
 
 def require_silent(notebooks: Mapping[str, bytes]) -> list[str]:
-    """Check that an exam's notebooks need only what students have of attnlib, and return the exam's questions.
+    """Check that an exam's notebooks need no more of attnlib than students have, and return the exam's questions.
 
     Raises:
         GradingError: a cell imports something else, which would be an answer, or would say something about one.

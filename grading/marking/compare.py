@@ -16,12 +16,12 @@ from grading.text import counted, points
 MIN_PAIRS = 2  # answers that two assistants have marked, so that there is something to compare
 MAX_LISTED = 20
 Marks = list[tuple[float, float]]
-TITLES = ("question", "criterion", "answers marked by two", "kappa", "kappa with quadratic weights")
+TITLES = ("question", "criterion", "answers marked twice", "kappa", "kappa with quadratic weights")
 
 
 @dataclass(frozen=True)
 class Given:
-    """What somebody gave for an answer: points, also by criterion if the question has a rubric."""
+    """The points that an assistant gave for an answer, also by criterion if the question has a rubric."""
 
     points: float
     criteria: Mapping[str, float] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Pair:
-    """What two people gave for the same answer."""
+    """The points that two assistants gave for the same answer."""
 
     share: Share
     first: Given
@@ -48,12 +48,10 @@ def pairs(shares: Mapping[str, Share], marks: Mapping[str, Given]) -> list[Pair]
 
 
 def compared(found: Sequence[Pair]) -> list[str]:
-    """Return how well two agree, and the answers on which they differ most, as lines for a terminal."""
+    """Return how well two assistants agree, and where they differ most, as lines for a terminal."""
     if len(found) < MIN_PAIRS:
-        return [f"{counted(len(found), 'answer')} marked by two: too few to compare"]
-    said = [
-        f"{len(found)} answers marked by two: {_in_words([(one.first.points, one.second.points) for one in found])}"
-    ]
+        return [f"{counted(len(found), 'answer')} marked twice: too few to compare"]
+    said = [f"{len(found)} answers marked twice: {_in_words([(one.first.points, one.second.points) for one in found])}"]
     for (question, criterion), marks in _parts(found).items():
         part = plain(f"{question}: {criterion}" if criterion else question)
         said.append(f"  {part} ({counted(len(marks), 'answer')}): {_in_words(marks)}")

@@ -34,7 +34,7 @@ def rubrics(course: Course, assignment: str) -> dict[str, tuple[Criterion, ...]]
 
     Raises:
         GradingError: a row does not have three cells, a name occurs twice, the points do not add up, or a table looks
-            like a rubric, but has another heading.
+            like a rubric but has a different heading.
     """
     found = {}
     for name in course.notebooks(assignment):

@@ -1,6 +1,6 @@
 """Export everything that a class keeps about one student, as a zip that may be given to the student.
 
-Of an exam that is not over, the zip holds only what the student handed in.
+About an exam that is not over, the zip contains only what the student handed in and any extension.
 """
 
 import json
@@ -75,7 +75,7 @@ def export_student(course: Course, student: str, out: Path) -> str:
     except FileExistsError:
         raise GradingError(f"{out} already exists: choose another file to write to") from None
     kept = f"{counted(len(files), 'file')}, {counted(len(said['gradebook.json']), 'submission')} in the gradebook"
-    left_out = f"\nLeft out, except for what was handed in, because these exams are not over: {', '.join(withheld)}"
+    left_out = f"\nFor exams that are not over, only submissions and extensions are included: {', '.join(withheld)}"
     return f"{out}: {kept}, {counted(len(said['log.json']), 'line')} of the log" + (left_out if withheld else "")
 
 

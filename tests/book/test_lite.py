@@ -220,7 +220,7 @@ def run(page, code):
     return output.inner_text()
 
 
-# What is said of Python from now on.
+# Records what the page says about Python from now on.
 STATES = """() => {
     const said = [], state = document.querySelector("#course span");
     new MutationObserver(() => said.push(state.textContent)).observe(state, { childList: true });

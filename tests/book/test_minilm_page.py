@@ -56,7 +56,7 @@ class Heads(OpenElement):
         return np.array(self.element.evaluate(f"one => one.results.{kind}.map(l => l.map(h => h.map(r => [...r])))"))
 
     def parts(self, *names):
-        """What the address says, once it says all of this."""
+        """The settings in the address, once it contains all of these."""
         self.page.wait_for_function("names => names.every(one => RegExp(one).test(location.hash))", arg=[*names])
         found = urllib.parse.parse_qs(self.page.evaluate("location.hash").partition("?")[2])
         return {name: values[0] for name, values in found.items()}

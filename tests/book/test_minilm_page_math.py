@@ -62,7 +62,7 @@ def floats(text):
 
 
 def with_packed_numbers(file, encoder):
-    """Give a model the numbers that the file holds; the positions that it does not hold stay."""
+    """Give a model the numbers in the file; the positions that the file does not contain stay as they are."""
     raw = gzip.decompress(file)
     at = 4 + int.from_bytes(raw[:4], "little")
     shapes = json.loads(raw[4:at])["shapes"]
@@ -97,7 +97,7 @@ def small(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The real one."""
+    """The real all-MiniLM-L6-v2."""
     return saved(tmp_path_factory, load_minilm())
 
 
@@ -161,7 +161,7 @@ SENTENCES = [
 
 @pytest.mark.slow
 def test_8_bits_change_little(whole):
-    """What the chapter says: a head's row keeps its largest weight in more than 99%."""
+    """As the chapter says, the largest weight stays on the same token in more than 99% of the rows."""
     _, rounded = whole
     texts = [*SENTENCES, *(" ".join(sentence) for sentence in small_town()[:40])]
     rows = [

@@ -1,4 +1,4 @@
-"""What a page transfers before the reader does anything: at most 250 kB, compressed, and no script without a use."""
+"""What a page transfers before the reader does anything: at most 250 kB, compressed, and no unused scripts."""
 
 import gzip
 import re

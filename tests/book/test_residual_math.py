@@ -78,7 +78,7 @@ def config():
 
 
 def followed(config, word, norm="pre", off=()):
-    """What is shown of a word: for each stage its row, its formula and its words; and what is said of all."""
+    """What is shown about a word: each stage's row, formula and sentence, and the sentence about the whole block."""
     code = """(() => {
         const [{ words, rows, params }, settings] = given;
         const stages = transformer_block.blockStages(rows, params, settings);

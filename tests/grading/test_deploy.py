@@ -75,7 +75,7 @@ def test_only_the_graders_server_starts_in_the_course_and_reads_its_configuratio
         "ada": ("", "", ["/etc/attention"], None),
     }
     (role,) = config.JupyterHub.load_roles
-    assert all(scope.endswith("!user=grader") for scope in role["scopes"]), "instructors open no student's server"
+    assert all(scope.endswith("!user=grader") for scope in role["scopes"]), "instructors cannot open a student's server"
 
 
 def test_the_trial_of_the_hub_creates_no_accounts_unasked_and_renames_what_is_there(monkeypatch, capsys):

@@ -337,7 +337,7 @@ def test_canvas_marks_as_late_what_came_in_an_extension_that_only_we_granted(cou
     register(course, "tiny", log_file(course, "tiny"))
     lateness, flags = hand_in(course, "12", "LATE")
     assert lateness.startswith(
-        "its time of submission is not known: timestamp.txt says LATE, by the due date in Canvas"
+        "its time of submission is not known: timestamp.txt says LATE, according to the due date in Canvas"
     )
     assert flags == (lateness,)
     assert "until 2030-01-31 11:30:00 UTC, so nothing is taken off" in lateness
@@ -393,7 +393,7 @@ def test_an_export_during_an_exam_holds_only_what_the_student_handed_in(course, 
 
     clock(END)
     said, files, about = exported("during.zip")
-    assert "except for what was handed in, because these exams are not over: tiny" in said
+    assert "For exams that are not over, only submissions and extensions are included: tiny" in said
     mine = ["attempts/tiny/ada/tiny.ipynb", "submitted/ada/tiny/timestamp.txt", "submitted/ada/tiny/tiny.ipynb"]
     assert files == sorted([*mine, "autograded/ada/other/tiny.ipynb"])
     assert about == [False, False]

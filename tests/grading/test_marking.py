@@ -138,7 +138,7 @@ def test_agreement_is_told_for_each_question_and_each_criterion_of_a_rubric():
         for column, weights in (("kappa", None), ("kappa with quadratic weights", "quadratic")):
             expected = cohen_kappa_score(*zip(*marks, strict=True), weights=weights)
             assert float(row[column]) == pytest.approx(expected, abs=5e-4)
-        assert row["answers marked by two"] == "6"
+        assert row["answers marked twice"] == "6"
     assert f"  essay: reason (6 answers): Cohen's kappa {float(table[1]['kappa']):.2f}" in "\n".join(compared(found))
     (alone,) = csv.DictReader(agreement_table(found[:1]).decode().splitlines())
     assert (alone["question"], alone["kappa"]) == ("task", ""), "one answer is too few"
