@@ -181,7 +181,7 @@ _build/.fresh: $(READY) _config.yml _toc.yml $(wildcard book/*.bib book/_static/
 		book/_templates/* model/stdlib_lm/*) $(wildcard book/_ext/*.py book/_ext/*.js book/_vendor/*) $(addprefix book/_tools/,build.py decoder.py font_subset.py minilm.py packing.py reading_time.py svg_minify.py theme_subset.py)
 	@mkdir -p _build && rm -rf _build/book/html _build/book/.doctrees && touch $@
 
-$(BOOK): _build/.fresh $(PAGES) $(wildcard deploy/*) $(RELEASED) $(LIBRARY) $(GRADING) $(HELPERS) $(wildcard training/*.py training/*.csv training/held_out/*) | bubblewrap
+$(BOOK): _build/.fresh $(PAGES) $(wildcard deploy/* deploy/*/*) $(RELEASED) $(LIBRARY) $(GRADING) $(HELPERS) $(wildcard training/*.py training/*.csv training/held_out/*) | bubblewrap
 	@$(BOOKTOOL).build
 	@touch $@
 

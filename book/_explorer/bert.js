@@ -2,6 +2,8 @@
 //
 // T tokens, E width of the vectors, H heads, D width of a head, F width of a product. Matrices have a row for each output.
 
+import { softmaxInplace } from "./softmax_inplace.js";
+
 /**
  * @typedef {object} BertConfig
  * @property {number} layers
@@ -61,7 +63,7 @@ export class Bert {
         const row = weights.subarray((h * T + i) * T, (h * T + i + 1) * T);
         const from = i * E + h * D;
         for (let j = 0; j < T; j++) row[j] = dot(q, from, k, j * E + h * D, D) / Math.sqrt(D);
-        toWeights(row);
+        softmaxInplace(row);
         for (let j = 0; j < T; j++) addTimes(contexts, from, v, j * E + h * D, D, row[j]);
       }
     }
@@ -125,14 +127,6 @@ function dot(a, from, b, start, count) {
 
 function addTimes(sums, from, vectors, start, count, weight) {
   for (let d = 0; d < count; d++) sums[from + d] += weight * vectors[start + d];
-}
-
-/** Turn scores into weights, in place: the softmax. */
-function toWeights(scores) {
-  const most = scores.reduce((a, b) => Math.max(a, b));
-  let all = 0;
-  for (let j = 0; j < scores.length; j++) all += scores[j] = Math.exp(scores[j] - most);
-  for (let j = 0; j < scores.length; j++) scores[j] /= all;
 }
 
 /** GELU, with the tail of the normal distribution by formula 7.1.26 of Abramowitz and Stegun (1964). */

@@ -3,6 +3,8 @@
 // E width of the vectors, H query heads, K heads of keys and values, D width of a head, F hidden width, L layers,
 // V tokens in the vocabulary, T tokens that are read, S tokens up to one of them. Matrices have a row for each output.
 
+import { softmaxInplace } from "./softmax_inplace.js";
+
 const TOGETHER = 4; // vectors that a matrix is multiplied by at the same time
 
 /**
@@ -102,7 +104,7 @@ export class CausalLM {
         for (let d = 0; d < D; d++) dot += query[h * D + d] * keys[from + d];
         row[j] = equal ? 0 : dot / Math.sqrt(D);
       }
-      softmax(row);
+      softmaxInplace(row);
       for (let j = 0; j < S; j++) {
         const from = j * kvHeads * D + at;
         for (let d = 0; d < D; d++) contexts[h * D + d] += row[j] * values[from + d];
@@ -193,12 +195,4 @@ function timesFour({ rows, width, numbers }, x, y) {
     y2[r] = c;
     y3[r] = d;
   }
-}
-
-/** Turn scores into weights, in place. */
-function softmax(scores) {
-  const most = scores.reduce((a, b) => Math.max(a, b));
-  let sum = 0;
-  for (let j = 0; j < scores.length; j++) sum += scores[j] = Math.exp(scores[j] - most);
-  for (let j = 0; j < scores.length; j++) scores[j] /= sum;
 }

@@ -139,8 +139,9 @@ class AttentionMinilm extends ModelElement {
   complain(why) {
     const { shown } = this;
     this.controls.complain(shown ? `${why} Until then, the drawing shows “${shown.text.trim()}”.` : why);
-    if (shown) this.asked = shown;
-    else this.request({ ...this.defaults });
+    const isIdle = shown && this.hasControl && this.asked.text === shown.text;
+    if (isIdle) this.asked = shown;
+    else this.request(shown ?? { ...this.defaults }); // so that no answer about another sentence arrives
   }
 
   // ---- what the reader points at

@@ -3,9 +3,11 @@
 /** @param {HTMLElement} element */
 function load({ dataset }) {
   const sources = (dataset.scripts ?? "").split(" ").filter((src) => !document.querySelector(`script[src="${src}"]`));
-  sources.forEach((src) =>
-    document.head.append(Object.assign(document.createElement("script"), { src, async: false }))
-  );
+  for (const src of sources) {
+    const script = Object.assign(document.createElement("script"), { src, async: false });
+    script.onerror = () => script.remove(); // the next element that needs it tries again
+    document.head.append(script);
+  }
 }
 
 const near = new IntersectionObserver((seen) => {

@@ -116,12 +116,13 @@
     // The search index is twice as large as a page, so it is loaded only for a search. Screen readers announce a change
     // of the summary, so it is on the page before the result is.
     const script = document.createElement("script");
-    script.onload = () => {
-      index.addAll(window.SEARCH_ENTRIES);
-      show(query, summary, list);
-    };
     script.onerror = () => {
       summary.textContent = "The search index could not be loaded. Check your connection, then reload this page.";
+    };
+    script.onload = (event) => {
+      if (!window.SEARCH_ENTRIES) return script.onerror?.(event); // the connection broke in the middle
+      index.addAll(window.SEARCH_ENTRIES);
+      show(query, summary, list);
     };
     script.src = entries;
     document.head.append(script);

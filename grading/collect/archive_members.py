@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -97,15 +98,31 @@ def _of_folder(root: Path) -> Iterator[Member]:
             path = Path(folder, name)
             parts = tuple(map(_text, path.relative_to(files.root).parts))
             if _is_the_students(parts):
-                about = path.lstat()
-                written = datetime.fromtimestamp(about.st_ctime, UTC).replace(tzinfo=None)
-                yield Member(parts, lambda path=path: _read_file(files, path), owner_of(about), written)  # type: ignore[misc]
+                yield _of_file(files, path, parts)
+
+
+def _of_file(files: SafeFolder, path: Path, parts: tuple[str, ...]) -> Member:
+    try:
+        about = path.lstat()
+    except OSError as error:  # its owner has removed it, or hidden it by the permissions of its folder
+        return Member(parts, partial(_refuse, f"cannot be read: {error}"))
+    written = datetime.fromtimestamp(about.st_ctime, UTC).replace(tzinfo=None)
+    return Member(parts, lambda: _read_file(files, path), owner_of(about), written)
+
+
+def _refuse(why: str) -> bytes:
+    raise RefusedMemberError(why)
 
 
 def owner_of(about: os.stat_result) -> str:
     """Return the name of the account that owns a file, or "" if it has none on this machine."""
+    return account_name(about.st_uid)
+
+
+def account_name(uid: int) -> str:
+    """Return the name of the account with this number, or "" if this machine has none."""
     try:
-        return pwd.getpwuid(about.st_uid).pw_name
+        return pwd.getpwuid(uid).pw_name
     except KeyError:
         return ""
 

@@ -1,12 +1,13 @@
 """Read sources into attempts, with the files of each, and list whatever cannot be collected, with the reason."""
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from grading.collect.archive_members import Member, RefusedMemberError, inside, members
+from grading.collect.archive_members import Member, RefusedMemberError, account_name, inside, members
 from grading.collect.attempts import Attempt, digest, iso, now
 from grading.collect.students import KnownStudents
 from grading.collect.systems import SYSTEMS, Asked, Found, recognise, wrong_student
@@ -76,11 +77,15 @@ class Reading:
         """Yield the files of each attempt, with the id of the student."""
         groups: defaultdict[tuple[str, str], list[Found]] = defaultdict(list)
         named = [(member, SYSTEMS[system](member, self.asked)) for member in found]
-        everybody = {one.student for _, one in named if one} | self.known.ids
+        # Names of folders do not count: students choose them. Whoever collects may have copied the exchange.
+        students = self.known.ids or {member.owner for member, one in named if one and one.student == member.owner}
+        others = students - {"root", account_name(os.geteuid())}
         for member, one in named:
             if one is None:
                 self._ignore(member.path[-1])
-            elif system == "nbgrader" and member.owner in everybody - {one.student}:
+                continue
+            own = {one.student, self.known.find(one.student, by_name=False)}
+            if system == "nbgrader" and member.owner in others - own:
                 self._refuse("/".join(member.path[:-1]), FORGED.format(one.student, member.owner))
             elif student := self._student(one, system):
                 groups[student, one.attempt].append(one)

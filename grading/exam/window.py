@@ -74,7 +74,8 @@ def exam_of(course: Course, assignment: str) -> Exam | None:
             f"the exam {assignment} begins at {begin:{TIME_FORMAT}} and ends at {end:{TIME_FORMAT}}: set both with "
             f"`python -m grading exam {assignment} --begin DATE --end DATE`"
         )
-    more = Extensions(course).granted(assignment, end) if end else {}
+    granted = Extensions(course).granted(assignment, end) if end else {}
+    more = {student: extension for student, extension in granted.items() if extension}  # one of 0 days is revoked
     return Exam(assignment, begin, end, {student: end + extension for student, extension in more.items() if end})
 
 

@@ -1,6 +1,6 @@
 """Compare the marks of answers that two people marked: over all answers, and for each question and criterion.
 
-The table `agreement.csv` next to the files of the assistants has a row for each.
+The table `agreement.csv` among the reports has a row for each.
 """
 
 from collections import defaultdict

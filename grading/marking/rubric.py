@@ -16,7 +16,7 @@ from grading.course import Course, GradingError
 from grading.text import points
 
 TABLE = re.compile(r"^(.*\|.*)\n[-:| \t]*-[-:| \t]*\n((?:.*\|.*(?:\n|$))+)", re.MULTILINE)  # the heading, and the rows
-RUBRIC_WORD = re.compile(r"\b(?:criterion|criteria|rubric|points?|pts|marks?)\b", re.IGNORECASE)
+RUBRIC_WORD = re.compile(r"\b(?:criterion|criteria|rubric|points|pts|marks)\b", re.IGNORECASE)
 HEADER = re.compile(r"^\| *criterion *\|[^|\n]*\| *points *\| *\n\|[ :|-]+\n((?:\|.*(?:\n|$))+)", re.MULTILINE)
 
 
@@ -56,7 +56,7 @@ def _require_no_rubric(text: str, about: Mapping[str, Any], where: str) -> None:
     """Check that no table has a word for marks in its heading, or a last column that adds up to the points."""
     for heading, rows in TABLE.findall(text):
         last = [_number(row.strip().strip("|").rpartition("|")[2].strip()) for row in rows.strip().splitlines()]
-        if RUBRIC_WORD.search(heading) or sum(last) == float(about["points"]):
+        if RUBRIC_WORD.search(heading) or (about["points"] and sum(last) == float(about["points"])):
             raise GradingError(
                 f"{where}: the table above {about['grade_id']} looks like a rubric, but its heading is "
                 f"{heading.strip()}; expected three columns, as in | criterion | what earns the points | points |. "

@@ -12,7 +12,7 @@ from grading.gradebook.assignment import AssignmentGradebook
 from grading.marking.comments import read_comments, unknown
 from grading.marking.compare import MAX_LISTED, Given, agreement_table, compared, pairs
 from grading.marking.rubric import Criterion, as_text, rubrics, title
-from grading.marking.shares import MAX_SHARES_BYTES, TITLES, Share, folder_of, read_shares
+from grading.marking.shares import MAX_SHARES_BYTES, TITLES, Share, read_shares
 from grading.outcome import plain
 from grading.run_state import RunState, lock
 from grading.text import counted, points
@@ -37,7 +37,7 @@ def take(course: Course, assignment: str, files: Sequence[Path]) -> str:
     """Write the marks in the files to the gradebook and the log, and return what they are, as text for a terminal.
 
     A second mark goes only to the log, where it is compared with the first one. How well they agree on each question
-    and criterion is in `agreement.csv`.
+    and criterion is in `agreement.csv`, among the reports.
 
     Raises:
         GradingError: a line does not hold a valid mark. All such lines are named, and nothing is written.
@@ -62,7 +62,7 @@ def take(course: Course, assignment: str, files: Sequence[Path]) -> str:
             if not share.second:
                 gradebook.mark(share.student, share.question, mark.points, mark.comment)
         given = {code: Given(float(one["points"]), one.get("criteria", {})) for code, one in _last(audit).items()}
-        twice, table = pairs(shares, given), folder_of(course, assignment) / "agreement.csv"
+        twice, table = pairs(shares, given), course.reports(assignment) / "agreement.csv"
         if twice:
             course.files.write(table, agreement_table(twice))
     said = [f"{counted(len(new), 'new mark')}, {counted(len(shares) - len(given), 'answer')} still unmarked"]

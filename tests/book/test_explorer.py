@@ -891,6 +891,7 @@ def test_all_pages_share_one_script_hold_none_of_it_and_load_it_when_the_reader_
 @pytest.mark.parametrize(("chapter", "tag"), PLACES)
 def test_it_starts_on_a_page_that_is_opened_as_a_file(browser, chapter, tag):
     page = browser.new_page()
+    page.set_default_timeout(300_000)
     page.goto((HTML / "book" / f"{chapter}.html").as_uri(), wait_until="domcontentloaded")
     come_near(page, tag)
     page.close()

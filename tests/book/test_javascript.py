@@ -92,8 +92,11 @@ def parses(folder, modules):
 
 
 def test_the_modules_of_a_script_have_no_name_in_common(book):
-    models = ("translation_worker.js", "dates.js", "decoder_worker.js", "decoder.js")
-    scripts = [*(elements.values() for elements in SCRIPTS.values()), *([name] for name in models)]
+    models = ("translation_worker.js", "dates.js", "decoder_worker.js", "decoder.js", "minilm_worker.js", "minilm.js")
+    scripts = [
+        *(elements.values() for elements in SCRIPTS.values()),
+        *([name] for name in (*models, "near.js", "loader.js")),
+    ]
     assert all(parses(book / "_explorer", modules) for modules in scripts)
     with (book / "_explorer" / "colours.js").open("a", encoding="utf-8") as file:
         file.write("const THICKEST = 1;\n")  # which shapes.js has, too

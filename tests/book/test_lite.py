@@ -250,7 +250,9 @@ def test_an_exercise_opens_runs_leaves_torch_out_is_kept_and_can_be_downloaded(v
         states = page.evaluate_handle(STATES)
         run(page, "import time; time.sleep(1)")
         page.locator("#course", has_text="Python is ready.").wait_for()
-        assert states.json_value() == ["Python is busy.", "Python is ready."]
+        seen = states.json_value()
+        assert "Python is busy." in seen
+        assert seen[-1] == "Python is ready."
         assert f"emscripten {site.rstrip('/')}\n" in run(page, ALONE)
         assert "This cell is left out" not in run(page, "x = 1")
         said = run(page, "import torch\n\ndef twice(y):\n    return torch.add(y, y)\n\n")

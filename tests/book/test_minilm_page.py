@@ -86,7 +86,11 @@ def kept(browser, site):
 @pytest.fixture
 def heads(kept):
     heads, *_ = kept
+    before = heads.element.evaluate_handle("one => one.results")
     heads.button(TRAIN).click()
+    heads.page.wait_for_function(
+        "([one, before]) => one.results !== before && one.hasControl", arg=[heads.element.element_handle(), before]
+    )
     heads.said(OPENED)
     heads.compared()
     heads.page.evaluate("window.heard.length = 0")

@@ -207,4 +207,4 @@ def test_a_reader_is_told_when_the_index_does_not_arrive(browser, site):
         page = context.new_page()
         page.route("**/search-entries.js", lambda route: route.abort())
         page.goto(f"{site}search.html?q=softmax")
-        expect(page.get_by_role("status")).to_contain_text("could not be loaded")
+        expect(page.get_by_role("status")).to_contain_text("could not be loaded", timeout=300_000)

@@ -80,8 +80,17 @@ def test_of_the_exchange_only_what_a_student_owns_counts_and_a_time_before_it_wa
     put("ada", "bela_b", 0)  # later, and by somebody else
     put("bela_b", "bela_b", 10)  # written now
     put("Aiko Ito_77000", "grader", 20)  # somebody has copied it
+    put("grader", "bela_b", 0)  # so that what the grader copied looks forged
     monkeypatch.setattr(archive_members, "owner_of", lambda about: owners[about.st_ino])
+    walk = os.walk
+
+    def walk_and_then_a_file_is_removed(*where, **how):
+        for folder, folders, names in walk(*where, **how):
+            yield folder, folders, [*names, *(["removed.ipynb"] if Path(folder).name.startswith("bela_b+") else [])]
+
+    monkeypatch.setattr(os, "walk", walk_and_then_a_file_is_removed)
     said = gather(course, inbound)
+    assert "removed.ipynb: it cannot be read" in said
     assert said.count("it was handed in under the name of ada, but is owned by bela_b") == 1
     (note,) = [line for line in said.splitlines() if "If nobody has copied or restored the exchange" in line]
     assert note.strip().startswith("bela_b+")

@@ -321,19 +321,20 @@ def test_an_attempt_from_before_the_exam_counts_only_if_there_is_no_other_in_tim
 def test_canvas_marks_as_late_what_came_in_an_extension_that_only_we_granted(course, tmp_path, monkeypatch, collected):
     until = END + 30 * MINUTE
     add(course, [Grant("12", "tiny", "2030-01-31 11:30 UTC", "", "Prof. Noether", "certificate")])
+    add(course, [Grant("14", "tiny", "", days, "Prof. Noether", "an error") for days in ("1", "0")])  # and revoked
     with open_gradebook(course) as gradebook:
-        for student in ("12", "13"):
+        for student in ("12", "13", "14"):
             gradebook.add_student(student)
     time = until - MINUTE if collected == "in the extension" else until + MINUTE
     monkeypatch.setattr("grading.collect.read_sources.now", lambda: iso(time))
     folder = tmp_path / "canvas"
     folder.mkdir()
-    for name in ("adaada_LATE_12_1_tiny.ipynb", "bobbob_LATE_13_2_tiny.ipynb"):
+    for name in ("adaada_LATE_12_1_tiny.ipynb", "bobbob_LATE_13_2_tiny.ipynb", "cyacya_LATE_14_3_tiny.ipynb"):
         nbformat.write(notebook(RIGHT), folder / name)
     collect(course, "tiny", [folder], time_zone("UTC"))
     windows = {e.said["of"]: e.said["window"] for e in RunState(course, "tiny").audit.entries()[0]}
     expected = "in time" if collected == "in the extension" else "time unknown"
-    assert windows == {"12": expected, "13": "after the exam ended"}
+    assert windows == {"12": expected, "13": "after the exam ended", "14": "after the exam ended"}
     register(course, "tiny", log_file(course, "tiny"))
     lateness, flags = hand_in(course, "12", "LATE")
     assert lateness.startswith(

@@ -113,7 +113,7 @@ def test_marks_are_written_once_with_their_author_and_second_marks_only_compared
     assert {one["by"] for one in noted} == {"mary", "john"}
     assert "0 new marks" in take(course, ASSIGNMENT, files)
     assert "  essay (6 answers): Cohen's kappa " in said
-    assert len((folder_of(course, ASSIGNMENT) / "agreement.csv").read_text().splitlines()) == 3
+    assert len((course.reports(ASSIGNMENT) / "agreement.csv").read_text().splitlines()) == 3
 
 
 def test_agreement_is_told_for_each_question_and_each_criterion_of_a_rubric():

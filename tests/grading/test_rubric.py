@@ -109,6 +109,7 @@ def test_a_rubric_that_does_not_fit_its_question_is_refused(tmp_path, table, say
         ("| criterion | points |", "1", True),
         ("| Kriterium | wofür | Punkte |", "1", True),  # 2 and 1 add up to the points of the question
         ("| word | vector | length |", "7", False),
+        ("| point | x | y |", "7", False),
     ],
 )
 def test_a_rubric_under_another_heading_is_not_taken_for_none(tmp_path, heading, last, refused):
@@ -116,9 +117,17 @@ def test_a_rubric_under_another_heading_is_not_taken_for_none(tmp_path, heading,
         (tmp_path / name).mkdir()
     course = rich_course(tmp_path / "root", tmp_path / "class")
     table = f"Why?\n\n{heading}\n|:--|---|--:|\n| a | b | 2 |\n| c | d | {last} |\n"
-    with_rubric(tmp_path / "root" / "solutions" / ASSIGNMENT / "first.ipynb", table)
+    source = tmp_path / "root" / "solutions" / ASSIGNMENT / "first.ipynb"
+    with_rubric(source, table)
     if not refused:
         assert rubrics(course, ASSIGNMENT) == {}
+        source.write_text(
+            source.read_text()
+            .replace("| 2 |", "| two |")
+            .replace("| 7 |", "| seven |")
+            .replace('"points": 3', '"points": 0')
+        )
+        assert rubrics(course, ASSIGNMENT) == {}, "nothing adds up to no points, and no points are wanted"
         return
     with pytest.raises(GradingError, match="the table above essay looks like a rubric, but its heading is"):
         rubrics(course, ASSIGNMENT)
