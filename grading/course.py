@@ -16,6 +16,7 @@ from grading.safe_files import PUBLIC_MODE, SafeFolder
 if TYPE_CHECKING:
     from traitlets.config import Config
 
+CLASS_FOLDER = "class"  # the class's folder in the course's own folder, unless another one is named
 FOLDER_VARIABLE = "ATTENTION_CLASS"  # the environment variable that names the class's folder
 CONFIG = "nbgrader_config.py"
 LOG_FORMAT = "%(asctime)s %(levelname)s %(message)s"
@@ -39,7 +40,7 @@ class Course:
     @classmethod
     def at(cls, root: Path, folder: Path | None = None) -> "Course":
         """Return the course at ``root``; the class's folder is the one given, or that of the environment."""
-        folder = folder or Path(os.environ.get(FOLDER_VARIABLE) or root / "class")
+        folder = folder or Path(os.environ.get(FOLDER_VARIABLE) or root / CLASS_FOLDER)
         return cls(root.resolve(), folder.resolve())
 
     @property

@@ -75,10 +75,15 @@ def released_before(course: Course, assignment: str) -> bool:
 
 def recall(course: Course, assignment: str) -> int:
     """Remove the notebooks of an assignment from what the exchange releases, and return how many there were."""
-    there = list((course.root / RELEASED_FOLDER / assignment).glob("*.ipynb"))
+    there = in_release(course, assignment)
     for file in there:
         file.unlink()
     return len(there)
+
+
+def in_release(course: Course, assignment: str) -> list[Path]:
+    """Return the notebooks of an assignment among those that the exchange releases."""
+    return list((course.root / RELEASED_FOLDER / assignment).glob("*.ipynb"))
 
 
 def start_work(course: Course, assignment: str | None, folder: Path, student: str = "") -> list[str]:

@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Iterator
 
 from grading.class_settings import read_class
-from grading.course import Course, GradingError
+from grading.course import CLASS_FOLDER, Course, GradingError
 from grading.deadlines.table import EVERY, file_of, in_force, read_table
 from grading.exam.declared import TIME_FORMAT, declare, exam_names, not_begun, now
 from grading.exam.window import Exam, exam_of
 from grading.gradebook.create import open_gradebook
 from grading.gradebook.lookup import due_date_of
 from grading.gradebook.students import students
-from grading.handout import RELEASED_FOLDER, recall, released_before
+from grading.handout import RELEASED_FOLDER, in_release, recall, released_before
 from grading.outcome import plain
 from grading.run_state import RunState, lock
 from grading.text import counted
@@ -58,8 +58,13 @@ def _withdrawn(course: Course, assignment: str) -> Iterator[str]:
     if there:
         whose = counted(len(there), "student")
         yield f"Removed, until the exam is over: the feedback of {whose}. They keep what they have already received."
-    if assignment in not_begun(course) and (notebooks := recall(course, assignment)):
-        yield f"Removed from {RELEASED_FOLDER}, until the exam begins: {counted(notebooks, 'notebook')}."
+    if assignment not in not_begun(course) or not in_release(course, assignment):
+        return
+    if course.folder == course.root / CLASS_FOLDER:
+        notebooks = counted(recall(course, assignment), "notebook")
+        yield f"Removed from {RELEASED_FOLDER}, until the exam begins: {notebooks}."
+    else:
+        yield f"Still in {RELEASED_FOLDER}, which other classes may use. `release` removes it until the exam begins."
 
 
 def shown(course: Course, assignment: str) -> str:

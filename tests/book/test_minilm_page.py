@@ -108,6 +108,21 @@ def test_nothing_is_fetched_before_it_is_asked_for_and_its_size_is_said(kept):
     assert len(heads.page.workers) == 1  # what takes time runs there, and the page never waits for it
 
 
+def test_the_control_is_computed_even_if_a_sentence_is_refused_meanwhile(heads):
+    heads.element.evaluate("""one => {
+        const { accept } = one;
+        one.accept = () => {
+            delete one.accept;
+            accept.call(one);
+            one.controls.field.value = "";
+            one.typed();
+        };
+        one.choose(one.config.examples[1]);
+    }""")
+    second = "one => one.shown.text === one.config.examples[1].text && one.hasControl"
+    heads.page.wait_for_function(second, arg=heads.element.element_handle())
+
+
 def test_its_weights_are_those_of_attnlib_and_the_control_has_learned_nothing(heads):
     encoder = with_packed_numbers(WEIGHTS.read_bytes(), load_minilm())
     tokens, right = encoder.attention_weights(TRAIN)

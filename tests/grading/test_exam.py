@@ -345,7 +345,7 @@ def test_canvas_marks_as_late_what_came_in_an_extension_that_only_we_granted(cou
     assert hand_in(course, "13", "LATE")[0].startswith("late, by an unknown amount of time")
 
 
-def test_what_students_could_get_is_withdrawn_when_an_assignment_becomes_an_exam(course, clock):
+def test_what_students_could_get_is_withdrawn_when_an_assignment_becomes_an_exam(course, clock, monkeypatch):
     page, packed = course.feedback("ada", "tiny") / "tiny.html", course.returned("tiny") / "folders.zip"
     notebook = course.root / RELEASED_FOLDER / "tiny" / "tiny.ipynb"
 
@@ -357,6 +357,11 @@ def test_what_students_could_get_is_withdrawn_when_an_assignment_becomes_an_exam
 
     put()
     clock(BEGIN - HOUR)
+    assert "which other classes may use" in set_window(course, "tiny", **TIMES)[1]  # the class's folder is elsewhere
+    assert [file.exists() for file in (page, packed, notebook)] == [False, False, True]
+    put()
+    clock(BEGIN - HOUR)
+    monkeypatch.setattr("grading.exam.command.CLASS_FOLDER", str(course.folder))
     said = set_window(course, "tiny", **TIMES)
     assert [line.partition(":")[0] for line in said] == [
         "Removed, until the exam is over", "Removed from _build/released, until the exam begins",
