@@ -15,7 +15,7 @@ from attnlib.minilm import SentenceEncoder, load_minilm
 from attnlib.numpy import BertEncoder
 
 FOLDER = MODULE.parent
-MODULES = ("bert.js", "minilm_file.js", "packed_weights.js", "untrained.js", "word_piece.js")
+MODULES = ("bert.js", "minilm_file.js", "packed_weights.js", "softmax_inplace.js", "untrained.js", "word_piece.js")
 RUN = """
 import { readFileSync } from "node:fs";
 import { Bert } from "./bert.js";
