@@ -12,7 +12,7 @@ import { againInWords, counted, resultInWords, SAID, tooLong, wrongPrompt } from
 import { mayMove } from "./drawing.js";
 import { ModelElement } from "./model_element.js";
 import { draw, randomAt, samplingProbabilities } from "./sampling.js";
-import { copyAddress, onFragment, savePicture } from "./share.js";
+import { onFragment, savePicture } from "./share.js";
 import { h } from "./table.js";
 import { END, pieces } from "./tokenizer.js";
 
@@ -25,8 +25,6 @@ const RUN = 100;
 class AttentionDecoder extends ModelElement {
   /** @type {any} what is shown at first */
   defaults = null;
-  /** @type {any} sizes of the model, see CausalLM; null until it is loaded */
-  sizes = null;
   /** @type {number[][]} the bytes of each token of the vocabulary */
   bytes = [];
   /** @type {string[]} their names */
@@ -155,7 +153,7 @@ class AttentionDecoder extends ModelElement {
     this.ask({ ...this.shown, text, written: [], count: 0, chosen: null });
   }
 
-  /** Have a text read, or say why it cannot be read. */
+  /** Have a text read, or say why it cannot be read. @override */
   ask(asked, plays = false) {
     const wrong = wrongPrompt(asked.text, this.sizes.context);
     if (wrong) this.complain(wrong);
@@ -397,25 +395,14 @@ class AttentionDecoder extends ModelElement {
 
   // ---- the address of the page
 
-  /** Show what the address asks for, and return whether it asks for anything. */
-  restore(fragment = location.hash) {
-    const asked = fromDecoderAddress(fragment, this.defaults);
-    if (!asked) return false;
-    asked.layer = Math.min(this.sizes.layers - 1, asked.layer);
-    asked.head = Math.min(this.sizes.heads - 1, asked.head);
-    this.controls.field.value = asked.text;
-    this.ask(asked);
-    this.scrollIntoView({ block: "center" });
-    return true;
+  /** @override */
+  fromAddress(fragment) {
+    return fromDecoderAddress(fragment, this.defaults);
   }
 
-  writeAddress() {
-    history.replaceState(history.state, "", decoderAddress(this.shown, this.defaults));
-  }
-
-  async copyLink() {
-    this.writeAddress();
-    this.controls.linked.textContent = await copyAddress();
+  /** @override */
+  get address() {
+    return decoderAddress(this.shown, this.defaults);
   }
 
   save() {

@@ -3,11 +3,10 @@
 import { workInWords } from "./decoder_words.js";
 import { mayMove } from "./drawing.js";
 import { Player } from "./player.js";
-import { h, labelled, shown, Summary } from "./table.js";
+import { button, ModelControls } from "./model_controls.js";
+import { h, labelled, shown } from "./table.js";
 
 const SPEEDS = [["slowly", 700], ["8 tokens a second", 125], ["as fast as possible", 4]];
-
-const button = (text, click) => h("button", { type: "button", click }, text);
 
 /**
  * @typedef {object} Decoder what the element does, see decoder.js
@@ -29,23 +28,18 @@ const button = (text, click) => h("button", { type: "button", click }, text);
  * @property {() => void} save
  */
 
-export class DecoderControls {
-  summary = new Summary();
-  message = new Summary();
+export class DecoderControls extends ModelControls {
   verdict = h("p", { class: "attn-verdict", "aria-live": "polite" });
   work = h("p", { class: "attn-work" });
-  note = h("p", { role: "status" });
-  linked = h("output", { class: "attn-linked" });
 
   /** @param {Decoder} decoder */
   constructor(decoder) {
+    super(decoder, "attn-decoder-message");
     this.field = h("textarea", {
       ...{ rows: "3", autocomplete: "off", autocapitalize: "off", spellcheck: "false" },
       ...{ "aria-describedby": "attn-decoder-message", input: () => decoder.typed(), change: () => this.done() },
     });
     this.player = new Player("Tokens written", (count) => decoder.go(count), () => decoder.start());
-    this.restart = h("button", { type: "button", hidden: true, click: () => decoder.restart() }, "Start it again");
-    this.canvas = h("div", { class: "attn-canvas" }, decoder.svg);
     this.temperature = slider(0, 2, (value) => decoder.set({ temperature: value }));
     this.topP = slider(0.05, 1, (value) => decoder.set({ topP: value }));
     this.speed = h(
@@ -61,7 +55,6 @@ export class DecoderControls {
       role: "switch",
       change: () => decoder.again({ equal: this.equal.checked }),
     });
-    Object.assign(this.message.element, { className: "attn-message", id: "attn-decoder-message" });
     this.elements = this.arranged(decoder);
   }
 
@@ -96,23 +89,6 @@ export class DecoderControls {
   /** Milliseconds from one token to the next. */
   get pause() {
     return Number(this.speed.value);
-  }
-
-  typed() {
-    this.summary.typed();
-    this.message.typed();
-  }
-
-  done() {
-    this.summary.done();
-    this.message.done();
-  }
-
-  /** Say what is wrong, or that nothing is. */
-  complain(text, hasStopped = false) {
-    this.message.say(text);
-    this.restart.hidden = !hasStopped;
-    this.field.setAttribute("aria-invalid", String(Boolean(text) && !hasStopped));
   }
 
   /** Show the settings that the drawing has. */

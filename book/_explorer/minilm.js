@@ -7,7 +7,7 @@ import { MinilmControls } from "./minilm_controls.js";
 import { headScene } from "./minilm_scene.js";
 import { controlInWords, headInWords, SAID, wrongSentence, wrongTokens } from "./minilm_words.js";
 import { ModelElement } from "./model_element.js";
-import { copyAddress, onFragment, savePicture } from "./share.js";
+import { onFragment, savePicture } from "./share.js";
 import { distinct } from "./table.js";
 
 const MOVE = 250; // milliseconds that the arcs take to change to another head
@@ -15,8 +15,6 @@ const MOVE = 250; // milliseconds that the arcs take to change to another head
 class AttentionMinilm extends ModelElement {
   /** @type {any} what is shown at first, see minilm_address.js */
   defaults = null;
-  /** @type {any} of the model, see Bert */
-  sizes = null;
   /** @type {any} what is shown, and what is to be shown once the worker has read it */
   shown = null;
   /** @type {any} */
@@ -122,7 +120,7 @@ class AttentionMinilm extends ModelElement {
     this.ask({ ...(this.shown ?? this.defaults), text: this.controls.field.value });
   }
 
-  /** Have a sentence read, or say why it cannot be read. */
+  /** Have a sentence read, or say why it cannot be read. @override */
   ask(asked) {
     const wrong = wrongSentence(asked.text, this.sizes.context);
     if (wrong) this.complain(wrong);
@@ -246,25 +244,14 @@ class AttentionMinilm extends ModelElement {
 
   // ---- the address of the page
 
-  /** Show what the address asks for, and return whether it asks for anything. */
-  restore(fragment = location.hash) {
-    const asked = fromMinilmAddress(fragment, this.defaults);
-    if (!asked) return false;
-    asked.layer = Math.min(this.sizes.layers - 1, asked.layer);
-    asked.head = Math.min(this.sizes.heads - 1, asked.head);
-    this.controls.field.value = asked.text;
-    this.ask(asked);
-    this.scrollIntoView({ block: "center" });
-    return true;
+  /** @override */
+  fromAddress(fragment) {
+    return fromMinilmAddress(fragment, this.defaults);
   }
 
-  writeAddress() {
-    history.replaceState(history.state, "", minilmAddress(this.shown, this.defaults));
-  }
-
-  async copyLink() {
-    this.writeAddress();
-    this.controls.linked.textContent = await copyAddress();
+  /** @override */
+  get address() {
+    return minilmAddress(this.shown, this.defaults);
   }
 
   save() {

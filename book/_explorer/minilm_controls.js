@@ -1,9 +1,8 @@
 // What the reader sets: the sentence, the head, and whether the parameters are random.
 
 import { HeadGrid } from "./head_grid.js";
-import { h, labelled, Summary, switchOf } from "./table.js";
-
-const button = (text, click) => h("button", { type: "button", click }, text);
+import { button, ModelControls } from "./model_controls.js";
+import { h, labelled, switchOf } from "./table.js";
 
 /**
  * @typedef {object} Minilm what the element does, see minilm.js
@@ -18,26 +17,20 @@ const button = (text, click) => h("button", { type: "button", click }, text);
  * @property {() => void} save
  */
 
-export class MinilmControls {
-  summary = new Summary();
-  message = new Summary();
+export class MinilmControls extends ModelControls {
   name = h("p", { class: "attn-name" });
   control = h("p", { class: "attn-work" });
-  note = h("p", { role: "status" });
-  linked = h("output", { class: "attn-linked" });
 
   /** @param {Minilm} minilm */
   constructor(minilm) {
+    super(minilm, "attn-minilm-message");
     this.field = h("textarea", {
       ...{ rows: "2", autocomplete: "off", spellcheck: "false", "aria-describedby": "attn-minilm-message" },
       ...{ input: () => minilm.typed(), change: () => this.done() },
     });
-    this.restart = h("button", { type: "button", hidden: true, click: () => minilm.restart() }, "Start it again");
     const { layers, heads } = minilm.sizes;
     this.grid = new HeadGrid({ layers, heads, choose: (layer, head) => minilm.look({ layer, head }) });
-    this.canvas = h("div", { class: "attn-canvas" }, minilm.svg);
     this.random = switchOf(() => minilm.look({ random: this.random.checked }));
-    Object.assign(this.message.element, { className: "attn-message", id: "attn-minilm-message" });
     this.elements = this.arranged(minilm);
   }
 
@@ -56,22 +49,5 @@ export class MinilmControls {
       this.control,
       row(button("Copy link", () => minilm.copyLink()), button("Save picture", () => minilm.save()), this.linked),
     ];
-  }
-
-  typed() {
-    this.summary.typed();
-    this.message.typed();
-  }
-
-  done() {
-    this.summary.done();
-    this.message.done();
-  }
-
-  /** Say what is wrong, or that nothing is. */
-  complain(text, hasStopped = false) {
-    this.message.say(text);
-    this.restart.hidden = !hasStopped;
-    this.field.setAttribute("aria-invalid", String(Boolean(text) && !hasStopped));
   }
 }

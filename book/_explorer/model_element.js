@@ -2,6 +2,7 @@
 
 import { Drawing } from "./drawing.js";
 import { ModelWorker } from "./model_worker.js";
+import { copyAddress } from "./share.js";
 import { h } from "./table.js";
 
 const LOADING_SAID = {
@@ -21,6 +22,8 @@ export class ModelElement extends HTMLElement {
 
   /** @type {any} */
   config = null;
+  /** @type {any} the sizes of the model, see CausalLM and Bert; null until it is loaded */
+  sizes = null;
   /** @type {any} a ModelWorker */
   worker = null;
   /** @type {any} what the reader sets, once there is a model: it can complain, and has a note */
@@ -89,6 +92,29 @@ export class ModelElement extends HTMLElement {
     this.open();
   }
 
+  // ---- the address of the page
+
+  /** Show what the address asks for, and return whether it asks for anything. */
+  restore(fragment = location.hash) {
+    const asked = this.fromAddress(fragment);
+    if (!asked) return false;
+    asked.layer = Math.min(this.sizes.layers - 1, asked.layer);
+    asked.head = Math.min(this.sizes.heads - 1, asked.head);
+    this.controls.field.value = asked.text;
+    this.ask(asked);
+    this.scrollIntoView({ block: "center" });
+    return true;
+  }
+
+  writeAddress() {
+    history.replaceState(history.state, "", this.address);
+  }
+
+  async copyLink() {
+    this.writeAddress();
+    this.controls.linked.textContent = await copyAddress();
+  }
+
   // ---- what each model does in its own way
 
   /** Keep what the worker says about the model. */
@@ -99,6 +125,19 @@ export class ModelElement extends HTMLElement {
 
   /** Show something for the first time. */
   open() {}
+
+  /** Have a text read, or say why it cannot be read. */
+  ask(_asked) {}
+
+  /** Read what an address asks for; null if it asks for nothing. */
+  fromAddress(_fragment) {
+    return /** @type {any} */ (null);
+  }
+
+  /** The address of what is shown. */
+  get address() {
+    return "";
+  }
 
   /** Ask again what was asked before the worker stopped. */
   resume() {}

@@ -77,19 +77,23 @@ class Reading:
         """Yield the files of each attempt, with the id of the student."""
         groups: defaultdict[tuple[str, str], list[Found]] = defaultdict(list)
         named = [(member, SYSTEMS[system](member, self.asked)) for member in found]
-        # Names of folders do not count: students choose them. Whoever collects may have copied the exchange.
-        students = self.known.ids or {member.owner for member, one in named if one and one.student == member.owner}
-        others = students - {"root", account_name(os.geteuid())}
+        accounts = self._accounts(named) if system == "nbgrader" else set()
         for member, one in named:
             if one is None:
                 self._ignore(member.path[-1])
-                continue
-            own = {one.student, self.known.find(one.student, by_name=False)}
-            if system == "nbgrader" and member.owner in others - own:
+            elif member.owner in accounts - {one.student, self.known.find(one.student, by_name=False)}:
                 self._refuse("/".join(member.path[:-1]), FORGED.format(one.student, member.owner))
             elif student := self._student(one, system):
                 groups[student, one.attempt].append(one)
         yield from ((student, files) for (student, _), files in groups.items())
+
+    def _accounts(self, named: Sequence[tuple[Member, Found | None]]) -> set[str]:
+        """Return the students' accounts, whatever the names of folders say, which students choose.
+
+        Whoever collects may have copied the exchange, and so owns what others handed in.
+        """
+        students = self.known.ids or {member.owner for member, one in named if one and one.student == member.owner}
+        return students - {"root", account_name(os.geteuid())}
 
     def _refuse(self, path: str, why: str) -> None:
         """Note once that an attempt is refused, however many files it has."""
