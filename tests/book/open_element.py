@@ -1,6 +1,8 @@
 """An interactive element on an open page, in a context of its own."""
 
 import contextlib
+import re
+import urllib.parse
 
 # What is read aloud: each text that the line below a drawing had while it was live.
 HEAR = """
@@ -10,6 +12,8 @@ HEAR = """
         .observe(line, { childList: true });
 """
 
+
+LOAD = re.compile(r"Load the model \(([\d.]+) MB\)")  # the name of the button
 
 # The elements whose scripts a page loads when the reader comes near.
 LOADED_NEAR = ("attention-explorer", "attention-heads", "attention-tiles", "attention-residual")
@@ -48,6 +52,27 @@ class OpenElement:
             }""",
             fragment,
         )
+
+
+class OpenModel(OpenElement):
+    """An element that loads a model when it is asked to, and has a field in which the reader writes."""
+
+    def load(self):
+        self.element.get_by_role("button", name=LOAD).click()
+        return self
+
+    def button(self, name):
+        return self.element.get_by_role("button", name=name, exact=True)
+
+    def type(self, text):
+        self.field.fill(text)
+        self.field.press("Tab")
+
+    def parts(self, *names):
+        """The settings in the address, once it contains all of these."""
+        self.page.wait_for_function("names => names.every(one => RegExp(one).test(location.hash))", arg=[*names])
+        found = urllib.parse.parse_qs(self.page.evaluate("location.hash").partition("?")[2])
+        return {name: values[0] for name, values in found.items()}
 
 
 @contextlib.contextmanager

@@ -1,13 +1,12 @@
 """The decoder on the built page: what it fetches, what it writes, and what happens when something fails."""
 
 import re
-import urllib.parse
 
 import pytest
 import stdlib_lm
 from axe import AXE, go_dark, violations
 from browser_tab import tab
-from open_element import HEAR, OpenElement, opener
+from open_element import HEAR, LOAD, OpenModel, opener
 from pages import HTML
 from test_decoder_page_math import ours, with_packed_numbers
 
@@ -17,12 +16,11 @@ from attnlib import hf
 pytestmark = pytest.mark.slow
 
 CHAPTER = "book/a-model-that-writes.html"
-LOAD = re.compile(r"Load the model \(([\d.]+) MB\)")
 PROMPT = "def read_lines(path):"
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
-class Decoder(OpenElement):
+class Decoder(OpenModel):
     """The decoder on an open page."""
 
     TAG = "attention-decoder"
@@ -31,17 +29,6 @@ class Decoder(OpenElement):
         super().__init__(page, wrong, loads)
         self.field = self.element.get_by_label("A prompt")
 
-    def load(self):
-        self.element.get_by_role("button", name=LOAD).click()
-        return self
-
-    def button(self, name):
-        return self.element.get_by_role("button", name=name, exact=True)
-
-    def type(self, text):
-        self.field.fill(text)
-        self.field.press("Tab")
-
     def concluded(self, text):
         self.element.locator(".attn-verdict", has_text=text).wait_for()
 
@@ -49,12 +36,6 @@ class Decoder(OpenElement):
         self.page.wait_for_function(
             "count => document.querySelectorAll('attention-decoder image').length === count", arg=count
         )
-
-    def parts(self, *names):
-        """What the address says, once it says all of this."""
-        self.page.wait_for_function("names => names.every(one => RegExp(one).test(location.hash))", arg=[*names])
-        found = urllib.parse.parse_qs(self.page.evaluate("location.hash").partition("?")[2])
-        return {name: values[0] for name, values in found.items()}
 
 
 def tokens_of(written):

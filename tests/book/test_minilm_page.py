@@ -1,13 +1,12 @@
 """all-MiniLM-L6-v2 on the built page: what it fetches, what its heads show, and what happens when something fails."""
 
 import re
-import urllib.parse
 
 import numpy as np
 import pytest
 from axe import AXE, go_dark, violations
 from browser_tab import tab
-from open_element import HEAR, OpenElement, opener
+from open_element import HEAR, LOAD, OpenModel, opener
 from pages import HTML
 from test_minilm_page_math import with_packed_numbers
 
@@ -17,12 +16,11 @@ pytestmark = pytest.mark.slow
 
 CHAPTER = "book/looking-into-a-real-model.html"
 WEIGHTS = HTML / "_static/explorer/minilm.bin"
-LOAD = re.compile(r"Load the model \(([\d.]+) MB\)")
 TRAIN = "the train left the station on time"
 OPENED = "Layer 0, head 2: “station” looks most at “the₂”"
 
 
-class Heads(OpenElement):
+class Heads(OpenModel):
     """The heads on an open page."""
 
     TAG = "attention-minilm"
@@ -30,17 +28,6 @@ class Heads(OpenElement):
     def __init__(self, page, wrong=(), loads=()):
         super().__init__(page, wrong, loads)
         self.field = self.element.get_by_label("A sentence")
-
-    def load(self):
-        self.element.get_by_role("button", name=LOAD).click()
-        return self
-
-    def button(self, name):
-        return self.element.get_by_role("button", name=name, exact=True)
-
-    def type(self, text):
-        self.field.fill(text)
-        self.field.press("Tab")
 
     def compared(self):
         self.element.locator(".attn-work", has_text="parameters, this head gives").wait_for()
@@ -54,12 +41,6 @@ class Heads(OpenElement):
     def weights(self, kind="own"):
         """The weights of all heads."""
         return np.array(self.element.evaluate(f"one => one.results.{kind}.map(l => l.map(h => h.map(r => [...r])))"))
-
-    def parts(self, *names):
-        """The settings in the address, once it contains all of these."""
-        self.page.wait_for_function("names => names.every(one => RegExp(one).test(location.hash))", arg=[*names])
-        found = urllib.parse.parse_qs(self.page.evaluate("location.hash").partition("?")[2])
-        return {name: values[0] for name, values in found.items()}
 
 
 @pytest.fixture
