@@ -84,6 +84,17 @@ def load(tab: Any, element: Any) -> None:
     tab.wait_for_timeout(8000)
 
 
+def load_heads(tab: Any, element: Any) -> None:
+    element.get_by_role("button").click()
+    element.locator(".attn-work", has_text="With random parameters, this head gives").wait_for()
+
+
+def choose_heads(tab: Any, element: Any) -> None:
+    for head in element.locator(".attn-overview button").all():
+        head.focus()
+        tab.wait_for_timeout(50)
+
+
 def small_tiles(tab: Any, element: Any) -> None:
     for label in ("Queries per tile", "Keys per tile"):
         element.get_by_label(label).select_option("64")
@@ -92,6 +103,7 @@ def small_tiles(tab: Any, element: Any) -> None:
 SENTENCE = type_into(".attn-sentence input", "the old dog saw the young man near the river bank")
 DATE = type_into(".attn-sentence input", "thursday the 27th of april 2031")
 PROMPT = type_into("textarea", "def mean(numbers):\n    return ")
+QUESTION = type_into("textarea", "which head links it to the animal?")
 DRAWINGS = {
     "explorer": Drawing(
         "attention-explorer",
@@ -107,6 +119,11 @@ DRAWINGS = {
         "attention-decoder",
         "book/a-model-that-writes.html",
         {"load": load, "play": play, "drag the slider": drag_slider, "point at tokens": point, "type a prompt": PROMPT},
+    ),
+    "heads of MiniLM": Drawing(
+        "attention-minilm",
+        "book/looking-into-a-real-model.html",
+        {"load": load_heads, "choose heads": choose_heads, "type a sentence": QUESTION},
     ),
     "tiles of 64 by 64": Drawing(
         "attention-tiles", "book/tiles-and-the-gpu.html", {"play": play, "drag the slider": drag_slider}, small_tiles

@@ -176,7 +176,7 @@ def write_sitemap(app: Sphinx) -> None:
 def complete_site(app: Sphinx, error: Exception | None) -> None:
     """Complete the site once all its pages are written."""
     if error is None and app.builder.format == "html":
-        trim(Path(app.outdir))
+        trim(Path(app.outdir), Path(app.doctreedir, "style-sheets"))
         write_sitemap(app)
 
 

@@ -1,6 +1,24 @@
-// What every page does: it lets the Tab key reach what scrolls, copies formulas as TeX, opens what is folded for a link
-// that leads there, and for paper, and hides what a term means when Escape is pressed.
+// What every page does: it lays itself out part by part, lets the Tab key reach what scrolls, copies formulas as TeX, opens
+// what is folded for a link that leads there, and for paper, and hides what a term means when Escape is pressed.
 (() => {
+  const root = document.documentElement;
+
+  // A long page laid out at once would not answer meanwhile. The style sheet leaves out what is far below the screen, and
+  // here follow its parts, one after the other, while the browser has nothing else to do.
+  const whenIdle = window.requestIdleCallback ?? ((act) => setTimeout(act, 20)); // Safari does not have the first
+
+  function layOutRest() {
+    const parts = document.querySelectorAll(".bd-article :is(section section, dl.py)").values();
+    function layOutNext() {
+      const { value: part, done } = parts.next();
+      if (done) return root.classList.remove("from-top");
+      part.classList.add("laid-out");
+      whenIdle(layOutNext);
+    }
+    whenIdle(layOutNext);
+  }
+  addEventListener("load", layOutRest);
+
   const SCROLLS = ".cell_output .text_html, .table-wrapper, .pst-scrollable-table-container, div.math, pre";
 
   // Only what is wider than its box can be scrolled, so the Tab key should stop only there.
@@ -57,7 +75,15 @@
     if (closed.length) target?.scrollIntoView();
   }
   document.addEventListener("DOMContentLoaded", openFolds);
-  addEventListener("hashchange", openFolds);
+
+  // Where a place is on the page is known when all that is above it is laid out.
+  addEventListener("hashchange", () => {
+    if (root.classList.contains("from-top")) {
+      root.classList.remove("from-top");
+      document.getElementById(fragment())?.scrollIntoView();
+    }
+    openFolds();
+  });
 
   // What a term means is shown while the pointer or the focus is on its link (course.css). Escape hides it, until both leave.
   addEventListener("keydown", ({ key }) => {
@@ -71,7 +97,6 @@
   });
 
   // On paper the answers are open and the page is light. After printing, the page looks as it did before.
-  const root = document.documentElement;
   /** @type {(() => void)[]} */
   let undo = [];
   window.addEventListener("beforeprint", () => {

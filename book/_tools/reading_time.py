@@ -26,8 +26,9 @@ WORDS_PER_MINUTE = 150
 WORDS_PER_FORMULA = {"div.math": 5, "math": 1}  # words
 TASK_TITLES = {"Check yourself", "Try it yourself", "Exercises"}
 SOURCE_TITLES = {"Go deeper"}
-# These make up most of a page, so they are removed before it is parsed.
+# These make up most of a page, so they are removed before it is parsed. Of a formula, its tag remains.
 INLINE_DRAWING = re.compile(r"<(svg|script|style|attention-\w+)\b.*?</\1>", re.DOTALL)
+FORMULA_CONTENT = re.compile(r"(?<=<math\b)([^>]*>).*?(?=</math>)", re.DOTALL)
 # Besides links and buttons, the bars of hidden cells, and the pages below this one, which singlehtml writes into it.
 IGNORED = "a.headerlink, button, .in-browser, details.hide > summary, .toctree-wrapper"
 HEADING_TAG = re.compile(r"^h\d$")
@@ -53,8 +54,8 @@ class Reading(NamedTuple):
 
 
 def parse(html: str) -> Tag:
-    """Return the text of a page, given the page or only its body, without what is drawn."""
-    soup = BeautifulSoup(INLINE_DRAWING.sub("", html), "html.parser")
+    """Return the text of a page, given the page or only its body, without what is drawn and what is in formulas."""
+    soup = BeautifulSoup(FORMULA_CONTENT.sub(r"\1", INLINE_DRAWING.sub("", html)), "html.parser")
     return soup.select_one("article.bd-article") or soup
 
 

@@ -6,6 +6,7 @@ style sheets of Sphinx and its extensions are cut down in the same way.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -35,18 +36,22 @@ PRIVATE_USE = range(0xE000, 0xF900)  # where the font has its icons
 Nodes = list[Any]  # of tinycss2, which has no types
 
 
-def trim(site: Path) -> None:
+def trim(site: Path, cache: Path) -> None:
     """Write the theme's style sheet, script and icons anew, with what some page of the site may need.
 
     The theme's files are read where it is installed, so it does not matter what an earlier build has left here. The
     other style sheets are written anew by each build.
+
+    Args:
+        site: the folder of the pages.
+        cache: the folder for what was cut, so that the next build cuts only what has changed.
     """
     static, words = site / "_static", words_of(site)
-    style = used_rules((THEME / THEME_CSS).read_text(encoding="utf-8"), words) + FONT_FACE
+    style = cut(THEME / THEME_CSS, words, cache) + FONT_FACE
     (static / THEME_CSS).write_text(style, encoding="utf-8")
     (static / THEME_JS).write_text(without_stops((THEME / THEME_JS).read_text(encoding="utf-8")), encoding="utf-8")
     for sheet in [path for name in OTHER_CSS for path in static.glob(name)]:
-        sheet.write_text(used_rules(sheet.read_text(encoding="utf-8"), words), encoding="utf-8")
+        sheet.write_text(cut(sheet, words, cache), encoding="utf-8")
     for unused in [*(static / FONTS).glob("fa-*"), *(static / "scripts").glob("fontawesome.js*")]:
         unused.unlink()
     other = (static / "styles" / "sphinx-book-theme.css").read_text(encoding="utf-8")
@@ -74,13 +79,29 @@ def without_stops(script: str) -> str:
     return script
 
 
+def cut(sheet: Path, words: set[str], cache: Path) -> str:
+    """Return what some page needs of a style sheet, from the cache if only other words have changed since."""
+    style = sheet.read_text(encoding="utf-8")
+    matter = words.intersection(form for name in CSS_WORD.findall(style) for form in forms(name))
+    kept = cache / f"{sha256(' '.join([style, *sorted(matter)]).encode()).hexdigest()}.css"
+    if not kept.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        kept.write_text(used_rules(style, matter), encoding="utf-8")
+    return kept.read_text(encoding="utf-8")
+
+
+def forms(name: str) -> list[str]:
+    """Return how a class may be written on a page, or in a script that composes it: bs-tooltip and -auto."""
+    name = name.lstrip("-")  # -Color-Red, which colours what a cell printed
+    parts = name.split("-")
+    return [name, *("-".join(parts[:count]) for count in range(2, len(parts)))]
+
+
 def used_rules(style: str, words: set[str]) -> str:
     """Return a style sheet without its icon fonts and the rules whose classes do not occur among these words."""
 
-    def occurs(name: str) -> bool:  # a script may compose a name: bs-tooltip and -auto
-        name = name.lstrip("-")  # -Color-Red, which colours what a cell printed
-        parts = name.split("-")
-        return name in words or any("-".join(parts[:count]) in words for count in range(2, len(parts)))
+    def occurs(name: str) -> bool:
+        return not words.isdisjoint(forms(name))
 
     rules = tinycss2.parse_stylesheet(style, skip_whitespace=True)
     return "".join(_kept(rule, occurs) for rule in rules)

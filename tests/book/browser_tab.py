@@ -2,6 +2,9 @@
 
 import contextlib
 
+# A page lays out what is far below the screen part by part (test_layout_in_parts.py).
+LAID_OUT = "!document.documentElement.classList.contains('from-top')"
+
 
 @contextlib.contextmanager
 def tab(browser, site, address, *, width=1280, scheme="light", before=""):
@@ -30,4 +33,5 @@ def tab(browser, site, address, *, width=1280, scheme="light", before=""):
         page.add_init_script(before)
         page.goto(site + address)
         page.wait_for_load_state("networkidle")
+        page.wait_for_function(LAID_OUT)
         yield page, wrong, loads

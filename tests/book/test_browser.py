@@ -182,6 +182,17 @@ def test_an_example_is_copied_without_prompts_and_results(opened):
     assert not wrong
 
 
+HEADINGS = """['h1', 'h2', 'h3'].map(one => getComputedStyle(document.querySelector(`.bd-article ${one}`)))
+    .map(one => [parseFloat(one.fontSize), Number(one.fontWeight)])"""
+
+
+def test_a_heading_is_larger_than_those_below_it_and_as_bold(opened):
+    page, _ = opened("book/masks.html")
+    sizes, weights = zip(*page.evaluate(HEADINGS), strict=True)
+    assert sizes[0] > sizes[1] > sizes[2] > 16
+    assert len(set(weights)) == 1
+
+
 def test_icons_are_letters_of_a_font_that_has_them(opened):
     page, _ = opened("book/self-attention.html")
     font = TTFont(next((HTML / "_static" / "vendor" / "fontawesome" / "webfonts").iterdir())).getBestCmap()

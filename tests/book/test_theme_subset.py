@@ -4,7 +4,8 @@ import re
 
 import pytest
 from _ext.html_fixes import PLAIN_PYGMENTS_CLASSES
-from _tools.theme_subset import THEME, THEME_JS, used_rules, without_stops
+from _tools import theme_subset
+from _tools.theme_subset import THEME, THEME_JS, cut, used_rules, without_stops
 from pages import HTML, text
 from pygments.styles import get_style_by_name
 from pygments.token import STANDARD_TYPES
@@ -33,6 +34,27 @@ pytestmark = pytest.mark.slow
 )
 def test_rules_stay_whose_classes_occur(style, words, left):
     assert used_rules(style, words) == left
+
+
+def test_a_style_sheet_is_cut_again_only_when_it_or_a_word_that_matters_has_changed(tmp_path, monkeypatch):
+    sheet, calls = tmp_path / "a.css", []
+
+    def counted(style, words):
+        calls.append(words)
+        return used_rules(style, words)
+
+    monkeypatch.setattr(theme_subset, "used_rules", counted)
+    sheet.write_text(".a{x:1}.bs-tip-auto{x:2}")
+    for words, left, cuts in [
+        ({"a", "prose"}, ".a{x:1}", 1),
+        ({"a", "other"}, ".a{x:1}", 1),
+        ({"a", "bs-tip"}, ".a{x:1}.bs-tip-auto{x:2}", 2),
+        ({"a"}, ".a{x:1}", 2),
+    ]:
+        assert cut(sheet, words, tmp_path / "cache") == left
+        assert len(calls) == cuts
+    sheet.write_text(".a{x:3}")
+    assert cut(sheet, {"a"}, tmp_path / "cache") == ".a{x:3}"
 
 
 @pytest.mark.parametrize("style", ["a11y-high-contrast-light", "a11y-high-contrast-dark"])

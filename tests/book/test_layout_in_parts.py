@@ -1,0 +1,117 @@
+"""A page lays out what is far below the screen part by part, and nobody notices otherwise."""
+
+import pytest
+from browser_tab import LAID_OUT
+
+pytestmark = pytest.mark.slow
+
+PAGE = "book/transformer.html"
+LOOK = {"viewport": {"width": 390, "height": 844}}
+SECTIONS = ".bd-article > section > section"
+SHOWN = f"""[...document.querySelectorAll('{SECTIONS}')].map(one =>
+    one.firstElementChild.checkVisibility({{ contentVisibilityAuto: true }}))"""
+PLACE = f"[...document.querySelectorAll('{SECTIONS}')].at(-2).getBoundingClientRect().top"
+# Without any idle time, nothing but what is near the screen is laid out. What waits for it is kept.
+NEVER_IDLE = "window.waiting = []; requestIdleCallback = (act) => waiting.push(act)"
+IDLE_AT_LAST = """new Promise((done) => {
+    const next = () => {
+        if (!waiting.length) return done();
+        waiting.shift()();
+        requestAnimationFrame(next);
+    };
+    requestAnimationFrame(() => requestAnimationFrame(next));
+})"""
+# The page as it is without any of this.
+WHOLE = """addEventListener("DOMContentLoaded", () => document.documentElement.classList.remove("from-top"))"""
+
+
+@pytest.fixture
+def busy(browser, site):
+    """The page in a browser that has something else to do all the time."""
+    with browser.new_context(**LOOK) as context:
+        page = context.new_page()
+        page.add_init_script(NEVER_IDLE)
+        page.goto(site + PAGE)
+        yield page
+
+
+@pytest.fixture
+def two_pages(browser):
+    """A page that lays itself out in parts, and one that does not."""
+    with browser.new_context(**LOOK) as context:
+        lazy, whole = context.new_page(), context.new_page()
+        whole.add_init_script(WHOLE)
+        yield lazy, whole
+
+
+def test_at_first_only_what_is_near_the_screen_is_laid_out(busy):
+    shown = busy.evaluate(SHOWN)
+    assert shown[0]
+    assert shown.count(False) > len(shown) / 2
+
+
+def test_what_the_reader_scrolls_to_is_laid_out(busy):
+    busy.locator(SECTIONS).last.scroll_into_view_if_needed()
+    busy.wait_for_function(f"{SHOWN}.at(-1)")
+
+
+def test_words_far_below_the_screen_are_found(busy):
+    section = busy.locator(SECTIONS).nth(-2)
+    words = section.locator("h2").evaluate("title => title.firstChild.textContent")
+    assert busy.evaluate("words => find(words, false, true)", words)  # from the end: the contents have these words, too
+    assert section.evaluate("one => one.contains(getSelection().anchorNode)")
+
+
+def test_a_moment_later_everything_is_where_it_is_on_a_page_laid_out_at_once(two_pages, site):
+    places = []
+    for page in two_pages:
+        page.bring_to_front()  # hidden tabs are hardly ever idle
+        page.goto(site + PAGE)
+        page.wait_for_load_state("networkidle")
+        page.wait_for_function(LAID_OUT)
+        assert all(page.evaluate(SHOWN))
+        places.append(page.evaluate("[document.documentElement.scrollHeight, scrollY]"))
+    assert places[0] == pytest.approx(places[1], abs=1)
+
+
+def test_what_is_read_stays_in_place_while_what_is_above_it_is_laid_out(busy):
+    title = busy.locator(f"{SECTIONS} > h2").nth(-3)
+    before = title.evaluate("title => { title.scrollIntoView(); return title.getBoundingClientRect().top }")
+    high = busy.evaluate("document.documentElement.scrollHeight")
+    busy.wait_for_load_state()
+    busy.evaluate(IDLE_AT_LAST)
+    assert abs(busy.evaluate("document.documentElement.scrollHeight") - high) > 1000
+    assert title.bounding_box()["y"] == pytest.approx(before, abs=1)
+
+
+def test_a_link_a_reload_and_the_way_back_lead_to_the_same_place_as_on_a_page_laid_out_at_once(two_pages, site):
+    def places(page):
+        page.goto(f"{site}{PAGE}")
+        name = page.locator(SECTIONS).nth(-2).get_attribute("id")
+        page.evaluate("name => { location.hash = name }", name)
+        page.wait_for_function(f"Math.abs({PLACE}) < innerHeight")
+        yield page.evaluate(PLACE)
+        page.goto("about:blank")
+        page.goto(f"{site}{PAGE}#{name}")
+        yield page.evaluate(PLACE)
+        page.evaluate("scrollBy(0, -500)")
+        page.wait_for_function("scrollY > 500")
+        for move in (page.reload, lambda: (page.goto("about:blank"), page.go_back())):
+            move()
+            page.wait_for_load_state()
+            yield page.evaluate(PLACE)
+
+    lazy, whole = two_pages
+    lazy.add_init_script(NEVER_IDLE)
+    assert list(places(lazy)) == pytest.approx(list(places(whole)), abs=1)
+
+
+@pytest.mark.parametrize("change", ["print", "no JavaScript"])
+def test_paper_and_a_browser_without_javascript_show_everything(browser, site, change):
+    with browser.new_context(**LOOK, java_script_enabled=change == "print") as context:
+        page = context.new_page()
+        page.add_init_script(NEVER_IDLE)
+        page.goto(site + PAGE)
+        if change == "print":
+            page.emulate_media(media="print")
+        assert all(page.evaluate(SHOWN))
