@@ -1,7 +1,8 @@
 """Cut the theme down to what the pages use: of its 700 kB, compressed, about 20 remain.
 
 A style sheet keeps the rules that some page may need, and the font of icons keeps the icons that these rules show. The
-style sheets of Sphinx and its extensions are cut down in the same way.
+style sheets of Sphinx and its extensions are cut down in the same way. All of them become one, with ours, because a
+browser on a phone shows nothing until it has the last one.
 """
 
 import re
@@ -19,8 +20,20 @@ from _tools.font_subset import write_font
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
 THEME_CSS = Path("styles", "pydata-sphinx-theme.css")
 THEME_JS = Path("scripts", "pydata-sphinx-theme.js")
-# Style sheets that Sphinx copies into each build, below ``_static``.
-OTHER_CSS = ("basic.css", "mystnb.*.css", "sphinx-design.min.css", "styles/sphinx-book-theme.css")
+# The style sheets of every page, below ``_static``, in the order in which a page would load them.
+CSS = (
+    "basic.css",
+    THEME_CSS.as_posix(),
+    "pygments.css",
+    "styles/sphinx-book-theme.css",
+    "copybutton.css",
+    "mystnb.*.css",
+    "sphinx-design.min.css",
+    "course.css",
+    "formulas.css",
+)
+CUT = {*CSS} - {"pygments.css", "copybutton.css", "course.css", "formulas.css"}
+STYLE_SHEET = "styles.css"  # which has all of them
 # The theme's script looks at every box of code and output whenever anything on a page changes, which lays out the whole
 # page. This function of it goes; _static/course.js does the same for the boxes that change.
 SCROLL_TABSTOPS = re.compile(r'(function \w+\(\)\{)const e=\(\)=>\{document\.querySelectorAll\(\["pre",.*?,e\(\)\}')
@@ -28,7 +41,7 @@ FONTS = Path("vendor", "fontawesome", "webfonts")
 FONT_FILE = "icons.woff"
 FONT_FACE = (
     "@font-face{font-family:Font Awesome\\ 6 Free;font-style:normal;font-weight:900;font-display:block;"
-    f"src:url(../{FONTS.as_posix()}/{FONT_FILE}) format('woff')}}"
+    f"src:url({FONTS.as_posix()}/{FONT_FILE}) format('woff')}}"
 )
 CSS_WORD = re.compile(r"[A-Za-z_][\w-]*")
 PRIVATE_USE = range(0xE000, 0xF900)  # where the font has its icons
@@ -37,7 +50,7 @@ Nodes = list[Any]  # of tinycss2, which has no types
 
 
 def trim(site: Path, cache: Path) -> None:
-    """Write the theme's style sheet, script and icons anew, with what some page of the site may need.
+    """Write the style sheet of all pages, the theme's script and its icons anew, with what some page may need.
 
     The theme's files are read where it is installed, so it does not matter what an earlier build has left here. The
     other style sheets are written anew by each build.
@@ -45,17 +58,35 @@ def trim(site: Path, cache: Path) -> None:
     Args:
         site: the folder of the pages.
         cache: the folder for what was cut, so that the next build cuts only what has changed.
+
+    Raises:
+        ValueError: a style sheet names a file by an address that would lead nowhere from where all of them are.
     """
-    static, words = site / "_static", words_of(site)
-    style = cut(THEME / THEME_CSS, words, cache) + FONT_FACE
-    (static / THEME_CSS).write_text(style, encoding="utf-8")
+    static = site / "_static"
+    style = all_styles(static, words_of(site), cache) + FONT_FACE
+    if "url(../" in style:
+        raise ValueError("a style sheet names a file by an address that begins with ../: write it from _static")
+    (static / STYLE_SHEET).write_text(style, encoding="utf-8")
     (static / THEME_JS).write_text(without_stops((THEME / THEME_JS).read_text(encoding="utf-8")), encoding="utf-8")
-    for sheet in [path for name in OTHER_CSS for path in static.glob(name)]:
-        sheet.write_text(cut(sheet, words, cache), encoding="utf-8")
-    for unused in [*(static / FONTS).glob("fa-*"), *(static / "scripts").glob("fontawesome.js*")]:
+    for unused in [*(static / FONTS).glob("fa-*"), *static.glob("scripts/fontawesome.js*"), *static.glob("styles/*")]:
         unused.unlink()
-    other = (static / "styles" / "sphinx-book-theme.css").read_text(encoding="utf-8")
-    write_font(THEME / FONTS / "fa-solid-900.ttf", static / FONTS / FONT_FILE, {*icons(style), *icons(other)})
+    write_font(THEME / FONTS / "fa-solid-900.ttf", static / FONTS / FONT_FILE, icons(style))
+
+
+def all_styles(static: Path, words: set[str], cache: Path) -> str:
+    """Return the style sheets of every page as one, and remove those that it is made of."""
+    styles = ['@charset "UTF-8";']
+    for name in CSS:
+        for sheet in sorted(static.glob(name)):
+            source = THEME / THEME_CSS if name == THEME_CSS.as_posix() else sheet
+            styles.append(cut(source, words, cache) if name in CUT else source.read_text(encoding="utf-8"))
+            sheet.unlink()
+    return "\n".join(styles)
+
+
+def is_shared(sheet: Path) -> bool:
+    """Tell whether a style sheet, named from the top of the site, becomes part of the one that all pages share."""
+    return any(sheet.match(f"_static/{name}") for name in CSS)
 
 
 def words_of(site: Path) -> set[str]:

@@ -5,8 +5,8 @@ import re
 import pytest
 from _ext.html_fixes import PLAIN_PYGMENTS_CLASSES
 from _tools import theme_subset
-from _tools.theme_subset import THEME, THEME_JS, cut, used_rules, without_stops
-from pages import HTML, text
+from _tools.theme_subset import STYLE_SHEET, THEME, THEME_JS, all_styles, cut, trim, used_rules, without_stops
+from pages import HTML, moved, pages, text
 from pygments.styles import get_style_by_name
 from pygments.token import STANDARD_TYPES
 
@@ -61,11 +61,49 @@ def test_a_style_sheet_is_cut_again_only_when_it_or_a_word_that_matters_has_chan
 def test_what_is_left_without_an_element_in_code_has_the_colour_of_text(style):
     colours = {name: get_style_by_name(style).style_for_token(token) for token, name in STANDARD_TYPES.items()}
     assert all(colours[name] == colours[""] for name in PLAIN_PYGMENTS_CLASSES)
-    sheet = (HTML / "_static" / "pygments.css").read_text().lower()
+    sheet = (HTML / "_static" / STYLE_SHEET).read_text().lower()
     assert f".highlight .n {{ color: #{colours['n']['color'].lower()} }}" in sheet
     code = "".join(re.findall(r'<div class="highlight">.*?</div>', text("book/masks.html"), re.DOTALL))
     assert len(re.findall('<span class="[a-z0-9]+">', code)) > 500
     assert not re.findall(f'<span class="(?:{"|".join(PLAIN_PYGMENTS_CLASSES)})">', code)
+
+
+LINK = re.compile(r'<link\b(?=[^>]*rel="stylesheet")(?![^>]*media="print")[^>]*href="[^"]*?([^"/]+)"')
+
+
+def test_a_page_waits_for_one_style_sheet_and_for_one_more_if_it_has_drawings():
+    found = [LINK.findall(text(page)) for page in {*pages()} - {"index.html", *moved()}]
+    names = {tuple(one.partition("?")[0] for one in links) for links in found}
+    assert names == {(STYLE_SHEET,), (STYLE_SHEET, "explorer.css"), (STYLE_SHEET, "front.css")}
+    assert len({shared for shared, *_ in found}) == 1  # they have the same version of it
+
+
+@pytest.fixture
+def static(tmp_path):
+    """The style sheets of a site with one page, of which each has a rule of its own."""
+    static = tmp_path / "_static"
+    static.mkdir()
+    for number, name in enumerate(["formulas", "course", "mystnb.1f", "copybutton", "pygments", "basic"]):
+        (static / f"{name}.css").write_text(f"p{{x:{number}}}.unused{{x:{number}}}")
+    (static / "print.css").write_text("p{x:paper}")
+    return static
+
+
+def test_style_sheets_keep_their_order_and_ours_are_not_cut(static):
+    text = all_styles(static, set(), static.parent / "cache")
+    assert re.findall(r"([.\w]+)\{x:(\d)\}", text) == [
+        ("p", "5"),
+        *[("p", "4"), (".unused", "4"), ("p", "3"), (".unused", "3"), ("p", "2")],
+        *[("p", "1"), (".unused", "1"), ("p", "0"), (".unused", "0")],
+    ]
+    assert text.startswith('@charset "UTF-8";')
+    assert [file.name for file in static.iterdir()] == ["print.css"]
+
+
+def test_an_address_that_would_lead_nowhere_is_refused(static):
+    (static / "course.css").write_text("p{background:url(../picture.png)}")
+    with pytest.raises(ValueError, match=r"begins with \.\./"):
+        trim(static.parent, static.parent / "cache")
 
 
 def test_the_themes_script_loses_one_function_and_runs(opened):
