@@ -1,6 +1,6 @@
 """attnlib: attention, exact and readable, for NumPy arrays and torch tensors.
 
-The rules of the house:
+The conventions:
 
 - NumPy arrays in, NumPy arrays out; torch tensors in, torch tensors out, on the same device, with the same dtype.
 - The functions also take arrays from JAX and other libraries that follow the array API; the layers and caches do not.
@@ -8,7 +8,7 @@ The rules of the house:
 - A boolean mask is True where a query **may attend**; a float mask is added to the scores.
 - A query that may attend to nothing gets 0, with finite gradients.
 - Under ``torch.autocast`` torch chooses the dtypes.
-- Inputs are never changed. Wrong input raises an error that says what came and what was expected.
+- Inputs are never changed. Wrong input raises an error that says what was given and what was expected.
 
 Importing attnlib needs NumPy alone; torch is used, through array-api-compat, only when a torch tensor arrives.
 """
@@ -17,6 +17,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from attnlib._load_weights import load_weights
 from attnlib.attention import attention, self_attention
 from attnlib.cells import gru_cell, rnn_cell
 from attnlib.generation import generate
@@ -41,7 +42,6 @@ from attnlib.similarity import additive, cosine, dot, gaussian, general, scaled_
 from attnlib.softmax import softmax
 from attnlib.speculative import generate_speculatively
 from attnlib.swiglu import swiglu
-from attnlib.weights import load_weights
 
 __version__ = "0.6.0"
 

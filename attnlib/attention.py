@@ -52,7 +52,7 @@ def attention(
         TypeError: backends or dtypes differ or are not floating point, ``score`` is not callable, or ``mask`` is
             neither boolean nor floating point.
         ValueError: an array has fewer than 2 dimensions, key and value differ in length S, ``score`` returns
-            another shape than ``(..., T, S)``, or ``mask`` does not broadcast to it.
+            a shape other than ``(..., T, S)``, or ``mask`` does not broadcast to it.
 
     Source:
         Vaswani et al. (2017), "Attention Is All You Need", section 3.2; for any score, Luong, Pham and Manning

@@ -62,12 +62,12 @@ def generate(
     """Continue a text: yield one token after another, each as soon as it has been chosen.
 
     The model reads the prompt once, and then only each new token, because a cache keeps the keys and values of the
-    tokens before. NumPy draws the tokens on the CPU, so torch's random numbers are left alone, and the same seed gives
+    earlier tokens. NumPy draws the tokens on the CPU, so torch's random numbers are left alone, and the same seed gives
     the same text with either library, as long as their logits agree.
 
     Args:
-        model: such as :class:`attnlib.torch.CausalLM` or the one of attnlib.numpy.
-        tokens: the prompt, T whole numbers ``(T,)`` with T of at least 1: a list, an array or a tensor.
+        model: such as :class:`attnlib.torch.CausalLM` or that of attnlib.numpy.
+        tokens: the prompt, T whole numbers ``(T,)`` with T at least 1: a list, an array or a tensor.
         max_new_tokens: the largest number of tokens to generate.
         temperature: as in :func:`~attnlib.sampling_probabilities`; 0 always takes the most probable token.
         top_k: how many tokens to keep, as in :func:`~attnlib.sampling_probabilities`.
@@ -147,7 +147,7 @@ def vocab_size(model: LanguageModel) -> int | None:
 
 
 def check_prompt(tokens: Prompt, size: int | None) -> list[int]:
-    """Return the tokens of a prompt as a list, after checking that there is one and that the model knows all."""
+    """Return the tokens of a prompt as a list, after checking that there is one and that the model knows them all."""
     refuse_subclass("tokens", tokens)
     if getattr(tokens, "ndim", 1) != 1:
         raise ValueError(f"tokens has shape {shape(tokens)}, but (T,) is needed: one text, tokens[0] of a batch")

@@ -1,4 +1,4 @@
-"""Heads: a wide vector is several narrow vectors side by side, and the heads attend with one each.
+"""Heads: a wide vector is several narrow vectors side by side, and each head attends with one of them.
 
 Dimensions: H heads, T positions or queries, S keys, D width per head, D_v width per head of the values, E width of the
 vectors that come in.

@@ -141,7 +141,7 @@ def padding_mask(lengths: Sequence[int] | ArrayT, S: int) -> ArrayT:
     .. math:: m_{bj} = [\, j < \mathrm{length}_b \,]
 
     Args:
-        lengths: ``(B,)``, how many keys of each sequence are real, the first ones: a list, tuple or range of whole
+        lengths: ``(B,)``, how many keys of each sequence are real (they come first): a list, tuple or range of whole
             numbers, or an array of an integer dtype.
         S: number of keys, padding included.
 

@@ -212,7 +212,7 @@ class SentenceEncoder(Generic[A]):
         return xp.concat(vectors)[xp.asarray(np.argsort(order).astype(np.int64), device=device)]
 
     def attention_weights(self, sentence: str) -> tuple[list[str], A]:
-        """Return how much each token of a sentence attends to each other one, in every layer and head.
+        """Return how much each token of a sentence attends to each token, in every layer and head.
 
         Args:
             sentence: any text.

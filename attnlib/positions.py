@@ -165,7 +165,7 @@ def rope_tables(
     Raises:
         TypeError: ``positions`` is not an array or list of numbers, ``D`` is not a whole number, or ``base`` is not
             a number.
-        ValueError: ``positions`` has no dimension or rows of different lengths, ``D`` is negative or odd, or ``base``
+        ValueError: ``positions`` is a scalar or has rows of different lengths, ``D`` is negative or odd, or ``base``
             is not a positive number.
 
     Source:

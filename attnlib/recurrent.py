@@ -43,7 +43,7 @@ def encode(
         h0: the state before the first step, ``(B, D_h)``, or ``(..., D_h)``. Leading dimensions broadcast.
         weights: passed on to the cell at every step.
         lengths: ``(B,)``, or ``(...)``: how many steps of each sequence are real, from 0 to T; the rest is padding,
-            whose content has no influence and gradient 0. A list, tuple, range or array of integers. Values of arrays
+            which has no influence; its gradient is 0. A list, tuple, range or array of integers. Values of arrays
             other than NumPy's are not checked, because reading them would wait for the device. ``None`` means that
             all T are real.
 
@@ -55,7 +55,7 @@ def encode(
         TypeError: backends or dtypes differ or are not floating point, ``cell`` is not callable, ``lengths`` are not
             integers, or T is symbolic (in ``jax.export``).
         ValueError: ``x`` has fewer than 2 dimensions or ``h0`` none, leading dimensions do not broadcast, the cell
-            returns another shape than that of the state, or ``lengths`` have another shape than the leading
+            returns a shape other than that of the state, or ``lengths`` have a shape other than the leading
             dimensions or are out of range.
 
     Source:

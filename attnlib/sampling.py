@@ -46,7 +46,7 @@ def sampling_probabilities(
 
     Args:
         logits: z, ``(..., V)``.
-        temperature: :math:`\tau`; 0 gives the most probable token probability 1 (the first of several).
+        temperature: :math:`\tau`; 0 gives probability 1 to the most probable token (the first of several).
         top_k: k, how many tokens to keep; ``None`` keeps all.
         top_p: how much probability to keep; ``None`` keeps all, and 0 keeps one token.
         min_p: how probable a token must be, relative to the most probable one; ``None`` keeps all.

@@ -207,7 +207,7 @@ def gaussian(query: ArrayT, key: ArrayT, *, bandwidth: float = 1.0) -> ArrayT:
     Args:
         query: ``(..., T, D)``.
         key: ``(..., S, D)``.
-        bandwidth: h > 0, in the unit of the vectors: keys within about h of the query count.
+        bandwidth: h > 0, in the unit of the vectors: only keys within about h of the query matter.
 
     Returns:
         Scores ``(..., T, S)``, at most 0. The differences take ``T * S * D`` numbers of memory: expanding the square

@@ -48,7 +48,7 @@ __all__ = [
 
 
 class OffsetRMSNorm(nn.Module):
-    """Normalise as ``attnlib.numpy``'s module of this name, which says why: multiply by 1 + weight."""
+    """Normalise like the module of this name in ``attnlib.numpy``, which says why: multiply by 1 + weight."""
 
     weight_offset = 1.0
 

@@ -15,7 +15,7 @@ from grading.verdict import Verdict
 
 # A command imports whatever else it needs when it is called. That takes seconds, in which a box can start.
 
-ABOUT_NEW_COURSE = "Set up the folder of a class. In a terminal, it asks for what the options do not say."
+ABOUT_NEW_COURSE = "Set up the folder of a class. In a terminal, the command asks for whatever the options leave out."
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -46,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     copied = "copy an assignment to work on, without ever overwriting one that is already there"
     work = _command(commands, "work", copied, "?")
     work.add_argument("--to", type=Path, metavar="FOLDER", help="where to copy it (default: work/)")
-    work.add_argument("--student", default="", metavar="ID", help="whose copy it is: options get an order of their own")
+    work.add_argument("--student", default="", metavar="ID", help="whose copy it is, which sets the order of options")
     new = commands.add_parser("new-course", help="set up the folder of a class", description=ABOUT_NEW_COURSE)
     _new_course_options(new)
     _class_command(commands, "doctor-course", "say what is missing before a class can be graded, and what to do")
@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     sample = _command(commands, "sample", "write a class of made-up students, right and wrong in known ways")
     files = "write there, in place of a class, the class list and the zip that a learning management system exports"
     sample.add_argument("--download", type=Path, metavar="DIR", help=files)
-    again = "show the grades and write the feedback again, with what was graded by hand since the run"
+    again = "show the grades and write the feedback again, with the marks given by hand since the run"
     report = _command(commands, "report", again)
     report.add_argument("--by", metavar="NAME", help="log that this person gave the marks that are not in the log yet")
     doctor = _command(commands, "doctor", "say what has to be repaired in each submission, and what cannot be graded")
@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     verify = _command(commands, "verify", "compare the log of all gradings with the gradebook and the submissions")
     known = "the digest of the last entry, as an earlier `verify` printed it"
     verify.add_argument("--known", default="", metavar="DIGEST", help=known)
-    _class_command(commands, "selftest", "test the sandbox from inside, also for access to the files of a class")
+    _class_command(commands, "selftest", "test the sandbox from inside, and whether it hides the files of a class")
     whole = "copy a gradebook, with all marks and comments, into the one that ATTENTION_DB names"
     migrate = _class_command(commands, "migrate", whole)
     source = "the gradebook to copy: sqlite:///FILE, or another SQLAlchemy address"
@@ -194,7 +194,7 @@ def _run_options(run: argparse.ArgumentParser) -> None:
     run.add_argument("--scheduler", metavar="URL", help="grade on the workers of a dask cluster: tcp://HOST:8786")
     seconds = "seconds of processor time that one cell may use (default: %(default)s)"
     run.add_argument("--timeout", type=_positive, default=int(Limits().cell), metavar="S", help=seconds)
-    again = "grade unchanged submissions again as well; what was graded by hand then has to be checked again"
+    again = "grade unchanged submissions again as well; marks given by hand then have to be checked again"
     run.add_argument("--regrade", action="store_true", help=again)
     run.add_argument("--no-feedback", action="store_true", help="make no feedback pages; `report` makes them later")
     bare = "grade without a sandbox: student code can then read your files and award itself marks"
@@ -365,7 +365,7 @@ def _marking(course: Course, asked: argparse.Namespace) -> int:
         print(divide(course, asked.assignment, asked.assistants, asked.by, asked.second))
     else:
         raise GradingError(
-            "name the assistants, as in --assistants mary john, or the files with their marks with --take"
+            "name the assistants, as in --assistants mary john, or pass the files with their marks to --take"
         )
     return 0
 

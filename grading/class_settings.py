@@ -151,7 +151,7 @@ def read_roster(course: Course) -> RosterSettings:
     left = table.pop("left", [])
     if not (set(table) <= set(COLUMNS) and isinstance(left, list) and _are_texts([*table.values(), *left])):
         raise GradingError(
-            f"[roster] in {file_of(course)} has {', '.join(table)}; expected are titles of columns as "
+            f"[roster] in {file_of(course)} has {', '.join(table)}; expected titles of columns as "
             f"{', '.join(COLUMNS)}, and a list of ids as left"
         )
     return RosterSettings(table, frozenset(left))

@@ -97,7 +97,7 @@ class Judge:
         if graded_cell.target:
             return self._outputs_of_tests(graded_cell.target, graded_cell.points, answered, stop)
         if answered is None or facts is None:
-            return [error(NO_ANSWER, stop or "No answer came.")]
+            return [error(NO_ANSWER, stop or "There was no answer.")]
         if isinstance(wrong := facts.get("error"), dict):
             return [error(_text(wrong.get("name")) or "Error", _text(wrong.get("text")) or "")]
         if graded_cell.question:

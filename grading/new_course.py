@@ -15,7 +15,7 @@ QUESTIONS = {
     "name": "What is the course called?",
     "term": "When is it taught (such as Autumn 2030)?",
     "book": "At which address is the book published (empty: nowhere yet)?",
-    "penalty": "Which share of the score does a day of lateness cost (such as 0.1; empty: none)?",
+    "penalty": "What share of the score does a day of lateness cost (such as 0.1; empty: none)?",
 }
 DUE = "When is {} due (such as 2030-01-31 23:59 UTC; empty: not yet known)?"
 ROSTER = "In which file is the class list (empty: it comes later)?"

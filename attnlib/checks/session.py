@@ -24,7 +24,7 @@ NOT_CHECKED = (
     'failing_case("{0}") returns an input that fails.'
 )
 IN_BROWSER = " There is no torch in the browser: a check that needs it is left out there, and has no inputs."
-PASSED = "The last check of {} passed, so no input is known that fails."
+PASSED = "The last check of {} passed, so no failing input is known."
 UNWRITTEN = "{} is not written yet. Replace the line that raises NotImplementedError, and run its check again."
 UNSTEADY = (
     "{} is right when it is called again with the inputs that failed. So a single input does not show what is wrong. "

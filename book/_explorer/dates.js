@@ -14,7 +14,7 @@ import { LENGTH } from "./translator.js";
 
 const MOVE = 350; // milliseconds of a step
 const PLAY = 800; // milliseconds from one step to the next
-const STOPPED = "The translator has stopped and gives no answer. Start it again; what you have typed is still there.";
+const STOPPED = "The translator has stopped responding. Start it again; what you have typed is still there.";
 
 /** What the worker of the translator starts with. */
 function model() {

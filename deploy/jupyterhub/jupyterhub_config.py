@@ -5,7 +5,7 @@ COURSE, CLASS = "/opt/attention", "/srv/class"  # as the page "Run it on a serve
 
 c = get_config()  # noqa: F821 (JupyterHub provides it)
 
-# Whoever is in one of these groups signs in with the password of the account. Servers run as that user.
+# Members of these groups sign in with the password of their account, and their servers run as that user.
 c.PAMAuthenticator.allowed_groups = {"students", "instructors"}
 
 # Nobody signs in as the grader: the instructors start and open that server at /user/grader/.
@@ -13,7 +13,7 @@ grader = ["access:servers!user=grader", "servers!user=grader", "read:users!user=
 c.JupyterHub.load_roles = [{"name": "instructor", "scopes": grader, "users": ["grader", *INSTRUCTORS]}]
 
 c.Spawner.environment = {
-    "JUPYTER_CONFIG_PATH": "/etc/attention",  # where nbgrader_config.py says which course and which exchange
+    "JUPYTER_CONFIG_PATH": "/etc/attention",  # its nbgrader_config.py names the course and the exchange
     "ATTENTION_STUDENT": lambda spawner: spawner.user.name,  # gives each student their own order of options
 }
 

@@ -90,7 +90,7 @@ def read(file: Path) -> Gradebook:
     Raises:
         GradingError: it cannot be read, or is not such an export.
     """
-    lines = [line.cells for line in read_csv(file, MAX_CANVAS_BYTES, "an export of Canvas")]
+    lines = [line.cells for line in read_csv(file, MAX_CANVAS_BYTES, "an export from Canvas")]
     header = tuple(title.strip() for title in lines[0]) if lines else ()
     if not {"ID", "Section"} <= set(header):
         raise GradingError(

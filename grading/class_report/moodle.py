@@ -34,7 +34,7 @@ def fill_in(rows: Sequence[Row], file: Path, known: Mapping[str, StudentEntry]) 
     Raises:
         GradingError: it is not such a worksheet.
     """
-    lines = read_csv(file, MAX_CLASS_LIST_BYTES, "a grading worksheet of Moodle")
+    lines = read_csv(file, MAX_CLASS_LIST_BYTES, "a grading worksheet from Moodle")
     header = lines[0].cells if lines else ()
     if GRADE not in header or "Identifier" not in header:
         raise GradingError(

@@ -109,9 +109,9 @@ def alike(found: SimilarityReport) -> str:
     if not found.pairs:
         return said
     said += (
-        "A pair is a reason to look, not a proof. Code that was given, the solution, and whatever more than a third of "
-        "the class wrote are ignored, and a pair has to share enough words that hardly anybody else wrote. A student "
-        "who copied only one short function is not found."
+        "A pair is a reason to look, not a proof. Code that was handed out, the solution, and whatever more than a "
+        "third of the class wrote are ignored, and a pair has to share enough words that hardly anybody else wrote. A "
+        "student who copied only one short function is not found."
     )
     if found.compared < MIN_COMPARED:
         said += " The class is small, so code that many would write can look like a copy."

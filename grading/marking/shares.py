@@ -95,7 +95,7 @@ def divide(course: Course, assignment: str, assistants: Sequence[str], by: str, 
         raise GradingError(f"{plain(wrong[0])!r} cannot be the name of a file; expected a name such as mary")
     if not 0 <= sample <= 1 or (sample and len(set(assistants)) < 2):
         given = f"{sample:g}, for {counted(len(set(assistants)), 'assistant')}"
-        raise GradingError(f"the sample is {given}; expected a share from 0 to 1, and two or more assistants")
+        raise GradingError(f"--second is {given}; expected a share from 0 to 1, and two or more assistants")
     with lock(course):
         old = read_shares(course, assignment)
         known = {(share.student, share.question) for share in old.values()}

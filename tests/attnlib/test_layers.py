@@ -1,6 +1,6 @@
 """The layers of attnlib.numpy and attnlib.torch: one contract, one state_dict, the same numbers.
 
-`test_weights.py` compares them with torch's own modules, `test_cache.py` has decoding.
+`test_load_weights.py` compares them with torch's own modules, `test_cache.py` has decoding.
 """
 
 import copy

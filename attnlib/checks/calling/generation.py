@@ -28,7 +28,7 @@ class Step:
     def __call__(self, tokens: Sequence[int]) -> int:
         """Read tokens and return the next one."""
         if not hasattr(tokens, "__len__"):
-            raise TypeError(f"step was called with {tokens!r}, but it needs a list of tokens, if only of one")
+            raise TypeError(f"step was called with {tokens!r}, but it needs a list of tokens, even for a single one")
         if len(self.reads) == MAX_READS:
             raise RuntimeError(f"step was called more than {MAX_READS} times: the loop does not end")
         self.reads.append(len(tokens))

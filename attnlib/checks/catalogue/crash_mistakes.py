@@ -36,7 +36,7 @@ TOO_MUCH_MEMORY = _crash(
     "an array that the task does without",
     "Somewhere on the way, your code makes an array that is larger than the task allows. It may be the function of an "
     "earlier task under a new name.",
-    "Write the shape beside each line of your code, with letters. Which array has a letter more than the task allows?",
+    "Write the shape beside each line of your code, with letters. Which array has more letters than the task allows?",
     "The code that you were given makes no such array. Start from that code, and change only what is wrong in it.",
 )
 
@@ -272,7 +272,7 @@ _crash(
 _crash(
     "no-inverse",
     r"LinAlgError|linalg\.(inv|solve)|must be batches of square matrices|singular",
-    "a matrix is inverted that has no inverse",
+    "a matrix without an inverse is inverted",
     "Only a square matrix can have an inverse, and not every square matrix has one.",
     "Does the formula of the task contain an inverse, or a transpose?",
     "If the shapes do not fit without the inverse, print them: perhaps only the order of the factors is wrong.",

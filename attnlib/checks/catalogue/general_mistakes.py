@@ -398,7 +398,7 @@ def first_row(evidence: Evidence) -> bool:
 @general_mistake(
     "only the last row is right",
     "The last row of the result is right, but the rows before it are not.",
-    "Which variable in your code applies something of the last row, although you use it for all rows?",
+    "Which variable in your code holds something from the last row, although you use it for all rows?",
     "A variable keeps its last value after its loop has ended. Also, no position comes after the last row, so a "
     "mistake with later positions does not show there.",
 )
@@ -437,7 +437,7 @@ def last_row(evidence: Evidence) -> bool:
 
 @general_mistake(
     "right for small inputs, wrong for large ones",
-    "Your function is right as long as there are few rows of everything. With many, it gives different numbers.",
+    "Your function is right as long as there are few rows. With many, it gives different numbers.",
     "Which number in your code is fixed, whatever the inputs: the size of a block or of a table, a limit?",
     "Make that number as small as you can, 1 or 2. Then a small example that you can follow shows what is wrong.",
 )

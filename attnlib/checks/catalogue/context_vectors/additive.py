@@ -109,8 +109,8 @@ def no_v(query, key, w_query, w_key, v):
 @MISTAKES.add(
     "the hidden numbers are not read off",
     hint="One number for each pair of query and key: which axis has to be summed away?",
-    more="Write down the shape of your result for 3 queries, 5 keys and 7 hidden numbers. Which of its sizes is too "
-    "many?",
+    more="Write down the shape of your result for 3 queries, 5 keys and 7 hidden numbers. Which of its sizes is one "
+    "too many?",
     section=LOOK_BACK,
 )
 def not_summed(query, key, w_query, w_key, v):
@@ -496,7 +496,7 @@ def only_query_squashed(query, key, w_query, w_key, v):
 
 @MISTAKES.add(
     "queries and keys have changed roles",
-    hint="Who asks, and who is asked? Row i of the scores belongs to the one who asks.",
+    hint="Which argument asks, and which is asked? Row i of the scores belongs to query i.",
     more="The first case has one query and three keys. How many rows should its scores have, and how many have yours?",
     section=LOOK_BACK,
 )

@@ -149,7 +149,7 @@ def asks_again(y, state, memory, params, *, mask=None):
 @MISTAKES.add(
     "asks with the input",
     hint="Who asks the memory: the last output word, or the state of the decoder?",
-    more="Look at the shape of the query's matrix. Which vector's width is its number of rows?",
+    more="Look at the shape of the query's matrix. Which vector's width equals its number of rows?",
     section=LOOK_BACK,
 )
 def asks_with_input(y, state, memory, params, *, mask=None):

@@ -363,7 +363,7 @@ SCORE_MISTAKES = (
         says="Every state gets the same weights: it is not added to the keys inside the tanh, where it would matter.",
         hint="Change the state and keep the memory. Should the weights change?",
         more=(
-            "Look at what goes into the tanh: it should be the sum of both projections. What is added outside "
+            "Look at what goes into the tanh: it should be the sum of both projections. A term outside "
             "of it is the same for every row, and a softmax does not see it."
         ),
         pieces={"additive": lambda q, m, p: np.tanh(m @ p["w_key"]) @ p["v"]},
@@ -920,9 +920,9 @@ def pairs_of_mistakes(step: Step, one: Mistake, pieces: dict[str, Any], seconds:
             yield replace(
                 other,
                 id=f"{one.id}-and-{other.id}",
-                title=f"two things: {one.title}, and {other.title}",
+                title=f"two mistakes: {one.title}, and {other.title}",
                 section=one.section,
-                says=f"{one.says} And there is a second thing. {other.says}",
+                says=f"{one.says} There is also a second mistake. {other.says}",
                 hint=f"First: {one.hint} Second: {other.hint}",
                 more=f"First: {one.more} Second: {other.more}",
             )

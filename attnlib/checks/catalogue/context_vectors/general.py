@@ -157,7 +157,7 @@ def query_squashed(query, key, weight):
 @MISTAKES.add(
     "the products are not added up",
     hint="One number for each pair of query and key: which axis has to be summed away?",
-    more="Write down the shape of your result for 3 queries, 5 keys and width 6. Which of its sizes is too many?",
+    more="Write down the shape of your result for 3 queries, 5 keys and width 6. Which of its sizes is one too many?",
     section=OTHER_ORDER,
 )
 def no_sum(query, key, weight):

@@ -461,7 +461,7 @@ def general_with_tanh(y, state, memory, params, *, score="dot", mask=None):
     section=OTHER_ORDER,
 )
 def general_squashed(y, state, memory, params, *, score="dot", mask=None):
-    """The finished score goes through a tanh, so that it lies between -1 and 1. In general nothing is squashed."""
+    """The finished score goes through a tanh, so that it lies between -1 and 1. Here nothing is squashed."""
     return step(y, state, memory, params, mask, score=score, general=lambda q, m, p: np.tanh(general(q, m, p)))
 
 

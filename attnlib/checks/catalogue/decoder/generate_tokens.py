@@ -295,7 +295,7 @@ def stop_in_prompt(step, prompt, max_new_tokens, *, stop_token=None, return_prom
 
 
 @MISTAKES.add(
-    "the stop token 0 counts as none",
+    "the stop token 0 is treated as None",
     hint="Is 0 true or false?",
     more="A test of the form “if stop_token” fails for one token of the vocabulary. What should be compared with None?",
     section=LOOP,

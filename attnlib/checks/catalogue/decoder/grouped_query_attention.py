@@ -168,7 +168,7 @@ def repeated_in_the_cache(query, key, value, past_key, past_value):
     section=CACHE,
 )
 def past_not_read(query, key, value, past_key, past_value):
-    """The new tokens attend to themselves only. They should look at all tokens so far, in the cache, too."""
+    """The new tokens attend to themselves only. They should look at all tokens so far, including those in the cache."""
     keys, values = grown(key, value, past_key, past_value)
     return _attend(query, key, value), keys, values
 

@@ -272,7 +272,7 @@ def mask_from_zero(query, key, value, past_key, past_value):
     section=CACHE,
 )
 def unrotated_keys_returned(query, key, value, past_key, past_value):
-    """The context is right, but what goes into the cache are the keys before their rotation."""
+    """The context is right, but the keys go into the cache before their rotation."""
     context, _, values = _attend(query, key, value, past_key, past_value)
     return context, np.concatenate([past_key, key], axis=-2), values
 

@@ -465,7 +465,7 @@ def rank_after_top_k(logits, temperature=1.0, top_k=None, top_p=None):
     section=CUTS,
 )
 def no_top_p(logits, temperature=1.0, top_k=None, top_p=None):
-    """All tokens are drawn, whatever top_p is. Keep only as many of the most probable ones as reach it together."""
+    """All tokens are drawn, whatever top_p is. Keep only as many of the most probable ones as it takes to reach it."""
     return _distribution()(logits, temperature, top_k, None)
 
 
@@ -546,7 +546,7 @@ def threshold(logits, temperature=1.0, top_k=None, top_p=None):
 @MISTAKES.add(
     "top-p compares with the largest probability, as min-p does",
     hint="Is top_p compared with single probabilities, or with their sum?",
-    more="You keep what is near the most probable token. How large is the sum of what you keep?",
+    more="You keep the tokens nearly as probable as the first. What do their probabilities sum to?",
     section=CUTS,
 )
 def min_p(logits, temperature=1.0, top_k=None, top_p=None):
@@ -630,7 +630,7 @@ def probabilities_returned(logits, rng, temperature=1.0, top_k=None, top_p=None)
 @MISTAKES.add(
     "an array of one token is returned",
     hint="Is what you return a number, or an array that holds one?",
-    more="Print the result and its shape. A size of 1 makes an array; without a size, there is a number.",
+    more="Print the result and its shape. With a size of 1 you get an array; without a size, a number.",
     section=TEMPERATURE,
 )
 def array_returned(logits, rng, temperature=1.0, top_k=None, top_p=None):

@@ -94,7 +94,7 @@ def no_gate(x, w_gate, w_up, w_down):
 @MISTAKES.add(
     "the projection up is missing",
     hint="Which of the three matrices can be changed without changing your result?",
-    more="Count the products of matrices in the formula, and in your code.",
+    more="Count the matrix products in the formula, and in your code.",
     section=SWIGLU,
 )
 def no_up(x, w_gate, w_up, w_down):

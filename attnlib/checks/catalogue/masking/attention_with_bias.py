@@ -157,8 +157,8 @@ def empty_is_nan(query, key, value, mask, bias):
     "a large negative number instead of minus infinity",
     hint="A query may attend to nothing, so every score in its row is the same large negative number. What does the "
     "softmax make of that?",
-    more="Equal scores give equal weights, however low they are. Which weights should a query get that may attend to "
-    "nothing?",
+    more="Equal scores give equal weights, however low they are. What weights should a query get if it may attend "
+    "to nothing?",
     section=FINITE,
 )
 def finite(query, key, value, mask, bias):

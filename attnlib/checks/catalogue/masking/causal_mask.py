@@ -140,7 +140,7 @@ def numbers(T, S=None, *, q_offset=0):
 
 
 @MISTAKES.add(
-    "ones where it is forbidden",
+    "ones where attention is forbidden",
     hint="What is the dtype of your result, and what does a 1 in it stand for?",
     more="Two things need to be changed: the dtype of the entries, and the side of the diagonal that is marked.",
     section=POLARITY,

@@ -92,7 +92,7 @@ def _kept(cache, key, value, axis=-2):
     section=CACHE,
 )
 def only_new(cache, key, value):
-    """What comes back is what was just put in. All keys and values so far are needed, the new ones at the end."""
+    """Only what was just put in comes back. All keys and values so far are needed, the new ones at the end."""
     cache.length += key.shape[-2]
     return key, value
 
@@ -180,7 +180,7 @@ def along_width(cache, key, value):
     section=CACHE,
 )
 def along_width_as_read(cache, key, value):
-    """The new keys are put beside the old ones, along the width, so the number of positions stays what it was."""
+    """The new keys are put beside the old ones, along the width, so the number of positions stays the same."""
     result = _kept(cache, key, value, axis=-1)
     cache.length = cache.keys.shape[-2]
     return result
@@ -193,7 +193,7 @@ def along_width_as_read(cache, key, value):
     section=CACHE,
 )
 def along_batch_as_read(cache, key, value):
-    """The new keys became further sequences of the batch, so the number of positions stays what it was."""
+    """The new keys became further sequences of the batch, so the number of positions stays the same."""
     result = _kept(cache, key, value, axis=0)
     cache.length = cache.keys.shape[-2]
     return result
@@ -206,7 +206,7 @@ def along_batch_as_read(cache, key, value):
     section=CACHE,
 )
 def along_axis_one_as_read(cache, key, value):
-    """With batch and heads, axis 1 is the heads: they grow, and the number of positions stays what it was."""
+    """With batch and heads, axis 1 is the heads: they grow, and the number of positions stays the same."""
     result = _kept(cache, key, value, axis=1)
     cache.length = cache.keys.shape[-2]
     return result
@@ -219,7 +219,7 @@ def along_axis_one_as_read(cache, key, value):
     section=CACHE,
 )
 def along_heads_as_read(cache, key, value):
-    """The new keys became further heads, so the number of positions stays what it was."""
+    """The new keys became further heads, so the number of positions stays the same."""
     result = _kept(cache, key, value, axis=-3)
     cache.length = cache.keys.shape[-2]
     return result

@@ -858,7 +858,7 @@ def plus_infinity(query, key, value, mask):
 
 
 @MISTAKES.add(
-    "the overflow is painted over",
+    "the overflow is only hidden",
     hint="Which of the scores is the largest, and what weight does your code give it?",
     more="Print the exponentials of the case with large scores. Infinity over infinity is nan as well, and that row "
     "had something to attend to.",

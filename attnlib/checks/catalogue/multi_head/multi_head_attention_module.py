@@ -498,7 +498,7 @@ def weights_of_head_0(steps):
     section=MULTI_HEAD,
 )
 def returns_scores(steps):
-    """The output is right, but what comes with it are the scores before the softmax, not the weights."""
+    """The output is right, but the second result holds the scores before the softmax, not the weights."""
     q, k, _ = steps.heads()
     return steps.scaled_by(None)[0], steps.masked(q @ k.swapaxes(-1, -2) / steps.width() ** 0.5)
 

@@ -67,7 +67,7 @@ def not_swapped(x, num_heads):
     "stripes instead of blocks",
     hint="Which columns of the numbered table does your head 0 have, and which should it have?",
     more="In a row of 6 numbers and with 3 heads, head 0 should have columns 0 and 1. Yours has 0 and 3. When the "
-    "last axis is cut in two, which of the two new axes counts faster?",
+    "last axis is cut in two, which of the two new axes changes faster?",
     section=SPLITTING,
 )
 def stripes(x, num_heads):

@@ -189,7 +189,7 @@ def heads_from_zero(H, T, S, *, q_offset=0):
 @MISTAKES.add(
     "the 8 of the exponent is missing",
     hint="With 2 heads, what is the exponent of the last head?",
-    more="The last slope is 2 to the power of -8 for any power of two. Which one is yours?",
+    more="For any power of two, the last slope is 2 to the power of -8. What is yours?",
     section=ALIBI,
 )
 def eight_missing(H, T, S, *, q_offset=0):

@@ -128,7 +128,7 @@ def output_alone(f, x, order):
     section=SET,
 )
 def without_f(f, x, order):
-    """One side is the shuffled words themselves. Both should be what f makes of words."""
+    """One side is the shuffled words themselves. Both should be results of f."""
     return _apart(x[order], f(x)[order])
 
 

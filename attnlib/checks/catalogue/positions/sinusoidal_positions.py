@@ -188,7 +188,7 @@ def width_minus_one(T, D, *, base=10000.0, interleaved=True):
 
 
 @MISTAKES.add(
-    "all hands are one too slow",
+    "each hand has the speed of the next",
     hint="Which k does the first hand have, and what is anything to the power of 0?",
     more="The fastest hand turns by one radian a step: the table has sin 1 = 0.841 in its second row, first column. "
     "Print your exponents.",
@@ -677,7 +677,7 @@ def whole_numbers(T, D, *, base=10000.0, interleaved=True):
     section=CLOCKS,
 )
 def whole_angles(T, D, *, base=10000.0, interleaved=True):
-    """Your angles are whole numbers, so slow hands stand still. The division cut off what is after the point."""
+    """Your angles are whole numbers, so slow hands stand still. The division cut off the digits after the point."""
     return _hands(np.floor(_angle(T, _omega(D, base)) + 1e-9), interleaved)
 
 

@@ -159,7 +159,7 @@ def with_scaling(T, S, D, D_v):
 
 
 @MISTAKES.add(
-    "the weighted sum is counted once, not once a query",
+    "the weighted sum is counted once, not once per query",
     hint="How many averages of the values are made?",
     more="One average of S values of width D_v costs S times D_v. Each query makes one of its own.",
     section=MATRICES,

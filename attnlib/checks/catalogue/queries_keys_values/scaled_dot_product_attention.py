@@ -256,7 +256,7 @@ def scaled_by_keys(query, key, value, *, scale, **options):
 @MISTAKES.add(
     "scaled by the number of queries",
     hint="Write the shape of the queries with letters. Which of them is under your root?",
-    more="Ask one query alone, then the same query together with others. Should its scores change?",
+    more="Try one query alone, then the same query together with others. Should its scores change?",
     section=DIVISOR,
 )
 def scaled_by_queries(query, key, value, *, scale, **options):
@@ -635,7 +635,7 @@ def query_with_query(query, key, value, **options):
     section=PARTS,
 )
 def key_with_key(query, key, value, **options):
-    """Each key is compared with the other keys. Nobody asks: the queries are never looked at."""
+    """Each key is compared with the other keys. The queries are never looked at."""
     return attend(key, key, value, **options)
 
 
@@ -701,7 +701,7 @@ def weights_transposed(query, key, value, **options):
     section=MATRICES,
 )
 def returns_weights(query, key, value, *, return_weights, **options):
-    """You return how much each value counts. The task asks for what comes out when they are averaged."""
+    """You return the weights of the values. The task asks for their weighted average."""
     output, weights = attend(query, key, value, return_weights=True, **options)
     return (weights, output) if return_weights else weights
 
@@ -837,7 +837,7 @@ def maximum_at_least_zero(query, key, value, **options):
 
 
 @MISTAKES.add(
-    "nan is painted over",
+    "nan is only hidden",
     hint="Which key has the largest score in that row, and what weight did it get from you?",
     more="Replacing nan hides the overflow. Find the line where the infinity was made.",
     section=OVERFLOW,
@@ -1070,7 +1070,7 @@ def causal_after_softmax(query, key, value, **options):
 @MISTAKES.add(
     "the diagonal is masked as well",
     hint="May a word attend to itself?",
-    more="The first query has nobody before it. What is left for it if it may not attend to its own position?",
+    more="The first query has no key before it. What is left for it if it may not attend to its own position?",
     section=COMBINED,
 )
 def causal_without_self(query, key, value, **options):
@@ -1343,7 +1343,7 @@ def unmasked_for_nothing(query, key, value, **options):
 @MISTAKES.add(
     "the square root of a given scale is taken",
     hint="If the caller passes scale=0.3, what should the dot products be multiplied by?",
-    more="You are right with None, and with 1 as well. Which step do these two hide?",
+    more="Your result is right for None, and for 1 as well. Which step do these two hide?",
     section=HAND,
 )
 def root_of_scale(query, key, value, *, scale, **options):

@@ -8,7 +8,7 @@ _chapter = partial(Section, "book/queries-keys-values.md", "Queries, keys and va
 _masks = partial(Section, "book/masks.md", "Masks")
 
 LOOKUP = _chapter("A dictionary that never says no")
-PARTS = _chapter("One guest, three parts")
+PARTS = _chapter("One guest, three roles")
 MATRICES = _chapter("Three matrices")
 HAND = _chapter("All of it by hand")
 DIVISOR = _chapter("Divide by 2 or by √3?")

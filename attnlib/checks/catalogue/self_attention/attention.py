@@ -855,8 +855,8 @@ def context_transposed(query, key, value):
 @MISTAKES.add(
     "the results are in the wrong order",
     hint="Compare your return line with the one in the task.",
-    more="The docstring says what is returned, and in which order: the averages of the values come first, and what "
-    "they were weighted with comes second.",
+    more="The docstring says what is returned, and in which order: the averages of the values come first, and the "
+    "weights second.",
     section=ATTENTION,
 )
 def swapped_results(query, key, value):

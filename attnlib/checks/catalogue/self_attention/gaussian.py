@@ -203,7 +203,7 @@ def inverse(query, key, bandwidth=1.0):
 
 
 @MISTAKES.add(
-    "the constant of the bell curve is in it",
+    "the constant of the bell curve is included",
     hint="What is the score of a vector with itself?",
     more="In the first case the first score is 0, and yours is not. The constant in front of a density makes its area "
     "1. It adds the same number to all scores, and the task leaves it out.",
@@ -216,7 +216,7 @@ def log_density(query, key, bandwidth=1.0):
 
 
 @MISTAKES.add(
-    "the constant of a bell curve in one dimension is in it",
+    "the constant of a bell curve in one dimension is included",
     hint="What is the score of a vector with itself?",
     more="In the first case the first score is 0, and yours is -0.92. The constant in front of a density makes its "
     "area 1. It adds the same number to all scores, and the task leaves it out.",
@@ -631,7 +631,7 @@ def dot_not_halved(query, key, bandwidth=1.0):
 @MISTAKES.add(
     "the bandwidth does not divide the dot product",
     hint="Multiplied out, the square has three terms. How many of them does your bandwidth divide?",
-    more="With bandwidth 1 you are right. Try bandwidth 5 and a query that equals its key.",
+    more="With bandwidth 1 your scores are right. Try bandwidth 5 and a query that equals its key.",
     section=SIMILARITIES,
 )
 def bandwidth_beside_dot(query, key, bandwidth=1.0):
@@ -655,8 +655,8 @@ def bandwidth_twice(query, key, bandwidth=1.0):
 @MISTAKES.add(
     "the bandwidth divides the dot product alone",
     hint="Multiplied out, the square has three terms. How many of them does your bandwidth divide?",
-    more="With bandwidth 1 you are right. Try bandwidth 5 and a query that equals its key. If you scale the vectors, "
-    "are the lengths computed before that line or after it?",
+    more="With bandwidth 1 your scores are right. Try bandwidth 5 and a query that equals its key. If you scale the "
+    "vectors, are the lengths computed before that line or after it?",
     section=SIMILARITIES,
 )
 def bandwidth_in_dot(query, key, bandwidth=1.0):
@@ -713,7 +713,7 @@ def lengths_exchanged(query, key, bandwidth=1.0):
     section=SIMILARITIES,
 )
 def lengths_in_two_columns(query, key, bandwidth=1.0):
-    """The squared lengths of the keys are added to the rows of the queries. One belongs above each column."""
+    """The squared lengths of the keys are added to the rows of the queries. Each belongs above its own column."""
     lengths = _squared_norm(query)[..., :, None] + _squared_norm(key)[..., :, None]
     return -(lengths - 2 * attnlib.dot(query, key)) / (2 * bandwidth**2)
 

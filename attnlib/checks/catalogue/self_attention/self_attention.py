@@ -403,7 +403,7 @@ def overwritten(x):
 
 @MISTAKES.add(
     "the mask is transposed",
-    hint="Row i of a mask belongs to word i, the one that asks. Does it in yours?",
+    hint="Row i of a mask belongs to word i as the query. Does it in yours?",
     more="Print a row of the mask above the same row of your weights. The zeros should be below False. Compare with "
     "the column of the mask instead.",
     section=ATTENTION,

@@ -144,8 +144,8 @@ def softmax_over_queries(query, key, value, *, scale=None):
 
 @MISTAKES.add(
     "large scores overflow",
-    hint="What is the exponential of 3000, and what becomes of a softmax that does not change if you subtract the same "
-    "number from all scores?",
+    hint="What is the exponential of 3000, and what can you subtract from all scores of a row without changing its "
+    "softmax?",
     more="Subtract from each row its own maximum before you take exponentials.",
     section=SHIFT,
 )

@@ -292,7 +292,7 @@ def ratio_of_norms(scores, value, total, norm, maximum):
 
 
 @MISTAKES.add(
-    "old and new are never brought to one measure",
+    "old and new are measured against different maxima",
     hint="What are the old sums measured against, and what are the new ones? Can they be added like that?",
     more="In the chapter's example the old sums are measured against log 2 and the block against log 8. Which of the "
     "two stays as it is?",

@@ -598,7 +598,7 @@ def transposes_swapped(grad, query, key, value):
 
 @MISTAKES.add(
     "the keys are transposed on the way back",
-    hint="On the way forward the keys were transposed. What undoes a product: the same matrix, or its transpose?",
+    hint="On the way forward the keys were transposed. By what is dS multiplied: the keys, or their transpose?",
     more="Write the shapes of the product for dQ one below the other: what has to come out is as wide as a query.",
     section=PRODUCT,
 )
@@ -698,7 +698,7 @@ def factors_swapped(grad, query, key, value):
 
 @MISTAKES.add(
     "dV is made with the values",
-    hint="A value is corrected by what the outputs want. Which array says what they want?",
+    hint="The gradient of a value comes from those of the outputs. Which array holds these?",
     more="Double the upstream gradient. All three gradients should double. Do they?",
     section=PRODUCT,
 )

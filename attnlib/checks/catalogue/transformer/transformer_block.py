@@ -870,7 +870,7 @@ def no_feed_forward(block, x, attend):
     section=JOBS,
 )
 def no_attention(block, x, attend):
-    """Only the feed-forward layer adds to the stream, so no word hears of another. Attention comes first."""
+    """Only the feed-forward layer adds to the stream, so no word learns from another. Attention comes first."""
     return _finish(block, x)
 
 
@@ -1049,7 +1049,7 @@ def mean_not_subtracted(block, x, attend):
 
 
 @MISTAKES.add(
-    "RMS norm instead of layer norm",
+    "RMSNorm instead of layer norm",
     hint="What is the mean of a row after the norm?",
     more="Newer models divide by the root of the mean square and leave the mean alone. What does this task ask for?",
     section=LAYER_NORM,
@@ -1067,7 +1067,7 @@ def rms_norm(block, x, attend):
 
 
 @MISTAKES.add(
-    "RMS norm instead of layer norm, without the shift",
+    "RMSNorm instead of layer norm, without the shift",
     hint="What is the mean of a row after the norm?",
     more="Newer models divide by the root of the mean square, leave the mean alone and add no shift. What does "
     "this task ask for?",
@@ -1297,7 +1297,7 @@ def order_ignored(block, x, attend):
     section=BLOCK,
 )
 def masks_ignored(block, x, attend):
-    """Your block takes masks, but its attention never hears of them."""
+    """Your block takes masks, but its attention never receives them."""
     blind = partial(attend, masked=False)
     return post_norm(block, x, blind) if block.norm == "post" else _finish(block, _first_half(block, x, blind))
 
