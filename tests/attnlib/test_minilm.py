@@ -205,6 +205,7 @@ def test_a_missing_package_is_named(monkeypatch):
         load_minilm()
 
 
+@pytest.mark.slow
 def test_parameters_are_float32_whatever_torch_s_default_is():
     torch.set_default_dtype(torch.float64)
     try:

@@ -368,6 +368,7 @@ def test_a_grid_of_zeros_and_nan_is_drawn():
     assert not ax.images[0].get_array()[..., 3].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [head_view, head_grid])
 def test_weights_of_heads_may_come_straight_from_a_model(draw):
     weights = torch.tensor(HEADS, dtype=torch.bfloat16, requires_grad=True)
@@ -447,6 +448,7 @@ def test_every_colour_stands_out_on_white_and_on_near_black(colour, paper):
     assert (high + 0.05) / (low + 0.05) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_the_weights_of_all_layers_of_a_torch_model_are_drawn_as_they_come(dtype):
     encoder = attnlib.torch.Encoder(8, 2, 12, 3).to(dtype)

@@ -1014,6 +1014,7 @@ def test_the_gradient_by_hand_of_large_scores_is_finite(backend, top):
         assert np.isfinite(backend.numpy(x)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"softcap": 5.0}, {"window": (100, 100)}], ids=str)
 @pytest.mark.parametrize("backend", [Numpy(), Torch("cpu")], ids=str)  # a GPU computes so many scores at a time
 def test_the_gradient_by_hand_needs_no_more_than_8_mib_beside_the_results(backend, options):

@@ -140,6 +140,7 @@ def test_the_weights_that_dropout_leaves_are_those_used(rng):
 # Transforms
 
 
+@pytest.mark.slow
 @every_way
 @pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")  # which torch's own rules use
 @pytest.mark.usefixtures("small_blocks")
@@ -202,6 +203,7 @@ def test_forward_and_backward_need_no_more_than_8_mib_beside_the_results(options
     assert peak_of(CPU, forward_and_backward) - results <= 8 * MIB, "all scores are 16 MiB"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"softcap": 5.0}], ids=str)
 def test_weights_of_half_precision_need_no_copy_of_all_scores_in_float32(options):
     x = torch.zeros(1, 2048, 64, dtype=torch.float16)

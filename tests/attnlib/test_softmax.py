@@ -242,6 +242,7 @@ RECORDED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("record", RECORDED.values(), ids=RECORDED)
 @pytest.mark.filterwarnings("ignore:.*torch.jit.trace.*:DeprecationWarning")
 def test_what_is_recorded_without_an_empty_row_holds_with_one(record):

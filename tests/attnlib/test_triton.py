@@ -47,6 +47,7 @@ def test_the_kernel_computes_attention(differs):
     assert differs["the kernel"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", TRITON, ids=lambda mutant: mutant.what)
 def test_a_fault_is_noticed(differs, mutant):
     assert differs[mutant.what] is not None

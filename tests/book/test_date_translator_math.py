@@ -94,6 +94,7 @@ def largest_difference(texts, folder=FOLDER):
     return most
 
 
+@pytest.mark.slow
 def test_it_computes_what_the_chapter_computes():
     texts = random_texts(240)
     assert {len(text) for text in texts} >= {*range(1, 41)}

@@ -95,6 +95,7 @@ def differences(states, folder=MODULE.parent):
         yield max(abs(ours["heads"]["weights"] - weights).max(), abs(ours["context"] - context).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_every_option_computes_what_attnlib_computes(seed):
     states = list(every_state(seed))

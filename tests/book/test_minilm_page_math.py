@@ -122,6 +122,7 @@ def random_texts(count, vocabulary, longest):
     return [rng.integers(0, vocabulary, 1 + n % longest).tolist() for n in range(count)]
 
 
+@pytest.mark.slow
 def test_it_computes_what_attnlib_computes(small):
     assert largest_difference(*small, random_texts(200, 50, 13)) < 1e-4
 

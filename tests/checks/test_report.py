@@ -120,6 +120,7 @@ def test_no_sentence_stands_twice_in_a_report(name, mistake):
     assert len(sentences(unknown)) == len(set(sentences(unknown))), unknown.message
 
 
+@pytest.mark.slow
 @of_every_mistake
 def test_a_report_counts_the_cases_that_are_right(name, mistake):
     failure = report_of(name, mistake).failure
@@ -253,6 +254,7 @@ def test_html_is_escaped():
     assert "script" not in parse(html).tags
 
 
+@pytest.mark.slow
 @of_every_mistake
 def test_html_is_well_formed_and_asks_for_nothing_from_outside(name, mistake):
     html = bundle(replace(report_of(name, mistake), points=3))["text/html"]

@@ -210,6 +210,7 @@ def test_the_numbers_of_the_written_question():
 # 11 and 12: the model ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_model_runs_on_the_student_s_attention(capsys):
     torch.set_num_threads(1)
     shown = []

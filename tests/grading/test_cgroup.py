@@ -354,6 +354,7 @@ def test_a_process_that_the_kernel_kills_at_its_memory_limit_is_out_of_memory(ho
     assert (stop.value.verdict, str(stop.value)) == ("out-of-memory", "took more than 0.3 GB of memory.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("events", ["oom 1\noom_kill 0\noom_group_kill 0", "oom 0\noom_kill 1\noom_group_kill 1"])
 def test_a_process_that_is_killed_for_another_reason_is_not_out_of_memory(host, kernel, events):
     """The kernel counts an ``oom`` for the group whose limit was reached, not where the machine's memory was."""

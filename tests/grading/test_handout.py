@@ -206,6 +206,7 @@ start_work(Course.at(Path(sys.argv[1])), None, Path(sys.argv[2]))
 """
 
 
+@pytest.mark.slow
 def test_a_copy_that_breaks_off_leaves_nothing_and_is_made_by_the_next_call(course):
     hand_out(course)
     folder = course.root / "work"

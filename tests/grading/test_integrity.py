@@ -95,6 +95,7 @@ def test_what_is_pasted_from_the_book_or_the_solution_is_found_word_by_word_and_
     assert shared["bela", "the solution, tiny.ipynb", "text"].words == len(MODEL_ANSWER.split()) + 1  # Self, attention
 
 
+@pytest.mark.slow
 def test_code_is_compared_with_files_of_the_instructor_alone_whatever_its_names_are(course):
     folder = course.folder / "known-texts"
     folder.mkdir()

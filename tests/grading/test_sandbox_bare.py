@@ -96,6 +96,7 @@ def test_the_verdicts_are_the_same(bare):
     assert run(bare, "print('x' * 3_000_000)").cut == {0}
 
 
+@pytest.mark.slow
 def test_sockets_of_other_programs_are_not_charged_to_a_submission(bare):
     """Of a process without a network of its own, the kernel lists the sockets of the whole machine."""
     with bare.submission_process() as process, ExitStack() as stack:

@@ -232,6 +232,7 @@ def kill_in_the_middle(monkeypatch, times: int) -> None:
     monkeypatch.setattr(execute_module._Run, "_do", kill_and_do)
 
 
+@pytest.mark.slow
 def test_a_submission_whose_process_somebody_kills_runs_again_and_nothing_is_lost(host, monkeypatch):
     steps = ("x = 1\nprint('one')", "print('two')", "print(x)")
     undisturbed = run(host, *steps)
@@ -244,6 +245,7 @@ def test_a_submission_whose_process_somebody_kills_runs_again_and_nothing_is_los
     assert host._process.pid == box, "others are at work in it"
 
 
+@pytest.mark.slow
 def test_a_submission_whose_process_is_killed_again_is_not_judged(host, monkeypatch):
     kill_in_the_middle(monkeypatch, 2)
     result = run(host, "print('one')", "print('two')")

@@ -96,6 +96,7 @@ def test_the_numbers_of_another_kind_of_machine_are_refused(foreign):
     assert {answer(program, number, (), foreign) for number in NUMBERS} == {ENOSYS}
 
 
+@pytest.mark.slow
 def test_what_is_looked_at_is_let_through_for_its_values_alone(machine, ask):
     for name, check in CHECKED.items():
         number = check.numbers[MACHINES[machine][0]]
@@ -146,6 +147,7 @@ def test_the_filter_is_short_enough_for_the_kernel(machine):
     assert len(seccomp.program(machine)) // 8 <= 4096
 
 
+@pytest.mark.slow
 def test_a_list_of_any_length_can_be_searched(monkeypatch):
     """Every other number is allowed: no jump is too long."""
     monkeypatch.setattr(seccomp, "ALLOWED", {str(n): (n, n) for n in range(0, 1000, 2)})

@@ -95,6 +95,7 @@ def test_right_answers_are_hardly_ever_flagged():
     assert len(flagged) <= WANTED * count, flagged
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_wrong_answers_are_hardly_ever_flagged():
     count, flagged = false_flags(other_answers())

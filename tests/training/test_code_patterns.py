@@ -108,6 +108,7 @@ def test_the_lines_of_tokens_are_counted(tokenizer):
     assert windows.lines.ravel().tolist() == [0, *(text[:start].count("\n") for start, _ in encoding.offsets)]
 
 
+@pytest.mark.slow
 def test_the_text_is_that_of_the_held_out_modules():
     modules = corpus.read_corpus()
     try:

@@ -227,6 +227,7 @@ def test_what_the_card_says_of_copying_is_what_was_measured(card, figures):
     assert measured[own, program] == 1
 
 
+@pytest.mark.slow
 def test_the_samples_of_the_card_continue_the_prompts_chosen_by_seed(card):
     found = re.findall(
         r"^Seed (\d): the first (\d+) lines, from `([^`]+)`, [^\n]*:\n\n~~~~text\n(.*?)\n~~~~$", card, re.M | re.S

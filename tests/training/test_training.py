@@ -147,6 +147,7 @@ def test_the_log_of_a_long_run_can_be_read_again(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_training_lowers_the_loss(tmp_path):
     tokens = np.tile(np.arange(11), 30)  # each token decides the next one
     settings = loop.Settings(
