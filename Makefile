@@ -228,7 +228,7 @@ bubblewrap:
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		echo "Installing bubblewrap for the sandbox"; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq bubblewrap >/dev/null && exit 0; fi; \
-	echo "No bubblewrap: student code cannot be shut in. Install it (Debian and Ubuntu: sudo apt-get install bubblewrap)"
+	echo "No bubblewrap: student code cannot be isolated. Install it (Debian and Ubuntu: sudo apt-get install bubblewrap)"
 
 # The tests of the built pages need a browser. Without one they are skipped, and say so.
 chromium: | bubblewrap
