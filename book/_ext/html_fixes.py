@@ -5,7 +5,6 @@ tags, scripts that wait for the page, and markup that screen readers stumble ove
 """
 
 import re
-from hashlib import sha256
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
@@ -141,11 +140,8 @@ def complete_page(app: Sphinx, pagename: str, _template: str, context: dict[str,
         context["body"] = fix_markup(context["body"])
     if "generate_toctree_html" in context:
         context["generate_toctree_html"] = with_labelled_arrows(context["generate_toctree_html"])
-    shared = [sheet for sheet in context["css_files"] if is_shared(Path(sheet.filename))]
-    context["css_files"] = [sheet for sheet in context["css_files"] if sheet not in shared]
-    digests = re.findall(r"\?v=(\w+)", " ".join(map(context["css_tag"], shared)))
-    version = sha256(" ".join(digests).encode()).hexdigest()[:8]
-    context["style_sheet"] = f"{context['pathto'](f'_static/{STYLE_SHEET}', 1)}?v={version}"
+    context["css_files"] = [sheet for sheet in context["css_files"] if not is_shared(Path(sheet.filename))]
+    context["style_sheet"] = context["pathto"](f"_static/{STYLE_SHEET}", 1)
     context["script_files"] = [one for one in context["script_files"] if is_needed(one, context.get("body", ""))]
     for script in context["script_files"]:
         if getattr(script, "filename", "") and not str(script.filename).endswith(NOT_DEFERRED):

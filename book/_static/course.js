@@ -5,19 +5,17 @@
 
   // A long page laid out at once would not answer meanwhile. The style sheet leaves out what is far below the screen, and
   // here follow its parts, one after the other, while the browser has nothing else to do.
-  const whenIdle = window.requestIdleCallback ?? ((act) => setTimeout(act, 20)); // Safari does not have the first
-
-  function layOutRest() {
+  addEventListener("load", () => {
+    if (!root.classList.contains("from-top")) return;
     const parts = document.querySelectorAll(".bd-article :is(section section, dl.py)").values();
     function layOutNext() {
       const { value: part, done } = parts.next();
       if (done) return root.classList.remove("from-top");
       part.classList.add("laid-out");
-      whenIdle(layOutNext);
+      requestIdleCallback(layOutNext);
     }
-    whenIdle(layOutNext);
-  }
-  addEventListener("load", layOutRest);
+    requestIdleCallback(layOutNext);
+  });
 
   const SCROLLS = ".cell_output .text_html, .table-wrapper, .pst-scrollable-table-container, div.math, pre";
 
@@ -75,15 +73,7 @@
     if (closed.length) target?.scrollIntoView();
   }
   document.addEventListener("DOMContentLoaded", openFolds);
-
-  // Where a place is on the page is known when all that is above it is laid out.
-  addEventListener("hashchange", () => {
-    if (root.classList.contains("from-top")) {
-      root.classList.remove("from-top");
-      document.getElementById(fragment())?.scrollIntoView();
-    }
-    openFolds();
-  });
+  addEventListener("hashchange", openFolds);
 
   // What a term means is shown while the pointer or the focus is on its link (course.css). Escape hides it, until both leave.
   addEventListener("keydown", ({ key }) => {

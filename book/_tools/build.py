@@ -14,12 +14,14 @@ from pathlib import Path
 from jupyter_book.sphinx import build_sphinx
 
 from _tools.replace_folder import recover_folder, replace_folder
+from _tools.theme_subset import CSS
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "_build" / "source"  # the folder that Sphinx reads: links to what the book is made from
 BUILT = ROOT / "_build" / "book"  # where Sphinx writes, and caches what it has read and executed
 SITE = ROOT / "_build" / "html"
-SPHINX_SEARCH = ("searchindex.js", "searchtools.js")  # gives way to _static/search.js
+# These give way to _static/search.js and to the style sheet of all pages.
+NOT_PUBLISHED = ("searchindex.js", "searchtools.js", "styles", *(Path(name).name for name in CSS))
 KEEP = ["lite"]  # the part of the site that is built separately: JupyterLite
 SOURCES = {
     "book": ROOT / "book",
@@ -67,7 +69,7 @@ def publish() -> None:
     """Replace the site by a copy of what was built, and keep JupyterLite."""
     new = SITE.with_name("html.new")
     shutil.rmtree(new, ignore_errors=True)
-    shutil.copytree(BUILT / "html", new, ignore=shutil.ignore_patterns(*SPHINX_SEARCH))
+    shutil.copytree(BUILT / "html", new, ignore=shutil.ignore_patterns(*NOT_PUBLISHED))
     replace_folder(new, SITE, keep=KEEP)
 
 

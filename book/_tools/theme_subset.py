@@ -18,12 +18,11 @@ import tinycss2  # type: ignore[import-untyped]
 from _tools.font_subset import write_font
 
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
-THEME_CSS = Path("styles", "pydata-sphinx-theme.css")
 THEME_JS = Path("scripts", "pydata-sphinx-theme.js")
 # The style sheets of every page, below ``_static``, in the order in which a page would load them.
 CSS = (
     "basic.css",
-    THEME_CSS.as_posix(),
+    "styles/pydata-sphinx-theme.css",
     "pygments.css",
     "styles/sphinx-book-theme.css",
     "copybutton.css",
@@ -34,6 +33,8 @@ CSS = (
 )
 CUT = {*CSS} - {"pygments.css", "copybutton.css", "course.css", "formulas.css"}
 STYLE_SHEET = "styles.css"  # which has all of them
+STYLE_ADDRESS = re.compile(r'(?<=_static/)(styles\.css)(?:\?v=\w*)?(?=")')
+PARENT_ADDRESS = re.compile(r"""url\(\s*["']?\.\./""")
 # The theme's script looks at every box of code and output whenever anything on a page changes, which lays out the whole
 # page. This function of it goes; _static/course.js does the same for the boxes that change.
 SCROLL_TABSTOPS = re.compile(r'(function \w+\(\)\{)const e=\(\)=>\{document\.querySelectorAll\(\["pre",.*?,e\(\)\}')
@@ -52,8 +53,7 @@ Nodes = list[Any]  # of tinycss2, which has no types
 def trim(site: Path, cache: Path) -> None:
     """Write the style sheet of all pages, the theme's script and its icons anew, with what some page may need.
 
-    The theme's files are read where it is installed, so it does not matter what an earlier build has left here. The
-    other style sheets are written anew by each build.
+    The files that this is made of stay as they are, so that a build that writes no page finds them, too.
 
     Args:
         site: the folder of the pages.
@@ -64,24 +64,32 @@ def trim(site: Path, cache: Path) -> None:
     """
     static = site / "_static"
     style = all_styles(static, words_of(site), cache) + FONT_FACE
-    if "url(../" in style:
+    if PARENT_ADDRESS.search(style):
         raise ValueError("a style sheet names a file by an address that begins with ../: write it from _static")
     (static / STYLE_SHEET).write_text(style, encoding="utf-8")
+    set_version(site, sha256(style.encode()).hexdigest()[:8])
     (static / THEME_JS).write_text(without_stops((THEME / THEME_JS).read_text(encoding="utf-8")), encoding="utf-8")
-    for unused in [*(static / FONTS).glob("fa-*"), *static.glob("scripts/fontawesome.js*"), *static.glob("styles/*")]:
+    for unused in [*(static / FONTS).glob("fa-*"), *(static / "scripts").glob("fontawesome.js*")]:
         unused.unlink()
     write_font(THEME / FONTS / "fa-solid-900.ttf", static / FONTS / FONT_FILE, icons(style))
 
 
 def all_styles(static: Path, words: set[str], cache: Path) -> str:
-    """Return the style sheets of every page as one, and remove those that it is made of."""
+    """Return the style sheets of every page as one."""
     styles = ['@charset "UTF-8";']
     for name in CSS:
         for sheet in sorted(static.glob(name)):
-            source = THEME / THEME_CSS if name == THEME_CSS.as_posix() else sheet
-            styles.append(cut(source, words, cache) if name in CUT else source.read_text(encoding="utf-8"))
-            sheet.unlink()
+            styles.append(cut(sheet, words, cache) if name in CUT else sheet.read_text(encoding="utf-8"))
     return "\n".join(styles)
+
+
+def set_version(site: Path, version: str) -> None:
+    """Let each page ask for this version of the style sheet, so that no browser uses an older one that it has kept."""
+    for page in pages_of(site):
+        before = page.read_text(encoding="utf-8")
+        after = STYLE_ADDRESS.sub(rf"\1?v={version}", before)
+        if after != before:
+            page.write_text(after, encoding="utf-8")
 
 
 def is_shared(sheet: Path) -> bool:
@@ -89,11 +97,15 @@ def is_shared(sheet: Path) -> bool:
     return any(sheet.match(f"_static/{name}") for name in CSS)
 
 
+def pages_of(site: Path) -> list[Path]:
+    """Return the pages of a site, without those of JupyterLite."""
+    return [path for path in site.rglob("*.html") if not {"_static", "lite"} & set(path.relative_to(site).parts)]
+
+
 def words_of(site: Path) -> set[str]:
     """Return the words of all pages and scripts: a class that is not among them is on no page."""
-    pages = [path for path in site.rglob("*.html") if not {"_static", "lite"} & set(path.relative_to(site).parts)]
     scripts = [path for path in (site / "_static").rglob("*.js") if path.name != "fontawesome.js"]
-    return {word for path in [*pages, *scripts] for word in CSS_WORD.findall(path.read_text(encoding="utf-8"))}
+    return {word for path in [*pages_of(site), *scripts] for word in CSS_WORD.findall(path.read_text(encoding="utf-8"))}
 
 
 def without_stops(script: str) -> str:
@@ -117,7 +129,9 @@ def cut(sheet: Path, words: set[str], cache: Path) -> str:
     kept = cache / f"{sha256(' '.join([style, *sorted(matter)]).encode()).hexdigest()}.css"
     if not kept.exists():
         cache.mkdir(parents=True, exist_ok=True)
-        kept.write_text(used_rules(style, matter), encoding="utf-8")
+        begun = kept.with_suffix(".begun")  # a build may be killed while it writes
+        begun.write_text(used_rules(style, matter), encoding="utf-8")
+        begun.replace(kept)
     return kept.read_text(encoding="utf-8")
 
 

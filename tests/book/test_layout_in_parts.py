@@ -11,6 +11,7 @@ SECTIONS = ".bd-article > section > section"
 SHOWN = f"""[...document.querySelectorAll('{SECTIONS}')].map(one =>
     one.firstElementChild.checkVisibility({{ contentVisibilityAuto: true }}))"""
 PLACE = f"[...document.querySelectorAll('{SECTIONS}')].at(-2).getBoundingClientRect().top"
+TOPS = "[...document.querySelectorAll('.bd-article :is(h1, h2, h3)')].map(one => one.getBoundingClientRect().top)"
 # Without any idle time, nothing but what is near the screen is laid out. What waits for it is kept.
 NEVER_IDLE = "window.waiting = []; requestIdleCallback = (act) => waiting.push(act)"
 IDLE_AT_LAST = """new Promise((done) => {
@@ -70,7 +71,8 @@ def test_a_moment_later_everything_is_where_it_is_on_a_page_laid_out_at_once(two
         page.wait_for_load_state("networkidle")
         page.wait_for_function(LAID_OUT)
         assert all(page.evaluate(SHOWN))
-        places.append(page.evaluate("[document.documentElement.scrollHeight, scrollY]"))
+        places.append(page.evaluate(TOPS))
+    assert len(places[0]) > 20
     assert places[0] == pytest.approx(places[1], abs=1)
 
 
@@ -104,6 +106,16 @@ def test_a_link_a_reload_and_the_way_back_lead_to_the_same_place_as_on_a_page_la
     lazy, whole = two_pages
     lazy.add_init_script(NEVER_IDLE)
     assert list(places(lazy)) == pytest.approx(list(places(whole)), abs=1)
+
+
+GAPS = """[...document.querySelectorAll('.bd-article section > section:has(> h2:first-child, > h3:first-child)')]
+    .map(one => one.firstElementChild.getBoundingClientRect().top
+        - one.previousElementSibling.getBoundingClientRect().bottom)"""
+
+
+def test_the_gap_above_a_section_is_the_same_everywhere(opened):
+    page, _ = opened("book/masks.html")
+    assert {round(gap) for gap in page.evaluate(GAPS)} == {44}
 
 
 @pytest.mark.parametrize("change", ["print", "no JavaScript"])

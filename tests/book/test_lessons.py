@@ -30,7 +30,7 @@ def prose(name):
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_a_chapter_says_what_it_is_for_and_sums_up(name):
     text = source(name)
-    assert re.search(r"[Ww]hen you have read", text)
+    assert re.search(r"After reading this (chapter|page), you will be able to", text)
     assert re.search(r"\bminutes\b", text), "how long it takes"
     headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
     assert {"Summary", "Go deeper"} <= set(headings)

@@ -5,7 +5,7 @@ import re
 import pytest
 from _ext.html_fixes import PLAIN_PYGMENTS_CLASSES
 from _tools import theme_subset
-from _tools.theme_subset import STYLE_SHEET, THEME, THEME_JS, all_styles, cut, trim, used_rules, without_stops
+from _tools.theme_subset import FONTS, STYLE_SHEET, THEME, THEME_JS, all_styles, cut, trim, used_rules, without_stops
 from pages import HTML, moved, pages, text
 from pygments.styles import get_style_by_name
 from pygments.token import STANDARD_TYPES
@@ -97,11 +97,27 @@ def test_style_sheets_keep_their_order_and_ours_are_not_cut(static):
         *[("p", "1"), (".unused", "1"), ("p", "0"), (".unused", "0")],
     ]
     assert text.startswith('@charset "UTF-8";')
-    assert [file.name for file in static.iterdir()] == ["print.css"]
 
 
-def test_an_address_that_would_lead_nowhere_is_refused(static):
-    (static / "course.css").write_text("p{background:url(../picture.png)}")
+def test_a_version_of_the_style_sheet_belongs_to_what_is_in_it(static):
+    for folder in ("scripts", FONTS):
+        (static / folder).mkdir(parents=True)
+    page = static.parent / "page.html"
+    page.write_text('<link href="_static/styles.css"><a href="_static/other.css">')
+    found = []
+    for word in ("", "", "<p class=unused>"):
+        page.write_text(page.read_text() + word)
+        trim(static.parent, static.parent / "cache")
+        found.append((re.search(r'styles\.css\?v=(\w+)">', page.read_text())[1], (static / STYLE_SHEET).read_text()))
+    assert found[0] == found[1] != found[2]
+    assert found[1][0] != found[2][0]
+    assert found[1][1].count("unused") < found[2][1].count("unused")
+    assert 'href="_static/other.css"' in page.read_text()
+
+
+@pytest.mark.parametrize("quote", ["", "'", '"'])
+def test_an_address_that_would_lead_nowhere_is_refused(static, quote):
+    (static / "course.css").write_text(f"p{{background:url({quote}../picture.png{quote})}}")
     with pytest.raises(ValueError, match=r"begins with \.\./"):
         trim(static.parent, static.parent / "cache")
 
