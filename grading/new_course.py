@@ -34,8 +34,18 @@ class Answers:
         return self.asked(QUESTIONS[key]) if known is None else known.strip()
 
     def asked(self, question: str) -> str:
-        """Return what somebody answers to a question, or "" if nobody can be asked."""
-        return self.ask(f"{question} ").strip() if self.ask else ""
+        """Return what somebody answers to a question, or "" if nobody can be asked.
+
+        Raises:
+            GradingError: the input has ended.
+        """
+        try:
+            return self.ask(f"{question} ").strip() if self.ask else ""
+        except EOFError:
+            raise GradingError(
+                "the input ended before all questions were answered, so nothing was written. Start again, or state all "
+                "answers as options: python -m grading new-course --help lists them"
+            ) from None
 
 
 def new_course(course: Course, answers: Answers, due: Sequence[str], roster: Path | None) -> str:

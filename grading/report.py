@@ -189,6 +189,14 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(_line(line, widths) for line in [lines[0], tuple("-" * width for width in widths), *lines[1:]])
 
 
+def unmarked(rows: Sequence[Row]) -> list[str]:
+    """Return a sentence about the answers that nobody has marked yet, if there are any."""
+    waiting = sum(row.to_read for row in rows)
+    they = "answer is" if waiting == 1 else "answers are"
+    said = f"{waiting} {they} still to be marked by hand. Until then, an answer without a mark counts as 0."
+    return [said] if waiting else []
+
+
 def _line(line: Sequence[str], widths: Sequence[int]) -> str:
     student, score, to_read, *words = (text.ljust(width) for text, width in zip(line, widths, strict=True))
     return "  ".join([student, score.strip().rjust(widths[1]), to_read, *words]).rstrip()

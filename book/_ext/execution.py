@@ -73,7 +73,8 @@ def execute_all(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
         futures = {
             pool.submit(run, notebook, cwd=cwd, **options): result_key(notebook) for *_, cwd, notebook in waiting
         }
-        for future in tqdm(as_completed(futures), "executing pages", len(futures), unit="page", disable=not futures):
+        what = "executing pages, the longest first"
+        for future in tqdm(as_completed(futures), what, len(futures), unit="page", disable=not futures):
             EXECUTED[futures[future]] = future.result()
 
 

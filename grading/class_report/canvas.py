@@ -18,7 +18,7 @@ from pathlib import Path
 from grading.course import GradingError
 from grading.csv_file import read_csv, to_csv
 from grading.outcome import plain
-from grading.report import Row, cell
+from grading.report import Row, cell, unmarked
 from grading.verdict import Verdict
 
 MAX_CANVAS_BYTES = 50_000_000
@@ -226,10 +226,7 @@ def _warnings(rows: Sequence[Row], gradebook: Gradebook, column: int, matched: S
             f"In Canvas, this assignment is worth {plain(theirs) or 'nothing'}, but here it is worth {ours}. "
             "Change it in Canvas."
         )
-    waiting = sum(row.to_read for row, _ in matched)
-    if waiting:
-        they = "answer is" if waiting == 1 else "answers are"
-        found.append(f"{waiting} {they} still to be marked by hand. Until then, an answer without a mark counts as 0.")
+    found += unmarked([row for row, _ in matched])
     notes = gradebook.column(NOTES_COLUMN)
     if notes is not None and _notes(gradebook, [place for _, place in matched]) is None:
         found.append(

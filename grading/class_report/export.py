@@ -9,7 +9,7 @@ from grading.course import Course, GradingError
 from grading.csv_file import to_csv
 from grading.exam.window import require_over
 from grading.gradebook.students import students
-from grading.report import Row, cell, rows
+from grading.report import Row, cell, rows, unmarked
 from grading.text import JOINERS, counted, printable
 
 
@@ -39,7 +39,8 @@ def export(
     if canvas is None:
         file = out or folder / "grades.csv"
         _write(course, file, csv_text(found))
-        return f"{counted(len(found), 'student')}, {counted(len(_questions(found)), 'question')}\nTable: {file}"
+        what = f"{counted(len(found), 'student')}, {counted(len(_questions(found)), 'question')}"
+        return "\n".join([what, *unmarked(found), f"Table: {file}"])
     file = out or folder / "canvas.csv"
     _require_another(file, canvas)
     new = changes([row for row in found if not row.absent], assignment, read(canvas))
@@ -74,13 +75,17 @@ def _write(course: Course, file: Path, text: str) -> None:
 def csv_text(rows: Sequence[Row]) -> str:
     """Return the rows for a spreadsheet, with a column for each question.
 
-    The score is the sum of these minus the penalty.
+    The score is the sum of these minus the penalty. A cell is empty where nobody has marked an answer yet.
     """
     questions = _questions(rows)
     about = ["student", "last name", "first name", "score", "points", "penalty", "handed in"]
     header = [*about, "to read", "verdict", "reason", "mistakes", "look at", *questions]
-    lines = ([*_about(row), *(row.scores[q][0] if q in row.scores else "" for q in questions)] for row in rows)
+    lines = ([*_about(row), *(_known(row, question) for question in questions)] for row in rows)
     return to_csv([map(cell, header), *lines])
+
+
+def _known(row: Row, question: str) -> float | str:
+    return "" if question in row.unread or question not in row.scores else row.scores[question][0]
 
 
 def _questions(rows: Sequence[Row]) -> list[str]:

@@ -302,3 +302,15 @@ def test_canvas_own_export_is_never_written_over(course, tmp_path):
     with pytest.raises(GradingError, match="choose another file"):
         export(course, NAME, canvas=file, out=Path(file.parent / "." / "from.csv"))
     assert file.read_text(encoding="utf-8") == CANVAS
+
+
+def test_an_answer_that_nobody_has_marked_is_no_zero(tmp_path, monkeypatch):
+    scores = {"a": (0.0, 4.0), "essay": (0.0, 3.0)}
+    found = [Row(Outcome("ada", "graded"), scores, 1, (), ("essay",)), Row(Outcome("bela", "graded"), scores, 0, ())]
+    lines = list(csv.DictReader(io.StringIO(csv_text(found), newline="")))
+    assert [(line["a"], line["essay"], line["to read"]) for line in lines] == [("0.0", "", "1"), ("0.0", "0.0", "0")]
+    monkeypatch.setattr(exporting, "rows", lambda course, assignment: found)
+    said = export(Course.at(tmp_path), NAME, out=tmp_path / "grades.csv")
+    assert "1 answer is still to be marked by hand. Until then, an answer without a mark counts as 0." in said
+    found.pop(0)
+    assert "by hand" not in export(Course.at(tmp_path), NAME, out=tmp_path / "grades.csv")

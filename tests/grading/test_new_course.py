@@ -110,8 +110,13 @@ class TestNewCourse:
 
         def ask(question):
             asked.append(question)
-            answers = {"What": " A ", "Which": "0.5", "In": str(roster)}
-            return "2030-01-31 23:59+02:00" if "02-self" in question else answers.get(question.split()[0], "")
+            answers = {
+                "02-self-attention": "2030-01-31 23:59+02:00",
+                "What is": " A ",
+                "What share": "0.5",
+                "In": str(roster),
+            }
+            return next((answer for words, answer in answers.items() if words in question), "")
 
         new_course(course, Answers({"term": "B"}, ask), [], None)
         assert len(asked) == 3 + len(course.assignments()) + 1
@@ -152,6 +157,15 @@ def test_a_bad_class_list_stops_all_of_it(course, roster):
     roster.write_text(f"{ROSTER}..,x,y\n")
     with pytest.raises(GradingError, match="line 3: the id"):
         new_course(course, Answers({}), [], roster)
+    assert not file_of(course).exists()
+
+
+def test_input_that_ends_at_a_question_writes_nothing(course):
+    def ask(question):
+        raise EOFError
+
+    with pytest.raises(GradingError, match="the input ended before all questions were answered"):
+        new_course(course, Answers({"term": "B"}, ask), [], None)
     assert not file_of(course).exists()
 
 
