@@ -216,7 +216,7 @@ def test_hostile_text_is_answered_and_the_last_translation_stays(dates):
 def test_a_killed_worker_is_noticed_and_started_again(dates):
     dates.page.workers[0].evaluate("self.close()")
     dates.type("the 23rd of June 1912")
-    dates.complained("The translator has stopped and gives no answer. Start it again")
+    dates.complained("The translator has stopped responding. Start it again")
     dates.button("Start it again").click()
     dates.said("“the 23rd of June 1912” becomes 1912-06-23")
     assert not dates.button("Start it again").is_visible()
