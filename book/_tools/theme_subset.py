@@ -33,7 +33,7 @@ CSS = (
 )
 CUT = {*CSS} - {"pygments.css", "copybutton.css", "course.css", "formulas.css"}
 STYLE_SHEET = "styles.css"  # which has all of them
-STYLE_ADDRESS = re.compile(r'(?<=_static/)(styles\.css)(?:\?v=\w*)?(?=")')
+STYLE_ADDRESS = re.compile(rf'(?<=_static/)({re.escape(STYLE_SHEET)})(?:\?v=\w*)?(?=")')
 PARENT_ADDRESS = re.compile(r"""url\(\s*["']?\.\./""")
 # The theme's script looks at every box of code and output whenever anything on a page changes, which lays out the whole
 # page. This function of it goes; _static/course.js does the same for the boxes that change.
