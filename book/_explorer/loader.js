@@ -3,7 +3,7 @@
 
 /** @param {HTMLElement} element */
 function offer(element) {
-  const { script, style, size, name, prefix = " ", warning = "" } = element.dataset;
+  const { script, size, name, prefix = " ", warning = "" } = element.dataset;
   const button = document.createElement("button"),
     said = document.createElement("p"),
     box = document.createElement("div");
@@ -22,14 +22,13 @@ function offer(element) {
 
   function load() {
     said.textContent = "Loading…";
-    const code = document.createElement("script"), look = document.createElement("link");
+    const code = document.createElement("script");
     const again = tries++ ? `&again=${tries}` : ""; // so that the browser does not reuse a truncated copy
     code.onload = () =>
       customElements.get(element.localName) || fail(`Only part of the ${name} arrived, so it was not started.`);
     code.onerror = () => fail(`The ${name} could not be fetched. Check your connection.`);
-    Object.assign(look, { rel: "stylesheet", href: style });
     code.src = script + again;
-    document.head.append(look, code);
+    document.head.append(code);
   }
 
   function fail(why) {

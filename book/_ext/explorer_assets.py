@@ -1,4 +1,4 @@
-"""A Sphinx extension: give the pages that have an explorer its style and its script, and no other page.
+"""A Sphinx extension: give the pages that have an explorer its script, and no other page.
 
 The explorer is written as modules, in ``_explorer``. While a page is opened as a file, which is how many open the book
 first, browsers load no module from another file. So the modules become one script, which all pages share. A page loads
@@ -7,7 +7,7 @@ it when the reader comes near an element (``_explorer/near.js``). In print, the 
 The weights of all heads of a model are as large as the rest of a page. They get a script of their own, which runs
 before the explorer's.
 
-The models that run in a page are fetched only when the reader asks for them: script, weights and style. The weights of
+The models that run in a page are fetched only when the reader asks for them: script and weights. The weights of
 the decoder and of all-MiniLM-L6-v2 are megabytes, so they are files of their own, which the model's worker fetches and
 the browser keeps.
 """
@@ -32,7 +32,6 @@ SCRIPTS = {  # elements by the script that has them
     "explorer/tiles.js": {"attention-tiles": "tiles.js"},
     "explorer/residual.js": {"attention-residual": "residual.js"},
 }
-EXPLORER_STYLE = "explorer.css"
 ON_DEMAND = re.compile(
     r'(?<=<)(attention-(?:dates|decoder|minilm))><script type="application/json">(.*?)</script>', re.DOTALL
 )
@@ -65,12 +64,11 @@ def write_script(app: Sphinx) -> None:
 
 
 def add_to_page(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
-    """Add style and scripts to a page that has an element."""
+    """Add scripts to a page that has an element."""
     body = context.get("body", "")
     if app.builder.name != "html":
         return
     if any(f"<{element}>" in body for elements in SCRIPTS.values() for element in elements):
-        app.add_css_file(EXPLORER_STYLE)
         app.add_js_file(None, body=bundle([EXPLORER_SOURCES / "near.js"]))
         context["body"] = with_scripts_named(app, page, context)
     if on_demand := ON_DEMAND.search(body):
@@ -85,7 +83,7 @@ def with_translator_apart(app: Sphinx, config: str, context: dict[str, Any]) -> 
     script = model_script("DATE_TRANSLATOR", config, "translation_worker.js", "dates.js")
     return {
         "name": "translator", "prefix": "#dates?", "size": f"{_zipped(script) / 1000:.0f} kB",
-        **_addresses(app, context, "explorer/dates.js", script),
+        "script": _written(app, context, "explorer/dates.js", script),
     }  # fmt: skip
 
 
@@ -96,7 +94,7 @@ def with_decoder_apart(app: Sphinx, config: str, context: dict[str, Any]) -> dic
     size = _zipped(script) + _zipped(file)
     return {
         "prefix": "#decoder?", **_megabytes(app, context, DECODER_WEIGHTS, file.encode(), size),
-        **_addresses(app, context, "explorer/decoder.js", script),
+        "script": _written(app, context, "explorer/decoder.js", script),
     }  # fmt: skip
 
 
@@ -106,7 +104,7 @@ def with_minilm_apart(app: Sphinx, config: str, context: dict[str, Any]) -> dict
     file = minilm.packed(load_minilm())
     return {
         "prefix": "#minilm?", **_megabytes(app, context, MINILM_WEIGHTS, file, _zipped(script) + len(file)),
-        **_addresses(app, context, "explorer/minilm.js", script),
+        "script": _written(app, context, "explorer/minilm.js", script),
     }  # fmt: skip
 
 
@@ -120,11 +118,10 @@ def _megabytes(app: Sphinx, context: dict[str, Any], path: str, file: bytes, siz
     }  # fmt: skip
 
 
-def _addresses(app: Sphinx, context: dict[str, Any], path: str, script: str) -> dict[str, str]:
-    """Write a script that is fetched on demand, and return where it and its style are."""
+def _written(app: Sphinx, context: dict[str, Any], path: str, script: str) -> str:
+    """Write a script that is fetched on demand, and return its address."""
     _write(app, path, script.encode())
-    style = (EXPLORER_SOURCES.parent / "_static" / EXPLORER_STYLE).read_bytes()
-    return {"script": _address(context, path, script.encode()), "style": _address(context, EXPLORER_STYLE, style)}
+    return _address(context, path, script.encode())
 
 
 def _zipped(text: str) -> int:

@@ -7,11 +7,16 @@
   // here follow its parts, one after the other, while the browser has nothing else to do.
   addEventListener("load", () => {
     if (!root.classList.contains("from-top")) return;
-    const parts = document.querySelectorAll(".bd-article :is(section section, dl.py)").values();
+    const boxes = "section section :is(pre, div.math, .table-wrapper, .text_html)";
+    const parts = document.querySelectorAll(`.bd-article :is(section section, dl.py, ${boxes})`).values();
     function layOutNext() {
-      const { value: part, done } = parts.next();
-      if (done) return root.classList.remove("from-top");
-      part.classList.add("laid-out");
+      let size = 0; // in elements
+      while (size < 100) {
+        const { value: part, done } = parts.next();
+        if (done) return root.classList.remove("from-top");
+        part.classList.add("laid-out");
+        size += part.matches(boxes) ? part.getElementsByTagName("*").length : 100;
+      }
       requestIdleCallback(layOutNext);
     }
     requestIdleCallback(layOutNext);

@@ -30,8 +30,9 @@ CSS = (
     "sphinx-design.min.css",
     "course.css",
     "formulas.css",
+    "explorer.css",
 )
-CUT = {*CSS} - {"pygments.css", "copybutton.css", "course.css", "formulas.css"}
+CUT = {*CSS} - {"pygments.css", "copybutton.css", "course.css", "formulas.css", "explorer.css"}
 STYLE_SHEET = "styles.css"  # which has all of them
 STYLE_ADDRESS = re.compile(rf'(?<=_static/)({re.escape(STYLE_SHEET)})(?:\?v=\w*)?(?=")')
 PARENT_ADDRESS = re.compile(r"""url\(\s*["']?\.\./""")

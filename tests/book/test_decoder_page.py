@@ -75,7 +75,7 @@ def decoder(kept):
 def test_nothing_is_fetched_before_it_is_asked_for_and_its_size_is_said(kept):
     decoder, before, size = kept
     fetched = {url.rpartition("/")[2].partition("?")[0]: one for one in decoder.loads if (url := one.url) not in before}
-    assert {*fetched} >= {"decoder.js", "stdlib_lm.js", "explorer.css"}
+    assert {*fetched} >= {"decoder.js", "stdlib_lm.js"}
     assert not [url for url in before if "explorer" in url]
     weights = sum(fetched[name].sizes()["responseBodySize"] for name in ("decoder.js", "stdlib_lm.js"))
     assert weights == pytest.approx(1e6 * size, abs=1e5)

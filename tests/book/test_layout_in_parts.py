@@ -10,6 +10,9 @@ LOOK = {"viewport": {"width": 390, "height": 844}}
 SECTIONS = ".bd-article > section > section"
 SHOWN = f"""[...document.querySelectorAll('{SECTIONS}')].map(one =>
     one.firstElementChild.checkVisibility({{ contentVisibilityAuto: true }}))"""
+BOXES = """[...document.querySelectorAll('.bd-article section section :is(pre, .table-wrapper)')]
+    .filter(one => !one.closest("details:not([open])"))
+    .map(one => one.firstElementChild.checkVisibility({ contentVisibilityAuto: true }))"""
 PLACE = f"[...document.querySelectorAll('{SECTIONS}')].at(-2).getBoundingClientRect().top"
 TOPS = "[...document.querySelectorAll('.bd-article :is(h1, h2, h3)')].map(one => one.getBoundingClientRect().top)"
 # Without any idle time, nothing but what is near the screen is laid out. What waits for it is kept.
@@ -22,6 +25,7 @@ IDLE_AT_LAST = """new Promise((done) => {
     };
     requestAnimationFrame(() => requestAnimationFrame(next));
 })"""
+FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 # The page as it is without any of this.
 WHOLE = """addEventListener("DOMContentLoaded", () => document.documentElement.classList.remove("from-top"))"""
 
@@ -51,6 +55,16 @@ def test_at_first_only_what_is_near_the_screen_is_laid_out(busy):
     assert shown.count(False) > len(shown) / 2
 
 
+def test_what_a_long_section_has_far_below_the_screen_follows_later(busy):
+    busy.locator(SECTIONS).evaluate_all("sections => sections.forEach(one => one.classList.add('laid-out'))")
+    busy.evaluate(FRAMES)
+    assert all(busy.evaluate(SHOWN))
+    shown = busy.evaluate(BOXES)
+    assert shown.count(False) > len(shown) / 2
+    busy.evaluate(IDLE_AT_LAST)
+    assert all(busy.evaluate(BOXES))
+
+
 def test_what_the_reader_scrolls_to_is_laid_out(busy):
     busy.locator(SECTIONS).last.scroll_into_view_if_needed()
     busy.wait_for_function(f"{SHOWN}.at(-1)")
@@ -71,6 +85,7 @@ def test_a_moment_later_everything_is_where_it_is_on_a_page_laid_out_at_once(two
         page.wait_for_load_state("networkidle")
         page.wait_for_function(LAID_OUT)
         assert all(page.evaluate(SHOWN))
+        assert all(page.evaluate(BOXES))
         places.append(page.evaluate(TOPS))
     assert len(places[0]) > 20
     assert places[0] == pytest.approx(places[1], abs=1)
