@@ -441,7 +441,7 @@ def _show(course: Course, asked: argparse.Namespace) -> int:
     from grading.class_report.integrity.page import integrity_page
     from grading.class_report.page_data import page
     from grading.class_report.similarity import compare_submissions
-    from grading.class_settings import book_address
+    from grading.class_settings import book_address, read_class
     from grading.report import rows, table
     from grading.submission_folders import not_graded
 
@@ -452,8 +452,8 @@ def _show(course: Course, asked: argparse.Namespace) -> int:
     refused = not_graded(course)
     listed = differences(course, asked.assignment, handed_in)
     labels = {row.outcome.student: row.label for row in graded}
-    book = book_address(course)
-    shown = page(graded, asked.assignment, folder, alike, book=book, refused=refused, listed=listed)
+    title, book = read_class(course).title, book_address(course)
+    shown = page(graded, asked.assignment, folder, alike, title=title, book=book, refused=refused, listed=listed)
     course.files.write(folder / "grades.csv", csv_text(graded).encode())
     course.files.write(folder / "grades.html", shown.encode())
     evidence = integrity_page(course, asked.assignment, graded, alike, folder, book)

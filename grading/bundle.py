@@ -132,7 +132,7 @@ def _files(course: Course, notebooks: Files, wheel: str, content: bytes, readme:
 
 
 def _readme(settings: ClassSettings) -> str:
-    title = ", ".join(filter(None, (settings.name, settings.term))) or "The exercises of the course on attention"
+    title = settings.title or "The exercises of the course on attention"
     book = f"The book: {settings.book}\n\n" if settings.book else ""
     return f"# {title}\n\n{book}{INSTALL}\n{README}"
 

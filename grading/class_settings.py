@@ -86,6 +86,11 @@ class ClassSettings:
     late_days: int = 0
     attempts: str = "last"
 
+    @property
+    def title(self) -> str:
+        """What the course is called and when it is taught, as far as that is known."""
+        return ", ".join(filter(None, (self.name, self.term)))
+
 
 def read_class(course: Course) -> ClassSettings:
     """Return the settings that stand before the tables.

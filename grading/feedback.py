@@ -14,6 +14,7 @@ from grading._untyped import (
     MarkdownWithMath,
     NotebookNode,
 )
+from grading.class_settings import read_class
 from grading.course import Course
 from grading.gradebook.students import students
 from grading.marking.comments import expanded, read_comments
@@ -31,16 +32,19 @@ class FeedbackExporter(HTMLExporter):
 class Scores(GetGrades):  # type: ignore[misc]
     """Put the gradebook's scores and comments into the cells, and mark scores that a person has to give or look at.
 
-    A mark that a person gave to an earlier submission counts until then. The page also gets the student's name.
+    A mark that a person gave to an earlier submission counts until then. The page also learns the names of the student
+    and of the course.
     """
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         """Return the notebook and the resources with the scores, and with what the gradebook knows of the student."""
         places = self.config.CourseDirectory
-        self._named = read_comments(Course(Path(places.root), Path(places.feedback_directory).parent))
+        course = Course(Path(places.root), Path(places.feedback_directory).parent)
+        self._named = read_comments(course)
         nb, resources = super().preprocess(nb, resources)
         entry = students(self.db_url, self.student_id).get(self.student_id)
         resources["nbgrader"]["name"] = entry.name if entry else ""
+        resources["nbgrader"]["course"] = read_class(course).title
         return nb, resources
 
     def _get_comment(self, cell: NotebookNode, resources: Any) -> None:

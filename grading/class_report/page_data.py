@@ -24,6 +24,7 @@ def page(
     folder: Path,
     similarity: SimilarityReport,
     *,
+    title: str = "",
     book: str = "",
     refused: Mapping[str, str] = NO_NAMES,
     listed: Differences = NO_DIFFERENCES,
@@ -37,6 +38,7 @@ def page(
         similarity: which submissions are nearly the same.
         refused: the folders among the submissions that could not be graded, and why.
         listed: the differences between the class list and the students who handed in.
+        title: what the course is called.
         book: the address of the built book, to which the sections to reteach are links; "" for no links.
     """
     return class_page(
@@ -44,6 +46,7 @@ def page(
         rows,
         assignment,
         folder,
+        title=title,
         rows=rows,
         refused=refused,
         differences=listed.named(),

@@ -14,9 +14,11 @@ from grading.collect.systems import SYSTEMS, Asked, Found, recognise, wrong_stud
 from grading.exchange import SECRET
 from grading.lateness import TIME_FORMAT
 from grading.repair.files import MAX_FILES, MAX_NOTEBOOK_BYTES, NOTEBOOK_NAME
+from grading.repair.messages import listed
 from grading.timestamp import TIMESTAMP_FILE, handed_in_text
 
 FORGED = "was handed in under the name of {}, but is owned by {}"
+OWNED = "{} owns the files of {}. If nobody has copied the exchange, ask whether they handed them in"
 WRONG_TIME = (
     "{}: the time of submission is {}, but the file was written at {}. If nobody has copied or restored the exchange, "
     "the time is wrong"
@@ -77,23 +79,35 @@ class Reading:
         """Yield the files of each attempt, with the id of the student."""
         groups: defaultdict[tuple[str, str], list[Found]] = defaultdict(list)
         named = [(member, SYSTEMS[system](member, self.asked)) for member in found]
-        accounts = self._accounts(named) if system == "nbgrader" else set()
+        forged = self._forged(named) if system == "nbgrader" else {}
         for member, one in named:
             if one is None:
                 self._ignore(member.path[-1])
-            elif member.owner in accounts - {one.student, self.known.find(one.student, by_name=False)}:
+            elif member in forged:
                 self._refuse("/".join(member.path[:-1]), FORGED.format(one.student, member.owner))
             elif student := self._student(one, system):
                 groups[student, one.attempt].append(one)
         yield from ((student, files) for (student, _), files in groups.items())
 
-    def _accounts(self, named: Sequence[tuple[Member, Found | None]]) -> set[str]:
-        """Return the students' accounts, whatever the names of folders say, which students choose.
+    def _forged(self, named: Sequence[tuple[Member, Found | None]]) -> set[Member]:
+        """Return the files that somebody handed in under another's name. Students choose the names of their folders.
 
-        Whoever collects may have copied the exchange, and so owns what others handed in.
+        Another student's file is forged, and so is anybody's if the student has handed in as well. Otherwise, somebody
+        may have copied the exchange, and so owns what others handed in: that is noted.
         """
-        students = self.known.ids or {member.owner for member, one in named if one and one.student == member.owner}
-        return students - {"root", account_name(os.geteuid())}
+        own = {member.owner for member, one in named if one and one.student == member.owner}
+        mine = {"", "root", account_name(os.geteuid())}
+        forged: set[Member] = set()
+        foreign: defaultdict[str, set[str]] = defaultdict(set)
+        for member, one in named:
+            if one is None or member.owner in {one.student, self.known.find(one.student, by_name=False)} | mine:
+                continue
+            if one.student in own or member.owner in (self.known.ids or own):
+                forged.add(member)
+            else:
+                foreign[member.owner].add(one.student)
+        self.collected.notes += [OWNED.format(owner, listed(sorted(names))) for owner, names in foreign.items()]
+        return forged
 
     def _refuse(self, path: str, why: str) -> None:
         """Note once that an attempt is refused, however many files it has."""

@@ -56,9 +56,9 @@ def many(n=60):
 def page(tmp_path):
     """Write a page and return what is in it."""
 
-    def write(rows, alike=NONE, book=""):
+    def write(rows, alike=NONE, book="", title=""):
         folder = tmp_path / "reports"
-        text = page_of(rows, "02-self-attention", folder, alike, book=book)
+        text = page_of(rows, "02-self-attention", folder, alike, book=book, title=title)
         folder.mkdir(exist_ok=True)
         (folder / "grades.html").write_text(text, encoding="utf-8")
         return BeautifulSoup(text, "html.parser")
@@ -229,6 +229,11 @@ def evil_class():
     ]
     pair = Pair(EVIL, EVIL, 0.9, 1, 1, (Passage(1, EVIL, EVIL, EVIL, EVIL),))
     return rows, SimilarityReport(1, ((EVIL, EVIL),), (pair,))
+
+
+def test_the_page_says_what_the_course_is_called(page):
+    assert page(many()).select("header p") == []
+    assert [line.text for line in page(many(), title="Attention <2030>").select("header p")] == ["Attention <2030>"]
 
 
 def test_whatever_a_student_is_called_or_wrote_is_text(page):

@@ -77,7 +77,8 @@ def test_of_the_exchange_only_what_a_student_owns_counts_and_a_time_before_it_wa
         owners[file.stat().st_ino] = owner
 
     put("ada", "ada", 0.5)
-    put("ada", "bela_b", 0)  # later, and by somebody else
+    put("ada", "bela_b", 0)  # later, and by another student
+    put("ada", "mallory", -1)  # and by an account that is not on the class list
     put("bela_b", "bela_b", 10)  # written now
     put("Aiko Ito_77000", "grader", 20)  # somebody has copied it
     put("grader", "bela_b", 0)  # so that what the grader copied looks forged
@@ -91,7 +92,10 @@ def test_of_the_exchange_only_what_a_student_owns_counts_and_a_time_before_it_wa
     monkeypatch.setattr(os, "walk", walk_and_then_a_file_is_removed)
     said = gather(course, inbound)
     assert "removed.ipynb: it cannot be read" in said
-    assert said.count("it was handed in under the name of ada, but is owned by bela_b") == 1
+    for owner in ("bela_b", "mallory"):
+        assert said.count(f"it was handed in under the name of ada, but is owned by {owner}") == 1
+    (note,) = [line for line in said.splitlines() if "owns the files" in line]
+    assert note.strip().startswith("grader owns the files of Aiko Ito_77000.")
     (note,) = [line for line in said.splitlines() if "If nobody has copied or restored the exchange" in line]
     assert note.strip().startswith("bela_b+")
     attempts = Attempts(course, HOMEWORK)

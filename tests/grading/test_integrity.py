@@ -149,12 +149,14 @@ def test_the_page_puts_evidence_side_by_side_escaped_and_says_what_it_does_not_p
     rows = [
         row(student, 2, (f"{evil}: cell code, line 1: x",) if student == "ada" else ()) for student in ("ada", "bela")
     ]
+    (course.folder / "course.toml").write_text('name = "Attention"\nterm = "Autumn <2030>"\n')
     html = integrity_page(
         course, "tiny", rows, SimilarityReport(2, (), (pair,)), course.reports("tiny"), "https://b.org/"
     )
     page = BeautifulSoup(html, "html.parser")
     assert not page.select("script")
     assert evil in page.get_text()
+    assert page.select_one("header p").text == "Attention, Autumn <2030>"
     lines = [[cell.get_text(" ").strip() for cell in line.select("th, td")] for line in page.select("tbody tr")]
     assert lines == [
         ["ada", "bela", f"the book, masks.md ({len(BOOK.split())} words)", "1", ""],

@@ -13,6 +13,7 @@ from grading.class_report.integrity.shared_code import shared_code
 from grading.class_report.integrity.shared_text import shared_text
 from grading.class_report.sections import alike
 from grading.class_report.similarity import SimilarityReport
+from grading.class_settings import read_class
 from grading.course import Course
 from grading.options_shown import ANOTHER_ORDER
 from grading.report import Row
@@ -61,6 +62,7 @@ def integrity_page(
         rows,
         assignment,
         folder,
+        title=read_class(course).title,
         found=found,
         similarity=similarity,
         about_similarity=alike(similarity),
