@@ -151,7 +151,7 @@ def collect(place: Path, emmy: Session, bela: Session, trial: Trial) -> None:
     trial.done("a student submits late", bela, f"nbgrader submit {ASSIGNMENT}")
     copy = f"cp --recursive {ASSIGNMENT} '{inbound}/{BELA}+{ASSIGNMENT}+{early}+x'"
     trial.done("(a student can backdate a submission)", bela, copy)
-    said = trial.done("the grader collects", emmy, f"{GRADING} collect {ASSIGNMENT} {inbound}", GRADER)
+    said = trial.done("the grader collects", emmy, f"{GRADING} collect {ASSIGNMENT} {inbound} --from nbgrader", GRADER)
     trial.check("what was submitted as somebody else is refused", f"owned by {ADA}" in said, said)
     trial.check("what was backdated is reported", f"{early}+x" in said and "the time is wrong" in said, said)
 

@@ -18,7 +18,7 @@ from grading.repair.messages import listed
 from grading.timestamp import TIMESTAMP_FILE, handed_in_text
 
 FORGED = "was handed in under the name of {}, but is owned by {}"
-OWNED = "{} owns the files of {}. If nobody has copied the exchange, ask whether they handed them in"
+OWNED = "{} owns the files of {}. If nobody has copied or unpacked them, ask these students whether they handed them in"
 WRONG_TIME = (
     "{}: the time of submission is {}, but the file was written at {}. If nobody has copied or restored the exchange, "
     "the time is wrong"
@@ -79,12 +79,13 @@ class Reading:
         """Yield the files of each attempt, with the id of the student."""
         groups: defaultdict[tuple[str, str], list[Found]] = defaultdict(list)
         named = [(member, SYSTEMS[system](member, self.asked)) for member in found]
-        forged = self._forged(named) if system == "nbgrader" else {}
+        several = len({member.owner for member in found} - {""}) > 1  # whoever unpacks a download owns all of it
+        forged = self._forged(named) if system == "nbgrader" or several else set()
         for member, one in named:
             if one is None:
                 self._ignore(member.path[-1])
             elif member in forged:
-                self._refuse("/".join(member.path[:-1]), FORGED.format(one.student, member.owner))
+                self._refuse("/".join(member.path[:-1]) or str(member), FORGED.format(one.student, member.owner))
             elif student := self._student(one, system):
                 groups[student, one.attempt].append(one)
         yield from ((student, files) for (student, _), files in groups.items())
@@ -93,7 +94,7 @@ class Reading:
         """Return the files that somebody handed in under another's name. Students choose the names of their folders.
 
         Another student's file is forged, and so is anybody's if the student has handed in as well. Otherwise, somebody
-        may have copied the exchange, and so owns what others handed in: that is noted.
+        may have copied the files, and so owns what others handed in: that is noted.
         """
         own = {member.owner for member, one in named if one and one.student == member.owner}
         mine = {"", "root", account_name(os.geteuid())}

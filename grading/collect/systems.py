@@ -122,14 +122,28 @@ SYSTEMS: dict[str, Reader] = {
 }
 
 
+def _in_exchange(member: Member) -> bool:
+    """Return whether the exchange named the folder of a file.
+
+    A student's file in a download may bring a folder of any name, but the system writes something in front of it.
+    """
+    folder = member.path[0] if len(member.path) > 1 else ""
+    return bool(EXCHANGE.fullmatch(folder)) and not any(name.fullmatch(folder) for name in (CANVAS, MOODLE, BLACKBOARD))
+
+
 def recognise(members: Sequence[Member], asked: Asked, source: str, told: str = "") -> str:
-    """Return the system that named the most of these files; plain folders count only if no other system did.
+    """Return the system that named these files.
+
+    One folder named by the exchange is enough, since any account can add files of any name there. Otherwise, it is the
+    system that named the most files; plain folders count only if no other system named any.
 
     Raises:
-        GradingError: none did, or several did equally often.
+        GradingError: no system named any of them, or several named equally many.
     """
     if told:
         return told
+    if any(map(_in_exchange, members)):
+        return "nbgrader"
     counts = Counter({name: sum(read(one, asked) is not None for one in members) for name, read in SYSTEMS.items()})
     in_folders = counts.pop("folders")
     most = max(counts.values(), default=0)
