@@ -54,6 +54,12 @@ def add_first_answers(course: Course, assignment: str, student: str, chosen: Map
     _write(course, assignment, student, first_answers(course, assignment, student), chosen)
 
 
+def forget_first_answers(course: Course, assignment: str, student: str) -> None:
+    """Forget the options that were graded, because it was not the student who chose them."""
+    for file in (first_answers_file, exam_answers_file):
+        course.files.remove(file(course, assignment, student))
+
+
 def _write(course: Course, assignment: str, student: str, before: Mapping[str, str], chosen: Mapping[str, str]) -> None:
     """Write the first answers that were known before, and new ones, if there are any. A letter "" is no answer."""
     new = {cell: letter for cell, letter in chosen.items() if letter}

@@ -45,7 +45,7 @@ class Member:
     Attributes:
         path: the parts of its path.
         read: returns its bytes, or says why it cannot.
-        owner: the account that owns a file in a folder, or "" if that is not known.
+        owner: the account that owns a file in a folder, or "" for a file in a zip.
         written: when that file was last changed, in UTC, by the clock of this machine. Its owner cannot set this time.
     """
 
@@ -115,16 +115,16 @@ def _refuse(why: str) -> bytes:
 
 
 def owner_of(about: os.stat_result) -> str:
-    """Return the name of the account that owns a file, or "" if it has none on this machine."""
+    """Return the name of the account that owns a file."""
     return account_name(about.st_uid)
 
 
 def account_name(uid: int) -> str:
-    """Return the name of the account with this number, or "" if this machine has none."""
+    """Return the name of the account with this number, or "uid 1234", which no account is called, if there is none."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
-        return ""
+        return f"uid {uid}"
 
 
 def _read_file(files: SafeFolder, path: Path) -> bytes:

@@ -6,7 +6,7 @@ before another one replaces it, so nothing is lost.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -37,6 +37,7 @@ class Attempt:
         late: whether it is known to be late, without the time.
         order: a number that is larger for later attempts, if the system gives one.
         received: when it was collected or, if it was not, last written, in the same format as ``when``.
+        other_owner: the account that owned the files, if that was neither the student nor the grader, and "" otherwise.
     """
 
     student: str
@@ -48,6 +49,7 @@ class Attempt:
     late: bool = False
     order: int = 0
     received: str = ""
+    other_owner: str = ""
 
     @property
     def name(self) -> str:
@@ -81,6 +83,12 @@ def digest(contents: Mapping[str, bytes]) -> str:
     """Return the digest of the names and contents of files."""
     lines = [f"{sha256(content).hexdigest()} {name}" for name, content in sorted(contents.items())]
     return sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
+
+
+def that_may_count(attempts: Iterable[Attempt]) -> list[Attempt]:
+    """Return the attempts of a student without those that another account owned, unless there are no others."""
+    everything = list(attempts)
+    return [one for one in everything if not one.other_owner] or everything
 
 
 class Attempts:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from grading.collect.attempts import Attempt, Attempts
+from grading.collect.attempts import Attempt, Attempts, that_may_count
 from grading.course import Course, log_file
 from grading.deadlines.extensions import Extensions
 from grading.exam.declared import exam_names
@@ -34,7 +34,7 @@ def choose_best(course: Course, assignment: str, how: How, pool: Pool | None = N
     if assignment in exam_names(course):
         return "In an exam, the last attempt in time counts, not the best one."
     attempts = Attempts(course, assignment)
-    everything = {student: attempts.of(student) for student in attempts.students()}
+    everything = {student: that_may_count(attempts.of(student)) for student in attempts.students()}
     several = {student: kept for student, kept in everything.items() if len({one.digest for one in kept}) > 1}
     if not several:
         return "No student has more than one attempt."

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from grading._untyped import tqdm
 from grading.class_list import differences, on_list
-from grading.collect.attempts import Attempt, Attempts
+from grading.collect.attempts import Attempt, Attempts, that_may_count
 from grading.collect.read_sources import Collected, Reading
 from grading.collect.students import KnownStudents
 from grading.collect.systems import Asked
 from grading.course import Course, GradingError
 from grading.exam.attempts import log_attempts, rank, window_of
 from grading.exam.window import IN_TIME, Exam, exam_of
+from grading.first_answers import forget_first_answers
 from grading.gradebook.lookup import marked_by_hand
 from grading.gradebook.students import StudentEntry, students
 from grading.outcome import plain
@@ -40,12 +41,16 @@ class Changes:
         other: those that replace another one, each with the number of attempts.
         same: how many students there are for whom nothing changes.
         earlier: the new attempts that do not count, because there is a later one.
+        not_own: those that do not count, because another account owns them, and there is one that the student owns.
+        reclaimed: the students' own attempts that replace one that another account owned.
     """
 
     first: list[Attempt] = field(default_factory=list)
     other: list[tuple[Attempt, int]] = field(default_factory=list)
     same: int = 0
     earlier: list[Attempt] = field(default_factory=list)
+    not_own: list[Attempt] = field(default_factory=list)
+    reclaimed: list[Attempt] = field(default_factory=list)
 
 
 def collect(
@@ -88,6 +93,8 @@ def collect(
             reading.read(source)
         changes = _changed(attempts, reading.collected.attempts, before, exam)
         if not dry_run:
+            for attempt in changes.reclaimed:
+                forget_first_answers(course, assignment, attempt.student)
             for attempt in (*changes.first, *(attempt for attempt, _ in changes.other)):
                 attempts.submit(attempt)
             if exam:
@@ -122,15 +129,21 @@ def _changed(
         there, old = attempts.submitted(student), before.get(student, [])
         by_hand = [there] if there and there.digest not in {one.digest for one in old} else []
         everything = {one.name: one for one in (*by_hand, *new, *old)}  # the old ones know when they were received
-        last = max(everything.values(), key=lambda one: rank(exam, one))
+        may_count = that_may_count(everything.values())
+        last = max(may_count, key=lambda one: rank(exam, one))
         if there is None:
             changes.first.append(last)
         elif there.digest != last.digest:
-            changes.other.append((last, len(everything)))
+            changes.other.append((last, len(may_count)))
+            replaced = [one for one in (*by_hand, *old) if one.digest == there.digest]
+            if all(one.other_owner for one in replaced) and not last.other_owner:
+                changes.reclaimed.append(last)
         else:
             changes.same += 1
             known = {there.digest, *(one.digest for one in old)}
-            changes.earlier += [one for one in new if one.digest not in known]
+            kept = [one for one in new if one.digest not in known]
+            changes.earlier += [one for one in kept if one in may_count]
+            changes.not_own += [one for one in kept if one not in may_count]
     return changes
 
 
@@ -146,8 +159,7 @@ def _shown(
     yield from _block("Another attempt counts now", other)
     marked = [_label(one.student, known) for one, _ in changes.other if one.student in by_hand]
     yield from _block("Of these, marked by hand: the marks stay, and Formgrader lists them for another look", marked)
-    earlier = [_label(one.student, known) + _when(one) for one in changes.earlier]
-    yield from _block("Kept, but a later attempt counts", earlier)
+    yield from _replaced_or_kept(changes, known)
     yield f"The same as before: {counted(changes.same, 'student')}."
     unknown = [f"{plain(text)}: {counted(n, 'file')}" for text, n in sorted(collected.unknown.items())]
     yield from _block("Not on the class list, so not collected (--unlisted collects them)", unknown)
@@ -158,6 +170,16 @@ def _shown(
     if collected.ignored:
         kinds = ", ".join(f"{n} {plain(kind)}" for kind, n in collected.ignored.most_common(10))
         yield f"Left out, because only notebooks and zips of them are collected: {kinds}."
+
+
+def _replaced_or_kept(changes: Changes, known: Mapping[str, StudentEntry]) -> Iterator[str]:
+    """Yield whose own attempts replace those of another account, and which attempts are kept but do not count."""
+    own = [_label(one.student, known) for one in changes.reclaimed]
+    yield from _block("Of these, replacing another account's files: the answers in them are no longer final", own)
+    later = [_label(one.student, known) + _when(one) for one in changes.earlier]
+    yield from _block("Kept, but a later attempt counts", later)
+    others = [f"{_label(one.student, known)}, owned by {plain(one.other_owner)}" for one in changes.not_own]
+    yield from _block("Kept, but an attempt that the student owns counts", others)
 
 
 def _outside(exam: Exam, came: Iterable[Attempt], known: Mapping[str, StudentEntry]) -> list[str]:

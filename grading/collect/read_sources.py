@@ -1,28 +1,27 @@
 """Read sources into attempts, with the files of each, and list whatever cannot be collected, with the reason."""
 
-import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from grading.collect.archive_members import Member, RefusedMemberError, account_name, inside, members
+from grading.collect.archive_members import Member, RefusedMemberError, inside, members
 from grading.collect.attempts import Attempt, digest, iso, now
+from grading.collect.owners import Owners
 from grading.collect.students import KnownStudents
 from grading.collect.systems import SYSTEMS, Asked, Found, recognise, wrong_student
 from grading.exchange import SECRET
 from grading.lateness import TIME_FORMAT
 from grading.repair.files import MAX_FILES, MAX_NOTEBOOK_BYTES, NOTEBOOK_NAME
-from grading.repair.messages import listed
 from grading.timestamp import TIMESTAMP_FILE, handed_in_text
 
 FORGED = "was handed in under the name of {}, but is owned by {}"
-OWNED = "{} owns the files of {}. If nobody has copied or unpacked them, ask these students whether they handed them in"
 WRONG_TIME = (
     "{}: the time of submission is {}, but the file was written at {}. If nobody has copied or restored the exchange, "
     "the time is wrong"
 )
+FUTURE = "{}: the time of submission, {}, is in the future. The time that counts is {}, when the file was written"
 MAX_DELAY = timedelta(minutes=1)  # between the time of a submission to the exchange and the end of the copying
 MAX_NAME = 100  # bytes of a file's name
 MAX_ATTEMPT_BYTES = 3 * MAX_NOTEBOOK_BYTES
@@ -72,43 +71,25 @@ class Reading:
         with members(source) as found:
             system = recognise(found, self.asked, str(source), self.told)
             self.collected.systems[source.name] = system
-            for student, files in self._grouped(found, system):
-                self._attempt(student, files, source.name, system)
+            for student, files, owners in self._grouped(found, system):
+                self._attempt(student, files, source.name, system, owners)
 
-    def _grouped(self, found: Sequence[Member], system: str) -> Iterator[tuple[str, list[Found]]]:
-        """Yield the files of each attempt, with the id of the student."""
+    def _grouped(self, found: Sequence[Member], system: str) -> Iterator[tuple[str, list[Found], Owners]]:
+        """Yield the files of each attempt, with the id of the student, and the owners of all files."""
         groups: defaultdict[tuple[str, str], list[Found]] = defaultdict(list)
         named = [(member, SYSTEMS[system](member, self.asked)) for member in found]
         several = len({member.owner for member in found} - {""}) > 1  # whoever unpacks a download owns all of it
-        forged = self._forged(named) if system == "nbgrader" or several else set()
+        of_students = [one for _, one in named if one]
+        owners = Owners(of_students, self.known, compared=system == "nbgrader" or several)
+        self.collected.notes += owners.notes()
         for member, one in named:
             if one is None:
                 self._ignore(member.path[-1])
-            elif member in forged:
+            elif owners.is_forged(one):
                 self._refuse("/".join(member.path[:-1]) or str(member), FORGED.format(one.student, member.owner))
             elif student := self._student(one, system):
                 groups[student, one.attempt].append(one)
-        yield from ((student, files) for (student, _), files in groups.items())
-
-    def _forged(self, named: Sequence[tuple[Member, Found | None]]) -> set[Member]:
-        """Return the files that somebody handed in under another's name. Students choose the names of their folders.
-
-        Another student's file is forged, and so is anybody's if the student has handed in as well. Otherwise, somebody
-        may have copied the files, and so owns what others handed in: that is noted.
-        """
-        own = {member.owner for member, one in named if one and one.student == member.owner}
-        mine = {"", "root", account_name(os.geteuid())}
-        forged: set[Member] = set()
-        foreign: defaultdict[str, set[str]] = defaultdict(set)
-        for member, one in named:
-            if one is None or member.owner in {one.student, self.known.find(one.student, by_name=False)} | mine:
-                continue
-            if one.student in own or member.owner in (self.known.ids or own):
-                forged.add(member)
-            else:
-                foreign[member.owner].add(one.student)
-        self.collected.notes += [OWNED.format(owner, listed(sorted(names))) for owner, names in foreign.items()]
-        return forged
+        yield from ((student, files, owners) for (student, _), files in groups.items())
 
     def _refuse(self, path: str, why: str) -> None:
         """Note once that an attempt is refused, however many files it has."""
@@ -130,7 +111,7 @@ class Reading:
             self.collected.unknown[found.student] += 1
         return ""
 
-    def _attempt(self, student: str, files: Sequence[Found], source: str, system: str) -> None:
+    def _attempt(self, student: str, files: Sequence[Found], source: str, system: str, owners: Owners) -> None:
         contents: dict[str, bytes] = {}
         names: dict[str, str] = {}
         when, late = files[0].when, any(one.late for one in files)
@@ -151,19 +132,28 @@ class Reading:
             return
         if len(contents) > MAX_FILES:
             self.collected.notes.append(f"{student} has {len(contents)} notebooks: at most {MAX_FILES} are read.")
-        if system == "nbgrader" and when:
-            self._compare_times(files, when)
+        when = self._checked(files, when, owners)
+        other = next(filter(None, map(owners.other, files)), "")
         about = (student, digest({n: c for n, c in contents.items() if n != SECRET}), source, system, names)
-        attempt = Attempt(*about, iso(when), late, max(found.order for found in files), now())
+        attempt = Attempt(*about, iso(when), late, max(found.order for found in files), now(), other)
         self.keep(attempt, contents)
         self.collected.attempts.setdefault(student, []).append(attempt)
 
-    def _compare_times(self, files: Sequence[Found], when: datetime) -> None:
-        """Note if a file that the student owns was written after the time of submission, which the student can set."""
-        written = [one.member.written for one in files if one.member.owner == one.student and one.member.written]
-        if written and max(written) - when > MAX_DELAY:
-            times = f"{when:{TIME_FORMAT}}", f"{max(written):{TIME_FORMAT}}"
+    def _checked(self, files: Sequence[Found], when: datetime | None, owners: Owners) -> datetime | None:
+        """Return the time of submission, which the student can set, and note if it cannot be right.
+
+        If it is in the future, the files count as handed in when they were written.
+        """
+        written = owners.written(files)
+        if not when or not written:
+            return when
+        times = f"{when:{TIME_FORMAT}}", f"{written:{TIME_FORMAT}}"
+        if when > datetime.fromisoformat(now()) + MAX_DELAY:
+            self.collected.notes.append(FUTURE.format(files[0].member, *times))
+            return written
+        if written - when > MAX_DELAY and not owners.other(files[0]):
             self.collected.notes.append(WRONG_TIME.format(files[0].member, *times))
+        return when
 
     def _notebooks(self, found: Found, system: str) -> Iterator[tuple[str, bytes]]:
         """Yield the notebooks in a file, which may be a zip of them."""

@@ -99,7 +99,7 @@ def _exchange(member: Member, asked: Asked) -> Found | None:
                 when: datetime = parse_utc(match["when"])
             except (ValueError, OverflowError):
                 return None
-            return Found(match["student"], member.path[-1], member, when, attempt=match["when"])
+            return Found(match["student"], member.path[-1], member, when, attempt=f"{match['when']} {member.owner}")
     return None
 
 

@@ -1,13 +1,19 @@
 """In a folder where every account can write, nobody hands in for somebody else or stops the others."""
 
+from datetime import UTC, datetime
+
 import pytest
 from test_collect import ADA, HOMEWORK, gather
 from tiny import REPOSITORY
 
 from grading.collect import archive_members
 from grading.collect.attempts import Attempts
+from grading.collect.best import choose_best
 from grading.course import Course
+from grading.exam.command import set_window
+from grading.first_answers import add_first_answers, first_answers
 from grading.gradebook.students import StudentEntry, written
+from grading.run import How
 
 
 @pytest.fixture
@@ -65,3 +71,58 @@ def test_a_student_cannot_turn_a_download_into_the_exchange(course, inbound):
     inbound(f"x_1881_4712_{at('m', '2026-01-31 23:59:00')}", "")
     folder = inbound(f"HW_m_attempt_2026-01-31-23-59-00_{at('', '2026-01-31 23:59:00')}", "")
     assert "recognised as a download from Canvas" in gather(course, folder)
+
+
+def test_what_another_account_handed_in_counts_until_the_student_does_and_fixes_no_answers(course, inbound):
+    forged = f"ada+{HOMEWORK}+9999-12-31 23:59:59 UTC+x/work.ipynb"
+    folder = inbound(forged, "stranger")
+    said = gather(course, folder)
+    assert "stranger owns the files of ada. They count only until" in said
+    assert "9999-12-31 23:59:59 UTC, is in the future. The time that counts is" in said
+    assert counts(course).endswith("of stranger")
+    (kept,) = Attempts(course, HOMEWORK).of("ada")
+    assert datetime.fromisoformat(kept.when) <= datetime.now(UTC).replace(tzinfo=None)
+    add_first_answers(course, HOMEWORK, "ada", {"choice": "A"})
+
+    inbound(at("ada", "2026-01-31 23:59:00"), "ada")
+    said = gather(course, folder)
+    assert "replacing another account's files: the answers in them are no longer final (1)" in said
+    assert counts(course).endswith("of ada")
+    assert first_answers(course, HOMEWORK, "ada") == {}
+
+    add_first_answers(course, HOMEWORK, "ada", {"choice": "B"})
+    for file in folder.rglob("*.ipynb"):
+        file.unlink()
+    said = gather(course, inbound(at("ada", "2026-02-01 23:59:00"), "stranger"))
+    assert "Kept, but an attempt that the student owns counts (1):\n  Ada Lovelace (ada), owned by stranger" in said
+    assert counts(course).endswith("of ada")
+    assert first_answers(course, HOMEWORK, "ada") == {"choice": "B"}
+    assert choose_best(course, HOMEWORK, How()) == "No student has more than one attempt."
+
+
+def test_answers_stay_final_when_an_attempt_put_in_place_by_hand_is_replaced(course, inbound):
+    (there := course.submitted("ada", HOMEWORK)).mkdir(parents=True)
+    (there / "work.ipynb").write_text("mailed")
+    (there / "timestamp.txt").write_text("2026-01-01 12:00:00 UTC")
+    add_first_answers(course, HOMEWORK, "ada", {"choice": "A"})
+    gather(course, inbound(at("ada", "2026-01-31 23:59:00"), "ada"))
+    assert counts(course).endswith("of ada")
+    assert first_answers(course, HOMEWORK, "ada") == {"choice": "A"}
+
+
+def test_in_an_exam_too_what_the_student_handed_in_counts_before_what_another_account_did(course, inbound):
+    set_window(course, HOMEWORK, "2026-01-31 09:00 UTC", "2026-01-31 11:00 UTC")
+    gather(course, inbound(at("ada", "2026-01-31 10:00:00"), "stranger"))
+    gather(course, inbound(at("ada", "2026-01-31 11:30:00"), "ada"))
+    assert counts(course).endswith("of ada")
+
+
+def test_a_number_without_an_account_is_not_the_grader(monkeypatch):
+    monkeypatch.setattr(archive_members.pwd, "getpwuid", {}.__getitem__)
+    assert archive_members.account_name(101_815) == "uid 101815"
+
+
+def test_a_time_before_the_file_was_written_is_named_however_the_folder_spells_the_student(course, inbound):
+    assert f"ADA+{HOMEWORK}+2026-01-31 23:59:00 UTC+random/work.ipynb: the time of submission is" in gather(
+        course, inbound(at("ADA", "2026-01-31 23:59:00"), "ada")
+    )
