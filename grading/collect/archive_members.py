@@ -8,8 +8,10 @@ import os
 import pwd
 import re
 import stat
+import struct
 import unicodedata
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -24,13 +26,18 @@ from grading.course import GradingError
 from grading.repair.files import MAX_NOTEBOOK_BYTES
 from grading.safe_files import SafeFolder
 
-MAX_MEMBERS = 50_000  # a class of 300 with ten files each has 3,000
+MAX_MEMBERS = 50_000  # in a zip, or in a folder of the source; a class of 300 with ten files each has 3,000
 MAX_DEPTH = 8  # folders within folders
 EXPECTED = (
     "Expected a folder, or a zip that a learning management system wrote. Download it again, or unpack it yourself and "
     "name the folder"
 )
 ENCRYPTED, NAMES_ARE_UTF8 = 0x1, 0x800  # bits of a zip entry's flags
+# What zipfile raises for hostile archives. RuntimeError includes NotImplementedError; IndexError is for an empty name.
+ZIP_ERRORS = (
+    *(BadZipFile, zlib.error, struct.error, EOFError, OSError),
+    *(ValueError, IndexError, OverflowError, RuntimeError),
+)
 NOT_THE_STUDENTS = ("__MACOSX", ".DS_Store", "Thumbs.db")  # what operating systems add to archives and folders
 
 
@@ -59,18 +66,26 @@ class Member:
 
 
 @contextmanager
-def members(source: Path) -> Iterator[list[Member]]:
+def members(source: Path, refuse: Callable[[str, str], None]) -> Iterator[list[Member]]:
     """Open a folder or a zip for the length of a `with` block, and return its files in the order of their names.
 
+    Args:
+        source: the folder or the zip.
+        refuse: is told the name of each folder in the source that has too many files, and that it does. Students can
+            write to nbgrader's exchange, and none of them may keep the others from being collected.
+
     Raises:
-        GradingError: it is neither, or it has too many files.
+        GradingError: it is neither, or all of it has too many files.
     """
     with ExitStack() as opened:
         try:
-            found = list(_of_folder(source) if source.is_dir() else _of_zip(opened.enter_context(source.open("rb"))))
+            if source.is_dir():
+                found = list(_of_folder(source, refuse))
+            else:
+                found = list(_of_zip(opened.enter_context(source.open("rb"))))
         except RefusedMemberError as error:
             raise GradingError(f"{source} {error}. {EXPECTED}") from None
-        except (OSError, BadZipFile, NotImplementedError, UnicodeDecodeError) as error:
+        except ZIP_ERRORS as error:
             raise GradingError(f"{source} cannot be read: {error}. {EXPECTED}") from None
         yield sorted(found, key=lambda member: member.path)
 
@@ -83,22 +98,36 @@ def inside(content: bytes) -> list[Member]:
     """
     try:
         return sorted(_of_zip(BytesIO(content)), key=lambda member: member.path)
-    except (BadZipFile, NotImplementedError, UnicodeDecodeError, OSError) as error:
+    except ZIP_ERRORS as error:
         raise RefusedMemberError(f"is not a zip that can be read ({error})") from None
 
 
-def _of_folder(root: Path) -> Iterator[Member]:
-    files, count = SafeFolder(root.resolve()), 0
-    for folder, folders, names in os.walk(files.root, followlinks=False):
-        depth = len(Path(folder).relative_to(files.root).parts)
-        folders[:] = sorted(folders) if depth < MAX_DEPTH else []
-        for name in names:
-            count += 1
-            _require_few(count)
-            path = Path(folder, name)
+def _of_folder(root: Path, refuse: Callable[[str, str], None]) -> Iterator[Member]:
+    files = SafeFolder(root.resolve())
+    found = _paths(files.root)
+    full = {top for top, paths in found.items() if len(paths) > MAX_MEMBERS}
+    if full and full == found.keys():
+        raise RefusedMemberError(_too_many())
+    for top, paths in found.items():
+        if top in full:
+            refuse(_text(top or files.root.name), _too_many() if top else f"{_too_many()} outside its folders")
+            continue
+        for path in paths:
             parts = tuple(map(_text, path.relative_to(files.root).parts))
             if _is_the_students(parts):
                 yield _of_file(files, path, parts)
+
+
+def _paths(root: Path) -> dict[str, list[Path]]:
+    """Return the files by the folder of the root that they are in, or "". A folder is left once it has too many."""
+    found = defaultdict[str, list[Path]](list)
+    for folder, folders, names in os.walk(root, followlinks=False):
+        parts = Path(folder).relative_to(root).parts
+        top = parts[0] if parts else ""
+        found[top] += [Path(folder, name) for name in names[: MAX_MEMBERS + 1]]
+        is_full = bool(top) and len(found[top]) > MAX_MEMBERS
+        folders[:] = [] if is_full or len(parts) >= MAX_DEPTH else sorted(folders)
+    return {top: paths for top, paths in found.items() if paths}
 
 
 def _of_file(files: SafeFolder, path: Path, parts: tuple[str, ...]) -> Member:
@@ -138,7 +167,8 @@ def _read_file(files: SafeFolder, path: Path) -> bytes:
 def _of_zip(stream: BinaryIO) -> Iterator[Member]:
     archive = ZipFile(stream)
     infos = archive.infolist()
-    _require_few(len(infos))
+    if len(infos) > MAX_MEMBERS:
+        raise RefusedMemberError(_too_many())
     for info in infos:
         parts = tuple(re.split(r"[/\\]", _name(info)))
         if not info.is_dir() and _is_the_students(parts):
@@ -158,7 +188,7 @@ def _read_entry(archive: ZipFile, info: ZipInfo) -> bytes:
     try:
         with archive.open(info) as stream:
             return _limited(stream)
-    except (BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+    except ZIP_ERRORS as error:
         raise RefusedMemberError(f"cannot be unpacked ({error})") from None
 
 
@@ -191,6 +221,5 @@ def _is_the_students(parts: tuple[str, ...]) -> bool:
     return not parts[-1].startswith("._") and not any(part in NOT_THE_STUDENTS for part in parts)
 
 
-def _require_few(count: int) -> None:
-    if count > MAX_MEMBERS:
-        raise RefusedMemberError(f"has more than {MAX_MEMBERS} files")
+def _too_many() -> str:
+    return f"has more than {MAX_MEMBERS} files"

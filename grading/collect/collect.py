@@ -87,7 +87,8 @@ def collect(
     asked = Asked(assignment, course.assignments(), who.ids, zone)
     with nullcontext() if dry_run else lock(course):
         before = {student: attempts.of(student) for student in attempts.students()}
-        reading = Reading(asked, who, _not_kept if dry_run else attempts.keep, told=told, unlisted=unlisted)
+        keep, notebooks = _not_kept if dry_run else attempts.keep, course.notebooks(assignment)
+        reading = Reading(asked, who, keep, notebooks=notebooks, told=told, unlisted=unlisted)
         for source in tqdm(sources, unit="source", desc="collect", disable=None):
             _require_elsewhere(source, course)
             reading.read(source)

@@ -1,9 +1,11 @@
 """Read sources into attempts, with the files of each, and list whatever cannot be collected, with the reason."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from errno import EILSEQ, EINVAL, ENAMETOOLONG
+from functools import partial
 from pathlib import Path
 
 from grading.collect.archive_members import Member, RefusedMemberError, inside, members
@@ -13,7 +15,9 @@ from grading.collect.students import KnownStudents
 from grading.collect.systems import SYSTEMS, Asked, Found, recognise, wrong_student
 from grading.exchange import SECRET
 from grading.lateness import TIME_FORMAT
-from grading.repair.files import MAX_FILES, MAX_NOTEBOOK_BYTES, NOTEBOOK_NAME
+from grading.repair.files import MAX_FILES, MAX_NOTEBOOK_BYTES, NOTEBOOK_NAME, fits
+from grading.repair.messages import listed
+from grading.text import counted
 from grading.timestamp import TIMESTAMP_FILE, handed_in_text
 
 FORGED = "was handed in under the name of {}, but is owned by {}"
@@ -22,8 +26,13 @@ WRONG_TIME = (
     "the time is wrong"
 )
 FUTURE = "{}: the time of submission, {}, is in the future. The time that counts is {}, when the file was written"
+LEFT_OUT = (
+    "{} handed in too many files: `collect` keeps {}, first those named as in the assignment, and leaves out {}: {}"
+)
 MAX_DELAY = timedelta(minutes=1)  # between the time of a submission to the exchange and the end of the copying
-MAX_NAME = 100  # bytes of a file's name
+MAX_NAME = 100  # bytes of a file's name, before the suffix
+MAX_OPENED = 50  # files of an attempt: more than are kept, as some may be refused, or be copies of others
+BAD_NAME = (ENAMETOOLONG, EILSEQ, EINVAL)  # errors with which file systems refuse a name
 MAX_ATTEMPT_BYTES = 3 * MAX_NOTEBOOK_BYTES
 
 Keep = Callable[[Attempt, Mapping[str, bytes]], None]
@@ -53,12 +62,22 @@ class Collected:
 
 
 class Reading:
-    """Reads the sources of one assignment, one after another, and passes each attempt with its files to ``keep``."""
+    """Reads the sources of one assignment, one after another, and passes each attempt with its files to ``keep``.
+
+    ``notebooks`` are the names of the assignment's notebooks, which are read before a student's other files.
+    """
 
     def __init__(
-        self, asked: Asked, known: KnownStudents, keep: Keep, *, told: str = "", unlisted: bool = False
+        self,
+        asked: Asked,
+        known: KnownStudents,
+        keep: Keep,
+        *,
+        notebooks: Collection[str],
+        told: str = "",
+        unlisted: bool = False,
     ) -> None:
-        self.asked, self.known, self.keep, self.told = asked, known, keep, told
+        self.asked, self.known, self.keep, self.notebooks, self.told = asked, known, keep, notebooks, told
         self.unlisted = unlisted or not known.ids  # without a class list, everybody is taken
         self.collected = Collected()
 
@@ -68,7 +87,7 @@ class Reading:
         Raises:
             GradingError: it cannot be read, or nothing in it is named as expected.
         """
-        with members(source) as found:
+        with members(source, self._refuse) as found:
             system = recognise(found, self.asked, str(source), self.told)
             self.collected.systems[source.name] = system
             for student, files, owners in self._grouped(found, system):
@@ -112,32 +131,69 @@ class Reading:
         return ""
 
     def _attempt(self, student: str, files: Sequence[Found], source: str, system: str, owners: Owners) -> None:
-        contents: dict[str, bytes] = {}
-        names: dict[str, str] = {}
         when, late = files[0].when, any(one.late for one in files)
+        work, secret, names = list[Found](), dict[str, bytes](), dict[str, str]()
         for found in files:
             if found.file == TIMESTAMP_FILE and system in ("folders", "nbgrader"):
                 stamp = handed_in_text(self._content(found.member))
                 when, late = stamp.when or when, stamp.late
                 self.collected.notes += [f"{found.member}: {stamp.problem}"] if stamp.problem else []
+            elif found.file == SECRET and system in ("folders", "nbgrader"):
+                if content := self._content(found.member):
+                    secret[SECRET], names[SECRET] = content, str(found.member)
+            elif NOTEBOOK_NAME.search(found.file) or _is_zip(found.file):
+                work.append(found)
+            else:
+                self._ignore(found.file)
+        contents, where = self._work(student, work)
+        if not contents:
+            return
+        when = self._checked(files, when, owners)
+        other = next(filter(None, map(owners.other, files)), "")
+        about = (student, digest(contents), source, system, names | where)
+        attempt = Attempt(*about, iso(when), late, max(found.order for found in files), now(), other)
+        if self._kept(attempt, contents | secret, files[0].member):
+            self.collected.attempts.setdefault(student, []).append(attempt)
+
+    def _kept(self, attempt: Attempt, contents: Mapping[str, bytes], member: Member) -> bool:
+        """Keep an attempt, and return whether that was possible. A full disk, say, concerns everybody, and stops us."""
+        try:
+            self.keep(attempt, contents)
+        except OSError as error:
+            if error.errno not in BAD_NAME:
+                raise
+            self._refuse(str(member), f"cannot be kept: {error.strerror}")
+            return False
+        return True
+
+    def _work(self, student: str, files: Sequence[Found]) -> tuple[dict[str, bytes], dict[str, str]]:
+        """Return the notebooks of an attempt by their new names, and where each was."""
+        contents, where, left, opened = dict[str, bytes](), dict[str, str](), list[str](), 0
+        for found in sorted(files, key=lambda one: self._order(one.file)):
+            opened += _is_zip(found.file)
+            if opened > MAX_OPENED:
+                left.append(found.file)
                 continue
-            for name, content in self._notebooks(found, system):
+            for name, read in self._notebooks(found):
+                if len(contents) == MAX_FILES or opened == MAX_OPENED:
+                    left.append(name)
+                    continue
+                opened += 1
+                content = read()
                 if sum(map(len, contents.values())) + len(content) > MAX_ATTEMPT_BYTES:
                     more = f"is left out, because the student's files have more than {MAX_ATTEMPT_BYTES} bytes"
                     self.collected.refused.append((str(found.member), more))
-                elif content not in contents.values():
+                elif content and content not in contents.values():
                     new = _free(_file_name(name), contents)
-                    contents[new], names[new] = content, str(found.member)
-        if not contents.keys() - {SECRET}:
-            return
-        if len(contents) > MAX_FILES:
-            self.collected.notes.append(f"{student} has {len(contents)} notebooks: at most {MAX_FILES} are read.")
-        when = self._checked(files, when, owners)
-        other = next(filter(None, map(owners.other, files)), "")
-        about = (student, digest({n: c for n, c in contents.items() if n != SECRET}), source, system, names)
-        attempt = Attempt(*about, iso(when), late, max(found.order for found in files), now(), other)
-        self.keep(attempt, contents)
-        self.collected.attempts.setdefault(student, []).append(attempt)
+                    contents[new], where[new] = content, str(found.member)
+        if left:
+            counts = counted(len(contents), "notebook"), counted(len(left), "file")
+            self.collected.notes.append(LEFT_OUT.format(student, *counts, listed(left)))
+        return contents, where
+
+    def _order(self, name: str) -> tuple[bool, bool]:
+        """Return the key that sorts files: first those named as the assignment's notebooks, and zips last."""
+        return not any(fits(name, wanted) for wanted in self.notebooks), _is_zip(name)
 
     def _checked(self, files: Sequence[Found], when: datetime | None, owners: Owners) -> datetime | None:
         """Return the time of submission, which the student can set, and note if it cannot be right.
@@ -155,23 +211,19 @@ class Reading:
             self.collected.notes.append(WRONG_TIME.format(files[0].member, *times))
         return when
 
-    def _notebooks(self, found: Found, system: str) -> Iterator[tuple[str, bytes]]:
-        """Yield the notebooks in a file, which may be a zip of them."""
-        name = found.file
-        if NOTEBOOK_NAME.search(name) or (name == SECRET and system in ("folders", "nbgrader")):
-            if content := self._content(found.member):
-                yield name, content
-        elif name.lower().endswith(".zip"):
-            try:
-                packed = inside(self._content(found.member) or b"")
-            except RefusedMemberError as why:
-                self.collected.refused.append((str(found.member), str(why)))
-                return
-            for member in packed[: MAX_FILES * MAX_FILES]:
-                if NOTEBOOK_NAME.search(member.path[-1]) and (content := self._content(member, within=found.member)):
-                    yield member.path[-1], content
-        else:
-            self._ignore(name)
+    def _notebooks(self, found: Found) -> Iterator[tuple[str, Callable[[], bytes]]]:
+        """Yield the name of each notebook in a file, which may be a zip of them, and a function that reads it."""
+        if not _is_zip(found.file):
+            yield found.file, partial(self._content, found.member)
+            return
+        try:
+            packed = inside(self._content(found.member))
+        except RefusedMemberError as why:
+            self.collected.refused.append((str(found.member), str(why)))
+            return
+        for member in sorted(packed, key=lambda one: self._order(one.path[-1])):
+            if NOTEBOOK_NAME.search(member.path[-1]):
+                yield member.path[-1], partial(self._content, member, within=found.member)
 
     def _content(self, member: Member, within: Member | None = None) -> bytes:
         try:
@@ -184,16 +236,27 @@ class Reading:
         self.collected.ignored[Path(name).suffix.lower() or name] += 1
 
 
+def _is_zip(name: str) -> bool:
+    return name.lower().endswith(".zip")
+
+
 def _file_name(name: str) -> str:
-    """Return a student's file name, shortened, and without characters that an operating system may not allow."""
+    """Return a notebook's name, shortened, and without characters that an operating system may not allow."""
     clean = "".join(c if c.isprintable() and c not in '/\\:*?"<>|' else "_" for c in name).strip()
-    stem, suffix = clean.rsplit(".ipynb", 1) if ".ipynb" in clean else (clean, "")
+    stem, suffix = _split(clean)
     stem = stem.lstrip(".").encode()[:MAX_NAME].decode(errors="ignore")
-    return f"{stem or 'notebook'}.ipynb{suffix}" if ".ipynb" in clean else stem
+    return f"{stem or 'notebook'}{suffix}"
 
 
-def _free(name: str, taken: dict[str, bytes]) -> str:
+def _free(name: str, taken: Collection[str]) -> str:
     """Return the name, or, if another file has it, one with a number, as browsers write it."""
-    stem, dot, suffix = name.partition(".ipynb")
-    names = [name, *(f"{stem} ({n}){dot}{suffix}" for n in range(1, len(taken) + 1))]
-    return next(one for one in names if one.casefold() not in {there.casefold() for there in taken})
+    stem, suffix = _split(name)
+    names = [name, *(f"{stem} ({n}){suffix}" for n in range(1, len(taken) + 1))]
+    there = {one.casefold() for one in taken}
+    return next(one for one in names if one.casefold() not in there)
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Return the name of a notebook before its suffix, and the suffix."""
+    stem = NOTEBOOK_NAME.sub("", name)
+    return stem, name[len(stem) :]

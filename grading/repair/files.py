@@ -145,13 +145,14 @@ def _entry(parent: str, item: "os.DirEntry[str]") -> _Entry:
 def _choose(entries: Sequence[_Entry], wanted: str) -> list[_Entry]:
     """Return the notebooks to look into: first those with the wanted name, then the newest."""
     notebooks = [entry for entry in entries if not entry.kind and NOTEBOOK_NAME.search(entry.name)]
-    notebooks.sort(key=lambda entry: (entry.name == wanted, not entry.parent, _fits(entry, wanted), entry.changed))
+    notebooks.sort(key=lambda entry: (entry.name == wanted, not entry.parent, fits(entry.name, wanted), entry.changed))
     return notebooks[: -MAX_FILES - 1 : -1]
 
 
-def _fits(entry: _Entry, wanted: str) -> bool:
+def fits(name: str, wanted: str) -> bool:
+    """Tell whether a file has the wanted name, or what browsers and systems make of that name."""
     pattern = rf"(?:copy of )?{re.escape(Path(wanted).stem)}{_COPY}{NOTEBOOK_NAME.pattern}"
-    return re.fullmatch(pattern, entry.name, re.IGNORECASE) is not None
+    return re.fullmatch(pattern, name, re.IGNORECASE) is not None
 
 
 def _candidate(home: int, entry: _Entry, wanted: str) -> CandidateFile:
@@ -160,7 +161,7 @@ def _candidate(home: int, entry: _Entry, wanted: str) -> CandidateFile:
     except OSError as error:
         data, wrong = b"", f"cannot be opened ({error.strerror}). Ask for it as a plain file."
     exact = entry.name == wanted
-    return CandidateFile(str(entry), data, _fits(entry, wanted), exact, bool(entry.parent), entry.changed, wrong)
+    return CandidateFile(str(entry), data, fits(entry.name, wanted), exact, bool(entry.parent), entry.changed, wrong)
 
 
 def _read(home: int, entry: _Entry) -> tuple[bytes, str]:

@@ -1,8 +1,10 @@
 """Downloads become submissions: every attempt is kept, the last one counts, and a hostile archive does no harm."""
 
+import errno
 import io
 import os
 import stat
+import struct
 import zipfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +19,7 @@ from grading.collect.attempts import Attempts
 from grading.collect.collect import collect
 from grading.course import Course, GradingError
 from grading.gradebook.students import StudentEntry, written
-from grading.repair.files import MAX_NOTEBOOK_BYTES
+from grading.repair.files import MAX_FILES, MAX_NOTEBOOK_BYTES
 from grading.timestamp import time_zone
 
 HOMEWORK = "02-self-attention"
@@ -231,6 +233,109 @@ def test_notebooks_in_a_students_own_zip_are_collected_within_bounds(course, tmp
     assert "all.zip: it has more than 2 files" in gather(course, source, dry_run=True)
 
 
+def packed(names=("work.ipynb",)) -> bytes:
+    """A student's zip, with a different notebook of each name."""
+    with zipfile.ZipFile(stream := io.BytesIO(), "w") as archive:
+        for name in names:
+            archive.writestr(name, name)
+    return stream.getvalue()
+
+
+def with_fields(fields) -> bytes:
+    """A student's zip with other numbers at these places of the entry in its central directory."""
+    content = bytearray(packed())
+    for at, value in fields.items():
+        struct.pack_into("<H", content, content.index(b"PK\1\2") + at, value)
+    return bytes(content)
+
+
+def with_offset(offset: int) -> bytes:
+    """A student's zip whose zip64 field says that its entry begins at this byte."""
+    content, extra = packed(), struct.pack("<HHQ", 1, 8, offset)
+    at, end = content.index(b"PK\1\2"), content.index(b"PK\5\6")
+    entry, last = bytearray(content[at:end]), bytearray(content[end:])
+    struct.pack_into("<H", entry, 30, len(extra))
+    struct.pack_into("<I", entry, 42, 0xFFFFFFFF)
+    struct.pack_into("<I", last, 12, len(entry) + len(extra))
+    return content[:at] + entry + extra + last
+
+
+def test_no_zip_of_one_student_keeps_the_others_from_being_collected(course, tmp_path):
+    no_name, flags = {28: 0, 32: len("work.ipynb")}, [{8: 1 << bit} for bit in (0, 5, 6)]
+    zips = [*map(with_fields, [no_name, *flags]), *map(with_offset, [2**64 - 1, 2**63 - 1])]
+    files = {f"bartokbela_1881_{i}_{i}.zip": content for i, content in enumerate(zips)}
+    said = gather(course, download(tmp_path, files | {"lovelaceada_1815_9_work.ipynb": b"ada"}))
+    assert f"Refused ({len(zips)})" in said
+    assert all(f"  {name}: " in said for name in files)
+    assert submissions(course) == {"ada/work.ipynb": b"ada"}
+
+
+def test_long_names_are_shortened_and_what_the_disk_cannot_name_stops_nobody_else(course, tmp_path, monkeypatch):
+    name = "a.ipynb" + "x" * 300 + ".IPYNB"
+    source = download(tmp_path, CANVAS | {"bartokbela_1881_4_all.zip": packed([name, f"b/{name}"])}, "long.zip")
+    gather(course, source)
+    long = [file.removeprefix("bela_b/") for file in submissions(course) if file.endswith(".IPYNB")]
+    assert len(long) == 2
+    assert max(len(file.encode()) for file in long) <= 120
+
+    keep, broken = Attempts.keep, errno.ENAMETOOLONG
+
+    def keep_unless_of_bela(attempts, attempt, contents):
+        if attempt.student == "bela_b":
+            raise OSError(broken, os.strerror(broken))
+        keep(attempts, attempt, contents)
+
+    monkeypatch.setattr(Attempts, "keep", keep_unless_of_bela)
+    files = {"lovelaceada_1815_5_new.ipynb": b"new", "bartokbela_1881_6_new.ipynb": b"new"}
+    source = download(tmp_path, files)
+    assert "bartokbela_1881_6_new.ipynb: it cannot be kept: File name too long" in gather(course, source)
+    assert submissions(course)["ada/new.ipynb"] == b"new"
+    broken = errno.ENOSPC
+    with pytest.raises(OSError, match="No space left"):
+        gather(course, source)
+
+
+def test_of_many_notebooks_a_few_are_kept_those_of_the_assignment_first(course, tmp_path, monkeypatch):
+    many = [f"{'x' * 100}{n}.ipynb" for n in range(2000)]
+    source = download(tmp_path, CANVAS | {"bartokbela_1881_4_all.zip": packed([*many, "z/Self-Attention (1).ipynb"])})
+    monkeypatch.setattr(Course, "notebooks", lambda course, assignment: ["self-attention.ipynb"])
+    said = gather(course, source)
+    assert f"bela_b handed in too many files: `collect` keeps {MAX_FILES} notebooks, " in said
+    assert f"leaves out {2002 - MAX_FILES} files: {'x' * 59}…" in said
+    kept = {name for name in submissions(course) if name.startswith("bela_b/") and name.endswith(".ipynb")}
+    assert len(kept) == MAX_FILES
+    assert "bela_b/Self-Attention (1).ipynb" in kept
+    assert submissions(course)["ada/my_LATE_work.ipynb"] == b"ada"
+
+    monkeypatch.setattr(read_sources, "MAX_OPENED", 4)
+    zips = {f"lovelaceada_1815_{n}_{n}.zip": packed(["1.ipynb", "2.ipynb"]) for n in range(9)}
+    said = gather(course, download(tmp_path, zips, "copies.zip"))
+    assert "ada handed in too many files: `collect` keeps 2 notebooks, " in said
+    assert "leaves out 9 files: 1.ipynb, 2.ipynb, 2.zip, 3.zip, 4.zip and 4 more" in said
+    zips = {"lovelaceada_1815_1_1.zip": packed([f"../{n}.ipynb" for n in range(9)])}
+    assert gather(course, download(tmp_path, zips, "out.zip")).count("leads out of the archive") == 3
+
+
+def test_a_folder_with_too_many_files_is_refused_and_the_others_are_collected(course, tmp_path, monkeypatch):
+    monkeypatch.setattr(archive_members, "MAX_MEMBERS", 3)
+    inbound = tmp_path / "inbound"
+    for student, count in ("ada", 3), ("bela_b", 4):
+        (folder := inbound / f"{student}+{HOMEWORK}+2030-01-31 12:00:00 UTC").mkdir(parents=True)
+        for n in range(count):
+            (folder / f"{n}.ipynb").write_text(f"{student} {n}")
+    for n in range(4):
+        (inbound / f"{n}.ipynb").write_text("in no folder")
+    said = gather(course, inbound)
+    assert f"bela_b+{HOMEWORK}+2030-01-31 12:00:00 UTC: it has more than 3 files\n" in said
+    assert "inbound: it has more than 3 files outside its folders\n" in said
+    assert sorted(name for name in submissions(course) if name.endswith(".ipynb")) == [
+        f"ada/{n}.ipynb" for n in range(3)
+    ]
+    monkeypatch.setattr(archive_members, "MAX_MEMBERS", 2)
+    with pytest.raises(GradingError, match="inbound has more than 2 files"):
+        gather(course, inbound)
+
+
 def test_a_folder_may_hold_links_and_names_that_are_not_utf_8(course, tmp_path):
     (place := tmp_path / "downloads" / "ada").mkdir(parents=True)
     (tmp_path / "secret.ipynb").write_text("secret")
@@ -248,7 +353,7 @@ def test_a_folder_may_hold_links_and_names_that_are_not_utf_8(course, tmp_path):
 def test_an_old_zip_with_names_in_utf_8_that_does_not_say_so(tmp_path):
     source = download(tmp_path, {"Xx/work.ipynb": b"x"})
     source.write_bytes(source.read_bytes().replace(b"Xx/", "é/".encode()))
-    with members(source) as found:
+    with members(source, pytest.fail) as found:
         assert [member.path for member in found] == [("é", "work.ipynb")]
 
 
