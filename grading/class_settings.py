@@ -88,7 +88,7 @@ class ClassSettings:
 
     @property
     def title(self) -> str:
-        """What the course is called and when it is taught, as far as that is known."""
+        """The name and the term of the course, or whichever of them is set."""
         return ", ".join(filter(None, (self.name, self.term)))
 
 

@@ -32,8 +32,8 @@ class FeedbackExporter(HTMLExporter):
 class Scores(GetGrades):  # type: ignore[misc]
     """Put the gradebook's scores and comments into the cells, and mark scores that a person has to give or look at.
 
-    A mark that a person gave to an earlier submission counts until then. The page also learns the names of the student
-    and of the course.
+    A mark that a person gave to an earlier submission counts until then. The page also gets the student's name and
+    the course's title.
     """
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:

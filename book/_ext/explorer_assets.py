@@ -1,4 +1,4 @@
-"""A Sphinx extension: give the pages that have an explorer its script, and no other page.
+"""A Sphinx extension: add the explorer's script to the pages that have an explorer, and to no others.
 
 The explorer is written as modules, in ``_explorer``. While a page is opened as a file, which is how many open the book
 first, browsers load no module from another file. So the modules become one script, which all pages share. A page loads
@@ -7,7 +7,7 @@ it when the reader comes near an element (``_explorer/near.js``). In print, the 
 The weights of all heads of a model are as large as the rest of a page. They get a script of their own, which runs
 before the explorer's.
 
-The models that run in a page are fetched only when the reader asks for them: script and weights. The weights of
+The script and the weights of a model that runs in a page are fetched only when the reader asks for them. The weights of
 the decoder and of all-MiniLM-L6-v2 are megabytes, so they are files of their own, which the model's worker fetches and
 the browser keeps.
 """
@@ -64,7 +64,7 @@ def write_script(app: Sphinx) -> None:
 
 
 def add_to_page(app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
-    """Add scripts to a page that has an element."""
+    """Add the scripts that the custom elements of a page need."""
     body = context.get("body", "")
     if app.builder.name != "html":
         return

@@ -10,7 +10,7 @@
     const boxes = "section section :is(pre, div.math, .table-wrapper, .text_html)";
     const parts = document.querySelectorAll(`.bd-article :is(section section, dl.py, ${boxes})`).values();
     function layOutNext() {
-      let size = 0; // in elements
+      let size = 0; // how many elements this step has laid out; about 100 keep it short
       while (size < 100) {
         const { value: part, done } = parts.next();
         if (done) return root.classList.remove("from-top");

@@ -38,7 +38,7 @@ def page(
         similarity: which submissions are nearly the same.
         refused: the folders among the submissions that could not be graded, and why.
         listed: the differences between the class list and the students who handed in.
-        title: what the course is called.
+        title: the name and the term of the course; "" for no such line.
         book: the address of the built book, to which the sections to reteach are links; "" for no links.
     """
     return class_page(

@@ -55,7 +55,7 @@ def test_at_first_only_what_is_near_the_screen_is_laid_out(busy):
     assert shown.count(False) > len(shown) / 2
 
 
-def test_what_a_long_section_has_far_below_the_screen_follows_later(busy):
+def test_boxes_far_below_the_screen_in_a_long_section_are_laid_out_later(busy):
     busy.locator(SECTIONS).evaluate_all("sections => sections.forEach(one => one.classList.add('laid-out'))")
     busy.evaluate(FRAMES)
     assert all(busy.evaluate(SHOWN))

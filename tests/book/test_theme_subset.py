@@ -71,7 +71,7 @@ def test_what_is_left_without_an_element_in_code_has_the_colour_of_text(style):
 LINK = re.compile(r'<link\b(?=[^>]*rel="stylesheet")(?![^>]*media="print")[^>]*href="[^"]*?([^"/]+)"')
 
 
-def test_a_page_waits_for_one_style_sheet_and_the_front_page_for_its_own():
+def test_a_page_waits_for_one_style_sheet_and_the_front_page_also_for_its_own():
     found = [LINK.findall(text(page)) for page in {*pages()} - {"index.html", *moved()}]
     names = {tuple(one.partition("?")[0] for one in links) for links in found}
     assert names == {(STYLE_SHEET,), (STYLE_SHEET, "front.css")}

@@ -231,7 +231,7 @@ def evil_class():
     return rows, SimilarityReport(1, ((EVIL, EVIL),), (pair,))
 
 
-def test_the_page_says_what_the_course_is_called(page):
+def test_the_page_names_the_course(page):
     assert page(many()).select("header p") == []
     assert [line.text for line in page(many(), title="Attention <2030>").select("header p")] == ["Attention <2030>"]
 

@@ -206,7 +206,7 @@ def test_a_student_who_is_removed_has_no_row_and_is_graded_again_by_the_next_run
     assert scores(course) == {"ada": 4.25, "ben": 5.5}
 
 
-def test_the_report_and_the_feedback_say_what_the_course_is_called(course):
+def test_the_report_and_the_feedback_name_the_course(course):
     (course.folder / "course.toml").write_text('name = "Attention"\nterm = "Autumn <2030>"\n')
     assert call(course, "report", "tiny") == 0
     for page in (course.reports("tiny") / "grades.html", course.feedback("ada", "tiny") / "tiny.html"):
