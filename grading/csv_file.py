@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,8 @@ def read_csv(file: Path, most: int, what: str) -> list[Line]:
     """
     text = _text(file, most, what)
     try:
-        return list(_lines(text, max(DELIMITERS, key=lambda delimiter: len(next(_reader(text, delimiter), [])))))
+        with _cells_up_to(most):
+            return list(_lines(text, max(DELIMITERS, key=lambda delimiter: len(next(_reader(text, delimiter), [])))))
     except csv.Error as error:
         raise GradingError(f"{file} is not a CSV file: {error}. Export it again, and leave it as it is") from None
 
@@ -64,6 +66,16 @@ def _text(file: Path, most: int, what: str) -> str:
     if "\0" in text:
         raise GradingError(f"{file} cannot be read as {what}: it contains null characters. Save it as CSV UTF-8")
     return text
+
+
+@contextmanager
+def _cells_up_to(most: int) -> Iterator[None]:
+    """Let cells have this many characters for the length of a `with` block, and not only 131,072."""
+    before = csv.field_size_limit(most)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _reader(text: str, delimiter: str) -> Any:

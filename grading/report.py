@@ -27,7 +27,7 @@ from grading.verdict import Verdict
 FORMULA_STARTS = "=+@＝＋－＠\t\r'-"
 MAX_STUDENTS_NAMED = 10  # in a warning
 NO_ENTRY = StudentEntry("")
-DANGEROUS = re.compile(rf"(^|;)(?= *[{FORMULA_STARTS}])")
+DANGEROUS = re.compile(rf"(^|[;\n\r])(?= *[{FORMULA_STARTS}])")
 
 
 @dataclass(frozen=True)
@@ -203,8 +203,8 @@ def _line(line: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def cell(value: object) -> object:
-    """Return a value that no spreadsheet takes for a formula, not even if it splits cells at semicolons.
+    """Return a value that no spreadsheet takes for a formula, not even if it splits cells at semicolons or at lines.
 
-    An apostrophe is put before what might be one. Different texts stay different.
+    An apostrophe is put before whatever might be one. Different texts stay different.
     """
     return DANGEROUS.sub(r"\1'", value) if isinstance(value, str) else value

@@ -11,6 +11,7 @@ from grading.csv_file import to_csv
 from grading.marking.agreement import cohens_kappa
 from grading.marking.shares import Share
 from grading.outcome import plain
+from grading.report import cell
 from grading.text import counted, points
 
 MIN_PAIRS = 2  # answers that two assistants have marked, so that there is something to compare
@@ -67,7 +68,7 @@ def compared(found: Sequence[Pair]) -> list[str]:
 def agreement_table(found: Sequence[Pair]) -> bytes:
     """Return `agreement.csv`. A question with a rubric has a row for the whole mark and one for each criterion."""
     rows = [
-        (question, criterion, len(marks), *([f"{kappa:.3f}" for kappa in _kappas(marks)] or ["", ""]))
+        (cell(question), cell(criterion), len(marks), *([f"{kappa:.3f}" for kappa in _kappas(marks)] or ["", ""]))
         for (question, criterion), marks in _parts(found).items()
     ]
     return to_csv([TITLES, *rows]).encode()

@@ -27,6 +27,7 @@ from grading.text import counted, points
 
 TITLES = ("answer", "question", "text", "points possible", "mark", "comment")
 MAX_SHARES_BYTES = 50_000_000
+MAX_TEXT = 20_000  # characters of an answer in an assistant's file; a cell of a spreadsheet holds 32,767
 
 
 @dataclass(frozen=True)
@@ -144,11 +145,18 @@ def _file(
 ) -> str:
     lines: list[Iterable[object]] = [TITLES]
     for share in sorted(shares, key=lambda share: (share.question, share.code)):  # random codes give a random order
-        text = texts.get((share.student, share.question), "")
+        text = _cut(texts.get((share.student, share.question), ""))
         parts = [(title(share.question, one), one.points) for one in criteria.get(share.question, ())]
         for i, (asked, most) in enumerate(parts or [(share.question, share.most)]):
             lines.append(map(cell, (share.code, asked, "" if i else text, points(most), "", "")))
     return to_csv(lines)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MAX_TEXT:
+        return text
+    rest = f"These are the first {MAX_TEXT} of {len(text)} characters. If you need the others, ask for them"
+    return f"{text[:MAX_TEXT]}\n[{rest}.]"
 
 
 def _texts(course: Course, assignment: str, students: set[str]) -> dict[tuple[str, str], str]:

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import itertools
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from grading.class_report.canvas import Gradebook, _number, _score, changes, csv
 from grading.class_report.export import csv_text, export
 from grading.course import Course, GradingError
 from grading.outcome import Finding, Outcome
-from grading.report import Row
+from grading.report import Row, cell
 
 NAME = "02-self-attention"
 CANVAS = """\
@@ -195,6 +197,15 @@ def test_no_cell_is_a_formula(tmp_path, formula):
     text = CANVAS.replace('"Lovelace, Ada"', quoted).replace("S1", quoted).replace("Monday,likes", f"{quoted},likes")
     found = written(changes([row("ada", 1, "timeout")], NAME, book(tmp_path, text)))
     assert [cell[:1] for cell in found[2][:5]] == ["'", "1", "'", "a", "'"]
+
+
+def test_no_line_of_a_cell_is_a_formula_and_different_texts_stay_different():
+    texts = ["".join(text) for n in range(5) for text in itertools.product("a\n\r;'=@ ", repeat=n)]
+    safe = [str(cell(text)) for text in texts]
+    assert len(set(safe)) == len(texts)
+    assert not [text for text in safe if any(line.strip(" ")[:1] in {"=", "@"} for line in re.split("[\n\r;]", text))]
+    assert cell("a\n=1+1") == "a\n'=1+1"
+    assert cell("a\r@x") == "a\r'@x"
 
 
 def test_a_terminal_gets_no_control_characters(tmp_path):

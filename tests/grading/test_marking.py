@@ -19,6 +19,7 @@ from grading.outcome import Outcome
 from grading.release import register
 from grading.report import rows
 from grading.run_state import RunState
+from grading.student_data.erase import erase
 from grading.verdict import Verdict
 
 STUDENTS = [f"student{n}" for n in range(6)]
@@ -95,6 +96,27 @@ def test_a_file_says_neither_whose_answer_it_is_nor_that_somebody_else_marks_it_
     before = (folder_of(course, ASSIGNMENT) / "mary.csv").read_bytes()
     divide(course, ASSIGNMENT, ["mary", "john", "new"], "student", 1)
     assert (folder_of(course, ASSIGNMENT) / "mary.csv").read_bytes() == before, "what was divided stays divided"
+
+
+def test_a_long_answer_is_cut_in_the_files_and_keeps_nobodys_marks_from_being_taken(course):
+    essay = "=1\n=2\r@3\n" + "x" * 140_000
+    file = course.autograded("student0", ASSIGNMENT) / "first.ipynb"
+    notebook = nbformat.read(file, 4)
+    next(cell for cell in notebook.cells if cell.id == "essay").source = essay
+    nbformat.write(notebook, file)
+    divide(course, ASSIGNMENT, ["mary"], "student", 0)
+    (text,) = (line["text"] for line in table(course, "mary") if "x" * 100 in line["text"])
+    assert text.startswith("'=1\n'=2\r'@3\nxxx")
+    assert text.endswith("x\n[These are the first 20000 of 140009 characters. If you need the others, ask for them.]")
+    assert len(text) < 20_100
+    lines = fill_in(course, "mary", lambda share: 1)
+    lines.write_bytes(lines.read_bytes().replace(text.encode(), essay.encode()))  # somebody pasted the whole answer
+    before = csv.field_size_limit()
+    assert "12 new marks" in take(course, ASSIGNMENT, [lines])
+    erase(course, "student1", "E. Noether", "asked for it")
+    assert csv.field_size_limit() == before
+    assert {share.student for share in read_shares(course, ASSIGNMENT).values()} == {*STUDENTS} - {"student1"}
+    assert len(lines.read_text().splitlines()) == 14  # the titles, 9 answers of a line, and one of 4 lines
 
 
 def test_marks_are_written_once_with_their_author_and_second_marks_only_compared(course):
