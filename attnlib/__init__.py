@@ -85,7 +85,7 @@ __all__ = [
     "window_mask",
 ]
 
-LAZY_MODULES = ("checks", "embeddings", "hf", "minilm", "numpy", "plotting", "torch", "triton")
+LAZY_MODULES = ("checks", "embeddings", "hf", "minilm", "numpy", "plotting", "static_cache", "torch", "triton")
 
 if TYPE_CHECKING:  # a type checker that sees a __getattr__ accepts every misspelt name
     from attnlib import checks as checks
@@ -94,6 +94,7 @@ if TYPE_CHECKING:  # a type checker that sees a __getattr__ accepts every misspe
     from attnlib import minilm as minilm
     from attnlib import numpy as numpy
     from attnlib import plotting as plotting
+    from attnlib import static_cache as static_cache
     from attnlib import torch as torch
     from attnlib import triton as triton
 else:
@@ -103,3 +104,7 @@ else:
         if name in LAZY_MODULES:
             return import_module(f"attnlib.{name}")
         raise AttributeError(f"module 'attnlib' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        """List the parts that are not imported yet, too, so that editors and notebooks complete their names."""
+        return sorted({*globals(), *LAZY_MODULES})

@@ -23,7 +23,8 @@ class LearnedPositions(Generic[A]):
         ``q_offset + T - 1``.
 
     Raises:
-        ValueError: a position is beyond the last, or the widths differ.
+        ValueError: a position is negative or beyond the last, or the widths differ. (Where reading an offset that is a
+            tensor would make the program wait for a device, and in compiled code, torch raises its own error.)
         TypeError: an argument is not a whole number, or the array differs from the vectors in library or dtype.
 
     Source:
@@ -47,8 +48,13 @@ class LearnedPositions(Generic[A]):
         if x.shape[-1] != width:
             raise ValueError(f"x has shape {shape(x)}, but (B, T, {width}) is needed: embed_dim wide")
         if is_torch(q_offset):
-            xp, device = namespace_and_device(x)
-            return x + self.weight[xp.arange(T, device=device) + check_offset(q_offset, x)]
+            from attnlib._torch_tracing import is_eager_on_cpu
+
+            q_offset = check_offset(q_offset, x)
+            if not is_eager_on_cpu(q_offset):
+                xp, device = namespace_and_device(x)
+                return x + xp.take(self.weight, xp.arange(T, device=device) + q_offset, axis=0)
+            q_offset = int(q_offset)
         first = check_int("q_offset", q_offset, 0)
         if first + T > known:
             raise ValueError(f"x has shape {shape(x)} and q_offset is {first}: there are vectors for {known} positions")

@@ -41,7 +41,11 @@ def _drawn(draw: Callable[..., Any], size: tuple[int, ...]) -> Floats:
 
 
 class Module:
-    """A layer: its parameters, which are arrays, its own layers, and a ``forward``, each an attribute."""
+    """A layer: its parameters, its own layers, and a ``forward``, each an attribute.
+
+    Floating-point arrays are parameters. Other arrays, such as indices and masks, are not: they are never cast, and
+    ``state_dict`` does not hold them.
+    """
 
     training = False  # as a torch module after eval()
 
@@ -128,7 +132,7 @@ class Module:
     def _parameters(self) -> Iterator[tuple[str, "Module", str]]:
         for path, module in self.named_modules():
             for name, x in vars(module).items():
-                if isinstance(x, np.ndarray):
+                if isinstance(x, np.ndarray) and x.dtype.kind == "f":
                     yield f"{path}.{name}" if path else name, module, name
 
 

@@ -278,6 +278,9 @@ def fill_masked(x: Floats, mask: NDArray[np.bool_], fill: float) -> None:
     if fill == 0:
         x *= mask
         return
+    if x.dtype.itemsize > 8:  # no integer is as wide as an extended-precision float
+        np.copyto(x, fill, where=~mask)
+        return
     integers: Any = np.int32 if x.dtype.itemsize == 4 else np.int64
     bits, kept = x.view(integers), mask.astype(integers)
     np.negative(kept, out=kept)  # all bits, or none

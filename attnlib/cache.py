@@ -161,11 +161,12 @@ class KVCache:
 
         Raises:
             TypeError: ``index`` is not an array of integers from the cache's library.
-            IndexError: ``index`` names a sequence that does not exist (for a tensor, torch alone checks this).
+            IndexError: ``index`` names a sequence that does not exist; negative numbers name none. (Where reading the
+                index would make the program wait for a device, and in compiled code, torch raises its own error.)
         """
         index = self._checked_index(index)
         if self._keys is not None:
-            self._keys, self._values = self._keys[index], self._values[index]
+            self._keys, self._values = select_sequences(self._keys, index), select_sequences(self._values, index)
         self.memory.clear()
 
     def _checked_index(self, index: Array) -> Array:
@@ -180,6 +181,8 @@ class KVCache:
                 f"an array of shape {shape(index)} and dtype {index.dtype}" if hasattr(index, "dtype") else repr(index)
             )
             raise TypeError(f"index is {came}, but an array of integers (B,) from the cache's library is needed")
+        if self._keys is not None:
+            _require_existing(index, self._keys.shape[0])
         return index.long() if is_torch(index) else index  # torch would read uint8 as a mask
 
     def _check(self, key: Array, value: Array) -> None:
@@ -236,6 +239,23 @@ def require_cache_per_layer(cache: Sequence[KVCache], layers: int) -> None:
         raise TypeError(f"cache is a {type(cache).__name__}, but a list is needed, one for each layer: new_cache()")
     if len(cache) != layers:
         raise ValueError(f"cache holds {len(cache)}, but there are {layers} layers: use new_cache()")
+
+
+def select_sequences(kept: Array, index: Array) -> Array:
+    """Return the sequences that an index names. Brackets would make torch count negative numbers from the end."""
+    return kept.index_select(0, index) if is_torch(kept) else kept[index]
+
+
+def _require_existing(index: Array, B: int) -> None:
+    """Raise unless an index names sequences of a batch of B. Where its values cannot be read yet, torch checks them."""
+    if is_torch(index):
+        from attnlib._torch_tracing import is_eager_on_cpu
+
+        if not is_eager_on_cpu(index):
+            return
+    if index.shape[0] and not 0 <= index.min() <= index.max() < B:
+        wrong = int(index.min() if index.min() < 0 else index.max())
+        raise IndexError(f"index names the sequence {wrong}, but there are {B}: 0 to {B - 1}")
 
 
 def _plainly_continue(kept: Array, new: Array) -> bool:

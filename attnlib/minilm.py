@@ -116,11 +116,14 @@ def load_minilm(
         raise FileNotFoundError(f"{folder} is not a folder. {DOWNLOAD_ADVICE}")
     weights, words = (_read(folder / name) for name in SHA256)
     parameters = _needed("safetensors.numpy").load(weights)
-    model = import_module(f"attnlib.{backend}").BertEncoder(**SIZES)
+    make = import_module(f"attnlib.{backend}").BertEncoder
     if backend == "torch":
         torch = import_module("torch")
         parameters = {name: torch.from_numpy(x) for name, x in parameters.items()}
-        model = model.to(device, torch.float32).eval().requires_grad_(False)
+        with torch.device("cpu" if device is None else device):  # whatever torch's default device is
+            model = make(**SIZES).to(torch.float32).eval().requires_grad_(False)
+    else:
+        model = make(**SIZES)
     model.load_state_dict({_renamed(name): x for name, x in parameters.items() if not name.startswith(UNUSED)})
     return SentenceEncoder(model, _needed("tokenizers").Tokenizer.from_buffer(words))
 

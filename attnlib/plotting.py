@@ -221,9 +221,8 @@ def head_grid(weights: ArrayLike, queries: Sequence[str], keys: Sequence[str], *
 
 
 def _figure_of(ax: Axes) -> Figure:
-    figure = ax.figure
-    assert isinstance(figure, Figure)
-    return figure
+    """Return the whole figure, even if the axes are in a subfigure."""
+    return ax.figure.figure
 
 
 def _largest(x: NDArray[np.float64]) -> float:
@@ -245,8 +244,9 @@ def _plain(weights: ArrayLike) -> NDArray[np.float64]:
     """Return weights as a NumPy array; a list of several layers' weights is stacked."""
     if isinstance(weights, list | tuple) and any(map(is_torch, weights)):
         return np.stack([_plain(layer) for layer in weights])
-    # A tensor straight from a model may require a gradient, lie on another device, or be bfloat16.
-    return np.asarray(weights.detach().double().cpu() if is_torch(weights) else weights, dtype=float)  # type: ignore[union-attr]
+    # A tensor straight from a model may require a gradient, lie on another device, which may have no float64, or be
+    # bfloat16.
+    return np.asarray(weights.detach().cpu().double() if is_torch(weights) else weights, dtype=float)  # type: ignore[union-attr]
 
 
 def _not_negative(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -182,7 +182,7 @@ def rope_tables(
     xp, device = namespace_and_device(checked)
     dtype = checked.dtype
     if not xp.isdtype(dtype, "real floating"):
-        dtype = xp.__array_namespace_info__().default_dtypes(device=device)["real floating"]
+        dtype = _default_float(xp, device)
     angles = _angles(checked, D, base, xp, scaling)
     return xp.astype(xp.cos(angles), dtype), xp.astype(xp.sin(angles), dtype)
 
@@ -352,7 +352,8 @@ def relative_buckets(
         like: an array of any shape and dtype, whose library and device the result has; None means NumPy.
 
     Returns:
-        int64 ``(T, S)``, numbers from 0 to ``num_buckets - 1``: the rows of a learned table of biases.
+        Integers ``(T, S)``, from 0 to ``num_buckets - 1``: the rows of a learned table of biases. They are int64, but
+        int32 in JAX unless 64 bits are enabled.
 
     Raises:
         TypeError: a number is not whole, or ``like`` is not an array.
@@ -404,6 +405,12 @@ def _angles(positions: Array, D: int, base: float, xp: ModuleType, scaling: Rope
     if scaling is not None:
         frequencies = scaling.scaled(frequencies)
     return xp.astype(positions, dtype)[..., None] * frequencies
+
+
+def _default_float(xp: ModuleType, device: Any) -> Any:
+    if xp is np:
+        return np.float64  # NumPy 2.0 has no __array_namespace_info__
+    return xp.__array_namespace_info__().default_dtypes(device=device)["real floating"]
 
 
 def _checked_positions(positions: Array | list[Any]) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 from attnlib._arrays import Array, check_int, is_torch, namespace_and_device
 from attnlib._mask_rule import MaskOptions, MaskRule
 from attnlib._types import ArrayT, Index
-from attnlib.cache import KVCache
+from attnlib.cache import KVCache, select_sequences
 from attnlib.masks import combine_masks, within_window
 
 
@@ -136,7 +136,8 @@ class StaticCache(KVCache):
         Raises:
             TypeError: ``index`` is not an array of integers from the cache's library.
             ValueError: the length of ``index`` is not the batch size for which memory was allocated.
-            IndexError: ``index`` names a sequence that does not exist (for a tensor, torch alone checks this).
+            IndexError: ``index`` names a sequence that does not exist; negative numbers name none. (Where reading the
+                index would make the program wait for a device, and in compiled code, torch raises its own error.)
         """
         index = self._checked_index(index)
         if self._keys is not None:
@@ -145,8 +146,8 @@ class StaticCache(KVCache):
                 raise ValueError(
                     f"index names {index.shape[0]} sequences, but there is memory for {B}: name exactly {B}"
                 )
-            self._keys[...] = self._keys[index]
-            self._values[...] = self._values[index]
+            self._keys[...] = select_sequences(self._keys, index)
+            self._values[...] = select_sequences(self._values, index)
         self.memory.clear()
 
     def _require_room(self, T: int) -> None:

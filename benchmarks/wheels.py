@@ -25,6 +25,7 @@ rng = np.random.default_rng(0)
 x = rng.standard_normal((2, 7, 3))
 assert np.allclose(attnlib.scaled_dot_product_attention(x, x, x), attnlib.softmax(x @ x.mT / 3**0.5) @ x)
 assert attnlib.padding_mask(np.array([2, 3]), 4).reshape(2, 4).tolist() == [[1, 1, 0, 0], [1, 1, 1, 0]]
+assert np.allclose(attnlib.rope_tables(np.arange(3), 4, base=100.0)[1], np.sin(np.outer(range(3), [1.0, 0.1])))
 assert attnlib.numpy.MultiHeadAttention(6, 2)(rng.standard_normal((2, 5, 6), np.float32)).shape == (2, 5, 6)
 assert attnlib.embeddings.ppmi_vectors(attnlib.embeddings.small_town()).most_similar("station")
 assert attnlib.checks.examine("dot", lambda q, k: q @ np.swapaxes(k, -1, -2)).passed

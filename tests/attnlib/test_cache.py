@@ -14,7 +14,8 @@ from modules import ATTENTIONS, DECODERS, EVERY, LAYERS_WITH_MEMORY, E, P, leave
 from numpy.testing import assert_allclose, assert_array_equal
 
 import attnlib
-from attnlib.cache import KVCache, MemoryCache
+from attnlib.cache import KVCache, MemoryCache, select_sequences
+from attnlib.static_cache import StaticCache
 
 LENGTH = 7
 CHUNKS = {"one by one": [1] * 7, "in chunks": [2, 3, 2], "a prefill, then one by one": [4, 1, 1, 1], "at once": [7]}
@@ -717,6 +718,20 @@ def test_an_order_is_an_array_of_integers(backend, wrong):
         cache.reorder(wrong)
     with pytest.raises(TypeError, match="array of integers"):
         cache.reorder(backend.array(np.array([[1, 0]]), "int64"))
+
+
+@pytest.mark.parametrize("wrong", [-1, B])
+@pytest.mark.parametrize("new", [KVCache, lambda: StaticCache(5)], ids=["KVCache", "StaticCache"])
+def test_an_order_names_sequences_that_exist(backend, new, wrong):
+    cache = new()
+    cache.append(*pair(backend, 3))
+    with pytest.raises(IndexError, match=f"names the sequence {wrong}, but there are {B}: 0 to {B - 1}"):
+        cache.reorder(backend.array(np.array([0, wrong]), "int64"))
+
+
+def test_where_an_order_cannot_be_read_torch_refuses_negative_numbers():
+    with pytest.raises(IndexError):
+        select_sequences(torch.ones(B, 1), torch.tensor([-1]))
 
 
 def test_an_order_comes_from_the_library_of_the_cache():

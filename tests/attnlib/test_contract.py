@@ -550,6 +550,13 @@ def test_importing_attnlib_imports_numpy_alone():
     assert in_a_fresh_python(f"import sys, attnlib, attnlib.triton; {HEAVY}") == "[]\n"
 
 
+def test_parts_that_are_not_imported_yet_are_listed_and_found(monkeypatch):
+    for name in attnlib.LAZY_MODULES:
+        monkeypatch.delitem(vars(attnlib), name, raising=False)
+    assert {"static_cache", *attnlib.LAZY_MODULES} <= set(dir(attnlib))
+    assert attnlib.static_cache.StaticCache(3).length == 0
+
+
 def test_calls_on_numpy_arrays_do_not_import_torch():
     calls = "; ".join(
         f"attnlib.{call.function.__name__}("

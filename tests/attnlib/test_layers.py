@@ -732,6 +732,22 @@ def test_the_vectors_of_the_positions_are_added(typed, offset):
     close(out, expected, {"float16": 2**-10, "bfloat16": 2**-7, "float32": 1e-6, "float64": 0}[dtype])
 
 
+@pytest.mark.parametrize(("offset", "words"), [(-1, "q_offset is -1"), (P - T + 1, f"vectors for {P} positions")])
+def test_an_offset_that_is_a_tensor_names_positions_that_exist(offset, words):
+    layer = EVERY["learned positions"]
+    module, x = layer.build(Torch("cpu")), layer.inputs(Torch("cpu"))["x"]
+    assert torch.equal(module(x, q_offset=torch.tensor(3)), module(x, q_offset=3))
+    with pytest.raises(ValueError, match=words):
+        module(x, q_offset=torch.tensor(offset))
+
+
+def test_an_offset_may_be_known_only_to_torch():
+    layer = EVERY["learned positions"]
+    module, x = layer.build(Torch("cpu")), layer.inputs(Torch("cpu"))["x"]
+    batched = torch.func.vmap(lambda offset: module(x, q_offset=offset))(torch.tensor([0, 3]))
+    assert torch.equal(batched, torch.stack([module(x, q_offset=0), module(x, q_offset=3)]))
+
+
 def test_new_positions_are_small_and_differ(backend):
     module = on_device(backend, library(backend).LearnedPositions(97, 101))
     weight = backend.numpy(module.state_dict()["weight"])
@@ -1123,6 +1139,24 @@ def test_what_embedding_returns_is_no_view_of_its_table():
     before = table.weight.copy()
     table(np.arange(T))[...] = 0.0
     assert_array_equal(table.weight, before)
+
+
+class Reordered(attnlib.numpy.Module):
+    """A layer with indices, which are an array but no parameter."""
+
+    def __init__(self):
+        self.linear, self.order = attnlib.numpy.Linear(E, 3), np.array([2, 0, 1])
+
+    def forward(self, x):
+        return self.linear(x)[..., self.order]
+
+
+def test_only_floating_point_arrays_of_a_numpy_module_are_parameters(rng):
+    module = Reordered().double()
+    assert list(module.state_dict()) == ["linear.weight", "linear.bias"]
+    module.load_state_dict(module.state_dict())
+    x = rng.standard_normal((T, E))
+    assert_array_equal(module(x), module.linear(x)[:, [2, 0, 1]])
 
 
 @pytest.mark.parametrize("name", ["Linear", "LayerNorm"])

@@ -165,6 +165,28 @@ def test_weights_may_come_straight_from_a_model(dtype):
     assert describe(weights, ["it"], ["a", "b"]).endswith("it: b 0.75, a 0.25.")
 
 
+class OnMac(torch.Tensor):
+    """A tensor as on the GPU of a Mac, which has no float64."""
+
+    def cpu(self):
+        return self.as_subclass(torch.Tensor)
+
+    def double(self):
+        raise TypeError("Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64.")
+
+
+def test_weights_may_come_from_a_device_without_float64():
+    (ax,) = heatmap(torch.tensor([[0.25, 0.75]]).as_subclass(OnMac), ["it"], ["a", "b"]).axes
+    assert [text.get_text() for text in ax.texts] == ["0.25", "0.75"]
+
+
+def test_axes_in_a_subfigure_belong_to_the_whole_figure():
+    figure = Figure()
+    left, right = figure.subfigures(1, 2)
+    assert heatmap(WEIGHTS, QUERIES, KEYS, ax=left.subplots()) is figure
+    assert head_view([WEIGHTS], QUERIES, KEYS, ax=right.subplots()) is figure
+
+
 def test_nan_is_shown_as_nan_and_without_a_shade():
     (ax,) = heatmap([[np.nan, 0.5]], ["it"], ["a", "b"]).axes
     assert [text.get_text() for text in ax.texts] == ["nan", "0.50"]

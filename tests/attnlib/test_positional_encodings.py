@@ -160,6 +160,12 @@ def test_integer_positions_give_the_library_s_default_dtype(backend, dtype):
     assert [dtype_name(t) for t in rope_tables(backend.array([1, 200], dtype), EVEN)] == [expected] * 2
 
 
+def test_integer_positions_need_nothing_that_numpy_2_0_lacks(monkeypatch):
+    monkeypatch.delattr(np, "__array_namespace_info__")
+    cos, _ = rope_tables(np.arange(3), EVEN)
+    assert cos.dtype == np.float64
+
+
 def test_the_default_dtype_of_torch_can_be_set():
     torch.set_default_dtype(torch.float64)
     try:

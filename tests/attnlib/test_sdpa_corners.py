@@ -125,6 +125,18 @@ def test_a_row_of_lowest_numbers_is_a_row_of_equals(backend, rng):
     assert_allclose(out, np.broadcast_to(arrays[2].mean(-2, keepdims=True), out.shape), rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("keys", [1, S])
+@pytest.mark.parametrize("size", [1, 100], ids=["small scores", "large scores"])
+def test_extended_precision_gives_what_float64_gives(rng, keys, size):
+    arrays = [size * rng.standard_normal((n, D)) for n in (T, keys, keys)]
+    mask = rng.random((T, keys)) < 0.7
+    expected = sdpa(*arrays, mask, return_weights=True, return_lse=True)
+    found = sdpa(*(x.astype(np.longdouble) for x in arrays), mask, return_weights=True, return_lse=True)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.dtype == np.longdouble
+        assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
 def test_numbers_of_numpy_are_numbers(backend, rng):
     arrays = [rng.standard_normal(shape) for shape in QKV]
     plain = run(backend, *arrays, scale=0.25, softcap=2.0, dropout_p=0.0, q_offset=1, window=(2, 3))
