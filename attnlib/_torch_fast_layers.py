@@ -17,13 +17,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlib._arrays import at_least_float32, is_autocast_enabled
-from attnlib._torch_tracing import is_eager_on_cpu
+from attnlib._torch_tracing import in_forward_mode, is_eager_on_cpu
 from attnlib._torch_unchanged_layers import (
     GLOBAL_HOOKS,
     Kinds,
     Layer,
     Parameters,
     UnchangedLayers,
+    are_unpatched,
     has_own_call,
     hooks_of,
 )
@@ -103,14 +104,16 @@ def normalize(norm: nn.Module, x: Tensor) -> Tensor:
     if x.shape[:-1] != (1, 1) or not _is_plain_inference(x) or type(norm) is not nn.RMSNorm:
         return norm(x)
     own = norm.__dict__
-    if has_own_call(own) or any(GLOBAL_HOOKS) or any(hooks_of(own)):
+    if has_own_call(own) or any(GLOBAL_HOOKS) or any(hooks_of(own)) or not are_unpatched():
         return norm(x)
     return _normed(norm, x.view(-1)).view(x.shape)
 
 
 def _is_plain_inference(x: Tensor) -> bool:
     """Tell whether nothing watches what is computed with a tensor on the CPU, or changes its dtype."""
-    return is_eager_on_cpu(x) and not torch.is_grad_enabled() and not is_autocast_enabled(x)
+    if torch.is_grad_enabled() or in_forward_mode():
+        return False
+    return is_eager_on_cpu(x) and not is_autocast_enabled(x)
 
 
 def _is_altered(attend: Any, rope: Rope | None) -> bool:
@@ -203,7 +206,8 @@ def _normed(norm: Any, x: Tensor) -> Tensor:
     if type(norm) is nn.RMSNorm:
         own = norm.__dict__
         width, weight, eps = own["normalized_shape"], own["_parameters"]["weight"], own["eps"]
-        if x.ndim == 1 and x.dtype is weight.dtype and x.dtype in PRECISE:
+        known = weight is not None and eps is not None
+        if known and x.ndim == 1 and x.dtype is weight.dtype and x.dtype in PRECISE:
             return _normed_vector(x, weight, eps)
         return torch.rms_norm(x, width, weight, eps)
     y: Tensor = norm.forward(x)

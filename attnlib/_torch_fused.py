@@ -16,7 +16,7 @@ from attnlib._score_blocks import MAX_ROWS, mask_within_window, row_blocks
 from attnlib._spec import AttentionSpec, WindowSpec
 from attnlib._torch_lower_right import attend_at_the_end, is_at_the_end
 from attnlib._torch_second_derivatives import explain_second_derivative
-from attnlib._torch_tracing import are_fixed, is_traced
+from attnlib._torch_tracing import are_fixed, in_forward_mode, is_traced
 from attnlib.masks import combine_masks
 
 GPU_ROWS_FACTOR = 8  # times as many queries in a block on a GPU, where launching a kernel takes long
@@ -28,8 +28,11 @@ def can_fuse(key: Tensor, spec: AttentionSpec) -> bool:
     """Tell whether torch's kernel computes what is needed.
 
     It has no softcap, and returns neither weights nor log-sums. Without any keys, in half precision on a CPU, it
-    returns uninitialized memory.
+    returns uninitialized memory. It has no forward-mode derivative: torch raises an error, after which the fast path
+    comes here.
     """
+    if in_forward_mode():
+        return False
     if spec.softcap is not None or spec.need_weights or spec.need_lse:
         return False
     return is_traced() or key.shape[-2] != 0

@@ -14,6 +14,14 @@ def is_traced() -> bool:
     return torch.compiler.is_compiling() or bool(torch.jit.is_tracing())  # type: ignore[attr-defined, no-untyped-call]
 
 
+def in_forward_mode() -> bool:
+    """Tell whether forward-mode differentiation is active: in torch.func.jvp and jacfwd, and within a dual level.
+
+    torch has no public function for this. All of them enter a dual level, whose number this variable holds: -1 outside.
+    """
+    return forward_ad._current_level >= 0
+
+
 def is_transformed(x: Tensor) -> bool:
     """Tell whether torch.func or forward-mode differentiation tracks a tensor."""
     if torch._C._functorch.is_functorch_wrapped_tensor(x):

@@ -1,11 +1,12 @@
 """Whether the layers of a language model in torch are still as the library made them, and nothing watches them.
 
-A part may have been replaced by an adapter or a quantized layer, and a hook may be waiting for the call of a module:
-such layers have to be called. The check costs little, so every pass repeats it.
+A part may have been replaced by an adapter or a quantized layer, a class may have been given another ``forward``, and a
+hook may be waiting for the call of a module: such layers have to be called. The check costs little, so every pass
+repeats it.
 """
 
 from itertools import chain
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from torch import nn
@@ -13,8 +14,10 @@ from torch.nn.modules import module as all_modules
 
 KINDS_OF_HOOKS = ("forward", "forward_pre", "backward", "backward_pre")
 GLOBAL_HOOKS = [getattr(all_modules, f"_global_{kind}_hooks") for kind in KINDS_OF_HOOKS]
+forward_of = attrgetter("forward")
 hooks_of = itemgetter(*(f"_{kind}_hooks" for kind in KINDS_OF_HOOKS))
 projections_of = itemgetter("q_proj", "k_proj", "v_proj", "out_proj")
+FORWARDS: dict[type, Any] = {}  # of each class of layers, as it was when attnlib was imported
 Parameters = dict[str, Any]  # of a linear layer: the weight and the bias, which may be None
 
 
@@ -45,6 +48,16 @@ class Layer(NamedTuple):
     post_norm2: nn.Module | None
     q_norm: nn.Module | None
     k_norm: nn.Module | None
+
+
+def remember(*classes: type) -> None:
+    """Remember the ``forward`` of classes that nothing has changed yet."""
+    FORWARDS.update((kind, forward_of(kind)) for kind in classes)
+
+
+def are_unpatched() -> bool:
+    """Tell whether the remembered classes have the same ``forward`` as then: profilers and tests replace it."""
+    return [*map(forward_of, FORWARDS)] == [*FORWARDS.values()]
 
 
 class UnchangedLayers:
@@ -78,6 +91,7 @@ class UnchangedLayers:
             and [*map(type, self._called)] == self._types  # a parametrization changes the class of a module
             and [*map(len, self._attributes)] == self._counts
             and not any(self._hooks)
+            and are_unpatched()
         )
 
     def _add(self, layer: nn.Module, kinds: Kinds) -> None:

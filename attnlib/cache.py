@@ -234,11 +234,18 @@ class KVCache:
 
 
 def require_cache_per_layer(cache: Sequence[KVCache], layers: int) -> None:
-    """Raise unless the cache of a stack is a list with one cache for each layer."""
+    """Raise unless the cache of a stack is a list with a cache of its own for each layer."""
     if not isinstance(cache, list):
         raise TypeError(f"cache is a {type(cache).__name__}, but a list is needed, one for each layer: new_cache()")
     if len(cache) != layers:
         raise ValueError(f"cache holds {len(cache)}, but there are {layers} layers: use new_cache()")
+    own = [one for one in cache if isinstance(one, KVCache)]
+    if len(set(own)) < len(own):  # with their id(), torch.compile would compile again for every new cache
+        kind = type(max(own, key=own.count)).__name__
+        raise ValueError(
+            f"one {kind} serves several of the {layers} layers, but each layer needs its own: use new_cache(), or "
+            f"[{kind}(...) for _ in range({layers})] instead of [{kind}(...)] * {layers}"
+        )
 
 
 def select_sequences(kept: Array, index: Array) -> Array:

@@ -101,7 +101,9 @@ def scaled_dot_product_attention(
     context may be nan, because 0 times nan and inf minus inf are nan.
 
     torch's fused kernels have no second derivatives. If you need them, pass ``return_weights=True`` and ignore the
-    weights, or call this function under ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)``.
+    weights, or call this function under ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)``. In forward mode
+    (``torch.func.jvp``, ``jacfwd`` and ``hessian``), for which these kernels have no derivatives at all, they are not
+    used, and all scores are held.
 
     With NumPy and torch, the T x S scores are not all held at once unless weights are returned. In torch, there are
     exceptions: torch's kernel for the CPU holds them with dropout, if D differs from D_v, or if the mask requires a

@@ -28,7 +28,7 @@ with explain_missing("attnlib.torch"):
     from torch import Tensor, empty, nn, zeros
 
     from attnlib._torch_fast_layers import FastLayers, Rope, normalize
-    from attnlib._torch_unchanged_layers import Kinds
+    from attnlib._torch_unchanged_layers import Kinds, remember
 
 __all__ = [
     "BertEncoder",
@@ -119,6 +119,7 @@ class CausalLMLayer(_causal_lm.CausalLMLayer[Tensor], _Parts):
 
 
 KINDS = Kinds(CausalLMLayer, MultiHeadAttention, FeedForward, frozenset(_Parts.NORMS.values()))
+remember(CausalLMLayer, MultiHeadAttention, FeedForward, nn.Linear, *KINDS.norms)
 
 
 class CausalLM(_causal_lm.CausalLM[Tensor], _Parts):

@@ -10,7 +10,7 @@ import pytest
 import torch
 from backends import D_V, B, D, H, Numpy, S, T, Torch, assert_error_names, dtype_name, examples, sizes
 from hypothesis import given
-from modules import ATTENTIONS, DECODERS, EVERY, LAYERS_WITH_MEMORY, E, P, leaves, library
+from modules import ATTENTIONS, DECODERS, ENCODERS, EVERY, LAYERS_WITH_MEMORY, E, P, leaves, library
 from numpy.testing import assert_allclose, assert_array_equal
 
 import attnlib
@@ -52,6 +52,15 @@ def continued_after_three(backend, cache):
     results = cache.append(*pair(backend, 2, first=900.0))
     for mine, *parts in zip(results, pair(backend, 3), pair(backend, 2, first=900.0), strict=True):
         assert_array_equal(backend.numpy(mine), joined(backend, parts))
+
+
+@pytest.mark.parametrize("new", [KVCache, lambda: StaticCache(9)], ids=["KVCache", "StaticCache"])
+def test_no_two_layers_of_a_stack_share_a_cache(backend, new):
+    module, x, cache = ENCODERS["encoder"].build(backend), ENCODERS["encoder"].inputs(backend)["query"], new()
+    words = rf"one {type(cache).__name__} serves several .*\[{type(cache).__name__}\(...\) for _ in range\(2\)\]"
+    with pytest.raises(ValueError, match=words):
+        module(x, is_causal=True, cache=[cache] * 2)
+    assert cache.length == 0
 
 
 # The cache itself

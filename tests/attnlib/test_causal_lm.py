@@ -304,6 +304,9 @@ CALLS = {
     "positions that are fractions": (lambda m, x: m(x, positions=x[0] / 2), TypeError, "positions has dtype"),
     "one cache for all layers": (lambda m, x: m(x, cache=KVCache()), TypeError, "KVCache, but a list.*new_cache"),
     "too few caches": (lambda m, x: m(x, cache=[KVCache()]), ValueError, "cache holds 1, but there are 3 layers"),
+    "a cache that two layers share": (
+        lambda m, x: m(x, cache=[KVCache(), *[StaticCache(9)] * 2]), ValueError, r"one StaticCache serves several of",
+    ),
     "no logits": (lambda m, x: m(x, logits_to_keep=0), ValueError, "logits_to_keep is 0, but at least 1"),
     "a mask of another size": (lambda m, x: m(x, x[:, :3] > 0), ValueError, r"attn_mask has shape \(2, 3\)"),
 }  # fmt: skip

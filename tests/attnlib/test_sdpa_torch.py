@@ -230,6 +230,40 @@ def test_long_heads_may_be_followed_through_any_argument_while_autograd_is_off(r
     assert weights is None if argument == 2 else torch.equal(weights, of_weights)
 
 
+FORWARD_MODE = {
+    "plain": {}, "causal": {"is_causal": True}, "a mask": {"attn_mask": torch.ones(T, MANY, dtype=torch.bool).tril(3)},
+    "a window": {"window": (2, 1)}, "a scale": {"scale": 0.4},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("options", FORWARD_MODE.values(), ids=FORWARD_MODE)
+@pytest.mark.parametrize("keys", [S, MANY])
+@pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")  # which torch's own rules use
+def test_forward_mode_gives_the_derivative_along_a_line(rng, options, keys):
+    shapes, step = ((B, H, T, D), *[(B, H, keys, D)] * 2), 1e-5  # of equal widths, for which torch has a fused kernel
+    inputs, ways = ([torch.tensor(rng.standard_normal(shape)) for shape in shapes] for _ in range(2))
+    options = {name: x[:, :keys] if name == "attn_mask" else x for name, x in options.items()}
+
+    def at(t):
+        return sdpa(*(x + t * way for x, way in zip(inputs, ways, strict=True)), **options)
+
+    here, slope = torch.func.jvp(at, (torch.tensor(0.0),), (torch.tensor(1.0),))
+    torch.testing.assert_close(here, at(0.0), rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(slope, (at(step) - at(-step)) / (2 * step), rtol=0, atol=1e-8)
+    with forward_ad.dual_level():
+        again = forward_ad.unpack_dual(at(forward_ad.make_dual(torch.tensor(0.0), torch.tensor(1.0)))).tangent
+    torch.testing.assert_close(again, slope)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")  # which torch's own rules use
+def test_the_hessian_is_that_of_torch_s_unfused_kernel(rng):
+    q, k, v = (torch.tensor(rng.standard_normal((1, 1, n, 2))) for n in (2, MANY, MANY))
+    ours = torch.func.hessian(lambda x: sdpa(x, k, v).square().sum())(q)
+    with sdpa_kernel(SDPBackend.MATH):
+        theirs = torch.autograd.functional.hessian(lambda x: F.scaled_dot_product_attention(x, k, v).square().sum(), q)
+    torch.testing.assert_close(ours, theirs)
+
+
 @every_forward
 def test_jacrev_is_the_jacobian(rng, what):
     inputs, options = small(what, rng)

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from language_models import HEADS, LAYERS, VARIANTS, E, build, config, tokens_of
 from torch import nn
+from torch.autograd import forward_ad
 from torch.nn.utils import parametrize
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -25,7 +26,7 @@ from attnlib._torch_fast_layers import BLOCK
 from attnlib.cache import KVCache
 from attnlib.sliding_window_cache import SlidingWindowCache
 from attnlib.static_cache import StaticCache
-from attnlib.torch import CausalLM
+from attnlib.torch import CausalLM, CausalLMLayer, FeedForward, MultiHeadAttention
 
 CPU = Torch("cpu")
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5, "bfloat16": 0.1, "float16": 0.02}
@@ -192,6 +193,34 @@ def test_a_hook_of_all_modules_is_called_until_it_is_removed(monkeypatch):
         assert is_fast(monkeypatch, lambda: model(tokens))
 
 
+@pytest.mark.parametrize("kind", [CausalLMLayer, MultiHeadAttention, FeedForward, nn.Linear, nn.RMSNorm])
+@pytest.mark.parametrize("length", [1, 5])
+def test_a_class_that_is_patched_is_called_until_it_is_restored(monkeypatch, kind, length):
+    model, tokens, seen, original = build(CPU, config()), tokens_of(CPU, 1, length), [], kind.forward
+    with torch.no_grad():
+        model(tokens)
+        with monkeypatch.context() as patch:
+            patch.setattr(kind, "forward", lambda *given, **options: seen.append(1) or original(*given, **options))
+            model(tokens)
+        calls = sum(type(part) is kind for part in model.modules())
+        assert len(seen) == calls > 0
+        assert is_fast(monkeypatch, lambda: model(tokens))
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")  # which torch's own rules use
+def test_forward_mode_sees_every_layer():
+    """A single token, whose norm is otherwise computed with Python's numbers."""
+    model, tokens = build(CPU, config()), tokens_of(CPU, 1, 1)
+    weight = model.embed_tokens.weight.detach()
+    with torch.no_grad(), forward_ad.dual_level():
+        dual = {"embed_tokens.weight": forward_ad.make_dual(weight, weight)}
+        ours = forward_ad.unpack_dual(torch.func.functional_call(model, dual, tokens)).tangent
+        more, less = (
+            torch.func.functional_call(model, {"embed_tokens.weight": w * weight}, tokens) for w in (1 + 1e-6, 1 - 1e-6)
+        )
+    torch.testing.assert_close(ours, (more - less) / 2e-6, rtol=0, atol=1e-6)
+
+
 def replace_norm_call(model):
     norm = model.norm
     norm.forward = lambda x: 2 * nn.RMSNorm.forward(norm, x)
@@ -202,6 +231,8 @@ FINAL_NORMS = {
     "a call of its own": replace_norm_call,
     "another norm": lambda m: setattr(m, "norm", nn.LayerNorm(E, dtype=torch.float64)),
     "another weight": lambda m: m.norm.weight.add_(1),
+    "no eps": lambda m: setattr(m, "norm", nn.RMSNorm(E, dtype=torch.float64)),
+    "no weight": lambda m: setattr(m, "norm", nn.RMSNorm(E, 1e-5, elementwise_affine=False)),
 }
 
 
