@@ -1,19 +1,18 @@
-"""Libraries that only parts of attnlib need, and the extra that installs each: ``pip install 'attnlib[torch]'``."""
+"""Libraries that only parts of attnlib need, and the extra that installs them: ``pip install 'attnlib[torch]'``."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-EXTRAS = {  # as in pyproject.toml, with the names that Python imports
-    "torch": "torch",
-    "array_api_compat": "torch",
-    "matplotlib": "plot",
-    "cycler": "plot",
-    "safetensors": "minilm",
-    "tokenizers": "minilm",
-    "ml_dtypes": "hf",
-    "tqdm": "checks",
+LIBRARIES = {  # of each extra, as in pyproject.toml, with the names that Python imports
+    "torch": ("torch", "array_api_compat"),
+    "plot": ("matplotlib", "cycler"),
+    "minilm": ("safetensors", "tokenizers"),
+    "hf": ("safetensors", "tokenizers", "ml_dtypes"),
+    "checks": ("matplotlib", "cycler", "tqdm"),
 }
+# The extra that is named for a library: the first that has it.
+EXTRAS = {library: extra for extra, libraries in reversed(LIBRARIES.items()) for library in libraries}
 
 
 @contextmanager
@@ -36,6 +35,17 @@ def extra_for(error: ImportError) -> str | None:
     return EXTRAS[library] if library in EXTRAS and find_spec(library) is None else None
 
 
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra, or just its libraries if pip has not installed attnlib itself."""
+    from importlib.metadata import PackageNotFoundError, distribution  # slow to import, and seldom needed
+
+    try:
+        distribution("attnlib")
+    except PackageNotFoundError:
+        return f"pip install {' '.join(LIBRARIES[extra]).replace('_', '-')}"
+    return f"pip install 'attnlib[{extra}]'"
+
+
 def _library(error: ImportError) -> str:
     return (error.name or "").partition(".")[0]
 
@@ -53,6 +63,6 @@ def require(user: str, *libraries: str, extra: str | None = None) -> None:
 def _missing(user: str, library: str, extra: str | None = None) -> ModuleNotFoundError:
     text = (
         f"{user} needs {library.replace('_', '-')}, which is not installed: "
-        f"run pip install 'attnlib[{extra or EXTRAS[library]}]'"
+        f"run {install_command(extra or EXTRAS[library])}"
     )
     return ModuleNotFoundError(text, name=library)

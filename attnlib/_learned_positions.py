@@ -50,11 +50,11 @@ class LearnedPositions(Generic[A]):
         if is_torch(q_offset):
             from attnlib._torch_tracing import is_eager_on_cpu
 
-            q_offset = check_offset(q_offset, x)
-            if not is_eager_on_cpu(q_offset):
+            offset = check_offset(q_offset, x)
+            if not is_eager_on_cpu(offset):
                 xp, device = namespace_and_device(x)
-                return x + xp.take(self.weight, xp.arange(T, device=device) + q_offset, axis=0)
-            q_offset = int(q_offset)
+                return x + xp.take(self.weight, xp.arange(T, device=device) + offset, axis=0)
+            q_offset = int(offset)
         first = check_int("q_offset", q_offset, 0)
         if first + T > known:
             raise ValueError(f"x has shape {shape(x)} and q_offset is {first}: there are vectors for {known} positions")

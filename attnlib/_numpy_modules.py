@@ -194,7 +194,7 @@ class LayerNorm(Module):
     """``(x - mean) / sqrt(variance + eps) * weight + bias`` over the last dimension: weight and bias ``(E,)``.
 
     Args:
-        width: E.
+        normalized_shape: E, a whole number.
         eps: a small number that is added to the variance.
 
     Returns:
@@ -208,9 +208,9 @@ class LayerNorm(Module):
         Ba, Kiros and Hinton (2016), "Layer Normalization".
     """
 
-    def __init__(self, width: int, eps: float = 1e-5) -> None:
-        self.weight: Floats = np.ones(width, np.float32)
-        self.bias: Floats = np.zeros(width, np.float32)
+    def __init__(self, normalized_shape: int, eps: float = 1e-5) -> None:
+        self.weight: Floats = np.ones(normalized_shape, np.float32)
+        self.bias: Floats = np.zeros(normalized_shape, np.float32)
         self.eps = eps
 
     def forward(self, x: Floats) -> Floats:
@@ -234,7 +234,7 @@ class RMSNorm(Module):
     """``x / sqrt(mean(x**2) + eps) * weight`` over the last dimension: weight ``(E,)``.
 
     Args:
-        width: E.
+        normalized_shape: E, a whole number.
         eps: a small number that is added to the mean of the squares.
 
     Returns:
@@ -248,8 +248,8 @@ class RMSNorm(Module):
         Zhang and Sennrich (2019), "Root Mean Square Layer Normalization".
     """
 
-    def __init__(self, width: int, eps: float = 1e-6) -> None:
-        self.weight: Floats = np.ones(width, np.float32)
+    def __init__(self, normalized_shape: int, eps: float = 1e-6) -> None:
+        self.weight: Floats = np.ones(normalized_shape, np.float32)
         self.eps = eps
 
     def forward(self, x: Floats) -> Floats:
@@ -264,7 +264,7 @@ class OffsetRMSNorm(RMSNorm):
     """``x / sqrt(mean(x**2) + eps) * (1 + weight)``: the weight is 0 to begin with, so it is kept with more digits.
 
     Args:
-        width: E.
+        normalized_shape: E, a whole number.
         eps: a small number that is added to the mean of the squares.
 
     Returns:
@@ -280,9 +280,9 @@ class OffsetRMSNorm(RMSNorm):
 
     weight_offset = 1.0
 
-    def __init__(self, width: int, eps: float = 1e-6) -> None:
-        super().__init__(width, eps)
-        self.weight = np.zeros(width, np.float32)
+    def __init__(self, normalized_shape: int, eps: float = 1e-6) -> None:
+        super().__init__(normalized_shape, eps)
+        self.weight = np.zeros(normalized_shape, np.float32)
 
     def forward(self, x: Floats) -> Floats:
         """Return the normalised ``(..., E)``."""

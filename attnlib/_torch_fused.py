@@ -28,12 +28,10 @@ def can_fuse(key: Tensor, spec: AttentionSpec) -> bool:
     """Tell whether torch's kernel computes what is needed.
 
     It has no softcap, and returns neither weights nor log-sums. Without any keys, in half precision on a CPU, it
-    returns uninitialized memory. It has no forward-mode derivative: torch raises an error, after which the fast path
-    comes here.
+    returns uninitialized memory. It has no derivatives in forward mode. (The fast path need not ask: there, it
+    declines because torch raises an error.)
     """
-    if in_forward_mode():
-        return False
-    if spec.softcap is not None or spec.need_weights or spec.need_lse:
+    if spec.softcap is not None or spec.need_weights or spec.need_lse or in_forward_mode():
         return False
     return is_traced() or key.shape[-2] != 0
 

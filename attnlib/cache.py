@@ -240,7 +240,7 @@ def require_cache_per_layer(cache: Sequence[KVCache], layers: int) -> None:
     if len(cache) != layers:
         raise ValueError(f"cache holds {len(cache)}, but there are {layers} layers: use new_cache()")
     own = [one for one in cache if isinstance(one, KVCache)]
-    if len(set(own)) < len(own):  # with their id(), torch.compile would compile again for every new cache
+    if len(set(own)) < len(own):  # id() would make torch.compile compile again for every new cache
         kind = type(max(own, key=own.count)).__name__
         raise ValueError(
             f"one {kind} serves several of the {layers} layers, but each layer needs its own: use new_cache(), or "

@@ -52,9 +52,9 @@ class OffsetRMSNorm(nn.Module):
 
     weight_offset = 1.0
 
-    def __init__(self, width: int, eps: float = 1e-6) -> None:
+    def __init__(self, normalized_shape: int, eps: float = 1e-6) -> None:
         super().__init__()
-        self.weight, self.eps = nn.Parameter(zeros(width)), eps
+        self.weight, self.eps = nn.Parameter(zeros(normalized_shape)), eps
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the normalised ``(..., E)``."""

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
+from attnlib._extras import install_command
 from attnlib.checks.book_links import BOOK_VARIABLE
 
 TORCH, ATTNLIB_TORCH = "torch", "attnlib.torch"  # the library, and our module that is built on it
@@ -22,8 +23,7 @@ IN_A_BROWSER = {
 }
 WITHOUT_TORCH = {
     "absent": "PyTorch is not installed here.",
-    "remedy": "to include it, run make torch in the folder of the course, or pip install 'attnlib[torch]', and restart "
-    "the kernel.",
+    "remedy": "to include it, run make torch in the folder of the course, or {command}, and restart the kernel.",
 }
 
 
@@ -53,7 +53,9 @@ def begin() -> None:
 
 def left_out(what: str = "This check is") -> str:
     """Return the sentence that says what was left out, and where it can be done."""
-    return SENTENCE.format(what=what, kept=ANSWERS_ARE_KEPT, **(IN_A_BROWSER if in_browser() else WITHOUT_TORCH))
+    reason = IN_A_BROWSER if in_browser() else WITHOUT_TORCH
+    remedy = reason["remedy"].format(command=install_command("torch"))
+    return SENTENCE.format(absent=reason["absent"], what=what, remedy=remedy, kept=ANSWERS_ARE_KEPT)
 
 
 class WithoutTorch:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import attnlib.checks
-from attnlib._extras import extra_for
+from attnlib._extras import extra_for, install_command
 from attnlib.checks import browser
 from attnlib.checks.array_text import counted
 from attnlib.checks.browser import WithoutTorch
@@ -173,7 +173,7 @@ def _show_error(error: BaseException, source: str, filename: str) -> None:
     shown.stack = traceback.StackSummary.from_list(own)
     print(f"✗ {filename.strip('<>')}: {''.join(shown.format()).rstrip()}")
     if isinstance(error, ImportError) and (extra := extra_for(error)):
-        print(f"To install what is missing, run pip install 'attnlib[{extra}]'.")
+        print(f"To install what is missing, run {install_command(extra)}.")
     unquoted = UNQUOTED_ANSWER.search(source)
     if unquoted and isinstance(error, NameError):
         print(f'An answer to a question is a string: write "{unquoted[1].upper()}", with the quotation marks.')

@@ -2,9 +2,11 @@
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,9 @@ import torch
 import attnlib
 import attnlib.hf
 import attnlib.minilm
-from attnlib._extras import EXTRAS, explain_missing
-from attnlib.checks import examine
+from attnlib._extras import EXTRAS, LIBRARIES, explain_missing
+from attnlib.checks import examine, notebook
+from attnlib.checks.browser import left_out
 
 # Tries everything in one process in which no optional library can be imported, and prints the errors.
 WITHOUT = """
@@ -106,8 +109,24 @@ def test_an_error_that_no_extra_would_mend_is_left_as_it_is(name):
         importlib.import_module(name)
 
 
-def test_the_extra_that_is_named_brings_the_library():
+def test_an_extra_brings_the_libraries_that_are_listed_here():
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    for library, extra in EXTRAS.items():
-        packages = project["optional-dependencies"][extra]
-        assert any(package.startswith(library.replace("_", "-")) for package in packages), library
+    for extra, packages in project["optional-dependencies"].items():
+        assert [re.match("[a-z-]+", package)[0].replace("-", "_") for package in packages] == [*LIBRARIES[extra]]
+
+
+def test_where_attnlib_is_just_a_folder_the_libraries_are_named(monkeypatch, capsys):
+    """As in a clone on PYTHONPATH: pip would look for attnlib on PyPI and would not find it."""
+    monkeypatch.setattr("importlib.metadata.distribution", not_installed)
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    with pytest.raises(ModuleNotFoundError, match=r"not installed: run pip install safetensors tokenizers ml-dtypes$"):
+        attnlib.hf.load("nowhere")
+    assert "in the folder of the course, or pip install torch array-api-compat, and restart" in left_out()
+    error = ModuleNotFoundError("No module named 'cycler'", name="cycler")
+    monkeypatch.setitem(sys.modules, "cycler", None)
+    notebook._show_error(error, "", "<cell 1>")
+    assert "To install what is missing, run pip install matplotlib cycler." in capsys.readouterr().out
+
+
+def not_installed(name):
+    raise PackageNotFoundError(name)

@@ -1078,6 +1078,12 @@ def test_layer_norm_is_torch_s(rng, dtype, eps, shift):
     assert_allclose(out, expected, rtol=0, atol={"float16": 3e-3, "float32": 1e-4, "float64": 1e-12}[dtype])
 
 
+@pytest.mark.parametrize("name", ["LayerNorm", "RMSNorm"])
+@pytest.mark.parametrize("layers", [attnlib.numpy, nn], ids=["numpy", "torch"])
+def test_norms_take_their_width_by_the_name_that_torch_gives_it(layers, name):
+    assert getattr(layers, name)(normalized_shape=E, eps=0.5).weight.shape == (E,)
+
+
 def test_layer_norm_of_equal_numbers_is_its_bias():
     norm = attnlib.numpy.LayerNorm(E)
     norm.load_state_dict({"weight": np.ones(E), "bias": np.arange(E, dtype=float)})
