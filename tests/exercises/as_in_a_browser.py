@@ -30,7 +30,9 @@ WORKER = "https://example.org/course/lite/extensions/@jupyterlite/pyodide-kernel
 
 
 class Carried:
-    """Finds modules as ever, but no others than those that are there."""
+    """Finds modules and what is installed as ever, but no other modules than those that are there."""
+
+    find_distributions = staticmethod(PathFinder.find_distributions)
 
     @staticmethod
     def find_spec(name, path=None, target=None):
