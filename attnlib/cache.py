@@ -161,7 +161,7 @@ class KVCache:
 
         Raises:
             TypeError: ``index`` is not an array of integers from the cache's library.
-            IndexError: ``index`` names a sequence that does not exist; negative numbers name none. (Where reading the
+            IndexError: ``index`` is negative, or names a sequence that does not exist. (Where reading the
                 index would make the program wait for a device, and in compiled code, torch raises its own error.)
         """
         index = self._checked_index(index)
