@@ -11,7 +11,7 @@ from grading.class_list import differences, on_list
 from grading.collect.attempts import Attempt, Attempts, that_may_count
 from grading.collect.read_sources import Collected, Reading
 from grading.collect.students import KnownStudents
-from grading.collect.systems import Asked
+from grading.collect.systems import Asked, in_moodle
 from grading.course import Course, GradingError
 from grading.exam.attempts import log_attempts, rank, window_of
 from grading.exam.window import IN_TIME, Exam, exam_of
@@ -88,7 +88,9 @@ def collect(
     with nullcontext() if dry_run else lock(course):
         before = {student: attempts.of(student) for student in attempts.students()}
         keep, notebooks = _not_kept if dry_run else attempts.keep, course.notebooks(assignment)
-        reading = Reading(asked, who, keep, notebooks=notebooks, told=told, unlisted=unlisted)
+        reading = Reading(
+            asked, who, keep, notebooks=notebooks, numbered=_numbered(before), told=told, unlisted=unlisted
+        )
         for source in tqdm(sources, unit="source", desc="collect", disable=None):
             _require_elsewhere(source, course)
             reading.read(source)
@@ -111,6 +113,12 @@ def collect(
 
 def _not_kept(attempt: Attempt, contents: Mapping[str, bytes]) -> None:
     """Keep nothing: this is a dry run."""
+
+
+def _numbered(before: Mapping[str, Sequence[Attempt]]) -> set[str]:
+    """Return the students who have an attempt from Moodle with the number that is in their id."""
+    paths = ((student, path) for student, kept in before.items() for one in kept for path in one.files.values())
+    return {student for student, path in paths if (match := in_moodle(path.split("/"))) and match["student"] == student}
 
 
 def _require_elsewhere(source: Path, course: Course) -> None:

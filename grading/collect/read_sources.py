@@ -1,7 +1,7 @@
 """Read sources into attempts, with the files of each, and list whatever cannot be collected, with the reason."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from errno import EILSEQ, EINVAL, ENAMETOOLONG
@@ -21,6 +21,10 @@ from grading.text import counted
 from grading.timestamp import TIMESTAMP_FILE, handed_in_text
 
 FORGED = "was handed in under the name of {}, but is owned by {}"
+SAME_NAME = (
+    "has the same name as {}, so the name does not say who it is. If it is {} on the class list, collect it from a "
+    "folder with that name"
+)
 WRONG_TIME = (
     "{}: the time of submission is {}, but the file was written at {}. If nobody has copied or restored the exchange, "
     "the time is wrong"
@@ -65,6 +69,7 @@ class Reading:
     """Reads the sources of one assignment, one after another, and passes each attempt with its files to ``keep``.
 
     ``notebooks`` are the names of the assignment's notebooks, which are read before a student's other files.
+    ``numbered`` are the students whose number on the class list has been found in this assignment's files from Moodle.
     """
 
     def __init__(
@@ -74,12 +79,13 @@ class Reading:
         keep: Keep,
         *,
         notebooks: Collection[str],
+        numbered: Iterable[str],
         told: str = "",
         unlisted: bool = False,
     ) -> None:
         self.asked, self.known, self.keep, self.notebooks, self.told = asked, known, keep, notebooks, told
         self.unlisted = unlisted or not known.ids  # without a class list, everybody is taken
-        self.collected = Collected()
+        self.collected, self.numbered = Collected(), set(numbered)
 
     def read(self, source: Path) -> None:
         """Read one folder or zip.
@@ -101,14 +107,36 @@ class Reading:
         of_students = [one for _, one in named if one]
         owners = Owners(of_students, self.known, compared=system == "nbgrader" or several)
         self.collected.notes += owners.notes()
+        unclear = self._unclear(of_students) if system == "moodle" else {}
         for member, one in named:
             if one is None:
                 self._ignore(member.path[-1])
             elif owners.is_forged(one):
                 self._refuse("/".join(member.path[:-1]) or str(member), FORGED.format(one.student, member.owner))
+            elif one.student in unclear:
+                self._refuse(one.student, unclear[one.student])
             elif student := self._student(one, system):
                 groups[student, one.attempt].append(one)
         yield from ((student, files, owners) for (student, _), files in groups.items())
+
+    def _unclear(self, found: Sequence[Found]) -> dict[str, str]:
+        """Return the participants who have only the name of a student that another one has, too, and what to do.
+
+        If no number is on the class list, the download is of another assignment in Moodle, with other numbers.
+        """
+        called: defaultdict[str, set[str]] = defaultdict(set)
+        for one in found:
+            called[self.known.find(one.student, by_name=True)].add(one.student)
+        if numbered := {one.student for one in found} & self.known.ids:
+            self.numbered |= numbered
+            for student in called.keys() & self.numbered:
+                called[student].add(student)
+        return {
+            name: SAME_NAME.format(listed(sorted(names - {name})), student)
+            for student, names in called.items()
+            for name in names
+            if student and len(names) > 1 and not self.known.find(name, by_name=False)
+        }
 
     def _refuse(self, path: str, why: str) -> None:
         """Note once that an attempt is refused, however many files it has."""

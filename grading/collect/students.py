@@ -26,7 +26,7 @@ class KnownStudents:
         Args:
             text: what the system wrote.
             by_name: whether the part before the last underscore is a full name. Moodle numbers its participants anew
-                in each assignment, so that only the name is the same.
+                in each assignment, so that only the name is the same. Several participants may have that name.
         """
         if text in self.ids:
             return text

@@ -7,7 +7,7 @@ https://github.com/moodle/moodle; Blackboard's help on downloading assignments; 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
@@ -71,10 +71,13 @@ def _canvas(member: Member, asked: Asked) -> Found | None:
 
 
 def _moodle(member: Member, asked: Asked) -> Found | None:
-    for part in member.path:
-        if match := MOODLE.fullmatch(part):
-            return Found(match["student"], match["file"] or member.path[-1], member)
-    return None
+    match = in_moodle(member.path)
+    return Found(match["student"], match["file"] or member.path[-1], member) if match else None
+
+
+def in_moodle(path: Iterable[str]) -> re.Match[str] | None:
+    """Return the first part of a path that Moodle named, with the participant as ``student``."""
+    return next(filter(None, map(MOODLE.fullmatch, path)), None)
 
 
 def _blackboard(member: Member, asked: Asked) -> Found | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from grading.collect.attempts import Attempt, Attempts
-from grading.collect.systems import CANVAS, MOODLE
+from grading.collect.systems import CANVAS, in_moodle
 from grading.course import Course
 from grading.csv_file import to_csv
 from grading.exam.window import require_over
@@ -100,7 +100,7 @@ def _for_moodle(course: Course, back: Sequence[Row], came: Mapping[str, Attempt 
     for row in back:
         attempt = came[row.outcome.student]
         paths = attempt.files.values() if attempt and attempt.system == "moodle" else ()
-        matches = [match for path in paths for part in path.split("/") if (match := MOODLE.fullmatch(part))]
+        matches = [match for path in paths if (match := in_moodle(path.split("/")))]
         for name, page in _pages(course, row) if matches else ():
             yield f"{FOLDER.format(matches[0]['student'])}/{name}", page
 
