@@ -50,7 +50,7 @@ class Collected:
         attempts: what came from each student.
         systems: the system that named each source.
         unknown: what the system calls the students who are not on the class list, with how many files each has.
-        refused: the files that cannot be collected, with the reason.
+        refused: the files that cannot be collected, with the reason, as keys, so that each is there once.
         ignored: how many other files there are, by suffix.
         by_name: the students whom Moodle numbers differently here, so that only their names could be matched.
         notes: what else a person should know, one sentence each.
@@ -59,7 +59,7 @@ class Collected:
     attempts: dict[str, list[Attempt]] = field(default_factory=dict)
     systems: dict[str, str] = field(default_factory=dict)
     unknown: Counter[str] = field(default_factory=Counter)
-    refused: list[tuple[str, str]] = field(default_factory=list)
+    refused: dict[tuple[str, str], None] = field(default_factory=dict)
     ignored: Counter[str] = field(default_factory=Counter)
     by_name: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
@@ -139,9 +139,8 @@ class Reading:
         }
 
     def _refuse(self, path: str, why: str) -> None:
-        """Note once that an attempt is refused, however many files it has."""
-        if (path, why) not in self.collected.refused:
-            self.collected.refused.append((path, why))
+        """Note once that a file or an attempt is refused, however many files it has."""
+        self.collected.refused[path, why] = None
 
     def _student(self, found: Found, system: str) -> str:
         """Return the id of the student whose file it is, or "" if the file is not collected."""
@@ -151,7 +150,7 @@ class Reading:
                 self.collected.by_name.add(student)
             return student
         if wrong := wrong_student(found.student):
-            self.collected.refused.append((str(found.member), f"belongs to a student whose name {wrong}"))
+            self._refuse(str(found.member), f"belongs to a student whose name {wrong}")
         elif self.unlisted:
             return found.student
         else:
@@ -210,7 +209,7 @@ class Reading:
                 content = read()
                 if sum(map(len, contents.values())) + len(content) > MAX_ATTEMPT_BYTES:
                     more = f"is left out, because the student's files have more than {MAX_ATTEMPT_BYTES} bytes"
-                    self.collected.refused.append((str(found.member), more))
+                    self._refuse(str(found.member), more)
                 elif content and content not in contents.values():
                     new = _free(_file_name(name), contents)
                     contents[new], where[new] = content, str(found.member)
@@ -247,7 +246,7 @@ class Reading:
         try:
             packed = inside(self._content(found.member))
         except RefusedMemberError as why:
-            self.collected.refused.append((str(found.member), str(why)))
+            self._refuse(str(found.member), str(why))
             return
         for member in sorted(packed, key=lambda one: self._order(one.path[-1])):
             if NOTEBOOK_NAME.search(member.path[-1]):
@@ -257,7 +256,7 @@ class Reading:
         try:
             return member.read()
         except RefusedMemberError as why:
-            self.collected.refused.append((f"{within}: {member}" if within else str(member), str(why)))
+            self._refuse(f"{within}: {member}" if within else str(member), str(why))
             return b""
 
     def _ignore(self, name: str) -> None:
