@@ -24,6 +24,7 @@ MISFIT = re.compile(
     r"|their widths D=\d+ and D=\d+ must be equal|it must broadcast to them"
 )
 
+MAX_PRINTED = 200  # characters of an answer
 DOUBLE_BYTES = np.dtype(np.float64).itemsize
 
 
@@ -63,7 +64,10 @@ def describe_difference(exercise: Exercise, case: Case, answer: Answer, expected
 
 
 def _plain(x: NDArray[Any]) -> str:
-    return str(x.item() if x.ndim == 0 else tuple(x.tolist()))
+    if x.size > MAX_PRINTED:  # a number takes at least a character, so this is not even converted
+        return f"an array of shape {x.shape}"
+    text = str(x.item() if x.ndim == 0 else tuple(x.tolist()))
+    return text if len(text) <= MAX_PRINTED else f"{text[: MAX_PRINTED - 1]}…"
 
 
 def _plural(text: str, expected: Answer) -> str:

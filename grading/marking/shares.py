@@ -6,6 +6,7 @@ need only their files.
 """
 
 import json
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,11 +15,12 @@ from random import Random
 from secrets import randbits, token_hex
 
 from grading._untyped import notebook_of
+from grading.class_report.student_code import MAX_EXECUTED_NOTEBOOK_BYTES
 from grading.course import Course, GradingError
 from grading.csv_file import read_csv, to_csv
 from grading.marking.rubric import Criterion, rubrics, title
 from grading.outcome import plain
-from grading.repair.files import MAX_NOTEBOOK_BYTES
+from grading.repair.messages import printable
 from grading.report import cell, rows
 from grading.run_state import lock
 from grading.safe_files import PRIVATE_MODE
@@ -27,6 +29,7 @@ from grading.text import counted, points
 
 TITLES = ("answer", "question", "text", "points possible", "mark", "comment")
 MAX_SHARES_BYTES = 50_000_000
+NOT_READ = "[This answer could not be read. Ask for it.]"
 MAX_TEXT = 20_000  # characters of an answer in an assistant's file; a cell of a spreadsheet holds 32,767
 
 
@@ -145,7 +148,7 @@ def _file(
 ) -> str:
     lines: list[Iterable[object]] = [TITLES]
     for share in sorted(shares, key=lambda share: (share.question, share.code)):  # random codes give a random order
-        text = _cut(texts.get((share.student, share.question), ""))
+        text = _cut(texts.get((share.student, share.question), NOT_READ))
         parts = [(title(share.question, one), one.points) for one in criteria.get(share.question, ())]
         for i, (asked, most) in enumerate(parts or [(share.question, share.most)]):
             lines.append(map(cell, (share.code, asked, "" if i else text, points(most), "", "")))
@@ -160,12 +163,17 @@ def _cut(text: str) -> str:
 
 
 def _texts(course: Course, assignment: str, students: set[str]) -> dict[tuple[str, str], str]:
-    """Return the answers by student and question, as they were graded."""
-    found = {}
-    for student in students:
+    """Return the answers by student and question, as they were graded, and warn of those that cannot be read."""
+    found = dict[tuple[str, str], str]()
+    for student in sorted(students):
         folder = course.autograded(student, assignment)
         for name in course.files.names(folder, ".ipynb"):
-            for one in notebook_of(course.files.read(folder / name, MAX_NOTEBOOK_BYTES)).cells:
-                if question := one.metadata.get("nbgrader", {}).get("grade_id"):
-                    found[student, question] = str(one.source)
+            try:
+                cells = notebook_of(course.files.read(folder / name, MAX_EXECUTED_NOTEBOOK_BYTES)).cells
+                answers = {one.metadata.get("nbgrader", {}).get("grade_id"): str(one.source) for one in cells}
+            except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
+                said = f"{folder / name} cannot be read, so these answers are missing: {printable(str(error), 200)}"
+                print(f"warning: {plain(student)}: {said}", file=sys.stderr)
+                continue
+            found |= {(student, question): text for question, text in answers.items() if question}
     return found

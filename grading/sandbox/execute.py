@@ -10,7 +10,7 @@ from typing import Any
 from grading.sandbox.failures import HostLostError, StoppedError
 from grading.sandbox.host import Host
 from grading.sandbox.mutation import run_rounds
-from grading.sandbox.outputs import add_output
+from grading.sandbox.outputs import CellOutputs
 from grading.sandbox.submission_process import SubmissionProcess
 from grading.sandbox.withheld import ALL_WITHHELD, parts, withheld
 from grading.task import Answered, Probe, Result, Step, Task
@@ -130,14 +130,15 @@ class _Run:
             self._run(process, i, step.source)
 
     def _run(self, process: SubmissionProcess, i: int, source: str) -> None:
-        outputs = self.result.outputs[i] = []
         most = min(2 * self.task.limits.cell_output, self.room)
+        outputs = CellOutputs(most)
+        self.result.outputs[i] = outputs.shown
         try:
             for message in process.ask({"run": source}, most):
-                if not add_output(outputs, message.get("output")):
+                if not outputs.add(message.get("output")):
                     self.result.cut.add(i)
         finally:
-            self.room -= most - process.left
+            self.room -= max(most - process.left, outputs.size)
         if process.cut:
             self.result.cut.add(i)
 

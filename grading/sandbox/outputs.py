@@ -1,5 +1,6 @@
 """The outputs of a cell, made from what its process sends: bounded, and only in forms that notebooks know."""
 
+import json
 from typing import Any
 
 from grading.sandbox.failures import StoppedError
@@ -15,32 +16,65 @@ MIME_BUNDLES = ("display_data", "execute_result", "update_display_data")
 Output = dict[str, Any]
 
 
-def add_output(outputs: list[Output], sent: Any) -> bool:
-    """Add an output to those of a cell, in the notebook format. Return False if there are too many.
+class CellOutputs:
+    """The outputs of a cell, in the notebook format, which take at most ``most`` bytes.
 
-    Raises:
-        StoppedError: what was sent is not an output.
+    What counts is what is stored: an update is sent once, and changes every display with its id.
+
+    Attributes:
+        shown: the outputs.
+        size: how many bytes they take.
     """
-    output = _checked(sent)
-    kind = output["output_type"]
-    if kind == "clear_output":
-        outputs.clear()
-    elif kind == "update_display_data":
-        _update(outputs, output)
-    elif kind == "stream" and outputs and outputs[-1].get("name") == output["name"]:  # only streams have a name
-        outputs[-1]["text"] += output["text"]
-    elif len(outputs) < MAX_OUTPUTS:
-        outputs.append(output)
-    else:
-        return False
-    return True
+
+    def __init__(self, most: int) -> None:
+        self.shown: list[Output] = []
+        self.size, self._most = 0, most
+        self._sizes: list[int] = []  # of each output
+
+    def add(self, sent: Any) -> bool:
+        """Add an output. Return False if there are too many, or if they would be too large.
+
+        Raises:
+            StoppedError: what was sent is not an output.
+        """
+        output = _checked(sent)
+        kind = output["output_type"]
+        if kind == "clear_output":
+            self.shown.clear()
+            self._sizes.clear()
+            self.size = 0
+            return True
+        if kind == "update_display_data":
+            return self._update(output)
+        size = _size(output)
+        continues = kind == "stream" and bool(self.shown) and self.shown[-1].get("name") == output["name"]
+        if self.size + size > self._most or (len(self.shown) >= MAX_OUTPUTS and not continues):
+            return False
+        if continues:  # only streams have a name
+            self.shown[-1]["text"] += output["text"]
+            self._sizes[-1] += size
+        else:
+            self.shown.append(output)
+            self._sizes.append(size)
+        self.size += size
+        return True
+
+    def _update(self, output: Output) -> bool:
+        """Give earlier displays with the same id their new content, unless they would be too large."""
+        name = output["display_id"]
+        same = [i for i, one in enumerate(self.shown) if one.get("display_id") == name is not None]
+        size = _size(output)
+        more = sum(size - self._sizes[i] for i in same)
+        if self.size + more > self._most:
+            return False
+        self.size += more
+        for i in same:
+            self.shown[i]["data"], self._sizes[i] = output["data"], size
+        return True
 
 
-def _update(outputs: list[Output], output: Output) -> None:
-    """Give earlier displays with the same id their new content."""
-    for shown in outputs:
-        if shown.get("display_id") == output["display_id"] is not None:
-            shown["data"] = output["data"]
+def _size(output: Output) -> int:
+    return len(json.dumps(output))
 
 
 def _checked(sent: Any) -> Output:

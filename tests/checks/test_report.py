@@ -406,3 +406,12 @@ def _statements(function):
         return []
     body = [node for node in getattr(tree.body[0], "body", []) if not isinstance(node, ast.Expr)]
     return [line.strip() for node in body for line in ast.unparse(node).split("\n")]
+
+
+@pytest.mark.parametrize(("n", "shown"), [(100, "…, not"), (1_000, "is an array of shape (1000,), not")])
+def test_a_report_shows_the_beginning_of_a_long_answer_or_only_its_shape(n, shown):
+    for name in ("attention_shapes", "attention_cost"):
+        report = examine(name, lambda *arguments: ((7,) * n,) * 2, seed=1)
+        assert shown in report.headline()
+        assert len(report.headline()) < 300
+        assert len(report.message) < 2_000

@@ -17,6 +17,7 @@ from grading.marking.shares import Share, divide, folder_of, read_shares
 from grading.marking.take import take
 from grading.outcome import Outcome
 from grading.release import register
+from grading.repair.files import MAX_NOTEBOOK_BYTES
 from grading.report import rows
 from grading.run_state import RunState
 from grading.student_data.erase import erase
@@ -117,6 +118,19 @@ def test_a_long_answer_is_cut_in_the_files_and_keeps_nobodys_marks_from_being_ta
     assert csv.field_size_limit() == before
     assert {share.student for share in read_shares(course, ASSIGNMENT).values()} == {*STUDENTS} - {"student1"}
     assert len(lines.read_text().splitlines()) == 14  # the titles, 9 answers of a line, and one of 4 lines
+
+
+def test_a_large_notebook_is_read_and_one_that_cannot_be_read_is_named(course, capsys):
+    large, broken = (course.autograded(f"student{n}", ASSIGNMENT) / "first.ipynb" for n in (0, 1))
+    large.write_bytes(large.read_bytes() + b" " * MAX_NOTEBOOK_BYTES)
+    broken.write_text("{")
+    divide(course, ASSIGNMENT, ["mary"], "student", 0)
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert warning.startswith("warning: student1: ")
+    codes = {share.code: share.student for share in read_shares(course, ASSIGNMENT).values()}
+    texts = {codes[line["answer"]]: line["text"] for line in table(course, "mary") if line["question"] == "essay"}
+    read = {student: f"'=HYPERLINK({student})" for student in STUDENTS}
+    assert texts == read | {"student1": "[This answer could not be read. Ask for it.]"}
 
 
 def test_marks_are_written_once_with_their_author_and_second_marks_only_compared(course):

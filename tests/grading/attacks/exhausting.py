@@ -276,6 +276,10 @@ for fd in opened: os.close(fd)
     _cell("displays-too-much", "displays thousands of things", """from IPython.display import HTML, display
 for n in range(400): display(HTML(f"<b>{n}</b>" * 200))
 """, "output-limit", base="right"),
+    _cell("updates-many-displays", "displays something five hundred times under one id, and updates it once with large content", """from IPython.display import display, update_display
+for _ in range(500): display(0, display_id="a")
+update_display("x" * 50_000, display_id="a")
+""", "output-limit", base="right"),
     _cell("large-repr", "shows an object whose text is endless",
           "class R:\n    def __repr__(self): return 'x' * 50_000_000\nR()", "output-limit", "graded", base="right", harmless=True),
     _cell("large-error", "raises an error whose text is endless", "raise ValueError('x' * 50_000_000)", "student-error",
