@@ -70,7 +70,7 @@ def _text(file: Path, most: int, what: str) -> str:
 
 @contextmanager
 def _cells_up_to(most: int) -> Iterator[None]:
-    """Let cells have this many characters for the length of a `with` block, and not only 131,072."""
+    """Set how many characters a cell may have, by default 131,072, for the length of a `with` block."""
     before = csv.field_size_limit(most)
     try:
         yield

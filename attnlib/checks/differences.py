@@ -64,7 +64,7 @@ def describe_difference(exercise: Exercise, case: Case, answer: Answer, expected
 
 
 def _plain(x: NDArray[Any]) -> str:
-    if x.size > MAX_PRINTED:  # a number takes at least a character, so this is not even converted
+    if x.size > MAX_PRINTED:  # each takes at least one character, so the text would be too long
         return f"an array of shape {x.shape}"
     text = str(x.item() if x.ndim == 0 else tuple(x.tolist()))
     return text if len(text) <= MAX_PRINTED else f"{text[: MAX_PRINTED - 1]}…"

@@ -71,8 +71,8 @@ def members(source: Path, refuse: Callable[[str, str], None]) -> Iterator[list[M
 
     Args:
         source: the folder or the zip.
-        refuse: is told the name of each folder in the source that has too many files, and that it does. Students can
-            write to nbgrader's exchange, and none of them may keep the others from being collected.
+        refuse: called with the name of each folder in the source that has too many files, and with the reason. Students
+            can write to nbgrader's exchange, and none of them may keep the others' work from being collected.
 
     Raises:
         GradingError: it is neither, or all of it has too many files.
@@ -119,7 +119,7 @@ def _of_folder(root: Path, refuse: Callable[[str, str], None]) -> Iterator[Membe
 
 
 def _paths(root: Path) -> dict[str, list[Path]]:
-    """Return the files by the folder of the root that they are in, or "". A folder is left once it has too many."""
+    """Return the files by their top-level folder, or "" for those in none. A folder with too many is not finished."""
     found = defaultdict[str, list[Path]](list)
     for folder, folders, names in os.walk(root, followlinks=False):
         parts = Path(folder).relative_to(root).parts

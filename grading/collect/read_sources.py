@@ -31,11 +31,12 @@ WRONG_TIME = (
 )
 FUTURE = "{}: the time of submission, {}, is in the future. The time that counts is {}, when the file was written"
 LEFT_OUT = (
-    "{} handed in too many files: `collect` keeps {}, first those named as in the assignment, and leaves out {}: {}"
+    "{} handed in too many files: `collect` keeps {}, starting with those named as in the assignment, and leaves out "
+    "{}: {}"
 )
 MAX_DELAY = timedelta(minutes=1)  # between the time of a submission to the exchange and the end of the copying
 MAX_NAME = 100  # bytes of a file's name, before the suffix
-MAX_OPENED = 50  # files of an attempt: more than are kept, as some may be refused, or be copies of others
+MAX_OPENED = 50  # files of an attempt that are opened; more than are kept, since some may be refused or be copies
 BAD_NAME = (ENAMETOOLONG, EILSEQ, EINVAL)  # errors with which file systems refuse a name
 MAX_ATTEMPT_BYTES = 3 * MAX_NOTEBOOK_BYTES
 
@@ -183,7 +184,7 @@ class Reading:
             self.collected.attempts.setdefault(student, []).append(attempt)
 
     def _kept(self, attempt: Attempt, contents: Mapping[str, bytes], member: Member) -> bool:
-        """Keep an attempt, and return whether that was possible. A full disk, say, concerns everybody, and stops us."""
+        """Keep an attempt, and return whether that was possible. A full disk concerns everybody, so it is raised."""
         try:
             self.keep(attempt, contents)
         except OSError as error:

@@ -29,7 +29,7 @@ from grading.text import counted, points
 
 TITLES = ("answer", "question", "text", "points possible", "mark", "comment")
 MAX_SHARES_BYTES = 50_000_000
-NOT_READ = "[This answer could not be read. Ask for it.]"
+NOT_READ = "[This answer could not be read. Ask the instructor for it.]"
 MAX_TEXT = 20_000  # characters of an answer in an assistant's file; a cell of a spreadsheet holds 32,767
 
 
@@ -158,8 +158,8 @@ def _file(
 def _cut(text: str) -> str:
     if len(text) <= MAX_TEXT:
         return text
-    rest = f"These are the first {MAX_TEXT} of {len(text)} characters. If you need the others, ask for them"
-    return f"{text[:MAX_TEXT]}\n[{rest}.]"
+    shown = f"Only the first {MAX_TEXT} of {len(text)} characters are shown"
+    return f"{text[:MAX_TEXT]}\n[{shown}. Ask the instructor for the rest.]"
 
 
 def _texts(course: Course, assignment: str, students: set[str]) -> dict[tuple[str, str], str]:

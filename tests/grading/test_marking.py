@@ -108,7 +108,7 @@ def test_a_long_answer_is_cut_in_the_files_and_keeps_nobodys_marks_from_being_ta
     divide(course, ASSIGNMENT, ["mary"], "student", 0)
     (text,) = (line["text"] for line in table(course, "mary") if "x" * 100 in line["text"])
     assert text.startswith("'=1\n'=2\r'@3\nxxx")
-    assert text.endswith("x\n[These are the first 20000 of 140009 characters. If you need the others, ask for them.]")
+    assert text.endswith("x\n[Only the first 20000 of 140009 characters are shown. Ask the instructor for the rest.]")
     assert len(text) < 20_100
     lines = fill_in(course, "mary", lambda share: 1)
     lines.write_bytes(lines.read_bytes().replace(text.encode(), essay.encode()))  # somebody pasted the whole answer
@@ -130,7 +130,7 @@ def test_a_large_notebook_is_read_and_one_that_cannot_be_read_is_named(course, c
     codes = {share.code: share.student for share in read_shares(course, ASSIGNMENT).values()}
     texts = {codes[line["answer"]]: line["text"] for line in table(course, "mary") if line["question"] == "essay"}
     read = {student: f"'=HYPERLINK({student})" for student in STUDENTS}
-    assert texts == read | {"student1": "[This answer could not be read. Ask for it.]"}
+    assert texts == read | {"student1": "[This answer could not be read. Ask the instructor for it.]"}
 
 
 def test_marks_are_written_once_with_their_author_and_second_marks_only_compared(course):
