@@ -1,6 +1,7 @@
 """How the checks judge answers that they have not seen: how many wrong ones they name, how many right ones they refuse.
 
-Give files whose ``ANSWERS`` is a list of (exercise, backend, label, "right" or "wrong", implementation, what is wrong):
+Give files whose ``ANSWERS`` is a list of (exercise, backend, label, "right" or "wrong", implementation, what is wrong).
+``UNASKED``, where there is one, maps an exercise to the optional argument that their notebook does not ask for.
 
     python benchmarks/reader_answers.py FILE...              the figures
     python benchmarks/reader_answers.py --list FILE...       and, for each answer, what is wrong and what the checks say
@@ -29,8 +30,10 @@ def main() -> None:
     options = parser.parse_args()
     counted: Counter[str] = Counter()
     for file in options.files:
-        for name, backend, label, kind, implementation, wrong in answers(file):
-            report = examine(name, implementation, backend=backend, seed=options.seed)
+        module = imported(file)
+        unasked = getattr(module, "UNASKED", {})
+        for name, backend, label, kind, implementation, wrong in module.ANSWERS:
+            report = examine(name, implementation, backend=backend, seed=options.seed, unasked=unasked.get(name))
             counted[outcome(kind, report)] += 1
             if options.list and outcome(kind, report) != "right and passed":
                 print(f"{outcome(kind, report)}: {file.stem}: {name} ({backend}), {label}: {wrong}\n    {said(report)}")
@@ -38,15 +41,14 @@ def main() -> None:
         print(f"{number:5} {what}")
 
 
-def answers(file: Path) -> list[tuple[Any, ...]]:
-    """Return the answers that a file defines."""
+def imported(file: Path) -> Any:
+    """Return the module with the answers of a file."""
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = sys.modules[file.stem] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found: list[tuple[Any, ...]] = module.ANSWERS
-    return found
+    return module
 
 
 def outcome(kind: str, report: Report) -> str:

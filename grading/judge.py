@@ -72,10 +72,9 @@ class Judge:
                 exercise.plain,
                 graded_cell.backend,
                 exercise.forbidden,
-                exercise.optional,
+                exercise.ungraded_options,
                 {name: [_encoded(exercise, case) for case in each.cases] for name, each in evaluations.items()},
                 {name: [sorted(each.needs(case)) for case in each.cases] for name, each in evaluations.items()},
-                exercise.ungraded_options,
             )
         return self._probes[key]
 

@@ -14,10 +14,10 @@ class Probe:
     """What is asked of a student's answer instead of running a graded cell.
 
     ``exercise`` is the exercise's name, which the box is not told. ``cases`` holds the encoded inputs for each backend;
-    ``optional`` says which optional arguments an implementation must have for a case to apply. A case that needs one of
-    ``unasked`` costs nothing, whatever it does. The probe of a multiple-choice question has no cases. If there is a
-    ``target``, the expression is a list of tests of it, and ``seed`` says which implementations they are run against;
-    the box is told neither.
+    ``unasked`` are the optional arguments that the task does not ask for, and ``needs`` lists those among them that an
+    implementation must have for a case to apply. A case that needs one costs nothing, whatever it does. The probe of a
+    multiple-choice question has no cases. If there is a ``target``, the expression is a list of tests of it, and
+    ``seed`` says which implementations they are run against; the box is told neither.
     """
 
     expression: str
@@ -26,10 +26,9 @@ class Probe:
     plain: bool = False
     backend: str = ""
     forbidden: tuple[str, ...] = ()
-    extras: tuple[str, ...] = ()
-    cases: dict[str, list[Any]] = field(default_factory=dict)
-    optional: dict[str, list[list[str]]] = field(default_factory=dict)
     unasked: tuple[str, ...] = ()
+    cases: dict[str, list[Any]] = field(default_factory=dict)
+    needs: dict[str, list[list[str]]] = field(default_factory=dict)
     target: str = ""
     seed: int = 0
 

@@ -134,7 +134,7 @@ class Evaluation:
         return replace(report, kept=kept)
 
     def _asked_of(self, implementation: Implementation) -> list[int]:
-        return self.asked({name for name in self.exercise.optional if has_argument(implementation, name)})
+        return self.asked({name for name in self.exercise.ungraded_options if has_argument(implementation, name)})
 
     def _answers(self, implementation: Implementation, asked: list[int]) -> dict[int, Answer]:
         return {i: call_submission(implementation, self.cases[i], self.exercise, backend=self.backend) for i in asked}
@@ -144,12 +144,12 @@ class Evaluation:
         return self.exercise.grades(self.cases[i])
 
     def asked(self, has: Set[str]) -> list[int]:
-        """Return which cases are for an implementation that has these of the optional arguments."""
+        """Return which cases are for an implementation that has these of the arguments that are not asked for."""
         return [i for i, case in enumerate(self.cases) if self.needs(case) <= has]
 
     def needs(self, case: Case) -> set[str]:
-        """Return the arguments of a case that an implementation may lack."""
-        return set(self.exercise.optional) & (case.options.keys() | case.setup.keys())
+        """Return the arguments of a case that an implementation may lack at no cost."""
+        return set(self.exercise.ungraded_options) & (case.options.keys() | case.setup.keys())
 
     def report(self, answers: dict[int, Answer]) -> Report:
         """Judge the answers to all cases that were asked, by their number.

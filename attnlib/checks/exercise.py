@@ -92,11 +92,12 @@ class Exercise:
         advice: the hint for a mistake that is not known.
         inputs: yields the cases.
         mistakes: the known mistakes.
-        graded_options: optional arguments that one notebook asks for and another does not. Cases with one of them are
-            only for implementations that have an argument of that name. A notebook that does not ask for one of them
-            says so: ``check(…, unasked="need_weights")``.
-        ungraded_options: optional arguments that no notebook asks for. Cases with one of them are never graded: what is
-            wrong there becomes a remark.
+        graded_options: optional arguments that one notebook asks for and another does not. Cases with one of them count
+            like all others, except in a notebook that does not ask for it and says so:
+            ``check(…, unasked="need_weights")``.
+        ungraded_options: optional arguments that no notebook asks for. Cases with one of them are only for
+            implementations that have an argument of that name, and are never graded: what is wrong there becomes a
+            remark.
         call: how an implementation is called; for a class, that takes more than one call.
         call_exact: how the reference and the known mistakes are called if their results are random: in a way that
             returns what the results of ``call`` approach. ``None`` means that they are called like everything else.
@@ -137,11 +138,6 @@ class Exercise:
     gradients_required: bool = False
     analytic_gradients: Callable[[Arguments, Arguments, Arguments], NamedGradients] | None = None
     solved_by: tuple[str, ...] = ()
-
-    @property
-    def optional(self) -> tuple[str, ...]:
-        """The arguments that an implementation may lack."""
-        return (*self.graded_options, *self.ungraded_options)
 
     def grades(self, case: Case) -> bool:
         """Tell whether a case counts: it has none of the arguments that no notebook asks for."""

@@ -150,7 +150,7 @@ def _send_probe(process: SubmissionProcess, probe: Probe, answered: Answered) ->
         for message in _answers(process, {"evaluate": probe.expression, "nonce": nonce}, nonce):
             answered.facts = message
         return
-    inspect = {"expression": probe.expression, "extras": probe.extras}
+    inspect = {"expression": probe.expression, "unasked": probe.unasked}
     for message in _answers(process, {"inspect": inspect, "nonce": nonce}, nonce):
         answered.facts = message
     if answered.facts and not answered.facts.get("error") and answered.facts.get("callable") is True:
@@ -167,7 +167,7 @@ def _call(probe: Probe, facts: dict[str, Any]) -> dict[str, Any]:
     """Return the request to call an implementation on the cases that suit its arguments."""
     backend = "torch" if facts.get("module") is True and "torch" in probe.cases else probe.backend
     has = facts["has"] if isinstance(facts.get("has"), list) else []
-    numbered = enumerate(zip(probe.cases[backend], probe.optional[backend], strict=True))
+    numbered = enumerate(zip(probe.cases[backend], probe.needs[backend], strict=True))
     cases = [(i, case) for i, (case, needs) in numbered if all(name in has for name in needs)]
     facts["backend"] = backend
     settings = {"call": probe.call, "plain": probe.plain, "forbidden": probe.forbidden}
@@ -182,8 +182,8 @@ def _stopped_beyond_the_task(probe: Probe, answered: Answered | None, stop: Stop
     if stop.verdict is Verdict.TAMPERED or answered is None or "backend" not in (answered.facts or {}):
         return False
     numbers = {number for number, _ in _call(probe, answered.facts or {})["cases"]}
-    needs = probe.optional[str((answered.facts or {})["backend"])]
-    beyond = {number for number in numbers if not set(needs[number]).isdisjoint(probe.unasked)}
+    needs = probe.needs[str((answered.facts or {})["backend"])]
+    beyond = {number for number in numbers if needs[number]}
     return bool(beyond) and numbers - beyond <= answered.answers.keys()
 
 

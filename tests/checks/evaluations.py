@@ -8,13 +8,13 @@ from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.evaluation import Evaluation, Report
 
 
-def examine_again(name, implementation, backend, seed) -> Report:
+def examine_again(name, implementation, backend, seed, unasked=None) -> Report:
     """Examine an implementation as `attnlib.checks.examine` does, with the evaluation of the one before."""
     if isinstance(implementation, type) and issubclass(implementation, torch.nn.Module):
         backend = "torch"
-    return _evaluation(name, backend, seed).of(implementation)
+    return _evaluation(name, backend, seed, unasked).of(implementation)
 
 
 @functools.lru_cache(maxsize=8)  # the answers to an exercise follow each other
-def _evaluation(name: str, backend: str, seed: int) -> Evaluation:
-    return Evaluation(CATALOGUE[name], backend, seed)
+def _evaluation(name: str, backend: str, seed: int, unasked: str | None) -> Evaluation:
+    return Evaluation(CATALOGUE[name].without(unasked), backend, seed)

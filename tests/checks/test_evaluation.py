@@ -118,7 +118,7 @@ def test_a_remark_waits_until_all_that_is_asked_for_is_right():
     assert not any("mask" in name for name in report.failure.others)
 
 
-def test_an_argument_that_one_notebook_asks_for_counts_where_there_is_one():
+def test_an_argument_that_one_notebook_asks_for_counts_there_and_leaving_it_out_earns_nothing_more():
     class Alone(Attention):
         def forward(self, query, key=None, value=None, *, need_weights=False):
             return super().forward(query, key, value)
@@ -127,8 +127,12 @@ def test_an_argument_that_one_notebook_asks_for_counts_where_there_is_one():
         def forward(self, query, key=None, value=None):
             return super().forward(query, key, value)
 
-    assert 0 < examine("MultiHeadAttention", Alone, seed=0).score < 1
-    assert examine("MultiHeadAttention", Without, seed=0).score == 1
+    reports = [examine("MultiHeadAttention", kind, seed=0) for kind in (Alone, Without)]
+    # The gradients, which are right, weigh as much as the criteria 4 + 1 + 1 + 1 + 1, of which the weights are one.
+    assert [report.score for report in reports] == [15 / 16] * 2
+    assert "need_weights" in reports[1].title
+    other = examine("MultiHeadAttention", Without, seed=0, unasked="need_weights")
+    assert (other.score, other.remark) == (1, None)
 
 
 def test_an_argument_that_this_notebook_does_not_ask_for_costs_nothing():
@@ -186,7 +190,8 @@ def test_points_hang_on_what_is_asked_of_everybody_or_by_a_notebook(name):
     exercise = CATALOGUE[name]
     cases = list(exercise.inputs(np.random.default_rng(0)))
     assert set(exercise.rubric) == {case.criterion for case in cases if exercise.grades(case)}
-    optional = {c.criterion for c in cases if set(exercise.optional) & (c.options.keys() | c.setup.keys())}
+    options = {*exercise.graded_options, *exercise.ungraded_options}
+    optional = {c.criterion for c in cases if options & (c.options.keys() | c.setup.keys())}
     assert next(iter(exercise.rubric)) not in optional, "the first criterion is asked of everybody"
 
 

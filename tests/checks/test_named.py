@@ -18,7 +18,8 @@ REPORTED = 5  # with each seed, a report is written of every fifth mistake, and 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_a_known_mistake_fails_and_is_named_as_itself_whatever_the_seed(name, seeds):
     exercise, scores = CATALOGUE[name], {}
-    has = {one.id: {n for n in exercise.optional if has_argument(one.implementation, n)} for one in exercise.mistakes}
+    options = exercise.ungraded_options
+    has = {one.id: {n for n in options if has_argument(one.implementation, n)} for one in exercise.mistakes}
     for seed in seeds:
         evaluation = Evaluation(exercise, exercise.backends[0], seed)
         assert not confused(evaluation, has), f"seed {seed}"

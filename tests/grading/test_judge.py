@@ -32,10 +32,10 @@ def answered(graded_cell: GradedCell, implementation, judge: Judge, backend: str
     """Answer as the box does, in this process."""
     exercise = graded_cell.exercise
     asked = judge.probe(graded_cell)
-    has = [name for name in asked.extras if has_argument(implementation, name)]
+    has = [name for name in asked.unasked if has_argument(implementation, name)]
     answers = {}
     for i, encoded in enumerate(asked.cases[backend]):
-        if set(asked.optional[backend][i]) <= set(has):
+        if set(asked.needs[backend][i]) <= set(has):
             case = codec.decode(encoded)
             answer = call_submission(implementation, Case(**case), exercise, backend=backend)
             arrays = {name: codec.encode(x) for name, x in answer.arrays.items()}

@@ -92,7 +92,7 @@ class Answers:
             "callable": callable(self._implementation),
             "kind": type(self._implementation).__name__[:MAX_ANSWER_TEXT],
             "module": is_class and issubclass(self._implementation, torch.nn.Module),
-            "has": [name for name in wanted["extras"] if error is None and self._has_argument(name)],
+            "has": [name for name in wanted["unasked"] if error is None and self._has_argument(name)],
         }
         self._send({"nonce": nonce, "error": error, **facts})
 

@@ -336,11 +336,12 @@ class Plain(Layers):
         return (out, weights) if need_weights else out
 
 
-@style("MultiHeadAttention", "without need_weights")
-class WithoutWeights(Layers):
-    def forward(self, query, key=None, value=None):
+@style("MultiHeadAttention", "attnlib.scaled_dot_product_attention, the weights as attention over an identity")
+class OverIdentity(Layers):
+    def forward(self, query, key=None, value=None, *, need_weights=False):
         q, k, v = (split_stack(x, self.num_heads) for x in self.projected(query, key, value))
-        return self.out_proj(merge_concatenate(attnlib.scaled_dot_product_attention(q, k, v)))
+        out = self.out_proj(merge_concatenate(attnlib.scaled_dot_product_attention(q, k, v)))
+        return (out, attnlib.scaled_dot_product_attention(q, k, np.eye(k.shape[-2]))) if need_weights else out
 
 
 @style("MultiHeadAttention", "a class of its own, with __call__ and a dictionary of parameters")
@@ -437,11 +438,12 @@ class TorchPlain(FourLayers):
         return (out, weights) if need_weights else out
 
 
-@style("MultiHeadAttention", "F.scaled_dot_product_attention, without need_weights", backend="torch")
+@style("MultiHeadAttention", "F.scaled_dot_product_attention, the weights on demand", backend="torch")
 class TorchFused(FourLayers):
-    def forward(self, query, key=None, value=None):
-        context = F.scaled_dot_product_attention(*self.heads(query, key, value))
-        return self.out_proj(context.transpose(1, 2).flatten(2))
+    def forward(self, query, key=None, value=None, *, need_weights=False):
+        q, k, v = self.heads(query, key, value)
+        out = self.out_proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+        return (out, torch.softmax(q @ k.mT / self.head_dim**0.5, dim=-1)) if need_weights else out
 
 
 @style("MultiHeadAttention", "masks with masked_fill, and dropout", backend="torch")
