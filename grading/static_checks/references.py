@@ -16,9 +16,11 @@ from grading.static_checks.scopes import (
     Function,
     Scope,
     bind_all,
+    branches,
     children,
     constant_text,
     declared_global,
+    defaults,
     library_path,
     path_of,
     refers_to,
@@ -34,7 +36,12 @@ WORD_TOKEN = re.compile(
 )
 IMPORT_STATEMENT = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+)?import[ \t]+([^#\n]+)", re.MULTILINE)
 DEFINED_NAME = re.compile(r"^[ \t]*(?:(?:async[ \t]+)?def|class)[ \t]+(\w+)|^(\w+)[ \t]*=[^=]", re.MULTILINE)
-LIBRARY_PATH = re.compile(r"site-packages|dist-packages|attnlib[/\\]|[/\\]attnlib")
+TELLING_TEXT = re.compile(  # the location of a library, the grader's modules, and attributes that Python reserves
+    r"site-packages|dist-packages|attnlib[/\\]|[/\\]attnlib|grading[./\\]sandbox|solver_guard|^__\w+__$"
+)
+# Functions that neither return nor keep their first argument.
+LOOKING = ("dir", "getattr", "hasattr", "help", "id", "isinstance", "print", "repr", "str", "type", "vars")
+LOOKING_PATHS = tuple(f"builtins.{name}" for name in LOOKING)
 
 Kind = Literal["use", "value", "module", "from", "patch", "computed", "text", "magic", "length"]
 
@@ -43,10 +50,10 @@ Kind = Literal["use", "value", "module", "from", "patch", "computed", "text", "m
 class Reference:
     """Something that code refers to: a path such as ``attnlib.softmax`` or ``?.softmax``, and in which way.
 
-    ``kind`` is ``use``; ``value`` for a name that stands alone; ``module`` for ``import x`` and ``from`` for
-    ``from x import y``; ``patch`` for an assignment to it; ``computed`` for an attribute of it whose name is computed;
-    ``text`` for a string with a path in it; ``magic`` for a line that only IPython understands; ``length`` for a cell
-    that is too long to be read to its end.
+    ``kind`` is ``use``; ``value`` if it may become part of something else, such as a list, in which it is not followed;
+    ``module`` for ``import x`` and ``from`` for ``from x import y``; ``patch`` for an assignment to it; ``computed``
+    for an attribute of it whose name is computed; ``text`` for a string that names a file, a module or an attribute;
+    ``magic`` for a line that only IPython understands; ``length`` for a cell that is too long to be read to its end.
     """
 
     line: int
@@ -130,6 +137,7 @@ class _Reader:
         self.found, self.notebook = Statement(cell), notebook
         self.waiting: list[tuple[ast.AST, Scope]] = []
         self.walked: set[int] = set()  # nodes whose path is part of one that has been noted
+        self.followed: set[int] = set()  # nodes whose value is not passed on, or only to a name that stands for it
 
     def read(self, statement: ast.stmt) -> Statement:
         """Return what the statement binds, uses and refers to."""
@@ -157,13 +165,27 @@ class _Reader:
                 return self._attribute(node, scope)
             case ast.Import() | ast.ImportFrom():
                 return self._import(node)
+        self._look(node, scope)
+        return self._wait(children(node), scope)
+
+    def _look(self, node: ast.AST, scope: Scope) -> None:
+        """Note what a node refers to before its parts are visited."""
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if not scope.of_class:
+                self._follow(name, value, scope, scope)
+            case ast.Compare(left=left, comparators=others):
+                self.followed.update(map(id, (left, *others)))
             case ast.Call():
                 self._call(node, scope)
             case ast.Subscript():
                 self._subscript(node, scope)
-            case ast.Constant(value=str(text)) if LIBRARY_PATH.search(text):
+            case ast.Constant(value=str(text)) if TELLING_TEXT.search(text):
                 self._note(node, text, "text")
-        return self._wait(children(node), scope)
+
+    def _follow(self, name: str, value: ast.expr, scope: Scope, inside: Scope) -> None:
+        """Note which parts of a value the name that it is given to, in a scope inside, will stand for."""
+        path, _ = inside.resolve(name)
+        self.followed.update(id(one) for one in branches(value) if path and path_of(one, scope) == path)
 
     def _wait(self, nodes: Sequence[ast.AST], scope: Scope) -> None:
         self.waiting.extend((node, scope) for node in reversed(nodes))
@@ -171,6 +193,8 @@ class _Reader:
     def _enter(self, function: Function, scope: Scope) -> None:
         """Read a function's body in a scope of its own, and the rest, such as defaults, in the enclosing scope."""
         inside = scope_of(function, scope)
+        for name, default in defaults(function.args):
+            self._follow(name, default, scope, inside)
         self._wait([function.args], scope)
         if isinstance(function, ast.Lambda):
             return self._wait([function.body], inside)
@@ -180,7 +204,7 @@ class _Reader:
 
     def _enter_class(self, node: ast.ClassDef, scope: Scope) -> None:
         """Read a class: its methods do not see the names of its body."""
-        inside = Scope(scope)
+        inside = Scope(scope, of_class=True)
         bind_all(node.body, inside)
         self._wait([*node.bases, *node.keywords, *node.decorator_list], scope)
         self.found.methods.update(child.name for child in node.body if isinstance(child, ast.FunctionDef))
@@ -203,7 +227,7 @@ class _Reader:
         if of_notebook:
             self.found.uses.add(name)
         if path is not None and isinstance(getattr(node, "ctx", None), ast.Load):
-            self._note(node, path, "value")
+            self._note(node, path, "use" if id(node) in self.followed else "value")
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> None:
         """Read a chain of attributes once, from its end, and go on with the object that it begins with."""
@@ -211,7 +235,8 @@ class _Reader:
         self.found.methods.update([node.attr] if patched else [])
         if id(node) not in self.walked:
             path = path_of(node, scope, self.walked) or UNKNOWN_NAME
-            self._note(node, path, "patch" if patched else "use")
+            read: Kind = "use" if id(node) in self.followed else "value"
+            self._note(node, path, "patch" if patched else read)
         base: ast.AST = node
         while isinstance(base, ast.Attribute):
             base = base.value
@@ -238,9 +263,12 @@ class _Reader:
 
     def _call(self, node: ast.Call, scope: Scope) -> None:
         """Note attributes that are read or set by their names, and methods that may change an object."""
+        function = node.func
+        if refers_to(function, scope, *LOOKING_PATHS):
+            self.followed.update(map(id, node.args[:1]))
         if id(node) in self.walked:
             return
-        path, function = path_of(node, scope, self.walked), node.func
+        path = path_of(node, scope, self.walked)
         if path is not None:
             self._note(node, path, "use")
         elif node.args and refers_to(function, scope, "builtins.getattr"):
@@ -275,6 +303,7 @@ def _bind_words(source: str, scope: Scope) -> None:
 def _read_words(cell: str, source: str, scope: Scope) -> Statement:
     """Return what broken code seems to refer to, as one statement."""
     found = Statement(cell, {a or b for a, b in DEFINED_NAME.findall(source)})
+    imports = {_line(source, statement) for statement in IMPORT_STATEMENT.finditer(source)}
     line, end = 1, 0
     for word in WORD_TOKEN.finditer(source):
         line, end = line + source.count("\n", end, word.start()), word.start()
@@ -284,5 +313,6 @@ def _read_words(cell: str, source: str, scope: Scope) -> Statement:
         path, _ = scope.resolve(first)
         found.uses.add(first)
         if path is not None or rest:
-            found.references.append(Reference(line, ".".join((path or UNKNOWN_NAME, *rest)), "use"))
+            kind: Kind = "use" if line in imports else "value"
+            found.references.append(Reference(line, ".".join((path or UNKNOWN_NAME, *rest)), kind))
     return found

@@ -1,6 +1,7 @@
 """Which references are suspicious because they may be a way around the checks, and how suspicious each is."""
 
 import re
+import sys
 from typing import Literal
 
 import attnlib.checks
@@ -104,16 +105,21 @@ SUSPICIOUS_IN_ANSWERS = {
 SUSPICIOUS_ATTRIBUTES = {  # attributes, of any object
     "DisableTorchFunction": "bypasses torch's functions",
     "DisableTorchFunctionSubclass": "bypasses torch's functions",
+    "builtins": "reaches Python's built-ins through another object",
+    "importlib": "reaches importlib through another object",
+    "sys": "reaches sys through another object",
     "__base__": "walks through classes",
     "__bases__": "walks through classes",
     "__builtins__": "accesses Python's built-ins directly",
     "__closure__": "looks inside a function",
     "__code__": "looks inside a function",
     "__file__": "looks up the path of a file",
+    "__func__": "looks inside a method",
     "__globals__": "looks inside a function",
     "__loader__": "imports a module by name",
     "__mro__": "walks through classes",
     "__path__": "looks up the path of a file",
+    "__self__": "looks inside a method",
     "__spec__": "imports a module by name",
     "__subclasses__": "walks through classes",
     "__wrapped__": "looks inside a function",
@@ -138,6 +144,11 @@ SUSPICIOUS_ATTRIBUTES_IN_ANSWERS = {
 SUSPICIOUS_MAGIC = re.compile(
     r"%%?(run|load|loadpy|load_ext|writefile|pycat|psource|pfile|pinfo2|python3?|pypy|script|bash|sh|cython)\b|!.*\bpython"
 )
+# Modules that hold suspicious things. Honest code shows which part of them it uses.
+TOOLS = frozenset(path.partition(".")[0] for path in SUSPICIOUS) - {"numpy", "torch"}
+# Modules that may solve an exercise. If one is in a list, for example, the source does not show what is used of it.
+SOLVERS = ("attnlib", "attnlib.numpy", "attnlib.torch", "torch", "torch.nn", "torch.nn.functional", "torch.special")
+GRADER_TEXT = re.compile(r"grading[./\\]sandbox|solver_guard")
 WATCHED_LIBRARIES = ("attnlib", "builtins", "math", "numpy", "scipy", "sklearn", "sys", "torch")
 DISPLAY_MODULE = "IPython.display"
 CHECKS_MODULE = "attnlib.checks"
@@ -147,20 +158,23 @@ def match_rule(reference: Reference, *, in_answer: bool) -> tuple[Level, str] | 
     """Return how suspicious a reference is and why, or None. ``in_answer`` says whether an answer uses it."""
     soft: Level = "suspicious" if in_answer else "notice"
     root, *parts = reference.path.split(".")
+    hidden: Level = "suspicious" if root in TOOLS else soft
     match reference.kind:
         case "text":
-            return "suspicious", "names the location of a library's files"
+            return _by_text(reference.path)
+        case "value" if reference.path in TOOLS or reference.path in SOLVERS:
+            return hidden, f"passes {reference.path} on, so that the source does not show what is used of it"
         case "length":
             return "suspicious", "is too long to be read to its end"
         case "magic":
             aimed = any(name in reference.path for name in ("attnlib", "site-packages", "grading"))
             aimed = aimed or SUSPICIOUS_MAGIC.match(reference.path) is not None
             return ("suspicious" if aimed else "notice"), "is a command for IPython"
-        case "patch" if root in WATCHED_LIBRARIES:
+        case "patch" if root in WATCHED_LIBRARIES or root in sys.stdlib_module_names:
             settings = reference.path.startswith("torch.backends.")
             return ("notice" if settings else "suspicious"), f"changes {root} while it runs"
-        case "computed" if root in WATCHED_LIBRARIES:
-            return ("suspicious" if root == "builtins" else soft), f"computes the name of what it uses from {root}"
+        case "computed" if root in WATCHED_LIBRARIES or root in TOOLS:
+            return hidden, f"computes the name of what it uses from {root}"
     inside = next((SUSPICIOUS_ATTRIBUTES[part] for part in parts if part in SUSPICIOUS_ATTRIBUTES), None)
     if inside is not None:
         return "suspicious", inside
@@ -172,6 +186,15 @@ def match_rule(reference: Reference, *, in_answer: bool) -> tuple[Level, str] | 
     found = _by_path(reference, soft) or _by_library(root, parts, soft)
     beyond = beyond_arithmetic(root, parts) if in_answer and reference.kind != "module" else None
     return found or (("suspicious", beyond) if beyond else None)
+
+
+def _by_text(text: str) -> tuple[Level, str] | None:
+    """Judge a string that names a file, a module of the grader, or an attribute that Python reserves."""
+    if GRADER_TEXT.search(text):
+        return "suspicious", "refers to the grading system"
+    if text.startswith("__") and text.endswith("__"):
+        return ("suspicious", SUSPICIOUS_ATTRIBUTES[text]) if text in SUSPICIOUS_ATTRIBUTES else None
+    return "suspicious", "names the location of a library's files"
 
 
 def _by_path(reference: Reference, soft: Level) -> tuple[Level, str] | None:
@@ -194,8 +217,9 @@ def _by_path(reference: Reference, soft: Level) -> tuple[Level, str] | None:
 
 def _by_library(root: str, parts: list[str], soft: Level) -> tuple[Level, str] | None:
     """Judge the use of a library's private parts, and of the dictionary of everything in it."""
-    if root in WATCHED_LIBRARIES and "__dict__" in parts:
-        return soft, f"accesses everything in {root}"
-    if root in ("attnlib", "numpy", "torch") and any(part.startswith("_") and part[1:2] != "_" for part in parts):
-        return soft, f"uses a private part of {root}"
+    if "__dict__" in parts and (root in WATCHED_LIBRARIES or root in TOOLS):
+        return ("suspicious" if root in TOOLS else soft), f"accesses everything in {root}"
+    private = any(part.startswith("_") and part[1:2] != "_" for part in parts)
+    if private and root in ("attnlib", "numpy", "sys", "torch"):
+        return ("suspicious" if root == "sys" else soft), f"uses a private part of {root}"
     return None

@@ -28,9 +28,13 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 @dataclass
 class Scope:
-    """The names of a function or of the notebook, each with its path, or None if it is the student's own."""
+    """The names of a function or of the notebook, each with its path, or None if it is the student's own.
+
+    Names that are bound in the body of a class can be read elsewhere as attributes, which are not followed.
+    """
 
     parent: "Scope | None" = None
+    of_class: bool = False
     names: dict[str, str | None] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
 
@@ -107,18 +111,23 @@ def _bind(node: ast.AST, scope: Scope) -> None:
 def scope_of(function: Function, parent: Scope) -> Scope:
     """Return the scope of a function: its arguments, and what its body binds, except what it declares as global."""
     scope, given = Scope(parent), function.args
-    everything = [*given.posonlyargs, *given.args]
-    names = [x.arg for x in (*everything, *given.kwonlyargs, given.vararg, given.kwarg) if x is not None]
-    scope.names.update(dict.fromkeys(names))
-    defaults = [*zip(reversed(everything), reversed(given.defaults), strict=False)]
-    for argument, default in (*defaults, *zip(given.kwonlyargs, given.kw_defaults, strict=True)):
-        if default is not None:
-            scope.bind(argument.arg, library_path(default, parent))
+    everything = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
+    scope.names.update(dict.fromkeys(x.arg for x in everything if x is not None))
+    for name, default in defaults(given):
+        scope.bind(name, library_path(default, parent))
     if not isinstance(function, ast.Lambda):
         bind_all(function.body, scope)
         for name in declared_global(function.body):
             scope.names.pop(name, None)
     return scope
+
+
+def defaults(given: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names of a function's arguments that have a default value, with that value."""
+    pairs = [*zip(reversed([*given.posonlyargs, *given.args]), reversed(given.defaults), strict=False)]
+    for argument, default in (*pairs, *zip(given.kwonlyargs, given.kw_defaults, strict=True)):
+        if default is not None:
+            yield argument.arg, default
 
 
 def declared_global(body: Sequence[ast.AST]) -> Iterator[str]:
@@ -138,9 +147,24 @@ def root_of(path: str) -> str:
 
 
 def library_path(node: ast.AST, scope: Scope) -> str | None:
-    """Return the path of an expression, or None if it does not begin with a name of a library."""
-    path = path_of(node, scope)
-    return None if path is None or path.startswith(UNKNOWN_NAME) else path
+    """Return the path of an expression, or None if it does not begin with a name of a library.
+
+    Of ``torch if x else np``, return the path that may do more: the one that is not NumPy's.
+    """
+    paths = [path_of(one, scope) for one in branches(node)]
+    known = [path for path in paths if path is not None and not path.startswith(UNKNOWN_NAME)]
+    return next((path for path in known if root_of(path) != "numpy"), known[0] if known else None)
+
+
+def branches(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the expressions of which one is the value of a conditional expression; of any other, the expression."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ast.IfExp):
+            waiting += [one.orelse, one.body]
+        else:
+            yield one
 
 
 def path_of(node: ast.AST, scope: Scope, walked: set[int] | None = None) -> str | None:

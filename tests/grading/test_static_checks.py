@@ -78,6 +78,13 @@ HONEST = {
         SOFTMAX,
     ],
     "a picture": ["from IPython.display import display, HTML\ndisplay(HTML('<b>a</b>'))", SOFTMAX],
+    "versions": ["import sys\nfor lib in (np, scipy):\n    print(sys.version, lib.__version__)", SOFTMAX],
+    "whichever library it is": [
+        "def softmax(x):\n    xp = torch if torch.is_tensor(x) else np\n    e = xp.exp(x)\n    return e / e.sum(-1)"
+    ],
+    "an alias of a module": ["F = torch.nn.functional\nlib = attnlib", SOFTMAX],
+    "a library that may be missing": ["try:\n    import torch\nexcept ImportError:\n    torch = None", SOFTMAX],
+    "a name of Python's": ["print({'__name__': 1, '__main__': 2})\nprint(torch, dir(attnlib), sys is None)", SOFTMAX],
     "a division over two lines": ["def softmax(x):\n    return (7\n        % x)"],
 }
 
@@ -215,7 +222,48 @@ AROUND = [
     "x = 1\nprint(open(attnlib.__file__).read())",
     "x = 1\n!cat /lib/site-packages/attnlib/softmax.py",
     "x = 1\nx = __builtins__",
+    "x = 1\nname = 'grading.sandbox.inside.answers'",
+    "at = getattr\nat(softmax, n := '__globals__')",
+    "import sys\nsys.stdout._runner.answers = 1",
+    "import gc\nx = vars(gc)",
+    "import sys\nx = getattr(sys, name)",
+    "x = 1\nx = print.__self__",
+    "from contextlib import ExitStack\nExitStack.callback = print",
 ]
+# Ways to give the modules other names: with these names, the guard can be switched off.
+BOUND = {
+    "for": "for t, m in [(torch, sys)]: pass",
+    "a tuple": "t, m = torch, sys",
+    "two targets": "t = u = torch; m = n = sys",
+    "a dictionary": "d = {'t': torch, 'm': sys}; t, m = d['t'], d['m']",
+    "a class": "class A: t = torch; m = sys\nt, m = A.t, A.m",
+    "an attribute": "def A(): pass\nA.t, A.m = torch, sys\nt, m = A.t, A.m",
+    "a default": "f = lambda t=torch, m=sys: (t, m)\nt, m = f()",
+    "an argument": "f = lambda *both: both\nt, m = f(torch, sys)",
+    "a walrus": "(t := torch) and (m := sys)\nt, m = [t, m]",
+    "an annotation": "t: object = torch; m: object = sys",
+    "a global": "def f():\n    global t, m\n    t = torch; m = sys\nf()",
+    "with": "with contextlib.nullcontext((torch, sys)) as (t, m): pass",
+    "a condition": "t = torch if 1 else np; m = np if 0 else sys; t, m = (t, m)",
+    "the module of a module": "import warnings\nt, m = warnings.torch, warnings.sys",
+}
+OFF = "g = m.modules['grading' + '.' + 'sandbox.inside.solver_' + 'guard']\ng._stop = g._dispatch_to_refusals = print\n"
+SOLVERS = {
+    "softmax": "t.softmax(x, -1)",
+    "scaled_dot_product_attention": "t.nn.functional.scaled_dot_product_attention(x, y, z)",
+    "cosine": "t.nn.functional.cosine_similarity(x, y, -1)",
+}
+
+
+@pytest.mark.parametrize("exercise", SOLVERS)
+@pytest.mark.parametrize("bound", BOUND.values(), ids=BOUND)
+def test_what_switches_the_guard_off_is_flagged_however_its_modules_are_bound(bound, exercise):
+    answer = f"def answer(x, y=0, z=0):\n    return {SOLVERS[exercise]}"
+    for cells in ([f"{bound}\n{OFF}{answer}"], [f"{bound}\n{OFF}", answer], [f"y = !ls\n{bound}\n{OFF}", answer]):
+        found = find_flags(list(enumerate(cells)), {"answer": CATALOGUE[exercise].forbidden})
+        assert "suspicious" in [flag.level for flag in found]
+
+
 IN_AN_ANSWER = [
     "import os\ndef softmax(x):\n    os.kill(1, 9)",
     "import subprocess as s\ndef softmax(x):\n    s.run('ls')",
