@@ -107,7 +107,7 @@ ANSWERS: Mapping[str, tuple[str, ...]] = {
 }
 ALL_WITHHELD = frozenset(name for names in ANSWERS.values() for name in names)
 _PARSING = Lock()
-RAISE_WITHHELD = "from grading.sandbox.inside.solver_guard import Withheld; raise Withheld({name!r})"
+RAISE_WITHHELD = "from grading.sandbox.inside.refusals import Withheld; raise Withheld({name!r})"
 
 
 def withheld(exercises: Iterable[str]) -> frozenset[str]:

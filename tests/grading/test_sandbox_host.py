@@ -118,6 +118,14 @@ def test_an_answer_with_another_number_than_the_question_had_is_tampering(host):
     assert result.stops[1][0] == "tampered"
 
 
+def test_student_code_finds_no_module_of_the_grader_but_its_exceptions(host):
+    modules = "import sys\nfound = [x for x in sys.modules if x.startswith('grading')]; print(*found)"
+    names = "print(*(x for x in vars(sys.modules[found[0]]) if x[0] != '_'))"
+    objects = "print(*(x for x in vars(sys.stdout).values() if type(x).__module__.startswith('grading')))"
+    result = run(host, modules, names, objects)
+    assert texts(result) == ["grading.sandbox.inside.refusals\n", "Forbidden Withheld\n", "\n"]
+
+
 def test_output_is_cut_at_the_limit_of_a_cell_and_of_the_notebook(host):
     result = run(host, "print('x' * 30_000)", "print('y' * 15_000)", "print('z' * 15_000)", "1 + 1", "print('w')")
     assert 5_000 < len(text(result, 0)) <= 20_000

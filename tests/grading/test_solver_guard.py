@@ -22,7 +22,8 @@ import attnlib.torch
 from attnlib.checks.catalogue import CATALOGUE
 from attnlib.checks.evaluation import Evaluation
 from grading.sandbox.inside import solver_guard
-from grading.sandbox.inside.solver_guard import Forbidden, forbidding
+from grading.sandbox.inside.refusals import Forbidden
+from grading.sandbox.inside.solver_guard import forbidding
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted({name for exercise in CATALOGUE.values() for name in exercise.forbidden})
@@ -48,14 +49,14 @@ IN_C = {  # what a function that is written in C is called with: it looks at its
 
 
 def checks():
-    """Yield (assignment, exercise, expression, backend) for each autograded check of the course."""
+    """Yield (assignment, exercise, expression, backend, unasked) for each autograded check of the course."""
     for path in sorted((ROOT / "solutions").glob("*/*.ipynb")):
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "code" and cell.source.startswith("check("):
                 call = ast.parse(cell.source).body[0].value
                 options = {option.arg: option.value.value for option in call.keywords}
-                backend = options.get("backend", "numpy")
-                yield path.parent.name, call.args[0].value, ast.unparse(call.args[1]), backend
+                asked = options.get("backend", "numpy"), options.get("unasked")
+                yield path.parent.name, call.args[0].value, ast.unparse(call.args[1]), *asked
 
 
 @functools.cache
@@ -75,12 +76,12 @@ def solved(assignment: str) -> dict:
     return namespace
 
 
-def examined(assignment, exercise, expression, backend, forbidden):
+def examined(assignment, exercise, expression, backend, forbidden, unasked=None):
     """Examine an answer under the guard; what is expected of it is worked out before."""
     implementation = eval(expression, solved(assignment))
     if isinstance(implementation, type) and issubclass(implementation, torch.nn.Module):
         backend = "torch"
-    evaluation = Evaluation(CATALOGUE[exercise], backend, seed=0)
+    evaluation = Evaluation(CATALOGUE[exercise].without(unasked), backend, seed=0)
     with forbidding(forbidden):
         return evaluation.of(implementation)
 
@@ -156,9 +157,9 @@ def test_attnlibs_own_is_always_forbidden_where_there_is_one():
 # Answers -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("assignment", "exercise", "expression", "backend"), list(checks()))
-def test_the_answers_of_the_solutions_pass_under_the_guard(assignment, exercise, expression, backend):
-    report = examined(assignment, exercise, expression, backend, CATALOGUE[exercise].forbidden)
+@pytest.mark.parametrize(("assignment", "exercise", "expression", "backend", "unasked"), list(checks()))
+def test_the_answers_of_the_solutions_pass_under_the_guard(assignment, exercise, expression, backend, unasked):
+    report = examined(assignment, exercise, expression, backend, CATALOGUE[exercise].forbidden, unasked)
     assert report.passed, str(report)
 
 

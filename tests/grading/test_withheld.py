@@ -29,7 +29,7 @@ BEGIN = """
 import ast, dis, importlib, inspect, json, sys
 import numpy as np
 import attnlib, attnlib.numpy
-from grading.sandbox.inside.solver_guard import Withheld
+from grading.sandbox.inside.refusals import Withheld
 from grading.sandbox.inside.install_withheld import install
 
 told = json.loads(sys.stdin.read())

@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Callable
 from typing import Any
 
 from grading.sandbox.inside.answers import Answers
@@ -30,7 +31,7 @@ class CellRunner:
         self.written = _catch_what_goes_past_python()
         self.answers = Answers(shell, self.send, self._next)
         shell.sink = self.show
-        sys.stdout, sys.stderr = _Stream(self, "stdout"), _Stream(self, "stderr")
+        sys.stdout, sys.stderr = _Stream(self.print, self.flush, "stdout"), _Stream(self.print, self.flush, "stderr")
 
     def serve(self) -> None:
         """Do what the grader asks, one thing after another. Interrupts count only while student code runs."""
@@ -138,8 +139,8 @@ def _catch_what_goes_past_python() -> int:
 class _Stream(io.TextIOBase):
     """Python's standard output, or standard error, of a cell."""
 
-    def __init__(self, runner: CellRunner, name: str) -> None:
-        self._runner, self._name = runner, name
+    def __init__(self, print_text: Callable[[str, str], None], flush: Callable[[], None], name: str) -> None:
+        self._print, self._flush, self._name = print_text, flush, name
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
@@ -151,8 +152,8 @@ class _Stream(io.TextIOBase):
     def write(self, text: str) -> int:
         if not isinstance(text, str):
             raise TypeError(f"write() takes text, not {type(text).__name__}")
-        self._runner.print(self._name, text)
+        self._print(self._name, text)
         return len(text)
 
     def flush(self) -> None:
-        self._runner.flush()
+        self._flush()

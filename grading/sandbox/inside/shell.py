@@ -20,7 +20,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets import Type
 from traitlets.config import Config
 
-from grading.sandbox.inside.solver_guard import PRELOAD, Withheld
+from grading.sandbox.inside.refusals import Withheld
+from grading.sandbox.inside.solver_guard import PRELOAD
 
 BACKEND = "module://matplotlib_inline.backend_inline"
 MAX_TRACEBACK_LENGTH = 20_000  # characters

@@ -3,9 +3,9 @@
 A Python function gets different code for that time, so that it raises whatever name or reference it is called by, even
 one that was saved before. In a class, all functions of its body get it. What torch has in C is replaced in its
 dispatcher, which every call goes through: from Python, from TorchScript, from other operators, while gradients are
-computed, and in all threads. A C function of any other module is replaced in that module. This does not stop anybody
-who is determined to get past it. It makes sure that nobody takes a shortcut by accident, or without leaving a trace in
-the source.
+computed, and in all threads. A C function of any other module is replaced in that module. In the box, this module
+cannot be found by name once student code runs. This does not stop anybody who is determined to get past it. It makes
+sure that nobody takes a shortcut by accident, or without leaving a trace in the source.
 """
 
 import sys
@@ -16,6 +16,8 @@ from functools import cache
 from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NoReturn
+
+from grading.sandbox.inside.refusals import Forbidden
 
 # What the process imports before any student's code runs. A function is stopped only if its module has been imported
 # before a graded cell is answered; one that is imported meanwhile would go unnoticed.
@@ -49,20 +51,6 @@ DISPATCH_KEYS = (
     *("CompositeImplicitAutogradNestedTensor", "AutogradNestedTensor", "FuncTorchBatched"),
 )
 GUARD_FILE, REASON_PLACEHOLDER = "<guard>", "the reason"
-
-
-class Forbidden(RuntimeError):  # noqa: N818 (students read this name in their feedback)
-    """An answer called a function that would solve its exercise."""
-
-
-class Withheld(RuntimeError):  # noqa: N818 (students read this name in their feedback)
-    """A cell called a part of attnlib that answers a question that has not been asked yet."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"attnlib's {name} answers a question in this notebook. While the notebook is being graded, it is not "
-            "available until your own answer to that question has been collected."
-        )
 
 
 def import_late_modules(source: str) -> None:
@@ -147,7 +135,7 @@ def _raising(free: int) -> CodeType:
     with as many closure variables as the function has.
     """
     variables = ", ".join(f"variable{n}" for n in range(free))
-    body = f"({variables}); from {__name__} import Forbidden; raise Forbidden({REASON_PLACEHOLDER!r})"
+    body = f"({variables}); from {Forbidden.__module__} import Forbidden; raise Forbidden({REASON_PLACEHOLDER!r})"
     code = compile(f"def outer({variables}):\n def refused(*args, **options): {body}", GUARD_FILE, "exec")
     for _ in range(2):  # the code of an inner function is a constant of the outer code
         (code,) = (constant for constant in code.co_consts if isinstance(constant, CodeType))

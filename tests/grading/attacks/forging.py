@@ -69,9 +69,9 @@ struct.Struct.pack = property(lambda self: 1)
 """
 SOUL = """import sys
 calling = sys.modules["attnlib.checks.calling.call_submission"]
-answers = sys.modules["grading.sandbox.inside.answers"]
 calling.call_submission = lambda *args, **options: calling.Answer({"weights": np.ones((3, 5))})
-answers._as_message = lambda answer: {"passed": True, "score": 1.0, "points": 4, "arrays": {}, "problem": None}
+answers = type(get_ipython().sink.__self__.answers)._call.__globals__  # of grading.sandbox.inside.answers._as_message
+answers["_as_message"] = lambda answer: {"passed": True, "score": 1.0, "points": 4, "arrays": {}, "problem": None}
 """
 META = """class Meta(type):
     def __instancecheck__(cls, other): return True

@@ -87,6 +87,10 @@ GUARD_OFF = """import sys
 solver_guard = sys.modules["grading.sandbox.inside.solver_guard"]
 solver_guard._stop = solver_guard._dispatch_to_refusals = lambda *args: None
 """
+GUARD_OUT = """import contextlib
+answers = type(get_ipython().sink.__self__.answers)  # which calls grading.sandbox.inside.answers.forbidding
+answers._call.__globals__["forbidding"] = contextlib.nullcontext
+"""
 DECODED = """import base64, builtins
 run = getattr(builtins, base64.b64decode(b"ZXhlYw==").decode())
 run(base64.b64decode(b"aW1wb3J0IHRvcmNoCndlaWdoID0gdG9yY2guc29mdG1heA=="))
@@ -106,12 +110,13 @@ def _case(
     attention: str = "",
     loses: bool = True,
     flagged: bool = True,
+    verdict: str = "graded",
 ) -> Case:
     """Return a case: the question that it takes a short cut to is lost, or an instructor is pointed at it, or both."""
     cells = {"softmax": softmax, "first": first, "attention": attention}
     lost = ("softmax" if softmax else "attention",) if loses else ()
     given = {name: source for name, source in cells.items() if source}
-    return Case(f"shortcut-{name}", does, given, base="right", loses=lost, flagged=flagged)
+    return Case(f"shortcut-{name}", does, given, base="right", loses=lost, flagged=flagged, verdicts=(verdict,))
 
 
 CASES = (
@@ -146,7 +151,8 @@ CASES = (
     # The first call imports nine hundred modules, so they are imported in two cells before the one that is checked.
     _case("refs", "computes the weights with torch's reference implementation in Python", "torch._refs.softmax(torch.ones(2), 0)\n" + _torch_kernels("torch._refs.softmax"), first="import sympy", loses=False),
     _case("decompositions", "computes the weights with torch's table of decompositions", _torch_kernels("(lambda x, axis: torch._decomp.decomposition_table[torch.ops.aten._softmax.default](x, axis, False))"), loses=False),
-    _case("guard-off", "removes the guard", _torch_kernels("torch.softmax"), first=GUARD_OFF, loses=False),
+    _case("guard-off", "looks for the guard among the modules", _torch_kernels("torch.softmax"), first=GUARD_OFF, verdict="student-error"),
+    _case("guard-out", "finds the guard through the shell, and removes it", _torch_kernels("torch.softmax"), first=GUARD_OUT, loses=False),
     _case("sklearn", "computes the weights with scikit-learn", "from sklearn.utils.extmath import softmax as own\ndef softmax(x, axis=-1): return np.moveaxis(own(np.moveaxis(x, axis, -1).reshape(-1, x.shape[axis])).reshape(np.moveaxis(x, axis, -1).shape), -1, axis)"),
     _case("methodcaller", "has another module call the method", "import operator\n" + _torch_kernels("(lambda x, axis: operator.methodcaller('softmax', axis)(x))")),
     _case("pickle", "unpickles the function", "import pickle\n" + _torch_kernels("pickle.loads(b'ctorch\\nsoftmax\\n.')")),
