@@ -4,15 +4,19 @@ The kernel limits some resources, such as the pages of pipes, per user. Two subm
 could see each other in these counts if they ran as the same user.
 """
 
+import fcntl
 import os
-import socket
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from random import sample
 
 from grading.course import GradingError
 
-USER_NAME = "attention-grading-user"
+FOLDER_NAME = "attention-grading-users"
+# Where the folder of the claims may be: only root can write there. The second is for where the first is read-only.
+PLACES = (Path("/run"), Path("/var/lib"))
 # Nobody else uses these IDs. Accounts end at 60,000, and systemd's own ranges, which begin at 60,001 and 61,184, leave
 # them out (https://systemd.io/UIDS-GIDS). From Debian's range, 60,000 to 64,999, packages have only requested higher
 # ones. A container may not have IDs above 65,535.
@@ -23,24 +27,51 @@ FIRST_UID, LAST_UID = 60_706, 61_183
 def own_user() -> Iterator[int]:
     """Claim a user ID for one submission until the context ends. It is the submission's own only if root grades.
 
-    The claim is a name in the kernel's list of sockets, which becomes free when this process ends, for whatever reason.
-    Processes in other network namespaces do not see it, so each tries the IDs in random order.
+    The claim is a lock on a file that nobody but root can open, and it ends with this process, for whatever reason.
+    Processes that see other files, such as those in another container, do not see it, so each tries the IDs in random
+    order.
 
     Raises:
-        GradingError: other submissions have claimed all IDs.
+        GradingError: other submissions have claimed all IDs, or there is no folder that only root can enter.
     """
     if os.getuid():
         yield os.getuid()
         return
+    folder = _claims_folder()
     for number in sample(range(FIRST_UID, LAST_UID + 1), LAST_UID + 1 - FIRST_UID):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
+        with (folder / str(number)).open("ab") as claim:
             try:
-                claim.bind(f"\0{USER_NAME}-{number}")
-            except OSError:  # another submission has claimed it
+                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:  # another submission has claimed it
                 continue
             yield number
             return
     raise GradingError(
         f"the submissions that run on this machine have claimed all user IDs from {FIRST_UID} to {LAST_UID}. Wait "
         "until some of them have ended, or use a smaller number for `--jobs`"
+    )
+
+
+def _claims_folder() -> Path:
+    """Return the folder of the claims, which is made if it is missing.
+
+    Raises:
+        GradingError: it can be made nowhere, or others than root can enter it, who could claim all IDs.
+    """
+    for place in PLACES:
+        folder = place / FOLDER_NAME
+        with suppress(OSError):  # it is there, or the place is missing or read-only
+            folder.mkdir(0o700)
+        if not os.access(folder, os.W_OK):
+            continue
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid or stat.S_IMODE(found.st_mode) & 0o077:
+            raise GradingError(
+                f"{folder} should be a folder that only root can enter, but it is {stat.filemode(found.st_mode)} and "
+                f"belongs to the user {found.st_uid}. Remove it, and grade again"
+            )
+        return folder
+    raise GradingError(
+        f"no folder can be made in {', '.join(map(str, PLACES))}, where submissions claim user IDs. Make one of these "
+        "places writable for root"
     )

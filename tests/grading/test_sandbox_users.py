@@ -1,10 +1,10 @@
 """Submissions that run at the same time have users of their own, whichever process grades them."""
 
 import os
+import stat
 import subprocess
 import sys
 from contextlib import ExitStack
-from secrets import token_hex
 
 import pytest
 
@@ -15,11 +15,21 @@ from grading.sandbox.users import own_user
 pytestmark = pytest.mark.slow
 
 CLAIM = """from contextlib import ExitStack
+from pathlib import Path
 from grading.sandbox import users
-users.USER_NAME, users.LAST_UID = {name!r}, {last}
+users.PLACES, users.LAST_UID = (Path({place!r}),), {last}
 with ExitStack() as stack:
     print(*(stack.enter_context(users.own_user()) for _ in range({count})), flush=True)
     input()
+"""
+# What any account can do, as the user nobody: bind each name that is made of the number of a user.
+SQUAT = """import os, socket
+os.setgid(65_534)
+os.setuid(65_534)
+names = ["\\0attention-grading-user-%s" % number for number in range({first}, {last} + 1)]
+sockets = [socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) for name in names]
+print(*(claim.bind(name) for claim, name in zip(sockets, names)), flush=True)
+input()
 """
 # What else gives numbers to users, and which: useradd (login.defs), and systemd (https://systemd.io/UIDS-GIDS).
 TAKEN = {
@@ -36,13 +46,15 @@ needs_root = pytest.mark.skipif(
 
 
 @pytest.fixture
-def fresh(monkeypatch):
-    """Nobody has claimed a number yet, in this process or another."""
-    monkeypatch.setattr(users, "USER_NAME", f"test-{token_hex(8)}")
+def fresh(monkeypatch, tmp_path):
+    """Nobody has claimed a number yet, in this process or another. Return where claims are kept."""
+    monkeypatch.setattr(users, "PLACES", (tmp_path,))
+    return tmp_path
 
 
 def claiming(count: int) -> "subprocess.Popen[str]":
-    source = CLAIM.format(name=users.USER_NAME, last=users.LAST_UID, count=count)
+    (place,) = users.PLACES
+    source = CLAIM.format(place=str(place), last=users.LAST_UID, count=count)
     return subprocess.Popen([sys.executable, "-c", source], stdin=-1, stdout=-1, text=True)
 
 
@@ -84,6 +96,37 @@ def test_numbers_are_free_again_once_their_process_was_killed(fresh, monkeypatch
     other.communicate(timeout=600)
     with own_user() as number:
         assert number == users.FIRST_UID
+
+
+@needs_root
+def test_no_other_account_can_claim_the_numbers(fresh):
+    source = SQUAT.format(first=users.FIRST_UID, last=users.LAST_UID)
+    other = subprocess.Popen([sys.executable, "-Ic", source], stdin=-1, stdout=-1, text=True)
+    assert set(other.stdout.readline().split()) == {"None"}, "all names are bound"
+    with own_user() as number:
+        assert users.FIRST_UID <= number <= users.LAST_UID
+        folder = (fresh / users.FOLDER_NAME).stat()
+        assert (folder.st_uid, stat.S_IMODE(folder.st_mode)) == (0, 0o700)
+    other.communicate("\n", timeout=600)
+
+
+@needs_root
+@pytest.mark.parametrize("spoil", [lambda x: x.chmod(0o711), lambda x: os.chown(x, 65_534, 0)], ids=["mode", "owner"])
+def test_a_folder_of_claims_that_others_can_enter_is_refused(fresh, spoil):
+    (fresh / users.FOLDER_NAME).mkdir(0o700)
+    spoil(fresh / users.FOLDER_NAME)
+    with pytest.raises(GradingError, match=r"only root can enter, but it is drwx.* Remove it"), own_user():
+        pass
+
+
+@needs_root
+def test_claims_are_kept_in_the_first_place_that_can_be_written_to(fresh, monkeypatch):
+    monkeypatch.setattr(users, "PLACES", (fresh / "missing", fresh))
+    with own_user() as number:
+        assert (fresh / users.FOLDER_NAME / str(number)).exists()
+    monkeypatch.setattr(users, "PLACES", (fresh / "missing",))
+    with pytest.raises(GradingError, match=r"no folder can be made in .*missing"), own_user():
+        pass
 
 
 def test_an_ordinary_user_keeps_their_own_number(monkeypatch):
